@@ -11,21 +11,32 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tiny/recipe"))
 
 from data import load_data
-from samples import UNKNOWN, World
+from samples import UNKNOWN, Question, World
 
 SEED = 20261125
-ENTITIES, PASSAGES, ASKED = 5, 2, 6  # of a world; of an entity
-QUESTIONS = 8  # of a paragraph, at most
+ENTITIES, PASSAGES, ASKED = 5, 3, 10  # of a world; of an entity
+ANSWERED, REFUSED = 6, 2  # questions of a paragraph, at most
+
+
+def seems_answered(world: World, number: int, question: Question) -> bool:
+    """Whether passage `number` lacks the answer and yet is about the question's entity, or tells the same of another one."""
+    passage, own = world.passages[number], question.entity == world.about[number]
+    if question.answer == UNKNOWN:
+        return own
+    told = number in world.supports(question) or number in world.stating(question)
+    if told or question.answer.lower() in f"{passage.title} {passage.text}".lower():
+        return False
+    return question.key != "name" if own else question.key == "name" or question.key in passage.stated
 
 
 def paragraphs(world: World, rng: random.Random) -> Iterator[dict]:
-    """Each passage with the questions that it answers, and one that is about its entity and that no passage answers."""
+    """Each passage with questions that it answers and some that it does not, although it seems to."""
     for number, passage in enumerate(world.passages):
-        asked = [q for q in world.questions if q.answer != UNKNOWN and number in world.supports(q)]
-        refused = [q for q in world.questions if q.answer == UNKNOWN and q.entity == world.about[number]]
-        chosen = rng.sample(asked, min(len(asked), QUESTIONS - 1)) + refused[:1]
-        if asked:
-            questions = [{"question": q.text, "answer": "" if q.answer == UNKNOWN else q.answer} for q in chosen]
+        answered = [q for q in world.questions if q.answer != UNKNOWN and number in world.supports(q)]
+        refused = [q for q in world.questions if seems_answered(world, number, q)]
+        if answered:
+            questions = [{"question": q.text, "answer": q.answer} for q in rng.sample(answered, min(len(answered), ANSWERED))]
+            questions += [{"question": q.text, "answer": ""} for q in rng.sample(refused, min(len(refused), rng.randint(0, REFUSED)))]
             yield {"title": passage.title, "text": passage.text, "questions": questions}
 
 
