@@ -4,7 +4,7 @@ import type { EvaluationOptions } from '../tasks/open-domain-qa/prepare.ts'
 import { MODEL_PROTOCOL } from '../tasks/open-domain-qa/protocol.ts'
 import type { RealQuestions } from './questions.ts'
 
-const RECALL_DEPTH = 20
+const RECALL_DEPTH = 40
 const ENCODED_PASSAGES = 10
 
 /** How questions about real text are asked in one run. */
@@ -26,7 +26,7 @@ export function askings(mode: Mode, hasEncoder: boolean): Asking[] {
   const all: Asking[] = [
     { name: 'supplied', retrieval: 'supplied', ks: [1], kDecoder: null },
     { name: 'supplied, encoder alone', retrieval: 'supplied', ks: [1], kDecoder: 0 },
-    { name: 'hybrid', retrieval: 'hybrid', ks: mode === 'decoder-only' ? [3, 5] : [5, 10, 20], kDecoder: null },
+    { name: 'hybrid', retrieval: 'hybrid', ks: mode === 'decoder-only' ? [3, 5] : [5, 10, 20, 40], kDecoder: null },
     { name: 'hybrid, encoder alone', retrieval: 'hybrid', ks: [ENCODED_PASSAGES], kDecoder: 0 },
   ]
   return all.filter(({ kDecoder }) => kDecoder === null || hasEncoder)
