@@ -83,14 +83,15 @@ function changesOf(
   return changes
 }
 
-/** Divides the rows and multiplies the columns of a matrix [rows,columns] in place; a vector has rows alone. */
+/** Multiplies the columns of a matrix [rows,columns] in place, and divides its rows; a vector has rows alone. */
 function scale(values: Float32Array, [rows = 0]: readonly number[], { divided, multiplied }: Changes): void {
   const columns = values.length / rows
   for (let row = 0; row < rows; row++) {
+    const from = row * columns
     const divisor = divided?.[row] ?? 1
     for (let column = 0; column < columns; column++) {
-      const at = row * columns + column
-      values[at] = ((values[at] as number) * (multiplied?.[column] ?? 1)) / divisor
+      const factor = multiplied === undefined ? 1 : (multiplied[column] as number)
+      values[from + column] = ((values[from + column] as number) * factor) / divisor
     }
   }
 }
