@@ -20,7 +20,7 @@ if (bundled !== version) {
   await build({ input: ENTRIES, platform: 'node', logLevel: 'warn', output: { dir: aside } })
   await writeFile(path.join(aside, 'VERSION'), version)
   await mkdir(path.dirname(FOLDER), { recursive: true })
-  if (bundled !== undefined) await rm(FOLDER, { recursive: true })
+  if (bundled !== undefined) await rm(FOLDER, { recursive: true, force: true })
   await rename(aside, FOLDER).catch(async (error) => {
     await rm(aside, { recursive: true })
     // Another build was faster.
