@@ -3,14 +3,13 @@
  * of processor time earlier. `imports` in package.json leads the compiled code there, and the compiler to typebox itself.
  */
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 
 const FOLDER = 'dist/vendor/typebox'
 const ENTRIES = { index: 'typebox', value: 'typebox/value', compile: 'typebox/compile', system: 'typebox/system' }
 
-const { version } = createRequire(import.meta.url)('./node_modules/typebox/package.json')
+const { version } = JSON.parse(await readFile('node_modules/typebox/package.json', 'utf8'))
 const stamp = path.join(FOLDER, 'VERSION')
 const bundled = existsSync(stamp) ? await readFile(stamp, 'utf8') : undefined
 if (bundled !== version) {
@@ -19,7 +18,6 @@ if (bundled !== version) {
   const aside = `${FOLDER}.${process.pid}`
   await build({ input: ENTRIES, platform: 'node', logLevel: 'warn', output: { dir: aside } })
   await writeFile(path.join(aside, 'VERSION'), version)
-  await mkdir(path.dirname(FOLDER), { recursive: true })
   if (bundled !== undefined) await rm(FOLDER, { recursive: true, force: true })
   await rename(aside, FOLDER).catch(async (error) => {
     await rm(aside, { recursive: true })

@@ -200,12 +200,12 @@ await t.test('smoothing changes the weights, and nothing that the model computes
   const refused = (name: string, changed: Tensors, message: RegExp) =>
     t.rejects(openCheckpoint(attempt(name, changed)), { code: 'checkpoint_invalid', message })
   const norm = 'model.layers.0.input_layernorm.smoothing'
-  const ones = (size: number): F32Tensor => ({ shape: [size], values: Array.from({ length: size }, () => 1) })
-  await refused('layer', { 'model.layers.9.input_layernorm.smoothing': ones(base.width) }, /belongs to no layer/)
-  await refused('module', { 'model.layers.0.self_attn.q_proj.smoothing': ones(base.width) }, /q_proj\.smoothing/)
-  await refused('matrix', { [norm]: { shape: [1, base.width], values: ones(base.width).values } }, /no vector/)
-  await refused('short', { [norm]: ones(base.width - 1) }, /factors where/)
-  await refused('zero', { [norm]: { shape: [base.width], values: [0, ...ones(base.width - 1).values] } }, /not positive/)
+  const unscaled = (size: number): F32Tensor => ({ shape: [size], values: Array.from({ length: size }, () => 1) })
+  await refused('layer', { 'model.layers.9.input_layernorm.smoothing': unscaled(base.width) }, /belongs to no layer/)
+  await refused('module', { 'model.layers.0.self_attn.q_proj.smoothing': unscaled(base.width) }, /q_proj\.smoothing/)
+  await refused('matrix', { [norm]: { shape: [1, base.width], values: unscaled(base.width).values } }, /no vector/)
+  await refused('short', { [norm]: unscaled(base.width - 1) }, /factors where/)
+  await refused('zero', { [norm]: { shape: [base.width], values: [0, ...unscaled(base.width - 1).values] } }, /not positive/)
   const absent = attempt('absent', factors)
   rmSync(join(absent, 'factors.safetensors'))
   await t.rejects(openCheckpoint(absent), { code: 'checkpoint_invalid', message: /factors\.safetensors is missing/ })

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from base_model import Block, Decoder, Gguf, load_adapter
 from cepe_model import Reader, load_cepe
+from export import write_json
 from reading import Prompts, Row, load_paragraphs, pack
 from train_encoder import ALPHA as ENCODER_ALPHA, RANK as ENCODER_RANK
 from train_reading import ALPHA, RANK
@@ -90,7 +91,7 @@ def main() -> None:
                 reader.encode([prefix])
     factors = {f"{layer}.{maker}.smoothing": s.factors(maker).half().contiguous() for layer, s in sizes.items() for maker in READ_BY}
     save_file(factors, args.checkpoint / FILE)
-    settings.write_text(json.dumps({**config, "smoothing": FILE}, indent=2) + "\n", "utf-8")
+    write_json(settings, {**config, "smoothing": FILE})
 
 
 if __name__ == "__main__":
