@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Checkpoint, RawTensor } from '../checkpoint/checkpoint.ts'
-import { assertFinite, toF32 } from '../checkpoint/weights.ts'
+import { assertFinite, toF32, withChanged } from '../checkpoint/weights.ts'
 import { invalid } from '../errors.ts'
 import type { Adapter, LoraPair } from './open.ts'
 
@@ -62,23 +62,14 @@ function checkFits({ name, tensors }: Checkpoint, adapter: Adapter): void {
  */
 export function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
   checkFits(base, adapter)
-  const readMerged = async (name: string, pair: LoraPair): Promise<RawTensor> => {
-    const stored = await base.read(name)
-    return merged(name, stored, pair, await pair.read())
-  }
-  const read = (name: string): Promise<RawTensor> => {
+  const whole = withChanged(base, (name) => {
     const pair = adapter.pairs.get(name)
-    return pair === undefined ? base.read(name) : readMerged(name, pair)
-  }
+    return pair && (async (stored) => toF32(name, merged(name, stored, pair, await pair.read())))
+  })
   return {
-    ...base,
+    ...whole,
     name: `${base.name}+${adapter.name}`,
-    tensors: new Map(
-      [...base.tensors].map(([name, info]) => [name, adapter.pairs.has(name) ? { ...info, dtype: 'F32', converted: true } : info]),
-    ),
     revision: createHash('sha256').update(`${base.revision} ${adapter.revision}`).digest('hex'),
-    read,
-    readF32: async (name) => toF32(name, await read(name)),
     close: async () => {
       await Promise.all([base.close(), adapter.close()])
     },

@@ -61,20 +61,34 @@ function isNorm(name: string): boolean {
   return name.endsWith('norm.weight')
 }
 
+/**
+ * The checkpoint with some tensors changed on read, as float32. `changeOf` a tensor's name gives its new values from those stored, which it may
+ * overwrite; undefined for a tensor that stays.
+ */
+export function withChanged(
+  checkpoint: Checkpoint,
+  changeOf: (name: string) => ((stored: RawTensor) => Float32Array | Promise<Float32Array>) | undefined,
+): Checkpoint {
+  const read = async (name: string): Promise<RawTensor> => {
+    const stored = await checkpoint.read(name)
+    const change = changeOf(name)
+    if (change === undefined) return stored
+    const values = await change(stored)
+    return { dtype: 'F32', shape: stored.shape, data: new Uint8Array(values.buffer, values.byteOffset, values.byteLength) }
+  }
+  // A changed tensor has its own name: another one may share the stored bytes.
+  const changed = (name: string, info: TensorInfo): TensorInfo => (changeOf(name) ? { ...info, name, dtype: 'F32', converted: true } : info)
+  return {
+    ...checkpoint,
+    tensors: new Map([...checkpoint.tensors].map(([name, info]) => [name, changed(name, info)])),
+    read,
+    readF32: async (name) => toF32(name, await read(name)),
+  }
+}
+
 /** The checkpoint with norms' weights as they multiply, in f32, where it stores them less 1. */
 export function withWholeNorms(checkpoint: Checkpoint): Checkpoint {
   const { config } = checkpoint
   if (config.architecture !== 'cepe' || !config.decoder.normsLessOne) return checkpoint
-  const whole = (info: TensorInfo): TensorInfo => (isNorm(info.name) ? { ...info, dtype: 'F32', converted: true } : info)
-  const readF32 = async (name: string): Promise<Float32Array> => {
-    const values = await checkpoint.readF32(name)
-    return isNorm(name) ? values.map((value) => value + 1) : values
-  }
-  const read = async (name: string): Promise<RawTensor> => {
-    const stored = await checkpoint.read(name)
-    if (!isNorm(name)) return stored
-    const values = toF32(name, stored).map((value) => value + 1)
-    return { dtype: 'F32', shape: stored.shape, data: new Uint8Array(values.buffer) }
-  }
-  return { ...checkpoint, tensors: new Map([...checkpoint.tensors].map(([name, info]) => [name, whole(info)])), read, readF32 }
+  return withChanged(checkpoint, (name) => (isNorm(name) ? (stored) => toF32(name, stored).map((value) => value + 1) : undefined))
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
-import type { Checkpoint, RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
+import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
 import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import { openWeightFile } from '../checkpoint/file.ts'
 import { readSafetensorsIndex } from '../checkpoint/safetensors.ts'
-import { assertFinite, toF32 } from '../checkpoint/weights.ts'
+import { assertFinite, toF32, withChanged } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { sha256OfFile } from '../onnx/files.ts'
 
@@ -84,7 +84,7 @@ function changesOf(
 }
 
 /** Multiplies the columns of a matrix [rows,columns] in place, and divides its rows; a vector has rows alone. */
-function scale(values: Float32Array, [rows = 0]: readonly number[], { divided, multiplied }: Changes): void {
+function scaled(values: Float32Array, [rows = 0]: readonly number[], { divided, multiplied }: Changes): Float32Array {
   const columns = values.length / rows
   for (let row = 0; row < rows; row++) {
     const from = row * columns
@@ -94,6 +94,7 @@ function scale(values: Float32Array, [rows = 0]: readonly number[], { divided, m
       values[from + column] = ((values[from + column] as number) * factor) / divisor
     }
   }
+  return values
 }
 
 /**
@@ -108,25 +109,14 @@ export async function withSmoothing(checkpoint: Checkpoint, path: string): Promi
     if (config.architecture !== 'cepe' || config.decoder.postNorms || config.decoder.normsLessOne)
       throw unsupported('smoothing fits layers as LLaMA and Qwen have them; leave it out of config.json', 'smoothing')
     const changes = changesOf(await readFactors(path), checkpoint.tensors, config.decoder)
-    const read = async (name: string): Promise<RawTensor> => {
-      const stored = await checkpoint.read(name)
+    const smooth = withChanged(checkpoint, (name) => {
       const change = changes.get(name)
-      if (change === undefined) return stored
-      const values = toF32(name, stored)
-      scale(values, stored.shape, change)
-      return { dtype: 'F32', shape: stored.shape, data: new Uint8Array(values.buffer, values.byteOffset, values.byteLength) }
-    }
-    return {
-      ...checkpoint,
-      tensors: new Map(
-        [...checkpoint.tensors].map(([name, info]) => [name, changes.has(name) ? { ...info, name, dtype: 'F32', converted: true } : info]),
-      ),
-      revision: createHash('sha256')
-        .update(`${checkpoint.revision} ${await sha256OfFile(path)}`)
-        .digest('hex'),
-      read,
-      readF32: async (name) => toF32(name, await read(name)),
-    }
+      return change && ((stored) => scaled(toF32(name, stored), stored.shape, change))
+    })
+    const revision = createHash('sha256')
+      .update(`${checkpoint.revision} ${await sha256OfFile(path)}`)
+      .digest('hex')
+    return { ...smooth, revision }
   } catch (thrown) {
     await checkpoint.close()
     throw thrown
