@@ -18,14 +18,15 @@ module.exports = {
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'no-orphans', severity: 'error', from: { orphan: true, path: inside('base', 'src', 'models', 'index'), pathNot: '^src/http/page/|\\.d\\.ts$' }, to: {} },
 
-    { name: 'base-is-the-ground', severity: 'error', from: { path: inside('base') }, to: { path: inside('src', 'models', 'index', 'migrations', 'eval', 'test', 'node_modules') } },
+    { name: 'base-is-the-ground', severity: 'error', from: { path: inside('base') }, to: { path: inside('src', 'models', 'index', 'migrations', 'eval', 'bench', 'test', 'node_modules') } },
     { name: 'base-files-below-its-rooms', severity: 'error', from: { path: '^base/[^/]+$' }, to: { path: '^base/[^/]+/' } },
     { name: 'base-rooms-alone', severity: 'error', from: { path: '^base/([^/]+)/' }, to: { path: '^base/[^/]+/', pathNot: '^base/$1/' } },
     { name: 'models-config-below-checkpoint', severity: 'error', from: { path: '^models/checkpoint/config/' }, to: { path: '^models/checkpoint/(?!config/)' } },
     { name: 'models-alone', severity: 'error', from: { path: inside('models') }, to: { path: inside('src', 'index', 'migrations', 'eval', 'test') } },
     { name: 'index-alone', severity: 'error', from: { path: inside('index') }, to: { path: inside('src', 'models', 'eval', 'test') } },
     { name: 'migrations-only-declare', severity: 'error', from: { path: inside('migrations') }, to: { path: inside('src', 'models', 'index', 'eval', 'test') } },
-    { name: 'nothing-imports-eval-or-test', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations') }, to: { path: inside('eval', 'test') } },
+    { name: 'nothing-imports-eval-bench-or-test', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations') }, to: { path: inside('eval', 'bench', 'test') } },
+    { name: 'eval-knows-no-bench-or-test', severity: 'error', from: { path: inside('eval') }, to: { path: inside('bench', 'test') } },
 
     ...stack('index', ['store', 'table', 'versions', 'writers', 'compaction', 'search', 'ingest/plan', 'ingest', 'ingest/shard-dir', 'vectors']),
     { name: 'index-stores-alone', severity: 'error', from: { path: '^index/store/(folder|object-store)/' }, to: { path: '^index/store/(folder|object-store)/', pathNot: '^index/store/$1/' } },
@@ -68,13 +69,14 @@ module.exports = {
     { name: 'cli-index-is-one-command', severity: 'error', from: { path: '^src/cli/index/' }, to: { path: '^src/cli/(?!index/|program/)' } },
     { name: 'leaves', severity: 'error', from: { path: '^src/(config|settings|package)\\.ts$' }, to: { path: '^src/(?!(settings|package)\\.ts)' } },
 
-    { name: 'eval-runner-below-tasks', severity: 'error', from: { path: '^eval/runner/' }, to: { path: '^eval/(task|tasks|report|presets|bench|calibrate|demo)/' } },
+    { name: 'eval-runner-below-tasks', severity: 'error', from: { path: '^eval/runner/' }, to: { path: '^eval/(task|tasks|report|presets|calibrate|demo)/' } },
     { name: 'eval-task-below-its-commands', severity: 'error', from: { path: '^eval/task/[^/]+$' }, to: { path: '^eval/task/commands/' } },
-    ...stack('eval/bench', ['reader', 'service', 'index', 'scale']),
+    // The image installs production dependencies alone.
+    { name: 'program-needs-no-dev-dependency', severity: 'error', from: { path: inside('base', 'src', 'models', 'index', 'migrations', 'eval'), pathNot: '^eval/report/plot\\.ts$' }, to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] } },
     { name: 'fixtures-know-no-tests', severity: 'error', from: { path: '^test/fixtures/' }, to: { path: '^test/(?!fixtures/|helpers/)' } },
 
     { name: 'fastify-in-http-only', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations'), pathNot: '^src/(http/|app\\.ts)' }, to: { path: 'node_modules/(fastify|@fastify)/' } },
-    { name: 'one-file-imports-lancedb', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations', 'eval'), pathNot: '^index/table/lance\\.ts$|^eval/bench/' }, to: { path: 'node_modules/@lancedb/' } },
+    { name: 'one-file-imports-lancedb', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations', 'eval'), pathNot: '^index/table/lance\\.ts$' }, to: { path: 'node_modules/@lancedb/' } },
     { name: 'one-file-imports-ort', severity: 'error', from: { path: inside('base', 'src', 'models', 'index', 'migrations', 'eval', 'test'), pathNot: '^models/runtime\\.ts$' }, to: { path: 'node_modules/onnxruntime-node/' } },
   ],
   options: {

@@ -2,14 +2,7 @@ import { at, present } from '../../base/at.ts'
 import type { CepeConfig } from '../checkpoint/config/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { decodeSelfAttention, groupedKeyValues, promptSelfAttention, type Attended } from '../blocks/attention.ts'
-import {
-  contextOf,
-  decodeCrossAttention,
-  promptCrossAttention,
-  type Context,
-  type CrossAttended,
-  type CrossAttention,
-} from '../blocks/cross-attention.ts'
+import { contextOf, decodeCrossAttention, promptCrossAttention, type Context, type CrossAttended } from '../blocks/cross-attention.ts'
 import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
@@ -50,14 +43,6 @@ import { llamaLayers } from './llama.ts'
 const HEAD_MULTIPLE = 16
 /** Dimension of generated tokens' keys, including the new one. */
 const MADE = 'made'
-
-/** Forms of cross-attention over the prompt and for each further token. */
-export interface CrossStrategy {
-  prompt(attention: CrossAttention, layer: number): CrossAttended
-  decode(attention: CrossAttention, layer: number): CrossAttended
-}
-
-const ABSORBED: CrossStrategy = { prompt: promptCrossAttention, decode: decodeCrossAttention }
 
 /** One pass of the decoder's layers. */
 interface Pass {
@@ -107,7 +92,7 @@ function pass({ params, config, ids, context: { phi } }: Reading, sublayers: Sub
   return { stream, keyValues, attention }
 }
 
-function promptPass(reading: Reading, ropes: ByLayer<Rope>, cross: CrossStrategy): Pass {
+function promptPass(reading: Reading, ropes: ByLayer<Rope>): Pass {
   const { ids, context } = reading
   const { decoder: heads } = reading.config
   const length = sizeOf(ids, 1)
@@ -117,7 +102,7 @@ function promptPass(reading: Reading, ropes: ByLayer<Rope>, cross: CrossStrategy
   const windows = byLayer(heads, (local) => local?.window ?? null)
   const { stream, ...made } = pass(reading, {
     self: (params, x, i) => promptSelfAttention({ params, x, heads }, rotations.of(i), { lastIndex, total }, windows.of(i)),
-    cross: (params, x, layer) => cross.prompt({ params, x, context, heads }, layer),
+    cross: (params, x) => promptCrossAttention({ params, x, context, heads }),
   })
   return { ...made, stream: { x: last(stream.x, 1), delta: stream.delta && last(stream.delta, 1) } }
 }
@@ -135,16 +120,10 @@ function choose(params: Params, config: CepeConfig, stream: Residual): { token: 
  * token's cross-attention on each row of phi, averaged over layers and heads.
  *
  * The prompt runs in the main graph and yields the first token; a Loop generates the others, one per iteration. It carries keys and values
- * of the generated tokens; those of the prompt stay outside it and are never copied. `cross` is for benchmarks, which compare the default
- * with its alternatives.
+ * of the generated tokens; those of the prompt stay outside it and are never copied.
  * @throws unsupported for a head size that GroupQueryAttention's rotary embedding does not support
  */
-export function cepeGenerateGraph(
-  checkpoint: Checkpoint,
-  config: CepeConfig,
-  precision: Precision,
-  cross: CrossStrategy = ABSORBED,
-): Graph {
+export function cepeGenerateGraph(checkpoint: Checkpoint, config: CepeConfig, precision: Precision): Graph {
   const graph = new Graph('cepe_generate')
   const { decoder } = config
   if (decoder.headDim % HEAD_MULTIPLE !== 0) {
@@ -161,7 +140,7 @@ export function cepeGenerateGraph(
   const tokenParams = params.with(precision.tokens)
   const ropes = decoderRopes(graph, decoder, precision.float)
 
-  const prompt = graph.scope('prompt', () => promptPass({ params, config, ids, context }, ropes, cross))
+  const prompt = graph.scope('prompt', () => promptPass({ params, config, ids, context }, ropes))
   const first = choose(params, config, prompt.stream)
   const length = reshape(sizeOf(ids, 1), [])
   const empty = graph.constant(precision.float, [1, decoder.kvHeads, 0, decoder.headDim], new Uint8Array())
@@ -172,7 +151,7 @@ export function cepeGenerateGraph(
     since: prompt.keyValues.map(() => ({ keys: empty, values: empty })),
     rounds: min(sub(maxNewTokens, i64(graph, 1)), sub(i64(graph, decoder.window), length)),
     proceed: goesOn(stopIds, first.token),
-    ...{ stopIds, ropes, cross },
+    ...{ stopIds, ropes },
   })
 
   const all = (one: Value, others: Value): Value => concat([flatten(one, 1), flatten(others, 'n-1')], 0, 'n')
@@ -215,7 +194,6 @@ export function cepeContinueGraph(checkpoint: Checkpoint, config: CepeConfig, pr
     proceed: lessOrEqual(i64(graph, 1), maxNewTokens),
     stopIds,
     ropes: decoderRopes(graph, decoder, precision.float),
-    cross: ABSORBED,
   })
   const tokens = flatten(made.tokens, 'n')
   graph.output('tokens', tokens)
@@ -254,14 +232,13 @@ interface Begun {
   readonly proceed: Value
   readonly stopIds: Value
   readonly ropes: ByLayer<Rope>
-  readonly cross: CrossStrategy
 }
 
 /** Generates tokens in a Loop that carries their keys and values; the prompt's stay outside it. */
 function makeTokens(params: Params, config: CepeConfig, context: Context, begun: Begun) {
   const { graph, precision } = params
   const { decoder } = config
-  const { stopIds, ropes, cross } = begun
+  const { stopIds, ropes } = begun
   const promptCache = begun.prompt.map(groupedKeyValues)
   const sinceType = { elem: precision.float, shape: [1, decoder.kvHeads, 'since', decoder.headDim] }
   const carried: Carried[] = [
@@ -294,7 +271,7 @@ function makeTokens(params: Params, config: CepeConfig, context: Context, begun:
             made: MADE,
             hidden: hidden.of(i),
           }),
-        cross: (p, x, layer) => cross.decode({ params: p, x, context, heads: decoder }, layer),
+        cross: (p, x) => decodeCrossAttention({ params: p, x, context, heads: decoder }),
       },
     )
     const next = choose(params, config, made.stream)

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { CLI, finished, startNode } from '../../eval/bench/processes.ts'
+import { CLI, finished, startNode } from '../helpers/processes.ts'
 import { processesWith } from '../helpers/cli.ts'
 import { MCP_CLIENTS } from '../helpers/mcp-clients.ts'
 import { tinyService, tinyShared } from '../helpers/service-settings.ts'

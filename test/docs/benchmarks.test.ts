@@ -2,12 +2,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
-import { DOCUMENT, readFigures, withFigures } from '../../eval/bench/figures.ts'
+import { DOCUMENT, readFigures, withFigures } from '../../bench/figures.ts'
 
 await t.test('the tables of the benchmarks are those of the results, and there are no others', async (t) => {
   const document = await readFile(DOCUMENT, 'utf8')
   const figures = await readFigures()
-  t.equal(withFigures(document, figures), document, 'else: node dist/eval/bench/figures.js --write')
+  t.equal(withFigures(document, figures), document, 'else: node dist-test/bench/figures.js --write')
   const outside = document.replaceAll(/<!-- figures: [a-z0-9-]+ -->[^]*?<!-- end of figures -->/g, '')
   t.notMatch(outside, /^\|/m, 'a table without figures')
 })

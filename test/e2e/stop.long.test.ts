@@ -6,7 +6,7 @@ import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { isAlive } from '../../base/locks/process.ts'
-import { addressOf, bareEnvironment } from '../../eval/bench/processes.ts'
+import { addressOf, bareEnvironment } from '../helpers/processes.ts'
 import { processesWith } from '../helpers/cli.ts'
 import { tinyService } from '../helpers/service-settings.ts'
 

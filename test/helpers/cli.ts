@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { CLI, finished, startNode, type Finished, type Settings } from '../../eval/bench/processes.ts'
+import { CLI, finished, startNode, type Finished, type Settings } from './processes.ts'
 
-export { startServer, type Finished, type RunningServer } from '../../eval/bench/processes.ts'
+export { startServer, type Finished, type RunningServer } from './processes.ts'
 
 /** Runs the compiled command to its end, or until it is killed by the signal (its exit code is null then). */
 export function runCli(args: readonly string[], env: Settings = {}, signal?: AbortSignal): Promise<Finished> {

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import t from 'tap'
-import { finished, startNode } from '../../eval/bench/processes.ts'
+import { finished, startNode } from './processes.ts'
 import { failedIn, skippedIn } from './results.ts'
 
 const FILE = `

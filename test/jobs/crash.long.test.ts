@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { built, finished, startNode } from '../../eval/bench/processes.ts'
+import { builtForTests, finished, startNode } from '../helpers/processes.ts'
 import { readAlias } from '../../index/versions/alias.ts'
 import { contentHash } from '../../index/hash.ts'
 import { connectLance } from '../../index/table/lance.ts'
@@ -24,7 +24,7 @@ interface Indexing {
 
 function start(dir: string, corpus: string, { delay = 30, options = {}, cancelAfter }: Indexing = {}): ChildProcess {
   const cancelled = cancelAfter === undefined ? [] : [String(cancelAfter)]
-  return startNode(built('eval/bench/index/processes/indexing-process.js'), [
+  return startNode(builtForTests('test/index/processes/indexing-process.js'), [
     dir,
     corpus,
     String(delay),
@@ -169,7 +169,7 @@ await t.test(
     await mkdir(mounted)
     const corpus = join(dir, 'corpus.tsv')
     await writeFile(corpus, toTsv(somePassages(6000)))
-    const add = `${process.execPath} dist/eval/bench/index/processes/indexing-process.js`
+    const add = `${process.execPath} dist-test/test/index/processes/indexing-process.js`
     const script = `
     mount -t tmpfs -o size=3m tmpfs ${mounted}
     head -200 ${corpus} > ${dir}/small.tsv

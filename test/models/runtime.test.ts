@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startNode, finished } from '../../eval/bench/processes.ts'
+import { startNode, finished } from '../helpers/processes.ts'
 import { castModel } from '../../models/graphs/cast.ts'
 import { InferenceSession, Tensor } from '../../models/runtime.ts'
 

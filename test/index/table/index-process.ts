@@ -8,9 +8,9 @@ export interface IndexProcess {
   kill(): Promise<void>
 }
 
-/** A process that works on an index until its standard input ends (`eval/bench/index/processes/<name>-process.ts`). It has begun when this returns. */
+/** A process that works on an index until its standard input ends (`test/index/processes/<name>-process.ts`). It has begun when this returns. */
 export async function indexProcess(t: Test, name: string, ...args: readonly string[]): Promise<IndexProcess> {
-  const child = spawn(process.execPath, [`dist/eval/bench/index/processes/${name}-process.js`, ...args], {
+  const child = spawn(process.execPath, [`dist-test/test/index/processes/${name}-process.js`, ...args], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { PATH: process.env.PATH },
   })

@@ -98,7 +98,7 @@ await t.test('one new id from many requests at once is one row', async (t) => {
 await t.test('contended inserts with retries from three processes: one row an id', { timeout: 120_000 }, async (t) => {
   const { dir } = await indexed(t)
   const children = ['a', 'b', 'c'].map((source) =>
-    spawn(process.execPath, ['dist/eval/bench/index/processes/inserting-process.js', dir, '100', '50000', source], {
+    spawn(process.execPath, ['dist-test/test/index/processes/inserting-process.js', dir, '100', '50000', source], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { PATH: process.env.PATH },
     }),
@@ -117,7 +117,7 @@ await t.test('contended inserts with retries from three processes: one row an id
 await t.test('killed writers block nobody and leave one row an id', { timeout: 120_000 }, async (t) => {
   const { dir } = await indexed(t)
   const start = (source: string): ChildProcess =>
-    spawn(process.execPath, ['dist/eval/bench/index/processes/inserting-process.js', dir, '20000', '50000', source], {
+    spawn(process.execPath, ['dist-test/test/index/processes/inserting-process.js', dir, '20000', '50000', source], {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: { PATH: process.env.PATH },
     })

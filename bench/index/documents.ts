@@ -1,0 +1,71 @@
+/**
+ * Indexes a folder of documents and the same passages as TSV, each by one command into its own index, with the shipped retriever: it is the
+ * fastest, so that parsing matters most.
+ * Usage: documents.js [--folder /usr/share/doc] [--threads 1]
+ */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Type } from '#typebox'
+import { Value } from '#typebox/value'
+import { parseJson } from '../../base/json.ts'
+import { JobSchema, type Job } from '../../src/jobs/schema.ts'
+import { benchOptions } from '../arguments.ts'
+import { machine, table } from '../measure.ts'
+import { CLI, finished, startNode } from '../../test/helpers/processes.ts'
+
+const MS = 1000
+const ExportedSchema = Type.Object({ id: Type.String(), title: Type.String(), text: Type.String() })
+const options = benchOptions({ folder: '/usr/share/doc', threads: '1' })
+const dir = await mkdtemp(join(tmpdir(), 'cepe-bench-documents-'))
+
+/** Runs a command on a separate index. @returns its output */
+async function cepe(index: string, ...args: string[]): Promise<string> {
+  const env = {
+    CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
+    CEPE_RETRIEVER_DIR: join(dir, 'retriever'),
+    CEPE_INDEX_DIR: join(dir, index),
+    CEPE_CORPUS: '',
+    CEPE_THREADS: String(options.count('threads')),
+  }
+  const { code, stdout, stderr } = await finished(startNode(CLI, ['index', ...args], { env }))
+  if (code !== 0) throw new Error(`cepe index ${args.join(' ')}: ${stderr}`)
+  return stdout
+}
+
+/** The record of the job that a command printed first. */
+async function jobOf(index: string, printed: string): Promise<Job> {
+  const [id = ''] = printed.split(' ')
+  return Value.Parse(JobSchema, parseJson(await readFile(join(dir, index, 'jobs', id, 'job.json'), 'utf8')))
+}
+
+function rateOf({ created_at: from, finished_at: to, counters }: Job): number {
+  return (counters.accepted * MS) / (Date.parse(to ?? from) - Date.parse(from))
+}
+
+try {
+  const printed = await cepe('documents', 'add', options.text('folder'))
+  const documents = await jobOf('documents', printed)
+  const exported = (await cepe('documents', 'export')).trim().split('\n')
+  const rows = exported.map((line) => {
+    const { id, title, text } = Value.Parse(ExportedSchema, parseJson(line))
+    return [id, text, title].map((field) => field.replace(/\s+/g, ' ')).join('\t')
+  })
+  const tsv = join(dir, 'passages.tsv')
+  await writeFile(tsv, ['id\ttext\ttitle', ...rows, ''].join('\n'))
+  const lines = await jobOf('lines', await cepe('lines', 'add', tsv, '--no-quotes'))
+  const [files, passages] = [rateOf(documents), rateOf(lines)]
+  console.log(`# Documents, ${new Date().toISOString().slice(0, 10)}\n\n${machine(options.count('threads'))}\n\n${printed}`)
+  console.log(
+    table(
+      ['', 'passages', 'passages/s'],
+      [
+        ['documents', String(documents.counters.accepted), files.toFixed(0)],
+        ['the same as TSV', String(lines.counters.accepted), passages.toFixed(0)],
+        ['ratio (aim: 0.7)', '', (files / passages).toFixed(2)],
+      ],
+    ),
+  )
+} finally {
+  await rm(dir, { recursive: true, force: true })
+}

@@ -1,0 +1,71 @@
+/**
+ * Bulk indexing and search on synthetic corpora; ratios and rates within one run.
+ * Usage: index.js [--rows 100000,1000000] [--queries 50]
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { benchOptions } from '../arguments.ts'
+import { diskOf, searchFigures } from './search.ts'
+import { bareAppend, jobWrite } from './write.ts'
+import { machine, table } from '../measure.ts'
+
+const options = benchOptions({ rows: '100000', queries: '50' })
+function say(text: string): void {
+  return console.log(text)
+}
+function number(value: number, digits = 1): string {
+  return value.toFixed(digits)
+}
+function rate(rows: number, seconds: number): string {
+  return Math.round(rows / seconds).toLocaleString('en')
+}
+
+/** LanceDB alone appends at a constant rate. */
+const BARE_ROWS = 100_000
+
+const folder = await mkdtemp(join(tmpdir(), 'cepe-bench-index-'))
+try {
+  say(`# Index benchmark, ${new Date().toISOString().slice(0, 10)}\n\n${machine(1)}\n`)
+  for (const rows of options.counts('rows').filter((count) => count > 0)) {
+    const dir = join(folder, String(rows))
+    const bareRows = Math.min(rows, BARE_ROWS)
+    const before = await bareAppend(dir, 'bare', bareRows)
+    const job = await jobWrite(dir, 'bench', rows)
+    const after = await bareAppend(dir, 'bare', bareRows)
+    const bare = ((before + after) / 2) * (rows / bareRows)
+    say(`## ${rows.toLocaleString('en')} passages of 768 numbers\n`)
+    say(
+      table(
+        ['phase', 'seconds', 'passages/s'],
+        [
+          [
+            `LanceDB add alone, ${bareRows.toLocaleString('en')} passages, before and after`,
+            `${number(before)}, ${number(after)}`,
+            rate(rows, bare),
+          ],
+          ['job: plan (check, hash, lay out, fsync)', number(job.plan), rate(rows, job.plan)],
+          ['job: shards to committed and fsynced', number(job.index), rate(rows, job.index)],
+          ['of that, making the vectors up', number(job.lookup), ''],
+          ['job: the same without that', number(job.index - job.lookup), rate(rows, job.index - job.lookup)],
+          ['job: read back, index, measure recall', number(job.verify), rate(rows, job.verify)],
+        ],
+      ),
+    )
+    say(
+      `\nWrite rate against LanceDB alone: ${number(bare / (job.index - job.lookup), 2)} (${number(bare / job.index, 2)} with making the vectors up). Event loop while writing: p99 ${number(job.gapP99)} ms, longest ${number(job.gapMax)} ms.\n`,
+    )
+    const figures = await searchFigures(dir, 'bench', rows, options.count('queries'))
+    say(
+      table(
+        ['search', 'recall@10', 'p50 ms', 'p95 ms'],
+        figures.map(({ name, recall, p50, p95 }) => [name, Number.isNaN(recall) ? '' : number(recall, 3), number(p50), number(p95)]),
+      ),
+    )
+    const disk = await diskOf(dir, 'bench')
+    say(`\nDisk: ${Math.round(disk.data / rows)} bytes per passage of rows and ${Math.round(disk.indexes / rows)} of indexes.\n`)
+    await rm(dir, { recursive: true, force: true })
+  }
+} finally {
+  await rm(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,164 @@
+/**
+ * Kills processes at random moments and looks at what is left, row by row: storms of puts, deletes and compactions,
+ * and jobs that add and replace. Ends with 1 at the first row that is lost, doubled or wrong.
+ * Usage: index-kills.js [--storms 100] [--jobs 100] [--seed 1]
+ */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Passage } from '../../index/contract.ts'
+import { openIndex } from '../../index/open.ts'
+import { benchOptions } from '../arguments.ts'
+import { embedWords, hashedWords } from '../../test/fixtures/hashed-words.ts'
+import { indexedTable } from '../../test/fixtures/synthetic-table.ts'
+import { killedAfter, outputOf } from '../scripts.ts'
+import { uniform } from '../../test/fixtures/synthetic-checkpoint.ts'
+
+/** Passages that a storm rewrites, beside those of a table with indexes. */
+export const IDS = 60
+
+/** The passage that a storm writes under an id in a round. */
+export function stormPassage(id: number, round: number): Passage {
+  return { id: `s${id}`, title: `Passage ${id}`, text: `Round ${round} of passage ${id}.` }
+}
+
+const LONGEST_LIFE_MS = 900
+const KILLS_PER_TABLE = 25
+const KILLS_PER_JOB = 4
+const STORM_ROWS = 1200
+const JOB_ROWS = 1500
+
+type Next = () => number
+
+/** Interval of progress reports: a run may take hours. */
+const SAID_EVERY = 50
+
+class Kills {
+  readonly #name: string
+  readonly #wanted: number
+  #done = 0
+  constructor(name: string, wanted: number) {
+    this.#name = name
+    this.#wanted = wanted
+  }
+
+  get open(): boolean {
+    return this.#done < this.#wanted
+  }
+
+  add(): void {
+    if (++this.#done % SAID_EVERY === 0 || !this.open)
+      console.log(`${this.#name}: ${this.#done} kills, nothing lost, doubled or wrong before the last`)
+  }
+}
+
+const PROCESSES = {
+  'storming-process': './storming-process.js',
+  'indexing-process': '../../test/index/processes/indexing-process.js',
+} as const
+
+function script(name: keyof typeof PROCESSES): string {
+  return fileURLToPath(new URL(PROCESSES[name], import.meta.url))
+}
+
+/** Text of all passages by id. @throws Error for a duplicate id */
+async function textsIn(dir: string): Promise<Map<string, string>> {
+  const index = await openIndex({ dir, model: hashedWords })
+  const texts = new Map<string, string>()
+  try {
+    for await (const { id, text } of index.export()) {
+      if (texts.has(id)) throw new Error(`${dir}: "${id}" is there twice`)
+      texts.set(id, text)
+    }
+  } finally {
+    index.close()
+  }
+  return texts
+}
+
+interface StormState {
+  /** Last acknowledged round, 0 for deleted. */
+  readonly known: Map<number, number>
+  /** Rounds without acknowledgement, which may or may not have happened. */
+  readonly open: Map<number, number>
+  last: number
+}
+
+function follow(state: StormState, output: string): void {
+  for (const line of output.split('\n')) {
+    const [, what, id, round] = /^(try|ok) (\d+) (\d+)$/.exec(line) ?? []
+    if (what === undefined) continue
+    if (what === 'try') state.open.set(Number(id), Number(round))
+    else {
+      state.open.delete(Number(id))
+      state.known.set(Number(id), Number(round))
+    }
+    state.last = Math.max(state.last, Number(round))
+  }
+}
+
+/** Compares the table with the acknowledged state, and resolves open rounds. */
+function compare(state: StormState, texts: ReadonlyMap<string, string>): void {
+  const others = [...texts.keys()].filter((id) => !id.startsWith('s')).length
+  if (others !== STORM_ROWS) throw new Error(`${others} of ${STORM_ROWS} passages that were never changed are there`)
+  for (let id = 0; id < IDS; id++) {
+    const found = texts.get(`s${id}`)
+    const allowed = [state.known.get(id) ?? 0, ...(state.open.has(id) ? [state.open.get(id) ?? 0] : [])]
+    const right = allowed.find((round) => (round === 0 ? undefined : stormPassage(id, round).text) === found)
+    if (right === undefined) throw new Error(`passage ${id} is ${found ?? 'absent'} where round ${allowed.join(' or ')} should be`)
+    state.known.set(id, right)
+  }
+  state.open.clear()
+}
+
+async function storms(folder: string, kills: Kills, next: Next): Promise<void> {
+  for (let table = 0; kills.open; table++) {
+    const dir = join(folder, `storm${table}`)
+    await indexedTable(dir, hashedWords, STORM_ROWS, (number) => embedWords(String(number)))
+    const state: StormState = { known: new Map(), open: new Map(), last: 0 }
+    for (let i = 0; i < KILLS_PER_TABLE && kills.open; i++) {
+      const { output, killed } = await killedAfter(script('storming-process'), [dir, String(state.last + 1)], next() * LONGEST_LIFE_MS)
+      if (!killed) throw new Error('a storm ended by itself')
+      kills.add()
+      follow(state, output)
+      compare(state, await textsIn(dir))
+    }
+    await rm(dir, { recursive: true })
+  }
+}
+
+async function jobs(folder: string, kills: Kills, next: Next): Promise<void> {
+  const dir = join(folder, 'jobs')
+  await mkdir(dir)
+  let expected = new Map<string, string>()
+  for (let job = 1; kills.open; job++) {
+    const replace = job % 3 === 0
+    const passages = Array.from({ length: JOB_ROWS }, (_, i) => stormPassage(Math.floor((job * JOB_ROWS) / 2) + i, job))
+    const corpus = join(dir, `${job}.jsonl`)
+    await writeFile(corpus, passages.map((passage) => `${JSON.stringify(passage)}\n`).join(''))
+    const args = (delay: number): string[] => [dir, corpus, String(delay), JSON.stringify({ replace })]
+    for (let i = 0; i < KILLS_PER_JOB && kills.open; i++)
+      if ((await killedAfter(script('indexing-process'), args(20), next() * LONGEST_LIFE_MS)).killed) kills.add()
+    const output = await outputOf(script('indexing-process'), args(0))
+    if (/ (failed|stopped|cancelled) /.test(output)) throw new Error(output)
+    expected = new Map([...(replace ? [] : expected), ...passages.map(({ id, text }) => [id, text] as const)])
+    const texts = await textsIn(join(dir, 'index'))
+    const wrong = [...expected].filter(([id, text]) => texts.get(id) !== text)
+    if (texts.size !== expected.size || wrong.length > 0)
+      throw new Error(`job ${job}: ${texts.size} rows of ${expected.size}, ${wrong.length} wrong`)
+  }
+}
+
+if (import.meta.filename === process.argv[1]) {
+  const options = benchOptions({ storms: '100', jobs: '100', seed: '1' })
+  const next = uniform(options.count('seed'))
+  const folder = await mkdtemp(join(tmpdir(), 'cepe-kills-'))
+  for (const [name, run] of Object.entries({ storms, jobs })) {
+    const kills = new Kills(name, options.count(name as 'storms' | 'jobs'))
+    if (!kills.open) continue
+    await run(folder, kills, next)
+    console.log(`${name}: nothing lost, doubled or wrong`)
+  }
+  await rm(folder, { recursive: true })
+}

@@ -1,0 +1,158 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { at } from '../../base/at.ts'
+import { readAlias, tableFolder } from '../../index/versions/alias.ts'
+import { FILTER_COLUMNS, sqlFilter } from '../../index/search/filter.ts'
+import { filterIndexName } from '../../index/search/update-indexes.ts'
+import { connectLance, prewarm, type Table } from '../../index/table/lance.ts'
+import { readMetadata, type AnnSettings } from '../../index/table/metadata.ts'
+import { searchHybrid } from '../../index/search/hybrid-search.ts'
+import { searchVector, searchWords } from '../../index/search/search.ts'
+import { clusteredVector, syntheticPassage } from '../../test/fixtures/synthetic-corpus.ts'
+import { quantile } from '../measure.ts'
+
+const K = 10
+
+export interface SearchFigures {
+  readonly name: string
+  readonly recall: number
+  readonly p50: number
+  readonly p95: number
+}
+
+async function timed(
+  queries: readonly Float32Array[],
+  search: (query: Float32Array, at: number) => Promise<string[]>,
+  truth?: readonly ReadonlySet<string>[],
+): Promise<{ found: Set<string>[]; recall: number; p50: number; p95: number }> {
+  const times: number[] = []
+  const found: Set<string>[] = []
+  for (const [at, query] of queries.entries()) {
+    const started = performance.now()
+    found.push(new Set(await search(query, at)))
+    times.push(performance.now() - started)
+  }
+  const right = truth?.map((wanted, i) => [...wanted].filter((id) => found[i]?.has(id)).length) ?? []
+  times.sort((a, b) => a - b)
+  return {
+    found,
+    recall: truth === undefined ? 1 : right.reduce((a, b) => a + b, 0) / (K * queries.length),
+    p50: quantile(times, 0.5),
+    p95: quantile(times, 0.95),
+  }
+}
+
+/** Latency and recall@10 of exact search and of the index at several settings; the settings in service are marked. */
+export async function searchFigures(dir: string, name: string, rows: number, queries: number): Promise<SearchFigures[]> {
+  const connection = await connectLance(dir, 500)
+  const alias = await readAlias(dir, name)
+  const table: Table = await connection.openTable(alias?.stored_as ?? '')
+  const metadata = await readMetadata(table)
+  const { ann } = metadata
+  const vectors = Array.from({ length: queries }, (_, i) => clusteredVector(rows + i, rows))
+  const ids = (settings?: AnnSettings) => async (query: Float32Array) =>
+    (await searchVector(table, settings, query, { k: K })).map((hit) => hit.id)
+  const exact = await timed(vectors, ids())
+  const figures: SearchFigures[] = [{ name: 'exact', ...exact, recall: 1 }]
+  if (ann !== undefined) {
+    await prewarm(table)
+    const others = [10, 25, 50, 100, 200, ann.partitions].flatMap((nprobes) =>
+      [4, 10, 20, 40].map((refine) => ({ ...ann, nprobes, refine })),
+    )
+    for (const settings of [ann, ...others.filter(({ nprobes }) => nprobes <= ann.partitions)]) {
+      await timed(vectors.slice(0, 5), ids(settings))
+      const label = `ivf_rq, nprobes ${settings.nprobes} of ${ann.partitions}, refine ${settings.refine}${settings === ann ? ' (in service)' : ''}`
+      figures.push({ name: label, ...(await timed(vectors, ids(settings), exact.found)) })
+    }
+  }
+  for (const [name, settings] of [['exact', undefined], ...(ann === undefined ? [] : [['in service', ann] as const])] as const)
+    figures.push(...(await atOnce(vectors, ids(settings), name)))
+  const words = Array.from({ length: queries }, (_, i) =>
+    syntheticPassage(i * 7)
+      .text.split(' ')
+      .slice(20, 26)
+      .join(' '),
+  )
+  const text = await timed(vectors, async (_, probe) => (await searchWords(table, at(words, probe), { k: K })).map((hit) => hit.id))
+  figures.push({ name: 'BM25, six words', ...text, recall: NaN })
+  const parts = await timed(vectors, async (vector, probe) => [
+    ...(await searchVector(table, ann, vector, { k: K })).map((hit) => hit.id),
+    ...(await searchWords(table, at(words, probe), { k: K })).map((hit) => hit.id),
+  ])
+  figures.push({ name: 'vector and BM25, one after the other', ...parts, recall: NaN })
+  const both = await timed(vectors, async (vector, probe) =>
+    (await searchHybrid(table, metadata, { query: at(words, probe), vector }, { k: K })).map((hit) => hit.id),
+  )
+  figures.push({ name: 'hybrid', ...both, recall: NaN })
+  if (ann !== undefined) figures.push(...(await filterFigures(table, ann, vectors)))
+  connection.close()
+  return figures
+}
+
+/** Numbers of concurrent searches for measuring throughput. */
+const AT_ONCE = [1, 2, 8]
+
+async function atOnce(
+  vectors: readonly Float32Array[],
+  search: (query: Float32Array) => Promise<string[]>,
+  name: string,
+): Promise<SearchFigures[]> {
+  const figures: SearchFigures[] = []
+  for (const searchers of AT_ONCE) {
+    const times: number[] = []
+    const queue = vectors.values()
+    const started = performance.now()
+    const work = async (): Promise<void> => {
+      for (const query of queue) {
+        const since = performance.now()
+        await search(query)
+        times.push(performance.now() - since)
+      }
+    }
+    await Promise.all(Array.from({ length: searchers }, work))
+    const perSecond = (1000 * vectors.length) / (performance.now() - started)
+    times.sort((a, b) => a - b)
+    figures.push({
+      ...{ name: `${name}, ${searchers} at once: ${perSecond.toFixed(1)} queries/s`, recall: NaN },
+      ...{ p50: quantile(times, 0.5), p95: quantile(times, 0.95) },
+    })
+  }
+  return figures
+}
+
+/** Latency under filters, with and without the indexes of their columns. */
+async function filterFigures(table: Table, ann: AnnSettings, vectors: readonly Float32Array[]): Promise<SearchFigures[]> {
+  const filters = {
+    'one title of 20 passages': (at: number) => ({ title: `Title ${at * 31}` }),
+    'one source of 20,000 passages': (at: number) => ({ source: `part${at % 5}.tsv` }),
+  }
+  const figures: SearchFigures[] = []
+  for (const index of ['indexed', 'not indexed']) {
+    if (index !== 'indexed') for (const column of FILTER_COLUMNS) await table.dropIndex(filterIndexName(column))
+    for (const [name, filter] of Object.entries(filters)) {
+      const searched = await timed(vectors, async (query, at) =>
+        (await searchVector(table, ann, query, { k: K, filter: filter(at) })).map((hit) => hit.id),
+      )
+      figures.push({ name: `in ${name}, ${index}`, ...searched, recall: NaN })
+      const counted = await timed(vectors, async (_, at) => [String(await table.countRows(sqlFilter(filter(at))))])
+      figures.push({ name: `count of ${name}, ${index}`, ...counted, recall: NaN })
+    }
+  }
+  return figures
+}
+
+/** Bytes on disk of a stored table, by part. */
+export async function diskOf(dir: string, name: string): Promise<{ data: number; indexes: number }> {
+  const alias = await readAlias(dir, name)
+  const folder = tableFolder(dir, alias?.stored_as ?? '')
+  return { data: await bytesUnder(join(folder, 'data')), indexes: await bytesUnder(join(folder, '_indices')) }
+}
+
+async function bytesUnder(folder: string): Promise<number> {
+  let bytes = 0
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size
+  }
+  return bytes
+}

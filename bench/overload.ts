@@ -1,0 +1,240 @@
+/**
+ * The service under more load than it can bear: answers per second with few clients and with many, under a short and a
+ * long deadline, restarts of processes, and how soon refusals come; then the largest legal request of every kind while
+ * /healthz is asked; and how long admitted questions take with four times as many clients as fill the queue. Ratios within one run.
+ * Usage: overload.ts [seconds per round] [overload | full | largest | all] [path of another build's cli.js]
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { present } from '../base/at.ts'
+import { packageRoot } from '../src/package.ts'
+import { mean } from '../eval/statistics/bootstrap.ts'
+import { LARGEST } from '../test/fixtures/largest-requests.ts'
+import { machine, quantile, table } from './measure.ts'
+import { CLI as OWN_CLI, serving, startNode, type RunningServer, type Settings } from '../test/helpers/processes.ts'
+
+const SECONDS = Number(process.argv.at(2) ?? 8)
+const PART = process.argv.at(3) ?? 'all'
+const CLI = process.argv.at(4) ?? OWN_CLI
+const FEW = 8
+const MANY = 64
+const ROUNDS = 3
+/** With rounds of 8 s: two minutes with a full queue, and two with more load. */
+const FULL = { rounds: 4, longer: 4, times: 4 } as const
+const QUEUE = 64
+/** Clients start spread over this time: all at once would be a load of its own. */
+const SPREAD_MS = 1000
+const HEALTH_EVERY_MS = 50
+/** Pause of a client that is rejected without Retry-After, or gets 504. */
+const PAUSE_MS = 100
+
+const folder = mkdtempSync(join(tmpdir(), 'cepe-overload-'))
+/** The first part of the demo corpus: indexed in seconds, and enough for the largest k. */
+const CORPUS = join(folder, 'passages.tsv')
+const PASSAGES = 400
+const demo = readFileSync(join(packageRoot(), 'index/corpus/passages.tsv'), 'utf8')
+writeFileSync(
+  CORPUS,
+  demo
+    .split('\n')
+    .slice(0, 1 + PASSAGES)
+    .join('\n'),
+)
+
+function startServer(settings: Settings): Promise<RunningServer> {
+  const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: CORPUS, ...settings }
+  return serving(startNode(CLI, ['serve', '--port', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] }))
+}
+
+interface Sent {
+  readonly status: number
+  readonly ms: number
+  readonly retryAfterS: number | null
+}
+
+/** @param body prepared JSON, so that this process's work does not count as the service's */
+async function send(url: string, body: string): Promise<Sent> {
+  const started = performance.now()
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(url, { method: 'POST', headers, body })
+  await response.arrayBuffer()
+  const retryAfter = response.headers.get('retry-after')
+  return { status: response.status, ms: performance.now() - started, retryAfterS: retryAfter === null ? null : Number(retryAfter) }
+}
+
+interface Round {
+  readonly perSecond: number
+  readonly sent: readonly Sent[]
+  readonly answers: readonly Sent[]
+  readonly refusals: readonly Sent[]
+  readonly late: readonly Sent[]
+}
+
+let asked = 0
+/** Questions that share few passages, so that every round finds equally many cached encoder states. */
+function nextQuestion(): string {
+  return `who founded city number ${asked++ % 1000} and what is it known for`
+}
+
+/** Clients that each ask one question after the other, and honour Retry-After. */
+async function load(url: string, clients: number, seconds: number, spreadMs = 0): Promise<Round> {
+  const sent: Sent[] = []
+  const started = performance.now()
+  const end = started + seconds * 1000
+  const client = async (_: unknown, index: number): Promise<void> => {
+    await delay((spreadMs * index) / clients)
+    while (performance.now() < end) {
+      const answer = await send(`${url}/v1/answer`, JSON.stringify({ question: nextQuestion() }))
+      sent.push(answer)
+      if (answer.status === 200) continue
+      const pause = answer.retryAfterS === null ? PAUSE_MS : answer.retryAfterS * 1000
+      await delay(Math.max(0, Math.min(pause, end - performance.now())))
+    }
+  }
+  await Promise.all(Array.from({ length: clients }, client))
+  const answers = sent.filter(({ status }) => status === 200)
+  return {
+    perSecond: (1000 * answers.length) / (performance.now() - started),
+    sent,
+    answers,
+    refusals: sent.filter(({ status }) => status === 503),
+    late: sent.filter(({ status }) => status === 504),
+  }
+}
+
+async function restarts(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return [...text.matchAll(/^cepe_inference_restarts_total\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(present(count)), 0)
+}
+
+async function overloadTable(): Promise<void> {
+  const rows: string[][] = []
+  for (const deadlineMs of [1000, 120_000]) {
+    const server = await startServer({ CEPE_DEADLINE_MS: String(deadlineMs) })
+    try {
+      await load(server.url, FEW, SECONDS)
+      const rounds: { few: Round; many: Round }[] = []
+      // Alternating, since other load on the machine varies.
+      for (let i = 0; i < ROUNDS; i++)
+        rounds.push({ few: await load(server.url, FEW, SECONDS), many: await load(server.url, MANY, SECONDS) })
+      const few = mean(rounds.map((round) => round.few.perSecond))
+      const many = mean(rounds.map((round) => round.many.perSecond))
+      const refusals = rounds.flatMap((round) => round.many.refusals)
+      const refusedMs = refusals.map(({ ms }) => ms)
+      rows.push([
+        `${deadlineMs / 1000} s`,
+        few.toFixed(1),
+        many.toFixed(1),
+        (many / few).toFixed(2),
+        String(await restarts(server.url)),
+        `${refusals.length} (${refusals.filter(({ retryAfterS }) => retryAfterS === null).length})`,
+        refusals.length === 0 ? '-' : `${quantile(refusedMs, 0.5).toFixed(0)} / ${quantile(refusedMs, 0.99).toFixed(0)}`,
+        String(rounds.reduce((sum, round) => sum + round.many.late.length, 0)),
+      ])
+    } finally {
+      await server.stop()
+    }
+  }
+  const header = ['deadline', `answers/s, ${FEW} clients`, `${MANY} clients`, 'ratio', 'restarts']
+  console.log(table([...header, '503 (without Retry-After)', 'refused within ms, p50 / p99', '504'], rows))
+}
+
+/** As many clients as fill readers and queue. */
+async function fullLoad(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return QUEUE + Number(present(/^cepe_inference_ready\{role="reader"\} (\d+)$/m.exec(text)?.[1]))
+}
+
+async function fullTable(): Promise<void> {
+  const server = await startServer({ CEPE_QUEUE: String(QUEUE) })
+  try {
+    await load(server.url, FEW, SECONDS)
+    const clients = await fullLoad(server.url)
+    const loads = [clients, FULL.times * clients]
+    const rounds = new Map<number, Round[]>(loads.map((count) => [count, []]))
+    for (let i = 0; i < FULL.rounds; i++)
+      for (const count of loads) rounds.get(count)?.push(await load(server.url, count, FULL.longer * SECONDS, SPREAD_MS))
+    const rows = [...rounds].map(([count, of]) => {
+      const sent = of.flatMap((round) => round.sent)
+      const [answered, refused] = [of.flatMap((round) => round.answers), of.flatMap((round) => round.refusals)].map((all) =>
+        all.map(({ ms }) => ms),
+      )
+      const silent = of.flatMap((round) => round.refusals).filter(({ retryAfterS }) => retryAfterS === null).length
+      return [
+        `${count} (${(count / clients).toFixed(0)}x)`,
+        mean(of.map(({ perSecond }) => perSecond)).toFixed(1),
+        ...[0.5, 0.99].map((share) => quantile(answered ?? [], share).toFixed(0)),
+        [...new Set(sent.map(({ status }) => status))]
+          .map((status) => `${sent.filter((one) => one.status === status).length} x ${status}`)
+          .join(', '),
+        refused?.length ? `${[0.5, 0.99, 1].map((share) => quantile(refused, share).toFixed(0)).join(' / ')} (${silent})` : '-',
+      ]
+    })
+    const head = [
+      'clients',
+      'answers/s',
+      'admitted: p50 ms',
+      'p99 ms',
+      'statuses',
+      'refused within ms, p50 / p99 / most (without Retry-After)',
+    ]
+    console.log(`\n${table(head, rows)}`)
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Polls /healthz during `work`. @returns milliseconds until each response */
+async function probing(url: string, work: () => Promise<unknown>): Promise<number[]> {
+  const delays: number[] = []
+  const pending = new Set<Promise<unknown>>()
+  const timer = setInterval(() => {
+    const started = performance.now()
+    const probe = fetch(`${url}/healthz`).then(async (response) => {
+      await response.arrayBuffer()
+      delays.push(performance.now() - started)
+    })
+    pending.add(probe)
+  }, HEALTH_EVERY_MS)
+  try {
+    await work()
+  } finally {
+    clearInterval(timer)
+    await Promise.all(pending)
+  }
+  return delays
+}
+
+async function largestTable(): Promise<void> {
+  const rows: string[][] = []
+  const server = await startServer({ CEPE_DEADLINE_MS: '20000' })
+  try {
+    const idle = await probing(server.url, () => delay(2000))
+    rows.push(['none', '-', '-', quantile(idle, 0.99).toFixed(0), Math.max(...idle).toFixed(0)])
+    for (const { name, route, body } of LARGEST) {
+      const json = JSON.stringify(body)
+      for (const count of [1, 4]) {
+        const sent: Sent[] = []
+        const delays = await probing(server.url, async () => {
+          sent.push(...(await Promise.all(Array.from({ length: count }, () => send(server.url + route, json)))))
+        })
+        const answered = sent.map(({ status, ms }) => `${status} in ${(ms / 1000).toFixed(1)} s`).join(', ')
+        rows.push([name, String(count), answered, quantile(delays, 0.99).toFixed(0), Math.max(...delays).toFixed(0)])
+      }
+    }
+    console.log(`\nrestarts: ${await restarts(server.url)}`)
+  } finally {
+    await server.stop()
+  }
+  console.log(table(['largest request', 'at once', 'answered', '/healthz p99 ms', 'slowest ms'], rows))
+}
+
+console.log(`# Overload\n\n${machine(cpus().length)}\n`)
+try {
+  const parts = { overload: overloadTable, full: fullTable, largest: largestTable }
+  for (const [name, measure] of Object.entries(parts)) if (PART === 'all' || PART === name) await measure()
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,183 @@
+/**
+ * Compares the shipped pipeline with its decoder and adapters in llama.cpp: latency and exact match of answers about a corpus. The
+ * pipeline retrieves k passages and answers as it is shipped, from stored encoder states (each question is asked once before it is timed);
+ * llama.cpp has the same k passages in its prompt, best first. Questions are asked one at a time, in turns; ratios are of neighbouring
+ * runs. A Python with llama-cpp-python, gguf and safetensors is named by --python or LLAMA_PYTHON; without one nothing is measured.
+ * Usage: llama.js [--python FILE] [--corpus FILE] [--questions FILE,FILE] [--count 200] [--k 10,20] [--threads 2]
+ */
+import path from 'node:path'
+import { loadConfig } from '../../src/config.ts'
+import { packageRoot } from '../../src/package.ts'
+import type { Services } from '../../src/service/services.ts'
+import type { Config } from '../../src/settings.ts'
+import { renderPassage, renderPrompt } from '../../src/text/prompt.ts'
+import { loadTokenizer, type Tokenizer } from '../../src/text/tokenizer.ts'
+import { modelId } from '../../models/manifest.ts'
+import type { AnswerClient } from '../../eval/client/client.ts'
+import { servicesClient, startServices } from '../../eval/client/in-process.ts'
+import type { EvalQuestion } from '../../eval/datasets/question-set.ts'
+import { readDataset } from '../../eval/datasets/read.ts'
+import { spread } from '../../eval/datasets/spread.ts'
+import { bestOver, exactMatch } from '../../eval/metrics/answer.ts'
+import { mean, wilson } from '../../eval/statistics/bootstrap.ts'
+import { relativeSpeed } from '../../eval/statistics/speed.ts'
+import { benchOptions } from '../arguments.ts'
+import { machine, quantile, table } from '../measure.ts'
+import { startLlama, type Llama } from './llama-process.ts'
+
+const { LLAMA_PYTHON = '' } = process.env
+const CHECKPOINT = path.join(packageRoot(), 'models/reader/checkpoint/smollm2-135m-qa')
+const BASE = 'SmolLM2-135M-Instruct.Q4_1.gguf'
+const CORPUS = path.join(packageRoot(), 'index/corpus/passages.tsv')
+const QUESTIONS = ['test', 'free'].map((name) => path.join(packageRoot(), `eval/questions/${name}.jsonl`))
+const options = benchOptions({
+  python: LLAMA_PYTHON,
+  corpus: CORPUS,
+  questions: QUESTIONS.join(','),
+  count: '200',
+  k: '10,20',
+  threads: '2',
+})
+const WINDOW = 8192
+
+/** A question answered by both. */
+interface Asked {
+  readonly id: string
+  readonly promptTokens: number
+  readonly own: { readonly ms: number; readonly right: number }
+  readonly llama: { readonly ms: number; readonly firstMs: number; readonly right: number }
+}
+
+interface Contestants {
+  readonly client: AnswerClient
+  readonly llama: Llama
+  readonly tokenizer: Tokenizer
+  readonly maxNewTokens: number
+}
+
+async function askBoth(
+  { id, question, answers }: EvalQuestion,
+  k: number,
+  { client, llama, tokenizer, maxNewTokens }: Contestants,
+): Promise<Asked> {
+  const request = { question, k, min_confidence: 0 }
+  const { passages } = await client.search({ query: question, k })
+  await client.answer(request)
+  const start = performance.now()
+  const own = await client.answer(request)
+  const ms = performance.now() - start
+  const ids = tokenizer.encode(renderPrompt([], passages.map(renderPassage), question))
+  const theirs = await llama.ask({ ids, stops: tokenizer.stopIds('\n'), tokens: maxNewTokens })
+  const right = (answer: string): number => bestOver(exactMatch, answer.trim(), answers)
+  return {
+    id,
+    promptTokens: ids.length,
+    own: { ms, right: right(own.answer ?? '') },
+    llama: { ms: theirs.ms, firstMs: theirs.first_ms, right: right(tokenizer.decode(theirs.ids)) },
+  }
+}
+
+function rowOf(k: number, asked: readonly Asked[]): string[] {
+  const median = (values: readonly number[]): string => (quantile(values, 0.5) / 1000).toFixed(2)
+  const share = (rights: readonly number[]): string => {
+    const { low, high } = wilson(mean(rights), rights.length)
+    return `${mean(rights).toFixed(3)} (${low.toFixed(3)}, ${high.toFixed(3)})`
+  }
+  const times = (theirs: (llama: Asked['llama']) => number): string => {
+    const pairs = asked.map(({ id, own, llama }) => ({ id, base: { tokens: 1, ms: theirs(llama) }, other: { tokens: 1, ms: own.ms } }))
+    const speed = relativeSpeed(pairs)
+    return speed === undefined ? '-' : `${speed.mean.toFixed(2)}x (${speed.low.toFixed(2)}, ${speed.high.toFixed(2)})`
+  }
+  return [
+    String(k),
+    mean(asked.map(({ promptTokens }) => promptTokens)).toFixed(0),
+    median(asked.map(({ own }) => own.ms)),
+    median(asked.map(({ llama }) => llama.firstMs)),
+    median(asked.map(({ llama }) => llama.ms)),
+    times(({ ms }) => ms),
+    times(({ firstMs }) => firstMs),
+    share(asked.map(({ own }) => own.right)),
+    share(asked.map(({ llama }) => llama.right)),
+  ]
+}
+
+const HEADER = [
+  'k',
+  "tokens in llama.cpp's prompt",
+  'seconds for an answer, here',
+  'llama.cpp, first token',
+  'llama.cpp, answer',
+  'answers here, times as fast (95 %)',
+  "against llama.cpp's first token",
+  'exact match here (95 %)',
+  'llama.cpp',
+]
+
+/** The folder that the corpus is in. */
+function corpusName(): string {
+  return path.basename(path.dirname(path.resolve(options.text('corpus'))))
+}
+
+/** Service settings with a separate index for this benchmark. */
+function settings(): Partial<Record<keyof Config, unknown>> {
+  const folder = path.join(packageRoot(), 'eval', 'runs', 'llama', corpusName())
+  return { INDEX_DIR: folder, JOBS_DIR: path.join(folder, 'jobs'), CORPUS: options.text('corpus'), THREADS: options.count('threads') }
+}
+
+async function questionsAsked(): Promise<EvalQuestion[]> {
+  const files = options.text('questions').split(',')
+  const datasets = await Promise.all(files.map((file) => readDataset(file)))
+  return spread(
+    datasets.flatMap(({ questions }) => questions),
+    options.count('count'),
+  )
+}
+
+/** The report, as Markdown. */
+async function compare(services: Services, llama: Llama): Promise<string> {
+  const { manifest } = services.answering.reader
+  const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
+  const tokenizer = await loadTokenizer(loadConfig(settings()).READER_DIR, { bosId, eosIds })
+  const contestants = { client: servicesClient(services), llama, tokenizer, maxNewTokens: manifest.qa_defaults.max_new_tokens }
+  const questions = await questionsAsked()
+  const rows: string[][] = []
+  for (const k of options.counts('k')) {
+    const asked: Asked[] = []
+    for (const question of questions) asked.push(await askBoth(question, k, contestants))
+    rows.push(rowOf(k, asked))
+  }
+  const measured = [
+    machine(options.count('threads')),
+    modelId(manifest),
+    `llama-cpp-python ${llama.version}, ${BASE} with the adapters`,
+    `${questions.length} questions, ${corpusName()}`,
+  ]
+  return `# Reader compared with llama.cpp, ${new Date().toISOString().slice(0, 10)}\n\n${measured.join('; ')}\n\n${table(HEADER, rows)}`
+}
+
+async function run(python: string): Promise<void> {
+  const services = await startServices(settings())
+  try {
+    const llama = await startLlama({
+      python,
+      gguf: path.join(CHECKPOINT, BASE),
+      adapter: path.join(CHECKPOINT, 'reading'),
+      threads: options.count('threads'),
+      window: WINDOW,
+    })
+    try {
+      console.log(await compare(services, llama))
+    } finally {
+      llama.stop()
+    }
+  } finally {
+    await services.close()
+  }
+}
+
+const python = options.text('python')
+if (python === '')
+  console.log(
+    'llama.cpp was not measured: name a Python that has llama-cpp-python, gguf and safetensors (--python FILE or LLAMA_PYTHON=FILE; pip install llama-cpp-python gguf safetensors).',
+  )
+else await run(python)

@@ -1,0 +1,137 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { CepeReaderConfig } from '../../models/checkpoint/config/config.ts'
+import { packageRoot } from '../../src/package.ts'
+import type { AnswerRead, AnswerReadResult } from '../../src/inference/contract.ts'
+import { createReader } from '../../src/inference/pool/models/create-reader.ts'
+import type { Provider } from '../../src/inference/protocol.ts'
+import { table, type Limits } from '../measure.ts'
+import { absorbedFlops, encoderFlops, prefillFlops, tokenBytes } from './reader-flops.ts'
+
+export interface StagesOptions {
+  /** Built reader. */
+  readonly modelDir: string
+  readonly config: CepeReaderConfig
+  readonly provider: Provider
+  readonly threads: number
+  readonly ks: readonly number[]
+  readonly kDecoders: readonly number[]
+  readonly limits: Limits
+  /** Bytes read per weight for further tokens, which limit their speed. Default 4. */
+  readonly weightBytes?: number
+  /** Folder for encoder states. */
+  readonly stateDir: string
+}
+
+const NEW_TOKENS = 25
+const STATE_BYTES = 2 ** 36
+/** States are written after the answer, in the background. */
+const WRITE_MS = 1000
+const QUESTION = 'what is the capital of australia'
+
+/** Passages of the shipped corpus, as if retrieved. */
+async function corpusPassages(count: number): Promise<AnswerRead['passages']> {
+  const lines = (await readFile(join(packageRoot(), 'index/corpus/passages.tsv'), 'utf8')).split('\n').slice(1, count + 1)
+  return lines.map((line, i) => {
+    const [, text = '', title = ''] = line.split('\t')
+    return { title, text, score: count - i }
+  })
+}
+
+const HEAD = [
+  'k',
+  'k_decoder',
+  'prompt',
+  'context rows',
+  'new tokens',
+  'encode, s',
+  'from disk, s',
+  'generate, s',
+  'answer, states stored, s',
+]
+
+/** A question with new passages, which no earlier one has encoded. */
+function readOf(passages: AnswerRead['passages'], kDecoder: number): AnswerRead {
+  return {
+    ...{ question: QUESTION, mode: 'cepe', passages, kDecoder, encoderPassages: 'others', demonstrations: [] },
+    ...{ contextTokens: 256, maxNewTokens: NEW_TOKENS, packing: 'passages', replugTemperature: 1, includePrompts: false },
+  }
+}
+
+/**
+ * Asks a reader process, as run by the service, a question over k passages: once with nothing encoded, once with all states on disk.
+ * Reports seconds per stage, and what the machine's f32 product (or the device's) would take for the same operations.
+ * @returns the lines of a table
+ */
+export async function stageLines(options: StagesOptions): Promise<string[]> {
+  const { modelDir, provider, threads, ks, kDecoders, stateDir } = options
+  const since = performance.now()
+  const reader = await createReader({
+    ...{ modelDir, provider, threads, stateCacheBytes: 0, stateDtype: 'f16' },
+    stateDisk: { dir: stateDir, maxBytes: STATE_BYTES },
+  })
+  const ready = (performance.now() - since) / 1000
+  try {
+    const most = Math.max(...ks)
+    const passages = await corpusPassages(most * ks.length * kDecoders.length)
+    const resident = (): string => `${(Math.max(...reader.status().children.map(({ rssBytes }) => rssBytes)) / 2 ** 30).toFixed(2)} GiB`
+    const loaded = resident()
+    const rows: string[][] = []
+    for (const k of ks) {
+      for (const kDecoder of kDecoders) {
+        const first = rows.length * most
+        const read = readOf(passages.slice(first, first + k), kDecoder)
+        const fresh = await reader.answer(read)
+        await setTimeout(WRITE_MS)
+        const again = await reader.answer(read)
+        rows.push([String(k), String(kDecoder), ...stageCells(options, fresh, again), resident()])
+      }
+    }
+    return [
+      `Ready in ${ready.toFixed(1)} s, ${loaded} resident then.`,
+      '',
+      table([...HEAD, 'encode, of the limit', 'generate, of the limit', 'resident'], rows),
+    ]
+  } finally {
+    await reader.close({ drainMs: 0 })
+  }
+}
+
+/** @param again the same question again, with all states stored */
+function stageCells(options: StagesOptions, fresh: AnswerReadResult, again: AnswerReadResult): string[] {
+  const { encode } = fresh.timingsMs
+  const { encode: fromDisk, generate } = again.timingsMs
+  const limit = limitsOf(options, fresh)
+  return [
+    ...[fresh.promptTokens, sum(fresh.contextTokenCounts), fresh.logprobs.length].map(String),
+    ...[encode, fromDisk, generate, fromDisk + generate].map(seconds),
+    ...[share(limit.encode, encode), share(limit.generate, generate)],
+  ]
+}
+
+/** Milliseconds of prompt and further tokens at the machine's limits. */
+function limitsOf(
+  { config, limits, weightBytes = 4 }: StagesOptions,
+  { promptTokens, contextTokenCounts, logprobs }: AnswerReadResult,
+): { readonly encode: number; readonly generate: number } {
+  const rows = sum(contextTokenCounts)
+  const prefill = prefillFlops(config, promptTokens, rows) / limits.gflops
+  const further =
+    (logprobs.length - 1) *
+    ((tokenBytes(config) * weightBytes) / 4 / limits.gigabytesPerSecond + absorbedFlops(config, rows) / limits.gflops)
+  return { encode: encoderFlops(config, contextTokenCounts) / limits.gflops / 1e6, generate: (prefill + further) / 1e6 }
+}
+
+/** Empty without work. */
+function share(limit: number, ms: number): string {
+  return limit === 0 ? '' : (limit / ms).toFixed(2)
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((a, b) => a + b, 0)
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(ms < 10_000 ? 3 : 1)
+}

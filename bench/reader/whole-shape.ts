@@ -1,0 +1,85 @@
+import { copyFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { buildModel } from '../../models/build.ts'
+import type { CepeReaderConfig } from '../../models/checkpoint/config/config.ts'
+import { openCheckpoint } from '../../models/checkpoint/open.ts'
+import type { Dtype } from '../../models/manifest.ts'
+import { createProgress } from '../../src/cli/program/progress.ts'
+import { packageRoot } from '../../src/package.ts'
+import { megabytes } from '../../src/service/progress.ts'
+import { cepe1B, cepe7B, cepeSmall, DEPTH_1B, DEPTH_7B } from './shapes.ts'
+import { parametersOf, requireFree, writeTorchShards } from '../../test/fixtures/torch-shards.ts'
+
+const SHAPES = {
+  '7b': () => cepe7B(DEPTH_7B),
+  '1.1b': () => cepe1B(DEPTH_1B),
+  '1.1b-shallow': () => cepe1B(SHALLOW),
+  small: cepeSmall,
+} as const
+export type ShapeName = keyof typeof SHAPES
+export const SHAPE_NAMES: readonly ShapeName[] = ['7b', '1.1b', '1.1b-shallow', 'small']
+
+/** Reduced depth where all layers would take too long. */
+const SHALLOW = { layers: 4, encoderLayers: 4 }
+
+/** Maximum bytes on disk per weight. */
+const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = {
+  f32: 4,
+  f16: 2,
+  int8: 1.15,
+  'int8-blocks': 1.2,
+  'int8+int4': 1.7,
+  int4: 0.85,
+  'f16-int4': 0.85,
+}
+const CHECKPOINT_BYTES = 2
+/** The published checkpoint has four files. */
+const SHARDS = 4
+/** Graphs, tokenizer, encoder states. */
+const BESIDE_BYTES = 2 ** 30
+
+/** A random checkpoint of a published shape. */
+export interface WholeShape {
+  readonly dir: string
+  readonly config: CepeReaderConfig
+  readonly bytes: number
+  readonly seconds: number
+}
+
+/**
+ * Writes the checkpoint with the shipped tokenizer, so that it can be served.
+ * @throws disk_full before anything is written, if it and its largest build do not fit
+ */
+export async function makeShape(folder: string, shape: ShapeName, dtypes: readonly Dtype[]): Promise<WholeShape> {
+  const content = SHAPES[shape]()
+  const largest = Math.max(...dtypes.map((dtype) => WEIGHT_BYTES[dtype]))
+  await requireFree(folder, parametersOf(content) * (CHECKPOINT_BYTES + largest) + (shape === 'small' ? 0 : BESIDE_BYTES))
+  const dir = join(folder, 'checkpoint')
+  const since = performance.now()
+  const bytes = await writeTorchShards(dir, content, SHARDS)
+  for (const file of ['tokenizer.json', 'tokenizer_config.json'])
+    await copyFile(join(packageRoot(), 'models/tiny/checkpoint/cepe', file), join(dir, file))
+  const checkpoint = await openCheckpoint(dir)
+  await checkpoint.close()
+  const { config } = checkpoint
+  if (config.architecture !== 'cepe' || config.encoder === null) throw new Error('This is a bug: the shape is no reader.')
+  return { dir, config: { ...config, encoder: config.encoder }, bytes, seconds: (performance.now() - since) / 1000 }
+}
+
+/** Builds one dtype and reports its cost. */
+export async function buildShape({ dir }: WholeShape, outDir: string, dtype: Dtype): Promise<string> {
+  const progress = createProgress(`Building ${dtype}`, 'MB')
+  const [since, cpu] = [performance.now(), process.cpuUsage()]
+  try {
+    await buildModel({
+      checkpointDir: dir,
+      outDir,
+      dtype,
+      onProgress: ({ done, total }) => progress.update(megabytes(done), megabytes(total)),
+    })
+  } finally {
+    progress.stop()
+  }
+  const { user, system } = process.cpuUsage(cpu)
+  return `Built in ${((performance.now() - since) / 1000).toFixed(1)} s (${((user + system) / 1e6).toFixed(1)} s of processor time).`
+}

@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { builtForTests, finished, startNode } from '../helpers/processes.ts'
+import { SKIPS } from '../helpers/skips.ts'
+import { root } from '../helpers/root.ts'
+
+const CUDA_PROVIDER = path.join(
+  root,
+  `node_modules/onnxruntime-node/bin/napi-v6/${process.platform}/${process.arch}/libonnxruntime_providers_cuda.so`,
+)
+
+/** About attributes, which the shipped reader reads well. */
+const QUESTIONS = [
+  ['what is the capital of australia', 'Canberra'],
+  ['What is the capital of Cambodia?', 'Phnom Penh'],
+  ['Which composer wrote the opera Aida?', 'Giuseppe Verdi'],
+  ['what language do they speak in brazil', 'Portuguese'],
+] as const
+
+async function folderOf(t: Test): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'cepe-bench-test-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Runs a compiled benchmark to its end. */
+function run(name: string, ...args: string[]) {
+  return finished(startNode(builtForTests(`bench/reader/${name}`), args, { env: { CEPE_THREADS: '1' } }))
+}
+
+await t.test('a whole shape: sharded checkpoint, builds, answers by stage, nothing left', async (t) => {
+  const folder = await folderOf(t)
+  const options = ['--shape', 'small', '--k', '6', '--k-decoder', '0,2', '--threads', '1', '--folder', folder]
+  const { code, stdout, stderr } = await run('7b.js', ...options, '--dtypes', 'int4,f32')
+  t.equal(code, 0, stderr)
+  t.match(
+    stdout,
+    /## int4\n\nBuilt in .*\nReady in .*GiB resident then\.\n[^]*\n\| 6 \| 0 \| 12 \| \d+ \| \d+ \|.*\n\| 6 \| 2 \|[^]*## f32\n/,
+  )
+  t.same(await readdir(folder), [])
+  t.match(await run('7b.js', ...options, '--dtypes', 'int3'), { code: 1, stderr: /--dtypes takes f32, int8.*\(got "int3"\)/ })
+  t.match(await run('7b.js', '--shape', '70b', '--folder', folder), {
+    code: 1,
+    stderr: /--shape takes 7b or 1.1b or 1.1b-shallow or small/,
+  })
+  t.same(await readdir(folder), [])
+})
+
+await t.test('the proof for a CUDA machine takes its whole way on the CPU', async (t) => {
+  const folder = await folderOf(t)
+  const work = await folderOf(t)
+  const lines = (await readFile(path.join(root, 'index/corpus/passages.tsv'), 'utf8')).split('\n')
+  const about = ['Australia', 'Cambodia', 'Giuseppe Verdi', 'Brazil']
+  const corpus = path.join(work, 'corpus.tsv')
+  await writeFile(corpus, lines.filter((line, i) => i === 0 || about.includes(line.split('\t').at(2)?.trim() ?? '')).join('\n'))
+  const questions = path.join(work, 'questions.jsonl')
+  await writeFile(questions, QUESTIONS.map(([question, answer]) => JSON.stringify({ question, answer: [answer] })).join('\n'))
+  const sizes = ['--shape', 'small', '--k', '6', '--k-decoder', '0', '--corpus', corpus, '--question-file', questions]
+  const { code, stdout, stderr } = await run('proof-gpu.js', '--provider', 'cpu', ...sizes, '--folder', folder)
+  t.equal(code, 0, stderr)
+  t.match(
+    stdout,
+    /golden-k20\.safetensors \| 20 \| the same \|[^]*All within 0\.0002\.[^]*Exact match 1\.000 of 4 questions[^]*\n\| 6 \| 0 \|/,
+  )
+  t.same(await readdir(folder), [])
+})
+
+await t.test('and refuses without CUDA, before it writes anything', { skip: existsSync(CUDA_PROVIDER) && SKIPS.withoutCuda }, async (t) => {
+  const folder = await folderOf(t)
+  t.match(await run('proof-gpu.js', '--folder', folder), {
+    code: 1,
+    stdout: '',
+    stderr: /CUDA device 0 cannot be used .*Install the CUDA libraries/s,
+  })
+  t.match(await run('proof-gpu.js', '--provider', 'tpu', '--folder', folder), { code: 1, stderr: /--provider takes cuda or cpu/ })
+  t.same(await readdir(folder), [])
+})
