@@ -1,17 +1,15 @@
-import { cp, readdir, writeFile } from 'node:fs/promises'
+import { cp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { buildModel } from '../../models/build.ts'
-import { parseConfig } from '../../models/checkpoint/config/parse.ts'
-import { readJson } from '../../models/checkpoint/config/json.ts'
 import { readGolden, type Golden } from '../../models/golden.ts'
 import type { Dtype } from '../../models/manifest.ts'
 import { packageRoot } from '../../src/package.ts'
 import { createReader } from '../../src/inference/pool/models/create-reader.ts'
 import type { Provider } from '../../src/inference/protocol.ts'
+import { buildWithWords } from '../../test/fixtures/built-fixture.ts'
 import { table } from '../measure.ts'
 
-/** A committed checkpoint of random weights with recorded outputs of the reference's model. */
-const FIXTURE = 'test/fixtures/recipe/cepe-tiny-gqa'
+/** A committed checkpoint of random weights with outputs of the reference implementation. */
+const FIXTURE = 'test/fixtures/reference/cepe-tiny'
 
 function ids(golden: Golden, name: string): number[] {
   return Array.from(golden.ints(name).data, Number)
@@ -28,19 +26,6 @@ function contextsOf(golden: Golden): number[][] {
   )
 }
 
-/** A tokenizer with one word per id: goldens are ids, but a reader needs a tokenizer. */
-function wordTokenizer(size: number): object {
-  return {
-    ...{ version: '1.0', added_tokens: [], normalizer: null, post_processor: null },
-    pre_tokenizer: { type: 'WhitespaceSplit' },
-    decoder: { type: 'WordPiece', prefix: '##', cleanup: false },
-    model: {
-      ...{ type: 'WordPiece', unk_token: 'w0', continuing_subword_prefix: '##', max_input_chars_per_word: 100 },
-      vocab: Object.fromEntries(Array.from({ length: size }, (_, id) => [`w${id}`, id])),
-    },
-  }
-}
-
 /**
  * Compares greedy answers of a reader process with recorded ones.
  * @returns the lines of a table, and whether every difference is within `atol`
@@ -54,11 +39,7 @@ export async function goldenLines(
   const fixture = join(packageRoot(), FIXTURE)
   const checkpointDir = join(folder, 'golden-checkpoint')
   await cp(fixture, checkpointDir, { recursive: true })
-  const config = parseConfig(await readJson(join(checkpointDir, 'config.json')))
-  if (config.architecture !== 'cepe') throw new Error('This is a bug: the fixture is no reader.')
-  await writeFile(join(checkpointDir, 'tokenizer.json'), JSON.stringify(wordTokenizer(config.decoder.vocabSize)))
-  const modelDir = join(folder, 'golden')
-  await buildModel({ checkpointDir, outDir: modelDir, dtype })
+  const modelDir = await buildWithWords(checkpointDir, join(folder, 'golden'), dtype)
   const reader = await createReader({ modelDir, provider })
   try {
     const rows: string[][] = []

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -24,7 +23,6 @@ import { passkey } from '../../eval/tasks/passkey/task.ts'
 import { ralm } from '../../eval/tasks/ralm/task.ts'
 import type { Golden } from '../../models/golden.ts'
 import { builtFixture } from '../fixtures/built-fixture.ts'
-import { SKIPS } from '../helpers/skips.ts'
 import { REFERENCE_TASKS, TASK_GOLDENS } from '../helpers/task-goldens.ts'
 import { ATOL, largestDifference, numbers, rowsOf } from '../inference/pool/golden-requests.ts'
 
@@ -62,8 +60,8 @@ function lossIn(golden: Golden): number {
   return golden.floats('loss').data[0] ?? Number.NaN
 }
 
-for (const { whose, fixture, skip, golden: goldenOf } of TASK_GOLDENS) {
-  await t.test(`losses of ${whose} come out of the tasks`, { skip }, async (t) => {
+for (const { whose, fixture, golden: goldenOf } of TASK_GOLDENS) {
+  await t.test(`losses of ${whose} come out of the tasks`, async (t) => {
     const client = await clientOf(t, fixture)
     const near = (t: Test, value: number | undefined, golden: Golden, what: string) =>
       t.ok(Math.abs((value ?? Number.NaN) - lossIn(golden)) < ATOL, `${what}: ${value} beside ${lossIn(golden)}`)
@@ -150,7 +148,7 @@ await t.test("stems as NLTK's, word by word", async (t) => {
   for (const [word, stem] of Object.entries(stems)) if (stemOf(word) !== stem) t.fail(`${word}: ${stemOf(word)}, not ${stem}`)
 })
 
-await t.test('ROUGE-L and F1 of the reference', { skip: existsSync(recorded) ? false : SKIPS.shared }, async (t) => {
+await t.test('ROUGE-L and F1 of the reference', async (t) => {
   const cases = JSON.parse(await readFile(recorded, 'utf8')) as {
     prediction: string
     reference: string

@@ -1,21 +1,16 @@
-import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { readGolden, type Golden } from '../../models/golden.ts'
-import { fixtureDir } from '../fixtures/built-fixture.ts'
-import { SKIPS } from './skips.ts'
 import { root } from './root.ts'
 
 const OWN = path.join(root, 'test/fixtures/tasks')
 /** Of the reference implementation, on its checkpoint cepe-tiny. */
-export const REFERENCE_TASKS = path.join(root, '../shared/fixtures/tasks')
+export const REFERENCE_TASKS = path.join(root, 'test/fixtures/reference-tasks')
 
 /** Outputs for the evaluation's tasks. */
 export interface TaskGoldens {
   readonly whose: string
   /** The checkpoint that they are of. */
   readonly fixture: string
-  /** Why they cannot be compared here, or false. */
-  readonly skip: string | false
   readonly golden: (name: string) => Promise<Golden>
 }
 
@@ -23,7 +18,6 @@ function goldensIn(folder: string, whose: string, fixture: string): TaskGoldens 
   return {
     whose,
     fixture,
-    skip: existsSync(folder) && fixtureDir(fixture) !== undefined ? false : SKIPS.shared,
     golden: (name) => readGolden(path.join(folder, `${name}.safetensors`)),
   }
 }

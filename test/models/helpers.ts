@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { InferenceSession, Tensor } from '../../models/runtime.ts'
@@ -16,12 +16,12 @@ export function temporaryFolder(t: Test): string {
 
 /** Outputs of the recipe's model (models/tiny/recipe/make_fixtures.py). */
 export const FIXTURES = 'test/fixtures/recipe'
-/** Outputs of the published PyTorch implementation; not part of the repository. */
-export const SHARED_FIXTURES = '../shared/fixtures/reference'
+/** Outputs of the published PyTorch implementation. */
+const REFERENCE = 'test/fixtures/reference'
 
-/** Checkpoint folders with golden files: the project's own, and those beside the repository where they are. */
+/** Checkpoint folders with golden files. */
 export function goldenCheckpoints(): readonly string[] {
-  return [FIXTURES, SHARED_FIXTURES].filter((root) => existsSync(root)).flatMap((root) => readdirSync(root).map((name) => join(root, name)))
+  return [FIXTURES, REFERENCE].flatMap((root) => readdirSync(root).map((name) => join(root, name)))
 }
 
 export function goldenFiles(dir: string): readonly string[] {

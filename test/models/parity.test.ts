@@ -1,14 +1,9 @@
-import { existsSync } from 'node:fs'
 import t from 'tap'
 import { formatVerification } from '../../models/golden.ts'
 import { verifyGolden } from '../../models/verify.ts'
-import { SKIPS } from '../helpers/skips.ts'
-import { build, floats, FIXTURES, goldenCheckpoints, goldenFiles, int64, largestDifference, randomIds, SHARED_FIXTURES } from './helpers.ts'
+import { build, floats, FIXTURES, goldenCheckpoints, goldenFiles, int64, largestDifference, randomIds } from './helpers.ts'
 
 const ATOL = 2e-4
-
-if (!existsSync(SHARED_FIXTURES))
-  t.test('checkpoints of the reference agree with its recorded outputs', { skip: SKIPS.shared }, () => undefined)
 
 for (const checkpointDir of goldenCheckpoints()) {
   await t.test(`${checkpointDir} agrees with its recorded outputs`, async (t) => {

@@ -3,7 +3,6 @@ import t from 'tap'
 import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import { logSoftmax, mixLogprobs } from '../../../src/inference/worker/decoder/sampling.ts'
 import { builtFixture, fixtureDir, goldenOf } from '../../fixtures/built-fixture.ts'
-import { SKIPS } from '../../helpers/skips.ts'
 import { ATOL, largestDifference, numbers, requestOf, rowsOf } from './golden-requests.ts'
 
 const F16_ATOL = 0.05
@@ -15,7 +14,7 @@ const INT4_ATOL = 0.4
 
 for (const fixture of ['cepe-tiny-gqa', 'cepe-tiny', 'cepe-gqa']) {
   const dir = fixtureDir(fixture)
-  await t.test(fixture, { skip: dir === undefined && SKIPS.shared }, async (t) => {
+  await t.test(fixture, async (t) => {
     const modelDir = await builtFixture(t, fixture)
     // Small pieces, so that prompts are read in several and contexts encoded in several runs.
     const reader = await createReader({ modelDir, prefillTokens: 5, batchTokens: 40 })

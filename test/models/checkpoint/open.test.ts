@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, truncateSync } from 'node:fs'
+import { readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseConfig } from '../../../models/checkpoint/config/parse.ts'
@@ -6,7 +6,6 @@ import { openCheckpoint } from '../../../models/checkpoint/open.ts'
 import { checkTensors, expectedTensors } from '../../../models/checkpoint/rename.ts'
 import type { Checkpoint } from '../../../models/checkpoint/checkpoint.ts'
 import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG, weightsFor, writeFolder } from '../../fixtures/checkpoint-folder.ts'
-import { SKIPS } from '../../helpers/skips.ts'
 import { f32Safetensors, f32Torch, safetensorsOf, type F32Tensor } from '../../fixtures/weights.ts'
 
 type Weights = Record<string, F32Tensor>
@@ -303,11 +302,11 @@ const REFERENCE_SUMS = {
 
 for (const [root, sums] of [
   ['test/fixtures/recipe', OWN_SUMS],
-  ['../shared/fixtures/reference', REFERENCE_SUMS],
+  ['test/fixtures/reference', REFERENCE_SUMS],
 ] as const) {
   for (const [name, expected] of Object.entries(sums)) {
     const folder = join(root, name)
-    t.test(`${folder} holds what PyTorch reads`, { skip: existsSync(folder) ? false : SKIPS.shared }, async (t) => {
+    t.test(`${folder} holds what PyTorch reads`, async (t) => {
       const checkpoint = await opened(t, folder)
       t.same(checkTensors(checkpoint), { unexpected: [] })
       let sum = 0

@@ -10,8 +10,8 @@ import { ATOL, largestDifference, numbers } from '../../pool/golden-requests.ts'
 
 const none = { contexts: [], contextTokens: 1 }
 
-for (const { whose, fixture, skip, golden: goldenOf } of TASK_GOLDENS) {
-  await t.test(`a streaming cache scores as ${whose} does`, { skip }, async (t) => {
+for (const { whose, fixture, golden: goldenOf } of TASK_GOLDENS) {
+  await t.test(`a streaming cache scores as ${whose} does`, async (t) => {
     const golden = await goldenOf('lm-streaming')
     const modelDir = await builtFixture(t, fixture)
     const ids = numbers(golden, 'input_ids')
