@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import path from 'node:path'
 import { at } from '../../base/at.ts'
 import type { Preset, PresetColumn, PresetRow } from './schema.ts'
 
@@ -21,6 +22,16 @@ export const OPEN_DOMAIN_QA = 'open-domain-qa'
 /** Makes a value valid in a folder name. */
 export function folderName(value: string): string {
   return value.replace(/[^\w.-]+/g, '-').replace(/^[-.]+|-+$/g, '')
+}
+
+/** The cells of the rows that name a model. */
+export function cellsOfModel(cells: readonly Cell[], model: string): Cell[] {
+  return cells.filter(({ row }) => row.models.includes(model))
+}
+
+/** Folder of the runs that were asked for a model of the table, one subfolder per reader. */
+export function modelFolder(out: string, model: string): string {
+  return path.join(out, folderName(model))
 }
 
 /** The cells of a preset, row by row, without averaged columns. */
@@ -72,6 +83,11 @@ export function publishedScore(rows: readonly Readonly<Record<string, unknown>>[
   const found = publishedRow(rows, row)
   const value = found?.[column]
   if (value === null && typeof found?.['perplexity_above'] === 'number') return `> ${found['perplexity_above']}`
+  return printedValue(value)
+}
+
+/** A published value as printed; undefined for none. */
+export function printedValue(value: unknown): string | undefined {
   return typeof value === 'number' || typeof value === 'string' ? String(value) : undefined
 }
 

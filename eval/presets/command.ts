@@ -7,7 +7,7 @@ import { describeProblem } from '../datasets/problems.ts'
 import { toMarkdown } from '../report/blocks.ts'
 import { readPublishedTables } from '../report/published-tables.ts'
 import { writeReport } from '../report/report.ts'
-import { cellName, cellsOf, folderName, OPEN_DOMAIN_QA, type Cell } from './cells.ts'
+import { cellName, cellsOf, cellsOfModel, folderName, modelFolder, OPEN_DOMAIN_QA, type Cell } from './cells.ts'
 import { dataFiles } from './files.ts'
 import { chooseModel, type AskedReader } from './model.ts'
 import { readerOf, runQuestions } from './questions.ts'
@@ -93,16 +93,16 @@ async function askCells(asking: Asking): Promise<NotAsked> {
 
 type OnProgress = (cell: Cell, done: number, total: number) => void
 
-async function askTask({ preset, cells, out, fileOf, given }: Asking, onProgress: OnProgress): Promise<NotAsked> {
+async function askTask(asking: Asking, onProgress: OnProgress): Promise<NotAsked> {
+  const { preset, fileOf, given } = asking
   const { createReaderClient } = await import('../client/reader.ts')
   const client = await createReaderClient()
   try {
     const reader = { id: client.model, hasEncoder: client.manifest.graphs.encoder !== null }
     return await runCells({
       preset,
-      cells: cellsFor(preset, cells, reader, given.as),
+      ...asModel(asking, reader),
       client,
-      folder: readerFolder(out, reader),
       fileOf,
       dumpPrompts: given.dumpPrompts ?? false,
       onProblem: (cell, problem) => process.stderr.write(`${cellName(cell)}: ${describeProblem(problem)}\n`),
@@ -113,14 +113,14 @@ async function askTask({ preset, cells, out, fileOf, given }: Asking, onProgress
   }
 }
 
-async function askQuestions({ preset, cells, out, fileOf, given, connect }: Asking, onProgress: OnProgress): Promise<NotAsked> {
-  const client = await connect()
+async function askQuestions(asking: Asking, onProgress: OnProgress): Promise<NotAsked> {
+  const { fileOf, given } = asking
+  const client = await asking.connect()
   try {
     const reader = await readerOf(client)
     return await runQuestions({
-      cells: cellsFor(preset, cells, reader, given.as),
+      ...asModel(asking, reader),
       client,
-      folder: readerFolder(out, reader),
       fileOf,
       dumpPrompts: given.dumpPrompts ?? false,
       concurrency: given.concurrency,
@@ -131,13 +131,10 @@ async function askQuestions({ preset, cells, out, fileOf, given, connect }: Aski
   }
 }
 
-function cellsFor(preset: Preset, cells: readonly Cell[], reader: AskedReader, as: string | undefined): Cell[] {
-  const model = chooseModel(preset, reader, as)
-  return cells.filter(({ row }) => row.models.includes(model.name))
-}
-
-function readerFolder(out: string, { id }: AskedReader): string {
-  return path.join(out, folderName(id))
+/** The cells of the model that the reader represents, and the folder of its runs: a score belongs to that model's rows alone. */
+function asModel({ preset, cells, out, given }: Asking, reader: AskedReader): { readonly cells: Cell[]; readonly folder: string } {
+  const { name } = chooseModel(preset, reader, given.as)
+  return { cells: cellsOfModel(cells, name), folder: path.join(modelFolder(out, name), folderName(reader.id)) }
 }
 
 /** Checked before anything is loaded. @throws options_invalid if no cell has its files, with their sources */

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { heading, list, table, text, type Block } from '../report/blocks.ts'
 import type { PublishedTables } from '../report/published-tables.ts'
 import type { Report } from '../report/report.ts'
-import { publishedRow, publishedScore, type Cell } from './cells.ts'
+import { printedValue, publishedRow, publishedScore, type Cell } from './cells.ts'
 import type { NotAsked } from './run.ts'
 import { measuredRow, type ReaderScores } from './scores.ts'
 import type { Preset, PresetRow } from './schema.ts'
@@ -58,7 +58,10 @@ function scoresTable(preset: Preset, rows: PublishedTables['tables'][string]['ro
     ...cells,
   ]
   const body = preset.rows.flatMap((row) => {
-    const printed = [...columns, ...further].map((column) => publishedScore(rows, row, column) ?? '-')
+    const printed = [
+      ...columns.map((column) => publishedScore(rows, row, column) ?? '-'),
+      ...further.map((field) => printedValue(publishedRow(rows, row)?.[field]) ?? '-'),
+    ]
     const measured = readers.flatMap((reader) => {
       const cells = measuredRow(preset, row, reader)
       return cells === undefined ? [] : [named(row, reader.reader, [...cells, ...further.map(() => '-')])]

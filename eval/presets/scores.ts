@@ -8,7 +8,7 @@ import { mean, type Estimate } from '../statistics/bootstrap.ts'
 import { readRunOf } from '../task/read.ts'
 import { shown, summariseTask } from '../task/summary.ts'
 import type { Metric } from '../task/parts.ts'
-import { cellName, OPEN_DOMAIN_QA, type Cell } from './cells.ts'
+import { cellName, cellsOfModel, modelFolder, OPEN_DOMAIN_QA, type Cell } from './cells.ts'
 import { modeOf } from './questions.ts'
 import type { Preset } from './schema.ts'
 
@@ -23,8 +23,13 @@ export interface ReaderScores {
   readonly incomplete: readonly string[]
 }
 
-/** Scores of all readers with runs in the folder, one subfolder each, sorted by name. */
-export async function readScores(folder: string, preset: Preset, cells: readonly Cell[]): Promise<ReaderScores[]> {
+/** Scores of all readers with runs in the folder, by the model of the table that each was asked for, then by name. */
+export async function readScores(out: string, preset: Preset, cells: readonly Cell[]): Promise<ReaderScores[]> {
+  const read = await Promise.all(preset.models.map(({ name }) => scoresIn(modelFolder(out, name), preset, cellsOfModel(cells, name))))
+  return read.flat()
+}
+
+async function scoresIn(folder: string, preset: Preset, cells: readonly Cell[]): Promise<ReaderScores[]> {
   if (!(await exists(folder))) return []
   const entries = await readdir(folder, { withFileTypes: true })
   const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(folder, name))

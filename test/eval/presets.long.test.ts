@@ -4,7 +4,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { built, finished, startNode } from '../helpers/processes.ts'
 import { servicesClient } from '../../eval/client/in-process.ts'
-import { cellName, cellsOf, OPEN_DOMAIN_QA } from '../../eval/presets/cells.ts'
+import { cellName, cellsOf, cellsOfModel, modelFolder, OPEN_DOMAIN_QA } from '../../eval/presets/cells.ts'
 import { chooseModel } from '../../eval/presets/model.ts'
 import { runQuestions } from '../../eval/presets/questions.ts'
 import { presetTables, readPreset } from '../../eval/presets/read.ts'
@@ -107,6 +107,36 @@ await t.test('Table 3 scores each data set as Table 8 says; Table 7 asks every m
   })
 })
 
+await t.test('a measured score stands in the rows of the model that it was asked for: every table', async (t) => {
+  for (const paper of ['cepe', 'giraffe'] as const) {
+    for (const table of await presetTables(paper)) {
+      const preset = await readPreset(paper, table)
+      const cells = cellsOf(preset)
+      const names = preset.models.map(({ name }) => name)
+      t.equal(new Set(names.map((name) => modelFolder('out', name))).size, names.length, `${paper} ${table}: a folder per model`)
+      for (const { row } of cells) t.ok(row.models.every((name) => names.includes(name)))
+      for (const name of names) t.ok(cellsOfModel(cells, name).every(({ row }) => row.models.includes(name)))
+    }
+  }
+  const shared = cellsOf(await readPreset('cepe', '12')).filter(({ column }) => column.name === 'ArXiv')
+  t.ok(new Set(shared.map(({ run }) => run)).size < shared.length, 'ablations share their options, and so the names of their runs')
+})
+
+await t.test('what a table leaves open stays open: no bound of perplexity in other columns', async (t) => {
+  const preset = await readPreset('cepe', '1')
+  const none = {
+    cells: [],
+    published: await readPublishedTables('cepe'),
+    readers: [],
+    notAsked: new Map<string, string>(),
+    fileOf: () => undefined,
+  }
+  const line = toMarkdown(presetReport(preset, none).blocks)
+    .split('\n')
+    .find((text) => /^\| 8192 \| LLaMA-2 \| published/.test(text))
+  t.equal(line, '| 8192 | LLaMA-2 | published | > 1000 | > 1000 | > 1000 | > 1000 | > 1000 | - | - |')
+})
+
 await t.test('the model of a table: by its checkpoint, as told, or by what it is', async (t) => {
   const preset = await readPreset('cepe', '1')
   const chosen = (id: string, hasEncoder: boolean, as?: string) => chooseModel(preset, { id, hasEncoder }, as).name
@@ -189,11 +219,11 @@ await t.test('Table 7: questions with their passages, every model at its own k, 
   const { services } = factServices({ window: 3000 })
   const client = servicesClient({ answering: services, close: () => Promise.resolve() })
   const preset = await readPreset('cepe', '7')
-  const cells = cellsOf(preset, { columns: ['nq', 'triviaqa'] }).filter(({ row }) => row.models.includes('CEPE'))
+  const cells = cellsOf(preset, { columns: ['nq', 'triviaqa'] })
   const options = {
-    cells,
+    cells: cellsOfModel(cells, 'CEPE'),
     client,
-    folder: path.join(dir, 'out', 'facts'),
+    folder: path.join(modelFolder(path.join(dir, 'out'), 'CEPE'), 'facts'),
     fileOf,
     dumpPrompts: false,
     concurrency: 2,
@@ -212,5 +242,6 @@ await t.test('Table 7: questions with their passages, every model at its own k, 
     /\| CEPE \| 60 \| published \| 34\.07 \| 62\.26 \| 34\.98 \|\n\| CEPE \| 60 \| fake@.* \| 100\.00 \(43\.9, 100\.0\)|\| CEPE \| 60 \| fake@[^|]* \| 100\.00 \(/,
   )
   t.match(report, /\| LLaMA-2-32K \| 60 \| published \| 30\.58 \|/)
-  t.notMatch(report, /\| LLaMA-2-32K \| 60 \| fake@/, 'rows of other models are not filled')
+  t.notMatch(report, /\| LLaMA-2-32K \| \d+ \| fake@/, 'rows of other models are not filled, although they share runs')
+  t.ok(cells.some(({ row, run }) => !row.models.includes('CEPE') && options.cells.some((cell) => cell.run === run)))
 })
