@@ -282,7 +282,12 @@ export const ConfigSchema = Type.Object({
   BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
   UPLOAD_LIMIT_MB: integer('Largest corpus upload.', 65_536, 1, 10_000_000),
   REQUEST_TIMEOUT_MS: integer("Time for a request's headers to arrive, and again for its JSON body.", 30_000, 100, 3_600_000),
-  UPLOAD_IDLE_MS: integer('Idle timeout of an upload.', 60_000, 100, 3_600_000),
+  UPLOAD_IDLE_MS: integer(
+    'Period within which an upload must bring at least a byte per millisecond. A document must be complete after ten of them.',
+    60_000,
+    100,
+    3_600_000,
+  ),
   MAX_CONNECTIONS: integer('Maximum open connections; further ones are closed immediately.', 1000, 1, 1_000_000),
   DRAIN_MS: integer('Grace period for running requests after SIGTERM; unfinished ones are answered 503.', 30_000, 0, 3_600_000),
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {

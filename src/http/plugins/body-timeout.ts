@@ -4,20 +4,39 @@ import { CodedError } from '../../../base/errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The body may take any time while data keeps arriving. */
-    upload?: boolean
+    /** The handler reads the body: a corpus for any time while data keeps arriving, a document within `DOCUMENT_PERIODS`. */
+    upload?: 'corpus' | 'document'
   }
 }
 
 export interface BodyTimeoutOptions {
   /** Milliseconds for a complete body. */
   readonly bodyMs: number
-  /** Milliseconds without data after which an upload is aborted. */
+  /** Period in milliseconds within which an upload must bring `BYTES_PER_MS`. */
   readonly uploadIdleMs: number
 }
 
-/** Closes connections whose body does not arrive in time, so that slow bodies do not hold memory. */
+/** Least rate of an upload: a client that sends a byte now and then holds memory, files and leases too. */
+const BYTES_PER_MS = 1
+/** Periods for a document, which takes one of few places in memory. */
+const DOCUMENT_PERIODS = 10
+
+/** Closes connections whose body does not arrive in time, so that slow bodies do not hold memory, files and leases. */
 export const bodyTimeout = fp((app: FastifyInstance, { bodyMs, uploadIdleMs }: BodyTimeoutOptions, done) => {
+  app.addHook('onRoute', (route) => {
+    const { handler, config } = route
+    if (config?.upload === undefined) return
+    route.handler = async function (request, reply) {
+      try {
+        const response: unknown = await handler.call(this, request, reply)
+        return response
+      } catch (error) {
+        // The body was refused while the handler was reading it.
+        if (!reply.sent) throw error
+        request.log.info({ err: error }, 'the body was not read to its end')
+      }
+    }
+  })
   app.addHook('onRequest', (request, reply, next) => {
     if (hasBody(request)) watch(request, reply)
     next()
@@ -25,25 +44,36 @@ export const bodyTimeout = fp((app: FastifyInstance, { bodyMs, uploadIdleMs }: B
 
   function watch(request: FastifyRequest, reply: FastifyReply): void {
     const { raw } = request
-    const upload = request.routeOptions.config.upload === true
+    const { upload } = request.routeOptions.config
+    const ms = upload === undefined ? bodyMs : uploadIdleMs
+    let periods = upload === 'corpus' ? Infinity : upload === 'document' ? DOCUMENT_PERIODS : 1
     let seen = raw.socket.bytesRead
     const check = (): void => {
       if (raw.complete || raw.destroyed) return
       const { bytesRead } = raw.socket
       // After the response, the rest of an upload gets no more time than any body.
-      if (upload && !reply.sent && bytesRead > seen) {
+      if (!reply.sent && --periods > 0 && bytesRead - seen >= ms * BYTES_PER_MS) {
         seen = bytesRead
-        timer = setTimeout(check, uploadIdleMs).unref()
+        timer = setTimeout(check, ms).unref()
         return
       }
       if (reply.sent) raw.destroy()
-      else void reply.header('connection', 'close').send(late(upload, upload ? uploadIdleMs : bodyMs))
+      else refuseBody(reply, late(upload, ms))
     }
-    let timer = setTimeout(check, upload ? uploadIdleMs : bodyMs).unref()
+    let timer = setTimeout(check, ms).unref()
     raw.once('close', () => clearTimeout(timer))
   }
   done()
 })
+
+/**
+ * Refuses a request whose body is being received. Then ends the body: without that, a handler that reads it would wait for ever, since
+ * Node.js does not end the body of an answered request when its connection closes.
+ */
+export function refuseBody(reply: FastifyReply, error: CodedError): void {
+  reply.raw.once('close', () => reply.request.raw.destroy())
+  void reply.header('connection', 'close').send(error)
+}
 
 /** True if a body is announced. */
 export function hasBody({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
@@ -51,12 +81,12 @@ export function hasBody({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
   return encoding !== undefined || (length !== undefined && Number(length) > 0)
 }
 
-function late(upload: boolean, ms: number): CodedError {
+function late(upload: 'corpus' | 'document' | undefined, ms: number): CodedError {
   return new CodedError(
     'request_timeout',
-    upload
-      ? `Nothing of the upload arrived for ${ms} ms (CEPE_UPLOAD_IDLE_MS); nothing was indexed. Send it again.`
-      : `The body did not arrive within ${ms} ms (CEPE_REQUEST_TIMEOUT_MS). Send it again.`,
+    upload === undefined
+      ? `The body did not arrive within ${ms} ms (CEPE_REQUEST_TIMEOUT_MS). Send it again.`
+      : `The upload stopped or was too slow: it must bring ${ms * BYTES_PER_MS} bytes in ${ms} ms (CEPE_UPLOAD_IDLE_MS)${upload === 'document' ? ` and be complete after ${ms * DOCUMENT_PERIODS} ms` : '; nothing was indexed'}. Send it again.`,
     { field: 'body' },
   )
 }

@@ -24,7 +24,7 @@ export const compression = fp(async (app: FastifyInstance) => {
   })
   app.addHook('onRequest', (request, reply, next) => {
     const { 'content-encoding': coding = 'identity' } = request.headers
-    const taken = coding.toLowerCase() === 'identity' || request.routeOptions.config.upload === true
+    const taken = coding.toLowerCase() === 'identity' || request.routeOptions.config.upload !== undefined
     if (taken || request.is404 || !hasBody(request)) return next()
     void reply.header('accept-encoding', 'identity')
     next(

@@ -2,6 +2,7 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
 import { isProbe } from '../observability/probes.ts'
+import { refuseBody } from './body-timeout.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -47,7 +48,7 @@ export const gracefulShutdown = fp((app: FastifyInstance, _options: object, done
     app.server.closeIdleConnections()
     const refuseBodies = setTimeout(
       () => {
-        for (const reply of running) if (!reply.request.raw.complete && !reply.sent) void reply.send(shuttingDown())
+        for (const reply of running) if (!reply.request.raw.complete && !reply.sent) refuseBody(reply, shuttingDown())
       },
       Math.min(BODY_MS, ms),
     )

@@ -5,6 +5,7 @@ import { parseJson } from '../../../base/json.ts'
 import type { DocumentFile } from '../../documents/contract.ts'
 import { DocumentFormSchema, type DocumentForm } from '../../rag/document-schema.ts'
 import { describeValidation } from '../errors/describe-validation.ts'
+import { partsOf } from './upload-parts.ts'
 
 const Form = Compile(DocumentFormSchema)
 
@@ -20,7 +21,7 @@ export async function readDocumentForm(request: FastifyRequest, maxBytes: number
   let problem: CodedError | undefined
   const fields: Record<string, unknown> = {}
   // Reads to the end even after an error: an unread body keeps its connection open.
-  for await (const part of request.parts()) {
+  for await (const part of partsOf(request)) {
     if (part.type === 'file') {
       const { bytes, size } = await wholeFile(part.file, maxBytes)
       if (size > maxBytes) problem ??= tooLarge('file', `has ${size} bytes; ${maxBytes} are read at most (CEPE_DOCUMENT_MB)`)

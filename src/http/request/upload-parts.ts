@@ -11,10 +11,19 @@ const HELD_BYTES = 8 * 2 ** 20
 /** What a form of an upload may hold. */
 export const UPLOAD_LIMITS = { files: 2000, fields: 0, fileSize: Infinity } as const
 
+/**
+ * The parts of a form.
+ * @throws client_closed if the client has left already: the parser would wait for the rest for ever
+ */
+export function partsOf(request: FastifyRequest): ReturnType<FastifyRequest['parts']> {
+  if (request.raw.destroyed) throw new CodedError('client_closed', 'The client closed the connection before the form was read.')
+  return request.parts()
+}
+
 /** The files of a form, each to be read to its end before the next. @throws invalid_request for a form with fields or too many files */
 export async function* filesOf(request: FastifyRequest): AsyncGenerator<UploadedFile> {
   try {
-    for await (const part of request.parts()) {
+    for await (const part of partsOf(request)) {
       if (part.type !== 'file') continue
       try {
         // Not destroyed when reading stops early: the parser would wait for it forever.

@@ -66,7 +66,7 @@ export const documentsRoutes: FastifyPluginAsyncTypebox<DocumentRouteOptions> = 
   app.post(
     '/v1/documents/answer',
     {
-      config: { upload: true, accepts: ['application/json', 'multipart/form-data'], documentedBody: DOCUMENTED_BODY },
+      config: { upload: 'document', accepts: ['application/json', 'multipart/form-data'], documentedBody: DOCUMENTED_BODY },
       schema: {
         tags: ['questions'],
         operationId: 'answerDocument',

@@ -43,8 +43,11 @@ export async function addFiles(
     await order(job, lease)
     return job
   } catch (error) {
-    await store.remove(id)
-    await lease?.release()
+    try {
+      await store.remove(id)
+    } finally {
+      await lease?.release()
+    }
     throw isDiskFull(error)
       ? new CodedError('disk_full', 'The disk of the jobs folder is full: free space and send the files again.', { cause: error })
       : error

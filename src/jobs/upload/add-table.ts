@@ -69,8 +69,11 @@ export async function addTable(
         cause: error,
       })
     }
-    await store.remove(id)
-    await lease?.release()
+    try {
+      await store.remove(id)
+    } finally {
+      await lease?.release()
+    }
     throw isDiskFull(error)
       ? new CodedError('disk_full', `The disk of the jobs folder is full: free space and send the corpus again.`, { cause: error })
       : error

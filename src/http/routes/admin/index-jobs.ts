@@ -89,7 +89,7 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
   app.post(
     '/v1/admin/index-jobs',
     {
-      config: { upload: true, accepts: ['application/json', 'multipart/form-data', ...STREAMED], documentedBody: DOCUMENTED_BODY },
+      config: { upload: 'corpus', accepts: ['application/json', 'multipart/form-data', ...STREAMED], documentedBody: DOCUMENTED_BODY },
       schema: {
         tags: ['index'],
         security: ADMIN_SECURITY,
