@@ -43,9 +43,10 @@ export interface JobOrders {
   /**
    * Indexes a table, document, archive or folder inside the import folder. The source of a document is its path there, so that the file
    * can be served later.
+   * @param only folder in the import folder that the name must be in. Default: any
    * @throws errors of `importPath`
    */
-  addImport(name: string, options: JobOptions, table?: string): Promise<Job>
+  addImport(name: string, options: JobOptions, table?: string, only?: string): Promise<Job>
   /**
    * Commits a shard directory: a planned corpus with precomputed vectors. Resumes an unfinished job of the same directory. For the command
    * line only.

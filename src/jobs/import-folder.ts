@@ -13,9 +13,10 @@ export interface Imported {
 /**
  * Resolves a name inside the import folder. Names that lead outside, directly or by symbolic links, are rejected: the service must not
  * expose other files of the machine.
+ * @param only folder in it that the name must be in. Default: any
  * @throws forbidden without an import folder, if it is missing, or for a name outside of it; not_found for a missing file
  */
-export async function importPath(importDir: string | undefined, name: string): Promise<Imported> {
+export async function importPath(importDir: string | undefined, name: string, only?: string): Promise<Imported> {
   if (importDir === undefined)
     throw new CodedError(
       'forbidden',
@@ -28,6 +29,10 @@ export async function importPath(importDir: string | undefined, name: string): P
     { field: 'source' },
   )
   if (name.includes('\0') || path.isAbsolute(name) || name.split(/[/\\]/).includes('..')) throw outside
+  if (only !== undefined && path.normalize(name).split(path.sep)[0] !== only)
+    throw new CodedError('forbidden', `This key imports from the folder "${only}" of the import folder alone: name it, or what is in it.`, {
+      field: 'source',
+    })
   const root = await realpath(importDir).catch(() => {
     throw new CodedError(
       'forbidden',

@@ -38,8 +38,8 @@ class IndexJobs implements Jobs {
     return this.#orders.addFolder(path, options, only)
   }
 
-  addImport(name: string, options: JobOptions, table?: string): Promise<Job> {
-    return this.#orders.addImport(name, options, table)
+  addImport(...order: Parameters<JobOrders['addImport']>): Promise<Job> {
+    return this.#orders.addImport(...order)
   }
 
   addPages(source: WebSource, options: JobOptions, table?: string): Promise<Job> {

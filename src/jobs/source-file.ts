@@ -1,10 +1,15 @@
 import { constants } from 'node:fs'
-import { lstat, open, type FileHandle } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { lstat, open, realpath, type FileHandle } from 'node:fs/promises'
+import { basename, join, relative, sep } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
+import { prefixOf } from '../../index/read/row-ids.ts'
+import { sourceOf } from './folder/ids.ts'
 import { isDocument, isTable } from './folder/list.ts'
+import { listedSources } from './folder/missing.ts'
 import { importPath } from './import-folder.ts'
-import { KeptFiles } from './kept/kept-files.ts'
+import { keptFolder, KeptFiles } from './kept/kept-files.ts'
+import type { JobState } from './schema.ts'
+import { JobStore } from './store.ts'
 import { isHidden } from './upload/entry-name.ts'
 
 /** True if a source has the form of an indexed file's path. */
@@ -22,43 +27,54 @@ export interface SourceFile {
 /** Folders of source files. */
 export interface ServedFiles {
   readonly importDir: string | undefined
-  /** Folder of kept uploads. */
-  readonly keptDir: string | undefined
+  /** Folder of jobs, which have recorded what they read. */
+  readonly jobsDir: string
+  /** Whether uploads are kept. */
+  readonly keepsUploads: boolean
+}
+
+/** A passage whose file is wanted. */
+export interface FileOf {
+  readonly id: string
+  readonly source?: string | undefined
+  readonly table: string
+  /** Whether the reader may use certain collections only: then the file must be in the import folder's folder of that name. */
+  readonly isBound: boolean
 }
 
 /**
- * Opens the source file of a passage: a kept upload, otherwise a file in the import folder.
- * @throws not_found if there is neither
+ * Opens the file that a job made a passage of: a kept upload, otherwise a file in the import folder. The source alone opens nothing, since
+ * whoever writes a passage or a label chooses it. Symbolic links are not followed.
+ * @throws not_found if there is none
  */
-export async function openPassageFile(
-  { importDir, keptDir }: ServedFiles,
-  { table, source }: { readonly table: string; readonly source: string | undefined },
-): Promise<SourceFile> {
-  if (keptDir !== undefined && source !== undefined && isSourceFile(source)) {
-    const kept = new KeptFiles(keptDir)
-    const found = await kept.find(table, source)
-    // The file may be evicted concurrently.
-    const handle = found && (await open(kept.contentPath(found), 'r').catch(() => undefined))
-    if (found !== undefined && handle !== undefined) return { handle, name: basename(source), bytes: found.bytes }
-  }
-  return openSourceFile(importDir, source)
-}
-
-/**
- * Opens the file named by a passage's source, if it is in the import folder and of a supported type. Symbolic links are not followed.
- * @throws not_found otherwise
- */
-async function openSourceFile(importDir: string | undefined, source: string | undefined): Promise<SourceFile> {
-  const none = new CodedError('not_found', 'The file of this passage does not lie in the import folder, and is no upload that was kept.', {
-    field: 'id',
-  })
-  if (source === undefined || !isSourceFile(source)) throw none
+export async function openPassageFile({ importDir, jobsDir, keepsUploads }: ServedFiles, passage: FileOf): Promise<SourceFile> {
+  const none = new CodedError(
+    'not_found',
+    'No job read the file of this passage from the import folder, and it is no upload that was kept.',
+    {
+      field: 'id',
+    },
+  )
+  const { id, source, table, isBound } = passage
+  // Tables have ids of their own.
+  if (source === undefined || !isSourceFile(source) || !(isTable(source) || id.startsWith(prefixOf(source)))) throw none
+  const kept = new KeptFiles(keptFolder(jobsDir))
+  const found = keepsUploads ? await kept.find(table, source) : undefined
+  // The file may be evicted concurrently.
+  const handle = found && (await open(kept.contentPath(found), 'r').catch(() => undefined))
+  if (found !== undefined && handle !== undefined) return { handle, name: basename(source), bytes: found.bytes }
   try {
-    const { path } = await importPath(importDir, source)
+    if (importDir === undefined) throw none
+    const read = await fileRead(new JobStore(jobsDir), { source, table, isBound })
+    const root = [importDir, await realpath(importDir)].find((folder) => read?.startsWith(folder + sep))
+    if (read === undefined || root === undefined) throw none
+    const name = relative(root, read)
+    const located = () => importPath(importDir, name, isBound ? table : undefined)
+    const { path } = await located()
     const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
       // A parent folder may have been replaced by a link since the path was resolved.
-      const [opened, inside] = await Promise.all([handle.stat(), importPath(importDir, source).then(({ path }) => lstat(path))])
+      const [opened, inside] = await Promise.all([handle.stat(), located().then(({ path }) => lstat(path))])
       if (!opened.isFile() || opened.ino !== inside.ino || opened.dev !== inside.dev) throw none
       return { handle, name: basename(path), bytes: opened.size }
     } catch (error) {
@@ -69,4 +85,24 @@ async function openSourceFile(importDir: string | undefined, source: string | un
     // Do not reveal why: every cause looks like a missing file.
     throw none
   }
+}
+
+/** States of jobs that may have written passages. */
+const WRITING: readonly JobState[] = ['indexing', 'verifying', 'done', 'stopped', 'cancelled']
+
+/**
+ * Path of the file that the latest job with a source read; undefined if that was an upload. A collection may be a copy of another one:
+ * without a bound, the documents of its jobs count too.
+ */
+async function fileRead(store: JobStore, { source, table, isBound }: Omit<FileOf, 'id'> & { readonly source: string }) {
+  for (const { id, table: written, state, source: from, options } of (await store.list()).reverse()) {
+    const counts = written === table || !(isBound || isTable(source))
+    if (!counts || !WRITING.includes(state) || from.place === true || from.reembed === true) continue
+    const prefix = options.label === undefined ? '' : sourceOf('', options.label)
+    if (from.files === undefined ? source === (options.label ?? from.name) : (await listedSources(store.folder(id))).includes(source)) {
+      if (from.path === null) return undefined
+      return from.files === undefined ? from.path : join(from.path, source.slice(prefix.length))
+    }
+  }
+  return undefined
 }

@@ -7,7 +7,6 @@ import { storeOf } from '../../index/store/store-of.ts'
 import { calibrationFiles, setTemporaryFolder } from '../config.ts'
 import { chooseCalibration } from '../rag/calibration/choose.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
-import { keptFolder } from '../jobs/kept/kept-files.ts'
 import type { ServedFiles } from '../jobs/source-file.ts'
 import type { Config } from '../settings.ts'
 
@@ -18,9 +17,9 @@ export function jobsDir(config: Config): string {
 
 /** Where files of passages may be taken from; undefined where none are given out. */
 export function servedFiles(config: Config): ServedFiles | undefined {
-  const keeps = config.KEEP_UPLOADS_MB > 0 && storeOf(jobsDir(config)).keepsFiles
-  if (!config.SERVE_FILES || (config.IMPORT_DIR === undefined && !keeps)) return undefined
-  return { importDir: config.IMPORT_DIR, keptDir: keeps ? keptFolder(jobsDir(config)) : undefined }
+  const keepsUploads = config.KEEP_UPLOADS_MB > 0
+  const isOn = config.SERVE_FILES && (config.IMPORT_DIR !== undefined || keepsUploads) && storeOf(jobsDir(config)).keepsFiles
+  return isOn ? { importDir: config.IMPORT_DIR, jobsDir: jobsDir(config), keepsUploads } : undefined
 }
 
 /** Folder of encoder states. */

@@ -21,7 +21,10 @@ async function served(t: Test, own: { readonly SERVE_FILES?: boolean } = { SERVE
   await mkdir(join(importDir, 'docs', 'deep'), { recursive: true })
   const { index, jobs } = await withJobs(t, dir, { importDir })
   const services = await servicesAround(t, recordingServices().services, { index, jobs, embedder: embedderOf() })
-  const config = loadConfig({ LOG_LEVEL: 'silent', ADMIN_KEY: KEY, IMPORT_DIR: importDir, ...own }, {})
+  const config = loadConfig(
+    { LOG_LEVEL: 'silent', ADMIN_KEY: KEY, IMPORT_DIR: importDir, JOBS_DIR: join(dir, 'index', 'jobs'), ...own },
+    {},
+  )
   const app = await buildApp(services, config, '0.0.0-test')
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(() => app.close())
@@ -93,7 +96,7 @@ await t.test('no file is given that is not in the import folder, or of no kind t
     t.equal((await put(source)).status, 200, source)
     const { status, body } = await file(source)
     t.equal(status, 404, source)
-    t.match(body, /does not lie in the import folder/)
+    t.match(body, /No job read the file of this passage/)
     t.notMatch(body, /secret"/)
   }
   t.equal((await file('unknown')).status, 404)

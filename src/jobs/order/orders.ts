@@ -67,8 +67,8 @@ export class IndexOrders implements JobOrders {
     return this.#order({ name, path, files: { ...(only && { only: [...only] }) } }, options)
   }
 
-  async addImport(name: string, options: JobOptions, table?: string): Promise<Job> {
-    const { path, within, isFolder } = await importPath(this.#options.importDir, name)
+  async addImport(name: string, options: JobOptions, table?: string, only?: string): Promise<Job> {
+    const { path, within, isFolder } = await importPath(this.#options.importDir, name, only)
     const labelled = (folder: string): JobOptions => (folder === '' || folder === '.' ? options : { label: folder, ...options })
     if (isFolder) {
       const source = { name: within || basename(path), path, files: { tables: true as const } }

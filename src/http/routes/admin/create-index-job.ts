@@ -102,7 +102,7 @@ export async function createIndexJob({
     )
   return doOnce(request, reply, {
     fingerprint: () => requestFingerprint(request),
-    work: () => importJob(body, table, { jobs, fetchHosts }),
+    work: () => importJob(body, table, { jobs, fetchHosts, only: request.holder?.collections && table }),
   })
 }
 
@@ -115,9 +115,9 @@ function jsonBodyOf(body: unknown): Static<typeof ImportSchema> | undefined {
 function importJob(
   { source, urls, collection: _, ...options }: Static<typeof ImportSchema>,
   table: string,
-  { jobs, fetchHosts }: Pick<IndexJobRequest, 'jobs' | 'fetchHosts'>,
+  { jobs, fetchHosts, only }: Pick<IndexJobRequest, 'jobs' | 'fetchHosts'> & { readonly only: string | undefined },
 ): Promise<Job> {
-  if (source !== undefined && urls === undefined) return jobs.addImport(source, options, table)
+  if (source !== undefined && urls === undefined) return jobs.addImport(source, options, table, only)
   if (urls === undefined || source !== undefined)
     throw new CodedError('invalid_request', 'Name either source, a file or folder of the import folder, or urls, pages of the web.', {
       field: 'source',

@@ -59,7 +59,11 @@ export const passageFileRoutes: FastifyPluginAsyncTypebox<PassageFileOptions> = 
         )
       const passage = await index.get(storedId(id))
       if (passage === undefined) throw new CodedError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
-      const { handle, name, bytes } = await openPassageFile(files, { table: index.table, source: passage.source })
+      const { handle, name, bytes } = await openPassageFile(files, {
+        ...passage,
+        table: index.table,
+        isBound: request.holder?.collections !== undefined,
+      })
       const { type, disposition } = shownAs(name)
       void reply.type(type).headers({
         'content-disposition': `${disposition}; filename*=UTF-8''${quotedName(name)}`,
