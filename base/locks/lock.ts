@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { link, mkdir, open, readdir, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { forwardJump } from '../clock.ts'
 import { CodedError, osCode } from '../errors.ts'
 import { LockWaitReporter } from './lock-wait.ts'
 import { processTag, stateOf } from './process.ts'
@@ -86,7 +87,7 @@ async function isAlive(folder: string, { file, tag }: LockFile, now: () => Promi
   const state = await stateOf(tag)
   if (state !== 'elsewhere') return state === 'alive'
   try {
-    return (await now()) - (await stat(join(folder, file))).mtimeMs < SILENT_MS
+    return (await now()) - forwardJump() - (await stat(join(folder, file))).mtimeMs < SILENT_MS
   } catch (error) {
     if (osCode(error) === 'ENOENT') return false
     throw error

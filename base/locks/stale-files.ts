@@ -1,5 +1,6 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ageOf } from '../clock.ts'
 import { osCode } from '../errors.ts'
 import { stateOf } from './process.ts'
 
@@ -37,7 +38,7 @@ export async function staleFiles(folder: string, tagOf: (name: string) => string
 
 async function isSilent(path: string): Promise<boolean> {
   try {
-    return Date.now() - (await changedAt(path)) > SILENT_MS
+    return ageOf(await changedAt(path)) > SILENT_MS
   } catch (error) {
     // It is being moved or removed: another process is active.
     if (osCode(error) === 'ENOENT') return false

@@ -1,3 +1,4 @@
+import { ageOf } from '../../base/clock.ts'
 import { CodedError } from '../../base/errors.ts'
 import { bytesUnder } from '../store/store-of.ts'
 import type { Table } from '../table/lance.ts'
@@ -89,8 +90,7 @@ export async function oldVersions(table: Table, keepMs: number): Promise<number>
  * their write time, but readers may use a version written long ago and replaced just now.
  */
 function keptFrom(versions: readonly Version[], keepMs: number): Date {
-  const until = Date.now() - keepMs
-  const times = versions.map(({ timestamp }) => timestamp.getTime()).filter((time) => time <= until)
+  const times = versions.map(({ timestamp }) => timestamp.getTime()).filter((time) => ageOf(time) >= keepMs)
   return new Date(times.reduce((latest, time) => Math.max(latest, time), 0))
 }
 

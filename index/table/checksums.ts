@@ -4,6 +4,7 @@ import { appendFile, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
 import { Type } from '#typebox'
 import { Value } from '#typebox/value'
+import { ageOf } from '../../base/clock.ts'
 import { osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { storeOf, within } from '../store/store-of.ts'
@@ -140,7 +141,7 @@ export class Checksums {
 
   async #isForgotten(path: string, recorded: Recorded): Promise<boolean> {
     const touched = await stat(path).catch(ifGone)
-    if (touched === undefined || Date.now() - touched.mtimeMs < FORGOTTEN_MS) return false
+    if (touched === undefined || ageOf(touched.mtimeMs) < FORGOTTEN_MS) return false
     for (const file of recorded.keys()) if ((await sizeOf(join(this.#folder, file))) !== undefined) return false
     return true
   }

@@ -37,8 +37,8 @@ export function keysCommand(): Command {
     .addCommand(
       new Command('list').description('list the keys and the questions asked with each today').action(async () => {
         const { KEYS_DIR: dir } = await loadConfig()
-        const [{ readUsage }, { readChanges }] = await Promise.all([import('../keys/quota.ts'), import('../keys/follow.ts')])
-        const usage = await readUsage(dir)
+        const [{ usageOfDay }, { readChanges }] = await Promise.all([import('../keys/quota.ts'), import('../keys/follow.ts')])
+        const usage = await usageOfDay(dir)
         const files = [...(await readChanges(dir, new Map())).values()]
         const lines = files.flatMap(({ record }) => (record === undefined ? [] : [line(record, usage.get(record.name) ?? 0)]))
         if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`)

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Value } from '#typebox/value'
+import { ageOf } from '../../base/clock.ts'
 import { writeFileDurably } from '../../base/durable.ts'
 import { osCode, CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
@@ -33,9 +34,11 @@ export class JobStore {
     this.#dir = dir
   }
 
-  /** Ids sort by creation time. */
-  newId(): string {
-    return `${new Date().toISOString().replace(/[-:.Z]/g, '')}-${randomBytes(2).toString('hex')}`
+  /** Ids sort by creation: above all others, also if the clock was set back since. */
+  async newId(): Promise<string> {
+    const last = (await this.#ids()).at(-1)?.replace(/^(.{4})(..)(..)T(..)(..)(..)(...).*$/, '$1-$2-$3T$4:$5:$6.$7Z') ?? ''
+    const time = new Date(Math.max(Date.now(), (Date.parse(last) || 0) + 1))
+    return `${time.toISOString().replace(/[-:.Z]/g, '')}-${randomBytes(2).toString('hex')}`
   }
 
   /** Folder of kept uploads. */
@@ -127,7 +130,7 @@ export class JobStore {
   /** Removes folders of uploads interrupted by a kill: they have no record and no lease. */
   async removeOrphans(): Promise<void> {
     for (const id of await this.#ids()) {
-      if ((await this.#read(id)) !== undefined || Date.now() - (await stat(this.folder(id))).mtimeMs < ORPHAN_MS) continue
+      if ((await this.#read(id)) !== undefined || ageOf((await stat(this.folder(id))).mtimeMs) < ORPHAN_MS) continue
       const lease = await this.lease(id)
       if (lease === undefined) continue
       await this.remove(id)

@@ -15,9 +15,11 @@ const DAY_MS = 86_400_000
 /** Longest period of counts that a killed service may lose. */
 const SAVE_EVERY_MS = 5_000
 const LOCK_WAIT_MS = 5_000
-const UsageSchema = Type.Object({ day: Type.String(), questions: Type.Record(Type.String(), Type.Integer({ minimum: 0 })) })
+/** Latest days whose counts are kept: a clock that is set forward and back must find those of its day. */
+const KEPT_DAYS = 4
+const UsageSchema = Type.Record(Type.String(), Type.Integer({ minimum: 0 }))
 
-/** Questions of a day (UTC) by the names of keys. */
+/** Questions by day (UTC) and name of the key, `2026-11-22 ann`. */
 export type Usage = ReadonlyMap<string, number>
 
 export interface Quotas {
@@ -37,44 +39,33 @@ export interface QuotaOptions {
 
 /** Counts the questions of every key by day, across restarts. */
 export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOptions): Promise<Quotas> {
-  let day = dayOf(now())
-  let saved = await readUsage(dir, day)
+  let saved = await readUsage(dir)
   let unsaved = new Map<string, number>()
   let complained = false
-  const used = (name: string): number => (saved.get(name) ?? 0) + (unsaved.get(name) ?? 0)
-
-  const beginDay = (): void => {
-    const today = dayOf(now())
-    if (today === day) return
-    day = today
-    saved = new Map()
-    unsaved = new Map()
-  }
 
   const check = (client: string | undefined): string | undefined => {
-    beginDay()
     const name = client === undefined ? undefined : keyOfClient(client)
     const holder = name === undefined ? undefined : keys.named(name)
     // The key of a setting has neither file nor limits.
     if (name === undefined || holder === undefined) return undefined
     const most = holder.questions_per_day
-    if (most !== undefined && used(name) >= most) throw usedUp(name, most, now())
-    return name
+    const counter = counterOf(name, now())
+    if (most !== undefined && (saved.get(counter) ?? 0) + (unsaved.get(counter) ?? 0) >= most) throw usedUp(name, most, now())
+    return counter
   }
 
   const write = async (): Promise<void> => {
-    const take = (): DayUsage => ({ day, known: saved, added: new Map(unsaved) })
-    const anyNew = [...unsaved.values()].some((count) => count > 0)
+    const take = () => ({ known: saved, added: new Map(unsaved), today: dayOf(now()) })
     // Without unsaved counts, only reads those of other services, without the lock.
-    const written = anyNew ? await addUsage(dir, take) : { ...take(), counts: await readUsage(dir, day) }
-    if (written?.day !== day) return
-    saved = mostOf(saved, written.counts)
-    // Questions that arrived meanwhile.
-    for (const [name, count] of written.added) unsaved.set(name, (unsaved.get(name) ?? 0) - count)
+    const written = unsaved.size > 0 ? await addUsage(dir, take) : { ...take(), counts: mostOf(saved, await readUsage(dir)) }
+    if (written === undefined) return
+    saved = recent(written.counts, written.today)
+    // Questions that arrived during the write.
+    const later = [...unsaved].map(([counter, count]) => [counter, count - (written.added.get(counter) ?? 0)] as const)
+    unsaved = new Map(later.filter(([, count]) => count > 0))
   }
 
   const save = async (): Promise<void> => {
-    beginDay()
     try {
       await write()
       complained = false
@@ -90,9 +81,9 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
   return {
     around: (admission) => ({
       enter: (question) => {
-        const name = check(question.client)
+        const counter = check(question.client)
         const permit = admission.enter(question)
-        if (name !== undefined) unsaved.set(name, (unsaved.get(name) ?? 0) + 1)
+        if (counter !== undefined) unsaved.set(counter, (unsaved.get(counter) ?? 0) + 1)
         return permit
       },
     }),
@@ -110,44 +101,54 @@ function usedUp(name: string, most: number, time: number): CodedError {
   })
 }
 
-interface DayUsage {
-  readonly day: string
+/** Questions to add to the saved counts. */
+interface Added {
   /** Counts known to be saved: higher than in the file only after damage. */
   readonly known: Usage
   readonly added: Usage
+  readonly today: string
 }
 
 /**
  * Adds questions to the saved counts under a lock.
  * @param take returns the questions once the lock is held
- * @returns these, and the day's total; undefined without the lock
+ * @returns these, and all counts; undefined without the lock
  */
-async function addUsage(dir: string, take: () => DayUsage): Promise<(DayUsage & { readonly counts: Usage }) | undefined> {
+async function addUsage(dir: string, take: () => Added): Promise<(Added & { readonly counts: Usage }) | undefined> {
   const lock = await takeLock(path.join(dir, 'usage.turns'), LOCK_WAIT_MS)
   if (lock === undefined) return undefined
   try {
-    const { day, added, known } = take()
-    const counts = mostOf(known, await readUsage(dir, day))
-    for (const [name, count] of added) counts.set(name, (counts.get(name) ?? 0) + count)
-    await writeFileDurably(usageFile(dir), `${JSON.stringify({ day, questions: Object.fromEntries(counts) })}\n`, { mode: 0o600 })
-    return { day, known, added, counts }
+    const taken = take()
+    const all = mostOf(taken.known, await readUsage(dir))
+    for (const [counter, count] of taken.added) all.set(counter, (all.get(counter) ?? 0) + count)
+    const counts = recent(all, taken.today)
+    await writeFileDurably(usageFile(dir), `${JSON.stringify(Object.fromEntries(counts))}\n`, { mode: 0o600 })
+    return { ...taken, counts }
   } finally {
     await lock.release()
   }
 }
 
-/** The larger count of each key: within a day counts only grow. */
+function recent(all: Usage, today: string): Usage {
+  const days = [...new Set([...all.keys()].map(dayOfCounter))].sort().slice(-KEPT_DAYS)
+  return new Map([...all].filter(([counter]) => [...days, today].includes(dayOfCounter(counter))))
+}
+
+/** The larger of each count: within a day counts only grow. */
 function mostOf(one: Usage, other: Usage): Map<string, number> {
   const most = new Map(one)
   for (const [name, count] of other) most.set(name, Math.max(count, most.get(name) ?? 0))
   return most
 }
 
-/**
- * Saved counts of the day. A damaged file, or one of another day, counts as empty.
- * @throws config_invalid if it cannot be read
- */
-export async function readUsage(dir: string, day = dayOf(Date.now())): Promise<Usage> {
+/** Questions of a day by the names of keys. @throws config_invalid if the counts cannot be read */
+export async function usageOfDay(dir: string, day = dayOf(Date.now())): Promise<Usage> {
+  const counts = [...(await readUsage(dir))].filter(([counter]) => dayOfCounter(counter) === day)
+  return new Map(counts.map(([counter, count]) => [counter.slice(day.length + 1), count]))
+}
+
+/** Saved counts; none in a damaged file. @throws config_invalid if it cannot be read */
+async function readUsage(dir: string): Promise<Usage> {
   const text = await readFile(usageFile(dir), 'utf8').catch((error: unknown) => {
     if (osCode(error) === 'ENOENT') return ''
     throw new CodedError('config_invalid', `The count of questions, ${usageFile(dir)}, cannot be read: ${messageOf(error)}.`, {
@@ -156,7 +157,7 @@ export async function readUsage(dir: string, day = dayOf(Date.now())): Promise<U
     })
   })
   const usage = parseJson(text)
-  return new Map(Value.Check(UsageSchema, usage) && usage.day === day ? Object.entries(usage.questions) : [])
+  return new Map(Value.Check(UsageSchema, usage) ? Object.entries(usage) : [])
 }
 
 function usageFile(dir: string): string {
@@ -166,4 +167,12 @@ function usageFile(dir: string): string {
 /** The day of a time, `YYYY-MM-DD` in UTC. */
 function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10)
+}
+
+function counterOf(name: string, time: number): string {
+  return `${dayOf(time)} ${name}`
+}
+
+function dayOfCounter(counter: string): string {
+  return counter.split(' ', 1).join()
 }

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { openKeys } from '../../src/keys/keys.ts'
-import { createQuotas, readUsage } from '../../src/keys/quota.ts'
+import { createQuotas, usageOfDay } from '../../src/keys/quota.ts'
 import { addKey, readKeys, revokeKey } from '../../src/keys/store.ts'
 import { runCli } from '../helpers/cli.ts'
 
@@ -147,7 +147,7 @@ t.test('questions count by key and day, over restarts and for services that shar
   const ask = (quotas: typeof one, client = 'key:ann') => quotas.around(full).enter({ client, cost: 1 }).release(true)
   for (const quotas of [one, one, two]) ask(quotas)
   await Promise.all([one.save(), two.save()])
-  t.same([...(await readUsage(dir, '2026-11-22'))], [['ann', 3]])
+  t.same([...(await usageOfDay(dir, '2026-11-22'))], [['ann', 3]])
   t.equal((await stat(path.join(dir, 'usage.json'))).mode & 0o777, 0o600)
   const restarted = await service()
   for (const quotas of [restarted, restarted]) ask(quotas)
@@ -157,7 +157,7 @@ t.test('questions count by key and day, over restarts and for services that shar
   now += 60_000
   ask(restarted)
   await Promise.all([one, two, restarted].map((quotas) => quotas.close()))
-  t.same([...(await readUsage(dir, '2026-11-23'))], [['ann', 1]])
+  t.same([...(await usageOfDay(dir, '2026-11-23'))], [['ann', 1]])
 })
 
 t.test('what another service counted holds for one that was not asked since, and a damaged count does not begin again', async (t) => {
@@ -178,12 +178,12 @@ t.test('what another service counted holds for one that was not asked since, and
   await writeFile(path.join(dir, 'usage.json'), 'no count')
   one.ask()
   await one.save()
-  t.same([...(await readUsage(dir, '2026-11-22'))], [['ann', 2]])
+  t.same([...(await usageOfDay(dir, '2026-11-22'))], [['ann', 2]])
   await idle.save()
   t.throws(() => idle.ask(), { code: 'rate_limited' })
   await rm(path.join(dir, 'usage.json'))
   await mkdir(path.join(dir, 'usage.json'))
-  await t.rejects(readUsage(dir), { code: 'config_invalid', message: /usage\.json/ })
+  await t.rejects(usageOfDay(dir), { code: 'config_invalid', message: /usage\.json/ })
 })
 
 t.test('a question that the service itself refuses does not count, and a folder that cannot be written stops nobody', async (t) => {

@@ -1,5 +1,6 @@
 import { constants, copyFile, link, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, relative, sep } from 'node:path'
+import { ageOf } from '../../../base/clock.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import { filesUnder } from '../../../base/files-under.ts'
@@ -21,7 +22,7 @@ export const folderFiles: Files = {
 
   async age(path) {
     const status = await orAbsent(stat(path))
-    return status === undefined ? Infinity : Date.now() - status.mtimeMs
+    return status === undefined ? Infinity : ageOf(status.mtimeMs)
   },
 
   read: (path) => orAbsent(readFile(path, 'utf8')),

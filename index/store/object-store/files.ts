@@ -1,3 +1,4 @@
+import { ageOf } from '../../../base/clock.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { FileInfo, Files } from '../store.ts'
 import { copyObject, deleteBeneath, deleteObject, downloadObject, listNames, listObjects, putObject, readObject } from './objects.ts'
@@ -14,7 +15,7 @@ export const objectFiles: Files = {
   async age(path) {
     let newest = -Infinity
     for await (const { modified } of listObjects(path)) newest = Math.max(newest, modified.getTime())
-    return newest === -Infinity ? Infinity : Date.now() - newest - CLOCK_MS
+    return newest === -Infinity ? Infinity : ageOf(newest) - CLOCK_MS
   },
 
   async read(path) {

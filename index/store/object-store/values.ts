@@ -1,6 +1,7 @@
 import { Type } from '#typebox'
 import { Value } from '#typebox/value'
 import { isDeepStrictEqual } from 'node:util'
+import { ageOf } from '../../../base/clock.ts'
 import type { Values } from '../store.ts'
 import { readValue, writeValue } from './lease.ts'
 
@@ -40,7 +41,7 @@ export const objectValues: Values = {
 
   async age(address) {
     const { since } = await readStamped(address)
-    return since === undefined ? Infinity : Date.now() - Date.parse(since)
+    return since === undefined ? Infinity : ageOf(Date.parse(since))
   },
 
   async stamp(address) {

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
+import { ageOf } from '../../../base/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
@@ -87,7 +88,7 @@ export class StoredResponses {
   async #read(path: string): Promise<StoredResponse | undefined> {
     try {
       const value = parseJson(await readFile(path, 'utf8'))
-      return Value.Check(StoredResponseSchema, value) && Date.now() - value.at < this.#keepMs ? value : undefined
+      return Value.Check(StoredResponseSchema, value) && ageOf(value.at) < this.#keepMs ? value : undefined
     } catch (error) {
       if (osCode(error) === 'ENOENT') return undefined
       throw error
@@ -97,7 +98,7 @@ export class StoredResponses {
   /** Removes expired responses, and the oldest if there are too many. */
   async #removeExpired(): Promise<void> {
     this.#untilExpiry = EXPIRY_EVERY
-    const files = await Promise.all((await readdir(this.#dir)).map(async (name) => ({ name, age: await ageOf(join(this.#dir, name)) })))
+    const files = await Promise.all((await readdir(this.#dir)).map(async (name) => ({ name, age: await fileAge(join(this.#dir, name)) })))
     const answers = files.filter(({ name }) => name.endsWith('.json')).sort((a, b) => a.age - b.age)
     const gone = answers.filter(({ age }, i) => age > this.#keepMs || i >= this.#most)
     for (const { name } of gone) await rm(join(this.#dir, name), { force: true })
@@ -109,9 +110,9 @@ export class StoredResponses {
   }
 }
 
-async function ageOf(path: string): Promise<number> {
+async function fileAge(path: string): Promise<number> {
   return stat(path).then(
-    ({ mtimeMs }) => Date.now() - mtimeMs,
+    ({ mtimeMs }) => ageOf(mtimeMs),
     () => 0,
   )
 }

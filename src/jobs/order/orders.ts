@@ -152,7 +152,7 @@ export class IndexOrders implements JobOrders {
   }
 
   async #order(source: Job['source'], options: JobOptions, target: Target = {}): Promise<Job> {
-    const job = this.#newJob(this.#store.newId(), source, options, target)
+    const job = this.#newJob(await this.#store.newId(), source, options, target)
     await this.#enqueue(job)
     return job
   }

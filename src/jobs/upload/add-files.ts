@@ -21,7 +21,7 @@ export async function addFiles(
   files: AsyncIterable<UploadedFile> | Iterable<UploadedFile>,
   { store, maxBytes, newJob, order }: AddFilesParts,
 ): Promise<Job> {
-  const id = store.newId()
+  const id = await store.newId()
   // Reject invalid options before receiving anything.
   newJob(id, '')
   const lease = await store.lease(id)

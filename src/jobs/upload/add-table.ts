@@ -28,7 +28,7 @@ export async function addTable(
   bytes: AsyncIterable<Buffer>,
   { store, maxBytes, newJob, order, name, limits, shardRows, signal }: AddTableParts,
 ): Promise<Job> {
-  const id = store.newId()
+  const id = await store.newId()
   let job = newJob(id)
   const { options } = job
   const lease = await store.lease(id)

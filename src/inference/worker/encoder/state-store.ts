@@ -154,7 +154,7 @@ class DiskStore implements StateStore {
   }
 
   #isPaused(): boolean {
-    return Date.now() < this.#pausedUntil
+    return performance.now() < this.#pausedUntil
   }
 
   #fileOf(key: string): string {
@@ -176,7 +176,7 @@ class DiskStore implements StateStore {
       await this.write(key, states)
     } catch (error) {
       if (this.#isPaused()) return
-      this.#pausedUntil = Date.now() + PAUSE_MS
+      this.#pausedUntil = performance.now() + PAUSE_MS
       this.#options.log('warn', `Encoder states are not kept on the disk for a minute: ${messageOf(error)}`)
     }
   }
@@ -202,7 +202,7 @@ async function readStates(file: string, width: number, dtype: StateDtype): Promi
   try {
     const states = decodeStateFile(await handle.readFile(), width, dtype)
     if (!states) await rm(file, { force: true })
-    else if (Date.now() - (await handle.stat()).mtimeMs > TOUCH_MS) {
+    else if (Math.abs(Date.now() - (await handle.stat()).mtimeMs) > TOUCH_MS) {
       const now = new Date()
       // Without permission to touch another user's file, it is only evicted earlier.
       await handle.utimes(now, now).catch(() => undefined)
