@@ -118,6 +118,7 @@ export async function buildApp(
     requireAdmin,
     once,
     basePath: config.BASE_PATH,
+    publicText: said,
   })
   return app
 }

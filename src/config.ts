@@ -4,6 +4,7 @@ import { statSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import Value from '#typebox/value'
 import { CodedError } from '../base/errors.ts'
+import { withoutSecrets } from '../base/without-secrets.ts'
 import { checkAddress } from '../index/store/object-store/address.ts'
 import { storeSettingsOf } from '../index/store/object-store/environment.ts'
 import { configureStores } from '../index/store/object-store/settings.ts'
@@ -172,7 +173,7 @@ function invalidSetting(
 }
 
 function refused(name: keyof Config, problem: string): CodedError {
-  return new CodedError('config_invalid', `Setting ${PREFIX}${name} ${problem}.`, { field: PREFIX + name })
+  return new CodedError('config_invalid', `Setting ${PREFIX}${name} ${withoutSecrets(problem)}.`, { field: PREFIX + name })
 }
 
 /** Allowed values of a setting, if they can be described briefly. */

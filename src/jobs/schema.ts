@@ -157,7 +157,8 @@ export const JobSchema = Type.Object(
     source: Type.Object({
       name: Type.String({ description: 'Name of the file or upload.' }),
       path: Type.Union([Type.String(), Type.Null()], {
-        description: 'Null for an upload, which was planned as it came in, and for passages of the table itself.',
+        description:
+          'Begins with the name of the setting of a folder: `(CEPE_IMPORT_DIR)/handbook`. Null for an upload, which was planned as it came in, and for passages of the table itself.',
       }),
       place: Type.Optional(
         Type.Literal(true, {

@@ -1,5 +1,6 @@
 import { pino, type Logger } from 'pino'
 import sonicBoom from 'sonic-boom'
+import { withoutSecrets } from '../../base/without-secrets.ts'
 import type { Config } from '../settings.ts'
 
 /** Limit of buffered log lines; further lines are dropped. */
@@ -14,7 +15,7 @@ export interface ServiceLog {
 }
 
 /**
- * The service's log: JSON lines on standard output, without request headers, and so without keys. Logging never blocks the service: if the
+ * The service's log: JSON lines on standard output, without keys and queries of addresses. Logging never blocks the service: if the
  * output is not read, or its disk is full, lines are buffered up to a limit, then dropped and counted.
  */
 export function createLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): ServiceLog {
@@ -24,7 +25,7 @@ export function createLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): ServiceLog 
   let leftOut = 0
   let closed = false
   // pino's own destination() flushes at exit and blocks if the output is not read.
-  const logger = pino({ level: LOG_LEVEL }, { write: (line: string) => void (closed || output.write(line)) })
+  const logger = pino({ level: LOG_LEVEL }, { write: (line: string) => void (closed || output.write(withoutSecrets(line))) })
   output.on('drop', () => leftOut++)
   // A full disk, or a reader that left. It cannot be logged here; the next line retries.
   output.on('error', () => undefined)

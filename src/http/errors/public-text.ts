@@ -1,7 +1,9 @@
+import { realpathSync } from 'node:fs'
+import { withoutSecrets } from '../../../base/without-secrets.ts'
 import type { Config } from '../../settings.ts'
 
-/** Removes internal details from a text for clients. */
-export type PublicText = (text: string) => string
+/** Removes internal details from a text for clients. @param repeats whether it may repeat what a client sent, which is kept */
+export type PublicText = (text: string, repeats?: boolean) => string
 
 const FOLDERS = [
   'READER_DIR',
@@ -21,8 +23,8 @@ const FOLDERS = [
   'FEEDBACK',
 ] as const
 
-/** A path of at least two segments that is not part of a word, an address or a route of this API. */
-const PATH = /(?<![\w/:.])(?!\/(?:v1|docs|healthz|readyz|metrics)\b)(?:[A-Za-z]:)?(?:[\\/][^\s\\/"'`:;,()<>]+){2,}/g
+/** An absolute path of at least two segments, but no route of this API. */
+const PATH = /(?<![^\s"'`(=,<>[{])(?!\/(?:v1|docs|healthz|readyz|metrics)\b)(?:file:\/\/|[A-Za-z]:)?(?:[\\/][^\s\\/"'`:;,()<>]+){2,}/g
 
 /**
  * Replaces folders in messages for clients: configured ones by the names of their settings, other paths by "(path)". The log has the full
@@ -32,9 +34,21 @@ export function publicText(config: Config): PublicText {
   const known = FOLDERS.flatMap((name) => {
     const folder = config[name]
     if (folder === undefined || folder === '') return []
-    const bucket = /^s3:\/\/[^/]+/.exec(folder)?.[0]
-    return [{ name, folder }, ...(bucket === undefined ? [] : [{ name, folder: bucket }])]
+    return [folder, /^s3:\/\/[^/]+/.exec(folder)?.[0], realPath(folder)].flatMap((one) =>
+      one === undefined ? [] : [{ name, folder: one }],
+    )
     // Longest first: one may contain another.
   }).sort((a, b) => b.folder.length - a.folder.length)
-  return (text) => known.reduce((rest, { name, folder }) => rest.replaceAll(folder, `(CEPE_${name})`), text).replace(PATH, '(path)')
+  return (text, repeats = false) => {
+    const named = known.reduce((rest, { name, folder }) => rest.replaceAll(folder, `(CEPE_${name})`), text)
+    return repeats ? named : withoutSecrets(named).replace(PATH, '(path)')
+  }
+}
+
+function realPath(folder: string): string | undefined {
+  try {
+    return realpathSync(folder)
+  } catch {
+    return undefined
+  }
 }

@@ -10,10 +10,11 @@ const NO_ALARM: readonly ErrorCode[] = ['overloaded', 'not_ready']
 /** Describes an error for the client and logs it in full. */
 export function reportError(error: FastifyError, request: FastifyRequest, publicText: PublicText): Described {
   const described = describeError(error, request)
-  const { status, code, message } = described
+  const { status, code, message, field } = described
   request.failedWith = code
   request.log[status >= 500 && !NO_ALARM.includes(code) ? 'error' : 'info']({ err: error, code }, 'request failed')
-  return { ...described, message: status >= 500 ? publicText(message) : message }
+  const shown = (text: string): string => publicText(text, status < 500)
+  return { ...described, message: shown(message), ...(field !== undefined && { field: shown(field) }) }
 }
 
 /** The documented body of an error. */

@@ -2,17 +2,20 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { Type, type Static } from '#typebox'
 import { exists } from '../../../../base/exists.ts'
 import type { Jobs } from '../../../jobs/contract.ts'
 import { unknownJob } from '../../../jobs/store.ts'
-import { JOB_ID, JobSchema } from '../../../jobs/schema.ts'
+import { JOB_ID, JobSchema, type Job } from '../../../jobs/schema.ts'
 import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
 import { bodyErrorResponses, errorResponses } from '../../errors/error-body.ts'
+import type { PublicText } from '../../errors/public-text.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { createIndexJob, ImportSchema, JobQuerySchema, optionsOf } from './create-index-job.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
+import { streamResponse } from '../../request/stream-response.ts'
 import { UPLOAD_LIMITS } from '../../request/upload-parts.ts'
 import { IdempotencyHeaders, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
 
@@ -27,6 +30,7 @@ export interface AdminIndexJobsOptions {
   readonly once: Once
   /** Path under which a proxy serves the routes. */
   readonly basePath: string
+  readonly publicText: PublicText
 }
 
 const STREAMED = [
@@ -79,7 +83,7 @@ const REPORT = Type.Unsafe<Readable | string>({ type: 'string' })
 /** Routes of bulk indexing: create, follow, cancel and resume jobs. */
 export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (
   app,
-  { jobs, access, fetchHosts, requireAdmin, once, basePath },
+  { jobs, access, fetchHosts, requireAdmin, once, basePath, publicText },
 ) => {
   app.addHook('onRequest', requireAdmin)
   // The jobs limit the size of uploads themselves.
@@ -105,7 +109,7 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
     },
     async (request, reply) => {
       const job = await createIndexJob({ request, reply, jobs, access, fetchHosts, once, ...optionsOf(request.query) })
-      return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(job)
+      return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, publicText))
     },
   )
   app.post(
@@ -127,14 +131,29 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
       const { table } = await access.index(request, request.query.collection)
       const work = { collection: table, fingerprint: () => requestFingerprint(request), work: () => jobs.addReembed(table) }
       const job = await once(request, reply, work)
-      return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(job)
+      return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, publicText))
     },
   )
-  followingRoutes(app, jobs, access)
+  followingRoutes(app, { jobs, access, publicText })
+}
+
+/** A job without paths of this machine. */
+function shown(job: Job, publicText: PublicText): Job {
+  const { source, error, warnings, recent_rejects: rejects } = job
+  return {
+    ...job,
+    source: { ...source, path: source.path && publicText(source.path) },
+    error: error && { ...error, message: publicText(error.message) },
+    warnings: warnings.map((warning) => publicText(warning)),
+    recent_rejects: rejects.map((reject) => ({ ...reject, detail: publicText(reject.detail, true) })),
+  }
 }
 
 /** Routes of existing jobs. */
-function followingRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], jobs: Jobs, access: CollectionAccess): void {
+function followingRoutes(
+  app: Parameters<FastifyPluginAsyncTypebox>[0],
+  { jobs, access, publicText }: Pick<AdminIndexJobsOptions, 'jobs' | 'access' | 'publicText'>,
+): void {
   /** Treats jobs of collections that the key may not use as missing. */
   const own = async (request: FastifyRequest<{ Params: Static<typeof IdSchema> }>): Promise<string> => {
     const { id } = request.params
@@ -144,24 +163,24 @@ function followingRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], jobs: Jo
   const tagged = { tags: ['index'], security: ADMIN_SECURITY }
   const listed = { operationId: 'listIndexJobs', summary: 'List index jobs', response: { 200: ListSchema, ...errorResponses(401, 403) } }
   app.get('/v1/admin/index-jobs', { schema: { ...tagged, ...listed } }, async (request) => ({
-    jobs: (await jobs.list()).filter(({ table }) => access.mayUse(request, table)),
+    jobs: (await jobs.list()).filter(({ table }) => access.mayUse(request, table)).map((job) => shown(job, publicText)),
   }))
 
   const one = { ...tagged, params: IdSchema, response: { 200: JobSchema, ...errorResponses(401, 403, 404, 409) } }
   app.get(
     '/v1/admin/index-jobs/:id',
     { schema: { ...one, operationId: 'getIndexJob', summary: 'Progress of an index job' } },
-    async (request) => jobs.get(await own(request)),
+    async (request) => shown(await jobs.get(await own(request)), publicText),
   )
   app.delete(
     '/v1/admin/index-jobs/:id',
     { schema: { ...one, operationId: 'cancelIndexJob', summary: 'Cancel an index job' } },
-    async (request) => jobs.cancel(await own(request)),
+    async (request) => shown(await jobs.cancel(await own(request)), publicText),
   )
   app.post(
     '/v1/admin/index-jobs/:id/resume',
     { schema: { ...one, operationId: 'resumeIndexJob', summary: 'Resume a stopped index job' } },
-    async (request) => jobs.resume(await own(request)),
+    async (request) => shown(await jobs.resume(await own(request)), publicText),
   )
 
   const summary = 'All rejected lines of an index job, as JSON lines'
@@ -171,7 +190,11 @@ function followingRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], jobs: Jo
     { schema: { ...tagged, operationId: 'getIndexJobReport', summary, params: IdSchema, response } },
     async (request, reply) => {
       const path = await jobs.reportPath(await own(request))
-      return reply.type('application/x-ndjson').send((await exists(path)) ? createReadStream(path) : '')
+      const lines = async function* (): AsyncGenerator<string> {
+        if (await exists(path))
+          for await (const line of createInterface({ input: createReadStream(path) })) yield `${publicText(line, true)}\n`
+      }
+      return streamResponse(reply, 'application/x-ndjson', lines())
     },
   )
 }

@@ -1,12 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestAsyncHookHandler } from 'fastify'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { Type } from '#typebox'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
 import { errorResponses } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
+import { streamResponse } from '../../request/stream-response.ts'
 import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
 
 export interface AdminPassagesOptions {
@@ -69,7 +70,7 @@ export const adminPassagesRoutes: FastifyPluginAsyncTypebox<AdminPassagesOptions
         operationId: 'exportPassages',
         summary: 'All passages as JSON lines, as they can be indexed again',
         querystring: Type.Object({ source, collection }, { additionalProperties: false }),
-        response: { 200: Type.Unsafe<Readable>({ type: 'string' }), ...errorResponses(401, 403, 404) },
+        response: { 200: Type.Unsafe<Readable | string>({ type: 'string' }), ...errorResponses(401, 403, 404) },
       },
     },
     async (request, reply) => {
@@ -82,7 +83,9 @@ export const adminPassagesRoutes: FastifyPluginAsyncTypebox<AdminPassagesOptions
           yield `${JSON.stringify(passage)}\n`
       }
       // The body of a HEAD response is discarded: do not read the whole table for it.
-      return reply.type('application/x-ndjson; charset=utf-8').send(Readable.from(method === 'HEAD' ? [] : lines()))
+      return method === 'HEAD'
+        ? reply.type('application/x-ndjson; charset=utf-8').send('')
+        : streamResponse(reply, 'application/x-ndjson', lines())
     },
   )
 
