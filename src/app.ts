@@ -7,6 +7,7 @@ import type { Config } from './settings.ts'
 import { adminGuard, refuseChanges } from './http/auth/admin-guard.ts'
 import { auth } from './http/auth/auth.ts'
 import { bodyTimeout } from './http/plugins/body-timeout.ts'
+import { connections } from './http/plugins/connections.ts'
 import { compression } from './http/plugins/compression.ts'
 import { cors, letRead } from './http/plugins/cors.ts'
 import { docs } from './http/plugins/docs.ts'
@@ -82,6 +83,7 @@ export async function buildApp(
   await app.register(headers)
   await app.register(cors, { origins })
   await app.register(errors, { publicText: said })
+  await app.register(connections, { most: config.MAX_CONNECTIONS, proxied: config.TRUST_PROXY !== '' })
   await app.register(compression)
   await app.register(jsonBodies)
   await app.register(bodyTimeout, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
@@ -192,7 +194,6 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
     .withTypeProvider<TypeBoxTypeProvider>()
   // JSON is the only accepted text; others are rejected like any other type.
   app.removeContentTypeParser('text/plain')
-  app.server.maxConnections = config.MAX_CONNECTIONS
   refuseExpectations(app.server)
   return app
 }

@@ -288,7 +288,12 @@ export const ConfigSchema = Type.Object({
     100,
     3_600_000,
   ),
-  MAX_CONNECTIONS: integer('Maximum open connections; further ones are closed immediately.', 1000, 1, 1_000_000),
+  MAX_CONNECTIONS: integer(
+    'Maximum open connections, half of them of one address (all, with TRUST_PROXY). Beyond them only probes are answered; other requests get 503. Never more than half of the descriptors of the process (`ulimit -n`).',
+    1000,
+    1,
+    1_000_000,
+  ),
   DRAIN_MS: integer('Grace period for running requests after SIGTERM; unfinished ones are answered 503.', 30_000, 0, 3_600_000),
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     description: 'Log level (JSON lines on standard output).',

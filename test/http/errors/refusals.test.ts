@@ -74,16 +74,6 @@ t.test('an upload may take longer than the pause allowed in it', async (t) => {
   for (const { id } of await services.jobs.list()) await services.jobs.wait(id)
 })
 
-t.test('more connections than allowed are closed', async (t) => {
-  const { app } = await testApp(t, {}, { MAX_CONNECTIONS: 2 })
-  const url = await app.listen({ port: 0 })
-  const [first] = [await rawConnection(t, url), await rawConnection(t, url)]
-  const third = await rawConnection(t, url)
-  await third.closed
-  first.socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  while (!first.received().includes('uptime_s')) await setTimeout(5)
-})
-
 t.test("bodies of another type, broken forms and other methods are the client's mistakes", async (t) => {
   const { app } = await testApp(t, {}, { ADMIN_KEY: KEY, BODY_LIMIT_KB: 1 })
   const send = async (method: 'POST' | 'PUT' | 'GET', url: string, type: string | undefined, payload?: string) => {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError } from './errors.ts'
 
 /** Loading the program opens some 150 files; the index and connections need more. */
 const LEAST = 256
@@ -17,7 +17,8 @@ export function checkOpenFiles(): void {
   )
 }
 
-function mostOpenFiles(): number {
+/** Most files that this process may have open, where Linux tells. */
+export function mostOpenFiles(): number {
   try {
     const [, most] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
     return most === undefined ? Infinity : Number(most)
