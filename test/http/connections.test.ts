@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { bareEnvironment, CLI, serving, type RunningServer, type Settings } from '../../eval/bench/processes.ts'
+import { bareEnvironment, CLI, serving, type RunningServer, type Settings } from '../helpers/processes.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
 
 /** Starts a service that may have so many descriptors. */
@@ -25,7 +25,7 @@ async function idle(t: Test, { url }: RunningServer, count: number, from: string
   const sockets = Array.from({ length: count }, () => connect({ host: '127.0.0.1', port: Number(new URL(url).port), localAddress: from }))
   t.teardown(() => sockets.forEach((socket) => socket.destroy()))
   for (const socket of sockets) socket.on('error', () => undefined)
-  await Promise.all(sockets.map((socket) => (socket.connecting ? once(socket, 'connect') : undefined)))
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')))
   return sockets
 }
 
