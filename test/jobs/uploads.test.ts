@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { watch } from 'node:fs'
+import { mkdir, open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { gzipSync } from 'node:zlib'
@@ -163,6 +164,41 @@ await t.test('archives that are hostile or broken are refused, and leave nothing
   await refused({ 'a.zip': many }, 'payload_too_large', /entries/, 413)
   t.same(await folders(), [])
   t.same((await readdir(dir)).sort(), ['import', 'index'], 'nothing was written beside')
+})
+
+await t.test('an archive of many entries is counted before it is read, and its files are synced together', async (t) => {
+  const { dir, form, ended, folders } = await served(t)
+  const tooMany = makeZip(Array.from({ length: 60_000 }, (_, i) => ({ name: `${i}.md`, content: '' })))
+  const watched: string[] = []
+  await mkdir(join(dir, 'index', 'jobs'), { recursive: true })
+  const watcher = watch(join(dir, 'index', 'jobs'), { recursive: true }, (_, file) => watched.push(String(file)))
+  t.teardown(() => watcher.close())
+  t.match(await form({ 'a.zip': tooMany }), { status: 413, json: { error: { message: /entries/ } } })
+  t.same(await folders(), [])
+  t.same(
+    watched.filter((file) => file.endsWith('000002')),
+    [],
+    'nothing of it was unpacked',
+  )
+
+  const handle = await open(join(dir, 'probe'), 'w')
+  const files = Object.getPrototypeOf(handle) as Pick<typeof handle, 'sync'>
+  const sync = Reflect.get<typeof files, 'sync'>(files, 'sync')
+  await handle.close()
+  let [running, most, all] = [0, 0, 0]
+  files.sync = async function (this: typeof handle) {
+    all++
+    most = Math.max(most, ++running)
+    await sync.call(this)
+    running--
+  }
+  t.teardown(() => (files.sync = sync))
+  const count = 500
+  const zip = makeZip(Array.from({ length: count }, (_, i) => ({ name: `${i}.txt`, content: i === 7 ? NOTE : '' })))
+  const sent = await form({ 'a.zip': zip })
+  t.ok(all >= count, `each of ${count} files was synced: ${all} times`)
+  t.ok(most >= 8, `${most} at a time`)
+  t.match(await ended(sent), { state: 'done', files: { indexed: 1 }, counters: { accepted: 1 } })
 })
 
 await t.test('a form sent again with the same idempotency key is one job', async (t) => {

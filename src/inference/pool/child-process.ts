@@ -15,6 +15,9 @@ import { PULSE_FD } from '../pulse-pipe.ts'
 
 /** Grace time of a process to stop before it is killed. */
 const STOP_GRACE_MS = 3_000
+/** Signals of the system to a process that is out of memory, and of the process to itself. */
+const MEMORY_SIGNALS: readonly string[] = ['SIGKILL', 'SIGABRT']
+const OUT_OF_MEMORY = ', as when it is out of memory: give it more, or set a smaller CEPE_DTYPE or fewer CEPE_READERS'
 /** Retry-After in seconds if a process has ended. */
 const REPLACED_S = 1
 
@@ -147,7 +150,10 @@ class ForkedChild implements Child {
         this.#gone(how)
         resolve(how)
       }
-      this.#process.once('exit', (code, killedBy) => gone(killedBy ?? `exit code ${String(code)}`))
+      this.#process.once('exit', (code, killedBy) => {
+        const isMemory = this.#alive && MEMORY_SIGNALS.includes(killedBy ?? '')
+        gone(`${killedBy ?? `exit code ${String(code)}`}${isMemory ? OUT_OF_MEMORY : ''}`)
+      })
       this.#process.on('error', (error) => {
         if (this.#process.pid === undefined) gone(messageOf(error))
         else log('warn', `${this.name}: ${messageOf(error)}`)

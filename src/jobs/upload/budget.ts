@@ -19,9 +19,9 @@ export class ArchiveBudget {
     return this.#bytes
   }
 
-  /** @throws payload_too_large */
-  entry(): void {
-    if (++this.#entries > this.#limits.entries) throw tooLarge(`has more than ${this.#limits.entries} entries`)
+  /** Counts entries, before they are read where their number is known. @throws payload_too_large */
+  entries(count: number): void {
+    if ((this.#entries += count) > this.#limits.entries) throw tooLarge(`has more than ${this.#limits.entries} entries`)
   }
 
   /** @throws payload_too_large */

@@ -1,9 +1,8 @@
-import { createWriteStream } from 'node:fs'
-import { mkdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { pipeline } from 'node:stream/promises'
+import pLimit from 'p-limit'
 import { Value } from '#typebox/value'
-import { writeFileDurably } from '../../../base/durable.ts'
+import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
@@ -15,6 +14,7 @@ import { isHidden } from './entry-name.ts'
 
 const DIGITS = 6
 const LIST_FILE = 'files.json'
+const SYNCED_TOGETHER = 32
 /** Maximum characters of a path in reports. */
 const LONGEST_NAME = 1000
 
@@ -50,23 +50,27 @@ export class FileSpool {
 
   /** Stores and lists a file of any type. Removes it if it cannot be written completely. */
   async keep(file: string, bytes: AsyncIterable<Buffer>, { modified, mediaType }: KeptWith): Promise<void> {
-    const stored = await this.store(bytes)
-    const { size } = await stat(this.pathOf(stored))
+    const { stored, size } = await this.#write(bytes)
     const time = modified === undefined || Number.isNaN(modified.getTime()) ? {} : { modified: modified.toISOString() }
     this.#list.push({ file: shown(file), stored, bytes: size, ...time, ...(mediaType !== undefined && { media_type: mediaType }) })
   }
 
   /** Stores bytes without listing them. @returns the name in the folder */
   async store(bytes: AsyncIterable<Buffer>): Promise<string> {
-    await mkdir(this.#folder, { recursive: true })
+    return (await this.#write(bytes)).stored
+  }
+
+  /** Not synced: `finish` syncs all files at once. */
+  async #write(bytes: AsyncIterable<Buffer>): Promise<{ readonly stored: string; readonly size: number }> {
+    if (this.#number === 0) await mkdir(this.#folder, { recursive: true })
     const stored = String(++this.#number).padStart(DIGITS, '0')
     try {
-      await pipeline(bytes, createWriteStream(this.pathOf(stored), { flags: 'wx', flush: true }))
+      await writeFile(this.pathOf(stored), bytes, { flag: 'wx' })
+      return { stored, size: (await stat(this.pathOf(stored))).size }
     } catch (error) {
       await this.drop(stored)
       throw error
     }
-    return stored
   }
 
   async drop(stored: string): Promise<void> {
@@ -86,9 +90,11 @@ export class FileSpool {
     return path.join(this.#folder, stored)
   }
 
-  /** Writes the list: the spool is complete. */
+  /** Syncs the files and writes the list: the spool is complete. */
   async finish(): Promise<void> {
-    await mkdir(this.#folder, { recursive: true })
+    // The file system writes what is synced at the same time together.
+    const together = pLimit(SYNCED_TOGETHER)
+    await Promise.all(this.#list.map((one) => together(() => ('stored' in one ? syncPath(this.pathOf(one.stored)) : undefined))))
     await writeFileDurably(path.join(this.#folder, LIST_FILE), JSON.stringify(this.#list))
   }
 }

@@ -24,7 +24,7 @@ export async function takeTar(archive: string, spool: FileSpool, budget: Archive
   let read = 0
   try {
     for await (const entry of entries) {
-      budget.entry()
+      budget.entries(1)
       read++
       const { name, type, mtime } = entry.header
       const file = within + entryName(name)

@@ -12,8 +12,8 @@ export async function takeZip(archive: string, spool: FileSpool, budget: Archive
   try {
     const zip = await openPromise(archive, { lazyEntries: true, autoClose: false, decodeStrings: true, strictFileNames: false })
     try {
+      budget.entries(zip.entryCount)
       for await (const entry of zip.eachEntry()) {
-        budget.entry()
         const file = within + entryName(entry.fileName)
         if (entry.fileName.endsWith('/')) continue
         if (isLink(entry)) spool.leaveOut(file, 'link', 'Links in archives are not followed.')

@@ -35,6 +35,8 @@ export function runtimeVersion(): string {
   return env.versions.node ?? env.versions.common
 }
 
+/** Parts of error texts of a process or device without enough memory. */
+const MEMORY_PROBLEM = /bad[_ ]alloc|allocate memory|out of memory/i
 /** Parts of ONNX Runtime's error texts for missing CUDA libraries, driver or device. */
 const PROVIDER_PROBLEM = /cuda|cudnn|providers_shared|execution provider/i
 
@@ -69,6 +71,11 @@ export async function loadGraph(
         { cause: error },
       )
     }
+    if (MEMORY_PROBLEM.test(messageOf(error)))
+      throw new CodedError('not_ready', `Cannot load the graph ${file}: out of memory (${messageOf(error)}).`, {
+        field: file,
+        cause: error,
+      })
     throw new CodedError('model_invalid', `Cannot load the graph ${file}: ${messageOf(error)}. Build the model again.`, {
       field: file,
       cause: error,
