@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
 import { COMMANDS } from './cli/commands.ts'
-import { checkOpenFiles } from '../base/open-files.ts'
+import { checkOpenFiles } from '../base/process.ts'
 import { runProgram } from './cli/program/run-program.ts'
 import { packageVersion } from './package.ts'
 

@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ageOf } from '../clock.ts'
+import { ageOf } from './clock.ts'
 import { osCode } from '../errors.ts'
 import { stateOf } from './process.ts'
 

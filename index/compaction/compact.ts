@@ -1,4 +1,4 @@
-import { ageOf } from '../../base/clock.ts'
+import { ageOf } from '../../base/locks/clock.ts'
 import { CodedError } from '../../base/errors.ts'
 import { bytesUnder } from '../store/store-of.ts'
 import type { Table } from '../table/lance.ts'

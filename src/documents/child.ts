@@ -3,7 +3,7 @@
  * environment, reads the file from a message, and is killed by its parent if it exceeds a time or memory limit.
  */
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { lowerPriority } from '../../base/priority.ts'
+import { lowerPriority } from '../../base/process.ts'
 import type { ReadDocument } from './contract.ts'
 import type { ParseTask, ParseResult } from './protocol.ts'
 

@@ -3,12 +3,10 @@ import { CodedError } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { jobFiles } from '../../index/ingest/plan/job-files.ts'
 import { replacedTables, type ReplacedTable } from '../../index/ingest/remove-stale.ts'
-import type { FilesUpload, JobOrders, Jobs, JobsOptions, Upload } from './contract.ts'
+import type { Jobs, JobsOptions } from './contract.ts'
 import { IndexOrders } from './order/orders.ts'
-import { JobQueue } from './queue.ts'
 import { cancelStopped } from './run/run.ts'
-import { isSettled, type Job, type JobOptions, type WebSource } from './schema.ts'
-import { JobStore } from './store.ts'
+import { isSettled, type Job } from './schema.ts'
 
 const POLL_MS = 200
 
@@ -17,66 +15,22 @@ export function createJobs(options: JobsOptions): Jobs {
   return new IndexJobs(options)
 }
 
-class IndexJobs implements Jobs {
-  readonly #options: JobsOptions
-  readonly #store: JobStore
-  readonly #queue: JobQueue
-  readonly #orders: JobOrders
-
-  constructor(options: JobsOptions) {
-    this.#options = options
-    this.#store = new JobStore(options.jobsDir)
-    this.#queue = new JobQueue(options, this.#store)
-    this.#orders = new IndexOrders({ options, store: this.#store, queue: this.#queue, resume: (id) => this.resume(id) })
-  }
-
-  addFile(path: string, options: JobOptions): Promise<Job> {
-    return this.#orders.addFile(path, options)
-  }
-
-  addFolder(path: string, options: JobOptions, only?: readonly string[]): Promise<Job> {
-    return this.#orders.addFolder(path, options, only)
-  }
-
-  addImport(...order: Parameters<JobOrders['addImport']>): Promise<Job> {
-    return this.#orders.addImport(...order)
-  }
-
-  addPages(source: WebSource, options: JobOptions, table?: string): Promise<Job> {
-    return this.#orders.addPages(source, options, table)
-  }
-
-  addShardDir(folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job> {
-    return this.#orders.addShardDir(folder, options)
-  }
-
-  addReembed(table?: string): Promise<Job> {
-    return this.#orders.addReembed(table)
-  }
-
-  addUpload(upload: Upload): Promise<Job> {
-    return this.#orders.addUpload(upload)
-  }
-
-  addFiles(upload: FilesUpload): Promise<Job> {
-    return this.#orders.addFiles(upload)
-  }
-
+class IndexJobs extends IndexOrders implements Jobs {
   async list(): Promise<Job[]> {
-    return (await this.#store.list()).map((job) => this.#fresh(job))
+    return (await this.store.list()).map((job) => this.#fresh(job))
   }
 
   async get(id: string): Promise<Job> {
-    return this.#fresh(await this.#store.load(id))
+    return this.#fresh(await this.store.load(id))
   }
 
   replacedTables(): Promise<readonly ReplacedTable[]> {
-    const { dir, table } = this.#options.index
-    return replacedTables(dir, table, () => this.#store.known(table))
+    const { dir, table } = this.options.index
+    return replacedTables(dir, table, () => this.store.known(table))
   }
 
   async isAbandoned(id: string): Promise<boolean> {
-    return !isSettled((await this.get(id)).state) && !(await this.#store.isLeased(id))
+    return !isSettled((await this.get(id)).state) && !(await this.store.isLeased(id))
   }
 
   async cancel(id: string): Promise<Job> {
@@ -84,24 +38,24 @@ class IndexJobs implements Jobs {
     if (['done', 'failed', 'cancelled'].includes(job.state))
       throw new CodedError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
     // A full disk prevents the cancel request from being written. Jobs of this process, and abandoned ones, are cancelled without it.
-    await this.#store.requestCancel(id).catch((error: unknown) => {
+    await this.store.requestCancel(id).catch((error: unknown) => {
       if (!isDiskFull(error)) throw error
     })
-    if (this.#queue.current?.id === id) await this.#queue.current.cancel()
+    if (this.queue.current?.id === id) await this.queue.current.cancel()
     const now = await this.get(id)
     if (now.state === 'queued' || now.state === 'stopped') {
-      await cancelStopped(now, { index: this.#options.index, store: this.#store })
+      await cancelStopped(now, { index: this.options.index, store: this.store })
     } else await this.#cancelAbandoned(id)
     return this.get(id)
   }
 
   /** Cancels the job of a dead process. A job that another process runs, or that waits here, is ended by the cancel request. */
   async #cancelAbandoned(id: string): Promise<void> {
-    const lease = await this.#store.lease(id)
+    const lease = await this.store.lease(id)
     if (lease === undefined) return
     try {
-      const job = await this.#store.load(id)
-      if (!isSettled(job.state)) await cancelStopped(job, { index: this.#options.index, store: this.#store })
+      const job = await this.store.load(id)
+      if (!isSettled(job.state)) await cancelStopped(job, { index: this.options.index, store: this.store })
     } finally {
       await lease.release()
     }
@@ -110,16 +64,16 @@ class IndexJobs implements Jobs {
   async resume(id: string): Promise<Job> {
     const job = await this.get(id)
     // The final write of a run must not overwrite the state saved below.
-    if (this.#queue.current?.id === id && isSettled(job.state)) await this.#queue.current.ended
-    if (job.state === 'stopped') await this.#store.save({ ...job, state: 'queued', error: null, finished_at: null })
+    if (this.queue.current?.id === id && isSettled(job.state)) await this.queue.current.ended
+    if (job.state === 'stopped') await this.store.save({ ...job, state: 'queued', error: null, finished_at: null })
     else if (isSettled(job.state)) throw new CodedError('conflict', `The job ${id} is ${job.state} already.`, { field: 'id' })
-    await this.#queue.enqueue(id)
+    await this.queue.enqueue(id)
     return this.get(id)
   }
 
   async reportPath(id: string): Promise<string> {
-    await this.#store.load(id)
-    return jobFiles(this.#store.folder(id)).rejects
+    await this.store.load(id)
+    return jobFiles(this.store.folder(id)).rejects
   }
 
   async wait(id: string, onProgress: (job: Job) => void = () => undefined, signal?: AbortSignal): Promise<Job> {
@@ -132,19 +86,19 @@ class IndexJobs implements Jobs {
   }
 
   async start(): Promise<void> {
-    await this.#store.removeOrphans()
-    for (const job of await this.#store.list()) {
-      if (job.state === 'stopped' && this.#queue.isOfOurModel(job)) await this.resume(job.id)
+    await this.store.removeOrphans()
+    for (const job of await this.store.list()) {
+      if (job.state === 'stopped' && this.queue.isOfOurModel(job)) await this.resume(job.id)
     }
-    await this.#queue.start()
+    await this.queue.start()
   }
 
   async close(): Promise<void> {
-    await this.#queue.close()
+    await this.queue.close()
   }
 
   /** Returns the newest state: that of the running job is ahead of its file. */
   #fresh(job: Job): Job {
-    return this.#queue.current?.id === job.id ? this.#queue.current.job : job
+    return this.queue.current?.id === job.id ? this.queue.current.job : job
   }
 }

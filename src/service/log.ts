@@ -1,6 +1,6 @@
 import { pino, type Logger } from 'pino'
 import sonicBoom from 'sonic-boom'
-import { withoutSecrets } from '../../base/without-secrets.ts'
+import { withoutSecrets } from '../../base/errors.ts'
 import type { Config } from '../settings.ts'
 
 /** Limit of buffered log lines; further lines are dropped. */

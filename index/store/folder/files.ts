@@ -1,6 +1,6 @@
 import { constants, copyFile, link, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, relative, sep } from 'node:path'
-import { ageOf } from '../../../base/clock.ts'
+import { ageOf } from '../../../base/locks/clock.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import { filesUnder } from '../../../base/files-under.ts'

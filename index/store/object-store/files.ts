@@ -1,4 +1,4 @@
-import { ageOf } from '../../../base/clock.ts'
+import { ageOf } from '../../../base/locks/clock.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { FileInfo, Files } from '../store.ts'
 import { copyObject, deleteBeneath, deleteObject, downloadObject, listNames, listObjects, putObject, readObject } from './objects.ts'

@@ -1,7 +1,7 @@
 import { Type } from '#typebox'
 import { Value } from '#typebox/value'
 import { isDeepStrictEqual } from 'node:util'
-import { ageOf } from '../../../base/clock.ts'
+import { ageOf } from '../../../base/locks/clock.ts'
 import type { Values } from '../store.ts'
 import { readValue, writeValue } from './lease.ts'
 

@@ -3,7 +3,7 @@ import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import { onLockWait, type LockWait } from '../../../base/locks/lock-wait.ts'
 import { pidOf } from '../../../base/locks/process.ts'
 import { Interrupted, INTERRUPTED_CODE } from './interrupted.ts'
-import { checkOpenFiles } from '../../../base/open-files.ts'
+import { checkOpenFiles } from '../../../base/process.ts'
 
 /** Time after which a failed command exits although something is still running. */
 const END_MS = 5_000

@@ -3,7 +3,7 @@
  * environment, receives files in messages, and is killed by its parent if it exceeds a time or memory limit.
  */
 import { messageOf } from '../../../base/errors.ts'
-import { lowerPriority } from '../../../base/priority.ts'
+import { lowerPriority } from '../../../base/process.ts'
 import { readBlocks } from '../blocks/read.ts'
 import { DocumentError } from '../errors.ts'
 import { cutPassages } from '../passages/cut.ts'

@@ -4,7 +4,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
 import type { Holder, Keys } from '../../keys/keys.ts'
 import { clientOfKey, hashKey } from '../../keys/record.ts'
-import { needsUserKey } from './keyed-routes.ts'
 
 /** Wrong keys of an address in a minute that are answered 401; further ones are answered 429, and told when to try again. */
 const WRONG_KEYS_PER_MINUTE = 30
@@ -90,4 +89,12 @@ function unauthorized(kind: string, problem: string): CodedError {
 /** The key that a request was sent with (`Authorization: Bearer <key>`); undefined where there is none. */
 function bearerOf({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
   return /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1]
+}
+
+/** Routes outside /v1 that answer from the corpus, with paths that clients expect. */
+const OTHERS: readonly string[] = ['/mcp', '/rerank']
+
+/** Whether a route needs a key if the service has user keys. @param url of the route, not of the request */
+export function needsUserKey(url: string | undefined): boolean {
+  return url !== undefined && (url.startsWith('/v1/') || OTHERS.includes(url))
 }

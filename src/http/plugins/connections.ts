@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Socket } from 'node:net'
 import { CodedError } from '../../../base/errors.ts'
 import { createSharedSlots } from '../../../base/fair-share.ts'
-import { mostOpenFiles } from '../../../base/open-files.ts'
+import { mostOpenFiles } from '../../../base/process.ts'
 import { isProbe } from '../observability/probes.ts'
 
 export interface ConnectionsOptions {

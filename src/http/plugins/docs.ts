@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifySchema } from 'fastify'
-import { needsUserKey } from '../auth/keyed-routes.ts'
+import { needsUserKey } from '../auth/auth.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import { nameSchemas } from './named-schemas.ts'
 

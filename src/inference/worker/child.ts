@@ -5,7 +5,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { lowerPriority } from '../../../base/priority.ts'
+import { lowerPriority } from '../../../base/process.ts'
 import { cacheCounts } from './encoder/cache-counts.ts'
 import { createEmbedderTasks } from './tasks/embedder-tasks.ts'
 import {

@@ -32,6 +32,14 @@ export interface LeftOutFile {
 const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz|\.zst)?$/i
 const DOCUMENT = new RegExp(`\\.(${DOCUMENT_ENDINGS.join('|')})$`, 'i')
 
+/** Extensions of supported archives. */
+export const ARCHIVE = /\.(?:zip|tar|tgz|tar\.gz)$/i
+
+/** True if the file name has the extension of an archive. */
+export function isArchive(name: string): boolean {
+  return ARCHIVE.test(name)
+}
+
 /** True if the file name has the extension of a table of passages. */
 export function isTable(name: string): boolean {
   return TABLE.test(name)

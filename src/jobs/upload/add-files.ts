@@ -16,23 +16,46 @@ export interface AddFilesParts {
   readonly order: (job: Job, lease: Lock | undefined) => Promise<void>
 }
 
-/** Stores uploaded files in the job's folder and queues the job. An interrupted or rejected upload leaves nothing behind. */
-export async function addFiles(
+/**
+ * Receives an upload into the folder of a new job. An interrupted or rejected one leaves nothing behind.
+ * @param keeps whether what was received stays after an error
+ */
+export async function receive(
+  store: JobStore,
+  work: (id: string, lease: Lock | undefined) => Promise<Job>,
+  keeps: (error: unknown) => boolean = () => false,
+): Promise<Job> {
+  const id = await store.newId()
+  const lease = await store.lease(id)
+  try {
+    return await work(id, lease)
+  } catch (error) {
+    try {
+      if (!keeps(error)) await store.remove(id)
+    } finally {
+      await lease?.release()
+    }
+    throw isDiskFull(error)
+      ? new CodedError('disk_full', 'The disk of the jobs folder is full: free space and send the upload again.', { cause: error })
+      : error
+  }
+}
+
+/** Stores uploaded files in the job's folder and queues the job. */
+export function addFiles(
   files: AsyncIterable<UploadedFile> | Iterable<UploadedFile>,
   { store, maxBytes, newJob, order }: AddFilesParts,
 ): Promise<Job> {
-  const id = await store.newId()
-  // Reject invalid options before receiving anything.
-  newJob(id, '')
-  const lease = await store.lease(id)
-  const names: string[] = []
-  const named = async function* (): AsyncGenerator<UploadedFile> {
-    for await (const file of files) {
-      names.push(file.name)
-      yield file
+  return receive(store, async (id, lease) => {
+    // Reject invalid options before receiving anything.
+    newJob(id, '')
+    const names: string[] = []
+    const named = async function* (): AsyncGenerator<UploadedFile> {
+      for await (const file of files) {
+        names.push(file.name)
+        yield file
+      }
     }
-  }
-  try {
     const spool = new FileSpool(jobFiles(store.folder(id)).uploads)
     await takeFiles(named(), spool, maxBytes)
     const [first] = names
@@ -42,14 +65,5 @@ export async function addFiles(
     const job = newJob(id, names.length === 1 ? first : `${first} and ${names.length - 1} more`)
     await order(job, lease)
     return job
-  } catch (error) {
-    try {
-      await store.remove(id)
-    } finally {
-      await lease?.release()
-    }
-    throw isDiskFull(error)
-      ? new CodedError('disk_full', 'The disk of the jobs folder is full: free space and send the files again.', { cause: error })
-      : error
-  }
+  })
 }

@@ -1,13 +1,13 @@
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { isDiskFull } from '../../../base/failures.ts'
+import type { Lock } from '../../../base/locks/lock.ts'
 import { planCorpus } from '../../../index/ingest/plan/plan.ts'
 import type { ReadLimits } from '../../../index/read/contract.ts'
 import { readPassages } from '../../../index/read/read.ts'
 import { toJobError } from '../run/failure.ts'
-import { limitBytes } from '../limit-bytes.ts'
 import { corpusReadOptions, ReadingNotes } from '../reading.ts'
 import { rejectedShare, type Job } from '../schema.ts'
-import type { AddFilesParts } from './add-files.ts'
+import { limitBytes } from './budget.ts'
+import { receive, type AddFilesParts } from './add-files.ts'
 
 export interface AddTableParts extends Omit<AddFilesParts, 'newJob'> {
   readonly newJob: (id: string) => Job
@@ -20,62 +20,38 @@ export interface AddTableParts extends Omit<AddFilesParts, 'newJob'> {
   readonly signal: AbortSignal
 }
 
-/**
- * Plans a table while it is received, and queues its job. An interrupted or rejected upload leaves nothing behind, except that one with
- * too many invalid lines is kept as a failed job, for its report.
- */
-export async function addTable(
+/** Plans a table while it is received, and queues its job. One with too many invalid lines is kept as a failed job, for its report. */
+export function addTable(
   bytes: AsyncIterable<Buffer>,
   { store, maxBytes, newJob, order, name, limits, shardRows, signal }: AddTableParts,
 ): Promise<Job> {
-  const id = await store.newId()
-  let job = newJob(id)
-  const { options } = job
-  const lease = await store.lease(id)
-  const notes = new ReadingNotes()
-  try {
-    const items = readPassages(limitBytes(bytes, maxBytes), corpusReadOptions(options, name, limits))
-    const onProgress = (counts: { read: number; rejected: number }): void => {
-      job = { ...job, counters: { ...job.counters, ...counts } }
-    }
-    const plan = await planCorpus(notes.of(items), {
+  let isKept = false
+  const plan = async (id: string, lease: Lock | undefined): Promise<Job> => {
+    let job = newJob(id)
+    const notes = new ReadingNotes()
+    const items = readPassages(limitBytes(bytes, maxBytes), corpusReadOptions(job.options, name, limits))
+    const planned = planCorpus(notes.of(items), {
       folder: store.folder(id),
-      maxRejectedShare: rejectedShare(options),
+      maxRejectedShare: rejectedShare(job.options),
       signal,
-      onProgress,
+      onProgress: (counts) => (job = { ...job, counters: { ...job.counters, ...counts } }),
       ...(shardRows && { shardRows }),
     })
-    job = {
-      ...job,
-      counters: { ...job.counters, read: plan.read, rejected: plan.rejected, accepted: plan.accepted },
-      recent_rejects: notes.rejects,
-      warnings: notes.warnings,
-    }
-    await order(job, lease)
-    return job
-  } catch (error) {
-    if (toJobError(error).code === 'corpus_invalid' && job.counters.rejected > 0) {
+    const { read, rejected, accepted } = await planned.catch(async (error: unknown) => {
+      if (toJobError(error).code !== 'corpus_invalid' || job.counters.rejected === 0) throw error
       await store.dropShards(id)
-      await store.save({
-        ...job,
-        state: 'failed',
-        recent_rejects: notes.rejects,
-        error: toJobError(error),
-        finished_at: new Date().toISOString(),
-      })
-      await lease?.release()
+      const ended = { state: 'failed' as const, error: toJobError(error), finished_at: new Date().toISOString() }
+      await store.save({ ...job, ...ended, recent_rejects: notes.rejects })
+      isKept = true
       throw new CodedError('corpus_invalid', `${messageOf(error)} The report: GET /v1/admin/index-jobs/${id}/report.`, {
         field: 'body',
         cause: error,
       })
-    }
-    try {
-      await store.remove(id)
-    } finally {
-      await lease?.release()
-    }
-    throw isDiskFull(error)
-      ? new CodedError('disk_full', `The disk of the jobs folder is full: free space and send the corpus again.`, { cause: error })
-      : error
+    })
+    const counters = { ...job.counters, read, rejected, accepted }
+    job = { ...job, counters, recent_rejects: notes.rejects, warnings: notes.warnings }
+    await order(job, lease)
+    return job
   }
+  return receive(store, plan, () => isKept)
 }

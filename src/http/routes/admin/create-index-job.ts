@@ -5,9 +5,8 @@ import { CodedError } from '../../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { LONGEST_ADDRESS } from '../../../crawl/contract.ts'
 import type { Jobs } from '../../../jobs/contract.ts'
-import { isDocument } from '../../../jobs/folder/list.ts'
+import { isArchive, isDocument } from '../../../jobs/folder/list.ts'
 import { JobOptionsSchema, type Job, type JobOptions } from '../../../jobs/schema.ts'
-import { isArchive } from '../../../jobs/upload/archive-name.ts'
 import type { UploadedFile } from '../../../jobs/upload/contract.ts'
 import { MOST_ADDRESSES } from '../../../jobs/web/addresses.ts'
 import { hashedBody, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
@@ -72,17 +71,6 @@ export async function createIndexJob({
   const body = jsonBodyOf(request.body)
   const { table } = await access.index(request, body?.collection ?? named)
   const doOnce: Once = (...[asked, answer, work]) => once(asked, answer, { ...work, collection: table })
-  const uploaded = (body: AsyncIterable<unknown>, name?: string): Promise<Job> => {
-    const { bytes, fingerprint } = hashedBody(request, body)
-    return doOnce(request, reply, { fingerprint, work: () => received(reply, () => jobs.addUpload({ bytes, name, options, table })) })
-  }
-  const archive = (body: AsyncIterable<unknown>, name: string): Promise<Job> => {
-    const { bytes, fingerprint } = hashedBody(request, body)
-    return doOnce(request, reply, {
-      fingerprint,
-      work: () => received(reply, () => jobs.addFiles({ files: [{ name, bytes }], options, table })),
-    })
-  }
   if (request.isMultipart()) {
     const { files, digest } = hashedFiles(filesOf(request))
     const fingerprint = async (): Promise<string> => requestFingerprint({ method: request.method, url: request.url, body: await digest() })
@@ -90,7 +78,11 @@ export async function createIndexJob({
   }
   if (request.body instanceof Readable) {
     const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
-    return type === undefined || !ARCHIVES.has(type) ? uploaded(request.body) : archive(request.body, ARCHIVES.get(type) ?? '')
+    const name = ARCHIVES.get(type ?? '')
+    const { bytes, fingerprint } = hashedBody(request, request.body)
+    const create = (): Promise<Job> =>
+      name === undefined ? jobs.addUpload({ bytes, options, table }) : jobs.addFiles({ files: [{ name, bytes }], options, table })
+    return doOnce(request, reply, { fingerprint, work: () => received(reply, create) })
   }
   if (body === undefined)
     throw new CodedError(

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { getPriority, setPriority } from 'node:os'
 import { CodedError } from './errors.ts'
 
 /** Loading the program opens some 150 files; the index and connections need more. */
@@ -25,4 +26,15 @@ export function mostOpenFiles(): number {
   } catch {
     return Infinity
   }
+}
+
+const NICER_BY = 5
+const LEAST_PRIORITY = 19
+
+/**
+ * Lowers the scheduling priority of this process below the service's ("nice" values). Inference can use every core; the service's thread
+ * needs little time but low latency: probes and rejections wait for it.
+ */
+export function lowerPriority(): void {
+  setPriority(Math.min(LEAST_PRIORITY, getPriority() + NICER_BY))
 }
