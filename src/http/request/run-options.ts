@@ -1,16 +1,17 @@
+import { normalizeIP } from '@fastify/rate-limit'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RunOptions } from '../../inference/contract.ts'
 import { clientOfKey } from '../../keys/record.ts'
 import { clientSignal } from './client-signal.ts'
 import { together } from '../observability/observers.ts'
 
-/** Run options of a request: its deadline, its client's disconnect, and its client id (key or address). */
+/** Run options of a request: its deadline, its client's disconnect, and its client id: its key, or its address, of IPv6 the network. */
 export function runOptions(request: FastifyRequest, reply: FastifyReply, deadlineMs: number): RunOptions {
   const { holder, ip } = request
   return {
     signal: clientSignal(reply),
     deadlineMs,
-    client: holder === null ? ip : clientOfKey(holder.name),
+    client: holder === null ? normalizeIP(ip) : clientOfKey(holder.name),
     observe: together(request.observers),
   }
 }
