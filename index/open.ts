@@ -36,7 +36,7 @@ export interface OpenIndexOptions extends Models {
   readonly compactAfter?: number
   /** Retention of replaced files, in milliseconds. */
   readonly keepMs?: number
-  /** Called with damage that was repaired or worked around. */
+  /** Called with damage that was repaired or worked around. Default: a warning of the process. */
   readonly onWarning?: ((message: string) => void) | undefined
   /** Creates, migrates and repairs nothing, and rejects changes: for replicas. */
   readonly readOnly?: boolean
@@ -69,7 +69,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     consistencyMs = 500,
     compactAfter = 32,
     keepMs,
-    onWarning = () => undefined,
+    onWarning = (message) => process.emitWarning(message),
     readOnly = false,
     mustExist = false,
   } = options

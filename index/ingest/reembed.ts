@@ -7,7 +7,7 @@ import { isOfModel, migratedMetadata, unfitSchema } from '../versions/compatibil
 import { connectForWriting, type Table } from '../table/lance.ts'
 import type { TableMetadata } from '../table/metadata.ts'
 import { pinForReading } from '../versions/read-pins.ts'
-import { openServing } from '../versions/recover.ts'
+import { openStored } from '../versions/recover.ts'
 import { stringAt, type Columns } from '../table/rows.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
@@ -94,7 +94,7 @@ async function openLive({ dir, table: name }: LiveName) {
     })
   const connection = await connectForWriting(dir)
   try {
-    const table = await openServing(connection, dir, storedAs, () => undefined)
+    const table = await openStored(connection, dir, storedAs, undefined)
     const metadata = await migratedMetadata(table)
     const error = unfitSchema(name, metadata)
     if (error !== undefined) throw error

@@ -4,12 +4,12 @@ import { dirname, join } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
-import { pathInTable, readChecksums, sha256Of } from '../table/checksums.ts'
+import { CHECKSUMS, pathInTable, readChecksums, sha256Of } from '../table/checksums.ts'
+import { VERSIONS } from '../table/manifest.ts'
 import { tableFolder } from '../versions/alias.ts'
 
 /** By then no process reads a replaced table. */
 export const RETIRE_MS = 60_000
-const VERSIONS = '_versions'
 const ASIDE = '.mirror'
 /** Files copied concurrently. */
 const AT_ONCE = 8
@@ -62,7 +62,8 @@ export class TableCopies {
     if (manifests.length === 0) throw new Error(`${source} has no version`)
     const fresh = manifests.filter((file) => !copied.has(file))
     if (fresh.length === 0) return undefined
-    const others = await filesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.includes('.tmp'))
+    // Checksums are compared here: their lists may have grown since the manifests were listed.
+    const others = await filesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.startsWith(CHECKSUMS) && !file.includes('.tmp'))
     const open = [...others].filter(([file, size]) => copied.get(file) !== size)
     const tooMuch = await this.#tooMuch(totalOf(open), totalOf(others))
     if (tooMuch !== undefined) return tooMuch

@@ -41,6 +41,15 @@ export function tableFolder(dir: string, storedAs: string): string {
   return within(dir, `${storedAs}.lance`)
 }
 
+/** Folder of a table's snapshots. */
+export function snapshotsFolder(dir: string, table: string): string {
+  return within(dir, `${checkTableName(table)}.snapshots`)
+}
+/** File name of a snapshot's record. */
+export const SNAPSHOT_RECORD = 'snapshot.json'
+/** Name of the stored table within a snapshot's folder. */
+export const SNAPSHOT_TABLE = 'snapshot'
+
 /** @throws index_invalid for a damaged one */
 export async function readAlias(dir: string, table: string): Promise<Alias | undefined> {
   const path = aliasPath(dir, table)

@@ -6,7 +6,7 @@ import { connectForWriting, prewarm, type Connection, type Table } from '../tabl
 import type { TableMetadata } from '../table/metadata.ts'
 import { fitModel, migratedMetadata, unfitSchema } from './compatibility.ts'
 import { createLiveTable } from './create-live.ts'
-import { openServing } from './recover.ts'
+import { openStored } from './recover.ts'
 import type { EmbeddingModel, Models } from '../contract.ts'
 
 /** Polling interval for an idle table: well below the retention of a replaced table's files. */
@@ -172,7 +172,7 @@ export class LiveTable {
     const { dir, onWarning } = this.#options
     this.#writing ??= await connectForWriting(dir)
     this.#written?.close()
-    this.#written = await openServing(this.#writing, dir, storedAs, onWarning)
+    this.#written = await openStored(this.#writing, dir, storedAs, onWarning)
     return this.#written
   }
 
@@ -242,9 +242,13 @@ export class LiveTable {
     const storedAs = (await readAlias(dir, name))?.stored_as
     if (storedAs === undefined) return undefined
     const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.storedAs === storedAs)
-    const table = opened?.table ?? (await openServing(connection, dir, storedAs, readOnly ? undefined : onWarning))
+    const table = opened?.table ?? (await openStored(connection, dir, storedAs, readOnly ? undefined : onWarning))
     const found = await this.#checkCompatible(table, () =>
-      opened ? Promise.resolve(opened.sync) : TableSync.start(tableFolder(dir, storedAs)),
+      opened
+        ? Promise.resolve(opened.sync)
+        : readOnly === true
+          ? Promise.resolve(TableSync.ofCopy(tableFolder(dir, storedAs)))
+          : TableSync.start(tableFolder(dir, storedAs)),
     )
     if ('error' in found) {
       if (opened === undefined && found.texts === undefined) table.close()

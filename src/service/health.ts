@@ -57,9 +57,11 @@ export function keysCheck({ unreadable }: Pick<Keys, 'unreadable'>): Promise<Rea
 export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
   const looked = index.view().then((view) => view.version())
   return looked.then(
-    ({ table, passages, version }) => {
+    ({ table, passages, version, rolledBackAt }) => {
       const behind = index.behind()
-      const detail = `table ${table}, version ${version}, ${passages} passages`
+      const rolledBack =
+        rolledBackAt === undefined ? '' : `; rolled back at ${rolledBackAt.toISOString()} to the version before an incomplete one (see _quarantine)`
+      const detail = `table ${table}, version ${version}, ${passages} passages${rolledBack}`
       return { name: 'index', ok: true, detail: behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}` }
     },
     (error: unknown) => ({ name: 'index', ok: false, detail: messageOf(error) }),

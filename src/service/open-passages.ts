@@ -37,6 +37,6 @@ function openedAs(config: Config, log: Log | undefined) {
   return {
     readOnly: config.ROLE === 'replica',
     keepMs: config.KEEP_VERSIONS_MIN * 60_000,
-    ...(log && { onWarning: (message: string) => log('warn', message) }),
+    onWarning: (message: string) => (log ? log('warn', message) : process.emitWarning(message)),
   }
 }
