@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, open, rename, rm } from 'node:fs/promises'
+import { link, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { osCode } from './errors.ts'
+import { makeFolder } from './make-folder.ts'
 
 /** Fsyncs a file or folder. A missing file is no error: compaction removes some. */
 export async function syncPath(path: string): Promise<void> {
@@ -31,7 +32,7 @@ export async function writeFileDurably(
   { mode = 0o666, exclusive = false }: DurableOptions = {},
 ): Promise<void> {
   const aside = `${path}.${randomUUID()}.tmp`
-  await mkdir(dirname(path), { recursive: true })
+  await makeFolder(dirname(path))
   try {
     const handle = await open(aside, 'wx', mode)
     try {

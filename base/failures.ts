@@ -1,4 +1,4 @@
-import { messageOf, osCode } from './errors.ts'
+import { CodedError, messageOf, osCode } from './errors.ts'
 
 /** The message of a LanceDB error, without its source location. */
 export function lanceText(thrown: unknown): string {
@@ -13,6 +13,43 @@ export function isDiskFull(thrown: unknown): boolean {
     ['ENOSPC', 'EDQUOT'].includes(osCode(thrown) ?? '') ||
     /no space left on device|disk quota exceeded|os error (28|122)\b/i.test(messageOf(thrown))
   )
+}
+
+/** Errors of the operating system by its code or number; LanceDB reports them as text only. */
+function isOsError(thrown: unknown, codes: readonly string[], text: RegExp): boolean {
+  return codes.includes(osCode(thrown) ?? '') || text.test(messageOf(thrown))
+}
+
+/**
+ * The one mapping of errors of the operating system and of LanceDB that are no fault of the program: a full disk, too few file descriptors,
+ * a folder without permission, a damaged table.
+ * @returns undefined for any other error
+ */
+export function failureOf(thrown: unknown): CodedError | undefined {
+  if (thrown instanceof CodedError) return thrown
+  const why = lanceText(thrown)
+  if (isDiskFull(thrown)) return new CodedError('disk_full', `The disk is full: free space and try again. (${why})`, { cause: thrown })
+  if (isOsError(thrown, ['EMFILE', 'ENFILE'], /too many open files|os error 2[34]\b/i))
+    return new CodedError(
+      'overloaded',
+      `The process has no file descriptor left: raise its limit (ulimit -n), or ask less at once. (${why})`,
+      {
+        retryAfterS: 5,
+        cause: thrown,
+      },
+    )
+  if (
+    isOsError(thrown, ['EROFS', 'EACCES', 'EPERM'], /read-only file system|permission denied|operation not permitted|os error (1|13|30)\b/i)
+  )
+    return new CodedError('store_unavailable', `A folder cannot be read or written to: check its permissions and its mount. (${why})`, {
+      retryAfterS: 5,
+      cause: thrown,
+    })
+  if (isBrokenFile(thrown) || /lance error: not found|object at location \S+ not found/i.test(messageOf(thrown)))
+    return new CodedError('index_invalid', `A file of the table is missing or damaged: run \`cepe index verify\`. (${why})`, {
+      cause: thrown,
+    })
+  return undefined
 }
 
 /** True if another writer of a LanceDB table committed first; concurrent migrations that add the same column fail with `already exists`. */

@@ -145,6 +145,10 @@ class LanceIndex implements PassageIndex {
     return this.#live.behind()
   }
 
+  check(): Promise<void> {
+    return this.#reading(() => this.#live.check())
+  }
+
   async get(id: string): Promise<Passage | undefined> {
     const found = await this.#read(({ table }) =>
       table
@@ -159,11 +163,12 @@ class LanceIndex implements PassageIndex {
 
   async changed(passages: readonly Passage[]): Promise<Passage[]> {
     const ids = passages.map((passage) => passage.id)
-    if ((await watchingJobs(this.dir, this.table)).length === 0) {
-      const live = await this.#live.find()
-      return live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
-    }
-    return withWriterLock(this.dir, this.table, async () => {
+    if ((await watchingJobs(this.dir, this.table)).length === 0)
+      return this.#reading(async () => {
+        const live = await this.#live.find()
+        return live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
+      })
+    return this.#writing(async () => {
       const live = await this.#live.refresh()
       const changed = live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
       const open = new Set(changed.map(({ id }) => id))
@@ -178,7 +183,7 @@ class LanceIndex implements PassageIndex {
     const halves = packVectors(passages, vectors, dimension)
     if (passages.length === 0) return
     const rows = { passages, hashes: passages.map(contentHash), halves }
-    const written = await withWriterLock(this.dir, this.table, async () => {
+    const written = await this.#writing(async () => {
       const live = await this.#live.getForWriting()
       if (live.model.id !== by.id) throw new ModelChangedError(this.table, by, live.model)
       await mergeRows(live.table, await this.#withCoalesced(live.table, rows, dimension), dimension)
@@ -199,7 +204,7 @@ class LanceIndex implements PassageIndex {
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
     if (!isIdList(which)) wholeFilter(which)
-    const { live, deleted } = await withWriterLock(this.dir, this.table, async () => {
+    const { live, deleted } = await this.#writing(async () => {
       const live = await this.#live.getForDeleting()
       // Deletes by ids: a running job needs the ids that a filter matched, so that it does not add them again.
       const watched = (await watchingJobs(this.dir, this.table)).length > 0
@@ -233,7 +238,7 @@ class LanceIndex implements PassageIndex {
     try {
       yield* exportPassages(table, filter)
     } catch (error) {
-      throw storeOf(this.dir).readError(error)
+      throw await this.#live.explained(error)
     } finally {
       await end()
     }
@@ -277,13 +282,16 @@ class LanceIndex implements PassageIndex {
     return this.#reading(async () => work(await this.#live.getTexts()))
   }
 
-  /** @throws store_unavailable if an object store fails the read; index_invalid if the table is gone and its replacement is incompatible */
+  #writing<T>(work: () => Promise<T>): Promise<T> {
+    return this.#reading(() => withWriterLock(this.dir, this.table, work))
+  }
+
+  /** @throws store_unavailable if the store fails the operation; index_invalid if the table is damaged, or gone and its replacement is incompatible */
   async #reading<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      const behind = error instanceof CodedError ? undefined : this.behind()
-      throw behind ?? storeOf(this.dir).readError(error)
+      throw await this.#live.explained(error)
     }
   }
 }

@@ -7,7 +7,7 @@ import { eachOf } from '../store/each-of.ts'
 import { storeOf } from '../store/store-of.ts'
 import { connectForWriting, connectLance, type Connection } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
-import { checkTableName, readAlias } from '../versions/alias.ts'
+import { checkFolder, checkTableName, readAlias } from '../versions/alias.ts'
 import { incompatibility, modelOf } from '../versions/compatibility.ts'
 import { createLiveTable } from '../versions/create-live.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
@@ -114,6 +114,7 @@ class IndexCollections implements Collections {
   async create(name: string): Promise<boolean> {
     const dir = this.#dir
     checkTableName(name)
+    await checkFolder(dir)
     if ((await readAlias(dir, name)) !== undefined) return false
     await this.#requireRoom()
     const connection = await connectForWriting(dir)
@@ -167,7 +168,9 @@ class IndexCollections implements Collections {
 
   /** @throws unknown_collection */
   async #require(name: string, field?: string): Promise<void> {
-    if ((await readAlias(this.#dir, name)) === undefined) throw unknownCollection(name, field)
+    if ((await readAlias(this.#dir, name)) !== undefined) return
+    await checkFolder(this.#dir)
+    throw unknownCollection(name, field)
   }
 
   async #requireRoom(): Promise<void> {

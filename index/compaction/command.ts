@@ -51,7 +51,7 @@ export async function compactionCommand({ dir, table: name, task, keepMs, dryRun
   const sync = await TableSync.start(folder)
   const connection = await connectForWriting(dir)
   try {
-    const table = await openStored(connection, dir, storedAs, undefined)
+    const table = await openStored(connection, dir, storedAs)
     const state = async (): Promise<FragmentationState> => ({
       ...(await fragmentation(table)),
       oldVersions: await oldVersions(table, keepMs),

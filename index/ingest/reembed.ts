@@ -94,7 +94,7 @@ async function openLive({ dir, table: name }: LiveName) {
     })
   const connection = await connectForWriting(dir)
   try {
-    const table = await openStored(connection, dir, storedAs, undefined)
+    const table = await openStored(connection, dir, storedAs)
     const metadata = await migratedMetadata(table)
     const error = unfitSchema(name, metadata)
     if (error !== undefined) throw error

@@ -106,7 +106,7 @@ async function isStillServed(dir: string, { storedAs, live, models }: Replaced):
   if (models.length < 2 || live === null) return false
   const connection = await connectLance(dir, undefined)
   const idOf = async (name: string): Promise<string | undefined> => {
-    const table = await openStored(connection, dir, name, undefined)
+    const table = await openStored(connection, dir, name)
     return modelOf(await readMetadata(table), models)?.id
   }
   try {

@@ -34,7 +34,7 @@ export async function targetIsStale(
 ): Promise<boolean> {
   if (!target.replace) return alias?.stored_as !== target.storedAs
   if (replace || alias === undefined) return false
-  const live = await openStored(connection, dir, alias.stored_as, undefined)
+  const live = await openStored(connection, dir, alias.stored_as)
   try {
     for await (const batch of live.query().select(['id'])) {
       for (let row = 0; row < batch.numRows; row++) if (!changeLog.ids.has(stringAt(batch, 'id', row))) return true
@@ -58,7 +58,7 @@ export async function openOwnTable({ connection, dir, model, onWarning }: Openin
   if ((await connection.tableNames()).includes(storedAs)) {
     const folder = tableFolder(dir, storedAs)
     // A table whose creation or removal was interrupted has none.
-    const table = (await hasVersion(folder)) ? await openStored(connection, dir, storedAs, onWarning, true) : undefined
+    const table = (await hasVersion(folder)) ? await openStored(connection, dir, storedAs, { onWarning, unused: true }) : undefined
     if (table !== undefined && (await isUsable(table, model))) return table
     table?.close()
     await storeOf(folder).files.removeTree(folder)
@@ -79,7 +79,7 @@ async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
 
 /** Opens a table whose vectors are of this model. @throws index_invalid for another model or schema. */
 export async function openLiveTarget({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
-  const table = await openStored(connection, dir, storedAs, onWarning)
+  const table = await openStored(connection, dir, storedAs, { onWarning })
   const found = await compatibleMetadata(tableOf(storedAs), table, { model })
   if (!(found instanceof CodedError)) return table
   table.close()
@@ -93,7 +93,7 @@ export async function openPrevious(
   target: Target,
 ): Promise<Table | undefined> {
   if (!target.replace || alias === undefined) return undefined
-  const table = await openStored(connection, dir, alias.stored_as, onWarning)
+  const table = await openStored(connection, dir, alias.stored_as, { onWarning })
   if (isOfModel(await readMetadata(table), model)) return table
   table.close()
   return undefined

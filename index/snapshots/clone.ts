@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
-import { CodedError, messageOf } from '../../base/errors.ts'
-import { isDiskFull } from '../../base/failures.ts'
+import { CodedError } from '../../base/errors.ts'
+import { failureOf } from '../../base/failures.ts'
 import { at } from '../../base/at.ts'
 import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
@@ -41,9 +41,7 @@ export async function cloneTable(from: string, to: string): Promise<void> {
     await eachOf(others, AT_ONCE, copy)
     await eachOf(manifest, AT_ONCE, copy)
   } catch (error) {
-    if (isDiskFull(error))
-      throw new CodedError('disk_full', `The disk of the index is full: free space and try again. (${messageOf(error)})`, { cause: error })
-    throw error
+    throw failureOf(error) ?? error
   }
   if ((await manifestFiles(to)).length === 0)
     throw new CodedError('conflict', 'The version was removed while it was being copied. Try again.')

@@ -35,7 +35,9 @@ export async function checkFiles(
   const files = (newest === undefined ? [] : [newest.manifest, ...newest.named.map(({ file }) => file)]).filter(
     (file) => newest?.broken.includes(file) !== true,
   )
-  const statuses = await Promise.all(files.map(async (file) => ({ file, path: join(folder, file), ...(await statusOf(join(folder, file))) })))
+  const statuses = await Promise.all(
+    files.map(async (file) => ({ file, path: join(folder, file), ...(await statusOf(join(folder, file))) })),
+  )
   const total = statuses.reduce((sum, { size }) => sum + size, 0)
   const unknown: string[] = []
   let [sound, bytes] = [0, 0]

@@ -4,7 +4,7 @@ import { Value } from '#typebox/value'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { storeOf, within } from '../store/store-of.ts'
-import { readAlias, SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, tableFolder } from '../versions/alias.ts'
+import { checkFolder, readAlias, SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, tableFolder } from '../versions/alias.ts'
 import { connectLance } from '../table/lance.ts'
 import { withLock } from '../writers/lock.ts'
 import { readMetadata } from '../table/metadata.ts'
@@ -156,6 +156,7 @@ async function readSnapshot(name: string, options: TableOptions): Promise<Snapsh
 async function alone<T>(options: TableOptions, work: (aside: (name: string) => string) => Promise<T>): Promise<T> {
   const folder = snapshotsFolder(options.dir, options.table)
   const { files, renames } = storeOf(folder)
+  await checkFolder(options.dir)
   await files.makeFolder(folder)
   return withLock(within(folder, '.lock'), { waitMs: WAIT_MS }, async () => {
     const removeLeftovers = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { appendFile, mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { appendFile, readdir, rm, stat } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
 import { Type } from '#typebox'
 import { Value } from '#typebox/value'
@@ -8,6 +8,7 @@ import { osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { versionOfManifest, VERSIONS } from './manifest.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 
 /**
  * SHA-256 of the files of a stored table, which are immutable. Each writing process appends to a list of its own in this folder of the
@@ -123,7 +124,7 @@ export class Checksums {
       lines += `\n${JSON.stringify({ file, sha256 })}`
     }
     if (lines === '') return
-    await mkdir(join(this.#folder, CHECKSUMS), { recursive: true })
+    await makeFolder(join(this.#folder, CHECKSUMS))
     // Not fsynced: a line lost in a power failure leaves a file without checksum, not with a wrong one.
     await appendFile(join(this.#folder, CHECKSUMS, this.#list), lines)
     for (const [file, sums] of found) this.#recorded.set(file, sums)

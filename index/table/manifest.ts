@@ -32,7 +32,10 @@ interface ManifestProto {
   readonly indexes?: string
 }
 interface IndexesProto {
-  readonly indices: readonly { readonly uuid: { readonly uuid: Buffer }; readonly files: readonly { readonly path: string; readonly bytes: string }[] }[]
+  readonly indices: readonly {
+    readonly uuid: { readonly uuid: Buffer }
+    readonly files: readonly { readonly path: string; readonly bytes: string }[]
+  }[]
 }
 
 /** Bytes of the footer: position of the manifest, version of the format, magic. */

@@ -65,7 +65,9 @@ export class TableSync {
     // First: a manifest that is listed has its files, which a concurrent commit writes before it.
     const manifests = new Set(await filesUnder(join(this.#folder, VERSIONS)))
     const isFresh = (file: string): boolean =>
-      !this.#known.has(file) && (dirname(file) !== join(this.#folder, VERSIONS) || manifests.has(file)) && this.#checksums?.has(file) !== true
+      !this.#known.has(file) &&
+      (dirname(file) !== join(this.#folder, VERSIONS) || manifests.has(file)) &&
+      this.#checksums?.has(file) !== true
     const fresh = (await filesUnder(this.#folder)).filter(isFresh)
     return async () => {
       const folders = new Set(fresh.map((file) => dirname(file)))

@@ -1,12 +1,14 @@
+import { access, constants } from 'node:fs/promises'
+import { failureOf } from '../../base/failures.ts'
 import { storeOf } from '../store/store-of.ts'
-import { aliasStamp, readAlias, tableFolder } from './alias.ts'
+import { aliasStamp, checkTable, missingTable, readAlias, tableFolder, wasFound } from './alias.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { connectForWriting, prewarm, type Connection, type Table } from '../table/lance.ts'
 import type { TableMetadata } from '../table/metadata.ts'
 import { fitModel, migratedMetadata, unfitSchema } from './compatibility.ts'
 import { createLiveTable } from './create-live.ts'
-import { openStored } from './recover.ts'
+import { damageOf, openStored } from './recover.ts'
 import type { EmbeddingModel, Models } from '../contract.ts'
 
 /** Polling interval for an idle table: well below the retention of a replaced table's files. */
@@ -102,12 +104,38 @@ export class LiveTable {
     return replaced ? this.#verdict?.error : undefined
   }
 
+  /**
+   * Checks that the folder can be written to, unless read-only, and that no file of the table is missing or incomplete.
+   * @throws store_unavailable, index_missing, index_invalid
+   */
+  async check(): Promise<void> {
+    const { dir, readOnly } = this.#options
+    const { storedAs } = await this.getTexts()
+    if (storeOf(dir).durable) return
+    if (readOnly !== true) await access(dir, constants.W_OK)
+    const damaged = await damageOf(dir, storedAs)
+    if (damaged !== undefined) throw damaged
+  }
+
+  /** Maps an error of an operation on the table to its cause. */
+  async explained(error: unknown): Promise<Error> {
+    if (error instanceof CodedError) return error
+    const { dir, name } = this.#options
+    const storedAs = this.#held?.live.storedAs
+    const found = async (): Promise<CodedError | undefined> => {
+      await checkTable(dir, name)
+      return storedAs === undefined ? undefined : damageOf(dir, storedAs)
+    }
+    const cause = await found().catch((thrown: unknown) => failureOf(thrown))
+    return this.behind() ?? cause ?? storeOf(dir).readError(error)
+  }
+
   /** The table to read. @throws index_missing if there is none yet; index_invalid if it is incompatible and there is no previous one */
   async get(): Promise<Live> {
     // The watch keeps checking.
     if (this.#held !== undefined && this.behind() !== undefined) return this.#held.live
     const live = await this.find()
-    if (live === undefined) throw this.#missing()
+    if (live === undefined) throw missingTable(this.#options.dir, this.#options.name)
     return live
   }
 
@@ -123,7 +151,7 @@ export class LiveTable {
   async getForWriting(): Promise<ForWriting<Live>> {
     this.#checkWritable()
     const { dir, name, mustExist } = this.#options
-    if (mustExist !== true && (await readAlias(dir, name)) === undefined) await createLiveTable(this.#options)
+    if (mustExist !== true && (await readAlias(dir, name)) === undefined && !wasFound(dir, name)) await createLiveTable(this.#options)
     return this.#forWriting(await this.#newest())
   }
 
@@ -144,7 +172,7 @@ export class LiveTable {
     const alias = await readAlias(dir, name)
     const held = this.#verdict === undefined ? this.#held?.live : undefined
     const live = held !== undefined && alias?.stored_as === held.storedAs ? held : await this.refresh()
-    if (live === undefined) throw this.#missing()
+    if (live === undefined) throw missingTable(this.#options.dir, this.#options.name)
     return live
   }
 
@@ -172,7 +200,7 @@ export class LiveTable {
     const { dir, onWarning } = this.#options
     this.#writing ??= await connectForWriting(dir)
     this.#written?.close()
-    this.#written = await openStored(this.#writing, dir, storedAs, onWarning)
+    this.#written = await openStored(this.#writing, dir, storedAs, { onWarning })
     return this.#written
   }
 
@@ -242,7 +270,7 @@ export class LiveTable {
     const storedAs = (await readAlias(dir, name))?.stored_as
     if (storedAs === undefined) return undefined
     const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.storedAs === storedAs)
-    const table = opened?.table ?? (await openStored(connection, dir, storedAs, readOnly ? undefined : onWarning))
+    const table = opened?.table ?? (await openStored(connection, dir, storedAs, { onWarning: readOnly ? undefined : onWarning }))
     const found = await this.#checkCompatible(table, () =>
       opened
         ? Promise.resolve(opened.sync)
@@ -264,14 +292,5 @@ export class LiveTable {
     this.#watch ??= setInterval(() => {
       if (performance.now() - this.#checkedAt >= WATCH_MS) this.#look()
     }, WATCH_MS).unref()
-  }
-
-  #missing(): CodedError {
-    const { name, dir } = this.#options
-    return new CodedError(
-      'index_missing',
-      `There is no table "${name}" in ${dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`,
-      { field: 'table' },
-    )
   }
 }

@@ -75,7 +75,7 @@ async function withLive<T>(
   const sync = await TableSync.start(tableFolder(dir, alias.stored_as))
   const connection = await connectForWriting(dir)
   try {
-    const result = await use(await openStored(connection, dir, alias.stored_as, onWarning))
+    const result = await use(await openStored(connection, dir, alias.stored_as, { onWarning }))
     await sync.flush()
     return result
   } finally {

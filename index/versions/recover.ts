@@ -1,4 +1,4 @@
-import { mkdir, rename } from 'node:fs/promises'
+import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { storeOf, within } from '../store/store-of.ts'
 import { snapshotsFolder, SNAPSHOT_RECORD, SNAPSHOT_TABLE, tableFolder, tableOf } from './alias.ts'
@@ -10,30 +10,36 @@ import { CHECKSUMS, readChecksums } from '../table/checksums.ts'
 import { manifestFiles, namedFiles, versionOfManifest, VERSIONS } from '../table/manifest.ts'
 import { newestVersion, type NewestVersion } from '../table/newest-version.ts'
 import type { Connection, Table } from '../table/lance.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 
 const QUARANTINE = '_quarantine'
+
+export interface OpenOptions {
+  /** Called after a rollback. Without it the table is only read. */
+  readonly onWarning?: ((message: string) => void) | undefined
+  /** A job is building the table, and writes again what is rolled back. */
+  readonly unused?: boolean
+}
 
 /**
  * Opens a stored table. After a power loss, files of the newest version can be missing, empty, truncated or full of zeros. If that version
  * was not acknowledged, its manifest is moved to `_quarantine`, the version before it is live, and `onWarning` is called. An acknowledged
  * version is never rolled back. A durable store is left unchanged.
- * @param onWarning called after a rollback; without it the table is only read
- * @param unused true for the table that a job is building: the job writes again what is rolled back
  * @throws index_invalid naming the damage and the last intact snapshot; store_unavailable
  */
 export async function openStored(
   connection: Connection,
   dir: string,
   storedAs: string,
-  onWarning: ((message: string) => void) | undefined,
-  unused = false,
+  { onWarning, unused = false }: OpenOptions = {},
 ): Promise<Table> {
   const folder = tableFolder(dir, storedAs)
   while (!storeOf(dir).durable) {
     const newest = await newestVersion(folder)
     const lost = newest === undefined ? VERSIONS : await lostFile(folder, newest)
     if (lost === undefined) break
-    if (newest?.older === undefined || (!unused && (await isAcknowledged(folder, newest, lost)))) throw await damagedTable(dir, storedAs, lost)
+    if (newest?.older === undefined || (!unused && (await isAcknowledged(folder, newest, lost))))
+      throw await damagedTable(dir, storedAs, lost)
     if (onWarning === undefined)
       throw new CodedError(
         'index_invalid',
@@ -87,8 +93,17 @@ async function isAcknowledged(folder: string, { manifest, named, broken }: Newes
   return false
 }
 
+/** The error for a stored table whose newest version has a missing or incomplete file; undefined if it has none, or the store is durable. */
+export async function damageOf(dir: string, storedAs: string): Promise<CodedError | undefined> {
+  if (storeOf(dir).durable) return undefined
+  const folder = tableFolder(dir, storedAs)
+  const newest = await newestVersion(folder)
+  const lost = newest === undefined ? VERSIONS : await lostFile(folder, newest)
+  return lost === undefined ? undefined : damagedTable(dir, storedAs, lost)
+}
+
 /** Error for a table with a missing or incomplete file, naming the snapshot to restore. */
-export async function damagedTable(dir: string, storedAs: string, file: string): Promise<CodedError> {
+async function damagedTable(dir: string, storedAs: string, file: string): Promise<CodedError> {
   const table = tableOf(storedAs)
   return damage(tableFolder(dir, storedAs), `the table "${table}"`, { file, problem: LOST }, await wholeSnapshot(dir, table))
 }
@@ -142,7 +157,7 @@ export async function hasVersion(folder: string): Promise<boolean> {
 /** Quarantines a manifest, durably. */
 async function putAside(folder: string, manifest: string): Promise<void> {
   const quarantine = join(folder, QUARANTINE)
-  await mkdir(quarantine, { recursive: true })
+  await makeFolder(quarantine)
   await rename(join(folder, manifest), join(quarantine, basename(manifest))).catch((error: unknown) => {
     // Another process rolled back first.
     if (osCode(error) !== 'ENOENT') throw error

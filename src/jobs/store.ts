@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Value } from '#typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
@@ -136,8 +136,12 @@ export class JobStore {
   }
 
   async #ids(): Promise<string[]> {
-    await mkdir(this.#dir, { recursive: true })
-    return (await readdir(this.#dir)).filter((name) => new RegExp(JOB_ID).test(name)).sort()
+    // Not created: the folder of the index, in which it may be, may have disappeared.
+    const names = await readdir(this.#dir).catch((error: unknown): string[] => {
+      if (osCode(error) === 'ENOENT') return []
+      throw error
+    })
+    return names.filter((name) => new RegExp(JOB_ID).test(name)).sort()
   }
 
   #lease(id: string): string {

@@ -53,14 +53,16 @@ export function keysCheck({ unreadable }: Pick<Keys, 'unreadable'>): Promise<Rea
   return Promise.resolve({ name: 'keys', ok: true, detail: unreadable === 0 ? 'up to date' : trouble })
 }
 
-/** Ready if there is a searchable table, even if a newer one cannot be searched. */
+/** Ready if there is a searchable table without damage, even if a newer one cannot be searched, in a folder that can be written to. */
 export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
-  const looked = index.view().then((view) => view.version())
+  const looked = index.check().then(async () => (await index.view()).version())
   return looked.then(
     ({ table, passages, version, rolledBackAt }) => {
       const behind = index.behind()
       const rolledBack =
-        rolledBackAt === undefined ? '' : `; rolled back at ${rolledBackAt.toISOString()} to the version before an incomplete one (see _quarantine)`
+        rolledBackAt === undefined
+          ? ''
+          : `; rolled back at ${rolledBackAt.toISOString()} to the version before an incomplete one (see _quarantine)`
       const detail = `table ${table}, version ${version}, ${passages} passages${rolledBack}`
       return { name: 'index', ok: true, detail: behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}` }
     },

@@ -1,17 +1,16 @@
-import { constants, copyFile, link, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { constants, copyFile, link, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, relative, sep } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import { filesUnder } from '../../../base/files-under.ts'
 import type { FileInfo, Files } from '../store.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 /** Errors of a file system without hard links, or without links to the target. */
 const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES']
 
 export const folderFiles: Files = {
-  async makeFolder(dir) {
-    await mkdir(dir, { recursive: true })
-  },
+  makeFolder,
 
   async list(dir) {
     return ((await orAbsent(readdir(dir))) ?? []).sort()
@@ -22,6 +21,11 @@ export const folderFiles: Files = {
   async age(path) {
     const status = await orAbsent(stat(path))
     return status === undefined ? Infinity : Date.now() - status.mtimeMs
+  },
+
+  async identity(dir) {
+    const status = await orAbsent(stat(dir))
+    return status && `${status.dev} ${status.ino}`
   },
 
   read: (path) => orAbsent(readFile(path, 'utf8')),
@@ -35,7 +39,7 @@ export const folderFiles: Files = {
   },
 
   async copy(from, to, { writtenOnce }) {
-    await mkdir(dirname(to), { recursive: true })
+    await makeFolder(dirname(to))
     try {
       if (writtenOnce) {
         await link(from, to)

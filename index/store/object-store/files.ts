@@ -17,6 +17,8 @@ export const objectFiles: Files = {
     return newest === -Infinity ? Infinity : Date.now() - newest - CLOCK_MS
   },
 
+  identity: (dir) => Promise.resolve(dir),
+
   async read(path) {
     return (await readObject(path))?.text
   },

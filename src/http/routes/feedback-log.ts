@@ -1,7 +1,8 @@
-import { appendFile, mkdir, stat } from 'node:fs/promises'
+import { appendFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import { isDiskFull } from '../../../base/failures.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 /** File mode: questions and comments may be private. */
 const MODE = 0o600
@@ -29,7 +30,7 @@ export class FeedbackLog {
       const { size } = await stat(this.#file).catch(absent)
       if (size + Buffer.byteLength(line) > this.#maxBytes)
         throw new CodedError('disk_full', 'The file of feedback is full: move it away (CEPE_FEEDBACK), or raise CEPE_FEEDBACK_MB.')
-      await mkdir(path.dirname(this.#file), { recursive: true })
+      await makeFolder(path.dirname(this.#file))
       await appendFile(this.#file, line, { mode: MODE })
     } catch (error) {
       if (error instanceof CodedError) throw error

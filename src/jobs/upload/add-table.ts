@@ -1,5 +1,5 @@
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { isDiskFull } from '../../../base/failures.ts'
+import { failureOf } from '../../../base/failures.ts'
 import { planCorpus } from '../../../index/ingest/plan/plan.ts'
 import type { ReadLimits } from '../../../index/read/contract.ts'
 import { readPassages } from '../../../index/read/read.ts'
@@ -71,8 +71,6 @@ export async function addTable(
     }
     await store.remove(id)
     await lease?.release()
-    throw isDiskFull(error)
-      ? new CodedError('disk_full', `The disk of the jobs folder is full: free space and send the corpus again.`, { cause: error })
-      : error
+    throw failureOf(error) ?? error
   }
 }

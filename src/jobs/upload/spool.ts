@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs'
-import { mkdir, readFile, rm, stat } from 'node:fs/promises'
+import { readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Value } from '#typebox/value'
@@ -12,6 +12,7 @@ import type { FileProblem } from '../../../index/read/contract.ts'
 import { isDocument, isTable, type FolderFile, type LeftOutFile, type UnchangedFile } from '../folder/list.ts'
 import { UploadListSchema, type UploadList } from './contract.ts'
 import { isHidden } from './entry-name.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 const DIGITS = 6
 const LIST_FILE = 'files.json'
@@ -58,7 +59,7 @@ export class FileSpool {
 
   /** Stores bytes without listing them. @returns the name in the folder */
   async store(bytes: AsyncIterable<Buffer>): Promise<string> {
-    await mkdir(this.#folder, { recursive: true })
+    await makeFolder(this.#folder)
     const stored = String(++this.#number).padStart(DIGITS, '0')
     try {
       await pipeline(bytes, createWriteStream(this.pathOf(stored), { flags: 'wx', flush: true }))
@@ -88,7 +89,7 @@ export class FileSpool {
 
   /** Writes the list: the spool is complete. */
   async finish(): Promise<void> {
-    await mkdir(this.#folder, { recursive: true })
+    await makeFolder(this.#folder)
     await writeFileDurably(path.join(this.#folder, LIST_FILE), JSON.stringify(this.#list))
   }
 }
