@@ -21,7 +21,7 @@ import { withMaintenanceLock } from './writers/maintenance-lock.ts'
 import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
 import { versionOf, viewOf, type TableVersion, type TableView } from './view.ts'
 import type { PassageIndex } from './passage-index.ts'
-import type { EmbeddingModel, IndexInfo, Models, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
+import type { EmbeddingModel, EmbedOf, IndexInfo, Models, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
 
 export type { PassageIndex } from './passage-index.ts'
 
@@ -42,6 +42,8 @@ export interface OpenIndexOptions extends Models {
   readonly readOnly?: boolean
   /** A write makes no table where there is none (index_missing). */
   readonly mustExist?: boolean
+  /** Compares tables of earlier builds of the models. Without it they must be embedded again. */
+  readonly embedOf?: EmbedOf | undefined
 }
 
 const DEFAULT_TABLE = 'passages'
@@ -72,6 +74,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     onWarning = (message) => process.emitWarning(message),
     readOnly = false,
     mustExist = false,
+    embedOf,
   } = options
   checkTableName(table)
   if (!readOnly) {
@@ -79,7 +82,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     await migrateAutomatically(dir, table, onWarning)
   }
   const connection = await connectLance(dir, consistencyMs)
-  const live = new LiveTable({ dir, connection, name: table, model, furtherModels, consistencyMs, onWarning, readOnly, mustExist })
+  const live = new LiveTable({ dir, connection, name: table, model, furtherModels, consistencyMs, onWarning, readOnly, mustExist, embedOf })
   const compaction = new BackgroundCompaction({
     surplus: compactAfter,
     keepMs,

@@ -1,5 +1,5 @@
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { allModels, type Models } from '../contract.ts'
+import { allModels, type EmbedOf, type Models } from '../contract.ts'
 import { openIndex } from '../open.ts'
 import type { PassageIndex } from '../passage-index.ts'
 import { switchTable } from '../snapshots/replace.ts'
@@ -8,7 +8,7 @@ import { storeOf } from '../store/store-of.ts'
 import { connectForWriting, connectLance, type Connection } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { checkFolder, checkTableName, readAlias } from '../versions/alias.ts'
-import { incompatibility, modelOf } from '../versions/compatibility.ts'
+import { incompatibility, relatedModel } from '../versions/compatibility.ts'
 import { createLiveTable } from '../versions/create-live.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
 import { CollectionIndex } from './collection-index.ts'
@@ -27,6 +27,7 @@ export interface CollectionsOptions {
   /** Called with failures outside of requests, and the collection's name. */
   readonly onWarning?: (message: string) => void
   readonly readOnly?: boolean
+  readonly embedOf?: EmbedOf | undefined
 }
 
 /** Maximum collections of an index: every listing reads all names. */
@@ -54,6 +55,7 @@ class IndexCollections implements Collections {
     keepMs,
     onWarning = () => undefined,
     readOnly = false,
+    embedOf,
   }: CollectionsOptions) {
     this.main = main
     this.#dir = dir
@@ -66,6 +68,7 @@ class IndexCollections implements Collections {
         table,
         readOnly,
         mustExist: true,
+        embedOf,
         ...(keepMs !== undefined && { keepMs }),
         onWarning: (message) => onWarning(`Collection ${table}: ${message}`),
       })
@@ -205,7 +208,7 @@ class IndexCollections implements Collections {
       const table = await connection.openTable(alias.stored_as)
       const metadata = await readMetadata(table)
       const passages = await table.countRows()
-      const fits = modelOf(metadata, allModels(this.#models)) !== undefined
+      const fits = relatedModel(metadata, allModels(this.#models)) !== undefined
       const problem = fits ? undefined : incompatibility(name, metadata, this.#models)
       return { name, passages, state: problem === undefined ? 'ready' : 'incompatible', problem }
     } catch (error) {

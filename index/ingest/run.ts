@@ -177,8 +177,8 @@ class Run {
       await verifyTable(table, this.#plan, signal, stages.counted('reading back'))
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
-    const { embedQuestions } = this.#options
-    const ann = await this.#maintain(Infinity, () => buildIndexes(table, policy, { signal, stages, embedQuestions }))
+    const { embed, embedQuestions } = this.#options
+    const ann = await this.#maintain(Infinity, () => buildIndexes(table, policy, { signal, stages, embed, embedQuestions }))
     if (embedQuestions) await measureDenseWeight(table, embedQuestions, { signal, stages })
     signal.throwIfAborted()
     await sync.flushWithChecksums()

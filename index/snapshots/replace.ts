@@ -3,12 +3,12 @@ import { tryJobLock } from '../writers/job-lock.ts'
 import { storeOf } from '../store/store-of.ts'
 import { readAlias, storedName, tableFolder, writeAlias } from '../versions/alias.ts'
 import { watchingJobs } from '../writers/change-log.ts'
-import { fitModel, migratedMetadata, unfitSchema } from '../versions/compatibility.ts'
+import { fitModel, migratedMetadata, relatedModel, unfitSchema } from '../versions/compatibility.ts'
 import { connectForWriting, type Connection } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
-import type { Models } from '../contract.ts'
+import { allModels, type Models } from '../contract.ts'
 import { cloneTable } from './clone.ts'
 import { countedRows } from './verify.ts'
 
@@ -63,7 +63,7 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
     const metadata = await migratedMetadata(table)
     const schema = unfitSchema(name, metadata)
     if (schema !== undefined) throw schema
-    const model = fitModel(name, metadata, options)
+    const model = relatedModel(metadata, allModels(options)) ?? fitModel(name, metadata, options)
     // Replacing a table that cannot be searched here either loses nothing.
     if (model instanceof CodedError && (await presentModel(connection, options)) !== metadata.model) throw model
     const rows = await countedRows(table)

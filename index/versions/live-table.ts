@@ -4,12 +4,13 @@ import { storeOf } from '../store/store-of.ts'
 import { aliasStamp, checkTable, missingTable, readAlias, tableFolder, wasFound } from './alias.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { connectForWriting, prewarm, type Connection, type Table } from '../table/lance.ts'
-import type { TableMetadata } from '../table/metadata.ts'
-import { fitModel, migratedMetadata, unfitSchema } from './compatibility.ts'
+import { agreementWith, type Agreement } from '../table/agreement.ts'
+import { connectForWriting, prewarm, writing, type Connection, type Table } from '../table/lance.ts'
+import { writeModel, type TableMetadata } from '../table/metadata.ts'
+import { fitModel, migratedMetadata, relatedModel, unfitSchema } from './compatibility.ts'
 import { createLiveTable } from './create-live.ts'
 import { damageOf, openStored } from './recover.ts'
-import type { EmbeddingModel, Models } from '../contract.ts'
+import { allModels, type EmbeddingModel, type EmbedOf, type Models } from '../contract.ts'
 
 /** Polling interval for an idle table: well below the retention of a replaced table's files. */
 const WATCH_MS = 2000
@@ -44,7 +45,11 @@ export interface LiveTableOptions extends Models {
   readonly readOnly?: boolean
   /** A write makes no table where there is none. */
   readonly mustExist?: boolean
+  readonly embedOf?: EmbedOf | undefined
 }
+
+/** How much vectors of two builds of a model may differ: 16-bit floats and the order of sums alone. */
+const EQUAL: Agreement = { cosine: 0.9999, length: 0.005 }
 
 /** A stored table that cannot be searched, and the reason. */
 interface Incompatible {
@@ -65,6 +70,8 @@ export class LiveTable {
   #held: { readonly live: Live; readonly stamp: string } | undefined
   /** Why the table cannot be used, by the last completed check. */
   #verdict: Incompatible | undefined
+  /** How much tables of another build of a model differ from it. */
+  readonly #compared = new Map<string, Agreement>()
   #checkedAt = -Infinity
   #checking: Promise<Live | undefined> | undefined
   #next: Promise<Live | undefined> | undefined
@@ -260,8 +267,33 @@ export class LiveTable {
     const error = unfitSchema(name, metadata)
     if (error !== undefined) return { error, storedAs }
     const texts = { table, storedAs, metadata, sync: await syncOf() }
-    const model = fitModel(name, metadata, this.#options)
-    return model instanceof CodedError ? { error: model, storedAs, texts } : { ...texts, model }
+    const model = (await this.#adopted(texts)) ?? fitModel(name, metadata, this.#options)
+    return model instanceof CodedError ? { error: model, storedAs, texts } : { ...texts, metadata: { ...metadata, model: model.id }, model }
+  }
+
+  /**
+   * Compares a table of another build of a loaded model with that model, once, and records the model if its vectors are equal.
+   * @returns the model; undefined if they are not, or the builds are unrelated
+   */
+  async #adopted({ table, storedAs, metadata, sync }: LiveTexts): Promise<EmbeddingModel | undefined> {
+    const { embedOf, onWarning, readOnly } = this.#options
+    const model = relatedModel(metadata, allModels(this.#options))
+    const embed = model?.id === metadata.model ? undefined : model && embedOf?.(model)
+    if (model === undefined || embed === undefined) return undefined
+    const known = this.#compared.get(storedAs)
+    const { cosine, length } = known ?? (await agreementWith(table, embed))
+    this.#compared.set(storedAs, { cosine, length })
+    const isEqual = cosine >= EQUAL.cosine && length <= EQUAL.length
+    if (known === undefined)
+      onWarning(
+        `The table ${storedAs} was embedded by ${metadata.model}, another build of ${model.id}. The least cosine of a sample is ${cosine.toFixed(8)}: ` +
+          (isEqual ? 'the vectors are equal, and the table is adopted.' : 'the vectors differ, and the passages must be embedded again.'),
+      )
+    if (isEqual && readOnly !== true) {
+      await writing(table, () => writeModel(table, model.id))
+      await sync.flush()
+    }
+    return isEqual ? model : undefined
   }
 
   /** Opens the table that the alias points at. */
