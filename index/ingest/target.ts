@@ -86,14 +86,18 @@ export async function openLiveTarget({ connection, dir, model, onWarning }: Open
   throw found
 }
 
-/** Opens the live table if its vectors can be reused. */
+/** Opens the live table if its vectors can be reused; a damaged one is replaced without. */
 export async function openPrevious(
   { connection, dir, model, onWarning }: Opening,
   alias: Alias | undefined,
   target: Target,
 ): Promise<Table | undefined> {
   if (!target.replace || alias === undefined) return undefined
-  const table = await openStored(connection, dir, alias.stored_as, { onWarning })
+  const table = await openStored(connection, dir, alias.stored_as, { onWarning }).catch((error: unknown) => {
+    if (!(error instanceof CodedError && error.code === 'index_invalid')) throw error
+    onWarning(error.message)
+  })
+  if (table === undefined) return undefined
   if (isOfModel(await readMetadata(table), model)) return table
   table.close()
   return undefined

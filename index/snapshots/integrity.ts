@@ -2,9 +2,8 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { storeOf } from '../store/store-of.ts'
 import { Checksums, readChecksums, sha256Of } from '../table/checksums.ts'
-import { VERSIONS } from '../table/manifest.ts'
 import { newestVersion } from '../table/newest-version.ts'
-import { CHANGED, damage, LOST, lostFile, type Damage } from '../versions/recover.ts'
+import { CHANGED, damage, LOST, type Damage } from '../versions/recover.ts'
 
 /** SHA-256 of files by device and inode: tables share files with snapshots, and each is read once. */
 export type CheckedFiles = Map<string, string>
@@ -30,11 +29,8 @@ export async function checkFiles(
 ): Promise<Checked> {
   if (storeOf(folder).durable) return { sound: 0, bytes: 0, unknown: [], damaged: [] }
   const [recorded, newest] = [await readChecksums(folder), await newestVersion(folder)]
-  const lost = newest === undefined ? VERSIONS : await lostFile(folder, newest)
-  const damaged: Damage[] = lost === undefined ? [] : [{ file: lost, problem: LOST }]
-  const files = (newest === undefined ? [] : [newest.manifest, ...newest.named.map(({ file }) => file)]).filter(
-    (file) => newest?.broken.includes(file) !== true,
-  )
+  const damaged: Damage[] = newest.broken.map((file) => ({ file, problem: LOST }))
+  const files = [newest.manifest, ...newest.named.map(({ file }) => file)].filter((file) => !newest.broken.includes(file))
   const statuses = await Promise.all(
     files.map(async (file) => ({ file, path: join(folder, file), ...(await statusOf(join(folder, file))) })),
   )
@@ -73,7 +69,7 @@ export async function requireSound(
 ): Promise<void> {
   const checked: CheckedFiles = new Map()
   const [first] = (await checkFiles(folder, checked)).damaged
-  if (first !== undefined) throw damage(folder, what, first, await soundSnapshot(checked))
+  if (first !== undefined) throw damage(what, first, await soundSnapshot(checked))
 }
 
 /** Records checksums of files without one, from their present content. */

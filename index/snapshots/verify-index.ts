@@ -34,7 +34,7 @@ export async function verifyIndex(options: TableOptions, onBytes?: (done: number
     const checked: CheckedFiles = new Map()
     const { sound, bytes, unknown, damaged } = await checkFiles(folder, checked, onBytes)
     const [first] = damaged
-    if (first !== undefined) throw damage(folder, `the table "${table}"`, first, await lastSoundSnapshot(options, checked))
+    if (first !== undefined) throw damage(`the table "${table}"`, first, await lastSoundSnapshot(options, checked))
     const passages = await countedRows(await connection.openTable(storedAs))
     await recordUnknown(folder, unknown)
     return { passages, files: sound, bytes, recorded: unknown.length }

@@ -1,8 +1,10 @@
 import { open } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { basename, dirname, extname, join } from 'node:path'
 import { osCode } from '../../base/errors.ts'
+import { exists } from '../../base/exists.ts'
 import { eachOf } from '../store/each-of.ts'
-import { manifestFiles, namedFiles, VERSIONS, type NamedFile } from './manifest.ts'
+import { readChecksums } from './checksums.ts'
+import { manifestFiles, namedFiles, versionOfManifest, VERSIONS, type NamedFile } from './manifest.ts'
 
 /** Trailing bytes of LanceDB's files, by suffix: its own format, and Arrow's file format. */
 const ENDINGS: ReadonlyMap<string, string> = new Map([
@@ -21,28 +23,31 @@ export interface NewestVersion {
   readonly older: string | undefined
   /** The files it needs; empty if its manifest is incomplete. */
   readonly named: readonly NamedFile[]
-  /** Those that are missing or incomplete, or its manifest; by path in the table. */
+  /** What is missing or incomplete, by path in the table: files of these, its manifest, or that of a later version that was durable. */
   readonly broken: readonly string[]
 }
 
-/**
- * Examines the newest version of a stored table: each file that its manifest names, by size and ending. Contents are not read.
- * @returns undefined without a version
- */
-export async function newestVersion(folder: string): Promise<NewestVersion | undefined> {
+/** Examines the newest version of a stored table: each file that its manifest names, by size and ending. Contents are not read. */
+export async function newestVersion(folder: string): Promise<NewestVersion> {
   for (;;) {
     const [newest, older] = await manifestFiles(folder)
-    if (newest === undefined) return undefined
+    if (newest === undefined) return { manifest: VERSIONS, older, named: [], broken: [VERSIONS] }
     const manifest = `${VERSIONS}/${newest}`
     const named = await namedFiles(folder, newest)
     const broken: string[] = named === undefined ? [manifest] : []
     await eachOf(named ?? [], AT_ONCE, async (one) => {
       if (!(await isWhole(folder, one))) broken.push(one.file)
     })
+    for (const file of (await readChecksums(folder)).keys())
+      if (dirname(file) === VERSIONS && versionOf(file) > versionOf(newest) && !(await exists(join(folder, file)))) broken.push(file)
     // A compaction may have replaced the version in the meantime, and removed its files.
     if (broken.length > 0 && (await manifestFiles(folder))[0] !== newest) continue
     return { manifest, older, named: named ?? [], broken: broken.sort() }
   }
+}
+
+function versionOf(manifest: string): bigint {
+  return versionOfManifest(basename(manifest)) ?? 0n
 }
 
 /** True if a file has its size and ends as its format requires: after a power loss it can be empty, truncated or full of zeros. */

@@ -27,7 +27,7 @@ export class TableSync {
    */
   static async start(folder: string): Promise<TableSync> {
     const sync = TableSync.distrusting(folder)
-    if (!storeOf(folder).durable && (await newestVersion(folder))?.broken.length === 0) await (await sync.written(false))()
+    if (!storeOf(folder).durable && (await newestVersion(folder)).broken.length === 0) await (await sync.written(false))()
     return sync
   }
 

@@ -7,7 +7,7 @@ import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { lanceText } from '../../base/failures.ts'
 import { CHECKSUMS, readChecksums } from '../table/checksums.ts'
-import { manifestFiles, namedFiles, versionOfManifest, VERSIONS } from '../table/manifest.ts'
+import { manifestFiles, namedFiles, VERSIONS } from '../table/manifest.ts'
 import { newestVersion, type NewestVersion } from '../table/newest-version.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { makeFolder } from '../../base/make-folder.ts'
@@ -36,10 +36,9 @@ export async function openStored(
   const folder = tableFolder(dir, storedAs)
   while (!storeOf(dir).durable) {
     const newest = await newestVersion(folder)
-    const lost = newest === undefined ? VERSIONS : await lostFile(folder, newest)
+    const [lost] = newest.broken
     if (lost === undefined) break
-    if (newest?.older === undefined || (!unused && (await isAcknowledged(folder, newest, lost))))
-      throw await damagedTable(dir, storedAs, lost)
+    if (newest.older === undefined || (!unused && (await isAcknowledged(folder, newest)))) throw await damageTo(dir, storedAs, lost)
     if (onWarning === undefined)
       throw new CodedError(
         'index_invalid',
@@ -57,7 +56,7 @@ export async function openStored(
     return await connection.openTable(storedAs)
   } catch (error) {
     // Also thrown if a store does not answer; then this reports it.
-    if (storeOf(dir).durable && (await manifestFiles(folder)).length === 0) throw await damagedTable(dir, storedAs, VERSIONS)
+    if (storeOf(dir).durable && (await manifestFiles(folder)).length === 0) throw await damageTo(dir, storedAs, VERSIONS)
     throw new CodedError(
       'index_invalid',
       `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Check the cause and the folder's permissions; if newer software wrote it, update this software; otherwise restore the folder from a backup.`,
@@ -66,24 +65,13 @@ export async function openStored(
   }
 }
 
-/** A missing or incomplete file of the newest version, or the missing manifest of a later one that was acknowledged; undefined if there is none. */
-export async function lostFile(folder: string, { manifest, broken }: NewestVersion): Promise<string | undefined> {
-  if (broken[0] !== undefined) return broken[0]
-  const newest = versionOfManifest(basename(manifest)) ?? 0n
-  const later = [...(await readChecksums(folder)).keys()].find(
-    (file) => dirname(file) === VERSIONS && (versionOfManifest(basename(file)) ?? 0n) > newest,
-  )
-  // It may have been committed in the meantime.
-  return later !== undefined && !(await exists(join(folder, later))) ? later : undefined
-}
-
 /**
  * True if a version is durable, as its checksums show, so that its damage is no trace of a power loss. Earlier software recorded none for
  * manifests: then a file that only this version needs.
  */
-async function isAcknowledged(folder: string, { manifest, named, broken }: NewestVersion, lost: string): Promise<boolean> {
+async function isAcknowledged(folder: string, { manifest, named, broken }: NewestVersion): Promise<boolean> {
   const recorded = await readChecksums(folder)
-  if ([manifest, lost, ...broken].some((file) => recorded.has(file))) return true
+  if ([manifest, ...broken].some((file) => recorded.has(file))) return true
   if ([...recorded.keys()].some((file) => dirname(file) === VERSIONS)) return false
   const earlier = new Set<string>()
   for (const name of (await manifestFiles(folder)).slice(1))
@@ -95,17 +83,13 @@ async function isAcknowledged(folder: string, { manifest, named, broken }: Newes
 
 /** The error for a stored table whose newest version has a missing or incomplete file; undefined if it has none, or the store is durable. */
 export async function damageOf(dir: string, storedAs: string): Promise<CodedError | undefined> {
-  if (storeOf(dir).durable) return undefined
-  const folder = tableFolder(dir, storedAs)
-  const newest = await newestVersion(folder)
-  const lost = newest === undefined ? VERSIONS : await lostFile(folder, newest)
-  return lost === undefined ? undefined : damagedTable(dir, storedAs, lost)
+  const [lost] = storeOf(dir).durable ? [] : (await newestVersion(tableFolder(dir, storedAs))).broken
+  return lost === undefined ? undefined : damageTo(dir, storedAs, lost)
 }
 
-/** Error for a table with a missing or incomplete file, naming the snapshot to restore. */
-async function damagedTable(dir: string, storedAs: string, file: string): Promise<CodedError> {
+async function damageTo(dir: string, storedAs: string, file: string): Promise<CodedError> {
   const table = tableOf(storedAs)
-  return damage(tableFolder(dir, storedAs), `the table "${table}"`, { file, problem: LOST }, await wholeSnapshot(dir, table))
+  return damage(`the table "${table}"`, { file, problem: LOST }, await wholeSnapshot(dir, table))
 }
 
 export const LOST = 'is missing or incomplete'
@@ -122,12 +106,12 @@ export interface Damage {
  * @param what the table or snapshot
  * @param snapshot name of the snapshot to restore
  */
-export function damage(folder: string, what: string, { file, problem }: Damage, snapshot: string | undefined): CodedError {
+export function damage(what: string, { file, problem }: Damage, snapshot: string | undefined): CodedError {
   const remedy =
     snapshot === undefined
       ? 'No snapshot of the table is intact: restore it from a backup, or index the corpus again.'
       : `The last intact snapshot is "${snapshot}": cepe index snapshot restore ${snapshot}.`
-  return new CodedError('index_invalid', `${join(folder, file)} of ${what} ${problem}. ${remedy}`, { field: file })
+  return new CodedError('index_invalid', `${file} of ${what} ${problem}. ${remedy}`, { field: file })
 }
 
 /** The newest snapshot of a table of which no file is missing or incomplete. */
@@ -136,7 +120,7 @@ async function wholeSnapshot(dir: string, table: string): Promise<string | undef
   const names = await files.list(folder)
   const aged = await Promise.all(names.map(async (name) => ({ name, age: await files.age(within(folder, name, SNAPSHOT_RECORD)) })))
   for (const { name } of aged.filter(({ age }) => age < Infinity).sort((a, b) => a.age - b.age))
-    if (storeOf(dir).durable || (await newestVersion(tableFolder(within(folder, name), SNAPSHOT_TABLE)))?.broken.length === 0) return name
+    if (storeOf(dir).durable || (await newestVersion(tableFolder(within(folder, name), SNAPSHOT_TABLE))).broken.length === 0) return name
   return undefined
 }
 
