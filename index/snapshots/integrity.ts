@@ -28,7 +28,8 @@ export async function checkFiles(
   onBytes: (done: number, total: number) => void = () => undefined,
 ): Promise<Checked> {
   if (storeOf(folder).durable) return { sound: 0, bytes: 0, unknown: [], damaged: [] }
-  const [recorded, newest] = [await readChecksums(folder), await newestVersion(folder)]
+  const recorded = await readChecksums(folder)
+  const newest = await newestVersion(folder, recorded)
   const damaged: Damage[] = newest.broken.map((file) => ({ file, problem: LOST }))
   const files = [newest.manifest, ...newest.named.map(({ file }) => file)].filter((file) => !newest.broken.includes(file))
   const statuses = await Promise.all(

@@ -24,6 +24,8 @@ const ChecksumSchema = Type.Object({ file: Type.String(), sha256: Type.String({ 
 /** Larger files are hashed in the background, so that writers wait for the disk only. */
 const SMALL_BYTES = 8 * 2 ** 20
 const CHUNK_BYTES = 2 ** 20
+/** Lines of a list after which those of removed files are left out. */
+const MOST_LINES = 10_000
 /** A list whose files are all gone is removed after this time, when its process has certainly ended. */
 const FORGOTTEN_MS = 24 * 3_600_000
 
@@ -77,7 +79,9 @@ function addLines(recorded: Map<string, Set<string>>, text = ''): void {
 /** Records the checksums of new files of one table in a folder. */
 export class Checksums {
   readonly #folder: string
-  readonly #list = `${randomUUID()}${SUFFIX}`
+  #list = `${randomUUID()}${SUFFIX}`
+  /** Lines added to the list. */
+  #lines = 0
   /** Lists read before, with their sizes. */
   readonly #read = new Map<string, number>()
   readonly #recorded = new Map<string, ReadonlySet<string>>()
@@ -128,6 +132,22 @@ export class Checksums {
     // Not fsynced: a line lost in a power failure leaves a file without checksum, not with a wrong one.
     await appendFile(join(this.#folder, CHECKSUMS, this.#list), lines)
     for (const [file, sums] of found) this.#recorded.set(file, sums)
+    this.#lines += found.size
+    if (this.#lines >= MOST_LINES) await this.#beginList()
+  }
+
+  /** Replaces this process's list with one of the files that are still there. */
+  async #beginList(): Promise<void> {
+    const [old, own] = [join(this.#folder, CHECKSUMS, this.#list), new Map<string, Set<string>>()]
+    addLines(own, await storeOf(old).files.read(old))
+    this.#list = `${randomUUID()}${SUFFIX}`
+    this.#lines = 0
+    let lines = ''
+    for (const [file, sums] of own)
+      if ((await sizeOf(join(this.#folder, file))) === undefined) this.#recorded.delete(file)
+      else for (const sha256 of sums) lines += `\n${JSON.stringify({ file, sha256 })}`
+    await storeOf(old).files.write(join(this.#folder, CHECKSUMS, this.#list), lines)
+    await rm(old, { force: true })
   }
 
   /** Reads checksums recorded by other processes. Their large files are not hashed again. */

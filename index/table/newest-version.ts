@@ -3,7 +3,7 @@ import { basename, dirname, extname, join } from 'node:path'
 import { osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { eachOf } from '../store/each-of.ts'
-import { readChecksums } from './checksums.ts'
+import type { Recorded } from './checksums.ts'
 import { manifestFiles, namedFiles, versionOfManifest, VERSIONS, type NamedFile } from './manifest.ts'
 
 /** Trailing bytes of LanceDB's files, by suffix: its own format, and Arrow's file format. */
@@ -27,8 +27,11 @@ export interface NewestVersion {
   readonly broken: readonly string[]
 }
 
-/** Examines the newest version of a stored table: each file that its manifest names, by size and ending. Contents are not read. */
-export async function newestVersion(folder: string): Promise<NewestVersion> {
+/**
+ * Examines the newest version of a stored table: each file that its manifest names, by size and ending. Contents are not read.
+ * @param recorded the table's checksums, to find later manifests that are missing
+ */
+export async function newestVersion(folder: string, recorded: Recorded = new Map()): Promise<NewestVersion> {
   for (;;) {
     const [newest, older] = await manifestFiles(folder)
     if (newest === undefined) return { manifest: VERSIONS, older, named: [], broken: [VERSIONS] }
@@ -38,7 +41,7 @@ export async function newestVersion(folder: string): Promise<NewestVersion> {
     await eachOf(named ?? [], AT_ONCE, async (one) => {
       if (!(await isWhole(folder, one))) broken.push(one.file)
     })
-    for (const file of (await readChecksums(folder)).keys())
+    for (const file of recorded.keys())
       if (dirname(file) === VERSIONS && versionOf(file) > versionOf(newest) && !(await exists(join(folder, file)))) broken.push(file)
     // A compaction may have replaced the version in the meantime, and removed its files.
     if (broken.length > 0 && (await manifestFiles(folder))[0] !== newest) continue

@@ -6,7 +6,7 @@ import { syncPath } from '../../base/durable.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { lanceText } from '../../base/failures.ts'
-import { CHECKSUMS, readChecksums } from '../table/checksums.ts'
+import { CHECKSUMS, readChecksums, type Recorded } from '../table/checksums.ts'
 import { manifestFiles, namedFiles, VERSIONS } from '../table/manifest.ts'
 import { newestVersion, type NewestVersion } from '../table/newest-version.ts'
 import type { Connection, Table } from '../table/lance.ts'
@@ -35,10 +35,12 @@ export async function openStored(
 ): Promise<Table> {
   const folder = tableFolder(dir, storedAs)
   while (!storeOf(dir).durable) {
-    const newest = await newestVersion(folder)
+    const recorded = await readChecksums(folder)
+    const newest = await newestVersion(folder, recorded)
     const [lost] = newest.broken
     if (lost === undefined) break
-    if (newest.older === undefined || (!unused && (await isAcknowledged(folder, newest)))) throw await damageTo(dir, storedAs, lost)
+    if (newest.older === undefined || (!unused && (await isAcknowledged(folder, newest, recorded))))
+      throw await damageTo(dir, storedAs, lost)
     if (onWarning === undefined)
       throw new CodedError(
         'index_invalid',
@@ -69,8 +71,7 @@ export async function openStored(
  * True if a version is durable, as its checksums show, so that its damage is no trace of a power loss. Earlier software recorded none for
  * manifests: then a file that only this version needs.
  */
-async function isAcknowledged(folder: string, { manifest, named, broken }: NewestVersion): Promise<boolean> {
-  const recorded = await readChecksums(folder)
+async function isAcknowledged(folder: string, { manifest, named, broken }: NewestVersion, recorded: Recorded): Promise<boolean> {
   if ([manifest, ...broken].some((file) => recorded.has(file))) return true
   if ([...recorded.keys()].some((file) => dirname(file) === VERSIONS)) return false
   const earlier = new Set<string>()
