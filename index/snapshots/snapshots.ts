@@ -4,7 +4,7 @@ import { Value } from '#typebox/value'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { storeOf, within } from '../store/store-of.ts'
-import { checkFolder, readAlias, SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, tableFolder } from '../versions/alias.ts'
+import { checkFolder, storedNameOf, SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, tableFolder } from '../versions/alias.ts'
 import { connectLance } from '../table/lance.ts'
 import { withLock } from '../writers/lock.ts'
 import { readMetadata } from '../table/metadata.ts'
@@ -63,9 +63,7 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
     // Without atomic renames, the record, written last, marks the snapshot as complete.
     const making = renames ? aside(name) : folder
     const take = async (): Promise<void> => {
-      const storedAs = (await readAlias(dir, table))?.stored_as
-      if (storedAs === undefined)
-        throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to snapshot.`, { field: 'table' })
+      const storedAs = await storedNameOf(dir, table)
       const end = await pinForReading({ dir, storedAs })
       try {
         await cloneTable(tableFolder(dir, storedAs), tableFolder(making, SNAPSHOT_TABLE))

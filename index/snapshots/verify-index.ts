@@ -1,5 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
-import { readAlias, tableFolder } from '../versions/alias.ts'
+import { storedNameOf, tableFolder } from '../versions/alias.ts'
 import { pinForReading } from '../versions/read-pins.ts'
 import { connectLance } from '../table/lance.ts'
 import { damage } from '../versions/recover.ts'
@@ -24,9 +23,7 @@ export interface VerifiedIndex {
  */
 export async function verifyIndex(options: TableOptions, onBytes?: (done: number, total: number) => void): Promise<VerifiedIndex> {
   const { dir, table } = options
-  const storedAs = (await readAlias(dir, table))?.stored_as
-  if (typeof storedAs !== 'string')
-    throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to verify.`, { field: 'table' })
+  const storedAs = await storedNameOf(dir, table)
   const folder = tableFolder(dir, storedAs)
   const end = await pinForReading({ dir, storedAs })
   const connection = await connectLance(dir, 0)

@@ -99,6 +99,13 @@ export async function checkTable(dir: string, table: string, replace = false): P
   if (!replace && wasFound(dir, table) && (await readAlias(dir, table)) === undefined) throw missingTable(dir, table)
 }
 
+/** The stored table behind a name. @throws index_missing */
+export async function storedNameOf(dir: string, table: string): Promise<string> {
+  const alias = await readAlias(dir, table)
+  if (alias === undefined) throw missingTable(dir, table)
+  return alias.stored_as
+}
+
 /** Error for a table that is not there. */
 export function missingTable(dir: string, table: string): CodedError {
   const why = wasFound(dir, table)
