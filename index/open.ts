@@ -148,7 +148,7 @@ class LanceIndex implements PassageIndex {
     return this.#live.behind()
   }
 
-  check(): Promise<void> {
+  check(): Promise<Date | undefined> {
     return this.#reading(() => this.#live.check())
   }
 

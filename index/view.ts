@@ -3,7 +3,6 @@ import { searchHybrid } from './search/hybrid-search.ts'
 import { searchVector, searchWords } from './search/search.ts'
 import type { Table } from './table/lance.ts'
 import type { Live } from './versions/live-table.ts'
-import { rolledBackAt } from './versions/recover.ts'
 import type { EmbeddingModel, SearchHit, SearchOptions } from './contract.ts'
 
 const MAX_K = 1000
@@ -13,8 +12,6 @@ export interface TableVersion {
   readonly table: string
   readonly version: number
   readonly passages: number
-  /** When the table was last rolled back to the version before an incomplete one. */
-  readonly rolledBackAt?: Date
 }
 
 /** The table behind a name at one moment: one question uses one view, even if the table is replaced in between. */
@@ -56,8 +53,8 @@ export function viewOf(name: string, { table, metadata, model }: Live, reading: 
 
 /** @param name public name of the table */
 export async function versionOf(name: string, table: Table): Promise<TableVersion> {
-  const [version, passages, at] = await Promise.all([table.version(), table.countRows(), rolledBackAt(table)])
-  return { table: name, version, passages, ...(at && { rolledBackAt: at }) }
+  const [version, passages] = await Promise.all([table.version(), table.countRows()])
+  return { table: name, version, passages }
 }
 
 function check({ k }: SearchOptions, { id, dimension }: EmbeddingModel, vector?: Float32Array): void {

@@ -2,7 +2,7 @@ import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
 import { CodedError } from '../../base/errors.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'
-import { agreement } from '../table/agreement.ts'
+import { agreement } from '../table/sample.ts'
 import { passageText, type Embed } from '../contract.ts'
 import type { PlannedRow } from '../ingest/plan/plan.ts'
 

@@ -4,12 +4,12 @@ import { storeOf } from '../store/store-of.ts'
 import { aliasStamp, checkTable, missingTable, readAlias, tableFolder, wasFound } from './alias.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { agreementWith, type Agreement } from '../table/agreement.ts'
+import { agreementWith, type Agreement } from '../table/sample.ts'
 import { connectForWriting, prewarm, writing, type Connection, type Table } from '../table/lance.ts'
 import { writeModel, type TableMetadata } from '../table/metadata.ts'
 import { fitModel, migratedMetadata, relatedModel, unfitSchema } from './compatibility.ts'
 import { createLiveTable } from './create-live.ts'
-import { damageOf, openStored } from './recover.ts'
+import { damageOf, openStored, rolledBackAt } from './recover.ts'
 import { allModels, type EmbeddingModel, type EmbedOf, type Models } from '../contract.ts'
 
 /** Polling interval for an idle table: well below the retention of a replaced table's files. */
@@ -113,15 +113,16 @@ export class LiveTable {
 
   /**
    * Checks that the folder can be written to, unless read-only, and that no file of the table is missing or incomplete.
+   * @returns when the table was last rolled back
    * @throws store_unavailable, index_missing, index_invalid
    */
-  async check(): Promise<void> {
+  async check(): Promise<Date | undefined> {
     const { dir, readOnly } = this.#options
     const { storedAs } = await this.getTexts()
-    if (storeOf(dir).durable) return
-    if (readOnly !== true) await access(dir, constants.W_OK)
+    if (readOnly !== true && !storeOf(dir).durable) await access(dir, constants.W_OK)
     const damaged = await damageOf(dir, storedAs)
     if (damaged !== undefined) throw damaged
+    return rolledBackAt(dir, storedAs)
   }
 
   /** Maps an error of an operation on the table to its cause. */

@@ -126,7 +126,7 @@ async function wholeSnapshot(dir: string, table: string): Promise<string | undef
 }
 
 /** When a stored table was last rolled back; undefined if it never was. */
-export async function rolledBackAt({ dir, storedAs }: Pick<Table, 'dir' | 'storedAs'>): Promise<Date | undefined> {
+export async function rolledBackAt(dir: string, storedAs: string): Promise<Date | undefined> {
   const ageMs = storeOf(dir).durable ? Infinity : await storeOf(dir).files.age(join(tableFolder(dir, storedAs), QUARANTINE))
   return ageMs === Infinity ? undefined : new Date(Date.now() - ageMs)
 }

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises'
-import { appendLine } from '../../base/append-line.ts'
+import { appendLine } from '../../base/durable.ts'
 import { CodedError } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
 import { readQuestion } from '../http/request/read-question.ts'

@@ -55,14 +55,11 @@ export function keysCheck({ unreadable }: Pick<Keys, 'unreadable'>): Promise<Rea
 
 /** Ready if there is a searchable table without damage, even if a newer one cannot be searched, in a folder that can be written to. */
 export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
-  const looked = index.check().then(async () => (await index.view()).version())
+  const looked = index.check().then(async (at) => ({ at, ...(await (await index.view()).version()) }))
   return looked.then(
-    ({ table, passages, version, rolledBackAt }) => {
+    ({ table, passages, version, at }) => {
       const behind = index.behind()
-      const rolledBack =
-        rolledBackAt === undefined
-          ? ''
-          : `; rolled back at ${rolledBackAt.toISOString()} to the version before an incomplete one (see _quarantine)`
+      const rolledBack = at ? `; rolled back at ${at.toISOString()} to the version before an incomplete one (see _quarantine)` : ''
       const detail = `table ${table}, version ${version}, ${passages} passages${rolledBack}`
       return { name: 'index', ok: true, detail: behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}` }
     },

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import path from 'node:path'
-import { appendLine } from '../../../base/append-line.ts'
+import { appendLine } from '../../../base/durable.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 
