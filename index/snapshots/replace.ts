@@ -9,6 +9,7 @@ import { readMetadata } from '../table/metadata.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
 import { allModels, type Models } from '../contract.ts'
+import { requireWhole } from '../versions/recover.ts'
 import { cloneTable } from './clone.ts'
 import { countedRows } from './verify.ts'
 
@@ -95,6 +96,7 @@ export async function switchTable(other: string, options: ReplaceOptions): Promi
   const { dir, table } = options
   if (other === table) throw new CodedError('invalid_request', `"${other}" is the table itself: name another one.`, { field: 'table' })
   const storedAs = await storedNameOf(dir, other)
+  await requireWhole(dir, storedAs)
   // Real copies may take longer than the other table's writers would wait; the copied version outlives them.
   const take = (folder: string): Promise<void> => cloneTable(tableFolder(dir, storedAs), folder)
   return replaceWith((folder) => (storeOf(dir).renames ? withWriterLock(dir, other, () => take(folder)) : take(folder)), options)

@@ -10,6 +10,7 @@ import { withLock } from '../writers/lock.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
 import { pinForReading } from '../versions/read-pins.ts'
+import { requireWhole } from '../versions/recover.ts'
 import { cloneTable, ownBytes } from './clone.ts'
 import { checkFiles, requireSound, type CheckedFiles } from './integrity.ts'
 import { replaceWith, type ReplaceOptions, type TableOptions } from './replace.ts'
@@ -64,6 +65,7 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
     const making = renames ? aside(name) : folder
     const take = async (): Promise<void> => {
       const storedAs = await storedNameOf(dir, table)
+      await requireWhole(dir, storedAs)
       const end = await pinForReading({ dir, storedAs })
       try {
         await cloneTable(tableFolder(dir, storedAs), tableFolder(making, SNAPSHOT_TABLE))

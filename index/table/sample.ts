@@ -24,7 +24,7 @@ function evenOffsets(rows: number, count: number): number[] {
 /** Passages of a table to embed. */
 const SAMPLE = 64
 
-/** How much two vectors, or the pairs of a sample, differ. */
+/** How much the stored vectors of a sample and new ones differ. */
 export interface Agreement {
   /** The lowest cosine. */
   readonly cosine: number
@@ -43,12 +43,13 @@ export async function agreementWith(table: Table, embed: Embed, signal?: AbortSi
           rows.map((row) => passageText(passageAt(stored, row))),
           signal,
         )
-  const pairs = rows.map((row) => agreement(f16ToF32(halvesAt(stored, row)), at(own, row)))
-  return { cosine: Math.min(1, ...pairs.map(({ cosine }) => cosine)), length: Math.max(0, ...pairs.map(({ length }) => length)) }
+  const pairs = rows.map((row) => compared(f16ToF32(halvesAt(stored, row)), at(own, row)))
+  const lengths = pairs.map((pair) => Math.abs(pair.lengths - 1))
+  return { cosine: Math.min(1, ...pairs.map(({ cosine }) => cosine)), length: Math.max(0, ...lengths) }
 }
 
-/** A zero vector has no direction: it agrees with another one alone. */
-export function agreement(a: Float32Array, b: Float32Array): Agreement {
+/** The cosine of two vectors, and the ratio of their lengths. A zero vector agrees with another one alone. */
+export function compared(a: Float32Array, b: Float32Array): { readonly cosine: number; readonly lengths: number } {
   let [dot, squaresA, squaresB] = [0, 0, 0]
   for (let i = 0; i < a.length; i++) {
     const [x, y] = [a[i] as number, b[i] as number]
@@ -56,6 +57,6 @@ export function agreement(a: Float32Array, b: Float32Array): Agreement {
     squaresA += x * x
     squaresB += y * y
   }
-  if (squaresA === 0 || squaresB === 0) return squaresA === squaresB ? { cosine: 1, length: 0 } : { cosine: 0, length: 1 }
-  return { cosine: dot / Math.sqrt(squaresA * squaresB), length: Math.abs(Math.sqrt(squaresA / squaresB) - 1) }
+  if (squaresA === 0 || squaresB === 0) return squaresA === squaresB ? { cosine: 1, lengths: 1 } : { cosine: 0, lengths: 0 }
+  return { cosine: dot / Math.sqrt(squaresA * squaresB), lengths: Math.sqrt(squaresA / squaresB) }
 }

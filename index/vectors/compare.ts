@@ -2,7 +2,7 @@ import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
 import { CodedError } from '../../base/errors.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'
-import { agreement } from '../table/sample.ts'
+import { compared } from '../table/sample.ts'
 import { passageText, type Embed } from '../contract.ts'
 import type { PlannedRow } from '../ingest/plan/plan.ts'
 
@@ -33,12 +33,12 @@ export async function compareSome(rows: readonly PlannedRow[], halves: Uint16Arr
   const own = await embed(texts, signal)
   let least = 1
   for (const [i, row] of sampled.entries()) {
-    const { cosine, length } = agreement(f16ToF32(halves.subarray(row * dimension, (row + 1) * dimension)), at(own, i))
+    const { cosine, lengths } = compared(f16ToF32(halves.subarray(row * dimension, (row + 1) * dimension)), at(own, i))
     const direction = cosine >= minCosine
-    if (!direction || length > LENGTH_TOLERANCE)
+    if (!direction || Math.abs(lengths - 1) > LENGTH_TOLERANCE)
       throw new CodedError(
         'index_invalid',
-        `The vector given for passage "${at(rows, row).passage.id}" is not what ${model} makes of it: ${direction ? `its length differs by ${(100 * length).toFixed(1)} % (normalised vectors cannot be used)` : `their cosine is ${cosine.toFixed(3)}, and ${minCosine} is asked for`}. Were the vectors made by another model, of texts without titles, or are ids and vectors out of step? What was compared before is right and stays; nothing is in a table yet.`,
+        `The vector given for passage "${at(rows, row).passage.id}" is not what ${model} makes of it: ${direction ? `it is ${lengths.toFixed(3)} times as long (normalised vectors cannot be used)` : `their cosine is ${cosine.toFixed(3)}, and ${minCosine} is asked for`}. Were the vectors made by another model, of texts without titles, or are ids and vectors out of step? What was compared before is right and stays; nothing is in a table yet.`,
         { field: 'vector' },
       )
     least = Math.min(least, cosine)

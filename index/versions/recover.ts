@@ -82,10 +82,19 @@ async function isAcknowledged(folder: string, { manifest, named, broken }: Newes
   return false
 }
 
-/** The error for a stored table whose newest version has a missing or incomplete file; undefined if it has none, or the store is durable. */
-export async function damageOf(dir: string, storedAs: string): Promise<CodedError | undefined> {
-  const [lost] = storeOf(dir).durable ? [] : (await newestVersion(tableFolder(dir, storedAs))).broken
+/**
+ * The error for a stored table whose newest version has a missing or incomplete file; undefined if it has none, or the store is durable.
+ * @param recorded the table's checksums, to find later manifests that are missing
+ */
+export async function damageOf(dir: string, storedAs: string, recorded?: Recorded): Promise<CodedError | undefined> {
+  const [lost] = storeOf(dir).durable ? [] : (await newestVersion(tableFolder(dir, storedAs), recorded)).broken
   return lost === undefined ? undefined : damageTo(dir, storedAs, lost)
+}
+
+/** @throws index_invalid for a table with a missing or incomplete file */
+export async function requireWhole(dir: string, storedAs: string): Promise<void> {
+  const damaged = storeOf(dir).durable ? undefined : await damageOf(dir, storedAs, await readChecksums(tableFolder(dir, storedAs)))
+  if (damaged !== undefined) throw damaged
 }
 
 async function damageTo(dir: string, storedAs: string, file: string): Promise<CodedError> {

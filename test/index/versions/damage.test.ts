@@ -5,6 +5,7 @@ import { filesUnder } from '../../../base/files-under.ts'
 import { passageText } from '../../../index/contract.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'
+import { switchTable } from '../../../index/snapshots/replace.ts'
 import { createSnapshot } from '../../../index/snapshots/snapshots.ts'
 import { verifyIndex } from '../../../index/snapshots/verify-index.ts'
 import { connectLance, type Table } from '../../../index/table/lance.ts'
@@ -106,6 +107,8 @@ for (const into of Object.keys(WRITES))
       await t.rejects(index.upsert([passage], await embed(['x'])), expected)
       await t.rejects(index.delete(['p1']), expected)
       await t.rejects(verifyIndex({ dir, table: 'passages' }), expected)
+      if (into !== '_versions') await t.rejects(createSnapshot('bad', { dir, table: 'passages' }), expected)
+      await t.rejects(switchTable('passages', { dir, table: 'copy', model: hashEmbedding }), expected)
       t.same(await manifestsIn(folder), manifests, 'nothing is moved')
       t.notOk((await readdir(folder)).includes('_quarantine'))
       t.notMatch(warnings, /power loss/)
