@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, open, rename, rm } from 'node:fs/promises'
+import { link, open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { osCode } from './errors.ts'
+import { makeFolder } from './make-folder.ts'
 
 /** Fsyncs a file or folder. A missing file is no error: compaction removes some. */
 export async function syncPath(path: string): Promise<void> {
@@ -31,7 +32,7 @@ export async function writeFileDurably(
   { mode = 0o666, exclusive = false }: DurableOptions = {},
 ): Promise<void> {
   const aside = `${path}.${randomUUID()}.tmp`
-  await mkdir(dirname(path), { recursive: true })
+  await makeFolder(dirname(path))
   try {
     const handle = await open(aside, 'wx', mode)
     try {
@@ -49,4 +50,25 @@ export async function writeFileDurably(
     throw error
   }
   await syncPath(dirname(path))
+}
+
+const NEWLINE = 10
+
+/**
+ * Appends a line to a file of lines, opened with `a+`; durable when it resolves. If it cannot be written completely, on a full disk for
+ * instance, the part of it is removed. A part that a killed process left is ended first, so that it does not spoil this line.
+ */
+export async function appendLine(file: FileHandle, line: string): Promise<void> {
+  const { size } = await file.stat()
+  const { buffer: last } = await file.read(Buffer.alloc(1), 0, 1, Math.max(0, size - 1))
+  const bytes = Buffer.from(`${size === 0 || last[0] === NEWLINE ? '' : '\n'}${line}\n`)
+  let written = 0
+  try {
+    while (written < bytes.length) written += (await file.write(bytes, written)).bytesWritten
+    await file.datasync()
+  } catch (error) {
+    // Unless another process has appended since.
+    if ((await file.stat()).size === size + written) await file.truncate(size)
+    throw error
+  }
 }

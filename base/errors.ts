@@ -38,7 +38,7 @@ export const ERROR_CODES = [
   'index_missing',
   'index_invalid',
   'corpus_invalid',
-  /** The object store of the index does not answer. */
+  /** The object store of the index does not answer, or a folder cannot be read or written to. */
   'store_unavailable',
   // Documents: unreadable (broken, encrypted, of another encoding, above a limit), or without text (scanned)
   'document_invalid',

@@ -1,4 +1,4 @@
-import { messageOf, osCode } from './errors.ts'
+import { CodedError, messageOf, osCode } from './errors.ts'
 
 /** The message of a LanceDB error, without its source location. */
 export function lanceText(thrown: unknown): string {
@@ -7,12 +7,49 @@ export function lanceText(thrown: unknown): string {
     .slice(0, 300)
 }
 
+/** Failures of the ground: codes of the operating system, or LanceDB's texts of them. */
+const FAILURES = [
+  {
+    code: 'disk_full',
+    of: /^(ENOSPC|EDQUOT)\b|no space left on device|disk quota exceeded|os error (28|122)\b/i,
+    remedy: 'The disk is full: free space and try again.',
+  },
+  {
+    code: 'overloaded',
+    of: /^(EMFILE|ENFILE)\b|too many open files|os error 2[34]\b/i,
+    remedy: 'The process has no file descriptor left: raise its limit (ulimit -n), or ask less at once.',
+    retryAfterS: 5,
+  },
+  {
+    code: 'store_unavailable',
+    of: /^(EPERM|EIO|EACCES|ENODEV|EROFS|ENOTCONN|ESTALE)\b|read-only file system|permission denied|os error (1|5|13|19|30|107|116)\b/i,
+    remedy: 'A folder cannot be read or written to: check its permissions, mount and disk.',
+    retryAfterS: 5,
+  },
+] as const
+
+/**
+ * The one mapping of errors of the operating system and of LanceDB that are no fault of the program: a full disk, too few file descriptors,
+ * an unavailable folder, a damaged table.
+ * @returns undefined for any other error
+ */
+export function failureOf(thrown: unknown): CodedError | undefined {
+  if (thrown instanceof CodedError) return thrown
+  const message = messageOf(thrown)
+  const isDamage = /lance/i.test(message) && (isBrokenFile(thrown) || /not found/i.test(message))
+  const damage = { code: 'index_invalid', remedy: 'A file of the table is missing or damaged: run `cepe index verify`.' } as const
+  const failure = FAILURES.find(({ of }) => isOf(thrown, of)) ?? (isDamage ? damage : undefined)
+  if (failure === undefined) return undefined
+  return new CodedError(failure.code, `${failure.remedy} (${lanceText(thrown)})`, { ...failure, cause: thrown })
+}
+
 /** True if the cause is a full disk or an exhausted quota; LanceDB reports both as text only. */
 export function isDiskFull(thrown: unknown): boolean {
-  return (
-    ['ENOSPC', 'EDQUOT'].includes(osCode(thrown) ?? '') ||
-    /no space left on device|disk quota exceeded|os error (28|122)\b/i.test(messageOf(thrown))
-  )
+  return isOf(thrown, FAILURES[0].of)
+}
+
+function isOf(thrown: unknown, failure: RegExp): boolean {
+  return failure.test(`${osCode(thrown) ?? ''} ${messageOf(thrown)}`)
 }
 
 /** True if another writer of a LanceDB table committed first; concurrent migrations that add the same column fail with `already exists`. */

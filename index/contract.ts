@@ -34,7 +34,17 @@ export interface EmbeddingModel {
   readonly id: string
   /** Numbers per vector. */
   readonly dimension: number
+  /** The part of the id that names the checkpoint and its precision: another build of these may make equal vectors. */
+  readonly origin?: string
 }
+
+/** True if an id is that of a model, or of another build of the same checkpoint in the same precision, whose vectors may be equal. */
+export function isBuildOf(id: string | undefined, model: EmbeddingModel): boolean {
+  return id === model.id || (model.origin !== undefined && id?.replace(/-[0-9a-f]{8}$/, '').endsWith(model.origin) === true)
+}
+
+/** Embeds passages with a loaded model; undefined until it can. */
+export type EmbedOf = (model: EmbeddingModel) => Embed | undefined
 
 /** The loaded models. Tables of any of them can be searched and changed; new tables use `model`. */
 export interface Models {

@@ -21,7 +21,7 @@ import { withMaintenanceLock } from './writers/maintenance-lock.ts'
 import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
 import { versionOf, viewOf, type TableVersion, type TableView } from './view.ts'
 import type { PassageIndex } from './passage-index.ts'
-import type { EmbeddingModel, IndexInfo, Models, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
+import type { EmbeddingModel, EmbedOf, IndexInfo, Models, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
 
 export type { PassageIndex } from './passage-index.ts'
 
@@ -36,12 +36,14 @@ export interface OpenIndexOptions extends Models {
   readonly compactAfter?: number
   /** Retention of replaced files, in milliseconds. */
   readonly keepMs?: number
-  /** Called with damage that was repaired or worked around. */
+  /** Called with damage that was repaired or worked around. Default: a warning of the process. */
   readonly onWarning?: ((message: string) => void) | undefined
   /** Creates, migrates and repairs nothing, and rejects changes: for replicas. */
   readonly readOnly?: boolean
   /** A write makes no table where there is none (index_missing). */
   readonly mustExist?: boolean
+  /** Compares tables of earlier builds of the models. Without it they must be embedded again. */
+  readonly embedOf?: EmbedOf | undefined
 }
 
 const DEFAULT_TABLE = 'passages'
@@ -69,9 +71,10 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     consistencyMs = 500,
     compactAfter = 32,
     keepMs,
-    onWarning = () => undefined,
+    onWarning = (message) => process.emitWarning(message),
     readOnly = false,
     mustExist = false,
+    embedOf,
   } = options
   checkTableName(table)
   if (!readOnly) {
@@ -79,7 +82,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     await migrateAutomatically(dir, table, onWarning)
   }
   const connection = await connectLance(dir, consistencyMs)
-  const live = new LiveTable({ dir, connection, name: table, model, furtherModels, consistencyMs, onWarning, readOnly, mustExist })
+  const live = new LiveTable({ dir, connection, name: table, model, furtherModels, consistencyMs, onWarning, readOnly, mustExist, embedOf })
   const compaction = new BackgroundCompaction({
     surplus: compactAfter,
     keepMs,
@@ -145,6 +148,10 @@ class LanceIndex implements PassageIndex {
     return this.#live.behind()
   }
 
+  check(): Promise<Date | undefined> {
+    return this.#reading(() => this.#live.check())
+  }
+
   async get(id: string): Promise<Passage | undefined> {
     const found = await this.#read(({ table }) =>
       table
@@ -159,11 +166,12 @@ class LanceIndex implements PassageIndex {
 
   async changed(passages: readonly Passage[]): Promise<Passage[]> {
     const ids = passages.map((passage) => passage.id)
-    if ((await watchingJobs(this.dir, this.table)).length === 0) {
-      const live = await this.#live.find()
-      return live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
-    }
-    return withWriterLock(this.dir, this.table, async () => {
+    if ((await watchingJobs(this.dir, this.table)).length === 0)
+      return this.#reading(async () => {
+        const live = await this.#live.find()
+        return live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
+      })
+    return this.#writing(async () => {
       const live = await this.#live.refresh()
       const changed = live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
       const open = new Set(changed.map(({ id }) => id))
@@ -178,7 +186,7 @@ class LanceIndex implements PassageIndex {
     const halves = packVectors(passages, vectors, dimension)
     if (passages.length === 0) return
     const rows = { passages, hashes: passages.map(contentHash), halves }
-    const written = await withWriterLock(this.dir, this.table, async () => {
+    const written = await this.#writing(async () => {
       const live = await this.#live.getForWriting()
       if (live.model.id !== by.id) throw new ModelChangedError(this.table, by, live.model)
       await mergeRows(live.table, await this.#withCoalesced(live.table, rows, dimension), dimension)
@@ -199,7 +207,7 @@ class LanceIndex implements PassageIndex {
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
     if (!isIdList(which)) wholeFilter(which)
-    const { live, deleted } = await withWriterLock(this.dir, this.table, async () => {
+    const { live, deleted } = await this.#writing(async () => {
       const live = await this.#live.getForDeleting()
       // Deletes by ids: a running job needs the ids that a filter matched, so that it does not add them again.
       const watched = (await watchingJobs(this.dir, this.table)).length > 0
@@ -233,7 +241,7 @@ class LanceIndex implements PassageIndex {
     try {
       yield* exportPassages(table, filter)
     } catch (error) {
-      throw storeOf(this.dir).readError(error)
+      throw await this.#live.explained(error)
     } finally {
       await end()
     }
@@ -277,13 +285,16 @@ class LanceIndex implements PassageIndex {
     return this.#reading(async () => work(await this.#live.getTexts()))
   }
 
-  /** @throws store_unavailable if an object store fails the read; index_invalid if the table is gone and its replacement is incompatible */
+  #writing<T>(work: () => Promise<T>): Promise<T> {
+    return this.#reading(() => withWriterLock(this.dir, this.table, work))
+  }
+
+  /** @throws store_unavailable if the store fails the operation; index_invalid if the table is damaged, or gone and its replacement is incompatible */
   async #reading<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      const behind = error instanceof CodedError ? undefined : this.behind()
-      throw behind ?? storeOf(this.dir).readError(error)
+      throw await this.#live.explained(error)
     }
   }
 }

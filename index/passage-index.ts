@@ -19,6 +19,8 @@ export interface PassageIndex extends Models {
   writtenWith(): Promise<EmbeddingModel>
   /** Why the newest table is not used here; undefined if it is. */
   behind(): CodedError | undefined
+  /** Checks that the table can be read and written to. @returns when it was last rolled back @throws store_unavailable, index_missing, index_invalid */
+  check(): Promise<Date | undefined>
   get(id: string): Promise<Passage | undefined>
   /**
    * Returns the passages that are absent or stored with other content, which must be embedded and upserted. The others are confirmed: no

@@ -174,6 +174,10 @@ export type ModelManifest = Static<typeof ModelManifestSchema>
  */
 export function modelId(manifest: ModelManifest): string {
   const files = manifest.files.map(({ name, sha256 }) => `${name} ${sha256}`).sort()
-  const { source, dtype } = manifest
-  return `${source.name}@${source.revision.slice(0, 12)}-${dtype}-${createHash('sha256').update(files.join('\n')).digest('hex').slice(0, 8)}`
+  return `${manifest.source.name}${modelOrigin(manifest)}-${createHash('sha256').update(files.join('\n')).digest('hex').slice(0, 8)}`
+}
+
+/** The part of a model's id that builds of the same checkpoint in the same precision share. */
+export function modelOrigin({ source, dtype }: ModelManifest): string {
+  return `@${source.revision.slice(0, 12)}-${dtype}`
 }

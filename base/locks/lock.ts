@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, open, readdir, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
+import { link, open, readdir, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forwardJump } from './clock.ts'
 import { CodedError, osCode } from '../errors.ts'
 import { LockWaitReporter } from './lock-wait.ts'
 import { processTag, stateOf } from './process.ts'
+import { makeFolder } from '../make-folder.ts'
 
 /** A holder on another machine or in another container is considered dead after this time without a heartbeat. */
 const SILENT_MS = 60_000
@@ -139,7 +140,7 @@ class Applicant {
     const choosing = join(folder, fileOf(0, tag, unique, 'choosing'))
     await writeFile(choosing, '', { flag: 'wx' }).catch(async (error: unknown) => {
       if (osCode(error) !== 'ENOENT') throw error
-      await mkdir(folder, { recursive: true })
+      await makeFolder(folder)
       await writeFile(choosing, '', { flag: 'wx' })
     })
     try {

@@ -2,6 +2,7 @@ import { CodedError } from '../../base/errors.ts'
 import type { EmbeddingModel, Models, Passage, SearchFilter, SearchOptions } from '../contract.ts'
 import type { PassageIndex } from '../passage-index.ts'
 import type { ListOptions } from '../search/list.ts'
+import { checkFolder } from '../versions/alias.ts'
 import { unknownCollection } from './contract.ts'
 import type { OpenTables } from './open-tables.ts'
 
@@ -47,6 +48,10 @@ export class CollectionIndex implements PassageIndex {
     return this.#behind
   }
 
+  check() {
+    return this.#use((table) => table.check())
+  }
+
   get(id: string) {
     return this.#use((table) => table.get(id))
   }
@@ -75,7 +80,7 @@ export class CollectionIndex implements PassageIndex {
     try {
       yield* this.#tables.read(this.table, (table) => table.export(filter))
     } catch (error) {
-      throw this.#described(error)
+      throw await this.#described(error)
     }
   }
 
@@ -112,14 +117,17 @@ export class CollectionIndex implements PassageIndex {
         return result
       })
     } catch (error) {
-      throw this.#described(error)
+      throw await this.#described(error)
     }
   }
 
-  /** Converts the error for a table that was removed to unknown_collection. */
-  #described(error: unknown): unknown {
+  /** Converts the error for a table that was removed to unknown_collection, unless the folder of the index has disappeared. */
+  async #described(error: unknown): Promise<unknown> {
     if (!(error instanceof CodedError) || error.code !== 'index_missing') return error
     this.#tables.drop(this.table)
-    return unknownCollection(this.table)
+    return checkFolder(this.dir).then(
+      () => unknownCollection(this.table),
+      () => error,
+    )
   }
 }

@@ -1,5 +1,5 @@
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { allModels, type Models } from '../contract.ts'
+import { allModels, type EmbedOf, type Models } from '../contract.ts'
 import { openIndex } from '../open.ts'
 import type { PassageIndex } from '../passage-index.ts'
 import { switchTable } from '../snapshots/replace.ts'
@@ -7,8 +7,8 @@ import { eachOf } from '../store/each-of.ts'
 import { storeOf } from '../store/store-of.ts'
 import { connectForWriting, connectLance, type Connection } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
-import { checkTableName, readAlias } from '../versions/alias.ts'
-import { incompatibility, modelOf } from '../versions/compatibility.ts'
+import { checkFolder, checkTableName, readAlias } from '../versions/alias.ts'
+import { incompatibility, relatedModel } from '../versions/compatibility.ts'
 import { createLiveTable } from '../versions/create-live.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
 import { CollectionIndex } from './collection-index.ts'
@@ -27,6 +27,7 @@ export interface CollectionsOptions {
   /** Called with failures outside of requests, and the collection's name. */
   readonly onWarning?: (message: string) => void
   readonly readOnly?: boolean
+  readonly embedOf?: EmbedOf | undefined
 }
 
 /** Maximum collections of an index: every listing reads all names. */
@@ -54,6 +55,7 @@ class IndexCollections implements Collections {
     keepMs,
     onWarning = () => undefined,
     readOnly = false,
+    embedOf,
   }: CollectionsOptions) {
     this.main = main
     this.#dir = dir
@@ -66,6 +68,7 @@ class IndexCollections implements Collections {
         table,
         readOnly,
         mustExist: true,
+        embedOf,
         ...(keepMs !== undefined && { keepMs }),
         onWarning: (message) => onWarning(`Collection ${table}: ${message}`),
       })
@@ -114,6 +117,7 @@ class IndexCollections implements Collections {
   async create(name: string): Promise<boolean> {
     const dir = this.#dir
     checkTableName(name)
+    await checkFolder(dir)
     if ((await readAlias(dir, name)) !== undefined) return false
     await this.#requireRoom()
     const connection = await connectForWriting(dir)
@@ -167,7 +171,9 @@ class IndexCollections implements Collections {
 
   /** @throws unknown_collection */
   async #require(name: string, field?: string): Promise<void> {
-    if ((await readAlias(this.#dir, name)) === undefined) throw unknownCollection(name, field)
+    if ((await readAlias(this.#dir, name)) !== undefined) return
+    await checkFolder(this.#dir)
+    throw unknownCollection(name, field)
   }
 
   async #requireRoom(): Promise<void> {
@@ -202,7 +208,7 @@ class IndexCollections implements Collections {
       const table = await connection.openTable(alias.stored_as)
       const metadata = await readMetadata(table)
       const passages = await table.countRows()
-      const fits = modelOf(metadata, allModels(this.#models)) !== undefined
+      const fits = relatedModel(metadata, allModels(this.#models)) !== undefined
       const problem = fits ? undefined : incompatibility(name, metadata, this.#models)
       return { name, passages, state: problem === undefined ? 'ready' : 'incompatible', problem }
     } catch (error) {

@@ -1,5 +1,5 @@
 import { bytesUnder } from '../store/store-of.ts'
-import { readAlias, tableFolder } from '../versions/alias.ts'
+import { storedNameOf, tableFolder } from '../versions/alias.ts'
 import { cleanTable, compactTable, fragmentation, oldVersions } from './compact.ts'
 import { connectForWriting } from '../table/lance.ts'
 import { openStored } from '../versions/recover.ts'
@@ -44,14 +44,12 @@ export interface FragmentationState {
  * @throws index_missing, disk_full, conflict
  */
 export async function compactionCommand({ dir, table: name, task, keepMs, dryRun }: CompactionCommandOptions): Promise<CompactionReport> {
-  const storedAs = (await readAlias(dir, name))?.stored_as
-  if (typeof storedAs !== 'string')
-    throw new CodedError('index_missing', `There is no table "${name}" in ${dir}: nothing to compact.`, { field: 'table' })
+  const storedAs = await storedNameOf(dir, name)
   const folder = tableFolder(dir, storedAs)
   const sync = await TableSync.start(folder)
   const connection = await connectForWriting(dir)
   try {
-    const table = await openStored(connection, dir, storedAs, () => undefined)
+    const table = await openStored(connection, dir, storedAs)
     const state = async (): Promise<FragmentationState> => ({
       ...(await fragmentation(table)),
       oldVersions: await oldVersions(table, keepMs),

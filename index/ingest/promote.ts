@@ -81,7 +81,7 @@ async function catchUp(ids: readonly string[], options: PromoteOptions): Promise
   const { dir, table: name, connection, own, model, onWarning, signal } = options
   const storedAs = (await readAlias(dir, name))?.stored_as
   if (ids.length === 0 || typeof storedAs !== 'string') return
-  const live = await openStored(connection, dir, storedAs, onWarning)
+  const live = await openStored(connection, dir, storedAs, { onWarning })
   try {
     // Another process may have promoted it since this process checked.
     await migrateTable(live)

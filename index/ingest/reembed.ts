@@ -2,12 +2,12 @@ import { CodedError } from '../../base/errors.ts'
 import { IdSet } from '../id-set.ts'
 import type { ReadItem } from '../read/contract.ts'
 import { exportPassages } from '../search/list.ts'
-import { readAlias, tableFolder } from '../versions/alias.ts'
+import { storedNameOf, tableFolder } from '../versions/alias.ts'
 import { isOfModel, migratedMetadata, unfitSchema } from '../versions/compatibility.ts'
 import { connectForWriting, type Table } from '../table/lance.ts'
 import type { TableMetadata } from '../table/metadata.ts'
 import { pinForReading } from '../versions/read-pins.ts'
-import { openServing } from '../versions/recover.ts'
+import { openStored } from '../versions/recover.ts'
 import { stringAt, type Columns } from '../table/rows.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
@@ -87,14 +87,10 @@ async function withLive<T>(live: LiveName, work: (table: Table, metadata: TableM
 
 /** @throws index_missing, index_invalid */
 async function openLive({ dir, table: name }: LiveName) {
-  const storedAs = (await readAlias(dir, name))?.stored_as
-  if (typeof storedAs !== 'string')
-    throw new CodedError('index_missing', `There is no table "${name}" in ${dir}: index a corpus with \`cepe index add\`.`, {
-      field: 'table',
-    })
+  const storedAs = await storedNameOf(dir, name)
   const connection = await connectForWriting(dir)
   try {
-    const table = await openServing(connection, dir, storedAs, () => undefined)
+    const table = await openStored(connection, dir, storedAs)
     const metadata = await migratedMetadata(table)
     const error = unfitSchema(name, metadata)
     if (error !== undefined) throw error

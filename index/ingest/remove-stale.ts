@@ -4,8 +4,7 @@ import { modelOf } from '../versions/compatibility.ts'
 import { connectLance } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { hasReadPins } from '../versions/read-pins.ts'
-import { openStored } from '../versions/recover.ts'
-import { CodedError } from '../../base/errors.ts'
+import { hasVersion, openStored } from '../versions/recover.ts'
 import { bytesUnder, storeOf, within } from '../store/store-of.ts'
 import type { EmbeddingModel } from '../contract.ts'
 
@@ -103,17 +102,17 @@ interface Replaced {
 
 /** True if the table is of a loaded model and the live one is of another. A table that cannot be opened counts as such. */
 async function isStillServed(dir: string, { storedAs, live, models }: Replaced): Promise<boolean> {
-  if (models.length < 2 || live === null) return false
+  if (models.length < 2 || live === null || !(await hasVersion(tableFolder(dir, storedAs)))) return false
   const connection = await connectLance(dir, undefined)
   const idOf = async (name: string): Promise<string | undefined> => {
-    const table = await openStored(connection, dir, name, undefined)
+    const table = await openStored(connection, dir, name)
     return modelOf(await readMetadata(table), models)?.id
   }
   try {
     const own = await idOf(storedAs)
     return own !== undefined && own !== (await idOf(live))
-  } catch (error) {
-    return !(error instanceof CodedError && error.code === 'index_missing')
+  } catch {
+    return true
   } finally {
     connection.close()
   }

@@ -1,10 +1,10 @@
 import { at } from '../../base/at.ts'
-import { readAlias, tableFolder } from '../versions/alias.ts'
+import { checkTable, readAlias, tableFolder } from '../versions/alias.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
 import { measureDenseWeight } from '../search/hybrid-weight.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { isDiskFull, lanceText } from '../../base/failures.ts'
+import { failureOf } from '../../base/failures.ts'
 import { connectForWriting, connectLance, writing, type Connection, type Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
 import type { Embed, EmbeddingModel } from '../contract.ts'
@@ -70,6 +70,7 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   const { dir, table: name, jobId, folder, replace } = options
   const plan = await readPlan(folder)
   if (plan === undefined) throw new CodedError('internal', `The job ${jobId} was not planned. This is a bug.`)
+  await checkTable(dir, name, replace)
   const alias = await readAlias(dir, name)
   const before = await readJournal(jobFiles(folder).journal)
   if (before.target?.replace === true && alias?.stored_as === before.target.storedAs) return finished(options, before.target)
@@ -87,9 +88,7 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
     const progress: Progress = keep ? before : { target, shards: new Map(), carrying: false }
     return await new Run({ options, plan, target, before: progress, journal, connection, changeLog }).run()
   } catch (error) {
-    if (isDiskFull(error) && !(error instanceof CodedError))
-      throw new CodedError('disk_full', `The disk is full: free space, then resume. (${lanceText(error)})`, { field: dir, cause: error })
-    throw error
+    throw failureOf(error) ?? error
   } finally {
     connection.close()
     await journal.close()
@@ -178,8 +177,8 @@ class Run {
       await verifyTable(table, this.#plan, signal, stages.counted('reading back'))
       await this.#journal.add(...this.#plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
     }
-    const { embedQuestions } = this.#options
-    const ann = await this.#maintain(Infinity, () => buildIndexes(table, policy, { signal, stages, embedQuestions }))
+    const { embed, embedQuestions } = this.#options
+    const ann = await this.#maintain(Infinity, () => buildIndexes(table, policy, { signal, stages, embed, embedQuestions }))
     if (embedQuestions) await measureDenseWeight(table, embedQuestions, { signal, stages })
     signal.throwIfAborted()
     await sync.flushWithChecksums()

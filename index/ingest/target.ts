@@ -6,7 +6,7 @@ import { compatibleMetadata, isOfModel, incompatibility } from '../versions/comp
 import { readMetadata } from '../table/metadata.ts'
 import { createTable } from '../table/create.ts'
 import { migrateTable } from '../table/migrate.ts'
-import { hasVersion, openServing, openStored } from '../versions/recover.ts'
+import { hasVersion, openStored } from '../versions/recover.ts'
 import { stringAt } from '../table/rows.ts'
 import type { ChangeLog } from '../writers/change-log.ts'
 import type { EmbeddingModel } from '../contract.ts'
@@ -34,7 +34,7 @@ export async function targetIsStale(
 ): Promise<boolean> {
   if (!target.replace) return alias?.stored_as !== target.storedAs
   if (replace || alias === undefined) return false
-  const live = await openStored(connection, dir, alias.stored_as, () => undefined)
+  const live = await openStored(connection, dir, alias.stored_as)
   try {
     for await (const batch of live.query().select(['id'])) {
       for (let row = 0; row < batch.numRows; row++) if (!changeLog.ids.has(stringAt(batch, 'id', row))) return true
@@ -58,7 +58,7 @@ export async function openOwnTable({ connection, dir, model, onWarning }: Openin
   if ((await connection.tableNames()).includes(storedAs)) {
     const folder = tableFolder(dir, storedAs)
     // A table whose creation or removal was interrupted has none.
-    const table = (await hasVersion(folder)) ? await openStored(connection, dir, storedAs, onWarning) : undefined
+    const table = (await hasVersion(folder)) ? await openStored(connection, dir, storedAs, { onWarning, unused: true }) : undefined
     if (table !== undefined && (await isUsable(table, model))) return table
     table?.close()
     await storeOf(folder).files.removeTree(folder)
@@ -79,21 +79,25 @@ async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
 
 /** Opens a table whose vectors are of this model. @throws index_invalid for another model or schema. */
 export async function openLiveTarget({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
-  const table = await openServing(connection, dir, storedAs, onWarning)
+  const table = await openStored(connection, dir, storedAs, { onWarning })
   const found = await compatibleMetadata(tableOf(storedAs), table, { model })
   if (!(found instanceof CodedError)) return table
   table.close()
   throw found
 }
 
-/** Opens the live table if its vectors can be reused. */
+/** Opens the live table if its vectors can be reused; a damaged one is replaced without. */
 export async function openPrevious(
   { connection, dir, model, onWarning }: Opening,
   alias: Alias | undefined,
   target: Target,
 ): Promise<Table | undefined> {
   if (!target.replace || alias === undefined) return undefined
-  const table = await openStored(connection, dir, alias.stored_as, onWarning)
+  const table = await openStored(connection, dir, alias.stored_as, { onWarning }).catch((error: unknown) => {
+    if (!(error instanceof CodedError && error.code === 'index_invalid')) throw error
+    onWarning(error.message)
+  })
+  if (table === undefined) return undefined
   if (isOfModel(await readMetadata(table), model)) return table
   table.close()
   return undefined

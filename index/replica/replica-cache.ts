@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { type CodedError, messageOf } from '../../base/errors.ts'
 import { allModels, type Models } from '../contract.ts'
 import { aliasAge, aliasPath, readAlias, writeAlias } from '../versions/alias.ts'
-import { modelOf, incompatibility } from '../versions/compatibility.ts'
+import { relatedModel, incompatibility } from '../versions/compatibility.ts'
 import { connectLance } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { RETIRE_MS, TableCopies, type CopyOptions } from './table-copies.ts'
@@ -136,7 +136,7 @@ class FolderReplicaCache implements ReplicaCache {
     const connection = await connectLance(from, undefined)
     try {
       const metadata = await readMetadata(await connection.openTable(storedAs))
-      const verdict = modelOf(metadata, allModels(models)) === undefined ? incompatibility(name, metadata, models) : undefined
+      const verdict = relatedModel(metadata, allModels(models)) === undefined ? incompatibility(name, metadata, models) : undefined
       this.#judged = { storedAs, verdict }
       return verdict
     } finally {

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
-import { pathInTable, readChecksums, sha256Of } from '../table/checksums.ts'
+import { CHECKSUMS, pathInTable, readChecksums, sha256Of } from '../table/checksums.ts'
+import { VERSIONS } from '../table/manifest.ts'
 import { tableFolder } from '../versions/alias.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 
 /** By then no process reads a replaced table. */
 export const RETIRE_MS = 60_000
-const VERSIONS = '_versions'
 const ASIDE = '.mirror'
 /** Files copied concurrently. */
 const AT_ONCE = 8
@@ -36,7 +37,7 @@ export class TableCopies {
   /** Makes the folder of the copies, and removes what an earlier process left half done. */
   async begin(): Promise<void> {
     const { to } = this.#options
-    await mkdir(to, { recursive: true })
+    await makeFolder(to)
     await rm(join(to, ASIDE), { recursive: true, force: true })
   }
 
@@ -62,7 +63,8 @@ export class TableCopies {
     if (manifests.length === 0) throw new Error(`${source} has no version`)
     const fresh = manifests.filter((file) => !copied.has(file))
     if (fresh.length === 0) return undefined
-    const others = await filesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.includes('.tmp'))
+    // Checksums are compared here: their lists may have grown since the manifests were listed.
+    const others = await filesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.startsWith(CHECKSUMS) && !file.includes('.tmp'))
     const open = [...others].filter(([file, size]) => copied.get(file) !== size)
     const tooMuch = await this.#tooMuch(totalOf(open), totalOf(others))
     if (tooMuch !== undefined) return tooMuch
@@ -101,8 +103,8 @@ export class TableCopies {
   /** Copies a file atomically and verifies it. @param sums its checksums; undefined if none was recorded */
   async #copyFile(source: string, target: string, sums: ReadonlySet<string> | undefined): Promise<void> {
     const aside = join(this.#options.to, ASIDE, randomUUID())
-    await mkdir(dirname(aside), { recursive: true })
-    await mkdir(dirname(target), { recursive: true })
+    await makeFolder(dirname(aside))
+    await makeFolder(dirname(target))
     try {
       await storeOf(source).files.download(source, aside)
       if (sums !== undefined && !sums.has(await sha256Of(aside)))

@@ -1,8 +1,8 @@
-import { CodedError } from '../../base/errors.ts'
 import { KEEP_MS } from '../compaction/compact.ts'
 import { updateIndexes } from './update-indexes.ts'
 import { vectorIndexConfig, writing, type Table } from '../table/lance.ts'
 import type { Embed } from '../contract.ts'
+import { agreementWith } from '../table/sample.ts'
 import { readMetadata, writeAnn, writePartitions, type AnnSettings } from '../table/metadata.ts'
 import { takeProbes } from './recall.ts'
 import { MOST_SEGMENTS, mergeSegments } from '../compaction/segments.ts'
@@ -38,12 +38,17 @@ const REPARTITION = 2
 /** Growth of the table after which recall is measured again. */
 const REMEASURE = 1.1
 
+/** Lowest cosine of a sample for vectors of the loaded model, in any precision. */
+const OWN_COSINE = 0.9
+
 /** Number of partitions for a table of this size. */
 export function partitionsFor(rows: number): number {
   return Math.max(1, Math.min(MOST_PARTITIONS, Math.round(rows / PARTITION_ROWS)))
 }
 
 export interface BuildOptions {
+  /** Embeds passages, to see whether the table's vectors are those of the model; without it they are taken for such. */
+  readonly embed?: Embed | undefined
   /** Embeds questions, to measure recall with them too. */
   readonly embedQuestions?: Embed | undefined
   readonly signal?: AbortSignal | undefined
@@ -54,13 +59,14 @@ export interface BuildOptions {
 /**
  * Builds or updates the indexes for a table of its size, and chooses search settings by measuring recall. Searches continue. Idempotent:
  * run again after an interruption or with another policy, it completes the rest.
+ * If no settings reach the required recall, the index is not used, unless it was before, and `onWarning` is called.
  * @returns the settings; undefined if every vector is compared
- * @throws index_invalid if no settings reach the required recall; errors of `embedQuestions`; the signal's reason once aborted
+ * @throws errors of `embed` and `embedQuestions`; the signal's reason once aborted
  */
 export async function buildIndexes(
   table: Table,
   policy: SearchPolicy = SEARCH_POLICY,
-  { embedQuestions, signal, stages = new Stages() }: BuildOptions = {},
+  { embed, embedQuestions, signal, stages = new Stages() }: BuildOptions = {},
 ): Promise<AnnSettings | undefined> {
   const rows = await table.countRows()
   const { ann: known, partitions: built } = await readMetadata(table)
@@ -71,28 +77,29 @@ export async function buildIndexes(
     return undefined
   }
   const partitions = await stages.estimated('indexing vectors', rows, () => buildVectorIndex(table, rows, built))
-  const measured = embedQuestions === undefined || known?.questionRecall !== undefined
-  if (measured && known?.partitions === partitions && rows < known.rows * REMEASURE && known.recall >= policy.minRecall) return known
+  const current = known?.partitions === partitions && rows < known.rows * REMEASURE && known.recall >= policy.minRecall ? known : undefined
+  if (current !== undefined && (embedQuestions === undefined || current.questionRecall !== undefined)) return current
+  // Sentences say nothing about vectors of another model, which users brought: these are probed with themselves.
+  const own = embed === undefined || (await agreementWith(table, embed, signal)).cosine >= OWN_COSINE
+  if (current !== undefined && !own) return current
   signal?.throwIfAborted()
   const onProbes = stages.counted('measuring recall')
   const { chosen, best } = await tune(
     table,
     { partitions, rows, minRecall: policy.minRecall, onProbes },
-    await takeProbes(table, policy.sample, embedQuestions, signal),
+    await takeProbes(table, policy.sample, own ? embedQuestions : undefined, signal),
     signal,
   )
-  if (chosen !== undefined) {
-    await writing(table, () => writeAnn(table, chosen))
-    return chosen
-  }
   // A table that is searched by its index stays so with the best settings: exact search may be too slow.
-  if (known !== undefined) await writing(table, () => writeAnn(table, best))
-  throw new CodedError(
-    'index_invalid',
-    `The vector index of ${table.storedAs} reaches recall@10 ${best.recall.toFixed(3)} of the required ${policy.minRecall}${ofQuestions(best)}, at nprobes ${best.nprobes} of ${best.partitions} and refine ${best.refine}: it is not put into service; rows and index are kept. ` +
-      `Lower CEPE_MIN_RECALL, or set CEPE_EXACT_BELOW above ${rows} to compare every vector; the job resumes when the service starts again, or with \`cepe index resume <job>\`. Many equal vectors point to a wrong embedding model.`,
-    { field: 'CEPE_MIN_RECALL' },
-  )
+  const ann = chosen ?? (known && best)
+  if (ann !== undefined) await writing(table, () => writeAnn(table, ann))
+  if (chosen === undefined)
+    onWarning?.(
+      `The vector index of ${table.storedAs} reaches recall@10 ${best.recall.toFixed(3)} of the required ${policy.minRecall}${ofQuestions(best)}, at nprobes ${best.nprobes} of ${best.partitions} and refine ${best.refine}: ` +
+        `${ann === undefined ? 'it is not used, and searches compare every vector, which takes longer' : 'searches use it with these settings'}. ` +
+        `Lower CEPE_MIN_RECALL, or set CEPE_EXACT_BELOW above ${rows}. Many equal vectors point to a wrong embedding model.`,
+    )
+  return ann
 }
 
 function ofQuestions({ questionRecall }: AnnSettings): string {

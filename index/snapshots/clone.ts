@@ -1,16 +1,17 @@
 import { basename } from 'node:path'
-import { CodedError, messageOf } from '../../base/errors.ts'
-import { isDiskFull } from '../../base/failures.ts'
+import { CodedError } from '../../base/errors.ts'
+import { failureOf } from '../../base/failures.ts'
 import { at } from '../../base/at.ts'
 import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import type { FileInfo } from '../store/store.ts'
-import { manifestFiles } from '../versions/recover.ts'
+import { CHECKSUMS } from '../table/checksums.ts'
+import { manifestFiles, VERSIONS } from '../table/manifest.ts'
 import { TableSync } from '../table/table-sync.ts'
 
 /** Folders of immutable files: hard links to them are free. */
 const WRITTEN_ONCE = ['data', '_deletions', '_indices', '_transactions']
-const LEFT_OUT = ['_versions', '_quarantine']
+const LEFT_OUT = [VERSIONS, '_quarantine', CHECKSUMS]
 /** Files copied concurrently. */
 const AT_ONCE = 16
 
@@ -23,24 +24,24 @@ const AT_ONCE = 16
  */
 export async function cloneTable(from: string, to: string): Promise<void> {
   const { files } = storeOf(from)
-  const newest = `_versions/${at(await manifestFiles(from), 0)}`
-  const [manifest, others]: [FileInfo[], FileInfo[]] = [[], []]
-  for await (const file of files.walk(from)) {
-    if (file.name === newest) manifest.push(file)
-    else if (!LEFT_OUT.includes(topOf(file)) && !basename(file.name).startsWith('.tmp')) others.push(file)
-  }
   // A file of an earlier version that disappears is not needed.
   const copy = async (file: FileInfo): Promise<void> => {
     const writtenOnce = WRITTEN_ONCE.includes(topOf(file))
     await files.copy(within(from, file.name), within(to, file.name), { bytes: file.bytes, writtenOnce })
   }
   try {
+    // First: a checksum of a later manifest than the copied one would show that this is missing.
+    for await (const { name, ...file } of files.walk(within(from, CHECKSUMS))) await copy({ ...file, name: `${CHECKSUMS}/${name}` })
+    const newest = `${VERSIONS}/${at(await manifestFiles(from), 0)}`
+    const [manifest, others]: [FileInfo[], FileInfo[]] = [[], []]
+    for await (const file of files.walk(from)) {
+      if (file.name === newest) manifest.push(file)
+      else if (!LEFT_OUT.includes(topOf(file)) && !basename(file.name).startsWith('.tmp')) others.push(file)
+    }
     await eachOf(others, AT_ONCE, copy)
     await eachOf(manifest, AT_ONCE, copy)
   } catch (error) {
-    if (isDiskFull(error))
-      throw new CodedError('disk_full', `The disk of the index is full: free space and try again. (${messageOf(error)})`, { cause: error })
-    throw error
+    throw failureOf(error) ?? error
   }
   if ((await manifestFiles(to)).length === 0)
     throw new CodedError('conflict', 'The version was removed while it was being copied. Try again.')

@@ -1,14 +1,15 @@
 import { CodedError } from '../../base/errors.ts'
 import { tryJobLock } from '../writers/job-lock.ts'
 import { storeOf } from '../store/store-of.ts'
-import { readAlias, storedName, tableFolder, writeAlias } from '../versions/alias.ts'
+import { readAlias, storedName, storedNameOf, tableFolder, writeAlias } from '../versions/alias.ts'
 import { watchingJobs } from '../writers/change-log.ts'
-import { fitModel, migratedMetadata, unfitSchema } from '../versions/compatibility.ts'
+import { fitModel, migratedMetadata, relatedModel, unfitSchema } from '../versions/compatibility.ts'
 import { connectForWriting, type Connection } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
-import type { Models } from '../contract.ts'
+import { allModels, type Models } from '../contract.ts'
+import { requireWhole } from '../versions/recover.ts'
 import { cloneTable } from './clone.ts'
 import { countedRows } from './verify.ts'
 
@@ -63,7 +64,7 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
     const metadata = await migratedMetadata(table)
     const schema = unfitSchema(name, metadata)
     if (schema !== undefined) throw schema
-    const model = fitModel(name, metadata, options)
+    const model = relatedModel(metadata, allModels(options)) ?? fitModel(name, metadata, options)
     // Replacing a table that cannot be searched here either loses nothing.
     if (model instanceof CodedError && (await presentModel(connection, options)) !== metadata.model) throw model
     const rows = await countedRows(table)
@@ -94,11 +95,8 @@ async function presentModel(connection: Connection, { dir, table }: ReplaceOptio
 export async function switchTable(other: string, options: ReplaceOptions): Promise<number> {
   const { dir, table } = options
   if (other === table) throw new CodedError('invalid_request', `"${other}" is the table itself: name another one.`, { field: 'table' })
-  const storedAs = (await readAlias(dir, other))?.stored_as
-  if (storedAs === undefined)
-    throw new CodedError('index_missing', `There is no table "${other}" in ${dir}: index a corpus with --table ${other} first.`, {
-      field: 'table',
-    })
+  const storedAs = await storedNameOf(dir, other)
+  await requireWhole(dir, storedAs)
   // Real copies may take longer than the other table's writers would wait; the copied version outlives them.
   const take = (folder: string): Promise<void> => cloneTable(tableFolder(dir, storedAs), folder)
   return replaceWith((folder) => (storeOf(dir).renames ? withWriterLock(dir, other, () => take(folder)) : take(folder)), options)

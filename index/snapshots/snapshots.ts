@@ -4,20 +4,19 @@ import { Value } from '#typebox/value'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { storeOf, within } from '../store/store-of.ts'
-import { checkTableName, readAlias, tableFolder } from '../versions/alias.ts'
+import { checkFolder, storedNameOf, SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, tableFolder } from '../versions/alias.ts'
 import { connectLance } from '../table/lance.ts'
 import { withLock } from '../writers/lock.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
 import { pinForReading } from '../versions/read-pins.ts'
+import { requireWhole } from '../versions/recover.ts'
 import { cloneTable, ownBytes } from './clone.ts'
-import { damagedFile, requireSound, type CheckedFiles } from './integrity.ts'
+import { checkFiles, requireSound, type CheckedFiles } from './integrity.ts'
 import { replaceWith, type ReplaceOptions, type TableOptions } from './replace.ts'
 import { countedRows } from './verify.ts'
 
 const WAIT_MS = 60_000
-/** Name of the stored table within a snapshot's folder. */
-const STORED_AS = 'snapshot'
 
 const SnapshotSchema = Type.Object({
   name: Type.String(),
@@ -28,10 +27,6 @@ const SnapshotSchema = Type.Object({
 })
 export type Snapshot = Static<typeof SnapshotSchema>
 
-function snapshotsFolder({ dir, table }: TableOptions): string {
-  return within(dir, `${checkTableName(table)}.snapshots`)
-}
-
 function snapshotFolder(options: TableOptions, name: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name))
     throw new CodedError(
@@ -41,11 +36,11 @@ function snapshotFolder(options: TableOptions, name: string): string {
         field: 'name',
       },
     )
-  return within(snapshotsFolder(options), name)
+  return within(snapshotsFolder(options.dir, options.table), name)
 }
 
 function recordOf(folder: string): string {
-  return within(folder, 'snapshot.json')
+  return within(folder, SNAPSHOT_RECORD)
 }
 
 /**
@@ -64,17 +59,16 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
   const { dir, table } = options
   const { files, renames } = storeOf(dir)
   return alone(options, async (aside) => {
-    if ((await files.list(snapshotsFolder(options))).includes(name))
+    if ((await files.list(snapshotsFolder(options.dir, options.table))).includes(name))
       throw new CodedError('conflict', `There is a snapshot "${name}" already: choose another name, or delete it first.`, { field: 'name' })
     // Without atomic renames, the record, written last, marks the snapshot as complete.
     const making = renames ? aside(name) : folder
     const take = async (): Promise<void> => {
-      const storedAs = (await readAlias(dir, table))?.stored_as
-      if (storedAs === undefined)
-        throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to snapshot.`, { field: 'table' })
+      const storedAs = await storedNameOf(dir, table)
+      await requireWhole(dir, storedAs)
       const end = await pinForReading({ dir, storedAs })
       try {
-        await cloneTable(tableFolder(dir, storedAs), tableFolder(making, STORED_AS))
+        await cloneTable(tableFolder(dir, storedAs), tableFolder(making, SNAPSHOT_TABLE))
       } finally {
         await end()
       }
@@ -92,7 +86,7 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
 /** All snapshots of a table, oldest first, with the bytes that deleting each would free. */
 export async function listSnapshots(options: TableOptions): Promise<(Snapshot & { readonly bytes: number })[]> {
   const { files, renames } = storeOf(options.dir)
-  const names = (await files.list(snapshotsFolder(options))).filter((name) => !name.startsWith('.'))
+  const names = (await files.list(snapshotsFolder(options.dir, options.table))).filter((name) => !name.startsWith('.'))
   const found: (Snapshot & { readonly bytes: number })[] = []
   for (const name of names) {
     const folder = snapshotFolder(options, name)
@@ -110,17 +104,17 @@ export async function listSnapshots(options: TableOptions): Promise<(Snapshot & 
  */
 export async function restoreSnapshot(name: string, options: ReplaceOptions): Promise<number> {
   await readSnapshot(name, options)
-  await requireSound(tableFolder(snapshotFolder(options, name), STORED_AS), `the snapshot "${name}"`, (checked) =>
+  await requireSound(tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE), `the snapshot "${name}"`, (checked) =>
     lastSoundSnapshot(options, checked),
   )
-  return replaceWith((folder) => cloneTable(tableFolder(snapshotFolder(options, name), STORED_AS), folder), options)
+  return replaceWith((folder) => cloneTable(tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE), folder), options)
 }
 
 /** The newest snapshot with unchanged files; undefined if there is none. @param checked files read before */
 export async function lastSoundSnapshot(options: TableOptions, checked: CheckedFiles): Promise<string | undefined> {
   for (const { name } of (await listSnapshots(options)).reverse()) {
-    const damaged = await damagedFile(tableFolder(snapshotFolder(options, name), STORED_AS), checked)
-    if (damaged === undefined) return name
+    const { damaged } = await checkFiles(tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE), checked)
+    if (damaged.length === 0) return name
   }
   return undefined
 }
@@ -160,8 +154,9 @@ async function readSnapshot(name: string, options: TableOptions): Promise<Snapsh
 
 /** Creates and deletes snapshots one at a time. First removes leftovers of killed processes. */
 async function alone<T>(options: TableOptions, work: (aside: (name: string) => string) => Promise<T>): Promise<T> {
-  const folder = snapshotsFolder(options)
+  const folder = snapshotsFolder(options.dir, options.table)
   const { files, renames } = storeOf(folder)
+  await checkFolder(options.dir)
   await files.makeFolder(folder)
   return withLock(within(folder, '.lock'), { waitMs: WAIT_MS }, async () => {
     const removeLeftovers = async (): Promise<void> => {
@@ -183,7 +178,7 @@ async function alone<T>(options: TableOptions, work: (aside: (name: string) => s
 async function lookedThrough(folder: string): Promise<Pick<Snapshot, 'rows' | 'model'>> {
   const connection = await connectLance(folder, 0)
   try {
-    const table = await connection.openTable(STORED_AS)
+    const table = await connection.openTable(SNAPSHOT_TABLE)
     return { rows: await countedRows(table), model: (await readMetadata(table)).model }
   } finally {
     connection.close()

@@ -1,8 +1,8 @@
-import { CodedError } from '../../base/errors.ts'
-import { readAlias, tableFolder } from '../versions/alias.ts'
+import { storedNameOf, tableFolder } from '../versions/alias.ts'
 import { pinForReading } from '../versions/read-pins.ts'
 import { connectLance } from '../table/lance.ts'
-import { checkFiles, damage, recordUnknown, type CheckedFiles } from './integrity.ts'
+import { damage } from '../versions/recover.ts'
+import { checkFiles, recordUnknown, type CheckedFiles } from './integrity.ts'
 import type { TableOptions } from './replace.ts'
 import { lastSoundSnapshot } from './snapshots.ts'
 import { countedRows } from './verify.ts'
@@ -23,9 +23,7 @@ export interface VerifiedIndex {
  */
 export async function verifyIndex(options: TableOptions, onBytes?: (done: number, total: number) => void): Promise<VerifiedIndex> {
   const { dir, table } = options
-  const storedAs = (await readAlias(dir, table))?.stored_as
-  if (typeof storedAs !== 'string')
-    throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to verify.`, { field: 'table' })
+  const storedAs = await storedNameOf(dir, table)
   const folder = tableFolder(dir, storedAs)
   const end = await pinForReading({ dir, storedAs })
   const connection = await connectLance(dir, 0)
@@ -33,7 +31,7 @@ export async function verifyIndex(options: TableOptions, onBytes?: (done: number
     const checked: CheckedFiles = new Map()
     const { sound, bytes, unknown, damaged } = await checkFiles(folder, checked, onBytes)
     const [first] = damaged
-    if (first !== undefined) throw damage(folder, `the table "${table}"`, first, await lastSoundSnapshot(options, checked))
+    if (first !== undefined) throw damage(`the table "${table}"`, first, await lastSoundSnapshot(options, checked))
     const passages = await countedRows(await connection.openTable(storedAs))
     await recordUnknown(folder, unknown)
     return { passages, files: sound, bytes, recorded: unknown.length }

@@ -18,7 +18,7 @@ export interface Store extends Properties {
   freeBytes(dir: string): Promise<number>
   /** LanceDB's storage options; undefined if it needs none. */
   lanceOptions(): Record<string, string> | undefined
-  /** Maps an error of reading a table to store_unavailable if the store caused it; returns other errors unchanged. */
+  /** Maps an error of reading a table to a coded error if the store caused it; returns other errors unchanged. */
   readError(error: unknown): Error
   readonly files: Files
   readonly values: Values
@@ -59,6 +59,8 @@ export interface Files {
   walk(dir: string, most?: number): AsyncIterable<FileInfo>
   /** Milliseconds since the last change of a file or folder, at least; Infinity if it does not exist. */
   age(path: string): Promise<number>
+  /** Changes if another folder takes the place of this one, as after unmounting; undefined if it does not exist. */
+  identity(dir: string): Promise<string | undefined>
   /** Reads a small file; undefined if it does not exist. */
   read(path: string): Promise<string | undefined>
   /** Writes a small file atomically; durable when it resolves. */

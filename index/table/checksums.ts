@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { appendFile, mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { appendFile, readdir, rm, stat } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
 import { Type } from '#typebox'
 import { Value } from '#typebox/value'
@@ -8,21 +8,25 @@ import { ageOf } from '../../base/locks/clock.ts'
 import { osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { storeOf, within } from '../store/store-of.ts'
+import { versionOfManifest, VERSIONS } from './manifest.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 
 /**
  * SHA-256 of the files of a stored table, which are immutable. Each writing process appends to a list of its own in this folder of the
  * table: a line per file, when it is committed. Lists are copied with the table.
  */
-const FOLDER = '_checksums'
+export const CHECKSUMS = '_checksums'
 const SUFFIX = '.jsonl'
 /** Folders of a stored table whose files have checksums. */
-const CHECKED = ['data', '_indices', '_deletions']
+const CHECKED = ['data', '_indices', '_deletions', VERSIONS]
 
 const ChecksumSchema = Type.Object({ file: Type.String(), sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }) })
 
 /** Larger files are hashed in the background, so that writers wait for the disk only. */
 const SMALL_BYTES = 8 * 2 ** 20
 const CHUNK_BYTES = 2 ** 20
+/** Lines of a list after which those of removed files are left out. */
+const MOST_LINES = 10_000
 /** A list whose files are all gone is removed after this time, when its process has certainly ended. */
 const FORGOTTEN_MS = 24 * 3_600_000
 
@@ -38,6 +42,7 @@ interface TableFile {
 /** True if the file at this relative path has a checksum. */
 export function isChecked(file: string): boolean {
   const [top = ''] = file.split('/')
+  if (top === VERSIONS) return versionOfManifest(basename(file)) !== undefined
   return CHECKED.includes(top) && !basename(file).startsWith('.tmp') && !file.includes('#')
 }
 
@@ -56,7 +61,7 @@ export async function sha256Of(path: string): Promise<string> {
 /** Reads the checksums of a stored table. @param folder or address of the table */
 export async function readChecksums(folder: string): Promise<Recorded> {
   const recorded = new Map<string, Set<string>>()
-  const lists = within(folder, FOLDER)
+  const lists = within(folder, CHECKSUMS)
   const { files } = storeOf(folder)
   for (const name of await files.list(lists)) if (name.endsWith(SUFFIX)) addLines(recorded, await files.read(within(lists, name)))
   return recorded
@@ -75,10 +80,12 @@ function addLines(recorded: Map<string, Set<string>>, text = ''): void {
 /** Records the checksums of new files of one table in a folder. */
 export class Checksums {
   readonly #folder: string
-  readonly #list = `${randomUUID()}${SUFFIX}`
+  #list = `${randomUUID()}${SUFFIX}`
+  /** Lines added to the list. */
+  #lines = 0
   /** Lists read before, with their sizes. */
   readonly #read = new Map<string, number>()
-  readonly #recorded = new Map<string, Set<string>>()
+  readonly #recorded = new Map<string, ReadonlySet<string>>()
   #later: Promise<void> = Promise.resolve()
 
   constructor(folder: string) {
@@ -86,22 +93,25 @@ export class Checksums {
   }
 
   /**
-   * Hashes new files once and records their checksums; large files after the function has resolved. The files are committed already: a
-   * checksum that cannot be recorded is omitted, which `cepe index verify` reports.
+   * Hashes new files once and records their checksums; large files, if wanted, after the function has resolved. The files are committed
+   * already: a checksum that cannot be recorded is omitted.
+   * @returns false if it was: call again later
    */
-  async add(paths: readonly string[]): Promise<void> {
-    const files = paths.map((path) => ({ path, file: pathInTable(this.#folder, path) })).filter(({ file }) => isChecked(file))
-    if (files.length > 0) await this.#add(files).catch(() => undefined)
+  async add(paths: readonly string[], withLarge = true): Promise<boolean> {
+    const files = paths.map((path) => ({ path, file: pathInTable(this.#folder, path) }))
+    const [small, large]: [TableFile[], TableFile[]] = [[], []]
+    for (const one of files.filter(({ file }) => isChecked(file) && !this.#recorded.has(file)))
+      (((await sizeOf(one.path)) ?? 0) <= SMALL_BYTES ? small : large).push(one)
+    if (withLarge && large.length > 0) this.#later = this.#later.then(() => this.#record(large)).catch(() => undefined)
+    return this.#record(small).then(
+      () => true,
+      () => false,
+    )
   }
 
-  async #add(files: readonly TableFile[]): Promise<void> {
-    await this.#readLists()
-    const [small, large]: [TableFile[], TableFile[]] = [[], []]
-    for (const one of files) {
-      if (!this.#recorded.has(one.file)) (((await sizeOf(one.path)) ?? 0) <= SMALL_BYTES ? small : large).push(one)
-    }
-    await this.#record(small)
-    if (large.length > 0) this.#later = this.#later.then(() => this.#record(large)).catch(() => undefined)
+  /** True if a checksum of the file is recorded, as of the last `read`. */
+  has(path: string): boolean {
+    return this.#recorded.has(pathInTable(this.#folder, path))
   }
 
   /** Resolves when large files have their checksums too. */
@@ -110,22 +120,40 @@ export class Checksums {
   }
 
   async #record(files: readonly TableFile[]): Promise<void> {
+    const found = new Map<string, ReadonlySet<string>>()
     let lines = ''
     for (const { path, file } of files) {
       const sha256 = await sha256Of(path).catch(ifGone)
       if (sha256 === undefined) continue
-      this.#recorded.set(file, new Set([sha256]))
+      found.set(file, new Set([sha256]))
       lines += `\n${JSON.stringify({ file, sha256 })}`
     }
     if (lines === '') return
-    await mkdir(join(this.#folder, FOLDER), { recursive: true })
+    await makeFolder(join(this.#folder, CHECKSUMS))
     // Not fsynced: a line lost in a power failure leaves a file without checksum, not with a wrong one.
-    await appendFile(join(this.#folder, FOLDER, this.#list), lines)
+    await appendFile(join(this.#folder, CHECKSUMS, this.#list), lines)
+    for (const [file, sums] of found) this.#recorded.set(file, sums)
+    this.#lines += found.size
+    if (this.#lines >= MOST_LINES) await this.#beginList()
+  }
+
+  /** Replaces this process's list with one of the files that are still there. */
+  async #beginList(): Promise<void> {
+    const [old, own] = [join(this.#folder, CHECKSUMS, this.#list), new Map<string, Set<string>>()]
+    addLines(own, await storeOf(old).files.read(old))
+    this.#list = `${randomUUID()}${SUFFIX}`
+    this.#lines = 0
+    let lines = ''
+    for (const [file, sums] of own)
+      if ((await sizeOf(join(this.#folder, file))) === undefined) this.#recorded.delete(file)
+      else for (const sha256 of sums) lines += `\n${JSON.stringify({ file, sha256 })}`
+    await storeOf(old).files.write(join(this.#folder, CHECKSUMS, this.#list), lines)
+    await rm(old, { force: true })
   }
 
   /** Reads checksums recorded by other processes. Their large files are not hashed again. */
-  async #readLists(): Promise<void> {
-    const folder = join(this.#folder, FOLDER)
+  async read(): Promise<void> {
+    const folder = join(this.#folder, CHECKSUMS)
     const names = await readdir(folder).catch(ifGone)
     for (const name of names ?? []) {
       const path = join(folder, name)

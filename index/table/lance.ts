@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { connect, Index, makeArrowTable, Session, type Table as LanceTable } from '@lancedb/lancedb'
 import { Schema, type Field } from 'apache-arrow'
 import { CodedError } from '../../base/errors.ts'
-import { isCommitConflict, isDiskFull, lanceText } from '../../base/failures.ts'
+import { failureOf, isCommitConflict, isDiskFull } from '../../base/failures.ts'
 import { inScratch, keepScratch } from '../../base/locks/scratch.ts'
 import { storeOf } from '../store/store-of.ts'
 
@@ -157,11 +157,7 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
     } catch (error) {
       // A pending write of a stalled process can fail in any way, by its age for instance; the actual cause is the takeover.
       await locks.check(table.dir)
-      if (isDiskFull(error))
-        throw new CodedError('disk_full', `The disk of the index is full: free space, then resume. (${lanceText(error)})`, {
-          field: table.storedAs,
-          cause: error,
-        })
+      if (isDiskFull(error)) throw failureOf(error) ?? error
       if (!isCommitConflict(error)) throw error
       if (attempt === ATTEMPTS) {
         throw new CodedError(

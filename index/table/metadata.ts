@@ -48,6 +48,8 @@ export const SCHEMA_KEY = 'cepe:schema_version'
 /** Version of the last migration, if later. */
 const REACHED_KEY = 'cepe:schema_reached'
 export const MODEL_KEY = 'cepe:model'
+/** Id of a later build of the model, with equal vectors. The first id stays for software that has the earlier build. */
+const ADOPTED_KEY = 'cepe:model_adopted'
 const ANN_KEY = 'cepe:ann'
 const PARTITIONS_KEY = 'cepe:partitions'
 const HYBRID_KEY = 'cepe:hybrid'
@@ -59,7 +61,7 @@ export async function readMetadata(table: Table): Promise<TableMetadata> {
   const vector = fields.find((field) => field.name === 'vector')
   const requiredVersion = Number(id?.metadata.get(SCHEMA_KEY))
   const reached = Number(id?.metadata.get(REACHED_KEY))
-  const model = vector?.metadata.get(MODEL_KEY)
+  const model = vector?.metadata.get(ADOPTED_KEY) ?? vector?.metadata.get(MODEL_KEY)
   const type: unknown = vector?.type
   if (!Number.isSafeInteger(requiredVersion) || model === undefined || !DataType.isFixedSizeList(type)) {
     throw new CodedError(
@@ -115,6 +117,11 @@ function annText({ partitions, nprobes, refine, rows, recall, questionRecall }: 
 export async function writeAnn(table: Table, ann: AnnSettings | undefined): Promise<void> {
   const text = ann === undefined ? null : annText(ann)
   await table.updateFieldMetadata([{ path: 'vector', metadata: { [ANN_KEY]: text } }])
+}
+
+/** Records that the table's vectors are those of another build of its model. */
+export async function writeModel(table: Table, id: string): Promise<void> {
+  await table.updateFieldMetadata([{ path: 'vector', metadata: { [ADOPTED_KEY]: id } }])
 }
 
 export async function writeDenseWeight(table: Table, { denseWeight, rows }: HybridSettings): Promise<void> {

@@ -1,37 +1,44 @@
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
 import { filesUnder } from '../../base/files-under.ts'
 import { storeOf } from '../store/store-of.ts'
 import { Checksums } from './checksums.ts'
+import { VERSIONS } from './manifest.ts'
+import { newestVersion } from './newest-version.ts'
 
 /**
- * LanceDB acknowledges a write before it is durable. This fsyncs the files that appeared since the last call and records their checksums.
- * Does nothing if the store is durable.
+ * LanceDB acknowledges a write before it is durable. This fsyncs the files that have no checksum yet, and records their checksums: they
+ * show what was durable. Does nothing if the store is durable.
  */
 export class TableSync {
   readonly #folder: string
-  readonly #known: Set<string>
+  /** Durable files. */
+  readonly #known = new Set<string>()
   readonly #checksums: Checksums | undefined
 
-  private constructor(folder: string, known: Set<string>, checksums?: Checksums) {
+  private constructor(folder: string, checksums?: Checksums) {
     this.#folder = folder
-    this.#known = known
     this.#checksums = checksums
   }
 
-  /** Assumes that existing files are durable: call before the first write. */
+  /**
+   * For a table that other processes wrote: makes its newest version durable, unless a file of it is missing. Large files without a
+   * checksum get none, which would take minutes.
+   */
   static async start(folder: string): Promise<TableSync> {
-    return new TableSync(folder, new Set(storeOf(folder).durable ? [] : await filesUnder(folder)), new Checksums(folder))
+    const sync = TableSync.distrusting(folder)
+    if (!storeOf(folder).durable && (await newestVersion(folder)).broken.length === 0) await (await sync.written(false))()
+    return sync
   }
 
-  /** Assumes that no file is durable: for a table that a killed process was writing. */
+  /** For a table that a killed process was writing. */
   static distrusting(folder: string): TableSync {
-    return new TableSync(folder, new Set(), new Checksums(folder))
+    return new TableSync(folder, new Checksums(folder))
   }
 
   /** For a copy of a table, whose files have the checksums of the original. */
   static ofCopy(folder: string): TableSync {
-    return new TableSync(folder, new Set())
+    return new TableSync(folder)
   }
 
   /** Resolves when everything written so far is durable. */
@@ -49,17 +56,25 @@ export class TableSync {
 
   /**
    * Lists the present files, all of which must be complete.
+   * @param large records checksums of large files too
    * @returns a function that fsyncs them, concurrently with later writes, whose files the next call covers
    */
-  async written(): Promise<() => Promise<void>> {
+  async written(large = true): Promise<() => Promise<void>> {
     if (storeOf(this.#folder).durable) return () => Promise.resolve()
-    const fresh = (await filesUnder(this.#folder)).filter((file) => !this.#known.has(file))
+    await this.#checksums?.read().catch(() => undefined)
+    // First: a manifest that is listed has its files, which a concurrent commit writes before it.
+    const manifests = new Set(await filesUnder(join(this.#folder, VERSIONS)))
+    const isFresh = (file: string): boolean =>
+      !this.#known.has(file) &&
+      (dirname(file) !== join(this.#folder, VERSIONS) || manifests.has(file)) &&
+      this.#checksums?.has(file) !== true
+    const fresh = (await filesUnder(this.#folder)).filter(isFresh)
     return async () => {
       const folders = new Set(fresh.map((file) => dirname(file)))
       await Promise.all(fresh.map(syncPath))
       await Promise.all([...folders, this.#folder, dirname(this.#folder)].map(syncPath))
+      if ((await this.#checksums?.add(fresh, large)) === false) return
       for (const file of fresh) this.#known.add(file)
-      await this.#checksums?.add(fresh)
     }
   }
 }

@@ -2,6 +2,7 @@ import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
 import { CodedError } from '../../base/errors.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'
+import { compared } from '../table/sample.ts'
 import { passageText, type Embed } from '../contract.ts'
 import type { PlannedRow } from '../ingest/plan/plan.ts'
 
@@ -33,7 +34,6 @@ export async function compareSome(rows: readonly PlannedRow[], halves: Uint16Arr
   let least = 1
   for (const [i, row] of sampled.entries()) {
     const { cosine, lengths } = compared(f16ToF32(halves.subarray(row * dimension, (row + 1) * dimension)), at(own, i))
-    // A zero vector has no direction.
     const direction = cosine >= minCosine
     if (!direction || Math.abs(lengths - 1) > LENGTH_TOLERANCE)
       throw new CodedError(
@@ -44,15 +44,4 @@ export async function compareSome(rows: readonly PlannedRow[], halves: Uint16Arr
     least = Math.min(least, cosine)
   }
   return least
-}
-
-function compared(a: Float32Array, b: Float32Array): { readonly cosine: number; readonly lengths: number } {
-  let [dot, squaresA, squaresB] = [0, 0, 0]
-  for (let i = 0; i < a.length; i++) {
-    const [x, y] = [a[i] as number, b[i] as number]
-    dot += x * y
-    squaresA += x * x
-    squaresB += y * y
-  }
-  return { cosine: dot / Math.sqrt(squaresA * squaresB), lengths: Math.sqrt(squaresA / squaresB) }
 }

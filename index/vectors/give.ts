@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CodedError, messageOf } from '../../base/errors.ts'
-import { isDiskFull } from '../../base/failures.ts'
+import { CodedError } from '../../base/errors.ts'
+import { failureOf } from '../../base/failures.ts'
 import { removeStaleFiles } from '../../base/locks/stale-files.ts'
 import { processTag } from '../../base/locks/process.ts'
 import type { EmbeddingModel, Embed } from '../contract.ts'
@@ -14,6 +14,7 @@ import { compareSome } from './compare.ts'
 import { GivenVectors, type Named } from './given.ts'
 import { openVectors } from './open.ts'
 import type { VectorSource } from './contract.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 
 export interface GiveOptions {
   /** Vector files, searched in this order. */
@@ -63,16 +64,14 @@ export async function giveVectors(shardDir: ShardDir, options: GiveOptions): Pro
       `The vectors are of ${madeBy} (--made-by), the plan is for ${shardDir.model}: vectors of different models cannot be compared. If it is the same model (in another precision or another software), say so with --same-model; a sample is compared in any case.`,
       { field: '--made-by' },
     )
-  await mkdir(options.work, { recursive: true })
+  await makeFolder(options.work)
   const tag = /^cepe-vectors-(.+)-[^-]+$/
   await removeStaleFiles(options.work, (name) => tag.exec(name)?.[1])
   const work = await mkdtemp(join(options.work, `cepe-vectors-${await processTag()}-`))
   try {
     return await give(shardDir, await openAll(shardDir, options, work), options)
   } catch (error) {
-    if (isDiskFull(error))
-      throw new CodedError('disk_full', `The disk is full: free space, then run the command again. (${messageOf(error)})`, { cause: error })
-    throw error
+    throw failureOf(error) ?? error
   } finally {
     await rm(work, { recursive: true, force: true })
   }

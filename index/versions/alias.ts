@@ -41,14 +41,77 @@ export function tableFolder(dir: string, storedAs: string): string {
   return within(dir, `${storedAs}.lance`)
 }
 
+/** Folder of a table's snapshots. */
+export function snapshotsFolder(dir: string, table: string): string {
+  return within(dir, `${checkTableName(table)}.snapshots`)
+}
+/** File name of a snapshot's record. */
+export const SNAPSHOT_RECORD = 'snapshot.json'
+/** Name of the stored table within a snapshot's folder. */
+export const SNAPSHOT_TABLE = 'snapshot'
+
+/** The tables of an index that this process has found. */
+interface Found {
+  /** Of the folder that held them. */
+  readonly identity: string | undefined
+  readonly tables: ReadonlySet<string>
+}
+const found = new Map<string, Found>()
+
 /** @throws index_invalid for a damaged one */
 export async function readAlias(dir: string, table: string): Promise<Alias | undefined> {
   const path = aliasPath(dir, table)
   const value = await storeOf(dir).values.read(path)
-  if (value === undefined || Value.Check(AliasSchema, value)) return value
+  if (value === undefined) return undefined
+  if (Value.Check(AliasSchema, value)) {
+    const identity = await storeOf(dir).files.identity(dir)
+    found.set(dir, { identity, tables: new Set(found.get(dir)?.tables).add(table) })
+    return value
+  }
   throw new CodedError('index_invalid', `${path} is damaged: it should read {"stored_as": "<a folder beside it, without .lance>"}.`, {
     field: path,
   })
+}
+
+/** True if this process has found the table before, so that its absence is a fault. */
+export function wasFound(dir: string, table: string): boolean {
+  return found.get(dir)?.tables.has(table) === true
+}
+
+/**
+ * Checks, before and after a change of an index, that its folder is the one in which this process found tables: an unmounted folder is
+ * missing or empty, and what is written there disappears when it is mounted again.
+ * @throws index_missing
+ */
+export async function checkFolder(dir: string): Promise<void> {
+  const { identity, tables = new Set<string>() } = found.get(dir) ?? {}
+  if (identity === undefined || (await storeOf(dir).files.identity(dir)) === identity) return
+  for (const table of tables) if ((await readAlias(dir, table)) !== undefined) return
+  throw missingTable(dir, at([...tables], 0))
+}
+
+/**
+ * Checks that a table can be written to. A table that this process has found and that is missing now is only created by replacing it.
+ * @throws index_missing
+ */
+export async function checkTable(dir: string, table: string, replace = false): Promise<void> {
+  await checkFolder(dir)
+  if (!replace && wasFound(dir, table) && (await readAlias(dir, table)) === undefined) throw missingTable(dir, table)
+}
+
+/** The stored table behind a name. @throws index_missing */
+export async function storedNameOf(dir: string, table: string): Promise<string> {
+  const alias = await readAlias(dir, table)
+  if (alias === undefined) throw missingTable(dir, table)
+  return alias.stored_as
+}
+
+/** Error for a table that is not there. */
+export function missingTable(dir: string, table: string): CodedError {
+  const why = wasFound(dir, table)
+    ? `The table "${table}" has disappeared from ${dir}: mount the folder again, or restore it from a backup; \`cepe index add --replace <file>\` begins a new table.`
+    : `There is no table "${table}" in ${dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`
+  return new CodedError('index_missing', why, { field: 'table' })
 }
 
 /** @throws conflict if the writer lock was lost */
@@ -62,8 +125,10 @@ export function createAlias(dir: string, table: string, alias: Alias): Promise<b
 }
 
 /** Takes the name away; what is stored stays. To be called under the writer lock. */
-export function removeAlias(dir: string, table: string): Promise<void> {
-  return storeOf(dir).values.remove(aliasPath(dir, table))
+export async function removeAlias(dir: string, table: string): Promise<void> {
+  await storeOf(dir).values.remove(aliasPath(dir, table))
+  const { identity, tables } = found.get(dir) ?? {}
+  found.set(dir, { identity, tables: new Set([...(tables ?? [])].filter((name) => name !== table)) })
 }
 
 /** Milliseconds since the alias was last changed, at least; Infinity if it does not exist. */

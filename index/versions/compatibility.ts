@@ -1,5 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
-import { allModels, type EmbeddingModel, type Models } from '../contract.ts'
+import { allModels, isBuildOf, type EmbeddingModel, type Models } from '../contract.ts'
 import type { Table } from '../table/lance.ts'
 import { readMetadata, type TableMetadata } from '../table/metadata.ts'
 import { migrateTable, SCHEMA_VERSION, unknownVersion } from '../table/migrate.ts'
@@ -7,6 +7,12 @@ import { migrateTable, SCHEMA_VERSION, unknownVersion } from '../table/migrate.t
 /** Returns the loaded model of a table's vectors; undefined if it is not loaded. */
 export function modelOf({ model, dimension }: TableMetadata, models: readonly EmbeddingModel[]): EmbeddingModel | undefined {
   return models.find((one) => one.id === model && one.dimension === dimension)
+}
+
+/** As `modelOf`, or another build of the same checkpoint in the same precision, whose vectors may be equal. */
+export function relatedModel(metadata: TableMetadata, models: readonly EmbeddingModel[]): EmbeddingModel | undefined {
+  const { model, dimension } = metadata
+  return modelOf(metadata, models) ?? models.find((one) => one.dimension === dimension && isBuildOf(model, one))
 }
 
 /** True if vectors of the table and of the model can be compared. */

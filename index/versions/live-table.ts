@@ -1,13 +1,16 @@
+import { access, constants } from 'node:fs/promises'
+import { failureOf } from '../../base/failures.ts'
 import { storeOf } from '../store/store-of.ts'
-import { aliasStamp, readAlias, tableFolder } from './alias.ts'
+import { aliasStamp, checkTable, missingTable, readAlias, tableFolder, wasFound } from './alias.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { connectForWriting, prewarm, type Connection, type Table } from '../table/lance.ts'
-import type { TableMetadata } from '../table/metadata.ts'
-import { fitModel, migratedMetadata, unfitSchema } from './compatibility.ts'
+import { agreementWith, type Agreement } from '../table/sample.ts'
+import { connectForWriting, prewarm, writing, type Connection, type Table } from '../table/lance.ts'
+import { writeModel, type TableMetadata } from '../table/metadata.ts'
+import { fitModel, migratedMetadata, relatedModel, unfitSchema } from './compatibility.ts'
 import { createLiveTable } from './create-live.ts'
-import { openServing } from './recover.ts'
-import type { EmbeddingModel, Models } from '../contract.ts'
+import { damageOf, openStored, rolledBackAt } from './recover.ts'
+import { allModels, type EmbeddingModel, type EmbedOf, type Models } from '../contract.ts'
 
 /** Polling interval for an idle table: well below the retention of a replaced table's files. */
 const WATCH_MS = 2000
@@ -42,7 +45,11 @@ export interface LiveTableOptions extends Models {
   readonly readOnly?: boolean
   /** A write makes no table where there is none. */
   readonly mustExist?: boolean
+  readonly embedOf?: EmbedOf | undefined
 }
+
+/** How much vectors of two builds of a model may differ: 16-bit floats and the order of sums alone. */
+const EQUAL: Agreement = { cosine: 0.9999, length: 0.005 }
 
 /** A stored table that cannot be searched, and the reason. */
 interface Incompatible {
@@ -63,6 +70,8 @@ export class LiveTable {
   #held: { readonly live: Live; readonly stamp: string } | undefined
   /** Why the table cannot be used, by the last completed check. */
   #verdict: Incompatible | undefined
+  /** How much tables of another build of a model differ from it. */
+  readonly #compared = new Map<string, Agreement>()
   #checkedAt = -Infinity
   #checking: Promise<Live | undefined> | undefined
   #next: Promise<Live | undefined> | undefined
@@ -102,12 +111,39 @@ export class LiveTable {
     return replaced ? this.#verdict?.error : undefined
   }
 
+  /**
+   * Checks that the folder can be written to, unless read-only, and that no file of the table is missing or incomplete.
+   * @returns when the table was last rolled back
+   * @throws store_unavailable, index_missing, index_invalid
+   */
+  async check(): Promise<Date | undefined> {
+    const { dir, readOnly } = this.#options
+    const { storedAs } = await this.getTexts()
+    if (readOnly !== true && !storeOf(dir).durable) await access(dir, constants.W_OK)
+    const damaged = await damageOf(dir, storedAs)
+    if (damaged !== undefined) throw damaged
+    return rolledBackAt(dir, storedAs)
+  }
+
+  /** Maps an error of an operation on the table to its cause. */
+  async explained(error: unknown): Promise<Error> {
+    if (error instanceof CodedError) return error
+    const { dir, name } = this.#options
+    const storedAs = this.#held?.live.storedAs
+    const found = async (): Promise<CodedError | undefined> => {
+      await checkTable(dir, name)
+      return storedAs === undefined ? undefined : damageOf(dir, storedAs)
+    }
+    const cause = await found().catch((thrown: unknown) => failureOf(thrown))
+    return this.behind() ?? cause ?? storeOf(dir).readError(error)
+  }
+
   /** The table to read. @throws index_missing if there is none yet; index_invalid if it is incompatible and there is no previous one */
   async get(): Promise<Live> {
     // The watch keeps checking.
     if (this.#held !== undefined && this.behind() !== undefined) return this.#held.live
     const live = await this.find()
-    if (live === undefined) throw this.#missing()
+    if (live === undefined) throw missingTable(this.#options.dir, this.#options.name)
     return live
   }
 
@@ -123,7 +159,7 @@ export class LiveTable {
   async getForWriting(): Promise<ForWriting<Live>> {
     this.#checkWritable()
     const { dir, name, mustExist } = this.#options
-    if (mustExist !== true && (await readAlias(dir, name)) === undefined) await createLiveTable(this.#options)
+    if (mustExist !== true && (await readAlias(dir, name)) === undefined && !wasFound(dir, name)) await createLiveTable(this.#options)
     return this.#forWriting(await this.#newest())
   }
 
@@ -144,7 +180,7 @@ export class LiveTable {
     const alias = await readAlias(dir, name)
     const held = this.#verdict === undefined ? this.#held?.live : undefined
     const live = held !== undefined && alias?.stored_as === held.storedAs ? held : await this.refresh()
-    if (live === undefined) throw this.#missing()
+    if (live === undefined) throw missingTable(this.#options.dir, this.#options.name)
     return live
   }
 
@@ -172,7 +208,7 @@ export class LiveTable {
     const { dir, onWarning } = this.#options
     this.#writing ??= await connectForWriting(dir)
     this.#written?.close()
-    this.#written = await openServing(this.#writing, dir, storedAs, onWarning)
+    this.#written = await openStored(this.#writing, dir, storedAs, { onWarning })
     return this.#written
   }
 
@@ -232,8 +268,33 @@ export class LiveTable {
     const error = unfitSchema(name, metadata)
     if (error !== undefined) return { error, storedAs }
     const texts = { table, storedAs, metadata, sync: await syncOf() }
-    const model = fitModel(name, metadata, this.#options)
-    return model instanceof CodedError ? { error: model, storedAs, texts } : { ...texts, model }
+    const model = (await this.#adopted(texts)) ?? fitModel(name, metadata, this.#options)
+    return model instanceof CodedError ? { error: model, storedAs, texts } : { ...texts, metadata: { ...metadata, model: model.id }, model }
+  }
+
+  /**
+   * Compares a table of another build of a loaded model with that model, once, and records the model if its vectors are equal.
+   * @returns the model; undefined if they are not, or the builds are unrelated
+   */
+  async #adopted({ table, storedAs, metadata, sync }: LiveTexts): Promise<EmbeddingModel | undefined> {
+    const { embedOf, onWarning, readOnly } = this.#options
+    const model = relatedModel(metadata, allModels(this.#options))
+    const embed = model?.id === metadata.model ? undefined : model && embedOf?.(model)
+    if (model === undefined || embed === undefined) return undefined
+    const known = this.#compared.get(storedAs)
+    const { cosine, length } = known ?? (await agreementWith(table, embed))
+    this.#compared.set(storedAs, { cosine, length })
+    const isEqual = cosine >= EQUAL.cosine && length <= EQUAL.length
+    if (known === undefined)
+      onWarning(
+        `The table ${storedAs} was embedded by ${metadata.model}, another build of ${model.id}. The least cosine of a sample is ${cosine.toFixed(8)}: ` +
+          (isEqual ? 'the vectors are equal, and the table is adopted.' : 'the vectors differ, and the passages must be embedded again.'),
+      )
+    if (isEqual && readOnly !== true) {
+      await writing(table, () => writeModel(table, model.id))
+      await sync.flush()
+    }
+    return isEqual ? model : undefined
   }
 
   /** Opens the table that the alias points at. */
@@ -242,9 +303,13 @@ export class LiveTable {
     const storedAs = (await readAlias(dir, name))?.stored_as
     if (storedAs === undefined) return undefined
     const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.storedAs === storedAs)
-    const table = opened?.table ?? (await openServing(connection, dir, storedAs, readOnly ? undefined : onWarning))
+    const table = opened?.table ?? (await openStored(connection, dir, storedAs, { onWarning: readOnly ? undefined : onWarning }))
     const found = await this.#checkCompatible(table, () =>
-      opened ? Promise.resolve(opened.sync) : TableSync.start(tableFolder(dir, storedAs)),
+      opened
+        ? Promise.resolve(opened.sync)
+        : readOnly === true
+          ? Promise.resolve(TableSync.ofCopy(tableFolder(dir, storedAs)))
+          : TableSync.start(tableFolder(dir, storedAs)),
     )
     if ('error' in found) {
       if (opened === undefined && found.texts === undefined) table.close()
@@ -260,14 +325,5 @@ export class LiveTable {
     this.#watch ??= setInterval(() => {
       if (performance.now() - this.#checkedAt >= WATCH_MS) this.#look()
     }, WATCH_MS).unref()
-  }
-
-  #missing(): CodedError {
-    const { name, dir } = this.#options
-    return new CodedError(
-      'index_missing',
-      `There is no table "${name}" in ${dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`,
-      { field: 'table' },
-    )
   }
 }

@@ -1,6 +1,5 @@
-import { readAlias, tableFolder } from './alias.ts'
+import { readAlias, storedNameOf, tableFolder } from './alias.ts'
 import { TableSync } from '../table/table-sync.ts'
-import { CodedError } from '../../base/errors.ts'
 import { lanceText } from '../../base/failures.ts'
 import { connectForWriting, type Table } from '../table/lance.ts'
 import { migrateTable, restoreVersion, type MigrationReport } from '../table/migrate.ts'
@@ -21,10 +20,7 @@ export interface MigrateOptions {
  * @throws index_missing if there is no such table, index_invalid if it is newer than this software
  */
 export async function migrateIndex({ dir, table, dryRun = false, onWarning }: MigrateOptions): Promise<MigrationReport> {
-  const report = await withLive(dir, table, onWarning, (live) => migrateTable(live, { dryRun }))
-  if (report === undefined)
-    throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to migrate.`, { field: 'table' })
-  return report
+  return withLive(dir, table, onWarning, (live) => migrateTable(live, { dryRun }))
 }
 
 /**
@@ -33,6 +29,7 @@ export async function migrateIndex({ dir, table, dryRun = false, onWarning }: Mi
  */
 export async function migrateAutomatically(dir: string, table: string, onWarning: (message: string) => void): Promise<void> {
   try {
+    if ((await readAlias(dir, table)) === undefined) return
     await withLive(dir, table, onWarning, async (live) => {
       const due = await migrateTable(live, { dryRun: true })
       if (due.migrations.length > 0 && due.automatic) await migrateTable(live)
@@ -56,26 +53,20 @@ export async function restoreIndex({
   readonly table: string
   readonly version: number
 }): Promise<void> {
-  const restored = await withLive(dir, table, undefined, async (live) => {
-    await restoreVersion(live, version)
-    return true
-  })
-  if (restored !== true)
-    throw new CodedError('index_missing', `There is no table "${table}" in ${dir}: nothing to restore.`, { field: 'table' })
+  await withLive(dir, table, undefined, (live) => restoreVersion(live, version))
 }
 
 async function withLive<T>(
   dir: string,
   table: string,
-  onWarning: (message: string) => void = () => undefined,
+  onWarning: ((message: string) => void) | undefined,
   use: (live: Table) => Promise<T>,
-): Promise<T | undefined> {
-  const alias = await readAlias(dir, table)
-  if (alias === undefined) return undefined
-  const sync = await TableSync.start(tableFolder(dir, alias.stored_as))
+): Promise<T> {
+  const storedAs = await storedNameOf(dir, table)
+  const sync = await TableSync.start(tableFolder(dir, storedAs))
   const connection = await connectForWriting(dir)
   try {
-    const result = await use(await openStored(connection, dir, alias.stored_as, onWarning))
+    const result = await use(await openStored(connection, dir, storedAs, { onWarning }))
     await sync.flush()
     return result
   } finally {

@@ -1,147 +1,160 @@
-import { mkdir, rename, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rename } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { storeOf, within } from '../store/store-of.ts'
-import { tableFolder } from './alias.ts'
+import { snapshotsFolder, SNAPSHOT_RECORD, SNAPSHOT_TABLE, tableFolder, tableOf } from './alias.ts'
+import { syncPath } from '../../base/durable.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
+import { exists } from '../../base/exists.ts'
 import { lanceText } from '../../base/failures.ts'
-import { lostFile } from './lost-file.ts'
-import { isWhole } from './whole-file.ts'
+import { CHECKSUMS, readChecksums, type Recorded } from '../table/checksums.ts'
+import { manifestFiles, namedFiles, VERSIONS } from '../table/manifest.ts'
+import { newestVersion, type NewestVersion } from '../table/newest-version.ts'
 import type { Connection, Table } from '../table/lance.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 
-const MANIFEST = /^(\d+)\.manifest$/
-/** LanceDB names manifests by 2^64 - 1 - version (20 digits), so that the newest sorts first; in older tables by version. */
-const MOST = 2n ** 64n - 1n
+const QUARANTINE = '_quarantine'
 
-function versionOf(digits: string): bigint {
-  return digits.length === 20 ? MOST - BigInt(digits) : BigInt(digits)
-}
-
-/** Manifest files of a stored table, newest first. */
-export async function manifestFiles(folder: string): Promise<string[]> {
-  const names = await storeOf(folder).files.list(within(folder, '_versions'))
-  const versioned = names.flatMap((name) => {
-    const digits = MANIFEST.exec(name)?.[1]
-    return digits === undefined ? [] : [{ name, version: versionOf(digits) }]
-  })
-  return versioned.sort((a, b) => (a.version < b.version ? 1 : -1)).map(({ name }) => name)
+export interface OpenOptions {
+  /** Called after a rollback. Without it the table is only read. */
+  readonly onWarning?: ((message: string) => void) | undefined
+  /** A job is building the table, and writes again what is rolled back. */
+  readonly unused?: boolean
 }
 
 /**
- * Opens a stored table. After a power loss the newest manifest can be empty, truncated or full of zeros, which LanceDB reads as a table
- * without columns. It is then moved to `_quarantine`, the previous version becomes the newest, and `onWarning` is called. A durable store
- * is left unchanged.
- * @param onWarning called after a repair; without it the table is only read
- * @throws index_missing if it is gone, index_invalid if it cannot be opened, store_unavailable
+ * Opens a stored table. After a power loss, files of the newest version can be missing, empty, truncated or full of zeros. If that version
+ * was not acknowledged, its manifest is moved to `_quarantine`, the version before it is live, and `onWarning` is called. An acknowledged
+ * version is never rolled back. A durable store is left unchanged.
+ * @throws index_invalid naming the damage and the last intact snapshot; store_unavailable
  */
 export async function openStored(
   connection: Connection,
   dir: string,
   storedAs: string,
-  onWarning: ((message: string) => void) | undefined,
+  { onWarning, unused = false }: OpenOptions = {},
 ): Promise<Table> {
   const folder = tableFolder(dir, storedAs)
-  for (;;) {
-    const damaged = storeOf(dir).durable ? undefined : await damagedNewest(folder, storedAs)
-    if (damaged === undefined) return openWhole(connection, dir, storedAs)
-    if (onWarning === undefined || !damaged.hasOlder) throw notWhole(damaged, storedAs, folder)
-    const aside = await putAside(folder, damaged.manifest)
+  while (!storeOf(dir).durable) {
+    const recorded = await readChecksums(folder)
+    const newest = await newestVersion(folder, recorded)
+    const [lost] = newest.broken
+    if (lost === undefined) break
+    if (newest.older === undefined || (!unused && (await isAcknowledged(folder, newest, recorded))))
+      throw await damageTo(dir, storedAs, lost)
+    if (onWarning === undefined)
+      throw new CodedError(
+        'index_invalid',
+        `${lost} of ${storedAs} is incomplete, as after a power loss: start the service that writes the index, which rolls back to the version before.`,
+        { field: lost },
+      )
+    await putAside(folder, newest.manifest)
+    // They name versions that are written again.
+    if (unused) await storeOf(dir).files.removeTree(join(folder, CHECKSUMS))
     onWarning(
-      `The newest manifest of ${storedAs} was incomplete, as after a power loss. It was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
+      `The newest version of ${storedAs} needed ${lost}, which is incomplete, as after a power loss; it was not acknowledged. Its manifest was moved to ${join(folder, QUARANTINE)}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
     )
   }
-}
-
-async function openWhole(connection: Connection, dir: string, storedAs: string): Promise<Table> {
   try {
     return await connection.openTable(storedAs)
   } catch (error) {
-    const folder = tableFolder(dir, storedAs)
     // Also thrown if a store does not answer; then this reports it.
-    if (storeOf(dir).durable && (await manifestFiles(folder)).length === 0) throw gone(storedAs, folder, error)
+    if (storeOf(dir).durable && (await manifestFiles(folder)).length === 0) throw await damageTo(dir, storedAs, VERSIONS)
     throw new CodedError(
       'index_invalid',
       `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Check the cause and the folder's permissions; if newer software wrote it, update this software; otherwise restore the folder from a backup.`,
-      { field: folder, cause: error },
+      { field: storedAs, cause: error },
     )
   }
 }
 
-function notWhole({ manifest, hasOlder }: Damaged, storedAs: string, folder: string): CodedError {
-  const remedy = hasOlder
-    ? 'start the service that writes the index, which rolls back to the previous version'
-    : 'there is no previous version; restore the folder from a backup'
-  return new CodedError('index_invalid', `The manifest ${manifest} of ${storedAs} is incomplete, as after a power loss: ${remedy}.`, {
-    field: folder,
-  })
+/**
+ * True if a version is durable, as its checksums show, so that its damage is no trace of a power loss. Earlier software recorded none for
+ * manifests: then a file that only this version needs.
+ */
+async function isAcknowledged(folder: string, { manifest, named, broken }: NewestVersion, recorded: Recorded): Promise<boolean> {
+  if ([manifest, ...broken].some((file) => recorded.has(file))) return true
+  if ([...recorded.keys()].some((file) => dirname(file) === VERSIONS)) return false
+  const earlier = new Set<string>()
+  for (const name of (await manifestFiles(folder)).slice(1))
+    for (const { file } of (await namedFiles(folder, name)) ?? []) earlier.add(file)
+  const candidates = broken.includes(manifest) ? [...recorded.keys()] : named.map(({ file }) => file)
+  for (const file of candidates) if (!earlier.has(file) && recorded.has(file) && (await exists(join(folder, file)))) return true
+  return false
+}
+
+/**
+ * The error for a stored table whose newest version has a missing or incomplete file; undefined if it has none, or the store is durable.
+ * @param recorded the table's checksums, to find later manifests that are missing
+ */
+export async function damageOf(dir: string, storedAs: string, recorded?: Recorded): Promise<CodedError | undefined> {
+  const [lost] = storeOf(dir).durable ? [] : (await newestVersion(tableFolder(dir, storedAs), recorded)).broken
+  return lost === undefined ? undefined : damageTo(dir, storedAs, lost)
+}
+
+/** @throws index_invalid for a table with a missing or incomplete file */
+export async function requireWhole(dir: string, storedAs: string): Promise<void> {
+  const damaged = storeOf(dir).durable ? undefined : await damageOf(dir, storedAs, await readChecksums(tableFolder(dir, storedAs)))
+  if (damaged !== undefined) throw damaged
+}
+
+async function damageTo(dir: string, storedAs: string, file: string): Promise<CodedError> {
+  const table = tableOf(storedAs)
+  return damage(`the table "${table}"`, { file, problem: LOST }, await wholeSnapshot(dir, table))
+}
+
+export const LOST = 'is missing or incomplete'
+export const CHANGED = 'has changed since it was committed (SHA-256)'
+
+/** A damaged file, by its path in the table. */
+export interface Damage {
+  readonly file: string
+  readonly problem: typeof LOST | typeof CHANGED
+}
+
+/**
+ * Error for a damaged file.
+ * @param what the table or snapshot
+ * @param snapshot name of the snapshot to restore
+ */
+export function damage(what: string, { file, problem }: Damage, snapshot: string | undefined): CodedError {
+  const remedy =
+    snapshot === undefined
+      ? 'No snapshot of the table is intact: restore it from a backup, or index the corpus again.'
+      : `The last intact snapshot is "${snapshot}": cepe index snapshot restore ${snapshot}.`
+  return new CodedError('index_invalid', `${file} of ${what} ${problem}. ${remedy}`, { field: file })
+}
+
+/** The newest snapshot of a table of which no file is missing or incomplete. */
+async function wholeSnapshot(dir: string, table: string): Promise<string | undefined> {
+  const [{ files }, folder] = [storeOf(dir), snapshotsFolder(dir, table)]
+  const names = await files.list(folder)
+  const aged = await Promise.all(names.map(async (name) => ({ name, age: await files.age(within(folder, name, SNAPSHOT_RECORD)) })))
+  for (const { name } of aged.filter(({ age }) => age < Infinity).sort((a, b) => a.age - b.age))
+    if (storeOf(dir).durable || (await newestVersion(tableFolder(within(folder, name), SNAPSHOT_TABLE))).broken.length === 0) return name
+  return undefined
+}
+
+/** When a stored table was last rolled back; undefined if it never was. */
+export async function rolledBackAt(dir: string, storedAs: string): Promise<Date | undefined> {
+  const ageMs = storeOf(dir).durable ? Infinity : await storeOf(dir).files.age(join(tableFolder(dir, storedAs), QUARANTINE))
+  return ageMs === Infinity ? undefined : new Date(Date.now() - ageMs)
 }
 
 /** True if a stored table has a version that could be opened or restored. */
 export async function hasVersion(folder: string): Promise<boolean> {
   const names = await manifestFiles(folder)
   if (storeOf(folder).durable) return names.length > 0
-  for (const name of names) if (await isWhole(join(folder, '_versions', name))) return true
+  for (const name of names) if ((await namedFiles(folder, name)) !== undefined) return true
   return false
 }
 
-/**
- * Opens the live table. After a power loss the newest manifest can be complete but refer to files that did not reach the disk; its changes
- * were not acknowledged. It is then quarantined too, and the previous version is live.
- * @throws as openStored; index_invalid if no readable version is left
- */
-export async function openServing(...opening: Parameters<typeof openStored>): Promise<Table> {
-  const [, dir, storedAs, onWarning] = opening
-  const folder = tableFolder(dir, storedAs)
-  for (;;) {
-    const table = await openStored(...opening)
-    const lost = onWarning === undefined || storeOf(dir).durable ? undefined : await lostFile(table, folder)
-    if (lost === undefined) return table
-    table.close()
-    const [newest, older] = await manifestFiles(folder)
-    if (newest === undefined || older === undefined)
-      throw new CodedError(
-        'index_invalid',
-        `${lost} is incomplete, and every version of ${storedAs} needs it: restore the folder from a backup.`,
-        {
-          field: folder,
-        },
-      )
-    const aside = await putAside(folder, newest)
-    onWarning?.(
-      `The newest version of ${storedAs} named ${lost}, which is incomplete, as after a power loss. Its manifest was moved to ${aside}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
-    )
-  }
-}
-
-/** Quarantines a manifest. @returns its new path */
-async function putAside(folder: string, manifest: string): Promise<string> {
-  const quarantine = join(folder, '_quarantine')
-  await mkdir(quarantine, { recursive: true })
-  const aside = join(quarantine, manifest)
-  await rename(join(folder, '_versions', manifest), aside)
-  return aside
-}
-
-interface Damaged {
-  readonly manifest: string
-  readonly hasOlder: boolean
-}
-
-/** The newest manifest if it is damaged. @throws index_missing if the table has no folder */
-async function damagedNewest(folder: string, storedAs: string): Promise<Damaged | undefined> {
-  try {
-    await stat(join(folder, '_versions'))
-  } catch (error) {
+/** Quarantines a manifest, durably. */
+async function putAside(folder: string, manifest: string): Promise<void> {
+  const quarantine = join(folder, QUARANTINE)
+  await makeFolder(quarantine)
+  await rename(join(folder, manifest), join(quarantine, basename(manifest))).catch((error: unknown) => {
+    // Another process rolled back first.
     if (osCode(error) !== 'ENOENT') throw error
-    throw gone(storedAs, folder, error)
-  }
-  const [manifest, older] = await manifestFiles(folder)
-  if (manifest === undefined || (await isWhole(join(folder, '_versions', manifest)))) return undefined
-  return { manifest, hasOlder: older !== undefined }
-}
-
-function gone(storedAs: string, folder: string, cause: unknown): CodedError {
-  return new CodedError('index_missing', `The table ${storedAs} has no folder ${folder} any more: restore it from a backup.`, {
-    field: folder,
-    cause,
   })
+  for (const path of [quarantine, join(folder, VERSIONS), folder]) await syncPath(path)
 }

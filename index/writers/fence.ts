@@ -1,6 +1,6 @@
 import { readAlias, tableFolder, tableOf } from '../versions/alias.ts'
 import { connectLance, type Connection } from '../table/lance.ts'
-import { manifestFiles } from '../versions/recover.ts'
+import { manifestFiles } from '../table/manifest.ts'
 
 /**
  * Fences off pending writes of a process that lost its lease: restores the newest version. LanceDB rejects every commit that started before

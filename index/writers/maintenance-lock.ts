@@ -1,5 +1,5 @@
 import { storeOf, within } from '../store/store-of.ts'
-import { checkTableName } from '../versions/alias.ts'
+import { checkFolder, checkTableName } from '../versions/alias.ts'
 
 export interface MaintenanceLockOptions {
   /** How long to wait for another process; Infinity without limit. */
@@ -18,6 +18,7 @@ export async function withMaintenanceLock(
   { waitMs, signal }: MaintenanceLockOptions,
   work: () => Promise<unknown>,
 ): Promise<boolean> {
+  await checkFolder(dir)
   const lock = await storeOf(dir).locks.take(within(dir, `${checkTableName(table)}.upkeep`), { waitMs, signal, advisory: true })
   if (lock === undefined) return false
   try {

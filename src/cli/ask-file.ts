@@ -31,7 +31,7 @@ export async function checkFile(file: string): Promise<void> {
 
 /** Creates a file for answers. @throws conflict if it exists, so that its content is kept */
 export async function newFile(file: string): Promise<FileHandle> {
-  return open(file, 'wx').catch((error: unknown) => {
+  return open(file, 'ax+').catch((error: unknown) => {
     throw osCode(error) === 'EEXIST'
       ? new CodedError('conflict', `${file} exists already: name another file, or move it away.`, { field: '--out' })
       : error

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises'
+import { appendLine } from '../../base/durable.ts'
 import { CodedError } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
 import { readQuestion } from '../http/request/read-question.ts'
@@ -37,7 +38,7 @@ export async function runAsk(question: string | undefined, options: AskOptions):
     try {
       if (single !== undefined) await askOne(single, services.answering, config, options)
       else if (options.file !== undefined) {
-        const write = (line: string): Promise<void> => (out ? out.appendFile(`${line}\n`) : print(`${line}\n`))
+        const write = (line: string): Promise<void> => (out ? appendLine(out, line) : print(`${line}\n`))
         const run = { deadlineMs: config.DEADLINE_MS }
         await askAll({ file: options.file, services: services.answering, run, defaults: chosen(options), write })
       }

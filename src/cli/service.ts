@@ -4,6 +4,7 @@ import { withDisposer } from '../service/disposer.ts'
 import { packageVersion } from '../config.ts'
 import { createLog } from '../service/log.ts'
 import { createServices } from '../service/services.ts'
+import type { Log } from '../inference/log.ts'
 import type { Config } from '../settings.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import { shutDown } from '../service/shut-down.ts'
@@ -14,17 +15,15 @@ import { createProgress } from './program/progress.ts'
 const HARD_END_MS = 10_000
 
 /** Builds what is missing, starts the service, and handles its graceful shutdown. @returns its address */
-export async function startService(config: Config): Promise<string> {
-  await ensureArtefacts(config, createProgress)
-  return serve(config)
-}
-
-function serve(config: Config): Promise<string> {
+export function startService(config: Config): Promise<string> {
   const { HOST: host, PORT: port, DRAIN_MS: drainMs } = config
   const log = createLog(config)
   const { logger } = log
+  const write: Log = (level, message) => logger[level](message)
   return withDisposer(async (disposer) => {
-    const services = await createServices(config, (level, message) => logger[level](message))
+    disposer.add(() => log.close())
+    await ensureArtefacts(config, createProgress, write)
+    const services = await createServices(config, write)
     disposer.add(() => services.close({ drainMs: 0 }))
     const app = await buildApp(services, config, packageVersion(), logger)
     disposer.add(() => app.close())

@@ -7,7 +7,7 @@ import type { ReadLimits } from '../../index/read/contract.ts'
 import type { SearchPolicy } from '../../index/search/ann.ts'
 import type { Lock } from '../../base/locks/lock.ts'
 import { storeOf } from '../../index/store/store-of.ts'
-import { allModels } from '../../index/contract.ts'
+import { allModels, isBuildOf } from '../../index/contract.ts'
 import { embedderOf, type Embedders } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
 import type { FileBounds } from './folder/read.ts'
@@ -217,7 +217,7 @@ export class JobQueue {
 
   /** True if this process has the job's embedding model. Other jobs are left to processes that have theirs. */
   isOfOurModel({ model }: Job): boolean {
-    return model === undefined || allModels(this.#options.index).some(({ id }) => id === model)
+    return model === undefined || allModels(this.#options.index).some((one) => isBuildOf(model, one))
   }
 
   /** Queues jobs abandoned by other processes, and removes replaced tables. */

@@ -139,6 +139,7 @@ export class JobStore {
   }
 
   async #ids(): Promise<string[]> {
+    // Not created: the folder of the index, in which it may be, may have disappeared.
     const names = await readdir(this.#dir).catch((error: unknown): string[] => {
       if (osCode(error) === 'ENOENT') return []
       throw error

@@ -47,7 +47,10 @@ export async function openKeys({ dir, pollMs = DEFAULT_POLL_MS, log }: KeysOptio
   const look = async (): Promise<void> => {
     const before = problems
     try {
+      const had = files.size
       files = await readChanges(dir, files)
+      if (files.size === 0 && had > 0)
+        log?.('error', `All keys have disappeared from ${dir}: none is accepted. If the folder was unmounted, mount it again.`)
       problems = problemsOf(files)
       records = recordsOf(files)
       // Revoking or removing the last key must not open the service.

@@ -53,13 +53,14 @@ export function keysCheck({ unreadable }: Pick<Keys, 'unreadable'>): Promise<Rea
   return Promise.resolve({ name: 'keys', ok: true, detail: unreadable === 0 ? 'up to date' : trouble })
 }
 
-/** Ready if there is a searchable table, even if a newer one cannot be searched. */
+/** Ready if there is a searchable table without damage, even if a newer one cannot be searched, in a folder that can be written to. */
 export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
-  const looked = index.view().then((view) => view.version())
+  const looked = index.check().then(async (at) => ({ at, ...(await (await index.view()).version()) }))
   return looked.then(
-    ({ table, passages, version }) => {
+    ({ table, passages, version, at }) => {
       const behind = index.behind()
-      const detail = `table ${table}, version ${version}, ${passages} passages`
+      const rolledBack = at ? `; rolled back at ${at.toISOString()} to the version before an incomplete one (see _quarantine)` : ''
+      const detail = `table ${table}, version ${version}, ${passages} passages${rolledBack}`
       return { name: 'index', ok: true, detail: behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}` }
     },
     (error: unknown) => ({ name: 'index', ok: false, detail: messageOf(error) }),

@@ -4,7 +4,7 @@ import type { Embed, EmbeddingModel } from '../../index/contract.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { loadContrieverManifest } from '../../models/folder.ts'
 import { packageVersion } from '../config.ts'
-import type { Embedder, Embedders } from '../inference/contract.ts'
+import { embedderOf, type Embedder, type Embedders } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import { createEmbedder } from '../inference/pool/models/create-embedder.ts'
 import { createReader } from '../inference/pool/models/create-reader.ts'
@@ -31,7 +31,7 @@ export function requireStateDisk({ STATE_DISK_MB }: Config): void {
 /** Opens the index and a reader that stores states, for the command line. */
 export async function createAheadEncoding(config: Config, log?: Log) {
   return withDisposer(async (disposer) => {
-    const index = await openPassages(config, await configuredRetrievers(config), log)
+    const index = await openPassages(config, await configuredRetrievers(config), { log, embedOf: () => undefined })
     disposer.add(() => index.close())
     await index.info()
     const reader = await createReader(readerOptions(config, log))
@@ -58,7 +58,7 @@ export async function createIndexing(config: Config, log?: Log): Promise<Indexin
   await makeFolders(config)
   const folders = await configuredRetrievers(config)
   const embedders = await embeddersOf(folders, (folder) => Promise.resolve(embedderOnDemand(folder, config, log)))
-  const collections = await openTables(config, folders, log)
+  const collections = await openTables(config, folders, { log, embedOf: (model) => bulkEmbed(embedderOf(embedders, model)) })
   const jobs = createJobs(jobsOptions(config, collections, embedders, log))
   return {
     index: collections.main,

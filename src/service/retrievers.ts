@@ -3,7 +3,7 @@ import { allModels, type EmbeddingModel, type Models } from '../../index/contrac
 import type { PassageIndex } from '../../index/open.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { loadContrieverManifest } from '../../models/folder.ts'
-import { modelId, type ContrieverManifest } from '../../models/manifest.ts'
+import { modelId, modelOrigin, type ContrieverManifest } from '../../models/manifest.ts'
 import { furtherRetrievers } from '../config.ts'
 import { processCheck } from './health.ts'
 import type { ReadinessCheck } from '../http/routes/health.ts'
@@ -58,7 +58,7 @@ async function retrieverIn(dir: string): Promise<RetrieverFolder> {
 
 /** The index's view of a retriever. */
 export function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
-  return { id: modelId(manifest), dimension: manifest.dims.hidden_size }
+  return { id: modelId(manifest), dimension: manifest.dims.hidden_size, origin: modelOrigin(manifest) }
 }
 
 /** Starts the embedders of all folders, one after the other. */

@@ -28,7 +28,8 @@ import type { DocumentServices } from '../rag/document.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 import { startTestQuestion, type TestQuestion } from '../rag/test-question.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
-import type { Embedder, Embedders } from '../inference/contract.ts'
+import { embedderOf, type Embedder, type Embedders } from '../inference/contract.ts'
+import { bulkEmbed } from '../jobs/bulk-embed.ts'
 import { observedReader } from '../inference/observed-reader.ts'
 import { fileLinks } from './file-links.ts'
 import { indexCheck, keysCheck, processCheck, processStatus, storeCheck } from './health.ts'
@@ -97,13 +98,13 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const folders = await configuredRetrievers(config)
     const replicaCache = await replicaCacheOf(config, folders, log)
     disposer.add(() => replicaCache?.close())
-    const collections = await openTables(config, folders, log)
-    const { main: index } = collections
-    disposer.add(() => collections.close())
     const answers = config.ROLE !== 'indexer'
     const calibration = answers ? await calibrationOf(config, log) : undefined
     const templates = answers ? await chatTemplates(config, log) : {}
     const embedders = await startEmbedders(folders, config, disposer, log)
+    const collections = await openTables(config, folders, { log, embedOf: (model) => bulkEmbed(embedderOf(embedders, model)) })
+    const { main: index } = collections
+    disposer.add(() => collections.close())
     const reranker = answers ? await openReranker(config, disposer, log) : undefined
     const { reader, concurrency } = answers ? await openReader(config, log) : { reader: await absentReader(), concurrency: 1 }
     disposer.add(() => reader.close({ drainMs: 0 }))

@@ -7,6 +7,7 @@ import { loadManifest, loadRerankerManifest } from '../../models/folder.ts'
 import { checkFiles } from '../../models/integrity.ts'
 import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
 import { recoverFolder } from '../../models/staging.ts'
+import type { Log } from '../inference/log.ts'
 import type { Config } from '../settings.ts'
 import { followJob } from './follow-job.ts'
 import { isSettled } from '../jobs/schema.ts'
@@ -16,17 +17,17 @@ import { megabytes, type StartProgress } from './progress.ts'
 import { createIndexing } from './indexing.ts'
 
 /** Creates what is missing at a first start: built models, and the index of the configured corpus. */
-export async function ensureArtefacts(config: Config, startProgress: StartProgress): Promise<void> {
+export async function ensureArtefacts(config: Config, startProgress: StartProgress, log?: Log): Promise<void> {
   await checkPaths(config)
   if (config.ROLE === 'indexer') await ensureRetriever(config, startProgress)
   else await ensureModels(config, startProgress)
-  if (config.ROLE !== 'replica') await ensureIndex(config, startProgress)
+  if (config.ROLE !== 'replica') await ensureIndex(config, startProgress, log)
 }
 
 /** Indexes the configured corpus if the table is missing; an interrupted first start is resumed. An existing table is left unchanged. */
-async function ensureIndex(config: Config, startProgress: StartProgress): Promise<void> {
+async function ensureIndex(config: Config, startProgress: StartProgress, log: Log | undefined): Promise<void> {
   if (config.CORPUS === '') return
-  const indexing = await createIndexing(config)
+  const indexing = await createIndexing(config, log)
   try {
     if (!(await isMissing(indexing.index))) return
     await indexing.jobs.start()

@@ -1,47 +1,11 @@
 import t from 'tap'
-import { execFileSync } from 'node:child_process'
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync, writeSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Test } from 'tap'
 import type { Job } from '../../src/jobs/schema.ts'
 import { embed, embedText, somePassages, tempDir } from '../index/helpers.ts'
 import { streamed, toTsv, withJobs } from './helpers.ts'
 import { SKIPS } from '../helpers/skips.ts'
-
-/** A small disk of its own; undefined where this process may not mount one. */
-async function smallDisk(t: Test, megabytes: number): Promise<string | undefined> {
-  const dir = await tempDir(t)
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'cepe-test', dir], { stdio: 'ignore' })
-  } catch {
-    return undefined
-  }
-  t.teardown(() => execFileSync('umount', ['-l', dir], { stdio: 'ignore' }))
-  return dir
-}
-
-/** Fills a disk up to `spare` bytes. */
-function fill(dir: string, spare = 0): void {
-  const file = openSync(join(dir, 'filler'), 'a')
-  try {
-    for (const size of [65_536, 4096]) {
-      const block = Buffer.alloc(size)
-      for (;;) {
-        const { bavail, bsize } = statfsSync(dir)
-        if (bavail * bsize - size < spare) break
-        writeSync(file, block)
-      }
-    }
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
-  } finally {
-    closeSync(file)
-  }
-}
-
-function empty(dir: string): void {
-  rmSync(join(dir, 'filler'))
-}
+import { fill, smallDisk, unfill } from '../helpers/small-disk.ts'
 
 function onDisk(dir: string, id: string): Job {
   return JSON.parse(readFileSync(join(dir, 'index', 'jobs', id, 'job.json'), 'utf8')) as Job
@@ -61,7 +25,7 @@ await t.test('while planning: uploads are answered, files say what is missing, n
   const { id } = await jobs.addFile(join(elsewhere, 'corpus.tsv'), {})
   t.match(await jobs.wait(id), { state: 'stopped', error: { code: 'disk_full', message: /needs about 1\.\d MB.*are free/ } })
   t.match(onDisk(dir, id), { state: 'stopped' })
-  empty(dir)
+  unfill(dir)
   await jobs.resume(id)
   t.match(await jobs.wait(id), { state: 'done', error: null })
   t.equal(await index.count(), 20_000)
@@ -89,7 +53,7 @@ await t.test(
       t.match(stopped, { state: 'stopped', error: { code: 'disk_full' } })
       full = false
       t.match(onDisk(dir, id), { state: 'stopped', error: { code: 'disk_full' } })
-      empty(dir)
+      unfill(dir)
       await index.upsert([{ id: 'own', title: '', text: 'kept still' }], [embedText('kept still')])
       await jobs.resume(id)
       t.match(await jobs.wait(id), { state: 'done', counters: { committed: 3000 } })

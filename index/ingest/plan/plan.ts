@@ -1,11 +1,11 @@
 import { createReadStream } from 'node:fs'
-import { mkdir, readFile, rm, stat } from 'node:fs/promises'
+import { readFile, rm, stat } from 'node:fs/promises'
 import { Value } from '#typebox/value'
 import { at } from '../../../base/at.ts'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, osCode, messageOf } from '../../../base/errors.ts'
-import { isDiskFull } from '../../../base/failures.ts'
+import { failureOf } from '../../../base/failures.ts'
 import type { ReadItem, WholeFile } from '../../read/contract.ts'
 import type { Passage } from '../../contract.ts'
 import { contentHash, sumFingerprints } from '../../hash.ts'
@@ -13,6 +13,7 @@ import { jobFiles } from './job-files.ts'
 import { PlanSchema, SHARD_ROWS, type Plan } from './contract.ts'
 import { LineFile } from './line-file.ts'
 import { ShardFiles } from './shard-files.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 const READ_BYTES = 1024 * 1024
 const NEWLINE = 10
@@ -57,7 +58,7 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
   const files = jobFiles(folder)
   await rm(files.shards, { recursive: true, force: true })
   await rm(files.plan, { force: true })
-  await mkdir(files.shards, { recursive: true })
+  await makeFolder(files.shards)
   const shards = new ShardFiles(files, shardRows)
   const counts = await layOut(items, shards, options)
   checkCounts(counts, options)
@@ -106,9 +107,7 @@ async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { fold
     await rejects.close().catch(() => undefined)
     // Planning starts over in any case; until then the space may be what is missing.
     await rm(files.shards, { recursive: true, force: true })
-    if (!isDiskFull(error)) throw error
-    const message = `The disk of the jobs folder is full: free space, then resume. (${messageOf(error)})`
-    throw new CodedError('disk_full', message, { field: folder, cause: error })
+    throw failureOf(error) ?? error
   }
 }
 

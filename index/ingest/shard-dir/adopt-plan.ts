@@ -1,4 +1,4 @@
-import { copyFile, link, mkdir, rm } from 'node:fs/promises'
+import { copyFile, link, rm } from 'node:fs/promises'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { osCode } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
@@ -7,6 +7,7 @@ import { jobFiles } from '../plan/job-files.ts'
 import { shardOf, vectorPath, type ShardDir } from './shard-dir.ts'
 import type { PlannedRow } from '../plan/plan.ts'
 import { readVectorFile } from './vector-file.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 /**
  * Copies a shard folder's plan into a job's folder, with hard links where possible, so that the job's rows cannot change. Starts over after
@@ -15,7 +16,7 @@ import { readVectorFile } from './vector-file.ts'
 export async function adoptPlan(shardDir: ShardDir, folder: string): Promise<Plan> {
   const [from, to] = [jobFiles(shardDir.folder), jobFiles(folder)]
   await rm(to.shards, { recursive: true, force: true })
-  await mkdir(to.shards, { recursive: true })
+  await makeFolder(to.shards)
   for (const shard of shardDir.plan.shard_rows.keys()) await linkOrCopy(from.shard(shard), to.shard(shard))
   if (await exists(from.rejects)) await copyFile(from.rejects, to.rejects)
   await syncPath(to.shards)

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
@@ -77,7 +77,7 @@ export async function planShardDir(items: () => AsyncIterable<ReadItem>, options
     return openShardDir(folder)
   }
   await planCorpus(items(), { folder, ...planning })
-  await mkdir(vectorsFolder(folder), { recursive: true })
+  await makeFolder(vectorsFolder(folder))
   const record: ShardDirRecord = { version: 1, corpus, name, model: model.id, dimension: model.dimension, precision: VECTOR_PRECISION }
   await writeFileDurably(recordPath(folder), `${JSON.stringify(record)}\n`)
   return openShardDir(folder)

@@ -1,18 +1,17 @@
-import { constants, copyFile, link, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { constants, copyFile, link, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, relative, sep } from 'node:path'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import { filesUnder } from '../../../base/files-under.ts'
 import type { FileInfo, Files } from '../store.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 /** Errors of a file system without hard links, or without links to the target. */
 const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES']
 
 export const folderFiles: Files = {
-  async makeFolder(dir) {
-    await mkdir(dir, { recursive: true })
-  },
+  makeFolder,
 
   async list(dir) {
     return ((await orAbsent(readdir(dir))) ?? []).sort()
@@ -23,6 +22,11 @@ export const folderFiles: Files = {
   async age(path) {
     const status = await orAbsent(stat(path))
     return status === undefined ? Infinity : ageOf(status.mtimeMs)
+  },
+
+  async identity(dir) {
+    const status = await orAbsent(stat(dir))
+    return status && `${status.dev} ${status.ino}`
   },
 
   read: (path) => orAbsent(readFile(path, 'utf8')),
@@ -36,7 +40,7 @@ export const folderFiles: Files = {
   },
 
   async copy(from, to, { writtenOnce }) {
-    await mkdir(dirname(to), { recursive: true })
+    await makeFolder(dirname(to))
     try {
       if (writtenOnce) {
         await link(from, to)

@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { messageOf, osCode } from '../../../base/errors.ts'
+import { failureOf } from '../../../base/failures.ts'
 import { takeLock } from '../../../base/locks/lock.ts'
 import type { Store } from '../store.ts'
 import { folderFiles } from './files.ts'
@@ -20,7 +21,7 @@ export const folderStore: Store = {
   check: () => Promise.resolve(),
   freeBytes,
   lanceOptions: () => undefined,
-  readError: (error) => (error instanceof Error ? error : new Error(messageOf(error))),
+  readError: (error) => failureOf(error) ?? (error instanceof Error ? error : new Error(messageOf(error))),
   files: folderFiles,
   values: folderValues,
   locks: {

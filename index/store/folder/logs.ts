@@ -1,10 +1,11 @@
-import { mkdir, open, rm } from 'node:fs/promises'
+import { open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncPath } from '../../../base/durable.ts'
 import { osCode } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import type { Logs } from '../store.ts'
 import { folderFiles } from './files.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 const SUFFIX = '.jsonl'
 
@@ -20,7 +21,7 @@ export const folderLogs: Logs = {
   },
 
   async begin(folder, name) {
-    await mkdir(folder, { recursive: true })
+    await makeFolder(folder)
     await (await open(pathOf(folder, name), 'a')).close()
     await syncPath(folder)
     await syncPath(dirname(folder))

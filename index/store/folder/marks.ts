@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { processTag, stateOf } from '../../../base/locks/process.ts'
 import type { Marks } from '../store.ts'
 import { folderFiles } from './files.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 /**
  * Heartbeat of a process on another machine or in another container; without one for `SILENT_MS` it counts as dead. Clocks may differ by
@@ -19,7 +20,7 @@ export const folderMarks: Marks = {
   async put(folder, name) {
     const path = join(folder, `${name}~${await processTag()}~${randomUUID()}`)
     try {
-      await mkdir(folder, { recursive: true })
+      await makeFolder(folder)
       await writeFile(path, '', { flag: 'wx' })
     } catch {
       // This process has no write permission there.

@@ -18,6 +18,8 @@ export const objectFiles: Files = {
     return newest === -Infinity ? Infinity : ageOf(newest) - CLOCK_MS
   },
 
+  identity: (dir) => Promise.resolve(dir),
+
   async read(path) {
     return (await readObject(path))?.text
   },

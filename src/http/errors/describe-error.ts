@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyRequest } from 'fastify'
-import { CodedError, messageOf, type ErrorCode } from '../../../base/errors.ts'
+import { messageOf, type ErrorCode } from '../../../base/errors.ts'
+import { failureOf } from '../../../base/failures.ts'
 import { describeValidation } from './describe-validation.ts'
 import { ERROR_STATUS } from './status.ts'
 
@@ -61,10 +62,11 @@ export function describeError(error: FastifyError, request: FastifyRequest): Des
       ...describeValidation(error.validation, error.validationContext ?? 'body'),
     }
   }
-  const code = codeOf(error)
+  const failure = failureOf(error)
+  const code = failure?.code ?? codeOf(error)
   const status = code === undefined ? 500 : ERROR_STATUS[code]
   if (code === undefined || code === 'internal') return { status, code: 'internal', message: HIDDEN }
-  if (error instanceof CodedError) return { status, code, message: error.message, field: error.field, retryAfterS: error.retryAfterS }
+  if (failure !== undefined) return { status, code, message: failure.message, field: failure.field, retryAfterS: failure.retryAfterS }
   return { status, code, message: inOurWords(code, request) ?? messageOf(error), ...KNOWN_PROBLEMS[error.code ?? ''] }
 }
 
@@ -79,7 +81,6 @@ function inOurWords(code: ErrorCode, { headers, routeOptions }: FastifyRequest):
 }
 
 function codeOf(error: FastifyError): ErrorCode | undefined {
-  if (error instanceof CodedError) return error.code
   const known = FASTIFY_CODES[error.code ?? '']
   if (known !== undefined) return known
   if (BROKEN_FORM.test(messageOf(error))) return 'invalid_request'

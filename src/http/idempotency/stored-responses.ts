@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rm, rmdir, stat } from 'node:fs/promises'
+import { readdir, readFile, rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
@@ -8,6 +8,7 @@ import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import { takeLock, type Lock } from '../../../base/locks/lock.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 /** Retention of stored responses, and their maximum number; the oldest are evicted first. */
 const KEEP_RESPONSES_MS = 24 * 3_600_000
@@ -58,7 +59,7 @@ export class StoredResponses {
   /** @throws conflict while any process handles another request with the key */
   async claim(key: string): Promise<Claim> {
     const name = createHash('sha256').update(key).digest('hex').slice(0, 40)
-    await mkdir(this.#dir, { recursive: true })
+    await makeFolder(this.#dir)
     const lock = await takeLock(join(this.#dir, `${name}.lock`), 0)
     if (lock === undefined)
       throw new CodedError('conflict', 'A request with this idempotency key is in progress: wait for its response.', {

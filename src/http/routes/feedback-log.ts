@@ -1,7 +1,8 @@
-import { appendFile, mkdir, stat } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
-import { isDiskFull } from '../../../base/failures.ts'
+import { appendLine } from '../../../base/durable.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 /** File mode: questions and comments may be private. */
 const MODE = 0o600
@@ -17,28 +18,22 @@ export class FeedbackLog {
     this.#maxBytes = maxBytes
   }
 
-  /** Appends a line, in order. @throws disk_full at the file's limit or on a full disk, internal */
+  /** Appends a line, in order; durable when it resolves. @throws disk_full at the file's limit or on a full disk, internal */
   add(line: object): Promise<void> {
-    const added = this.#last.then(() => this.#append(`${JSON.stringify(line)}\n`))
+    const added = this.#last.then(() => this.#append(JSON.stringify(line)))
     this.#last = added.catch(() => undefined)
     return added
   }
 
   async #append(line: string): Promise<void> {
+    await makeFolder(path.dirname(this.#file))
+    const file = await open(this.#file, 'a+', MODE)
     try {
-      const { size } = await stat(this.#file).catch(absent)
-      if (size + Buffer.byteLength(line) > this.#maxBytes)
+      if ((await file.stat()).size + Buffer.byteLength(line) >= this.#maxBytes)
         throw new CodedError('disk_full', 'The file of feedback is full: move it away (CEPE_FEEDBACK), or raise CEPE_FEEDBACK_MB.')
-      await mkdir(path.dirname(this.#file), { recursive: true })
-      await appendFile(this.#file, line, { mode: MODE })
-    } catch (error) {
-      if (error instanceof CodedError) throw error
-      throw new CodedError(isDiskFull(error) ? 'disk_full' : 'internal', `Feedback cannot be kept: ${messageOf(error)}`, { cause: error })
+      await appendLine(file, line)
+    } finally {
+      await file.close()
     }
   }
-}
-
-function absent(error: unknown): { readonly size: number } {
-  if (osCode(error) === 'ENOENT') return { size: 0 }
-  throw error
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
@@ -8,6 +8,7 @@ import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { osCode } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 const KeptSchema = Type.Object({
   table: Type.String(),
@@ -56,7 +57,7 @@ export class KeptFiles {
     if (size === undefined) return
     const kept: Kept = { table, source, hash: await hashOf(from), bytes: size.size, at: Date.now() }
     const content = this.contentPath(kept)
-    await mkdir(path.dirname(content), { recursive: true })
+    await makeFolder(path.dirname(content))
     if (!(await exists(content))) {
       await rename(from, content)
       await syncPath(path.dirname(content))

@@ -8,7 +8,7 @@ import { allModels } from '../../../index/contract.ts'
 import { checkReembed } from '../../../index/ingest/reembed.ts'
 import { checkShardDir } from '../../../index/ingest/shard-dir/check.ts'
 import { checkShardDirModel, openShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
-import { readAlias } from '../../../index/versions/alias.ts'
+import { checkTable, readAlias } from '../../../index/versions/alias.ts'
 import { watchChanges } from '../../../index/writers/change-log.ts'
 import { withWriterLock } from '../../../index/writers/writer-lock.ts'
 import type { FilesUpload, JobOrders, JobsOptions, Upload } from '../contract.ts'
@@ -113,8 +113,9 @@ export abstract class IndexOrders implements JobOrders {
     return this.#order({ name: table, path: null, reembed: true }, { replace: true }, { table })
   }
 
-  addUpload({ bytes, name, options, table }: Upload): Promise<Job> {
-    const { limits, shardRows } = this.options
+  async addUpload({ bytes, name, options, table }: Upload): Promise<Job> {
+    const { limits, shardRows, index } = this.options
+    await checkTable(index.dir, table ?? index.table, options.replace)
     return addTable(bytes, {
       ...this.#uploadParts(),
       name,
@@ -125,7 +126,9 @@ export abstract class IndexOrders implements JobOrders {
     })
   }
 
-  addFiles({ files, options, table }: FilesUpload): Promise<Job> {
+  async addFiles({ files, options, table }: FilesUpload): Promise<Job> {
+    const { index } = this.options
+    await checkTable(index.dir, table ?? index.table, options.replace)
     return addFiles(files, {
       ...this.#uploadParts(),
       newJob: (id, name) => this.#newJob(id, { name, path: null, files: { uploaded: true } }, options, { table }),
@@ -146,6 +149,8 @@ export abstract class IndexOrders implements JobOrders {
   }
 
   async #order(source: Job['source'], options: JobOptions, target: Target = {}): Promise<Job> {
+    const { index } = this.options
+    await checkTable(index.dir, target.table ?? index.table, options.replace)
     const job = this.#newJob(await this.store.newId(), source, options, target)
     await this.#enqueue(job)
     return job

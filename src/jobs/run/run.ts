@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { isDiskFull } from '../../../base/failures.ts'
-import { allModels, type EmbeddingModel } from '../../../index/contract.ts'
+import { allModels, isBuildOf, type EmbeddingModel } from '../../../index/contract.ts'
 import { abandonJob } from '../../../index/ingest/abandon-job.ts'
 import { removeStale } from '../../../index/ingest/remove-stale.ts'
 import { runJob } from '../../../index/ingest/run.ts'
@@ -161,7 +161,8 @@ export class JobRun {
   async #model(): Promise<EmbeddingModel> {
     const { index } = this.#options
     const { model, options, source } = this.job
-    const ordered = allModels(index).find(({ id }) => id === model) ?? index.model
+    const models = allModels(index)
+    const ordered = models.find(({ id }) => id === model) ?? models.find((one) => isBuildOf(model, one)) ?? index.model
     if (options.replace === true || source.place === true) return ordered
     if ((await readAlias(index.dir, this.job.table)) === undefined) return ordered
     await index.refresh()

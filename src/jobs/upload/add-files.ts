@@ -1,5 +1,5 @@
 import { CodedError } from '../../../base/errors.ts'
-import { isDiskFull } from '../../../base/failures.ts'
+import { failureOf } from '../../../base/failures.ts'
 import type { Lock } from '../../../base/locks/lock.ts'
 import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
 import type { Job } from '../schema.ts'
@@ -35,9 +35,7 @@ export async function receive(
     } finally {
       await lease?.release()
     }
-    throw isDiskFull(error)
-      ? new CodedError('disk_full', 'The disk of the jobs folder is full: free space and send the upload again.', { cause: error })
-      : error
+    throw failureOf(error) ?? error
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import pLimit from 'p-limit'
 import { Value } from '#typebox/value'
@@ -11,6 +11,7 @@ import type { FileProblem } from '../../../index/read/contract.ts'
 import { isDocument, isTable, type FolderFile, type LeftOutFile, type UnchangedFile } from '../folder/list.ts'
 import { UploadListSchema, type UploadList } from './contract.ts'
 import { isHidden } from './entry-name.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 
 const DIGITS = 6
 const LIST_FILE = 'files.json'
@@ -62,7 +63,7 @@ export class FileSpool {
 
   /** Not synced: `finish` syncs all files at once. */
   async #write(bytes: AsyncIterable<Buffer>): Promise<{ readonly stored: string; readonly size: number }> {
-    if (this.#number === 0) await mkdir(this.#folder, { recursive: true })
+    if (this.#number === 0) await makeFolder(this.#folder)
     const stored = String(++this.#number).padStart(DIGITS, '0')
     try {
       await writeFile(this.pathOf(stored), bytes, { flag: 'wx' })
@@ -95,6 +96,7 @@ export class FileSpool {
     // The file system writes what is synced at the same time together.
     const together = pLimit(SYNCED_TOGETHER)
     await Promise.all(this.#list.map((one) => together(() => ('stored' in one ? syncPath(this.pathOf(one.stored)) : undefined))))
+    await makeFolder(this.#folder)
     await writeFileDurably(path.join(this.#folder, LIST_FILE), JSON.stringify(this.#list))
   }
 }

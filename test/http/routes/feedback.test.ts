@@ -1,8 +1,10 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { appendFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { readDataset } from '../../../eval/datasets/read.ts'
+import { SKIPS } from '../../helpers/skips.ts'
+import { fill, smallDisk, unfill } from '../../helpers/small-disk.ts'
 import { testApp } from '../helpers.ts'
 
 const KEY = 'admin-key-of-this-test'
@@ -48,6 +50,47 @@ t.test('feedback is kept as lines that evaluation reads as questions', async (t)
   ])
   t.equal(questions.length, 22)
   t.match(problems, [{ kind: 'no answer', count: 1 }], 'a wrong answer without a right one is no question')
+})
+
+const skip = (await smallDisk(t, 1)) === undefined ? SKIPS.mount : false
+
+await t.test('after a full disk the file has every acknowledged line, whole, and nothing else', { skip }, async (t) => {
+  const disk = (await smallDisk(t, 1)) ?? ''
+  const file = path.join(disk, 'feedback.jsonl')
+  const { send } = await withFeedback(t, { FEEDBACK: file })
+  const stored: string[] = []
+  let refused = 0
+  for (let i = 0; i < 12; i++) {
+    // Of the size of some pages, so that a part of a line fits.
+    fill(disk, i % 3 === 0 ? 16_384 : 0)
+    for (const id of [`r${i}.a`, `r${i}.b`, `r${i}.c`]) {
+      const { statusCode } = await send(id, { question: 'q', correct: true, answer: 'a'.repeat(1500 + 211 * i) })
+      if (statusCode === 200) stored.push(id)
+      else {
+        t.equal(statusCode, 507)
+        refused++
+      }
+    }
+    unfill(disk)
+    t.equal((await send(`r${i}.d`, { question: 'q', correct: true, answer: 'after' })).statusCode, 200)
+    stored.push(`r${i}.d`)
+  }
+  t.ok(refused > 10, `${refused} refused`)
+  const lines = (await readFile(file, 'utf8')).split('\n')
+  t.equal(lines.pop(), '')
+  t.same(
+    lines.map((line) => (JSON.parse(line) as { id: string }).id),
+    stored,
+  )
+})
+
+await t.test('a line that a killed process left unfinished does not spoil the next one', async (t) => {
+  const { file, send } = await withFeedback(t)
+  await send('a', { question: 'q', correct: true, answer: 'a' })
+  await appendFile(file, '{"id": "half')
+  t.equal((await send('b', { question: 'q', correct: true, answer: 'b' })).statusCode, 200)
+  const lines = (await readFile(file, 'utf8')).split('\n')
+  t.match([lines[0], lines[2]].map((line = '') => JSON.parse(line)), [{ id: 'a' }, { id: 'b' }])
 })
 
 t.test('it is off without a file and without a key, and bounded', async (t) => {

@@ -5,7 +5,7 @@ import t from 'tap'
 import { createBaseTable } from '../../../index/table/create.ts'
 import { tableFolder } from '../../../index/versions/alias.ts'
 import { connectLance } from '../../../index/table/lance.ts'
-import { manifestFiles } from '../../../index/versions/recover.ts'
+import { manifestFiles } from '../../../index/table/manifest.ts'
 import { versionsOf } from '../../../index/table/versions.ts'
 import { hashEmbedding, tempDir } from '../helpers.ts'
 

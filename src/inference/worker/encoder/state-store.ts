@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, rename, rm, statfs, writeFile, type FileHandle } from 'node:fs/promises'
+import { open, rename, rm, statfs, writeFile, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import pLimit from 'p-limit'
 import { CodedError, messageOf, osCode } from '../../../../base/errors.ts'
@@ -12,6 +12,7 @@ import type { StateDtype } from '../../protocol.ts'
 import type { ContextStates } from './state-cache.ts'
 import { decodeStateFile, encodeStateFile } from './state-file.ts'
 import { STATE_FILE, trimStates } from './state-trim.ts'
+import { makeFolder } from '../../../../base/make-folder.ts'
 
 /** Encoder states on disk, one file per context, shared by the processes of a reader. */
 export interface StateStore {
@@ -63,7 +64,7 @@ export function stateFolder(manifest: CepeManifest, dtype: StateDtype): string {
 export async function createStateStore(options: StateStoreOptions): Promise<StateStore> {
   const { dir, maxBytes } = options
   const aside = path.join(dir, ASIDE)
-  await mkdir(aside, { recursive: true })
+  await makeFolder(aside)
   await removeStaleFiles(aside, (name) => name.split('.', 1)[0])
   return new DiskStore(options, { aside, tag: await processTag(), seen: await trimStates(dir, maxBytes) })
 }
@@ -121,7 +122,7 @@ class DiskStore implements StateStore {
     try {
       // Not fsynced: a torn file fails its checksum and is computed again.
       await writeFile(written, bytes, { flag: 'wx' })
-      await mkdir(path.dirname(file), { recursive: true })
+      await makeFolder(path.dirname(file))
       await rename(written, file)
     } catch (error) {
       await rm(written, { force: true }).catch(() => undefined)

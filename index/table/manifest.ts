@@ -1,0 +1,109 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import protobuf from 'protobufjs'
+import { osCode } from '../../base/errors.ts'
+import { storeOf, within } from '../store/store-of.ts'
+
+/** Folder of a stored table's manifests, one per version. */
+export const VERSIONS = '_versions'
+const MANIFEST = /^(\d+)\.manifest$/
+/** LanceDB names manifests by 2^64 - 1 - version (20 digits), so that the newest sorts first; in older tables by version. */
+const MOST = 2n ** 64n - 1n
+
+/** The fields read of Lance's table.proto (github.com/lance-format/lance, protos/table.proto). */
+const PROTO = protobuf.parse(
+  `syntax = "proto3";
+  message DataFile { string path = 1; uint64 bytes = 6; }
+  message DeletionFile { int32 type = 1; uint64 read_version = 2; uint64 id = 3; }
+  message Fragment { uint64 id = 1; repeated DataFile files = 2; DeletionFile deletion = 3; }
+  message Manifest { repeated Fragment fragments = 2; optional uint64 indexes = 6; }
+  message Uuid { bytes uuid = 1; }
+  message IndexFile { string path = 1; uint64 bytes = 2; }
+  message Index { Uuid uuid = 1; repeated IndexFile files = 10; }
+  message Indexes { repeated Index indices = 1; }`,
+  { keepCase: true },
+).root
+interface ManifestProto {
+  readonly fragments: readonly {
+    readonly id: string
+    readonly files: readonly { readonly path: string; readonly bytes: string }[]
+    readonly deletion: { readonly type: number; readonly read_version: string; readonly id: string } | null
+  }[]
+  readonly indexes?: string
+}
+interface IndexesProto {
+  readonly indices: readonly {
+    readonly uuid: { readonly uuid: Buffer }
+    readonly files: readonly { readonly path: string; readonly bytes: string }[]
+  }[]
+}
+
+/** Bytes of the footer: position of the manifest, version of the format, magic. */
+const FOOTER = 16
+const MAGIC = 'LANC'
+
+/** A file that a version needs. */
+export interface NamedFile {
+  /** Path in the table, with slashes. */
+  readonly file: string
+  /** 0 if the manifest does not name it. */
+  readonly bytes: number
+}
+
+/** Version of a manifest's file; undefined for another file. */
+export function versionOfManifest(name: string): bigint | undefined {
+  const digits = MANIFEST.exec(name)?.[1]
+  if (digits === undefined) return undefined
+  return digits.length === 20 ? MOST - BigInt(digits) : BigInt(digits)
+}
+
+/** Names of the manifests of a stored table, newest first. */
+export async function manifestFiles(folder: string): Promise<string[]> {
+  const names = await storeOf(folder).files.list(within(folder, VERSIONS))
+  const versioned = names.flatMap((name) => {
+    const version = versionOfManifest(name)
+    return version === undefined ? [] : [{ name, version }]
+  })
+  return versioned.sort((a, b) => (a.version < b.version ? 1 : -1)).map(({ name }) => name)
+}
+
+/**
+ * Reads which data, deletion and index files a version needs.
+ * @param manifest name of its file
+ * @returns undefined if the manifest is missing or incomplete: after a power loss it can be empty, truncated or full of zeros
+ */
+export async function namedFiles(folder: string, manifest: string): Promise<NamedFile[] | undefined> {
+  const bytes = await readFile(join(folder, VERSIONS, manifest)).catch((error: unknown) => {
+    if (osCode(error) === 'ENOENT') return Buffer.alloc(0)
+    throw error
+  })
+  if (bytes.length < FOOTER || bytes.toString('latin1', bytes.length - MAGIC.length) !== MAGIC) return undefined
+  try {
+    const { fragments, indexes } = messageAt<ManifestProto>('Manifest', bytes, Number(bytes.readBigUInt64LE(bytes.length - FOOTER)))
+    const { indices } = indexes === undefined ? { indices: [] } : messageAt<IndexesProto>('Indexes', bytes, Number(indexes))
+    const data = fragments.flatMap(({ files }) => files.map((file) => ({ file: `data/${file.path}`, bytes: Number(file.bytes) })))
+    const deletions = fragments.flatMap(({ id, deletion }) =>
+      deletion === null
+        ? []
+        : [{ file: `_deletions/${id}-${deletion.read_version}-${deletion.id}.${deletion.type === 1 ? 'bin' : 'arrow'}`, bytes: 0 }],
+    )
+    const ofIndexes = indices.flatMap(({ uuid, files }) =>
+      files.map((file) => ({ file: `_indices/${dashed(uuid.uuid)}/${file.path}`, bytes: Number(file.bytes) })),
+    )
+    return [...data, ...deletions, ...ofIndexes]
+  } catch {
+    return undefined
+  }
+}
+
+/** Decodes the message at a position, after its length. */
+function messageAt<T>(name: string, bytes: Buffer, position: number): T {
+  const type = PROTO.lookupType(name)
+  const from = position + 4
+  const message = type.decode(bytes.subarray(from, from + bytes.readUInt32LE(position)))
+  return type.toObject(message, { longs: String, defaults: true, arrays: true }) as T
+}
+
+function dashed(uuid: Buffer): string {
+  return uuid.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+}

@@ -1,0 +1,186 @@
+import t, { type Test } from 'tap'
+import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { filesUnder } from '../../../base/files-under.ts'
+import { passageText } from '../../../index/contract.ts'
+import { contentHash } from '../../../index/hash.ts'
+import { openIndex, type PassageIndex } from '../../../index/open.ts'
+import { switchTable } from '../../../index/snapshots/replace.ts'
+import { createSnapshot } from '../../../index/snapshots/snapshots.ts'
+import { verifyIndex } from '../../../index/snapshots/verify-index.ts'
+import { connectLance, type Table } from '../../../index/table/lance.ts'
+import { packVectors } from '../../../index/table/rows.ts'
+import { deleteRows, mergeRows } from '../../../index/table/write.ts'
+import { updateIndexes } from '../../../index/search/update-indexes.ts'
+import { Stages } from '../../../index/stages.ts'
+import { TableSync } from '../../../index/table/table-sync.ts'
+import { indexCheck } from '../../../src/service/health.ts'
+import { embed, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
+
+/** What can happen to a file, whose size is given. */
+const DAMAGES: Readonly<Record<string, (file: string, bytes: number) => Promise<void>>> = {
+  'one byte short': (file, bytes) => truncate(file, bytes - 1),
+  empty: (file) => truncate(file, 0),
+  zeros: (file, bytes) => writeFile(file, Buffer.alloc(bytes)),
+  gone: (file) => rm(file),
+}
+
+/** Each writes a version with a new file of that folder. */
+const WRITES: Readonly<Record<string, (table: Table) => Promise<unknown>>> = {
+  data: async (table) => merge(table, 40, 30),
+  _deletions: (table) => deleteRows(table, ['p3']),
+  _indices: (table) => updateIndexes(table, { rows: 40, large: true, keepMs: 600_000, stages: new Stages() }),
+  _versions: (table) => table.update({ where: "id = 'none'", values: { title: '' } }),
+}
+
+async function merge(table: Table, first: number, count: number): Promise<unknown> {
+  const passages = somePassages(count, first)
+  const halves = packVectors(passages, await embed(passages.map(passageText)), hashEmbedding.dimension)
+  return mergeRows(table, { passages, hashes: passages.map(contentHash), halves }, hashEmbedding.dimension)
+}
+
+interface Opened {
+  readonly index: PassageIndex
+  readonly warnings: string[]
+}
+
+/** Opens the index as a starting process does. */
+async function opened(t: Test, dir: string): Promise<Opened> {
+  const warnings: string[] = []
+  const index = await openIndex({ dir, model: hashEmbedding, compactAfter: 1e6, onWarning: (message) => warnings.push(message) })
+  t.teardown(() => index.close())
+  return { index, warnings }
+}
+
+/** A table of forty acknowledged passages, with a snapshot. @returns its folder */
+async function madeIn(t: Test, dir: string): Promise<string> {
+  const { index } = await opened(t, dir)
+  const passages = somePassages(40)
+  await index.upsert(passages, await embed(passages.map(passageText)))
+  await createSnapshot('good', index)
+  index.close()
+  const [name = ''] = (await readdir(dir)).filter((entry) => entry.endsWith('.lance'))
+  return join(dir, name)
+}
+
+/** Writes a version, durable or not, and returns the file that it added to a folder. */
+async function written(dir: string, folder: string, into: string, acknowledged: boolean): Promise<string> {
+  const before = new Set(await filesUnder(join(folder, into)))
+  const connection = await connectLance(dir, 0)
+  const table = await connection.openTable(basename(folder, '.lance'))
+  const sync = await TableSync.start(folder)
+  await WRITES[into]?.(table)
+  if (acknowledged) await sync.flushWithChecksums()
+  connection.close()
+  const added = (await filesUnder(join(folder, into))).filter((file) => !before.has(file))
+  const aged = await Promise.all(added.map(async (file) => ({ file, at: (await stat(file)).mtimeMs })))
+  return aged.sort((a, b) => b.at - a.at)[0]?.file ?? ''
+}
+
+const manifestsIn = async (folder: string): Promise<string[]> => (await readdir(join(folder, '_versions'))).sort()
+
+/** Leaves the checksums that earlier software recorded: none of manifests. */
+async function withoutManifestSums(folder: string): Promise<void> {
+  for (const file of await filesUnder(join(folder, '_checksums'))) {
+    const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => !line.includes('_versions/'))
+    await writeFile(file, lines.join('\n'))
+  }
+}
+
+for (const into of Object.keys(WRITES))
+  for (const [how, damage] of Object.entries(DAMAGES))
+    await t.test(`an acknowledged version is not rolled back: a file of ${into} is ${how}`, async (t) => {
+      const dir = await tempDir(t)
+      const folder = await madeIn(t, dir)
+      const file = await written(dir, folder, into, true)
+      t.match(await verifyIndex({ dir, table: 'passages' }), { recorded: 0 })
+      await damage(file, (await stat(file)).size)
+      const manifests = await manifestsIn(folder)
+      const { index, warnings } = await opened(t, dir)
+      const expected = {
+        code: 'index_invalid',
+        message: /is missing or incomplete\. The last intact snapshot is "good": cepe index snapshot restore good/,
+      }
+      const [passage] = somePassages(1, 500)
+      if (passage === undefined) throw new Error('no passage')
+      await t.rejects(index.view(), expected)
+      await t.rejects(index.upsert([passage], await embed(['x'])), expected)
+      await t.rejects(index.delete(['p1']), expected)
+      await t.rejects(verifyIndex({ dir, table: 'passages' }), expected)
+      if (into !== '_versions') await t.rejects(createSnapshot('bad', { dir, table: 'passages' }), expected)
+      await t.rejects(switchTable('passages', { dir, table: 'copy', model: hashEmbedding }), expected)
+      t.same(await manifestsIn(folder), manifests, 'nothing is moved')
+      t.notOk((await readdir(folder)).includes('_quarantine'))
+      t.notMatch(warnings, /power loss/)
+    })
+
+for (const into of Object.keys(WRITES))
+  for (const [how, damage] of Object.entries(DAMAGES)) {
+    // Without a manifest nothing shows that the version was written.
+    if (into === '_versions' && how === 'gone') continue
+    await t.test(`a version that was not acknowledged is rolled back, which is said: a file of ${into} is ${how}`, async (t) => {
+      const dir = await tempDir(t)
+      const folder = await madeIn(t, dir)
+      const file = await written(dir, folder, into, false)
+      await damage(file, (await stat(file)).size)
+      const began = Date.now()
+      const { index, warnings } = await opened(t, dir)
+      t.equal(await index.count(), 40)
+      const rolledBackAt = await index.check()
+      t.ok(rolledBackAt !== undefined && rolledBackAt.getTime() >= began - 2000 && rolledBackAt.getTime() <= Date.now())
+      t.match(warnings[0], /newest version of .* needed .*, which is incomplete, as after a power loss.*_quarantine/)
+      t.ok(await index.get('p3'))
+      t.match(await indexCheck(index), { ok: true, detail: /40 passages; rolled back at 20.*_quarantine/ })
+      await index.upsert([{ id: 'new', title: '', text: 'new' }], await embed(['new']))
+      index.close()
+      const again = await opened(t, dir)
+      t.equal(await again.index.count(), 41)
+      t.same(again.warnings, [])
+      t.match(await verifyIndex({ dir, table: 'passages' }), { passages: 41 })
+    })
+  }
+
+for (const into of ['data', '_deletions', '_indices'])
+  await t.test(`checksums of earlier software protect a version too: its manifest or a file of ${into} is damaged`, async (t) => {
+    for (const of of ['manifest', 'file']) {
+      const dir = await tempDir(t)
+      const folder = await madeIn(t, dir)
+      const file = await written(dir, folder, into, true)
+      await withoutManifestSums(folder)
+      const [newest = ''] = await manifestsIn(folder)
+      await truncate(of === 'file' ? file : join(folder, '_versions', newest), 100)
+      const { index } = await opened(t, dir)
+      await t.rejects(index.view(), { code: 'index_invalid', message: /missing or incomplete.*"good"/ }, of)
+      t.notOk((await readdir(folder)).includes('_quarantine'))
+    }
+  })
+
+await t.test('a version is acknowledged by one after it, and by being served', async (t) => {
+  const dir = await tempDir(t)
+  const folder = await madeIn(t, dir)
+  const file = await written(dir, folder, 'data', false)
+  const first = await opened(t, dir)
+  t.equal(await first.index.count(), 70)
+  first.index.close()
+  await truncate(file, 10)
+  await t.rejects((await opened(t, dir)).index.view(), { code: 'index_invalid' })
+})
+
+await t.test('the folder of a table is deleted', async (t) => {
+  const dir = await tempDir(t)
+  const folder = await madeIn(t, dir)
+  await rm(folder, { recursive: true })
+  const { index } = await opened(t, dir)
+  await t.rejects(index.view(), { code: 'index_invalid', message: /"good"/ })
+  await t.rejects(index.delete(['p1']), { code: 'index_invalid' })
+  t.notOk((await readdir(dir)).includes(basename(folder)))
+})
+
+await t.test('a file that is lost while the table serves', async (t) => {
+  const dir = await tempDir(t)
+  const folder = await madeIn(t, dir)
+  const { index } = await opened(t, dir)
+  t.equal(await index.count(), 40)
+  for (const file of await filesUnder(join(folder, 'data'))) await rm(file)
+  await t.rejects(index.list({ limit: 50 }), { code: 'index_invalid', message: /"good"/ })
+})
