@@ -3,7 +3,7 @@ import { MatchQuery, type Query, type Table, type VectorQuery } from '../table/l
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
 import { PASSAGE_COLUMNS, TEXT_COLUMNS } from '../table/columns.ts'
 import { passagesOf, stringsOf, type Columns } from '../table/rows.ts'
-import { upTo, withTies, type FoundList } from './ties.ts'
+import { MARGIN, upTo, withTies, type FoundList } from './ties.ts'
 import type { Passage, SearchHit, SearchOptions } from '../contract.ts'
 
 /** A found row. Its passage is read on demand: fusion ranks many more hits than are returned. */
@@ -58,6 +58,12 @@ const LEAST_FACTOR = 2
  */
 export function refineFactor({ refine }: Pick<AnnSettings, 'refine'>, k: number, sure: number): number {
   return Math.ceil(Math.max(refine * Math.max(RECALL_AT + 1, sure), Math.min(refine, LEAST_FACTOR) * k) / k)
+}
+
+/** Candidates that are refined for the k best rows. */
+export function candidatesOf(settings: Pick<AnnSettings, 'refine'>, k: number): number {
+  const limit = k + MARGIN
+  return limit * refineFactor(settings, limit, k)
 }
 
 export interface VectorSearchOptions extends SearchOptions {

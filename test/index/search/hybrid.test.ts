@@ -1,5 +1,5 @@
 import t from 'tap'
-import { connectLance } from '../../../index/table/lance.ts'
+import { connectLance, writing as committing } from '../../../index/table/lance.ts'
 import { readMetadata } from '../../../index/table/metadata.ts'
 import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from '../../../index/search/hybrid.ts'
 import { searchHybrid } from '../../../index/search/hybrid-search.ts'
@@ -199,7 +199,7 @@ await t.test('a hybrid search gives the passages of the rows it fused, also whil
       const some = CORPUS.slice(i * 10, i * 10 + 10)
       await index.upsert(some, await embed(some.map(({ text }) => text)))
       await table.checkoutLatest()
-      await table.optimize()
+      await committing(table, () => table.optimize())
     }
     writing = false
   })()
