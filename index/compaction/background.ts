@@ -1,6 +1,8 @@
 import { lanceText } from '../../base/failures.ts'
 import { cleanTable, compactTable, fragmentation, isWasteful, KEEP_MS } from './compact.ts'
+import { TEXT_COLUMNS } from '../table/columns.ts'
 import { type Table } from '../table/lance.ts'
+import { indexWords } from '../table/words.ts'
 import { MOST_SEGMENTS, vectorSegments } from './segments.ts'
 import type { TableSync } from '../table/table-sync.ts'
 
@@ -25,6 +27,14 @@ export interface BackgroundCompactionOptions {
   readonly withMaintenanceLock: (work: () => Promise<void>) => Promise<unknown>
 }
 
+/**
+ * Rows up to which a service indexes the words of every write. LanceDB scores words of rows that are not indexed by the frequencies among
+ * these, or among those that a filter leaves. Building the index anew takes a second; larger tables are left to compaction.
+ */
+const INDEXED_ROWS = 20_000
+/** Pause after the last write before words are indexed. */
+const SETTLED_MS = 1000
+
 /** The table and its folder. */
 export interface LiveTableFolder {
   readonly table: Table
@@ -46,6 +56,7 @@ export class BackgroundCompaction {
   #writes = Infinity
   #running: Promise<void> | undefined
   #notBefore = 0
+  #settling: NodeJS.Timeout | undefined
   #watch: NodeJS.Timeout | undefined
 
   constructor(options: BackgroundCompactionOptions) {
@@ -54,6 +65,8 @@ export class BackgroundCompaction {
 
   /** Counts a write to a table; every few writes, checks whether to compact. */
   noteWrite(table: Table, sync: TableSync): void {
+    clearTimeout(this.#settling)
+    this.#settling = setTimeout(() => this.#indexNewWords(table, sync), SETTLED_MS).unref()
     if (++this.#writes < this.#options.surplus / CHECKS || this.#running !== undefined || performance.now() < this.#notBefore) return
     this.#writes = 0
     this.#running = this.#compact(table, sync)
@@ -91,6 +104,22 @@ export class BackgroundCompaction {
 
   close(): void {
     clearInterval(this.#watch)
+    clearTimeout(this.#settling)
+  }
+
+  #indexNewWords(table: Table, sync: TableSync): void {
+    const index = async (): Promise<void> => {
+      const rows = await table.countRows()
+      if (rows > INDEXED_ROWS) return
+      const indices = await table.listIndices()
+      if (TEXT_COLUMNS.every((column) => indices.some(({ name, numUnindexedRows }) => name === `${column}_idx` && numUnindexedRows === 0)))
+        return
+      await this.#options.withMaintenanceLock(async () => {
+        await indexWords(table)
+        await sync.flush()
+      })
+    }
+    void index().catch((error: unknown) => this.#options.onWarning(`Words of ${table.storedAs} could not be indexed: ${lanceText(error)}`))
   }
 
   async #compact(table: Table, sync: TableSync): Promise<void> {

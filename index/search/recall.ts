@@ -8,7 +8,7 @@ import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
 import { halvesAt, passageAt } from '../table/rows.ts'
 import { sampleRows } from '../table/sample.ts'
 import { middleSentence } from './hybrid-weight.ts'
-import { findCandidates, searchExactly, searchVector } from './search.ts'
+import { candidatesOf, findCandidates, searchExactly, searchVector } from './search.ts'
 
 /** A query with its exact results. */
 export interface Probe {
@@ -113,7 +113,8 @@ export async function reachOf(
   signal?: AbortSignal,
 ): Promise<Share[]> {
   const found = refinements.map((): number[] => [])
-  const most = (RECALL_AT + 1) * (refinements.at(-1) ?? 0)
+  const counts = refinements.map((refine) => candidatesOf({ refine }, RECALL_AT + 1))
+  const most = counts.at(-1) ?? 0
   for (const probe of probes) {
     signal?.throwIfAborted()
     const candidates = probe.crowded ? [] : await findCandidates(table, settings.nprobes, probe.vector, most)
@@ -121,7 +122,7 @@ export async function reachOf(
     for (const [i, refine] of refinements.entries()) {
       const count = probe.crowded
         ? await countFound(table, { ...settings, refine }, probe)
-        : ranks.filter((rank) => rank < (RECALL_AT + 1) * refine).length
+        : ranks.filter((rank) => rank < at(counts, i)).length
       at(found, i).push(Math.min(probe.wanted, count))
     }
   }

@@ -3,6 +3,7 @@ import { MatchQuery, type Query, type Table, type VectorQuery } from '../table/l
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
 import { PASSAGE_COLUMNS, TEXT_COLUMNS } from '../table/columns.ts'
 import { passagesOf, stringsOf, type Columns } from '../table/rows.ts'
+import { MARGIN, upTo, withTies, type FoundList } from './ties.ts'
 import type { Passage, SearchHit, SearchOptions } from '../contract.ts'
 
 /** A found row. Its passage is read on demand: fusion ranks many more hits than are returned. */
@@ -59,29 +60,39 @@ export function refineFactor({ refine }: Pick<AnnSettings, 'refine'>, k: number,
   return Math.ceil(Math.max(refine * Math.max(RECALL_AT + 1, sure), Math.min(refine, LEAST_FACTOR) * k) / k)
 }
 
+/** Candidates that are refined for the k best rows. */
+export function candidatesOf(settings: Pick<AnnSettings, 'refine'>, k: number): number {
+  const limit = k + MARGIN
+  return limit * refineFactor(settings, limit, k)
+}
+
 export interface VectorSearchOptions extends SearchOptions {
   /** Number of best hits found with the measured recall; beyond it more may be missed. All k if absent. */
   readonly sure?: number
 }
 
 /**
- * Finds the k passages with the largest dot product. LanceDB's `_distance` is 1 - dot, exact after refinement with the stored float16
- * vectors.
+ * Finds the k passages with the largest dot product, and all others that score as the last of them. LanceDB's `_distance` is 1 - dot, exact
+ * after refinement with the stored float16 vectors.
  */
-export async function findByVector(...search: VectorSearch): Promise<FoundRow[]> {
-  const result = await vectorQuery(...search)
-    .select([...PASSAGE_COLUMNS, '_distance'])
-    .toArrow()
-  return ranked(result, similarityOf(result))
+export async function findByVector(...[table, ann, vector, options]: VectorSearch): Promise<FoundList<FoundRow>> {
+  return withTies(options.k, async (k) => {
+    const result = await vectorQuery(table, ann, vector, { sure: options.k, ...options, k })
+      .select([...PASSAGE_COLUMNS, '_distance'])
+      .toArrow()
+    return ranked(result, similarityOf(result))
+  })
 }
 
 /** {@link findByVector}, without reading the passages. */
-export async function rowsByVector(...search: VectorSearch): Promise<FoundNumber[]> {
-  const result = await vectorQuery(...search)
-    .withRowId()
-    .select(['_distance', '_rowid'])
-    .toArrow()
-  return rankedNumbers(result, similarityOf(result))
+export async function rowsByVector(...[table, ann, vector, options]: VectorSearch): Promise<FoundList<FoundNumber>> {
+  return withTies(options.k, async (k) => {
+    const result = await vectorQuery(table, ann, vector, { sure: options.k, ...options, k })
+      .withRowId()
+      .select(['_distance', '_rowid'])
+      .toArrow()
+    return rankedNumbers(result, similarityOf(result))
+  })
 }
 
 type VectorSearch = [table: Table, ann: AnnSettings | undefined, vector: Float32Array, options: VectorSearchOptions]
@@ -106,8 +117,9 @@ function similarityOf(result: Columns): (row: number) => number {
 }
 
 /** {@link findByVector} with whole passages. */
-export async function searchVector(...search: Parameters<typeof findByVector>): Promise<SearchHit[]> {
-  return wholeHits(await findByVector(...search))
+export async function searchVector(...search: VectorSearch): Promise<SearchHit[]> {
+  const { rows } = await findByVector(...search)
+  return wholeHits(rows.slice(0, search[3].k))
 }
 
 /** A row's number within the table's version, and its id. */
@@ -164,9 +176,9 @@ export async function findCandidates(table: Table, nprobes: number, vector: Floa
  * equivalent, but after the first replaced or deleted row it scores every row that contains one of the words: 600 ms at 21 million
  * passages, where one query per column takes 16 ms. The k best of either contain the k best overall.
  */
-export async function findByWords(table: Table, query: string, options: SearchOptions): Promise<FoundRow[]> {
-  return bestOfColumns(options.k, async (column) => {
-    const result = await wordQuery(table, new MatchQuery(query, column), options)
+export async function findByWords(table: Table, query: string, options: SearchOptions): Promise<FoundList<FoundRow>> {
+  return bestOfColumns(options.k, async (column, k) => {
+    const result = await wordQuery(table, new MatchQuery(query.normalize(), column), { ...options, k })
       .select([...PASSAGE_COLUMNS, '_score'])
       .toArrow()
     return ranked(result, numbersOf(result, '_score'))
@@ -174,18 +186,26 @@ export async function findByWords(table: Table, query: string, options: SearchOp
 }
 
 /** {@link findByWords}, without reading the passages. */
-export async function rowsByWords(table: Table, query: string, options: SearchOptions): Promise<FoundNumber[]> {
-  return bestOfColumns(options.k, async (column) => {
-    const result = await wordQuery(table, new MatchQuery(query, column), options).withRowId().select(['_score', '_rowid']).toArrow()
+export async function rowsByWords(table: Table, query: string, options: SearchOptions): Promise<FoundList<FoundNumber>> {
+  return bestOfColumns(options.k, async (column, k) => {
+    const match = new MatchQuery(query.normalize(), column)
+    const result = await wordQuery(table, match, { ...options, k })
+      .withRowId()
+      .select(['_score', '_rowid'])
+      .toArrow()
     return rankedNumbers(result, numbersOf(result, '_score'))
   })
 }
 
-async function bestOfColumns<Found extends FoundNumber>(k: number, search: (column: string) => Promise<Found[]>): Promise<Found[]> {
-  const lists = await Promise.all(TEXT_COLUMNS.map(search))
+async function bestOfColumns<Found extends FoundNumber>(
+  k: number,
+  search: (column: string, k: number) => Promise<Found[]>,
+): Promise<FoundList<Found>> {
+  const lists = await Promise.all(TEXT_COLUMNS.map((column) => withTies(k, (limit) => search(column, limit))))
   const best = new Map<string, Found>()
-  for (const row of lists.flat()) if (row.score > (best.get(row.id)?.score ?? -Infinity)) best.set(row.id, row)
-  return inOrder([...best.values()]).slice(0, k)
+  for (const row of lists.flatMap(({ rows }) => rows)) if (row.score > (best.get(row.id)?.score ?? -Infinity)) best.set(row.id, row)
+  const rows = upTo(inOrder([...best.values()]), k)
+  return { rows, complete: rows.length === best.size && lists.every(({ complete }) => complete) }
 }
 
 function wordQuery(table: Table, match: MatchQuery, { k, filter }: SearchOptions): Query {
@@ -196,5 +216,6 @@ function wordQuery(table: Table, match: MatchQuery, { k, filter }: SearchOptions
 
 /** {@link findByWords} with whole passages. */
 export async function searchWords(...search: Parameters<typeof findByWords>): Promise<SearchHit[]> {
-  return wholeHits(await findByWords(...search))
+  const { rows } = await findByWords(...search)
+  return wholeHits(rows.slice(0, search[2].k))
 }

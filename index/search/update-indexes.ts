@@ -1,11 +1,12 @@
 import { cleanTable, orLater } from '../compaction/compact.ts'
 import { FILTER_COLUMNS } from './filter.ts'
 import { LABELS_COLUMN } from '../table/metadata-columns.ts'
-import { fewValuesConfig, listsConfig, manyValuesConfig, textIndexConfig, writing, type Table } from '../table/lance.ts'
+import { fewValuesConfig, listsConfig, manyValuesConfig, writing, type Table } from '../table/lance.ts'
 import { TEXT_COLUMNS } from '../table/columns.ts'
 import { Stages } from '../stages.ts'
 import { stringAt } from '../table/rows.ts'
 import { sampleRows } from '../table/sample.ts'
+import { indexWords, isWordIndexOutdated } from '../table/words.ts'
 
 /**
  * Minimum of added rows for an index update: an update copies the indexes and the table's last fragments, and until then those rows are
@@ -56,7 +57,10 @@ export async function updateIndexes(
     left.delete(name)
   }
   await stages.estimated('indexing words', rows, async () => {
-    for (const column of TEXT_COLUMNS) await made(indexName(column), () => table.createIndex(column, { config: textIndexConfig() }))
+    const names = TEXT_COLUMNS.map(indexName)
+    if (!names.some(outdated) && !(await isWordIndexOutdated(table))) return
+    await indexWords(table)
+    for (const name of names) left.delete(name)
   })
   await stages.estimated('indexing ids and filters', rows, async () => {
     await made(indexName('id'), () => table.createIndex('id', { config: manyValuesConfig() }))

@@ -1,10 +1,10 @@
 import { Field, Schema } from 'apache-arrow'
 import { base } from '../../migrations/list.ts'
 import type { EmbeddingModel } from '../contract.ts'
-import { TEXT_COLUMNS } from './columns.ts'
-import { textIndexConfig, writing, type Connection, type Table } from './lance.ts'
+import { writing, type Connection, type Table } from './lance.ts'
 import { MODEL_KEY, SCHEMA_KEY } from './metadata.ts'
 import { migrateTable } from './migrate.ts'
+import { indexWords } from './words.ts'
 
 /** LanceDB's key for this property in the schema. */
 const PRIMARY_KEY = 'lance-schema:unenforced-primary-key'
@@ -35,6 +35,6 @@ export async function createBaseTable(connection: Connection, storedAs: string, 
 export async function createTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
   const table = await createBaseTable(connection, storedAs, model)
   await migrateTable(table)
-  for (const column of TEXT_COLUMNS) await writing(table, () => table.createIndex(column, { config: textIndexConfig() }))
+  await indexWords(table)
   return table
 }

@@ -118,9 +118,19 @@ export function vectorIndexConfig(numPartitions: number): Index {
   return Index.ivfRq({ distanceType: 'dot', numPartitions, numBits: 1 })
 }
 
-/** BM25. Positions are for phrase queries, which are not supported, and would triple the size. */
-export function textIndexConfig(): Index {
-  return Index.fts({ withPosition: false, language: 'English', stem: true, removeStopWords: true, asciiFolding: true })
+/** In bytes: hashes, identifiers and addresses are words too. LanceDB ignores longer ones. */
+const LONGEST_WORD = 128
+
+/**
+ * BM25 over words of any script: ICU finds them where none are divided by spaces. Stop words stay: "The Who". Positions are for phrase
+ * queries, which are not supported, and would triple the size.
+ * @param language LanceDB's name of the language of stems; none if absent
+ */
+export function textIndexConfig(language?: string): Index {
+  return Index.fts({
+    ...{ baseTokenizer: 'icu/split', maxTokenLength: LONGEST_WORD, withPosition: false, removeStopWords: false, asciiFolding: true },
+    ...(language === undefined ? { stem: false } : { stem: true, language }),
+  })
 }
 
 /** For columns with mostly distinct values: ids, titles. */

@@ -3,6 +3,7 @@ import { TableSync } from '../table/table-sync.ts'
 import { lanceText } from '../../base/failures.ts'
 import { connectForWriting, type Table } from '../table/lance.ts'
 import { migrateTable, restoreVersion, type MigrationReport } from '../table/migrate.ts'
+import { indexWords, isWordIndexOutdated } from '../table/words.ts'
 import { openStored } from './recover.ts'
 
 export interface MigrateOptions {
@@ -20,7 +21,12 @@ export interface MigrateOptions {
  * @throws index_missing if there is no such table, index_invalid if it is newer than this software
  */
 export async function migrateIndex({ dir, table, dryRun = false, onWarning }: MigrateOptions): Promise<MigrationReport> {
-  return withLive(dir, table, onWarning, (live) => migrateTable(live, { dryRun }))
+  return withLive(dir, table, onWarning, async (live) => {
+    const done = await migrateTable(live, { dryRun })
+    if (!(await isWordIndexOutdated(live))) return done
+    if (!dryRun) await indexWords(live)
+    return { ...done, migrations: [...done.migrations, 'the word index, for words of any script'] }
+  })
 }
 
 /**

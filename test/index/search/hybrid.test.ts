@@ -1,42 +1,85 @@
 import t from 'tap'
-import { connectLance } from '../../../index/table/lance.ts'
+import { connectLance, writing as committing } from '../../../index/table/lance.ts'
 import { readMetadata } from '../../../index/table/metadata.ts'
 import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from '../../../index/search/hybrid.ts'
 import { searchHybrid } from '../../../index/search/hybrid-search.ts'
 import { middleSentence } from '../../../index/search/hybrid-weight.ts'
 import { findByVector, findByWords, refineFactor, wholeHits } from '../../../index/search/search.ts'
+import type { FoundList } from '../../../index/search/ties.ts'
 import type { Embed, Passage, SearchHit } from '../../../index/contract.ts'
 import { embed, embedText, hashEmbedding, tempDir } from '../helpers.ts'
 import { opened, planned, run } from '../ingest/job-helpers.ts'
 
-function hits(...scored: readonly (readonly [string, number])[]): SearchHit[] {
-  return scored.map(([id, score], i) => ({ id, title: '', text: id, score, rank: i + 1 }))
+interface Hit {
+  readonly id: string
+  readonly score: number
+}
+
+/** A list of which more could be found. */
+function hits(...scored: readonly (readonly [string, number])[]): FoundList<Hit> {
+  return { rows: scored.map(([id, score]) => ({ id, score })), complete: false }
 }
 
 await t.test('scores are fused on one scale, by weight', (t) => {
   const dense = hits(['a', 30], ['b', 29], ['c', 10])
   const text = hits(['c', 8], ['d', 2], ['b', 1])
   t.same(
-    fuseScores({ dense, text }, 0.5, 3).map(({ id, score, rank }) => [id, Math.round(score * 1e6) / 1e6, rank]),
+    fuseScores({ dense, text }, 0.5, 3).map(({ id, score }) => [id, Math.round(score * 1e6) / 1e6]),
     [
-      ['a', 0.5, 1],
-      ['c', 0.5, 2],
-      ['b', 0.475, 3],
+      ['a', 0.5],
+      ['c', 0.5],
+      ['b', 0.475],
     ],
   )
   t.equal(fuseScores({ dense, text }, 0, 1)[0]?.id, 'c', 'without weight the dense side has no say')
   t.equal(fuseScores({ dense, text }, 1, 1)[0]?.id, 'a')
   t.same(
-    fuseScores({ dense, text: [] }, 0.1, 3).map(({ id }) => id),
+    fuseScores({ dense, text: hits() }, 0.1, 3).map(({ id }) => id),
     ['a', 'b', 'c'],
     'a search without hits costs nothing',
   )
-  t.same(fuseScores({ dense: [], text: [] }, 0.4, 3), [])
+  t.same(fuseScores({ dense: hits(), text: hits() }, 0.4, 3), [])
   t.same(
-    fuseScores({ dense: hits(['a', 1], ['b', 1]), text: [] }, 0.4, 3).map(({ score }) => score),
+    fuseScores({ dense: hits(['a', 1], ['b', 1]), text: hits() }, 0.4, 3).map(({ score }) => score),
     [0.4, 0.4],
     'equal scores are all the best',
   )
+  t.end()
+})
+
+await t.test('the last of all passages with a word counts more than passages without one', (t) => {
+  const dense = hits(['near', 10], ['far', 9], ['word', 0])
+  const text = {
+    rows: [
+      { id: 'many', score: 6 },
+      { id: 'word', score: 4 },
+    ],
+    complete: true,
+  }
+  const score = Object.fromEntries(fuseScores({ dense, text }, 0.2, 9).map(({ id, score }) => [id, Math.round(score * 1e4) / 1e4]))
+  // 0.8 * 4 / 6, where scaling between the best and the last gives 0.
+  t.same(score, { many: 0.8, word: 0.5333, near: 0.2, far: 0.18 })
+  t.end()
+})
+
+await t.test('a longer list begins with the shorter one', (t) => {
+  const list = (name: string, count: number) =>
+    hits(...Array.from({ length: count }, (_, i) => [`${name}${i}`, 1000 - i * i * 0.01] as const))
+  const order = (depth: number, k: number) =>
+    fuseScores(
+      {
+        dense: list('p', depth),
+        text: hits(...list('p', depth).rows.map(({ id, score }, i) => [i % 3 === 0 ? id : `t${i}`, score] as const)),
+      },
+      0.4,
+      k,
+    )
+      .slice(0, k)
+      .map(({ id }) => id)
+  const deep = order(300, 300)
+  t.same(order(100, 100), deep.slice(0, 100), 'the first hundred do not depend on what is found beyond them')
+  t.same(order(100, 7), deep.slice(0, 7))
+  t.equal(new Set(deep).size, 300)
   t.end()
 })
 
@@ -130,7 +173,7 @@ await t.test('a hybrid search gives the passages of the rows it fused, also whil
     const options = { k: FUSED_DEPTH, ...(filter && { filter }) }
     const dense = await findByVector(table, undefined, asked.vector, options)
     const text = await findByWords(table, asked.query, options)
-    return wholeHits(fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, 5))
+    return wholeHits(fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, 5).slice(0, 5))
   }
   t.same(await searchHybrid(table, metadata, asked, { k: 5 }), await fused())
   const filter = { title: ['Entry 7', 'Entry 9', 'Entry 11'] }
@@ -156,7 +199,7 @@ await t.test('a hybrid search gives the passages of the rows it fused, also whil
       const some = CORPUS.slice(i * 10, i * 10 + 10)
       await index.upsert(some, await embed(some.map(({ text }) => text)))
       await table.checkoutLatest()
-      await table.optimize()
+      await committing(table, () => table.optimize())
     }
     writing = false
   })()

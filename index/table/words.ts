@@ -1,0 +1,113 @@
+import { CodedError } from '../../base/errors.ts'
+import { TEXT_COLUMNS } from './columns.ts'
+import { textIndexConfig, writing, type Table } from './lance.ts'
+import { stringsOf } from './rows.ts'
+import { sampleRows } from './sample.ts'
+
+/**
+ * Languages whose words are reduced to stems, by ISO 639-1 code, with LanceDB's name and the ISO 639-3 codes that detection gives. Languages
+ * that detection confuses with one of them (Scots) count as it.
+ */
+const STEMMED = {
+  ar: { name: 'Arabic', detected: ['arb'] },
+  da: { name: 'Danish', detected: ['dan'] },
+  de: { name: 'German', detected: ['deu', 'nds'] },
+  el: { name: 'Greek', detected: ['ell'] },
+  en: { name: 'English', detected: ['eng', 'sco'] },
+  es: { name: 'Spanish', detected: ['spa'] },
+  fi: { name: 'Finnish', detected: ['fin'] },
+  fr: { name: 'French', detected: ['fra'] },
+  hu: { name: 'Hungarian', detected: ['hun'] },
+  it: { name: 'Italian', detected: ['ita'] },
+  nl: { name: 'Dutch', detected: ['nld'] },
+  no: { name: 'Norwegian', detected: ['nob', 'nno'] },
+  pt: { name: 'Portuguese', detected: ['por'] },
+  ro: { name: 'Romanian', detected: ['ron'] },
+  ru: { name: 'Russian', detected: ['rus'] },
+  sv: { name: 'Swedish', detected: ['swe'] },
+  ta: { name: 'Tamil', detected: ['tam'] },
+  tr: { name: 'Turkish', detected: ['tur'] },
+} as const
+
+/** Languages of a word index; `none` leaves words as they are. */
+export const WORD_LANGUAGES = ['none', ...(Object.keys(STEMMED) as (keyof typeof STEMMED)[])] as const
+export type WordLanguage = (typeof WORD_LANGUAGES)[number]
+
+/** How the word index of a table was built, and the language chosen for it, in the metadata of the column `text`. */
+const WORDS_KEY = 'cepe:words'
+const LANGUAGE_KEY = 'cepe:language'
+/** Changed when texts are divided into words in another way: indexes of before are built anew by the next job or `cepe migrate`. */
+const TOKENS = 'icu-1'
+
+const SAMPLE = 128
+const SAMPLED_CHARACTERS = 600
+/** Shorter texts are judged together: a sentence alone is often taken for one of a related language. */
+const JUDGED_CHARACTERS = 300
+/** Share of the sampled texts that must be in one language. */
+const LEAST_SHARE = 0.6
+
+export interface WordIndex {
+  /** Language of the stems; undefined for an index that earlier software built. */
+  readonly language: WordLanguage | undefined
+  /** Language that the operator chose; undefined for the detected one. */
+  readonly chosen: WordLanguage | undefined
+}
+
+export async function readWordIndex(table: Table): Promise<WordIndex> {
+  const metadata = (await table.schema()).fields.find(({ name }) => name === 'text')?.metadata
+  const [tokens, language] = metadata?.get(WORDS_KEY)?.split(' ') ?? []
+  return { language: tokens === TOKENS ? known(language) : undefined, chosen: known(metadata?.get(LANGUAGE_KEY)) }
+}
+
+function known(language: string | undefined): WordLanguage | undefined {
+  return WORD_LANGUAGES.find((one) => one === language)
+}
+
+/** Whether the word index has to be built anew: it is of earlier software, or of another language than the chosen one. */
+export async function isWordIndexOutdated(table: Table): Promise<boolean> {
+  const { language, chosen } = await readWordIndex(table)
+  return language === undefined || (chosen !== undefined && chosen !== language)
+}
+
+/** Sets the language of a table's word index, which has to be built anew if it is of another one. @throws options_invalid for an unknown one */
+export async function chooseLanguage(table: Table, language: string): Promise<void> {
+  if (known(language) === undefined)
+    throw new CodedError(
+      'options_invalid',
+      `The language must be ${WORD_LANGUAGES.join(', ')}, not ${JSON.stringify(language.slice(0, 20))}.`,
+      {
+        field: 'language',
+      },
+    )
+  if ((await readWordIndex(table)).chosen === language) return
+  await writing(table, () => table.updateFieldMetadata([{ path: 'text', metadata: { [LANGUAGE_KEY]: language } }]))
+}
+
+/**
+ * Builds the word indexes of a table anew: in the chosen language, else in the one that most of its texts are in, else without stems. Reads
+ * two columns; vectors stay. Searches continue with the earlier index until it is done.
+ */
+export async function indexWords(table: Table): Promise<void> {
+  const language = (await readWordIndex(table)).chosen ?? (await languageOf(table))
+  const stems = language === 'none' ? undefined : STEMMED[language].name
+  for (const column of TEXT_COLUMNS) await writing(table, () => table.createIndex(column, { config: textIndexConfig(stems) }))
+  await writing(table, () => table.updateFieldMetadata([{ path: 'text', metadata: { [WORDS_KEY]: `${TOKENS} ${language}` } }]))
+}
+
+/** The language of most of a table's texts, judged by a sample. */
+async function languageOf(table: Table): Promise<WordLanguage> {
+  const taken = await sampleRows(table, SAMPLE, ['text'])
+  if (taken.numRows === 0) return 'none'
+  const { franc } = await import('franc')
+  const text = stringsOf(taken, 'text')
+  const votes: string[] = []
+  let pending = ''
+  for (let row = 0; row < taken.numRows; row++) {
+    pending += ` ${text(row).slice(0, SAMPLED_CHARACTERS)}`
+    if (pending.length < JUDGED_CHARACTERS && row < taken.numRows - 1) continue
+    votes.push(franc(pending))
+    pending = ''
+  }
+  const shareOf = (codes: readonly string[]) => votes.filter((code) => codes.includes(code)).length / votes.length
+  return WORD_LANGUAGES.find((language) => language !== 'none' && shareOf(STEMMED[language].detected) >= LEAST_SHARE) ?? 'none'
+}
