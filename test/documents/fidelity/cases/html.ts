@@ -1,0 +1,3 @@
+import type { FidelityCase } from '../contract.ts'
+
+export const HTML_CASES: readonly FidelityCase[] = []

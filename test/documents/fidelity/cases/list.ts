@@ -1,0 +1,17 @@
+import type { FidelityCase } from '../contract.ts'
+import { DOCX_CASES } from './docx.ts'
+import { EPUB_CASES } from './epub.ts'
+import { HTML_CASES } from './html.ts'
+import { MARKDOWN_CASES } from './markdown.ts'
+import { PDF_CASES } from './pdf.ts'
+import { TEXT_CASES } from './text.ts'
+
+/** Cases by kind of file. */
+export const CASES: Readonly<Record<string, readonly FidelityCase[]>> = {
+  docx: DOCX_CASES,
+  epub: EPUB_CASES,
+  html: HTML_CASES,
+  markdown: MARKDOWN_CASES,
+  pdf: PDF_CASES,
+  text: TEXT_CASES,
+}

@@ -1,0 +1,26 @@
+/** What a small document says, written by hand. Every field holds for the index's passages; `says` and `lacks` for a directly read text too. */
+export interface FidelityCase {
+  /** File name. Its bytes are `content`, else those of the file of this name in `files/`. */
+  readonly file: string
+  readonly content?: string | Buffer | (() => Buffer | Promise<Buffer>)
+  /** Media type it was received with. */
+  readonly mediaType?: string
+  /** Name of a file in `../shared/inputs/documents` with the same text. The case is checked on it too where it is present. */
+  readonly shared?: string
+  /** All words of the passages, in order. A passage begins with its heading in brackets where that changes: `[Terms > Rent] Rent is due.` */
+  readonly says?: string
+  /** Phrases that a passage contains, in this order. White space counts. */
+  readonly has?: readonly string[]
+  /** Phrases that no passage, title or heading contains. */
+  readonly lacks?: readonly string[]
+  /** Lines (items, rows) of passages. */
+  readonly lines?: readonly string[]
+  /** Pages of the passages that contain a phrase. */
+  readonly pages?: Readonly<Record<string, number>>
+  /** Headings ("Terms > Rent") of the passages that contain a phrase. */
+  readonly headings?: Readonly<Record<string, string>>
+  /** The document's title: what the title of each passage begins with. */
+  readonly title?: string
+  /** Words per passage. Default: 100. */
+  readonly words?: number
+}

@@ -1,0 +1,71 @@
+/** The words of small documents of every kind are the words of their passages. Cases: one file per kind in `cases/`, listed in `cases/list.ts`. */
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import t, { type Test } from 'tap'
+import { createPassageReader } from '../../../src/documents/corpus/reader.ts'
+import { createDocumentParser } from '../../../src/documents/parser.ts'
+import type { DocumentPassage } from '../../../src/documents/passages/contract.ts'
+import { CASES } from './cases/list.ts'
+import { SKIPS } from '../../helpers/skips.ts'
+import { wordChanges, wordsOf } from './compare.ts'
+import type { FidelityCase } from './contract.ts'
+
+const FILES = 'test/documents/fidelity/files'
+const SHARED = '../shared/inputs/documents'
+
+const reader = createPassageReader({ parseMs: 60_000 })
+const parser = createDocumentParser({ parseMs: 60_000 })
+t.teardown(() => {
+  reader.close()
+  parser.close()
+})
+
+for (const [kind, cases] of Object.entries(CASES))
+  void t.test(kind, async (t) => {
+    for (const one of cases) {
+      await t.test(one.file, async (t) => check(t, one, await bytesOf(one)))
+      const { shared } = one
+      if (shared === undefined) continue
+      const file = path.join(SHARED, shared)
+      await t.test(shared, { skip: !existsSync(file) && SKIPS.shared }, async (t) => check(t, one, await readFile(file)))
+    }
+  })
+
+async function bytesOf({ file, content }: FidelityCase): Promise<Buffer> {
+  if (content === undefined) return readFile(path.join(FILES, file))
+  return typeof content === 'function' ? content() : Buffer.from(content)
+}
+
+async function check(t: Test, expected: FidelityCase, bytes: Buffer): Promise<void> {
+  const { file, mediaType, words = 100 } = expected
+  const source = { bytes, name: file, ...(mediaType !== undefined && { mediaType }) }
+  const { passages } = await reader.read(source, { words, signal: new AbortController().signal })
+  if (expected.says !== undefined) t.same(wordChanges(wordsOf(expected.says), wordsOf(saidBy(passages))), { lost: [], added: [] })
+  checkPhrases(t, expected, passages)
+  const of = (phrase: string): readonly DocumentPassage[] => passages.filter(({ text }) => text.includes(phrase))
+  for (const [phrase, page] of Object.entries(expected.pages ?? {})) t.equal(of(phrase)[0]?.page, page, `page of ${phrase}`)
+  for (const [phrase, heading] of Object.entries(expected.headings ?? {})) t.equal(of(phrase)[0]?.heading, heading, `heading of ${phrase}`)
+  if (expected.title !== undefined)
+    for (const { title } of passages) t.ok(title.startsWith(expected.title), `${title} begins with the title`)
+  const { text } = await parser.read(source)
+  for (const phrase of expected.lacks ?? []) t.notOk(text.includes(phrase), `directly read: no ${phrase}`)
+}
+
+function checkPhrases(t: Test, { has = [], lacks = [], lines = [] }: FidelityCase, passages: readonly DocumentPassage[]): void {
+  const all = passages.map(({ text }) => text).join('\n')
+  let from = 0
+  for (const phrase of has) {
+    const at = all.indexOf(phrase, from)
+    t.ok(at >= 0, `has ${phrase}`, { found: all })
+    from = Math.max(from, at)
+  }
+  for (const line of lines) t.ok(all.split('\n').includes(line), `line ${line}`, { found: all })
+  for (const { title, text, heading } of passages)
+    for (const phrase of lacks) t.notOk([title, text, heading].join('\n').includes(phrase), `no ${phrase}`)
+}
+
+/** The passages in the notation of `says`. */
+function saidBy(passages: readonly DocumentPassage[]): string {
+  return passages.map(({ text, heading }, i) => (heading === (passages[i - 1]?.heading ?? '') ? text : `[${heading}] ${text}`)).join('\n')
+}
