@@ -7,19 +7,24 @@ export interface SentenceSpan {
 /** A fixed locale: sentence boundaries do not depend on the machine. */
 const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' })
 
+/** What a sentence without space after it ends with where the text goes on: `a != b`, `search?q=`, `v20.Alpha`, `done.[3]`. */
+const RUNS_ON = /[.!?]\p{P}{0,8}$/u
+
 /** UTF-16 units per call of the segmenter: the time per sentence is proportional to the text given. */
 const WINDOW = 1000
 
 /**
- * Splits a text (or a range of it) into sentences by Unicode's rules (UAX 29), lazily and in linear time. Sentences are contiguous, each
- * with the space after it; a line end always ends one.
+ * Splits a text (or a range of it) into sentences by Unicode's rules (UAX 29), lazily and in linear time; but a full stop, ! or ? without
+ * space after it ends none. Sentences are contiguous, each with the space after it; a line end always ends one.
  */
 export function* sentencesIn(text: string, from = 0, to = text.length): Generator<SentenceSpan> {
+  let first = from
   for (let start = from; start < to;) {
-    const ends = nextEnds(text, start, to)
-    for (const end of ends) {
-      yield { start, end }
+    for (const end of nextEnds(text, start, to)) {
       start = end
+      if (end < to && RUNS_ON.test(text.slice(Math.max(first, end - 10), end))) continue
+      yield { start: first, end }
+      first = end
     }
   }
 }

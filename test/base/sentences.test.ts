@@ -14,6 +14,20 @@ t.test('sentences, with the space after them and without gap', (t) => {
   t.end()
 })
 
+t.test('a full stop, ! or ? without space after it ends no sentence; of Chinese and Japanese it does', (t) => {
+  for (const one of [
+    'Use `a != b`.',
+    'See https://a.example/search?q=Boat.',
+    'Node.js v20.Alpha is out.',
+    'if (!Ok) return.',
+    'Really?No.',
+  ])
+    t.same(cut(`${one} After.`), [`${one} `, 'After.'])
+  t.same(cut('So it was.[3] After.'), ['So it was.[3] After.'])
+  t.same(cut('船来了。人走了！好吗？”是的'), ['船来了。', '人走了！', '好吗？”', '是的'])
+  t.end()
+})
+
 t.test('what a window holds of the text decides nothing: long texts are cut as the segmenter cuts them as a whole', (t) => {
   const parts = [
     ...[
@@ -45,10 +59,14 @@ t.test('what a window holds of the text decides nothing: long texts are cut as t
   const draw = (below: number): number => (seed = (seed * 48271) % 2147483647) % below
   for (let round = 0; round < 60; round++) {
     const text = Array.from({ length: 100 + draw(700) }, () => parts[draw(round % 2 === 0 ? parts.length : 21)]).join('')
-    t.same(
-      cut(text),
-      Array.from(whole.segment(text), ({ segment }) => segment),
-    )
+    const segments = Array.from(whole.segment(text), ({ segment }) => segment)
+    const joined: string[] = []
+    for (const segment of segments) {
+      const before = joined.at(-1)
+      if (before !== undefined && /[.!?]\p{P}*$/u.test(before)) joined.splice(-1, 1, before + segment)
+      else joined.push(segment)
+    }
+    t.same(cut(text), joined)
   }
   t.end()
 })

@@ -3,6 +3,15 @@ import type { DocumentType } from '../contract.ts'
 interface OnPage {
   /** 1-based page of its first character; absent for file types without pages. */
   readonly page?: number
+  /** Where later pages begin in its text, in order. Default: nowhere. */
+  readonly breaks?: readonly PageBreak[]
+}
+
+/** The first character of a page. */
+export interface PageBreak {
+  /** Offset in the block's text; items and rows are joined by line ends. */
+  readonly at: number
+  readonly page: number
 }
 
 /** A part of a document. Text is on one line with single spaces, except in code. */
@@ -26,4 +35,9 @@ export interface BlockDocument {
 /** Collapses white space to single spaces. */
 export function inline(text: string): string {
   return text.replace(/[\s\u00ad]+/g, (run) => (/^\u00ad+$/.test(run) ? '' : ' ')).trim()
+}
+
+/** The page of a character of a block's text. */
+export function pageAt({ page, breaks = [] }: Block, offset: number): number | undefined {
+  return breaks.findLast(({ at }) => at <= offset)?.page ?? page
 }

@@ -1,18 +1,11 @@
 import { sentencesIn } from '../../../base/sentences.ts'
-import type { Block } from '../blocks/contract.ts'
-import { countWords, piecesOf } from './words.ts'
+import { countWords, sentenceUnits, type Unit } from '../../../base/split.ts'
+import { pageAt, type Block } from '../blocks/contract.ts'
 
-/** Indivisible part of a section: a sentence, list item, table row or code block. */
-export interface Unit {
-  readonly text: string
-  readonly words: number
-  /** Separator from the previous unit of the same passage. */
-  readonly join: ' ' | '\n'
+/** A unit of a document. */
+export interface DocumentUnit extends Unit {
+  /** 1-based page of its first character. */
   readonly page?: number
-  /** Lead-in of the list, table or code block that contains this unit; repeated in every passage. */
-  readonly leadIn?: string
-  /** It introduces the next unit, and is kept in the same passage. */
-  readonly introduces?: true
 }
 
 /** A lead-in with more words is not repeated. */
@@ -24,71 +17,69 @@ const CODE_CHARACTERS = 8000
  * Splits a section's blocks into units, in order.
  * @param most words of a unit; longer sentences, items and rows are cut at spaces
  */
-export function* unitsOf(blocks: readonly Block[], most: number): Generator<Unit> {
+export function* unitsOf(blocks: readonly Block[], most: number): Generator<DocumentUnit> {
   for (const [i, block] of blocks.entries()) {
-    const introduced = blocks[i + 1]
-    const introduces = introduced !== undefined && introduced.kind !== 'paragraph' && introduced.kind !== 'heading'
-    const leadIn = leadInOf(blocks[i - 1])
-    const inherited = { ...(block.page !== undefined && { page: block.page }), ...(leadIn !== undefined && { leadIn }) }
-    if (block.kind === 'heading' || block.kind === 'paragraph') yield* sentenceUnits(block, { most, introduces })
-    else for (const text of partsOf(block)) yield* partUnits(text, block.kind === 'code' ? Infinity : most, inherited)
-  }
-}
-
-function* sentenceUnits(
-  { text, page }: { readonly text: string; readonly page?: number },
-  { most, introduces }: { readonly most: number; readonly introduces: boolean },
-): Generator<Unit> {
-  const sentences = Array.from(sentencesIn(text), ({ start, end }) => text.slice(start, end).trim()).filter((one) => one !== '')
-  for (const [i, sentence] of sentences.entries()) {
-    const isLast = i === sentences.length - 1
-    for (const [part, piece] of piecesOf(sentence, most).entries()) {
-      yield {
-        text: piece,
-        words: countWords(piece),
-        join: i === 0 && part === 0 ? '\n' : ' ',
-        ...(page !== undefined && { page }),
-        ...(isLast && introduces && isLeadIn(sentence, sentences.length) && { introduces }),
+    const next = blocks[i + 1]
+    const introduces = next !== undefined && !isProse(next) && leadInOf(block) !== undefined
+    const leadIn = isProse(block) ? undefined : leadInOf(blocks[i - 1])
+    for (const part of partsOf(block)) {
+      const isWhole = block.kind === 'code' || (!isProse(block) && countWords(part.text) <= most)
+      const units = isWhole ? [{ ...part, words: countWords(part.text), start: 0 }] : [...sentenceUnits(part.text, most)]
+      for (const [at, { text, words, join, start }] of units.entries()) {
+        const page = pageAt(block, part.start + start)
+        yield {
+          text,
+          words,
+          join: at === 0 ? part.join : join,
+          ...(page !== undefined && { page }),
+          ...(leadIn !== undefined && { leadIn }),
+          ...(introduces && at === units.length - 1 && { introduces }),
+        }
       }
     }
   }
 }
 
-/** A sentence is a lead-in if it ends with a colon, or is a paragraph by itself. */
-function isLeadIn(sentence: string, sentences: number): boolean {
-  return (sentences === 1 || /[:\uff1a]$/.test(sentence)) && countWords(sentence) <= LEAD_IN_WORDS
+function isProse({ kind }: Block): boolean {
+  return kind === 'heading' || kind === 'paragraph'
 }
 
-function leadInOf(before: Block | undefined): string | undefined {
-  if (before?.kind !== 'paragraph') return undefined
-  const sentences = Array.from(sentencesIn(before.text), ({ start, end }) => before.text.slice(start, end).trim())
+/** The last sentence of a paragraph if it ends with a colon, or is the only one. */
+function leadInOf(block: Block | undefined): string | undefined {
+  if (block?.kind !== 'paragraph') return undefined
+  const sentences = Array.from(sentencesIn(block.text), ({ start, end }) => block.text.slice(start, end).trim())
   const last = sentences.at(-1)
-  return last !== undefined && isLeadIn(last, sentences.length) ? last : undefined
+  const isLeadIn = last !== undefined && (sentences.length === 1 || /[:\uff1a]$/.test(last)) && countWords(last) <= LEAD_IN_WORDS
+  return isLeadIn ? last : undefined
 }
 
-/** An item, row or code unchanged; its sentences if it has more words than `most`. */
-function* partUnits(text: string, most: number, inherited: Pick<Unit, 'page' | 'leadIn'>): Generator<Unit> {
-  const words = countWords(text)
-  if (words <= most) yield { text, words, join: '\n', ...inherited }
-  else for (const unit of sentenceUnits({ text }, { most, introduces: false })) yield { ...unit, ...inherited }
+interface Part {
+  readonly text: string
+  /** Offset in the block's text. */
+  readonly start: number
+  readonly join: string
 }
 
-function partsOf(block: Exclude<Block, { kind: 'heading' | 'paragraph' }>): readonly string[] {
-  if (block.kind === 'list') return block.items
-  if (block.kind === 'table') return block.rows
-  return block.text.length <= CODE_CHARACTERS ? [block.text] : codeParts(block.text)
-}
-
-/** Splits code at line ends, unless a line is longer than a part. */
-function codeParts(text: string): string[] {
-  const parts: string[] = []
-  let part = ''
-  for (const line of text.split('\n').flatMap((one) => one.match(new RegExp(`[^]{1,${CODE_CHARACTERS}}`, 'gu')) ?? [''])) {
-    if (part.length + line.length > CODE_CHARACTERS) {
-      parts.push(part)
-      part = ''
-    }
-    part += part === '' ? line : `\n${line}`
+/** The text of a heading or paragraph, items, rows, and code. */
+function* partsOf(block: Block): Generator<Part> {
+  if (block.kind === 'code') return yield* codeParts(block.text)
+  let start = 0
+  for (const text of block.kind === 'list' ? block.items : block.kind === 'table' ? block.rows : [block.text]) {
+    yield { text, start, join: '\n' }
+    start += text.length + 1
   }
-  return [...parts, part].filter((one) => one.trim() !== '')
+}
+
+/** Cuts code at line ends, and longer lines anywhere. */
+function* codeParts(code: string): Generator<Part> {
+  let join = '\n'
+  for (let start = 0; start < code.length;) {
+    const most = start + CODE_CHARACTERS
+    const line = code.lastIndexOf('\n', most)
+    const end = most >= code.length ? code.length : line > start ? line : /[\ud800-\udbff]/.test(code.charAt(most - 1)) ? most - 1 : most
+    const text = code.slice(start, end)
+    if (text.trim() !== '') yield { text, start, join }
+    join = code[end] === '\n' ? '\n' : ''
+    start = end + join.length
+  }
 }

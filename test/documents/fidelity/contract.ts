@@ -21,6 +21,10 @@ export interface FidelityCase {
   readonly headings?: Readonly<Record<string, string>>
   /** The document's title: what the title of each passage begins with. */
   readonly title?: string
+  /** Least and most characters of each passage but the last. */
+  readonly characters?: readonly [least: number, most: number]
+  /** The texts of the passages, put together without anything between them. */
+  readonly joined?: string
   /** Words per passage. Default: 100. */
   readonly words?: number
 }

@@ -48,6 +48,9 @@ async function check(t: Test, expected: FidelityCase, bytes: Buffer): Promise<vo
   for (const [phrase, heading] of Object.entries(expected.headings ?? {})) t.equal(of(phrase)[0]?.heading, heading, `heading of ${phrase}`)
   if (expected.title !== undefined)
     for (const { title } of passages) t.ok(title.startsWith(expected.title), `${title} begins with the title`)
+  if (expected.joined !== undefined) t.equal(passages.map(({ text }) => text).join(''), expected.joined)
+  const [least = 0, most = Infinity] = expected.characters ?? []
+  for (const { length } of passages.map(({ text }) => text).slice(0, -1)) t.ok(length >= least && length <= most, `${length} characters`)
   const { text } = await parser.read(source)
   for (const phrase of expected.lacks ?? []) t.notOk(text.includes(phrase), `directly read: no ${phrase}`)
 }

@@ -273,12 +273,12 @@ await t.test('documents are split near a hundred words, at sentence ends', async
   const parts = split({ id: 'd', title: 'T', text: Array.from({ length: 40 }, () => sentence).join(' '), source: 's' })
   t.same(
     parts.map((p) => p.id),
-    ['d#1', 'd#2', 'd#3', 'd#4'],
+    ['d#1', 'd#2', 'd#3'],
   )
   t.ok(parts.every((p) => p.title === 'T' && p.source === 's' && p.text.endsWith('it.')))
   t.same(
     parts.map((p) => p.text.split(' ').length),
-    [104, 104, 104, 8],
+    [104, 104, 112],
   )
   const endless = split({ id: 'e', title: '', text: Array.from({ length: 301 }, (_, i) => `w${i}`).join(' ') })
   t.equal(
@@ -323,7 +323,17 @@ await t.test('scripts without spaces, and runs without any, give passages of san
     )
   }
   t.equal(split({ id: 'd', title: '', text: texts.chinese })[0]?.text.includes(' '), false)
-  t.ok(split({ id: 'd', title: '', text: texts.chinese }).every((part) => part.text.length < 300))
+  for (const text of [texts.chinese, texts.japanese, texts.thai])
+    for (const { length } of split({ id: 'd', title: '', text })
+      .map((part) => part.text)
+      .slice(0, -1))
+      t.ok(length >= 190 && length <= 300, `${length} characters`)
+  t.end()
+})
+
+await t.test('what stands between sentences is kept, and nothing is put there', (t) => {
+  const text = 'if (a != b) stop!\n\n\tSee x?y:z.  Two spaces.船来了。人走了。'
+  t.same(split({ id: 'd', title: '', text: ` ${text}\n` }), [{ id: 'd#1', title: '', text }])
   t.end()
 })
 

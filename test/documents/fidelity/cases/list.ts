@@ -4,6 +4,7 @@ import { EPUB_CASES } from './epub.ts'
 import { HTML_CASES } from './html.ts'
 import { MARKDOWN_CASES } from './markdown.ts'
 import { PDF_CASES } from './pdf.ts'
+import { SPLITTING_CASES } from './splitting.ts'
 import { TEXT_CASES } from './text.ts'
 
 /** Cases by kind of file. */
@@ -13,5 +14,6 @@ export const CASES: Readonly<Record<string, readonly FidelityCase[]>> = {
   html: HTML_CASES,
   markdown: MARKDOWN_CASES,
   pdf: PDF_CASES,
+  splitting: SPLITTING_CASES,
   text: TEXT_CASES,
 }

@@ -1,0 +1,122 @@
+import { sentencesIn } from './sentences.ts'
+
+/** Words by which a passage may exceed its target, to keep a sentence intact or avoid a short remainder. */
+export const SURPLUS = 1.25
+const SURPLUS_AT_END = 1.5
+
+/** Characters of scripts without spaces between words. */
+const UNSPACED =
+  /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Bopo}\p{scx=Yiii}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}\p{scx=Tibt}\p{scx=Lana}\p{scx=Tale}\p{scx=Talu}\p{scx=Java}\p{scx=Bali}]/gu
+/** Approximate characters per word in those scripts. */
+const CHARACTERS_A_WORD = 2
+/** A longer run without spaces (a URL, base64) counts as several words. */
+const LONGEST_WORD = 40
+
+const words = new Intl.Segmenter('en', { granularity: 'word' })
+/** Characters before and after a cut within which a word's end is looked for: the segmenter's time grows with the square of the length. */
+const LOOK_BACK = 60
+const LOOK_AHEAD = 20
+/** A URL that is not cut. */
+const LONGEST_RUN = 200
+
+/** Indivisible part of a passage: a sentence, list item, table row or code block. */
+export interface Unit {
+  readonly text: string
+  readonly words: number
+  /** What stands between it and the unit before. */
+  readonly join: string
+  /** Lead-in of the list, table or code block that contains this unit; repeated in every passage. */
+  readonly leadIn?: string
+  /** It introduces the next unit, and is kept in the same passage. */
+  readonly introduces?: true
+}
+
+/** Approximate word count, in linear time. */
+export function countWords(text: string): number {
+  let count = 0
+  for (const [run] of text.matchAll(/\S+/g)) {
+    const unspaced = run.match(UNSPACED)?.length ?? 0
+    count += Math.ceil(unspaced / CHARACTERS_A_WORD + (run.length - unspaced) / LONGEST_WORD)
+  }
+  return count
+}
+
+/**
+ * Sentences of a text with their offsets, joined by the white space between them.
+ * @param most words of a unit; a longer sentence is cut, at spaces if possible
+ */
+export function* sentenceUnits(text: string, most: number): Generator<Unit & { readonly start: number }> {
+  let before = 0
+  for (const sentence of sentencesIn(text))
+    for (const { start, end } of piecesOf(text, sentence.start, sentence.end, most)) {
+      const piece = text.slice(start, end)
+      const trimmed = piece.trim()
+      if (trimmed === '') continue
+      const from = start + piece.indexOf(trimmed)
+      yield { text: trimmed, words: countWords(trimmed), join: text.slice(before, from), start: from }
+      before = from + trimmed.length
+    }
+}
+
+/** Cuts a range of a text into pieces of about `most` words. */
+function* piecesOf(text: string, start: number, end: number, most: number): Generator<{ readonly start: number; readonly end: number }> {
+  const parts = Math.ceil(countWords(text.slice(start, end)) / most)
+  if (parts <= 1) return yield { start, end }
+  const size = Math.ceil((end - start) / parts)
+  for (let from = start; from < end;) {
+    const to = from + size >= end ? end : cutAt(text, from, from + size)
+    // Scripts are mixed: equal lengths are not equal numbers of words.
+    if (to - from < end - start && countWords(text.slice(from, to)) > SURPLUS_AT_END * most) yield* piecesOf(text, from, to, most)
+    else yield { start: from, end: to }
+    from = to
+  }
+}
+
+/** The last space before `end` in the second half of the piece, else the next one, else a word's end, else `end`; never inside a surrogate pair. */
+function cutAt(text: string, from: number, end: number): number {
+  const middle = Math.floor((from + end) / 2)
+  const space = text.slice(middle, end + 1).lastIndexOf(' ')
+  if (space > 0) return middle + space
+  const run = text.slice(end, end + LONGEST_RUN)
+  const next = run.indexOf(' ')
+  if (next >= 0 && run.slice(0, next).match(UNSPACED) === null) return end + next
+  const first = Math.max(from, end - LOOK_BACK)
+  const starts = Array.from(words.segment(text.slice(first, end + LOOK_AHEAD)), ({ index }) => first + index)
+  const word = starts.findLast((at) => at <= end) ?? first
+  if (word > middle) return word
+  return /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end + 1 : end
+}
+
+/** Groups units into passages of about `target` words. A lead-in stays with what it introduces. */
+export function* groupsOf<One extends Unit>(units: readonly One[], target: number): Generator<(One | Unit)[]> {
+  let left = units.reduce((sum, unit) => sum + unit.words, 0)
+  let group: (One | Unit)[] = []
+  let held = 0
+  const take = (unit: One | Unit): void => {
+    group.push(unit)
+    held += unit.words
+  }
+  for (const unit of units) {
+    const hasMore = held + left > target * SURPLUS_AT_END
+    if (group.length > 0 && hasMore && (held >= target || held + unit.words > target * SURPLUS)) {
+      // Keep a lead-in with its unit.
+      const introduction = group.length > 1 && group.at(-1)?.introduces === true ? group.pop() : undefined
+      const alone = group.length === 1 && group[0]?.introduces === true
+      if (!alone) {
+        yield group
+        group = []
+        held = 0
+        if (introduction !== undefined) take(introduction)
+        else if (unit.leadIn !== undefined) take({ text: unit.leadIn, words: countWords(unit.leadIn), join: '\n' })
+      }
+    }
+    take(unit)
+    left -= unit.words
+  }
+  if (group.length > 0) yield group
+}
+
+/** Text of a passage. */
+export function joinedText(units: readonly Unit[]): string {
+  return units.map(({ text, join }, i) => (i === 0 ? text : join + text)).join('')
+}
