@@ -61,7 +61,10 @@ export function* sentenceUnits(text: string, most: number): Generator<Unit & { r
 /** Cuts a range of a text into pieces of about `most` words. */
 function* piecesOf(text: string, start: number, end: number, most: number): Generator<{ readonly start: number; readonly end: number }> {
   const parts = Math.ceil(countWords(text.slice(start, end)) / most)
-  if (parts <= 1) return yield { start, end }
+  if (parts <= 1) {
+    yield { start, end }
+    return
+  }
   const size = Math.ceil((end - start) / parts)
   for (let from = start; from < end;) {
     const to = from + size >= end ? end : cutAt(text, from, from + size)

@@ -26,7 +26,7 @@ export async function askArticles(
         const article = articleOf.get(question)
         if (article === undefined) throw new Error(`${id} has no article. This is a bug.`)
         const { text } = article
-        const load = () => Promise.resolve({ ...article, type: 'text' as const, pages: [] })
+        const load = () => Promise.resolve({ ...article, type: 'text' as const, pages: [], warnings: [] })
         const { answer } = await answerDocument({ form: { question }, bytes: Buffer.byteLength(text), load }, services)
         return { cluster: id, answer, answers, characters: text.length }
       }),

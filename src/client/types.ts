@@ -4,7 +4,7 @@
 export interface AnswerDocumentRequest {
   /** The document. */
   text: string
-  /** What the text is (default: text). Headings of Markdown are read in any case. */
+  /** What the text is (default: text). Text is read as it is, with the headings of Markdown; Markdown and HTML as files of that type. */
   type?: 'text' | 'markdown' | 'html'
   /** The question. Without one, and without summarise, the document must bring its own between BEGIN and END lines and after them. */
   question?: string
@@ -52,6 +52,8 @@ export interface AnswerDocumentResponse {
     chunks: number
     /** Characters that neither side read (encoder_tokens, a model without encoder, or in mode map-rerank what fits the question less). */
     unread: number
+    /** What of the file is not in its text. */
+    warnings: string[]
     text?: string
   }
   /** The encoder's chunks by their share of attention, then what the decoder read. */

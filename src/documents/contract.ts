@@ -11,7 +11,7 @@ export interface DocumentFile {
   readonly mediaType?: string
 }
 
-/** Text of a file, with Markdown headings unless it is plain text. */
+/** Text of a file: plain text as it is, other types as their blocks, with Markdown headings. */
 export interface ReadDocument {
   readonly type: DocumentType
   readonly text: string
@@ -19,6 +19,8 @@ export interface ReadDocument {
   readonly title: string
   /** Offset of each page's first character; empty without pages. */
   readonly pages: readonly number[]
+  /** What of the file is not in the text, as sentences. */
+  readonly warnings: readonly string[]
 }
 
 /** Limits of parsing a file. Errors name the one exceeded. */
@@ -40,7 +42,7 @@ export interface ReadOptions {
 
 export interface DocumentParser {
   /**
-   * Parses a file. Types other than text and Markdown are parsed in a child process, which is killed above a time or memory limit.
+   * Parses a file. Types other than text are parsed in a child process, which is killed above a time or memory limit.
    * @throws unsupported_media_type, document_invalid (broken, encrypted, wrong encoding, above a limit), document_without_text,
    * payload_too_large, overloaded if the queue is full, deadline_exceeded, client_closed
    */

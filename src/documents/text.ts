@@ -45,15 +45,10 @@ function decoded(bytes: Uint8Array, label: string): string {
   }
 }
 
-/** A text or Markdown file as it is. @throws payload_too_large, document_without_text */
-export function plainDocument(text: string, type: 'text' | 'markdown'): ReadDocument {
+/** A text as it is. @throws payload_too_large, document_without_text */
+export function plainDocument(text: string): ReadDocument {
   if (text.length > DOCUMENT_LIMITS.characters)
     throw new DocumentError('too_large', `The document has ${text.length} characters; ${DOCUMENT_LIMITS.characters} are read at most.`)
-  return withText({ type, text, title: '', pages: [] })
-}
-
-/** @throws document_without_text if the text is blank */
-export function withText(document: ReadDocument): ReadDocument {
-  if (document.text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
-  return document
+  if (text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
+  return { type: 'text', text, title: '', pages: [], warnings: [] }
 }

@@ -78,7 +78,8 @@ export const DocumentRequestSchema = Type.Object(
     text: Type.String({ minLength: 1, description: 'The document.' }),
     type: Type.Optional(
       Type.Enum(['text', 'markdown', 'html'], {
-        description: 'What the text is (default: text). Headings of Markdown are read in any case.',
+        description:
+          'What the text is (default: text). Text is read as it is, with the headings of Markdown; Markdown and HTML as files of that type.',
       }),
     ),
     ...DocumentOptions,
@@ -127,6 +128,7 @@ export const DocumentResponseSchema = Type.Object({
       description:
         'Characters that neither side read (encoder_tokens, a model without encoder, or in mode map-rerank what fits the question less).',
     }),
+    warnings: Type.Array(Type.String(), { description: 'What of the file is not in its text.' }),
     text: Type.Optional(Type.String()),
   }),
   evidence: Type.Array(DocumentEvidenceSchema, {

@@ -22,6 +22,7 @@ export interface LoadedDocument extends DocumentSource {
   readonly type: DocumentResponse['document']['type']
   /** Offset of each page's first character; empty without pages. */
   readonly pages: readonly number[]
+  readonly warnings: readonly string[]
 }
 
 export interface DocumentAsked {
@@ -74,6 +75,7 @@ export async function answerDocument(
         tokens: read.documentTokens,
         pages: document.pages.length === 0 ? null : document.pages.length,
         chunks: read.chunks.length,
+        warnings: [...document.warnings],
         unread: Math.max(0, resolved.to - resolved.from - seen),
         ...(form.include_text === true && { text: document.text }),
       },

@@ -5,8 +5,8 @@ import { Worker } from 'node:worker_threads'
 
 const answer = (value) => {
   const text = JSON.stringify(value)
-  // Both kinds of processes: those that read one file, and those that cut one after another into passages.
-  process.send({ document: { type: 'html', text, title: '', pages: [] }, type: 'html', passages: [{ title: '', text, heading: '' }] })
+  // Both results: a text, and passages.
+  process.send({ type: 'html', warnings: [], text, title: '', pages: [], passages: [{ title: '', text, heading: '' }] })
 }
 const usedMs = () => (process.cpuUsage().user + process.cpuUsage().system) / 1000
 const tried = (work) => {

@@ -30,6 +30,10 @@ export interface BlockDocument {
   /** Title from the file's metadata; empty without one. */
   readonly title: string
   readonly blocks: readonly Block[]
+  /** Number of pages. Default: it has none. */
+  readonly pages?: number
+  /** What of the file is not in the blocks, as sentences. */
+  readonly warnings?: readonly string[]
 }
 
 /** Collapses white space to single spaces. */

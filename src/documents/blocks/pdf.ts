@@ -1,19 +1,28 @@
+import { at } from '../../../base/at.ts'
 import type { DocumentLimits } from '../contract.ts'
-import { bodyHeight, HEADING_RATIO, LONGEST_HEADING, PARAGRAPH_GAP, readPdfPages, type Line } from '../pdf.ts'
-import { inline, type Block, type BlockDocument } from './contract.ts'
+import { inline, type Block, type BlockDocument, type PageBreak } from './contract.ts'
+import { mostOf, readPdfPages, type Line } from './pdf-lines.ts'
 import { marked } from './plain.ts'
+import { runningHeads } from './running-heads.ts'
 
 const ITEM = /^(?:[-*\u2022\u25e6\u25aa\u25cf\uf0b7\u2013]\s+\S|\(?\d{1,3}[.)]\s+\S)/
 const ENDS_SENTENCE = /[.!?:;\u3002\u201d"')\]]$/
-/** Lines at a page's edges that can be running heads. */
-const EDGE_LINES = 2
-/** Minimum number and share of pages on which a running head repeats. */
-const LEAST_PAGES = 3
-const RUNNING_SHARE = 0.5
-
-interface PageLine extends Line {
-  readonly page: number
-}
+/** Lines further apart than this many letters' heights belong to different paragraphs. */
+const PARAGRAPH_GAP = 2
+/** Letters so much larger than the document's own are a heading's. */
+const HEADING_RATIO = 1.15
+const LONGEST_HEADING = 200
+/** Dots from an entry of a table of contents to its page. */
+const LEADERS = /(?:\s?[.\u2026\u00b7]){5,}\s*/g
+/** Examples in warnings. */
+const SHOWN_HEADS = 3
+const SHOWN_CHARACTERS = 60
+const SHOWN_PAGES = 10
+/** Lines before and after one that show how wide its column is; the share of them that are not wider. */
+const NEIGHBOURS = 40
+const COLUMN_SHARE = 0.95
+/** Difference of left edges, in heights of letters, within one column. */
+const INDENT = 4
 
 /**
  * A PDF: paragraphs, lists and headings by the size of their letters (the largest are of level 1); running heads and page numbers left
@@ -22,75 +31,132 @@ interface PageLine extends Line {
  */
 export async function pdfDocument(bytes: Uint8Array, limits: DocumentLimits): Promise<BlockDocument> {
   const { pages, title } = await readPdfPages(bytes, limits)
-  const running = runningLines(pages)
-  const lines = pages.flatMap((page, i) =>
-    page
-      .filter((line, at) => !(isEdge(at, page.length) && running.has(pattern(line.text))))
-      .map((line) => ({ ...line, text: inline(line.text), page: i + 1 })),
-  )
-  return { type: 'pdf', title, blocks: blocksOf(lines) }
+  const running = runningHeads(pages)
+  const warnings = [headWarning(running), emptyWarning(pages)].filter((one) => one !== '')
+  return { type: 'pdf', title, blocks: blocksOf(pages.flat().filter((line) => !running.has(line))), pages: pages.length, warnings }
 }
 
-function isEdge(at: number, length: number): boolean {
-  return at < EDGE_LINES || at >= length - EDGE_LINES
+function headWarning(running: ReadonlySet<Line>): string {
+  const texts = [...new Set([...running].map(({ text }) => inline(text)))]
+  const shown = texts.slice(0, SHOWN_HEADS).map((text) => JSON.stringify(text.slice(0, SHOWN_CHARACTERS)))
+  return texts.length === 0
+    ? ''
+    : `${running.size} lines are left out as running heads: ${shown.join(', ')}${texts.length > SHOWN_HEADS ? ', ...' : ''}.`
 }
 
-/** Numbers differ from page to page. */
-function pattern(text: string): string {
-  return inline(text).replace(/\d+/g, '0')
+function emptyWarning(pages: readonly (readonly Line[])[]): string {
+  const empty = pages.flatMap((lines, i) => (lines.length === 0 ? [i + 1] : []))
+  const shown = `${empty.slice(0, SHOWN_PAGES).join(', ')}${empty.length > SHOWN_PAGES ? ', ...' : ''}`
+  return empty.length === 0 ? '' : `${empty.length} of ${pages.length} pages have no text, and may be scanned (${shown}).`
 }
 
-/** Lines that repeat at the edges of most pages. */
-function runningLines(pages: readonly (readonly Line[])[]): ReadonlySet<string> {
-  const counts = new Map<string, number>()
-  for (const page of pages) {
-    const edges = new Set(page.filter((_, at) => isEdge(at, page.length)).map(({ text }) => pattern(text)))
-    for (const text of edges) counts.set(text, (counts.get(text) ?? 0) + 1)
-  }
-  const least = Math.max(LEAST_PAGES, pages.length * RUNNING_SHARE)
-  return new Set([...counts].filter(([, count]) => count >= least).map(([text]) => text))
-}
-
-function blocksOf(lines: readonly PageLine[]): Block[] {
-  const body = bodyHeight(lines)
-  const isHeading = ({ height, text }: PageLine): boolean => height > HEADING_RATIO * body && text.length <= LONGEST_HEADING
+function blocksOf(lines: readonly Line[]): Block[] {
+  const body = mostOf(lines.map(({ height, text }) => [Math.round(height), text.length]))
+  const isHeading = ({ height, text }: Line): boolean =>
+    height > HEADING_RATIO * body && text.length <= LONGEST_HEADING && /[\p{L}\p{N}].*[\p{L}\p{N}]/u.test(text)
   const sizes = [...new Set(lines.filter(isHeading).map(({ height }) => Math.round(height)))].sort((a, b) => b - a)
-  const blocks: Block[] = []
-  let before: PageLine | undefined
+  const blocks: OpenBlock[] = []
+  let before: Line | undefined
   /** Offset of the current list's markers. */
   let mark = 0
-  for (const line of lines) {
+  for (const [i, line] of lines.entries()) {
     const last = blocks.at(-1)
     const follows = before !== undefined && isNext(before, line)
+    const text = inline(line.text.replace(LEADERS, ' ... '))
     if (isHeading(line)) {
       const level = Math.min(6, sizes.indexOf(Math.round(line.height)) + 1)
-      if (last?.kind === 'heading' && follows && last.level === level) blocks.splice(-1, 1, { ...last, text: `${last.text} ${line.text}` })
-      else blocks.push({ kind: 'heading', level, text: line.text, page: line.page })
-    } else if (ITEM.test(line.text)) {
+      if (last?.kind === 'heading' && follows && last.level === level) last.extend(text, line.page)
+      else blocks.push(new OpenBlock('heading', text, line.page, level))
+    } else if (ITEM.test(text)) {
       mark = line.left
-      if (last?.kind === 'list') blocks.splice(-1, 1, { ...last, items: [...last.items, marked(line.text)] })
-      else blocks.push({ kind: 'list', items: [marked(line.text)], page: line.page })
-    } else if (last?.kind === 'list' && follows && line.left > mark - 1)
-      blocks.splice(-1, 1, { ...last, items: [...last.items.slice(0, -1), joined(last.items.at(-1) ?? '', line.text)] })
-    else if (last?.kind === 'paragraph' && (follows || continues(last.text, line, before)))
-      blocks.splice(-1, 1, { ...last, text: joined(last.text, line.text) })
-    else blocks.push({ kind: 'paragraph', text: line.text, page: line.page })
+      if (last?.kind === 'list') last.add(marked(text), line.page)
+      else blocks.push(new OpenBlock('list', marked(text), line.page))
+    } else if (last?.kind === 'list' && (follows ? line.left > mark - 1 : continues(last.lastLine, line, before)))
+      last.extend(text, line.page)
+    else if (line.text.includes('\t') || text.includes(' ... ')) {
+      if (last?.kind === 'table' && follows) last.add(text, line.page)
+      else blocks.push(new OpenBlock('table', text, line.page))
+    } else if (last?.kind === 'paragraph' && (follows ? !isBroken(lines, i) : continues(last.lastLine, line, before)))
+      last.extend(text, line.page)
+    else blocks.push(new OpenBlock('paragraph', text, line.page))
     before = line
   }
-  return blocks
+  return blocks.map((block) => block.block)
+}
+
+/** A block to which lines are added. */
+class OpenBlock {
+  readonly kind: 'heading' | 'paragraph' | 'list' | 'table'
+  readonly level: number
+  readonly #page: number
+  /** Lines of each item or row, or of the text. */
+  readonly #parts: string[][]
+  readonly #breaks: PageBreak[] = []
+  #length: number
+
+  constructor(kind: OpenBlock['kind'], text: string, page: number, level = 1) {
+    this.kind = kind
+    this.level = level
+    this.#page = page
+    this.#parts = [[text]]
+    this.#length = text.length
+  }
+
+  get lastLine(): string {
+    return this.#parts.at(-1)?.at(-1) ?? ''
+  }
+
+  /** Adds an item or a row. */
+  add(text: string, page: number): void {
+    this.#parts.push([])
+    this.#append(text, page, 1)
+  }
+
+  /** Continues the last item, row or paragraph; a word divided at the line's end is joined. */
+  extend(text: string, page: number): void {
+    const lines = this.#parts.at(-1) ?? []
+    const isDivided = /\p{L}-$/u.test(this.lastLine) && /^\p{Ll}/u.test(text)
+    lines.push(isDivided ? (lines.pop() ?? '').slice(0, -1) : `${lines.pop() ?? ''} `)
+    this.#append(text, page, isDivided ? -1 : 1)
+  }
+
+  #append(text: string, page: number, gap: number): void {
+    this.#length += gap
+    if (page !== (this.#breaks.at(-1)?.page ?? this.#page)) this.#breaks.push({ at: this.#length, page })
+    this.#parts.at(-1)?.push(text)
+    this.#length += text.length
+  }
+
+  get block(): Block {
+    const { kind, level } = this
+    const place = { page: this.#page, ...(this.#breaks.length > 0 && { breaks: this.#breaks }) }
+    const texts = this.#parts.map((lines) => lines.join(''))
+    if (kind === 'list') return { kind, items: texts, ...place }
+    if (kind === 'table') return { kind, rows: texts, ...place }
+    const text = texts.join('\n')
+    return kind === 'heading' ? { kind, level, text, ...place } : { kind, text, ...place }
+  }
 }
 
 /** Whether a line directly follows another. */
-function isNext(before: PageLine, line: PageLine): boolean {
+function isNext(before: Line, line: Line): boolean {
   return before.page === line.page && Math.abs(before.base - line.base) <= PARAGRAPH_GAP * Math.max(before.height, line.height)
 }
 
-/** Whether a paragraph continues on the next page. */
-function continues(text: string, line: PageLine, before: PageLine | undefined): boolean {
+/** Whether a paragraph or an item continues on the next page. */
+function continues(text: string, line: Line, before: Line | undefined): boolean {
   return before !== undefined && before.page < line.page && !ENDS_SENTENCE.test(text) && /^\p{Ll}/u.test(line.text)
 }
 
-/** Joins words hyphenated at line ends. */
-function joined(text: string, line: string): string {
-  return /\p{L}-$/u.test(text) && /^\p{Ll}/u.test(line) ? text.slice(0, -1) + line : `${text} ${line}`
+/** Whether the line before ended although its column had room for this line's first word. */
+function isBroken(lines: readonly Line[], i: number): boolean {
+  const [before, line] = [lines[i - 1], lines[i]]
+  if (before === undefined || line === undefined || /^\p{Ll}/u.test(line.text) || /\p{L}-$/u.test(before.text)) return false
+  const column = lines
+    .slice(Math.max(0, i - NEIGHBOURS), i + NEIGHBOURS)
+    .filter(({ page, left }) => page === before.page && Math.abs(left - before.left) <= INDENT * before.height)
+    .map(({ right }) => right)
+    .sort((a, b) => a - b)
+  const word = ((line.text.search(/\s|$/) + 1) * (line.right - line.left)) / line.text.length
+  return before.right + word < at(column, Math.floor(COLUMN_SHARE * (column.length - 1)))
 }

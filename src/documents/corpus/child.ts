@@ -1,28 +1,33 @@
 /**
- * Main module of a process that cuts one file after another into passages. Files are untrusted: the process has no
+ * Main module of a process that reads one file after another, as a text or cut into passages. Files are untrusted: the process has no
  * environment, receives files in messages, and is killed by its parent if it exceeds a time or memory limit.
  */
 import { messageOf } from '../../../base/errors.ts'
 import { lowerPriority } from '../../../base/process.ts'
 import { readBlocks } from '../blocks/read.ts'
+import { renderBlocks } from '../blocks/render.ts'
 import { DocumentError } from '../errors.ts'
 import { cutPassages } from '../passages/cut.ts'
 import { titleOf } from '../passages/sections.ts'
-import type { PassageTask, PassageResult } from './protocol.ts'
+import type { ReadResult, ReadTask } from './protocol.ts'
 
-async function passagesOf({ name, words, limits, ...file }: PassageTask): Promise<PassageResult> {
+async function resultOf({ name, words, limits, ...file }: ReadTask): Promise<ReadResult> {
   try {
-    const { type, title, blocks } = await readBlocks(file, limits)
-    const passages = [...cutPassages({ title: titleOf(title, blocks, name), blocks }, words)]
-    const characters = passages.reduce((sum, { text }) => sum + text.length, 0)
-    if (characters > limits.characters)
-      throw new DocumentError('too_large', `The document has ${characters} characters of text; ${limits.characters} are read at most.`)
-    if (passages.length === 0) throw new DocumentError('without_text', 'The document has no text.')
-    return { type, passages }
+    const document = await readBlocks(file, limits)
+    const { type, blocks, warnings = [] } = document
+    const title = titleOf(document.title, blocks, name)
+    const read = { type, warnings: [...warnings] }
+    const { text, pages } = renderBlocks(document)
+    if (text.length > limits.characters)
+      throw new DocumentError('too_large', `The document has ${text.length} characters of text; ${limits.characters} are read at most.`)
+    if (text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
+    return words === undefined
+      ? { ...read, title, text, pages: [...pages] }
+      : { ...read, passages: [...cutPassages({ title, blocks }, words)] }
   } catch (error) {
-    const known =
+    const { problem, message } =
       error instanceof DocumentError ? error : new DocumentError('damaged', `The file cannot be read (${messageOf(error)}).`, error)
-    return { problem: known.problem, code: known.code, message: known.message }
+    return { problem, message }
   }
 }
 
@@ -30,6 +35,7 @@ lowerPriority()
 process.on('disconnect', () => process.exit(0))
 process.on('SIGINT', () => undefined)
 process.on('SIGTERM', () => undefined)
-process.on('message', (task: PassageTask) => {
-  void passagesOf(task).then((result) => process.send?.(result, undefined, undefined, () => undefined))
+process.on('message', (task: ReadTask) => {
+  // Does not exit: the parent kills this process once it has the result, and could miss one sent while exiting.
+  void resultOf(task).then((result) => process.send?.(result, undefined, undefined, () => undefined))
 })

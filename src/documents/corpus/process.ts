@@ -1,13 +1,13 @@
 import type { ChildProcess } from 'node:child_process'
+import type { Static, TSchema } from '#typebox'
 import { Value } from '#typebox/value'
 import { messageOf } from '../../../base/errors.ts'
 import { exchange, startProcess, type ProcessProblems } from '../bounded-process.ts'
 import { DocumentError } from '../errors.ts'
-import type { DocumentPassages } from '../passages/contract.ts'
 import { permissionFlags } from '../permissions.ts'
 import { RESIDENT_BYTES, residentBytes } from '../process-bounds.ts'
 import { processorMs, wallMs } from '../process-time.ts'
-import { PassageResultSchema, type PassageTask } from './protocol.ts'
+import { ProblemSchema, type ReadTask } from './protocol.ts'
 
 const CHILD_FILE = new URL('./child.js', import.meta.url)
 /** A process that uses more memory after a file is replaced. */
@@ -20,8 +20,8 @@ export interface ProcessOptions {
   readonly childFile?: URL
 }
 
-/** A process that cuts files into passages, one at a time. A process compromised or blocked by a file is killed and replaced. */
-export class PassageProcess {
+/** A process that reads files, one at a time. A process compromised or blocked by a file is killed and replaced. */
+export class ReadingProcess {
   readonly #options: Required<ProcessOptions>
   readonly #closing = new AbortController()
   #child: ChildProcess | undefined
@@ -30,8 +30,11 @@ export class PassageProcess {
     this.#options = { parseMs, childFile }
   }
 
-  /** @throws DocumentError; the signal's reason once aborted; an AbortError once closed */
-  async run(task: PassageTask, aborting: AbortSignal): Promise<DocumentPassages> {
+  /**
+   * @param schema of the result that the task asks for
+   * @throws DocumentError; the signal's reason once aborted; an AbortError once closed
+   */
+  async run<Schema extends TSchema>(task: ReadTask, schema: Schema, aborting: AbortSignal): Promise<Static<Schema>> {
     const signal = AbortSignal.any([aborting, this.#closing.signal])
     signal.throwIfAborted()
     const known = this.#child
@@ -41,7 +44,11 @@ export class PassageProcess {
     signal.throwIfAborted()
     const child = (this.#child ??= this.#start())
     try {
-      return await this.#exchange(child, task, { signal, usedMs: child === known ? used : 0 })
+      const result = await this.#exchange(child, task, { signal, usedMs: child === known ? used : 0 })
+      if (Value.Check(ProblemSchema, result)) throw new DocumentError(result.problem, result.message)
+      if (Value.Check(schema, result)) return result
+      this.#end()
+      throw new DocumentError('damaged', 'The process that read the file sent no result.')
     } finally {
       if (this.#child === child && (await residentBytes(child.pid)) > RETIRE_BYTES) this.#end()
     }
@@ -67,28 +74,17 @@ export class PassageProcess {
     return child
   }
 
-  /** @param usedMs CPU time used by previous files */
+  /** A process that fails is not reused. @param usedMs CPU time used by previous files */
   async #exchange(
     child: ChildProcess,
-    task: PassageTask,
+    task: ReadTask,
     { signal, usedMs }: { readonly signal: AbortSignal; readonly usedMs: number },
-  ): Promise<DocumentPassages> {
+  ): Promise<unknown> {
     const { parseMs } = this.#options
     const problems = problemsOf(parseMs, signal)
     const bounds = { ms: wallMs(parseMs), processor: { ms: usedMs + parseMs, exceeded: problems.late }, signal }
-    const result = await this.#closingOnFailure(async () => {
-      const message = await exchange(child, task, bounds, problems)
-      if (Value.Check(PassageResultSchema, message)) return message
-      throw new DocumentError('damaged', 'The process that read the file sent no passages.')
-    })
-    if ('problem' in result) throw new DocumentError(result.problem, result.message)
-    return result
-  }
-
-  /** A process that fails or sends an invalid reply is not reused. */
-  async #closingOnFailure<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
-      return await work()
+      return await exchange(child, task, bounds, problems)
     } catch (error) {
       this.#end()
       throw error

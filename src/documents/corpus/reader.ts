@@ -1,7 +1,8 @@
 import { DOCUMENT_LIMITS, type DocumentFile } from '../contract.ts'
 import type { DocumentPassages } from '../passages/contract.ts'
 import { documentType } from '../type.ts'
-import { PassageProcess, type ProcessOptions } from './process.ts'
+import { ReadingProcess, type ProcessOptions } from './process.ts'
+import { PassagesSchema } from './protocol.ts'
 
 /** Pool of processes that parse the files of a corpus. */
 const PROCESSES = 2
@@ -24,11 +25,11 @@ export interface PassageReader {
 
 /** Reusable for several corpora: processes start with the first file and run until `close`. */
 export function createPassageReader(options: ProcessOptions): PassageReader {
-  const processes = Array.from({ length: PROCESSES }, () => new PassageProcess(options))
+  const processes = Array.from({ length: PROCESSES }, () => new ReadingProcess(options))
   const free = [...processes]
-  const waiting: ((one: PassageProcess) => void)[] = []
-  const take = async (): Promise<PassageProcess> => free.pop() ?? new Promise((resolve) => waiting.push(resolve))
-  const giveBack = (one: PassageProcess): void => {
+  const waiting: ((one: ReadingProcess) => void)[] = []
+  const take = async (): Promise<ReadingProcess> => free.pop() ?? new Promise((resolve) => waiting.push(resolve))
+  const giveBack = (one: ReadingProcess): void => {
     const next = waiting.shift()
     if (next === undefined) free.push(one)
     else next(one)
@@ -40,7 +41,7 @@ export function createPassageReader(options: ProcessOptions): PassageReader {
       const one = await take()
       try {
         const { bytes, name, mediaType } = file
-        return await one.run({ type, bytes, mediaType, name, words, limits: DOCUMENT_LIMITS }, signal)
+        return await one.run({ type, bytes, mediaType, name, words, limits: DOCUMENT_LIMITS }, PassagesSchema, signal)
       } finally {
         giveBack(one)
       }

@@ -7,7 +7,7 @@ export interface DocumentPassage {
   readonly text: string
   /** The headings alone; empty before the first. */
   readonly heading: string
-  /** 1-based page of its first character. */
+  /** 1-based page of its first character, a repeated lead-in aside. */
   readonly page?: number
 }
 
@@ -15,4 +15,6 @@ export interface DocumentPassage {
 export interface DocumentPassages {
   readonly type: DocumentType
   readonly passages: readonly DocumentPassage[]
+  /** What of the file is not in the passages, as sentences. */
+  readonly warnings: readonly string[]
 }

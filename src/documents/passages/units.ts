@@ -62,7 +62,10 @@ interface Part {
 
 /** The text of a heading or paragraph, items, rows, and code. */
 function* partsOf(block: Block): Generator<Part> {
-  if (block.kind === 'code') return yield* codeParts(block.text)
+  if (block.kind === 'code') {
+    yield* codeParts(block.text)
+    return
+  }
   let start = 0
   for (const text of block.kind === 'list' ? block.items : block.kind === 'table' ? block.rows : [block.text]) {
     yield { text, start, join: '\n' }

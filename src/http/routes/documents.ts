@@ -97,9 +97,9 @@ export const documentsRoutes: FastifyPluginAsyncTypebox<DocumentRouteOptions> = 
           })
         const { text, type = 'text', ...form } = request.body as Static<typeof DocumentRequestSchema>
         return await ask(form, text.length, (left) =>
-          type === 'html'
-            ? parser.read({ bytes: Buffer.from(text), mediaType: 'text/html; charset=utf-8' }, left)
-            : Promise.resolve(plainDocument(text, type)),
+          type === 'text'
+            ? Promise.resolve(plainDocument(text))
+            : parser.read({ bytes: Buffer.from(text), mediaType: `text/${type}; charset=utf-8` }, left),
         )
       } finally {
         giveBack()

@@ -1,12 +1,12 @@
-/** What a small document says, written by hand. Every field holds for the index's passages; `says` and `lacks` for a directly read text too. */
+import type { DocumentPassage } from '../../../src/documents/passages/contract.ts'
+
+/** What a small document says, written by hand. Every field holds for the index's passages; `has`, `lacks` and `warnings` for the text that is asked too. */
 export interface FidelityCase {
-  /** File name. Its bytes are `content`, else those of the file of this name in `files/`. */
+  /** File name. Its bytes are `content`, else those of the file of this name in `files/`, else in `../shared/inputs/documents`. */
   readonly file: string
   readonly content?: string | Buffer | (() => Buffer | Promise<Buffer>)
   /** Media type it was received with. */
   readonly mediaType?: string
-  /** Name of a file in `../shared/inputs/documents` with the same text. The case is checked on it too where it is present. */
-  readonly shared?: string
   /** All words of the passages, in order. A passage begins with its heading in brackets where that changes: `[Terms > Rent] Rent is due.` */
   readonly says?: string
   /** Phrases that a passage contains, in this order. White space counts. */
@@ -17,8 +17,12 @@ export interface FidelityCase {
   readonly lines?: readonly string[]
   /** Pages of the passages that contain a phrase. */
   readonly pages?: Readonly<Record<string, number>>
+  /** The page of a passage. */
+  readonly pagesBy?: (passage: DocumentPassage) => number
   /** Headings ("Terms > Rent") of the passages that contain a phrase. */
   readonly headings?: Readonly<Record<string, string>>
+  /** What is said of the file, each by one pattern. Default: not checked. */
+  readonly warnings?: readonly RegExp[]
   /** The document's title: what the title of each passage begins with. */
   readonly title?: string
   /** Least and most characters of each passage but the last. */

@@ -24,35 +24,50 @@ t.teardown(() => {
 for (const [kind, cases] of Object.entries(CASES))
   void t.test(kind, async (t) => {
     for (const one of cases) {
-      await t.test(one.file, async (t) => check(t, one, await bytesOf(one)))
-      const { shared } = one
-      if (shared === undefined) continue
-      const file = path.join(SHARED, shared)
-      await t.test(shared, { skip: !existsSync(file) && SKIPS.shared }, async (t) => check(t, one, await readFile(file)))
+      const bytes = await bytesOf(one)
+      await t.test(one.file, { skip: bytes === undefined && SKIPS.shared }, async (t) => bytes && check(t, one, bytes))
     }
   })
 
-async function bytesOf({ file, content }: FidelityCase): Promise<Buffer> {
-  if (content === undefined) return readFile(path.join(FILES, file))
-  return typeof content === 'function' ? content() : Buffer.from(content)
+async function bytesOf({ file, content }: FidelityCase): Promise<Buffer | undefined> {
+  if (content !== undefined) return typeof content === 'function' ? content() : Buffer.from(content)
+  const found = [FILES, SHARED].map((folder) => path.join(folder, file)).find((one) => existsSync(one))
+  return found === undefined ? undefined : readFile(found)
 }
 
 async function check(t: Test, expected: FidelityCase, bytes: Buffer): Promise<void> {
   const { file, mediaType, words = 100 } = expected
   const source = { bytes, name: file, ...(mediaType !== undefined && { mediaType }) }
-  const { passages } = await reader.read(source, { words, signal: new AbortController().signal })
+  const { passages, warnings } = await reader.read(source, { words, signal: new AbortController().signal })
   if (expected.says !== undefined) t.same(wordChanges(wordsOf(expected.says), wordsOf(saidBy(passages))), { lost: [], added: [] })
   checkPhrases(t, expected, passages)
   const of = (phrase: string): readonly DocumentPassage[] => passages.filter(({ text }) => text.includes(phrase))
   for (const [phrase, page] of Object.entries(expected.pages ?? {})) t.equal(of(phrase)[0]?.page, page, `page of ${phrase}`)
   for (const [phrase, heading] of Object.entries(expected.headings ?? {})) t.equal(of(phrase)[0]?.heading, heading, `heading of ${phrase}`)
+  if (expected.pagesBy !== undefined)
+    t.same(
+      passages.map(({ page }) => page),
+      passages.map(expected.pagesBy),
+      'pages',
+    )
+  if (expected.warnings !== undefined) t.match(warnings, expected.warnings)
   if (expected.title !== undefined)
     for (const { title } of passages) t.ok(title.startsWith(expected.title), `${title} begins with the title`)
   if (expected.joined !== undefined) t.equal(passages.map(({ text }) => text).join(''), expected.joined)
   const [least = 0, most = Infinity] = expected.characters ?? []
   for (const { length } of passages.map(({ text }) => text).slice(0, -1)) t.ok(length >= least && length <= most, `${length} characters`)
-  const { text } = await parser.read(source)
-  for (const phrase of expected.lacks ?? []) t.notOk(text.includes(phrase), `directly read: no ${phrase}`)
+  const asked = await parser.read(source)
+  if (asked.type !== 'text') {
+    const whole = await reader.read(source, { words: Infinity, signal: new AbortController().signal })
+    const text = asked.text.replace(/^#+ .*$/gm, '')
+    t.same(
+      wordChanges(wordsOf(whole.passages.map(({ text }) => text).join('\n')), wordsOf(text)),
+      { lost: [], added: [] },
+      'the text that is asked',
+    )
+    t.same(asked.warnings, warnings)
+  }
+  for (const phrase of expected.lacks ?? []) t.notOk(asked.text.includes(phrase), `asked: no ${phrase}`)
 }
 
 function checkPhrases(t: Test, { has = [], lacks = [], lines = [] }: FidelityCase, passages: readonly DocumentPassage[]): void {

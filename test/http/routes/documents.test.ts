@@ -108,7 +108,7 @@ t.test('one question of a thirty-page file, as PDF, Markdown and HTML', async (t
   t.ok(Math.abs(turned.confidence - again.confidence) < 1e-3)
 
   const paper = `Here is a text.\n=== BEGIN ===\n${markdown}\n=== END OF FILE ===\nQuestion: who wrote great expectations\nAnswer:`
-  const own = await asked({ text: paper, max_new_tokens: 8, min_new_tokens: 3, decoder_tokens: 64, include_prompts: true })
+  const own = await asked({ text: paper, type: 'text', max_new_tokens: 8, min_new_tokens: 3, decoder_tokens: 64, include_prompts: true })
   t.ok(own.usage.generated_tokens >= 3)
   t.match(own.prompts?.[0], /^Here is a text\.\n=== BEGIN ===\n[^]*\n=== END OF FILE ===\nQuestion: who wrote great expectations\nAnswer:$/)
   t.equal(own.evidence.at(-1)?.role, 'decoder')
@@ -205,7 +205,7 @@ t.test('a client that holds all the files it may keeps no other out', async (t) 
   const parser: DocumentParser = {
     read: async () => {
       await new Promise<void>((resolve) => held.push(resolve))
-      return { type: 'html', title: '', text: 'Mary Ann Evans was born in Nuneaton.', pages: [] }
+      return { type: 'html', title: '', text: 'Mary Ann Evans was born in Nuneaton.', pages: [], warnings: [] }
     },
     close: () => undefined,
   }

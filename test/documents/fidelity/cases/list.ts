@@ -3,7 +3,7 @@ import { DOCX_CASES } from './docx.ts'
 import { EPUB_CASES } from './epub.ts'
 import { HTML_CASES } from './html.ts'
 import { MARKDOWN_CASES } from './markdown.ts'
-import { PDF_CASES } from './pdf.ts'
+import { PDF_CASES, SHARED_PDF_CASES } from './pdf.ts'
 import { SPLITTING_CASES } from './splitting.ts'
 import { TEXT_CASES } from './text.ts'
 
@@ -14,6 +14,7 @@ export const CASES: Readonly<Record<string, readonly FidelityCase[]>> = {
   html: HTML_CASES,
   markdown: MARKDOWN_CASES,
   pdf: PDF_CASES,
+  'pdf of ../shared': SHARED_PDF_CASES,
   splitting: SPLITTING_CASES,
   text: TEXT_CASES,
 }

@@ -1,5 +1,19 @@
-import { makePdf } from '../../../fixtures/pdf.ts'
+import { makePdf, type PdfLine, type PdfRun } from '../../../fixtures/pdf.ts'
 import type { FidelityCase } from '../contract.ts'
+
+const raised = (text: string): PdfRun => ({ text, size: 6, rise: 4 })
+const pages = (lines: (page: number) => readonly PdfLine[], count = 4) => makePdf(Array.from({ length: count }, (_, i) => lines(i + 1)))
+const PROSE = 'The watch looks after the lamp from dusk until dawn and notes each ship'
+/** A paragraph over several pages: each page is filled by sentences that name it. */
+const sentences = (page: number): string[] =>
+  Array.from({ length: 30 }, (_, i) => `and buoy ${100 * page + i} of this water is seen from the mole by the watch that is there`)
+
+const GOODS = ['rope', 'two anchors', 'lamp oil', 'sail cloth']
+const billed = (number: (i: number) => string): string[] =>
+  GOODS.map(
+    (goods, i) =>
+      `Bill ${number(i)}\nDay: ${i + 3}.05.2025\nGoods: ${goods}\nBrought to the quay.\nSum: ${120 * (i + 1)} crowns\nTotal: ${150 * (i + 1)} crowns`,
+  )
 
 export const PDF_CASES: readonly FidelityCase[] = [
   {
@@ -12,5 +26,154 @@ export const PDF_CASES: readonly FidelityCase[] = [
     says: '[Quay] The quay has six berths. [Mole] The mole has a lamp.',
     title: 'notes',
     pages: { berths: 1, lamp: 2 },
+  },
+  // Lines at the edges that differ in numbers are what the pages are about, also where the numbers rise by one.
+  ...[(i: number) => `${1017 + 10 * i}`, (i: number) => `${1017 + i}`, (i: number) => `${i + 1}`].map((number, i) => ({
+    file: `bills-${i}.pdf`,
+    content: () => makePdf(billed(number).map((bill) => bill.split('\n'))),
+    says: billed(number).join('\n'),
+  })),
+  {
+    file: 'days.pdf',
+    content: () =>
+      pages((page) => [`${page}.05.2025`, `${page}.50`, `Boats come and go on day ${page}.`, `Low water at ${page} noon`, `Sum: ${page}`]),
+    says: [1, 2, 3, 4]
+      .map((page) => `${page}.05.2025 ${page}.50 Boats come and go on day ${page}. Low water at ${page} noon Sum: ${page}`)
+      .join(' '),
+  },
+  // Equal lines and numbers of pages are left out, and nothing else.
+  {
+    file: 'heads.pdf',
+    // They are separated from the text, or hold no number and no sentence.
+    content: () => pages((page) => ['Harbour rules', `Rule ${page} says that boats wait.`, 'They wait long.', `page ${page} of 4`]),
+    says: [1, 2, 3, 4].map((page) => `Rule ${page} says that boats wait. They wait long.`).join(' '),
+    lacks: ['Harbour rules', 'page 1'],
+    warnings: [/^8 lines are left out as running heads: "Harbour rules", "page 1 of 4"/],
+  },
+  ...[
+    (page: number) => `${page + 6}`,
+    (page: number) => `- ${page} -`,
+    (page: number) => `Seite ${page} von 4`,
+    (page: number) => `${page}/4`,
+    (page: number) => `Harbour rules | ${page}`,
+    (page: number): PdfLine => [{ text: 'Harbour rules' }, { text: `${page}`, at: 300 }],
+    (page: number) => ['iii', 'iv', 'v', 'vi'][page - 1] ?? '',
+  ].map((foot, i) => ({
+    file: `foot-${i}.pdf`,
+    content: () => pages((page) => [`Rule ${page} says that boats wait.`, 'They wait long.', foot(page)]),
+    says: [1, 2, 3, 4].map((page) => `Rule ${page} says that boats wait. They wait long.`).join(' '),
+  })),
+  {
+    file: 'same-end.pdf',
+    content: () => pages((page) => [`Ship ${page} lies at the quay.`, 'She came from the north.', 'Dues: 150 crowns']),
+    says: [1, 2, 3, 4].map((page) => `Ship ${page} lies at the quay. She came from the north. Dues: 150 crowns`).join(' '),
+  },
+  {
+    file: 'imprint.pdf',
+    content: () =>
+      pages((page) => ['Tide tables 2025', '', '', `On page ${page} tides are high.`, 'Boats stay in.', '', '', '(c) 2025 The harbour.']),
+    says: [1, 2, 3, 4].map((page) => `On page ${page} tides are high. Boats stay in.`).join(' '),
+  },
+  // The page of a passage is that of its first character.
+  {
+    file: 'long-paragraph.pdf',
+    content: () => pages(sentences, 5),
+    says: [1, 2, 3, 4, 5].flatMap(sentences).join(' '),
+    pagesBy: ({ text }) => Math.floor(Number(/\d{3}/.exec(text)?.[0]) / 100),
+  },
+  {
+    file: 'long-list.pdf',
+    content: () =>
+      pages(
+        (page) => [
+          ...(page === 1 ? ['Mind these lamps:'] : []),
+          ...Array.from({ length: 30 }, (_, i) => `- lamp ${100 * page + i} on the wall of the old mole`),
+        ],
+        4,
+      ),
+    pagesBy: ({ text }) => Math.floor(Number(/\d{3}/.exec(text)?.[0]) / 100),
+  },
+  {
+    file: 'long-table.pdf',
+    content: () =>
+      pages((page) => Array.from({ length: 30 }, (_, i) => [{ text: `Lamp ${100 * page + i}` }, { text: 'red and white', at: 200 }]), 4),
+    lines: ['Lamp 100 red and white', 'Lamp 429 red and white'],
+    pagesBy: ({ text }) => Math.floor(Number(/\d{3}/.exec(text)?.[0]) / 100),
+  },
+  {
+    file: 'divided.pdf',
+    content: () => makePdf([[`${PROSE}.`, 'The ferry crosses the har-'], ['bour at noon and comes back to the quay in the evening.']]),
+    has: ['The ferry crosses the harbour at noon'],
+    pages: { watch: 1 },
+  },
+  // A larger sign in a line, or a large first letter, makes no heading.
+  {
+    file: 'sign.pdf',
+    content: () =>
+      makePdf([
+        [`${PROSE}.`, [{ text: 'The sign ' }, { text: 'S', size: 14 }, { text: ' means that a ship goes astern.' }], 'All ships know it.'],
+      ]),
+    says: `${PROSE}. The sign S means that a ship goes astern. All ships know it.`,
+    headings: { astern: '', know: '' },
+  },
+  {
+    file: 'initial.pdf',
+    content: () =>
+      makePdf([[[{ text: 'W', size: 30 }], `hen the lamp is out the watch rings the bell and goes down`, `to the quay. ${PROSE}.`]]),
+    says: `When the lamp is out the watch rings the bell and goes down to the quay. ${PROSE}.`,
+    headings: { watch: '' },
+  },
+  // Superscripts are no digits of the number before them; marks of notes no part of the word.
+  {
+    file: 'powers.pdf',
+    content: () =>
+      makePdf([
+        [
+          [
+            { text: 'It is 10' },
+            raised('6'),
+            { text: ' km away, the 2' },
+            raised('nd'),
+            { text: ' of its kind,' },
+            raised('3'),
+            { text: ' and 5 m' },
+            raised('2'),
+            { text: ' wide.' },
+          ],
+          [{ text: 'H' }, { text: '2', size: 6, rise: -2 }, { text: 'O freezes in a winter' }, raised('1'), { text: ' that is cold.' }],
+        ],
+      ]),
+    says: 'It is 10^6 km away, the 2nd of its kind,[3] and 5 m^2 wide. H2O freezes in a winter[1] that is cold.',
+  },
+  // Entries of a table of contents are lines; its dots say nothing.
+  {
+    file: 'contents.pdf',
+    content: () => makePdf([[`Moorings ${'.'.repeat(60)} 7`, `Lamps and bells ${'. '.repeat(40)}12`, `Ice \u00b7${'.'.repeat(30)} 15`]]),
+    lines: ['Moorings ... 7', 'Lamps and bells ... 12'],
+  },
+  {
+    file: 'half-scanned.pdf',
+    content: () => makePdf([[`${PROSE}.`], null, null]),
+    says: `${PROSE}.`,
+    warnings: [/^2 of 3 pages have no text, and may be scanned \(2, 3\)\.$/],
+  },
+]
+
+/** Cases on files of `../shared`. */
+export const SHARED_PDF_CASES: readonly FidelityCase[] = [
+  {
+    file: 'pdf-invoices.pdf',
+    has: [
+      ...['Invoice 1017', 'Date: 3.05.2025', 'Sum without tax: 120 crowns', 'Total to pay: 150 crowns by 17.05.2025'],
+      ...['Invoice 1027', 'Date: 4.05.2025', 'Sum without tax: 310 crowns', 'Total to pay: 387 crowns by 18.05.2025'],
+      ...['Invoice 1047', 'Total to pay: 1225 crowns by 20.05.2025'],
+    ],
+  },
+  { file: 'pdf-longparagraph.pdf', pagesBy: ({ text }) => Number(/sheet (\d)/.exec(text)?.[1]) },
+  { file: 'pdf-bigglyph.pdf', headings: { 'The operator n repeats': '', 'Rule 19': '' } },
+  { file: 'pdf-toc.pdf', lines: ['Introduction ... 1', 'Safety rules ... 8', 'Index ... 22'] },
+  {
+    file: 'split.md',
+    has: ['a != b', 'search?q=boat', 'red !important', 'Yahoo!Finance', 'Really?No.', 'x?1:2;', 'v20.Alpha', '3.2.Beta', '!node', '(!ok)'],
   },
 ]

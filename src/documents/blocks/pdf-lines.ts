@@ -1,0 +1,131 @@
+import { getDocumentProxy } from 'unpdf'
+import { messageOf } from '../../../base/errors.ts'
+import type { DocumentLimits } from '../contract.ts'
+import { DocumentError } from '../errors.ts'
+import { inline } from './contract.ts'
+import { raisedText } from './markup/script.ts'
+
+/** A line of a page; lengths in points. */
+export interface Line {
+  /** Its text; a tab stands for a gap wider than letters are high. */
+  readonly text: string
+  /** 1-based. */
+  readonly page: number
+  /** Height of most of its letters. */
+  readonly height: number
+  /** Distance of its base from the page's lower edge, of its first letter and its end from the left one. */
+  readonly base: number
+  readonly left: number
+  readonly right: number
+}
+
+/** The lines of a PDF, page by page. */
+export interface PdfPages {
+  readonly pages: readonly (readonly Line[])[]
+  readonly title: string
+}
+
+/** A gap between letters, in heights of the line, that separates columns. */
+const COLUMN_GAP = 1.5
+/** Superscripts are lower than the line's letters, and begin above their base, in heights. */
+const RAISED = { height: 0.85, rise: 0.15 }
+const LONGEST_TITLE = 200
+
+/** @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large */
+export async function readPdfPages(bytes: Uint8Array, limits: DocumentLimits): Promise<PdfPages> {
+  const document = await getDocumentProxy(new Uint8Array(bytes), {
+    isEvalSupported: false,
+    stopAtErrors: false,
+    disableFontFace: true,
+    useSystemFonts: false,
+    maxImageSize: 0,
+    verbosity: 0,
+  }).catch((error: unknown) => {
+    throw unreadable(error)
+  })
+  const { numPages } = document
+  if (numPages > limits.pages) throw new DocumentError('too_large', `The PDF has ${numPages} pages; ${limits.pages} are read at most.`)
+  const pages: Line[][] = []
+  let characters = 0
+  for (let number = 1; number <= numPages; number++) {
+    const page = await document.getPage(number).catch((error: unknown) => {
+      throw unreadable(error, number)
+    })
+    const { items } = await page.getTextContent().catch((error: unknown) => {
+      throw unreadable(error, number)
+    })
+    const lines = linesOf(items, number)
+    characters += lines.reduce((sum, { text }) => sum + text.length, 0)
+    if (characters > limits.characters)
+      throw new DocumentError('too_large', `The PDF has more than ${limits.characters} characters of text, which is the most that is read.`)
+    pages.push(lines)
+    page.cleanup()
+  }
+  if (characters === 0)
+    throw new DocumentError(
+      'scanned',
+      `The PDF has ${numPages} ${numPages === 1 ? 'page' : 'pages'} and no text: it seems to be scanned. Send one with recognised text (OCR).`,
+    )
+  return { pages, title: await titleOf(document) }
+}
+
+type Items = Awaited<ReturnType<Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>['getTextContent']>>['items']
+type Item = Extract<Items[number], { str: string }>
+
+function linesOf(items: Items, page: number): Line[] {
+  const lines: Line[] = []
+  const line: Item[] = []
+  for (const item of items) {
+    if (!('str' in item)) continue
+    line.push(item)
+    if (item.hasEOL) lines.push(...lineOf(line.splice(0), page))
+  }
+  return [...lines, ...lineOf(line, page)]
+}
+
+/** The line of the items between two line ends; none without letters. */
+function lineOf(items: readonly Item[], page: number): Line[] {
+  const letters = items.filter(({ str }) => str.trim() !== '')
+  const height = mostOf(letters.map((item) => [item.height, item.str.length]))
+  const first = letters.find((item) => item.height === height)
+  const last = letters.at(-1)
+  if (first === undefined || last === undefined) return []
+  const base = Number(first.transform[5])
+  let text = ''
+  for (const { str, width, ...item } of items) {
+    const isRaised = item.height < RAISED.height * height && Number(item.transform[5]) - base > RAISED.rise * height
+    if (str.trim() === '') text += width > COLUMN_GAP * height ? '\t' : str
+    else text += isRaised ? raisedText(inline(str), text) : str
+  }
+  text = text.replace(/\0/g, '').trim()
+  return text === '' ? [] : [{ text, page, height, base, left: leftOf(letters[0] ?? first), right: leftOf(last) + last.width }]
+}
+
+function leftOf({ transform }: Item): number {
+  return Number(transform[4])
+}
+
+/** The value with the largest sum of weights. */
+export function mostOf(weighted: readonly (readonly [value: number, weight: number])[]): number {
+  const sums = new Map<number, number>()
+  for (const [value, weight] of weighted) sums.set(value, (sums.get(value) ?? 0) + weight)
+  return [...sums].reduce((most, next) => (next[1] > most[1] ? next : most), [0, 0])[0]
+}
+
+async function titleOf(document: Awaited<ReturnType<typeof getDocumentProxy>>): Promise<string> {
+  const found = await document.getMetadata().catch(() => undefined)
+  const info: unknown = found?.info
+  const title = typeof info === 'object' && info !== null && 'Title' in info ? info.Title : ''
+  return typeof title === 'string' ? inline(title).slice(0, LONGEST_TITLE) : ''
+}
+
+function unreadable(error: unknown, page?: number): DocumentError {
+  const encrypted = error instanceof Error && error.name === 'PasswordException'
+  return new DocumentError(
+    encrypted ? 'encrypted' : 'damaged',
+    encrypted
+      ? 'The PDF is encrypted: send it without a password.'
+      : `The PDF cannot be read${page === undefined ? '' : ` at page ${page}`} (${messageOf(error)}).`,
+    error,
+  )
+}

@@ -1,0 +1,102 @@
+import { at } from '../../../base/at.ts'
+import { inline } from './contract.ts'
+import type { Line } from './pdf-lines.ts'
+
+/** Lines at a page's edges that can be running heads. */
+const EDGE_LINES = 2
+/** Minimum number and share of pages on which a running head repeats. */
+const LEAST_PAGES = 3
+const RUNNING_SHARE = 0.5
+/** Distance from the page's text, in distances of its lines. */
+const APART_GAP = 1.5
+/** Words that may be next to the number of a page. */
+const PAGE_WORDS =
+  /^(?:p|pp|pg|page|seite|s|blatt|p\u00e1gina|pag|p\u00e1g|pagina|side|sida|sid|sivu|strona|str|strana|oldal|sayfa|\u0441\u0442\u0440|\u0441\u0442\u0440\u0430\u043d\u0438\u0446\u0430|of|von|de|sur|di|van|av|af|z|ze|iz|\u0438\u0437|\u7b2c|\u9875|\u9801|\u30da\u30fc\u30b8|\u5171|\ucabd)$/iu
+/** What sets a page's number apart from words of the same line. */
+const APART = /[\t|\u2013\u2014\u00b7\u2022]/
+/** Before a number that is the line's content: "Invoice no. 3", "Sum: 3". */
+const LABEL = /(?:[:#\u2116]|\bn[or]\.?)\s*$/iu
+const PLACE = '\ue000'
+/** The number of pages after a page's number. */
+const TOTAL = /\ue000\s*(?:\/|\p{L}+)\s*[1-9]\d*/u
+const LONGEST_NUMBER = 6
+const ROMAN = new Map([...'ivxlc'].map((letter, i) => [letter, [1, 5, 10, 50, 100].at(i)]))
+
+/**
+ * Finds running heads: lines at the edges of most pages that are equal and stand apart, or differ in a number that rises by one with each
+ * page and is alone, apart from the words, or next to a word for pages.
+ * @returns the lines
+ */
+export function runningHeads(pages: readonly (readonly Line[])[]): ReadonlySet<Line> {
+  const groups = new Map<string, Line[]>()
+  const leading = leadingOf(pages)
+  for (const page of pages)
+    for (const { line, gap, isOuter } of edgesOf(page)) {
+      // The last line of a bill may be the same on all of them.
+      const isApart = gap > APART_GAP * leading || (isOuter && !/\d|[.!?]$/.test(line.text))
+      for (const key of new Set([...(isApart ? [inline(line.text)] : []), ...numberKeys(line)])) {
+        const known = groups.get(key)
+        if (known === undefined) groups.set(key, [line])
+        else known.push(line)
+      }
+    }
+  const least = Math.max(LEAST_PAGES, pages.length * RUNNING_SHARE)
+  return new Set([...groups.values()].filter((lines) => new Set(lines.map(({ page }) => page)).size >= least).flat())
+}
+
+interface Edge {
+  readonly line: Line
+  /** Distance to the next line inwards; 0 without one. */
+  readonly gap: number
+  readonly isOuter: boolean
+}
+
+function edgesOf(page: readonly Line[]): Edge[] {
+  return page.flatMap((line, i) => {
+    const fromEnd = page.length - 1 - i
+    const depth = Math.min(i, fromEnd)
+    if (depth >= EDGE_LINES) return []
+    const inner = page[i < fromEnd ? i + 1 : i - 1]
+    return [{ line, gap: inner === undefined ? 0 : Math.abs(inner.base - line.base), isOuter: depth === 0 }]
+  })
+}
+
+/** Distance of lines of a paragraph, in points: the lower quartile of all. */
+function leadingOf(pages: readonly (readonly Line[])[]): number {
+  const distances = pages.flatMap((page) => page.slice(1).map(({ base }, i) => Math.abs(base - (page[i]?.base ?? base))))
+  const sorted = distances.filter((distance) => distance > 1).sort((a, b) => a - b)
+  return sorted.length === 0 ? 0 : at(sorted, Math.floor(sorted.length / 4))
+}
+
+/** The line without each number that can be its page's, with the distance of both. */
+function numberKeys({ text, page }: Line): string[] {
+  const keys: string[] = []
+  for (const { 0: number, index } of text.matchAll(/\d+/g)) {
+    const before = text.slice(0, index)
+    const rest = before + PLACE + text.slice(index + number.length)
+    if (number.length <= LONGEST_NUMBER && (isAlone(rest) || isApart(rest, Number(number) <= page && !LABEL.test(before))))
+      keys.push(`${Number(number) - page} ${inline(rest)}`)
+  }
+  const roman = romanValue(text)
+  return roman === undefined ? keys : [...keys, `${roman - page} roman`]
+}
+
+/** Whether there are no other words and numbers than "page 3 of 12" has. */
+function isAlone(rest: string): boolean {
+  return !/\d/.test(rest.replace(TOTAL, '')) && (rest.match(/\p{L}+/gu) ?? []).every((word) => PAGE_WORDS.test(word))
+}
+
+/** Whether a number that can be the page's is apart from the words. */
+function isApart(rest: string, canBePage: boolean): boolean {
+  return canBePage && rest.split(APART).some((part) => part.trim() === PLACE)
+}
+
+/** The value of a number that is written as "xiv"; undefined for other text. */
+function romanValue(text: string): number | undefined {
+  if (!/^[ivxlc]+$/i.test(text)) return undefined
+  const values = Array.from(text.toLowerCase(), (letter) => ROMAN.get(letter) ?? 0)
+  return values.reduceRight(({ sum, after }, value) => ({ sum: value < after ? sum - value : sum + value, after: value }), {
+    sum: 0,
+    after: 0,
+  }).sum
+}
