@@ -76,6 +76,8 @@ export interface Accepted {
   readonly whole?: WholeFile
   /** Names of nested metadata fields that were dropped. */
   readonly leftOut?: readonly string[]
+  /** On the first passage of a file: what of it is not in its passages, as sentences. */
+  readonly warnings?: readonly string[]
 }
 
 export type ReadItem = Accepted | Rejected

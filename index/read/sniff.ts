@@ -41,13 +41,22 @@ export function isParquet(head: Buffer): boolean {
 /** Names an unsupported kind of file, with a remedy; undefined for any other. */
 export function foreignKind(head: Buffer): string | undefined {
   const starts = (...bytes: number[]): boolean => bytes.every((byte, i) => head[i] === byte)
-  if (starts(0x50, 0x4b, 3, 4)) return 'is a ZIP archive: unpack it'
+  if (starts(0x50, 0x4b, 3, 4)) return zipKind(head)
   if (starts(0x42, 0x5a, 0x68)) return 'is compressed with bzip2: unpack it, or compress it with gzip'
   if (starts(0xfd, 0x37, 0x7a, 0x58, 0x5a)) return 'is compressed with xz: unpack it, or compress it with gzip'
   if (isGzip(head) || isZstd(head)) return 'was compressed twice: unpack it once'
   if (starts(0x25, 0x50, 0x44, 0x46)) return 'is a PDF: extract its text'
   if (head.subarray(0, 4096).includes(0)) return 'holds zero bytes: it is not text in UTF-8'
   return undefined
+}
+
+/** Office files are ZIP archives that begin with an entry of a known name. */
+function zipKind(head: Buffer): string {
+  if (/^(?:\[Content_Types\]\.xml|_rels\/|docProps\/|xl\/|word\/|ppt\/)/.test(head.toString('latin1', 30)))
+    return 'is an Office file: save a sheet as CSV, and send a text as a document'
+  return head.toString('latin1', 30, 38) === 'mimetype'
+    ? 'is an OpenDocument file or an EPUB: save a sheet as CSV, and send a text as a document'
+    : 'is a ZIP archive: unpack it'
 }
 
 export interface TextGuess {

@@ -26,25 +26,33 @@ export interface CheckReport {
   readonly files?: Files
 }
 
+export interface Checking {
+  readonly options: JobOptions
+  /** Numbers per vector. */
+  readonly dimension: number
+  /** Called with each passage and reject. */
+  readonly onItem?: ((item: ReadItem) => void) | undefined
+}
+
 /**
  * Validates a corpus as a job would, without writing anything.
- * @param dimension numbers per vector
  * @throws corpus_invalid, not_found, payload_too_large
  */
-export async function checkFile(path: string, options: JobOptions, dimension: number): Promise<CheckReport> {
-  const items = readPassageFile(path, corpusReadOptions(options, basename(path), undefined))
-  return checkItems(items, rejectedShare(options), dimension)
+export async function checkFile(path: string, checking: Checking): Promise<CheckReport> {
+  const items = readPassageFile(path, corpusReadOptions(checking.options, basename(path), undefined))
+  return checkItems(items, rejectedShare(checking.options), checking)
 }
 
 /** Like `checkFile`, for the documents of a folder. @throws not_found */
-export async function checkFolder(source: FolderSource, options: JobOptions, bounds: FileBounds, dimension: number): Promise<CheckReport> {
+export async function checkFolder(source: FolderSource, bounds: FileBounds, checking: Checking): Promise<CheckReport> {
+  const { options } = checking
   const tally = new FileTally()
   const items = readFolder(source, { options, bounds, signal: new AbortController().signal })
-  const report = await checkItems(tally.counting(items), leftOutShare(options), dimension)
+  const report = await checkItems(tally.counting(items), leftOutShare(options), checking)
   return { ...report, files: tally.files }
 }
 
-async function checkItems(items: AsyncIterable<ReadItem>, share: number, dimension: number): Promise<CheckReport> {
+async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimension, onItem }: Checking): Promise<CheckReport> {
   const notes = new ReadingNotes()
   const yieldToEventLoop = eventLoopYielder()
   let [read, rejected, accepted, text] = [0, 0, 0, 0]
@@ -52,6 +60,7 @@ async function checkItems(items: AsyncIterable<ReadItem>, share: number, dimensi
   for await (const item of notes.of(items)) {
     const pause = yieldToEventLoop()
     if (pause !== undefined) await pause
+    onItem?.(item)
     const { lines = 1 } = item
     if (item.line !== last.line || item.file !== last.file) read += lines
     last = item

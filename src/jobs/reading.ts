@@ -16,6 +16,9 @@ export class ReadingNotes {
   readonly rejects: Job['recent_rejects'] = []
   /** Number of rows by nested metadata field. */
   readonly #nested = new Map<string, number>()
+  /** The first warnings of files. */
+  readonly #ofFiles: string[] = []
+  #warned = 0
 
   /** Forwards items and records rejects and warnings. */
   async *of(items: AsyncIterable<ReadItem>): AsyncGenerator<ReadItem> {
@@ -23,7 +26,10 @@ export class ReadingNotes {
       if ('reason' in item) {
         this.rejects.push(item)
         if (this.rejects.length > SHOWN) this.rejects.shift()
-      } else for (const name of item.leftOut ?? []) this.#count(name)
+      } else {
+        for (const name of item.leftOut ?? []) this.#count(name)
+        for (const warning of item.warnings ?? []) if (++this.#warned <= SHOWN) this.#ofFiles.push(`${item.file ?? ''}: ${warning}`)
+      }
       yield item
     }
   }
@@ -32,11 +38,13 @@ export class ReadingNotes {
     if (this.#nested.has(name) || this.#nested.size < MOST_NAMES) this.#nested.set(name, (this.#nested.get(name) ?? 0) + 1)
   }
 
-  /** Warnings about fields dropped from accepted rows. */
+  /** Warnings about files, and about fields dropped from accepted rows. */
   get warnings(): string[] {
-    if (this.#nested.size === 0) return []
+    const more = this.#warned - this.#ofFiles.length
+    const ofFiles = more === 0 ? this.#ofFiles : [...this.#ofFiles, `${more} more warnings of files are in the report.`]
+    if (this.#nested.size === 0) return [...ofFiles]
     const fields = [...this.#nested].map(([name, rows]) => `${wellFormed(name).slice(0, NAME_CHARACTERS)} (${rows} rows)`)
-    return [`Nested metadata is not stored and was left out: ${fields.join(', ')}.`]
+    return [...ofFiles, `Nested metadata is not stored and was left out: ${fields.join(', ')}.`]
   }
 }
 

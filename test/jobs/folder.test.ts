@@ -113,13 +113,13 @@ t.test('delete_missing drops what gone files gave, and nothing else', async (t) 
   await writeFile(path.join(dir, 'other', 'e.md'), lamp('e'))
   await jobs.wait((await jobs.addFolder(path.join(dir, 'other'), {})).id)
   await rm(path.join(docs, 'b.md'))
-  await file('a.md', '')
+  await file('a.md', Buffer.from('K\u00f6ln', 'latin1'))
   await rename(path.join(docs, 'more', 'c.md'), path.join(docs, 'more', 'renamed.md'))
   const job = await add({ delete_missing: true })
   t.match(job, { state: 'done', files: { indexed: 2, gone: { files: 2, passages: 2 } }, counters: { embedded: 0 }, result: { rows: 5 } })
   t.equal(
     describeFiles(job.files ?? { indexed: 0, left_out: [] }),
-    '2 files indexed; 1 left out: 1 .md (no text); 2 gone (2 passages deleted)',
+    '2 files indexed; 1 left out: 1 .md (not UTF-8); 2 gone (2 passages deleted)',
   )
   t.equal(await index.count(), 5)
   t.same(
@@ -130,6 +130,53 @@ t.test('delete_missing drops what gone files gave, and nothing else', async (t) 
   t.ok(await index.get('row'))
   await t.rejects(jobs.addFolder(docs, { delete_missing: true }, ['a.md']), { code: 'invalid_request' })
   await t.rejects(jobs.addFile(path.join(dir, 'table.tsv'), { delete_missing: true }), { code: 'invalid_request' })
+})
+
+t.test('a file that was emptied keeps no passage, alone or among others', async (t) => {
+  const { dir, index, jobs, file, add } = await folderOf(t)
+  const lamps = ['a', 'b', 'c', 'd'].map((name) => `${name}.md`)
+  for (const name of lamps) await file(name, `# Lamp\n\nThe lamp ${name} burns.\n`)
+  await add()
+  await writeFile(path.join(dir, 'table.tsv'), 'id\ttext\tsource\nrow\tA row.\ta.md\n')
+  await jobs.wait((await jobs.addFile(path.join(dir, 'table.tsv'), {})).id)
+  const sources = async () => (await index.sources()).map(({ source }) => source).sort()
+  await file('b.md', ' \n')
+  await file('c.md', '<!-- nothing -->')
+  const job = await add()
+  t.match(job, { state: 'done', files: { indexed: 2, gone: { files: 2, passages: 2 } }, result: { rows: 3 } })
+  t.equal(
+    describeFiles(job.files ?? { indexed: 0, left_out: [] }),
+    '2 files indexed; 2 left out: 2 .md (no text); 2 gone (2 passages deleted)',
+  )
+  t.same(await sources(), ['a.md', 'd.md'])
+  await file('d.md', '')
+  t.match(await add({ strict: true }, ['d.md']), { state: 'failed', error: { code: 'corpus_invalid' } })
+  t.same(await sources(), ['a.md', 'd.md'], 'nothing is changed where a file left out fails the job')
+  t.match(await add({}, ['d.md']), {
+    state: 'done',
+    counters: { read: 1, rejected: 1 },
+    files: { indexed: 0, gone: { files: 1 } },
+    result: { rows: 2 },
+  })
+  t.match(await add({}, ['d.md']), { state: 'failed', error: { message: /None of 1 files/ } }, 'nothing was there any more')
+  await file('a.md', makePdf([null]))
+  t.match(await add({}, ['a.md']), { state: 'done', files: { gone: { files: 1, passages: 1 } } })
+  t.ok(await index.get('row'), 'a row of a table stays')
+})
+
+t.test('what is not in the passages of a file is in the job and its report', async (t) => {
+  const { jobs, file, add } = await folderOf(t)
+  const page = (number: number) => ['Harbour rules', '', '', `Rule ${number} says that boats wait.`, '', `page ${number} of 3`]
+  await file('rules.pdf', makePdf([page(1), page(2), page(3), null]))
+  await file('note.md', 'A lamp.')
+  const job = await add()
+  const [heads, scanned] = [/^6 lines are left out as running heads: "Harbour rules", "page 1 of 3"/, /^1 of 4 pages have no text/]
+  t.match(job, { state: 'done', files: { indexed: 2 }, warnings: [/^rules\.pdf: 6 lines/, /^rules\.pdf: 1 of 4 pages/] })
+  const report = (await readFile(await jobs.reportPath(job.id), 'utf8')).trim().split('\n')
+  t.match(
+    report.map((line) => JSON.parse(line) as unknown),
+    [heads, scanned].map((warning) => ({ file: 'rules.pdf', line: 0, warning })),
+  )
 })
 
 t.test('strict: nothing is indexed where a file is left out; a folder without readable files says why', async (t) => {

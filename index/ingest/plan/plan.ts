@@ -42,7 +42,7 @@ export interface PlanOptions {
 
 /**
  * Reads the whole corpus once and writes it to shard files: validated, deduplicated and durable. Nothing is embedded or indexed if a corpus
- * is rejected; afterwards the source may change or disappear. Rejected lines are written to the report file, one JSON object each.
+ * is rejected; afterwards the source may change or disappear. Rejected lines and warnings of files are written to the report, one JSON object each.
  * @throws corpus_invalid if too many lines are rejected or none is left, or as the reader throws; disk_full
  * @example
  * ```ts
@@ -73,7 +73,7 @@ type Counts = Pick<Plan, 'read' | 'rejected' | 'accepted'>
 /** Writes every item to a shard or to the report. On an error, removes what was written. */
 async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { folder, signal, onProgress }: PlanOptions): Promise<Counts> {
   const files = jobFiles(folder)
-  const rejects = new LineFile(files.rejects)
+  const report = new LineFile(files.rejects)
   const counts = { read: 0, rejected: 0, accepted: 0 }
   const yieldToEventLoop = eventLoopYielder()
   let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
@@ -84,8 +84,9 @@ async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { fold
     last = item
     if ('reason' in item) {
       counts.rejected += lines
-      await rejects.write(JSON.stringify(item))
+      await report.write(JSON.stringify(item))
     } else {
+      for (const warning of item.warnings ?? []) await report.write(JSON.stringify({ file: item.file, line: 0, warning }))
       await shards.write(item)
       counts.accepted++
     }
@@ -99,12 +100,12 @@ async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { fold
       await take(item)
     }
     await shards.close()
-    await rejects.close()
+    await report.close()
     onProgress?.({ ...counts })
     return counts
   } catch (error) {
     await shards.abandon()
-    await rejects.close().catch(() => undefined)
+    await report.close().catch(() => undefined)
     // Planning starts over in any case; until then the space may be what is missing.
     await rm(files.shards, { recursive: true, force: true })
     throw failureOf(error) ?? error
@@ -118,7 +119,7 @@ function checkCounts({ read, rejected, accepted }: Counts, { maxRejectedShare, u
       'corpus_invalid',
       unit === 'files'
         ? read === 0
-          ? 'There are no files. Nothing was changed.'
+          ? 'There are no files. This job changed nothing.'
           : `None of ${read} files could be read; the report names the reasons.`
         : `All ${read} lines were rejected; the report names the reasons.`,
       { field: 'rejected' },
@@ -126,13 +127,13 @@ function checkCounts({ read, rejected, accepted }: Counts, { maxRejectedShare, u
   if (unit === 'files' && rejected > read * maxRejectedShare)
     throw new CodedError(
       'corpus_invalid',
-      `${rejected} of ${read} files were left out, more than allowed (strict, max_rejected_share): see the report. Nothing was indexed.`,
+      `${rejected} of ${read} files were left out, more than allowed (strict, max_rejected_share): see the report. This job indexed nothing.`,
       { field: 'max_rejected_share' },
     )
   if (rejected > read * maxRejectedShare) {
     throw new CodedError(
       'corpus_invalid',
-      `${rejected} of ${read} lines were rejected, more than the allowed share of ${maxRejectedShare}: see the report, fix the file or raise max_rejected_share. Nothing was indexed.`,
+      `${rejected} of ${read} lines were rejected, more than the allowed share of ${maxRejectedShare}: see the report, fix the file or raise max_rejected_share. This job indexed nothing.`,
       { field: 'max_rejected_share' },
     )
   }

@@ -6,7 +6,7 @@ import type { LeftOutFile } from '../../jobs/folder/list.ts'
 import type { Jobs } from '../../jobs/contract.ts'
 import type { Job, JobOptions, WebSource } from '../../jobs/schema.ts'
 import type { UploadedFile } from '../../jobs/upload/contract.ts'
-import { checkArchive, checkDocuments, checkPages, checkTable, SKIPPED } from './check-corpus.ts'
+import { checkArchive, checkDocuments, checkPages, checkTable, showPassage, SKIPPED } from './check-corpus.ts'
 import type { Corpus } from './corpus-files.ts'
 import { follow } from './jobs.ts'
 import { wholeNumber } from '../program/numbers.ts'
@@ -17,6 +17,7 @@ import { withIndexing } from './with-indexing.ts'
 interface AddOptions extends ReadingOptions {
   readonly replace?: boolean
   readonly check?: boolean
+  readonly show?: boolean
   readonly table?: string
   readonly deleteMissing?: boolean
   readonly allowPrivate?: boolean
@@ -40,6 +41,7 @@ export function addCommand(): Command {
     .option('--delete-missing', 'delete passages of files that an earlier run found in the folder and this one does not')
     .option('--allow-private', 'fetch pages of private networks and this machine too')
     .option('--check', 'validate the files without indexing them')
+    .option('--show', 'print the passages of the files without indexing them')
     .option(
       '--watch [seconds]',
       `keep running and index changes, polling at this interval in seconds (default ${WATCH_S.byDefault}), until Ctrl-C or SIGTERM`,
@@ -49,10 +51,12 @@ export function addCommand(): Command {
     .action(async (given: string[], options: AddOptions) => {
       if (options.watch === undefined) {
         const corpus = await corpusOf(given, options)
-        return options.check === true ? check(corpus, options) : add(corpus, options)
+        return isDryRun(options) ? check(corpus, options) : add(corpus, options)
       }
-      if (options.check === true || options.replace === true)
-        throw new CodedError('options_invalid', '--watch goes with neither --check nor --replace: give one of them.', { field: '--watch' })
+      if (isDryRun(options) || options.replace === true)
+        throw new CodedError('options_invalid', '--watch goes with none of --check, --show and --replace: give one of them.', {
+          field: '--watch',
+        })
       // Missing files and unsupported ones are reported before waiting for anything.
       await corpusOf(given, options)
       const { watchCorpus } = await import('./watch-corpus.ts')
@@ -62,6 +66,10 @@ export function addCommand(): Command {
         add: (corpus, signal) => add(corpus, options, signal),
       })
     })
+}
+
+function isDryRun({ check, show }: AddOptions): boolean {
+  return check === true || show === true
 }
 
 /** The corpus of the arguments. @throws options_invalid for conflicting options; as `corpusFiles` */
@@ -103,6 +111,7 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
     const [page] = pages
     if (page !== undefined) work.push({ name: page, start: (jobs: Jobs) => jobs.addPages(webSource(pages, options), withMissing) })
     const done: Job[] = []
+    const indexed: string[] = []
     const failed: string[] = []
     for (const [i, { name, start }] of work.entries()) {
       signal?.throwIfAborted()
@@ -112,12 +121,11 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
           // One damaged table must not keep the rest of a folder out of the index.
           if (work.length > 1) return void failed.push(notIndexed(name, error))
         }
-        return stoppedBefore(
-          work.slice(i + 1).map(({ name }) => name),
-          error,
-        )
+        return stopped({ indexed, left: work.slice(i + 1).map(({ name }) => name) }, error)
       })
-      if (job !== undefined) done.push(job)
+      if (job === undefined) continue
+      done.push(job)
+      indexed.push(name)
     }
     if (documents.length + archives.length + pages.length + leftOut.length > 0) await summarise(done, leftOut, 'indexed')
     if (failed.length > 0) throw new CodedError('corpus_invalid', `Not indexed: ${failed.join(', ')}. The reasons are above.`)
@@ -129,23 +137,24 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
   const leftOut = [...corpus.leftOut]
   const order = addOptions(options)
   await withIndexing(options.table, 'embeds', async ({ index }) => {
+    const checking = { options: order, dimension: index.model.dimension, ...(options.show === true && { onItem: showPassage }) }
     const files: Pick<Job, 'files'>[] = []
     for (const file of tables) {
       const maySkip = options.strict !== true && besideDocuments.has(file)
-      const fits = await checkTable(file, order, index.model.dimension, maySkip ? SKIPPED : undefined)
+      const fits = await checkTable(file, checking, maySkip ? SKIPPED : undefined)
       files.push(fits ? {} : { files: { indexed: 0, left_out: [] } })
       if (!fits && maySkip) leftOut.push({ file, problem: 'not_supported', detail: 'It is no table of passages.' })
     }
     for (const source of documents) {
-      const found = await checkDocuments(source, order, index.model.dimension)
+      const found = await checkDocuments(source, checking)
       files.push({ files: found ?? { indexed: 0, left_out: [] } })
     }
     for (const archive of archives) {
-      const found = await checkArchive(archive, order, index.model.dimension)
+      const found = await checkArchive(archive, checking)
       files.push({ files: found ?? { indexed: 0, left_out: [] } })
     }
     if (pages.length > 0) {
-      const found = await checkPages(webSource(pages, options), order, index.model.dimension)
+      const found = await checkPages(webSource(pages, options), checking)
       files.push({ files: found ?? { indexed: 0, left_out: [] } })
     }
     if (documents.length + archives.length + pages.length + leftOut.length > 0) await summarise(files, leftOut, 'fit to index')
@@ -188,8 +197,9 @@ function notIndexed(name: string, { message }: CodedError): string {
   return name
 }
 
-/** A job that failed with `--strict`, or was stopped, ends the command: lists the remaining files. */
-function stoppedBefore(left: readonly string[], error: unknown): never {
+/** A job that failed with `--strict`, or was stopped, ends the command: lists the files of the jobs before and after it. */
+function stopped({ indexed, left }: { readonly indexed: readonly string[]; readonly left: readonly string[] }, error: unknown): never {
+  if (indexed.length > 0) process.stderr.write(`Indexed before: ${indexed.join(', ')}\n`)
   if (left.length > 0) process.stderr.write(`Not started: ${left.join(', ')}\n`)
   throw error
 }

@@ -3,10 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import type { CheckReport } from '../../jobs/check.ts'
+import type { ReadItem } from '../../../index/read/contract.ts'
+import type { Checking, CheckReport } from '../../jobs/check.ts'
 import type { FolderSource } from '../../jobs/folder/read.ts'
 import type { Files } from '../../jobs/folder/summary.ts'
-import type { JobOptions, WebSource } from '../../jobs/schema.ts'
+import type { WebSource } from '../../jobs/schema.ts'
 import { interruptibleAtOnce } from '../program/interrupted.ts'
 import { loadConfig } from '../program/load-config.ts'
 
@@ -22,9 +23,9 @@ const FAILS: Verdict = { words: 'a job would fail', fails: true }
 export const SKIPPED: Verdict = { words: 'it would be skipped', fails: false }
 
 /** Prints what a job of a table would find; sets exit status 1 if it would fail. @returns whether it would succeed */
-export async function checkTable(file: string, options: JobOptions, dimension: number, verdict = FAILS): Promise<boolean> {
+export async function checkTable(file: string, checking: Checking, verdict = FAILS): Promise<boolean> {
   const { checkFile } = await import('../../jobs/check.ts')
-  const report = await reported(file, checkFile(file, options, dimension), verdict)
+  const report = await reported(file, checkFile(file, checking), verdict)
   if (report === undefined) return false
   for (const { line: at, reason, detail } of report.rejects) process.stdout.write(`line ${at}: ${reason}: ${detail}\n`)
   return conclude(file, `${report.read} lines, ${report.rejected} rejected`, report, verdict)
@@ -35,16 +36,11 @@ export async function checkTable(file: string, options: JobOptions, dimension: n
  * @param name displayed name of the source
  * @returns the number of files that would be indexed, or undefined if the job would fail
  */
-export async function checkDocuments(
-  source: FolderSource,
-  options: JobOptions,
-  dimension: number,
-  name = source.path,
-): Promise<Files | undefined> {
+export async function checkDocuments(source: FolderSource, checking: Checking, name = source.path): Promise<Files | undefined> {
   const { DOCUMENT_PARSE_MS: parseMs, DOCUMENT_MB } = await loadConfig()
   const [{ checkFolder }, { describeFiles }] = await Promise.all([import('../../jobs/check.ts'), import('../../jobs/folder/describe.ts')])
   const bounds = { parseMs, maxBytes: DOCUMENT_MB * 2 ** 20 }
-  const report = await reported(name, checkFolder(source, options, bounds, dimension))
+  const report = await reported(name, checkFolder(source, bounds, checking))
   if (report?.files === undefined) return undefined
   for (const { file, reason, detail } of report.rejects) process.stdout.write(`${file ?? ''}: ${reason}: ${detail}\n`)
   const passes = conclude(name, describeFiles(report.files, 'readable'), report)
@@ -52,7 +48,7 @@ export async function checkDocuments(
 }
 
 /** As `checkDocuments`, for an archive, which is extracted to a temporary folder. */
-export async function checkArchive(file: string, options: JobOptions, dimension: number): Promise<Files | undefined> {
+export async function checkArchive(file: string, checking: Checking): Promise<Files | undefined> {
   const [{ FileSpool }, { takeFiles }, { UPLOAD_LIMIT_MB }] = await Promise.all([
     import('../../jobs/upload/spool.ts'),
     import('../../jobs/upload/take.ts'),
@@ -70,14 +66,14 @@ export async function checkArchive(file: string, options: JobOptions, dimension:
     )
       return undefined
     await spool.finish()
-    return await checkDocuments({ path: folder, uploaded: true }, options, dimension, file)
+    return await checkDocuments({ path: folder, uploaded: true }, checking, file)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
 /** As `checkDocuments`, of pages of the web, which are fetched for it into a folder that goes afterwards. */
-export async function checkPages(web: WebSource, options: JobOptions, dimension: number): Promise<Files | undefined> {
+export async function checkPages(web: WebSource, checking: Checking): Promise<Files | undefined> {
   const [{ FileSpool }, { fetchInto }, { checkedAddresses }, { crawlSettings }, config] = await Promise.all([
     import('../../jobs/upload/spool.ts'),
     import('../../jobs/web/fetch-pages.ts'),
@@ -95,10 +91,18 @@ export async function checkPages(web: WebSource, options: JobOptions, dimension:
       'Interrupted; nothing was indexed.',
     )
     await spool.finish()
-    return await checkDocuments({ path: folder, uploaded: true }, options, dimension, urls.join(', '))
+    return await checkDocuments({ path: folder, uploaded: true }, checking, urls.join(', '))
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** Prints a passage as it would be indexed. */
+export function showPassage(item: ReadItem): void {
+  if ('reason' in item) return
+  const { id, title, text, metadata } = item.passage
+  const page = metadata?.page === undefined ? '' : ` (page ${metadata.page})`
+  process.stdout.write(`--- ${id}${page}\n${title}\n${text}\n\n`)
 }
 
 async function* one<Item>(item: Item): AsyncGenerator<Item> {

@@ -5,7 +5,14 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { Passage } from '../../../index/contract.ts'
 import { IdSet } from '../../../index/id-set.ts'
-import { READ_LIMITS, type Accepted, type ReadItem, type ReadLimits, type Rejected } from '../../../index/read/contract.ts'
+import {
+  READ_LIMITS,
+  type FileProblem,
+  type Accepted,
+  type ReadItem,
+  type ReadLimits,
+  type Rejected,
+} from '../../../index/read/contract.ts'
 import { readPassageFile, type ReadOptions } from '../../../index/read/read.ts'
 import { prefixOf } from '../../../index/read/row-ids.ts'
 import { checkRow } from '../../../index/read/validate.ts'
@@ -32,6 +39,8 @@ export interface FolderOptions {
   readonly onShare?: ((share: number) => void) | undefined
   /** Read options of tables among the files. */
   readonly tables: Omit<ReadOptions, 'source' | 'onShare'>
+  /** Called with the source of each file that is readable and has no passage. */
+  readonly onEmptied?: ((source: string) => void) | undefined
   /** Returns the stored passages of an unchanged file. Default: none. */
   readonly stored?: (source: string) => AsyncIterable<Passage>
 }
@@ -41,6 +50,9 @@ export type ListedFile = FolderFile | LeftOutFile | UnchangedFile
 
 /** Files that are read ahead of the consumer, beyond the reader's concurrency. */
 const AHEAD = 2
+
+/** Of files that are readable. */
+const WITHOUT_PASSAGES: readonly FileProblem[] = ['without_text', 'scanned']
 
 type Outcome = DocumentPassages | LeftOutFile | 'table' | 'unchanged'
 
@@ -145,10 +157,11 @@ async function* itemsOf(file: ListedFile, outcome: Outcome, options: FolderOptio
   }
   if ('problem' in outcome) {
     const { problem, detail } = outcome
+    if (WITHOUT_PASSAGES.includes(problem)) options.onEmptied?.(sourceOf(outcome.file, options.label))
     yield { file: outcome.file, line: 0, reason: problem, detail } satisfies Rejected
     return
   }
-  const { passages, type } = outcome
+  const { passages, type, warnings } = outcome
   const limits = { ...READ_LIMITS, ...options.limits }
   const source = sourceOf(file.file, options.label)
   const modified = 'modified' in file ? file.modified?.toISOString() : undefined
@@ -166,6 +179,14 @@ async function* itemsOf(file: ListedFile, outcome: Outcome, options: FolderOptio
     items.push({ ...checkRow(row, limits, limits.textBytes), file: file.file })
   }
   const kept = items.flatMap((item) => ('passage' in item ? [item.passage.id.slice(prefix.length)] : []))
-  const last = items.findLastIndex((item) => 'passage' in item)
-  for (const [i, item] of items.entries()) yield i === last && 'passage' in item ? { ...item, whole: { source, prefix, rest: kept } } : item
+  const [first, last] = [items.findIndex((item) => 'passage' in item), items.findLastIndex((item) => 'passage' in item)]
+  if (kept.length === 0) options.onEmptied?.(source)
+  for (const [i, item] of items.entries())
+    yield 'reason' in item
+      ? item
+      : {
+          ...item,
+          ...(i === first && warnings.length > 0 && { warnings }),
+          ...(i === last && { whole: { source, prefix, rest: kept } }),
+        }
 }

@@ -17,7 +17,10 @@ const ListedSchema = Type.Object({
   sources: Type.Array(Type.String()),
   /** Source prefixes of unreadable folders: their files are not known to be missing. */
   unseen: Type.Array(Type.String()),
+  /** Sources of files that are readable and have no passage. */
+  emptied: Type.Optional(Type.Array(Type.String())),
 })
+type Listed = Static<typeof ListedSchema>
 
 /** Sources and passages per query. */
 const SOURCES_PER_QUERY = 50
@@ -33,8 +36,13 @@ export async function noteFiles(jobFolder: string, files: readonly ListedFile[],
 }
 
 /** Records the sources that a job found. */
-export async function noteListed(jobFolder: string, listed: Static<typeof ListedSchema>): Promise<void> {
+export async function noteListed(jobFolder: string, listed: Listed): Promise<void> {
   await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify(listed))
+}
+
+/** Records the files of a job that have no passage. */
+export async function noteEmptied(jobFolder: string, emptied: readonly string[]): Promise<void> {
+  await noteListed(jobFolder, { ...(await listedBy(jobFolder)), emptied: [...emptied] })
 }
 
 /** Checks that earlier jobs of the same files can be identified. @throws invalid_request */
@@ -52,8 +60,8 @@ export function checkDeleteMissing({ files, path }: Job['source'], { delete_miss
 }
 
 /**
- * Deletes passages of files that earlier jobs of the same folder (for uploads: of the same label) found and this one did not. Passages
- * of tables are never deleted.
+ * Deletes passages of files that have none any more and, with `delete_missing`, of those that earlier jobs of the same folder (for uploads:
+ * of the same label) found and this one did not. Passages of tables are never deleted.
  */
 export async function deleteMissing(
   job: Job,
@@ -61,8 +69,8 @@ export async function deleteMissing(
 ): Promise<{ readonly files: number; readonly passages: number }> {
   const now = await listedBy(store.folder(job.id))
   const present = new Set(now.sources)
-  const gone = new Set<string>()
-  for (const earlier of await store.list()) {
+  const gone = new Set(now.emptied)
+  for (const earlier of job.options.delete_missing === true ? await store.list() : []) {
     if (earlier.id >= job.id || !isOfSameFiles(earlier, job)) continue
     for (const source of (await listedBy(store.folder(earlier.id))).sources)
       if (!present.has(source) && !now.unseen.some((folder) => source.startsWith(folder))) gone.add(source)
@@ -96,7 +104,7 @@ export async function listedSources(jobFolder: string): Promise<readonly string[
   return (await listedBy(jobFolder)).sources
 }
 
-async function listedBy(jobFolder: string): Promise<{ readonly sources: readonly string[]; readonly unseen: readonly string[] }> {
+async function listedBy(jobFolder: string): Promise<Listed> {
   const found = parseJson(await readFile(jobFiles(jobFolder).listed, 'utf8').catch(() => ''))
   return Value.Check(ListedSchema, found) ? found : { sources: [], unseen: [] }
 }

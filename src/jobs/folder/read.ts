@@ -35,6 +35,7 @@ export interface FolderReading {
   readonly onShare?: (share: number) => void
   /** Called with all files before the first is read. */
   readonly onListed?: (files: readonly ListedFile[]) => Promise<void>
+  readonly onEmptied?: FolderOptions['onEmptied']
   /** Returns the stored passages of an unchanged file. */
   readonly stored?: FolderOptions['stored']
 }
@@ -42,7 +43,7 @@ export interface FolderReading {
 /** Reads the documents of a folder as passages, in child processes that end with the iteration. @throws not_found; the signal's reason once aborted */
 export async function* readFolder(
   source: FolderSource,
-  { options, bounds, limits, signal, onShare, onListed, stored }: FolderReading,
+  { options, bounds, limits, signal, onShare, onListed, onEmptied, stored }: FolderReading,
 ): AsyncGenerator<ReadItem> {
   const files = await filesOf(source)
   await onListed?.(files)
@@ -58,6 +59,7 @@ export async function* readFolder(
       signal,
       tables: corpusReadOptions(options, undefined, limits),
       onShare,
+      onEmptied,
       ...(stored && { stored }),
     })
   } finally {

@@ -16,7 +16,7 @@ export const FilesSchema = Type.Object({
   gone: Type.Optional(
     Type.Object(
       { files: Type.Integer(), passages: Type.Integer({ description: 'Deleted with them.' }) },
-      { description: 'Files that were there before (`delete_missing`).' },
+      { description: 'Files that had passages before: they are no longer there (`delete_missing`), or have no text.' },
     ),
   ),
 })

@@ -5,7 +5,7 @@ import { planBytes } from '../../../index/ingest/space.ts'
 import type { PassageIndex } from '../../../index/open.ts'
 import type { ReadItem, ReadLimits } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
-import { noteFiles } from '../folder/missing.ts'
+import { noteEmptied, noteFiles } from '../folder/missing.ts'
 import { DEFAULT_FILE_BOUNDS, folderBytes, readFolder, type FileBounds } from '../folder/read.ts'
 import { corpusReadOptions } from '../reading.ts'
 import type { Job } from '../schema.ts'
@@ -55,5 +55,12 @@ export function corpusOf(
     files.web === undefined
       ? { onListed: (listed: Parameters<typeof noteFiles>[1]) => noteFiles(store.folder(id), listed, options.label) }
       : { stored: (page: string) => index.export({ source: [page] }) }
-  return { bytes: () => folderBytes(source), items: () => readFolder(source, { options, bounds, limits, ...reading, ...further }) }
+  const items = async function* (): AsyncGenerator<ReadItem> {
+    const emptied: string[] = []
+    const onEmptied = (file: string): unknown => emptied.push(file)
+    yield* readFolder(source, { options, bounds, limits, ...reading, ...further, onEmptied })
+    // Before the plan is complete: a resumed job does not read the files again.
+    if (emptied.length > 0) await noteEmptied(store.folder(id), emptied)
+  }
+  return { bytes: () => folderBytes(source), items }
 }

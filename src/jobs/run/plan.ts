@@ -60,7 +60,9 @@ async function planSource(record: JobRecord, folder: string, options: PlanOption
     },
   })
   await planned.catch((error: unknown) => {
-    throw ofFiles ? withFiles(error, tally.files) : error
+    if (!ofFiles) throw error
+    record.change({ files: tally.files, recent_rejects: notes.rejects })
+    throw withFiles(error, tally.files)
   })
   const warnings = [...record.job.warnings, ...notes.warnings]
   record.change({ ...(ofFiles && { files: tally.files }), recent_rejects: notes.rejects, warnings })
@@ -81,5 +83,5 @@ async function takePages(record: JobRecord, options: PlanOptions): Promise<void>
 /** Adds the counts of left-out files to an error of the corpus. */
 function withFiles(error: unknown, files: Files): unknown {
   if (!(error instanceof CodedError) || error.code !== 'corpus_invalid') return error
-  return new CodedError('corpus_invalid', `${error.message} (${describeFiles(files, 'readable')}.)`, { cause: error })
+  return new CodedError('corpus_invalid', `${error.message} (${describeFiles(files, 'readable')}.)`, { field: error.field, cause: error })
 }

@@ -9,6 +9,7 @@ import { vectorReader } from '../../../index/ingest/shard-dir/adopt-plan.ts'
 import { openShardDir, type ShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
 import { readAlias } from '../../../index/versions/alias.ts'
 import { unwatchChanges } from '../../../index/writers/change-log.ts'
+import { leftOutShare } from '../folder/read.ts'
 import { deleteMissing } from '../folder/missing.ts'
 import { keepUploads } from '../kept/keep-uploads.ts'
 import { isSettled, type Job } from '../schema.ts'
@@ -105,7 +106,12 @@ export class JobRun {
     const shardDir = await this.#shardDir()
     const model = await this.#model()
     const embed = embedOf(model)
-    await ensurePlan(this.#record, shardDir, model, { ...this.#options, signal: this.#abort.signal })
+    try {
+      await ensurePlan(this.#record, shardDir, model, { ...this.#options, signal: this.#abort.signal })
+    } catch (error) {
+      if (!(await this.#isEmptied(error))) throw error
+      return await this.#end('done', null, { rows: await index.count(), recall: null })
+    }
     const { rows, ann, supersededBy } = await runJob({
       dir: index.dir,
       table,
@@ -151,10 +157,17 @@ export class JobRun {
   async #deleteMissing(): Promise<number> {
     const { files, source, options } = this.job
     // A new table contains no passages of earlier jobs.
-    if (options.delete_missing !== true || options.replace === true || source.files === undefined) return 0
+    if (options.replace === true || source.files === undefined) return 0
     const gone = await deleteMissing(this.job, this.#options)
-    if (files !== undefined) this.#record.change({ files: { ...files, gone } })
+    if (files !== undefined && (gone.files > 0 || options.delete_missing === true)) this.#record.change({ files: { ...files, gone } })
     return gone.passages
+  }
+
+  /** Whether a corpus is refused because none of its files has passages any more; deletes those that they had. */
+  async #isEmptied(error: unknown): Promise<boolean> {
+    const isAllowed = error instanceof CodedError && error.field === 'rejected' && leftOutShare(this.job.options) === 1
+    if (!isAllowed || (await readAlias(this.#options.index.dir, this.job.table)) === undefined) return false
+    return (await this.#deleteMissing()) > 0
   }
 
   /** The job's model if it creates a table or has vectors; otherwise the model of the live table, which may have been replaced since. */

@@ -2,6 +2,7 @@ import t from 'tap'
 import { gzipSync } from 'node:zlib'
 import { readPassages, type ReadOptions } from '../../../index/read/read.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
+import { makeZip } from '../../fixtures/zip.ts'
 
 /** What one file gives: its rows as "line id: text", its rejected lines as "line reason", or the error it is refused with. */
 interface Case {
@@ -159,6 +160,14 @@ const cases: readonly Case[] = [
     content: Buffer.concat([gzipSync(`${HEAD}1\tx\tT\n`), gzipSync('2\ty\tT\n')]),
     rows: ['2 1: x', '3 2: y'],
     aside: 1,
+  },
+  {
+    file: 'a spreadsheet',
+    content: makeZip([
+      { name: '[Content_Types].xml', content: '<Types/>' },
+      { name: 'xl/workbook.xml', content: '<workbook/>' },
+    ]),
+    refused: { code: 'corpus_invalid', message: /Office file: save a sheet as CSV/ },
   },
   { file: 'a ZIP archive', content: bytes([0x50, 0x4b, 3, 4], 'abc'), refused: { code: 'corpus_invalid', message: /ZIP/ } },
   { file: 'zstd', content: bytes([0x28, 0xb5, 0x2f, 0xfd], 'abc'), refused: { code: 'corpus_invalid', message: /zstd.*(damaged|Node)/ } },
