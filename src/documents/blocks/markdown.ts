@@ -1,7 +1,8 @@
 import { parseDocument } from 'htmlparser2'
 import { marked } from 'marked'
+import { isMap, parseDocument as parseYaml } from 'yaml'
 import { decodeText } from '../text.ts'
-import type { BlockDocument } from './contract.ts'
+import { inline, type BlockDocument } from './contract.ts'
 import { markupBlocks } from './markup/markup.ts'
 
 /** YAML front matter (Jekyll, Hugo, Pandoc), the source of the title. */
@@ -10,12 +11,19 @@ const FRONT_MATTER = /^---[ \t]*\r?\n([^]{0,20000}?)\r?\n(?:---|\.\.\.)[ \t]*(?:
 /** Parses GitHub-flavoured Markdown, including embedded HTML. */
 export function markdownDocument(bytes: Uint8Array, mediaType: string | undefined): BlockDocument {
   const source = decodeText(bytes, mediaType === undefined ? {} : { mediaType })
-  const front = FRONT_MATTER.exec(source)
-  const html = marked.parse(front === null ? source : source.slice(front[0].length), { async: false, gfm: true })
-  return { type: 'markdown', title: titleIn(front?.[1] ?? ''), blocks: markupBlocks(parseDocument(html).children) }
+  const [whole = '', front = ''] = FRONT_MATTER.exec(source) ?? []
+  const title = titleIn(front)
+  const html = marked.parse(title === undefined ? source : source.slice(whole.length), { async: false, gfm: true })
+  return { type: 'markdown', title: title ?? '', blocks: markupBlocks(parseDocument(html).children) }
 }
 
-function titleIn(yaml: string): string {
-  const value = /^title:[ \t]*(\S.*)$/m.exec(yaml)?.[1]?.trim() ?? ''
-  return /^(["']).*\1$/.test(value) ? value.slice(1, -1) : value
+/**
+ * The title of front matter, also where that is no valid YAML (`title: Lamps: a list`); empty without one.
+ * @returns undefined if the text has no fields: it is between two rules
+ */
+function titleIn(front: string): string | undefined {
+  const document = parseYaml(front, { uniqueKeys: false, logLevel: 'silent' })
+  if (!isMap(document.contents)) return undefined
+  const title: unknown = document.errors.length === 0 ? document.get('title') : /^title:[ \t]*(\S.*)$/m.exec(front)?.[1]
+  return typeof title === 'string' || typeof title === 'number' ? inline(String(title)) : ''
 }

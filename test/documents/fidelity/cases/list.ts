@@ -1,6 +1,7 @@
 import type { FidelityCase } from '../contract.ts'
 import { DOCX_CASES } from './docx.ts'
 import { EPUB_CASES } from './epub.ts'
+import { FRONT_MATTER_CASES } from './front-matter.ts'
 import { HTML_CASES } from './html.ts'
 import { MARKDOWN_CASES } from './markdown.ts'
 import { PDF_CASES, SHARED_PDF_CASES } from './pdf.ts'
@@ -11,6 +12,7 @@ import { TEXT_CASES } from './text.ts'
 export const CASES: Readonly<Record<string, readonly FidelityCase[]>> = {
   docx: DOCX_CASES,
   epub: EPUB_CASES,
+  'front matter': FRONT_MATTER_CASES,
   html: HTML_CASES,
   markdown: MARKDOWN_CASES,
   pdf: PDF_CASES,
