@@ -101,7 +101,7 @@ export async function checkPages(web: WebSource, checking: Checking): Promise<Fi
 export function showPassage(item: ReadItem): void {
   if ('reason' in item) return
   const { id, title, text, metadata } = item.passage
-  const page = metadata?.page === undefined ? '' : ` (page ${metadata.page})`
+  const page = metadata?.page === undefined ? '' : ` (page ${String(metadata.page)})`
   process.stdout.write(`--- ${id}${page}\n${title}\n${text}\n\n`)
 }
 

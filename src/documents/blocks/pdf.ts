@@ -18,6 +18,7 @@ const LEADERS = /(?:\s?[.\u2026\u00b7]){5,}\s*/g
 const SHOWN_HEADS = 3
 const SHOWN_CHARACTERS = 60
 const SHOWN_PAGES = 10
+const COMPOUND = /\p{L}+-\p{L}+/gu
 /** Lines before and after one that show how wide its column is; the share of them that are not wider. */
 const NEIGHBOURS = 40
 const COLUMN_SHARE = 0.95
@@ -57,6 +58,7 @@ function blocksOf(lines: readonly Line[]): Block[] {
   const sizes = [...new Set(lines.filter(isHeading).map(({ height }) => Math.round(height)))].sort((a, b) => b - a)
   const blocks: OpenBlock[] = []
   let before: Line | undefined
+  const compounds = new Set(lines.flatMap(({ text }) => text.toLowerCase().match(COMPOUND) ?? []))
   /** Offset of the current list's markers. */
   let mark = 0
   for (const [i, line] of lines.entries()) {
@@ -65,19 +67,19 @@ function blocksOf(lines: readonly Line[]): Block[] {
     const text = inline(line.text.replace(LEADERS, ' ... '))
     if (isHeading(line)) {
       const level = Math.min(6, sizes.indexOf(Math.round(line.height)) + 1)
-      if (last?.kind === 'heading' && follows && last.level === level) last.extend(text, line.page)
+      if (last?.kind === 'heading' && follows && last.level === level) last.extend(text, line.page, compounds)
       else blocks.push(new OpenBlock('heading', text, line.page, level))
     } else if (ITEM.test(text)) {
       mark = line.left
       if (last?.kind === 'list') last.add(marked(text), line.page)
       else blocks.push(new OpenBlock('list', marked(text), line.page))
     } else if (last?.kind === 'list' && (follows ? line.left > mark - 1 : continues(last.lastLine, line, before)))
-      last.extend(text, line.page)
+      last.extend(text, line.page, compounds)
     else if (line.text.includes('\t') || text.includes(' ... ')) {
       if (last?.kind === 'table' && follows) last.add(text, line.page)
       else blocks.push(new OpenBlock('table', text, line.page))
     } else if (last?.kind === 'paragraph' && (follows ? !isBroken(lines, i) : continues(last.lastLine, line, before)))
-      last.extend(text, line.page)
+      last.extend(text, line.page, compounds)
     else blocks.push(new OpenBlock('paragraph', text, line.page))
     before = line
   }
@@ -112,12 +114,16 @@ class OpenBlock {
     this.#append(text, page, 1)
   }
 
-  /** Continues the last item, row or paragraph; a word divided at the line's end is joined. */
-  extend(text: string, page: number): void {
+  /** Continues the last item, row or paragraph; a word divided at the line's end is joined. @param compounds words with a hyphen */
+  extend(text: string, page: number, compounds: ReadonlySet<string>): void {
     const lines = this.#parts.at(-1) ?? []
-    const isDivided = /\p{L}-$/u.test(this.lastLine) && /^\p{Ll}/u.test(text)
-    lines.push(isDivided ? (lines.pop() ?? '').slice(0, -1) : `${lines.pop() ?? ''} `)
-    this.#append(text, page, isDivided ? -1 : 1)
+    const before = lines.pop() ?? ''
+    const [start] = /\p{L}+-$/u.exec(before) ?? []
+    const [end] = /^\p{Ll}\p{L}*/u.exec(text) ?? []
+    const isDivided = start !== undefined && end !== undefined
+    const isCompound = isDivided && compounds.has((start + end).toLowerCase())
+    lines.push(isCompound ? before : isDivided ? before.slice(0, -1) : `${before} `)
+    this.#append(text, page, isCompound ? 0 : isDivided ? -1 : 1)
   }
 
   #append(text: string, page: number, gap: number): void {

@@ -7,6 +7,10 @@ const EDGE_LINES = 2
 /** Minimum number and share of pages on which a running head repeats. */
 const LEAST_PAGES = 3
 const RUNNING_SHARE = 0.5
+/** Share of the pages in succession, left or right ones at least. */
+const SECTION_SHARE = 0.4
+/** Beginnings of the keys of equal lines. */
+const [SEPARATE, OUTER] = ['=', '|']
 /** Distance from the page's text, in distances of its lines. */
 const APART_GAP = 1.5
 /** Words that may be next to the number of a page. */
@@ -23,25 +27,33 @@ const LONGEST_NUMBER = 6
 const ROMAN = new Map([...'ivxlc'].map((letter, i) => [letter, [1, 5, 10, 50, 100].at(i)]))
 
 /**
- * Finds running heads: lines at the edges of most pages that are equal and stand apart, or differ in a number that rises by one with each
- * page and is alone, apart from the words, or next to a word for pages.
+ * Finds running heads: lines at the edges of pages that are equal and stand apart, or differ in a number that rises by one with each page
+ * and is alone, apart from the words, or next to a word for pages. They are on most pages, or on most of some pages in succession: there
+ * the first of equal lines is kept, for it may be a title.
  * @returns the lines
  */
 export function runningHeads(pages: readonly (readonly Line[])[]): ReadonlySet<Line> {
   const groups = new Map<string, Line[]>()
   const leading = leadingOf(pages)
   for (const page of pages)
-    for (const { line, gap, isOuter } of edgesOf(page)) {
-      // The last line of a bill may be the same on all of them.
-      const isApart = gap > APART_GAP * leading || (isOuter && !/\d|[.!?]$/.test(line.text))
-      for (const key of new Set([...(isApart ? [inline(line.text)] : []), ...numberKeys(line)])) {
+    for (const edge of edgesOf(page))
+      for (const key of new Set([...textKeys(edge, leading), ...numberKeys(edge.line)])) {
         const known = groups.get(key)
-        if (known === undefined) groups.set(key, [line])
-        else known.push(line)
+        if (known === undefined) groups.set(key, [edge.line])
+        else known.push(edge.line)
       }
-    }
-  const least = Math.max(LEAST_PAGES, pages.length * RUNNING_SHARE)
-  return new Set([...groups.values()].filter((lines) => new Set(lines.map(({ page }) => page)).size >= least).flat())
+  return new Set([...groups].flatMap(([key, lines]) => runningOf(key, lines, pages.length)))
+}
+
+/** The running heads among lines of one key. */
+function runningOf(key: string, lines: readonly Line[], pages: number): readonly Line[] {
+  const numbers = lines.map(({ page }) => page)
+  const count = new Set(numbers).size
+  if (count < LEAST_PAGES) return []
+  if (count >= pages * RUNNING_SHARE) return lines
+  const isDense = count >= SECTION_SHARE * (Math.max(...numbers) - Math.min(...numbers) + 1)
+  if (!isDense || key.startsWith(OUTER)) return []
+  return key.startsWith(SEPARATE) ? lines.slice(1) : lines
 }
 
 interface Edge {
@@ -59,6 +71,13 @@ function edgesOf(page: readonly Line[]): Edge[] {
     const inner = page[i < fromEnd ? i + 1 : i - 1]
     return [{ line, gap: inner === undefined ? 0 : Math.abs(inner.base - line.base), isOuter: depth === 0 }]
   })
+}
+
+/** The line itself, if it is no content. The last line of a bill may be the same on all pages. */
+function textKeys({ line, gap, isOuter }: Edge, leading: number): string[] {
+  const isSeparate = gap > APART_GAP * leading
+  const text = inline(line.text)
+  return [...(isSeparate ? [SEPARATE + text] : []), ...(isSeparate || (isOuter && !/[\d\t]|[.!?]$/.test(line.text)) ? [OUTER + text] : [])]
 }
 
 /** Distance of lines of a paragraph, in points: the lower quartile of all. */

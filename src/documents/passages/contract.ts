@@ -7,7 +7,7 @@ export interface DocumentPassage {
   readonly text: string
   /** The headings alone; empty before the first. */
   readonly heading: string
-  /** 1-based page of its first character, a repeated lead-in aside. */
+  /** 1-based page of its first character. */
   readonly page?: number
 }
 

@@ -21,7 +21,10 @@ export function* unitsOf(blocks: readonly Block[], most: number): Generator<Docu
   for (const [i, block] of blocks.entries()) {
     const next = blocks[i + 1]
     const introduces = next !== undefined && !isProse(next) && leadInOf(block) !== undefined
-    const leadIn = isProse(block) ? undefined : leadInOf(blocks[i - 1])
+    const before = blocks[i - 1]
+    const leadIn = before === undefined || isProse(block) ? undefined : leadInOf(before)
+    // On a later page it is not repeated: a passage begins on the page that it names.
+    const leadInPage = before?.kind === 'paragraph' ? pageAt(before, before.text.length - (leadIn?.length ?? 0)) : undefined
     for (const part of partsOf(block)) {
       const isWhole = block.kind === 'code' || (!isProse(block) && countWords(part.text) <= most)
       const units = isWhole ? [{ ...part, words: countWords(part.text), start: 0 }] : [...sentenceUnits(part.text, most)]
@@ -32,7 +35,7 @@ export function* unitsOf(blocks: readonly Block[], most: number): Generator<Docu
           words,
           join: at === 0 ? part.join : join,
           ...(page !== undefined && { page }),
-          ...(leadIn !== undefined && { leadIn }),
+          ...(leadIn !== undefined && page === leadInPage && { leadIn }),
           ...(introduces && at === units.length - 1 && { introduces }),
         }
       }
@@ -45,8 +48,8 @@ function isProse({ kind }: Block): boolean {
 }
 
 /** The last sentence of a paragraph if it ends with a colon, or is the only one. */
-function leadInOf(block: Block | undefined): string | undefined {
-  if (block?.kind !== 'paragraph') return undefined
+function leadInOf(block: Block): string | undefined {
+  if (block.kind !== 'paragraph') return undefined
   const sentences = Array.from(sentencesIn(block.text), ({ start, end }) => block.text.slice(start, end).trim())
   const last = sentences.at(-1)
   const isLeadIn = last !== undefined && (sentences.length === 1 || /[:\uff1a]$/.test(last)) && countWords(last) <= LEAD_IN_WORDS

@@ -5,6 +5,10 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { createPassageReader } from '../../../src/documents/corpus/reader.ts'
 import { createDocumentParser } from '../../../src/documents/parser.ts'
+import { DOCUMENT_LIMITS } from '../../../src/documents/contract.ts'
+import { ReadingProcess } from '../../../src/documents/corpus/process.ts'
+import { TextSchema } from '../../../src/documents/corpus/protocol.ts'
+import { documentType } from '../../../src/documents/type.ts'
 import type { DocumentPassage } from '../../../src/documents/passages/contract.ts'
 import { CASES } from './cases/list.ts'
 import { SKIPS } from '../../helpers/skips.ts'
@@ -16,16 +20,20 @@ const SHARED = '../shared/inputs/documents'
 
 const reader = createPassageReader({ parseMs: 60_000 })
 const parser = createDocumentParser({ parseMs: 60_000 })
+/** Reads what the parser reads, in one process for all files. */
+const process = new ReadingProcess({ parseMs: 60_000 })
+const { signal } = new AbortController()
 t.teardown(() => {
   reader.close()
   parser.close()
+  process.close()
 })
 
 for (const [kind, cases] of Object.entries(CASES))
   void t.test(kind, async (t) => {
     for (const one of cases) {
       const bytes = await bytesOf(one)
-      await t.test(one.file, { skip: bytes === undefined && SKIPS.shared }, async (t) => bytes && check(t, one, bytes))
+      await t.test(one.file, { skip: bytes === undefined && SKIPS.shared }, async (t) => bytes && check(t, one, bytes, one === cases[0]))
     }
   })
 
@@ -35,10 +43,11 @@ async function bytesOf({ file, content }: FidelityCase): Promise<Buffer | undefi
   return found === undefined ? undefined : readFile(found)
 }
 
-async function check(t: Test, expected: FidelityCase, bytes: Buffer): Promise<void> {
+/** @param isFirst of its kind: it is asked too, in a process of its own */
+async function check(t: Test, expected: FidelityCase, bytes: Buffer, isFirst: boolean): Promise<void> {
   const { file, mediaType, words = 100 } = expected
   const source = { bytes, name: file, ...(mediaType !== undefined && { mediaType }) }
-  const { passages, warnings } = await reader.read(source, { words, signal: new AbortController().signal })
+  const { passages, warnings } = await reader.read(source, { words, signal })
   if (expected.says !== undefined) t.same(wordChanges(wordsOf(expected.says), wordsOf(saidBy(passages))), { lost: [], added: [] })
   checkPhrases(t, expected, passages)
   const of = (phrase: string): readonly DocumentPassage[] => passages.filter(({ text }) => text.includes(phrase))
@@ -56,9 +65,11 @@ async function check(t: Test, expected: FidelityCase, bytes: Buffer): Promise<vo
   if (expected.joined !== undefined) t.equal(passages.map(({ text }) => text).join(''), expected.joined)
   const [least = 0, most = Infinity] = expected.characters ?? []
   for (const { length } of passages.map(({ text }) => text).slice(0, -1)) t.ok(length >= least && length <= most, `${length} characters`)
-  const asked = await parser.read(source)
+  const task = { ...source, type: documentType(source), limits: DOCUMENT_LIMITS }
+  const asked = await process.run(task, TextSchema, signal)
+  if (isFirst && asked.type !== 'text') t.match(await parser.read(source), { text: asked.text, pages: asked.pages, warnings })
   if (asked.type !== 'text') {
-    const whole = await reader.read(source, { words: Infinity, signal: new AbortController().signal })
+    const whole = await reader.read(source, { words: Infinity, signal })
     const text = asked.text.replace(/^#+ .*$/gm, '')
     t.same(
       wordChanges(wordsOf(whole.passages.map(({ text }) => text).join('\n')), wordsOf(text)),

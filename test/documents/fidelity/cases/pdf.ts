@@ -74,6 +74,35 @@ export const PDF_CASES: readonly FidelityCase[] = [
       pages((page) => ['Tide tables 2025', '', '', `On page ${page} tides are high.`, 'Boats stay in.', '', '', '(c) 2025 The harbour.']),
     says: [1, 2, 3, 4].map((page) => `On page ${page} tides are high. Boats stay in.`).join(' '),
   },
+  // Heads of left and right pages and of chapters; the head of a table is none.
+  {
+    file: 'book.pdf',
+    content: () =>
+      pages(
+        (page) => [
+          page % 2 === 0 ? `${page} | The harbour book` : `${page < 7 ? 'Of ships' : 'Of lamps'} | ${page}`,
+          ...['', '', `Leaf ${page} tells of boats.`, 'It is read aloud.'],
+        ],
+        12,
+      ),
+    says: Array.from({ length: 12 }, (_, i) => `Leaf ${i + 1} tells of boats. It is read aloud.`).join(' '),
+  },
+  {
+    file: 'price-list.pdf',
+    content: () =>
+      pages((page) => [
+        [{ text: 'Ware' }, { text: 'Price', at: 200 }],
+        [{ text: `Rope ${page}0 m` }, { text: `${page}5`, at: 200 }],
+        'End of page',
+      ]),
+    lines: ['Ware Price', 'Rope 10 m 15', 'Rope 40 m 45'],
+  },
+  // A word that is written with a hyphen elsewhere keeps it.
+  {
+    file: 'compound.pdf',
+    content: () => makePdf([[`${PROSE} of the well-`, 'known harbour at the har-', 'bour. It is well-known to all.']]),
+    has: ['the well-known harbour at the harbour.'],
+  },
   // The page of a passage is that of its first character.
   {
     file: 'long-paragraph.pdf',
