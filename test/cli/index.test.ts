@@ -1,6 +1,7 @@
 import t from 'tap'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { makePdf } from '../fixtures/pdf.ts'
 import { runCli } from '../helpers/cli.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
@@ -30,4 +31,25 @@ await t.test('of several files each problem is said with its file, and the other
   })
   t.match(await runCli(['index', 'status', 'nope'], env), { code: 1, stderr: /cepe index status/ })
   t.match(await runCli(['ask', ' '], env), { code: 1, stderr: /question must not be blank/ })
+})
+
+await t.test('passages are shown without being indexed; a strict job that fails says what was indexed before it', async (t) => {
+  const dir = await tempDir(t)
+  const env = tinyShared(dir)
+  const docs = path.join(dir, 'docs')
+  await mkdir(docs)
+  const head = (page: number) => ['Harbour rules', '', '', `Rule ${page} says that boats wait.`]
+  await writeFile(path.join(docs, 'rules.pdf'), makePdf([head(1), head(2), head(3)]))
+  await writeFile(path.join(docs, 'ports.tsv'), 'id\ttext\ttitle\n1\tThe port lies south.\tPort\n')
+  const shown = await runCli(['index', 'add', docs, '--show'], env)
+  t.match(shown, {
+    code: 0,
+    stdout:
+      /--- 1\nPort\nThe port lies south\.\n[^]*--- rules\.pdf#[\w-]+ \(page 1\)\nrules\nRule 1 says that boats wait\.\s+Rule 2 [^]*\n[^\n]*: rules\.pdf: 3 lines are left out as running heads: "Harbour rules"\.\n/,
+  })
+  t.match((await runCli(['index', 'status'], env)).stdout, /There is no table/, 'nothing is indexed')
+  await writeFile(path.join(docs, 'empty.md'), '')
+  const strict = await runCli(['index', 'add', docs, '--strict'], env)
+  t.match(strict, { code: 1, stderr: /Indexed before: .*ports\.tsv\n[^]*1 of 2 files were left out.* This job indexed nothing\./ })
+  t.match((await runCli(['index', 'status'], env)).stdout, /\b1 passage/)
 })
