@@ -1,4 +1,4 @@
-import { groupsOf, joinedText, sentenceUnits, SURPLUS } from '../../base/split.ts'
+import { groupsOf, joinedText, sentenceUnits, SURPLUS } from './units.ts'
 import type { Passage } from '../contract.ts'
 
 /** A passage of a document. */

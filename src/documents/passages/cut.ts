@@ -1,4 +1,4 @@
-import { groupsOf, joinedText, SURPLUS } from '../../../base/split.ts'
+import { groupsOf, joinedText, SURPLUS } from '../../../index/read/units.ts'
 import type { Block, BlockDocument } from '../blocks/contract.ts'
 import type { DocumentPassage } from './contract.ts'
 import { sectionsOf, type Section } from './sections.ts'

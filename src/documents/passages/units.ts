@@ -1,5 +1,5 @@
 import { sentencesIn } from '../../../base/sentences.ts'
-import { countWords, sentenceUnits, type Unit } from '../../../base/split.ts'
+import { countWords, sentenceUnits, type Unit } from '../../../index/read/units.ts'
 import { pageAt, type Block } from '../blocks/contract.ts'
 
 /** A unit of a document. */

@@ -1,4 +1,4 @@
-import { sentencesIn } from './sentences.ts'
+import { sentencesIn } from '../../base/sentences.ts'
 
 /** Words by which a passage may exceed its target, to keep a sentence intact or avoid a short remainder. */
 export const SURPLUS = 1.25
