@@ -10,6 +10,8 @@ const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' })
 /** What a sentence without space after it ends with where the text goes on: `a != b`, `search?q=`, `v20.Alpha`, `done.[3]`. */
 const RUNS_ON = /[.!?]\p{P}{0,8}$/u
 
+const SPACE = 32
+
 /** UTF-16 units per call of the segmenter: the time per sentence is proportional to the text given. */
 const WINDOW = 1000
 
@@ -22,7 +24,7 @@ export function* sentencesIn(text: string, from = 0, to = text.length): Generato
   for (let start = from; start < to;) {
     for (const end of nextEnds(text, start, to)) {
       start = end
-      if (end < to && RUNS_ON.test(text.slice(Math.max(first, end - 10), end))) continue
+      if (end < to && text.charCodeAt(end - 1) > SPACE && RUNS_ON.test(text.slice(Math.max(first, end - 10), end))) continue
       yield { start: first, end }
       first = end
     }

@@ -1,4 +1,4 @@
-import { sentencesIn } from '../../base/sentences.ts'
+import { sentencesIn, type SentenceSpan } from '../../base/sentences.ts'
 
 /** Words by which a passage may exceed its target, to keep a sentence intact or avoid a short remainder. */
 export const SURPLUS = 1.25
@@ -33,9 +33,11 @@ export interface Unit {
 
 /** Approximate word count, in linear time. */
 export function countWords(text: string): number {
+  // Most texts have spaces: one look is faster than one per word.
+  const isSpaced = text.search(UNSPACED) < 0
   let count = 0
   for (const [run] of text.matchAll(/\S+/g)) {
-    const unspaced = run.match(UNSPACED)?.length ?? 0
+    const unspaced = isSpaced ? 0 : (run.match(UNSPACED)?.length ?? 0)
     count += Math.ceil(unspaced / CHARACTERS_A_WORD + (run.length - unspaced) / LONGEST_WORD)
   }
   return count
@@ -47,30 +49,31 @@ export function countWords(text: string): number {
  */
 export function* sentenceUnits(text: string, most: number): Generator<Unit & { readonly start: number }> {
   let before = 0
-  for (const sentence of sentencesIn(text))
-    for (const { start, end } of piecesOf(text, sentence.start, sentence.end, most)) {
-      const piece = text.slice(start, end)
-      const trimmed = piece.trim()
-      if (trimmed === '') continue
-      const from = start + piece.indexOf(trimmed)
-      yield { text: trimmed, words: countWords(trimmed), join: text.slice(before, from), start: from }
+  for (const { start, end } of sentencesIn(text)) {
+    const whole = { start, end, words: countWords(text.slice(start, end)) }
+    for (const piece of whole.words <= most ? [whole] : piecesOf(text, whole, most)) {
+      if (piece.words === 0) continue
+      const trimmed = text.slice(piece.start, piece.end).trim()
+      const from = text.indexOf(trimmed, piece.start)
+      yield { text: trimmed, words: piece.words, join: from === before ? '' : text.slice(before, from), start: from }
       before = from + trimmed.length
     }
+  }
+}
+
+interface Piece extends SentenceSpan {
+  readonly words: number
 }
 
 /** Cuts a range of a text into pieces of about `most` words. */
-function* piecesOf(text: string, start: number, end: number, most: number): Generator<{ readonly start: number; readonly end: number }> {
-  const parts = Math.ceil(countWords(text.slice(start, end)) / most)
-  if (parts <= 1) {
-    yield { start, end }
-    return
-  }
-  const size = Math.ceil((end - start) / parts)
+function* piecesOf(text: string, { start, end, words }: Piece, most: number): Generator<Piece> {
+  const size = Math.ceil((end - start) / Math.ceil(words / most))
   for (let from = start; from < end;) {
     const to = from + size >= end ? end : cutAt(text, from, from + size)
+    const piece = { start: from, end: to, words: countWords(text.slice(from, to)) }
     // Scripts are mixed: equal lengths are not equal numbers of words.
-    if (to - from < end - start && countWords(text.slice(from, to)) > SURPLUS_AT_END * most) yield* piecesOf(text, from, to, most)
-    else yield { start: from, end: to }
+    if (piece.words > SURPLUS_AT_END * most && to - from < end - start) yield* piecesOf(text, piece, most)
+    else yield piece
     from = to
   }
 }
@@ -82,7 +85,7 @@ function cutAt(text: string, from: number, end: number): number {
   if (space > 0) return middle + space
   const run = text.slice(end, end + LONGEST_RUN)
   const next = run.indexOf(' ')
-  if (next >= 0 && run.slice(0, next).match(UNSPACED) === null) return end + next
+  if (next >= 0 && run.slice(0, next).search(UNSPACED) < 0) return end + next
   const first = Math.max(from, end - LOOK_BACK)
   const starts = Array.from(words.segment(text.slice(first, end + LOOK_AHEAD)), ({ index }) => first + index)
   const word = starts.findLast((at) => at <= end) ?? first

@@ -102,7 +102,8 @@ function numberKeys({ text, page }: Line): string[] {
 
 /** Whether there are no other words and numbers than "page 3 of 12" has. */
 function isAlone(rest: string): boolean {
-  return !/\d/.test(rest.replace(TOTAL, '')) && (rest.match(/\p{L}+/gu) ?? []).every((word) => PAGE_WORDS.test(word))
+  const words = rest.match(/\p{L}+/gu) ?? []
+  return /^[\p{L}\s\p{Pd}()[\]./|:\u00b7\u2022\ue000]*$/u.test(rest.replace(TOTAL, PLACE)) && words.every((word) => PAGE_WORDS.test(word))
 }
 
 /** Whether a number that can be the page's is apart from the words. */

@@ -1,17 +1,26 @@
-import type { ChildProcess } from 'node:child_process'
+import { fork, type ChildProcess } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import type { Static, TSchema } from '#typebox'
 import { Value } from '#typebox/value'
-import { messageOf } from '../../../base/errors.ts'
-import { exchange, startProcess, type ProcessProblems } from '../bounded-process.ts'
+import { CodedError, messageOf } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
 import { permissionFlags } from '../permissions.ts'
-import { RESIDENT_BYTES, residentBytes } from '../process-bounds.ts'
-import { processorMs, wallMs } from '../process-time.ts'
 import { ProblemSchema, type ReadTask } from './protocol.ts'
 
 const CHILD_FILE = new URL('./child.js', import.meta.url)
+/** Memory limits of a process. */
+const HEAP_MB = 512
+const RESIDENT_BYTES = 1024 * 2 ** 20
 /** A process that uses more memory after a file is replaced. */
 const RETIRE_BYTES = RESIDENT_BYTES / 2
+const CHECK_MS = 200
+/** Pages of /proc/<pid>/statm are of this size on Linux's x86-64 and most of its arm64. */
+const PAGE_BYTES = 4096
+/** Linux reports CPU time in hundredths of a second on every machine. */
+const TICK_MS = 10
+/** Ratio of wall-clock to CPU time limits: allows for a low-priority process on a busy machine, stops one that hangs idle. */
+const WALL_FACTOR = 10
 
 export interface ProcessOptions {
   /** CPU time limit per file in milliseconds. */
@@ -20,7 +29,10 @@ export interface ProcessOptions {
   readonly childFile?: URL
 }
 
-/** A process that reads files, one at a time. A process compromised or blocked by a file is killed and replaced. */
+/**
+ * A process that reads files, one at a time, with limited memory and no environment. A process compromised or blocked by a file is killed
+ * and replaced.
+ */
 export class ReadingProcess {
   readonly #options: Required<ProcessOptions>
   readonly #closing = new AbortController()
@@ -32,7 +44,7 @@ export class ReadingProcess {
 
   /**
    * @param schema of the result that the task asks for
-   * @throws DocumentError; the signal's reason once aborted; an AbortError once closed
+   * @throws DocumentError; the signal's reason once aborted; an AbortError once closed; internal if the process cannot be started
    */
   async run<Schema extends TSchema>(task: ReadTask, schema: Schema, aborting: AbortSignal): Promise<Static<Schema>> {
     const signal = AbortSignal.any([aborting, this.#closing.signal])
@@ -43,15 +55,16 @@ export class ReadingProcess {
     if (this.#child?.connected === false) this.#end()
     signal.throwIfAborted()
     const child = (this.#child ??= this.#start())
-    try {
-      const result = await this.#exchange(child, task, { signal, usedMs: child === known ? used : 0 })
-      if (Value.Check(ProblemSchema, result)) throw new DocumentError(result.problem, result.message)
-      if (Value.Check(schema, result)) return result
+    const usedMs = child === known ? used : 0
+    const result = await exchange(child, task, { parseMs: this.#options.parseMs, usedMs, signal }).catch((error: unknown) => {
       this.#end()
-      throw new DocumentError('damaged', 'The process that read the file sent no result.')
-    } finally {
-      if (this.#child === child && (await residentBytes(child.pid)) > RETIRE_BYTES) this.#end()
-    }
+      throw error
+    })
+    if (this.#child === child && (await residentBytes(child.pid)) > RETIRE_BYTES) this.#end()
+    if (Value.Check(ProblemSchema, result)) throw new DocumentError(result.problem, result.message)
+    if (Value.Check(schema, result)) return result
+    this.#end()
+    throw new DocumentError('damaged', 'The process that read the file sent no result.')
   }
 
   /** Stops the process and aborts the current file; later calls fail. */
@@ -67,45 +80,83 @@ export class ReadingProcess {
   }
 
   #start(): ChildProcess {
-    const child = startProcess(this.#options.childFile, permissionFlags(this.#options.childFile))
+    const { childFile } = this.#options
+    const child = fork(childFile, {
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      env: {},
+      execArgv: [`--max-old-space-size=${HEAP_MB}`, ...permissionFlags(childFile)],
+    })
     // The program may exit while the process is idle.
     child.unref()
     child.channel?.unref()
     return child
   }
+}
 
-  /** A process that fails is not reused. @param usedMs CPU time used by previous files */
-  async #exchange(
-    child: ChildProcess,
-    task: ReadTask,
-    { signal, usedMs }: { readonly signal: AbortSignal; readonly usedMs: number },
-  ): Promise<unknown> {
-    const { parseMs } = this.#options
-    const problems = problemsOf(parseMs, signal)
-    const bounds = { ms: wallMs(parseMs), processor: { ms: usedMs + parseMs, exceeded: problems.late }, signal }
-    try {
-      return await exchange(child, task, bounds, problems)
-    } catch (error) {
-      this.#end()
-      throw error
+interface Bounds {
+  readonly parseMs: number
+  /** CPU time used by previous files. */
+  readonly usedMs: number
+  readonly signal: AbortSignal
+}
+
+/** Sends a task to a process and waits for its message within the limits. The caller kills the process after an error. */
+function exchange(child: ChildProcess, task: ReadTask, { parseMs, usedMs, signal }: Bounds): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let isOver = false
+    const end = (settle: () => void): void => {
+      // A check may complete late, during the next task.
+      if (isOver) return
+      isOver = true
+      clearTimeout(timer)
+      clearInterval(checks)
+      signal.removeEventListener('abort', abandon)
+      // A killed process may still report an error.
+      child.removeAllListeners().on('error', () => undefined)
+      settle()
     }
-  }
+    const fail = (error: Error): void => end(() => reject(error))
+    const abandon = (): void => fail(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)))
+    const tooSlow = (): void => {
+      const message = `Reading the file took longer than ${parseMs} ms of processor time (CEPE_DOCUMENT_PARSE_MS) and was given up.`
+      fail(new DocumentError('too_slow', message))
+    }
+    const tooLarge = (): void =>
+      fail(new DocumentError('too_much_memory', 'Reading the file took more memory than it may, and was given up.'))
+    const timer = setTimeout(tooSlow, existsSync('/proc/self/stat') ? WALL_FACTOR * parseMs : parseMs)
+    const checks = setInterval(() => {
+      void processorMs(child.pid).then((used) => used > usedMs + parseMs && tooSlow())
+      void residentBytes(child.pid).then((bytes) => bytes > RESIDENT_BYTES && tooLarge())
+    }, CHECK_MS)
+    child.on('error', (error) =>
+      fail(new CodedError('internal', `The process that reads files cannot be started (${messageOf(error)}).`, { cause: error })),
+    )
+    child.once('exit', (_code, killedBy) =>
+      killedBy === 'SIGKILL'
+        ? tooLarge()
+        : fail(new DocumentError('damaged', 'The process that read the file ended: the file is broken, or takes too much memory.')),
+    )
+    child.once('message', (result) => end(() => resolve(result)))
+    signal.addEventListener('abort', abandon, { once: true })
+    if (signal.aborted) abandon()
+    else
+      child.send(task, (error) => {
+        if (error !== null) fail(new DocumentError('damaged', `The process that reads files ended (${messageOf(error)}).`, error))
+      })
+  })
 }
 
-function problemsOf(parseMs: number, signal: AbortSignal): ProcessProblems {
-  return {
-    late: () =>
-      new DocumentError(
-        'too_slow',
-        `Reading the file took longer than ${parseMs} ms of processor time (CEPE_DOCUMENT_PARSE_MS) and was given up.`,
-      ),
-    tooLarge,
-    crashed: () => new DocumentError('damaged', 'The process that read the file ended: the file is broken, or takes too much memory.'),
-    aborted: () => (signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason))),
-    unsent: (error) => new DocumentError('damaged', `The process that reads files ended (${messageOf(error)}).`, error),
-  }
+/** CPU time of all threads of a process in milliseconds; 0 without /proc. */
+async function processorMs(pid: number | undefined): Promise<number> {
+  const text = await readFile(`/proc/${pid ?? 0}/stat`, 'utf8').catch(() => '')
+  // The name, in parentheses, may contain any character; user and system time are the 14th and 15th field.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return TICK_MS * (Number(fields.at(11) ?? 0) + Number(fields.at(12) ?? 0))
 }
 
-function tooLarge(): DocumentError {
-  return new DocumentError('too_much_memory', 'Reading the file took more memory than it may, and was given up.')
+/** Resident memory of a process; 0 without /proc, where only the heap limit applies. */
+async function residentBytes(pid: number | undefined): Promise<number> {
+  const fields = await readFile(`/proc/${pid ?? 0}/statm`, 'utf8').catch(() => '')
+  return PAGE_BYTES * Number(fields.split(' ').at(1) ?? 0)
 }

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { DOCUMENT_LIMITS, type DocumentFile } from '../contract.ts'
 import type { DocumentPassages } from '../passages/contract.ts'
 import { documentType } from '../type.ts'
@@ -27,24 +28,19 @@ export interface PassageReader {
 export function createPassageReader(options: ProcessOptions): PassageReader {
   const processes = Array.from({ length: PROCESSES }, () => new ReadingProcess(options))
   const free = [...processes]
-  const waiting: ((one: ReadingProcess) => void)[] = []
-  const take = async (): Promise<ReadingProcess> => free.pop() ?? new Promise((resolve) => waiting.push(resolve))
-  const giveBack = (one: ReadingProcess): void => {
-    const next = waiting.shift()
-    if (next === undefined) free.push(one)
-    else next(one)
-  }
+  const limit = pLimit(PROCESSES)
   return {
     atOnce: PROCESSES,
-    read: async (file, { words, signal }) => {
-      const type = documentType(file)
-      const one = await take()
-      try {
-        const { bytes, name, mediaType } = file
-        return await one.run({ type, bytes, mediaType, name, words, limits: DOCUMENT_LIMITS }, PassagesSchema, signal)
-      } finally {
-        giveBack(one)
-      }
+    read: async ({ bytes, name, mediaType }, { words, signal }) => {
+      const type = documentType({ bytes, name, ...(mediaType !== undefined && { mediaType }) })
+      return limit(async () => {
+        const one = free.pop() ?? new ReadingProcess(options)
+        try {
+          return await one.run({ type, bytes, mediaType, name, words, limits: DOCUMENT_LIMITS }, PassagesSchema, signal)
+        } finally {
+          free.push(one)
+        }
+      })
     },
     close: () => {
       for (const one of processes) one.close()

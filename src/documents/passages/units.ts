@@ -26,18 +26,22 @@ export function* unitsOf(blocks: readonly Block[], most: number): Generator<Docu
     // On a later page it is not repeated: a passage begins on the page that it names.
     const leadInPage = before?.kind === 'paragraph' ? pageAt(before, before.text.length - (leadIn?.length ?? 0)) : undefined
     for (const part of partsOf(block)) {
-      const isWhole = block.kind === 'code' || (!isProse(block) && countWords(part.text) <= most)
-      const units = isWhole ? [{ ...part, words: countWords(part.text), start: 0 }] : [...sentenceUnits(part.text, most)]
+      const words = isProse(block) ? Infinity : countWords(part.text)
+      const isWhole = block.kind === 'code' || words <= most
+      const units = isWhole ? [{ ...part, words, start: 0 }] : [...sentenceUnits(part.text, most)]
       for (const [at, { text, words, join, start }] of units.entries()) {
+        const unit = { text, words, join: at === 0 ? part.join : join }
         const page = pageAt(block, part.start + start)
-        yield {
-          text,
-          words,
-          join: at === 0 ? part.join : join,
-          ...(page !== undefined && { page }),
-          ...(leadIn !== undefined && page === leadInPage && { leadIn }),
-          ...(introduces && at === units.length - 1 && { introduces }),
-        }
+        const isLeadIn = introduces && at === units.length - 1
+        // Most units of most files are bare.
+        if (page === undefined && leadIn === undefined && !isLeadIn) yield unit
+        else
+          yield {
+            ...unit,
+            ...(page !== undefined && { page }),
+            ...(leadIn !== undefined && page === leadInPage && { leadIn }),
+            ...(isLeadIn && { introduces }),
+          }
       }
     }
   }
