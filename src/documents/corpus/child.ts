@@ -17,13 +17,13 @@ async function resultOf({ name, words, limits, ...file }: ReadTask): Promise<Rea
     const { type, blocks, warnings = [] } = document
     const title = titleOf(document.title, blocks, name)
     const read = { type, warnings: [...warnings] }
-    const { text, pages } = renderBlocks(document)
-    if (text.length > limits.characters)
-      throw new DocumentError('too_large', `The document has ${text.length} characters of text; ${limits.characters} are read at most.`)
-    if (text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
-    return words === undefined
-      ? { ...read, title, text, pages: [...pages] }
-      : { ...read, passages: [...cutPassages({ title, blocks }, words)] }
+    const { text, pages } = words === undefined ? renderBlocks(document) : { text: '', pages: [] }
+    const passages = words === undefined ? [] : [...cutPassages({ title, blocks }, words)]
+    const characters = passages.reduce((sum, passage) => sum + passage.text.length, text.length)
+    if (characters > limits.characters)
+      throw new DocumentError('too_large', `The document has ${characters} characters of text; ${limits.characters} are read at most.`)
+    if (passages.length === 0 && text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
+    return words === undefined ? { ...read, title, text, pages: [...pages] } : { ...read, passages }
   } catch (error) {
     const { problem, message } =
       error instanceof DocumentError ? error : new DocumentError('damaged', `The file cannot be read (${messageOf(error)}).`, error)
