@@ -36,9 +36,13 @@ export interface BlockDocument {
   readonly warnings?: readonly string[]
 }
 
-/** Collapses white space to single spaces. */
+/** Collapses white space to single spaces, without marks of possible line breaks; letters are composed (NFC). */
 export function inline(text: string): string {
-  return text.replace(/[\s\u00ad]+/g, (run) => (/^\u00ad+$/.test(run) ? '' : ' ')).trim()
+  return text
+    .replace(/[\u00ad\u200b\u2060\ufeff]+/g, '')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .normalize()
 }
 
 /** The page of a character of a block's text. */

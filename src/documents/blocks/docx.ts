@@ -1,9 +1,9 @@
-import { parseDocument } from 'htmlparser2'
 import mammoth from 'mammoth'
 import { messageOf } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
 import type { BlockDocument } from './contract.ts'
 import { markupBlocks } from './markup/markup.ts'
+import { parseMarkup } from './markup/tidy.ts'
 import { elementText } from './xml.ts'
 import { openZip } from './zip.ts'
 
@@ -24,7 +24,7 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const zip = await openZip(bytes)
   // Check every entry's actual size first: the library trusts the sizes declared in the archive.
   for (const name of zip.names) if (name.endsWith('.xml') || name.endsWith('.rels')) await zip.read(name)
-  const title = zip.names.includes('docProps/core.xml') ? elementText((await zip.read('docProps/core.xml')).toString(), 'dc:title') : ''
+  const title = zip.names.includes('docProps/core.xml') ? elementText((await zip.read('docProps/core.xml')).toString(), 'title') : ''
   const { value } = await mammoth
     .convertToHtml(
       { buffer: Buffer.from(bytes) },
@@ -33,5 +33,5 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
     .catch((error: unknown) => {
       throw new DocumentError('damaged', `The file is no readable DOCX (${messageOf(error)}).`, error)
     })
-  return { type: 'docx', title, blocks: markupBlocks(parseDocument(value).children) }
+  return { type: 'docx', title, blocks: markupBlocks(parseMarkup(value).children) }
 }

@@ -1,14 +1,15 @@
 import path from 'node:path/posix'
-import { parseDocument } from 'htmlparser2'
 import { DocumentError } from '../errors.ts'
 import { decodeText } from '../text.ts'
 import type { Block, BlockDocument } from './contract.ts'
 import { markupBlocks } from './markup/markup.ts'
+import { parseMarkup } from './markup/tidy.ts'
 import { elementsOf, elementText } from './xml.ts'
 import { openZip, type ZipDocument } from './zip.ts'
 
 const CONTAINER = 'META-INF/container.xml'
 const ENCRYPTION = 'META-INF/encryption.xml'
+const MOST_NAMED = 10
 const PAGES = ['application/xhtml+xml', 'text/html']
 /** Obfuscated fonts do not affect the text. */
 const FONT_METHODS = /idpf\.org\/2008\/embedding|ns\.adobe\.com\/pdf\/enc#RC/
@@ -21,23 +22,27 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const opf = (await zip.read(packageFile)).toString()
   const items = new Map(elementsOf(opf, 'item').map(({ attribs }) => [attribs.id ?? '', attribs]))
   const blocks: Block[] = []
+  const missing: string[] = []
   for (const { attribs } of elementsOf(opf, 'itemref')) {
     const item = items.get(attribs.idref ?? '')
     const { 'media-type': mediaType = '' } = item ?? {}
-    if (item === undefined || !PAGES.includes(mediaType) || item.properties?.split(' ').includes('nav') === true) continue
-    const name = path.join(path.dirname(packageFile), decoded(item.href ?? ''))
-    const source = decodeText(await zip.read(name), { isHtml: true })
-    blocks.push(...markupBlocks(parseDocument(source, { recognizeSelfClosing: true }).children))
+    if (item?.properties?.split(' ').includes('nav') === true || (item !== undefined && !PAGES.includes(mediaType))) continue
+    const name = path.join(path.dirname(packageFile), decoded(item?.href ?? ''))
+    if (item === undefined || !zip.names.includes(name)) missing.push(item?.href ?? attribs.idref ?? '')
+    else
+      blocks.push(...markupBlocks(parseMarkup(decodeText(await zip.read(name), { isHtml: true }), { recognizeSelfClosing: true }).children))
   }
-  return { type: 'epub', title: elementText(opf, 'dc:title'), blocks }
+  if (blocks.length === 0 && missing.length > 0)
+    throw new DocumentError('damaged', 'The EPUB is incomplete: its chapters are missing in it.')
+  const warnings = missing.length === 0 ? [] : [`Chapters are missing in the EPUB: ${missing.slice(0, MOST_NAMED).join(', ')}.`]
+  return { type: 'epub', title: elementText(opf, 'title'), blocks, warnings }
 }
 
 async function checkReadable(zip: ZipDocument): Promise<void> {
   if (!zip.names.includes(CONTAINER)) throw new DocumentError('damaged', 'The file is no EPUB: it has no list of its parts.')
   if (!zip.names.includes(ENCRYPTION)) return
-  const methods = elementsOf((await zip.read(ENCRYPTION)).toString(), 'enc:EncryptionMethod')
-  const others = elementsOf((await zip.read(ENCRYPTION)).toString(), 'EncryptionMethod')
-  if ([...methods, ...others].some(({ attribs }) => !FONT_METHODS.test(attribs.Algorithm ?? '')))
+  const methods = elementsOf((await zip.read(ENCRYPTION)).toString(), 'EncryptionMethod')
+  if (methods.some(({ attribs }) => !FONT_METHODS.test(attribs.Algorithm ?? '')))
     throw new DocumentError('encrypted', 'The EPUB is encrypted (DRM).')
 }
 

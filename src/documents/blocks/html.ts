@@ -1,71 +1,72 @@
-import { isTag, type AnyNode, type Element } from 'domhandler'
-import { parseDocument } from 'htmlparser2'
+import { isText, type AnyNode, type Element } from 'domhandler'
+import { DomUtils, parseDocument } from 'htmlparser2'
 import { decodeText } from '../text.ts'
-import type { BlockDocument } from './contract.ts'
+import type { Block, BlockDocument } from './contract.ts'
 import { articleOf } from './article.ts'
 import { markupBlocks } from './markup/markup.ts'
-import { rawText, textOf } from './markup/text.ts'
+import { lengths } from './markup/navigation.ts'
+import { elementsIn, parseMarkup } from './markup/tidy.ts'
+import { textOf } from './markup/text.ts'
 
 const LONGEST_TITLE = 300
-/** Minimum share of the page's text for a main-text candidate. */
+/** Minimum share of the page's text, without links, for a main-text candidate. */
 const LEAST_SHARE = 0.5
-/** Elements removed if a page does not mark its main text. */
-const AROUND = new Set(['header', 'footer', 'aside'])
+/** Share of the page's text below which a warning says what was read. */
+const WARN_BELOW = 0.9
+const UNSEEN = new Set(['script', 'style', 'template', 'noscript', 'title', 'svg'])
 
 /**
- * Parses a web page: the element marked as its main text (main, role=main, a single article), else Readability's article if that is
- * most of the text, else all text without menus.
+ * Parses a web page: the element marked as its main text (main, role=main, a single article), else Readability's article, if that is
+ * most of the text, else all text. Menus, headers and footers of the page are left out.
  */
 export function htmlDocument(bytes: Uint8Array, mediaType: string | undefined): BlockDocument {
   const source = decodeText(bytes, { isHtml: true, ...(mediaType !== undefined && { mediaType }) })
-  const { children } = parseDocument(source)
-  const title = titleOf(children)
-  const marked = mainOf(children)
-  if (marked !== undefined) return { type: 'html', title, blocks: markupBlocks(marked.children) }
-  const body = without(bodyOf(children), AROUND)
-  const article = articleOf(source)
-  const found = article === undefined ? [] : parseDocument(article).children
-  const isMost = textOf(found).length >= LEAST_SHARE * textOf(body).length
-  return { type: 'html', title, blocks: markupBlocks(isMost && found.length > 0 ? found : body) }
-}
-
-function titleOf(nodes: readonly AnyNode[]): string {
-  const title = find(nodes, ({ name }) => name === 'title')
-  return title === undefined ? '' : textOf(title.children).slice(0, LONGEST_TITLE)
-}
-
-function bodyOf(nodes: readonly AnyNode[]): readonly AnyNode[] {
-  return find(nodes, ({ name }) => name === 'body')?.children ?? nodes
-}
-
-/** The element marked as main text, if not blank. */
-function mainOf(nodes: readonly AnyNode[]): Element | undefined {
-  const main = find(nodes, ({ name, attribs }) => name === 'main' || attribs.role === 'main')
-  if (main !== undefined && rawText(main.children).trim() !== '') return main
-  const articles = all(nodes, ({ name }) => name === 'article')
-  return articles.length === 1 && rawText(articles[0]?.children ?? []).trim() !== '' ? articles[0] : undefined
-}
-
-/** Removes elements of the given names at any depth. */
-function without(nodes: readonly AnyNode[], names: ReadonlySet<string>): readonly AnyNode[] {
-  const kept = nodes.filter((node) => !isTag(node) || !names.has(node.name))
-  const [only] = kept.filter(isTag)
-  // A page in one wrapping element.
-  return kept.filter(isTag).length === 1 && only !== undefined && only.name === 'div' ? without(only.children, names) : kept
-}
-
-function find(nodes: readonly AnyNode[], wanted: (element: Element) => boolean): Element | undefined {
-  return all(nodes, wanted, 1)[0]
-}
-
-/** Elements in document order; not recursive, since nesting depth is unbounded. */
-function all(nodes: readonly AnyNode[], wanted: (element: Element) => boolean, most = Infinity): Element[] {
-  const found: Element[] = []
-  const waiting = [...nodes].reverse()
-  for (let node = waiting.pop(); node !== undefined && found.length < most; node = waiting.pop()) {
-    if (!isTag(node)) continue
-    if (wanted(node)) found.push(node)
-    for (const child of node.children.toReversed()) waiting.push(child)
+  const { page, blocks } = readPage(source, true)
+  const elements = elementsIn(page.children)
+  const title = elements.find(({ name }) => name === 'title')
+  // A page of nothing but links.
+  const read = blocks.length > 0 ? blocks : readPage(source, false).blocks
+  return {
+    type: 'html',
+    title: title === undefined ? '' : textOf(title.children).slice(0, LONGEST_TITLE),
+    blocks: read,
+    warnings: shareWarnings(elements, read),
   }
-  return found
+}
+
+function readPage(source: string, withoutMenus: boolean) {
+  const page = parseMarkup(source, { withoutMenus })
+  const elements = elementsIn(page.children)
+  const body: readonly AnyNode[] = elements.find(({ name }) => name === 'body')?.children ?? page.children
+  const whole = proseOf(body)
+  const isMost = (nodes: readonly AnyNode[]): boolean => nodes.length > 0 && proseOf(nodes) >= LEAST_SHARE * whole
+  const marked = markedIn(elements).find(({ children }) => isMost(children))
+  if (marked !== undefined) return { page, blocks: markupBlocks(marked.children) }
+  const article = articleOf(DomUtils.getOuterHTML(page))
+  const found = article === undefined ? [] : parseDocument(article).children
+  return { page, blocks: markupBlocks(isMost(found) ? found : body) }
+}
+
+/** Elements marked as the page's main text. */
+function markedIn(elements: readonly Element[]): Element[] {
+  const articles = elements.filter(({ name }) => name === 'article')
+  return [...elements.filter(({ name, attribs }) => name === 'main' || attribs.role === 'main'), ...(articles.length === 1 ? articles : [])]
+}
+
+function proseOf(nodes: readonly AnyNode[]): number {
+  const { characters, links } = lengths(...nodes)
+  return characters * (1 - links)
+}
+
+function shareWarnings(elements: readonly Element[], blocks: readonly Block[]): string[] {
+  const length = (text: string): number => text.replace(/\s+/g, '').length
+  const texts = elements.flatMap(({ name, children }) => (UNSEEN.has(name) ? [] : children.filter(isText)))
+  const all = texts.reduce((sum, { data }) => sum + length(data), 0)
+  const read = blocks.reduce(
+    (sum, block) => sum + length('text' in block ? block.text : ('items' in block ? block.items : block.rows).join('')),
+    0,
+  )
+  return read < WARN_BELOW * all
+    ? [`${Math.round((100 * read) / all)} % of the page's text was read, without menus, headers, footers and hidden parts.`]
+    : []
 }

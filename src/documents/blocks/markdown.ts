@@ -1,9 +1,9 @@
-import { parseDocument } from 'htmlparser2'
 import { marked } from 'marked'
 import { isMap, parseDocument as parseYaml } from 'yaml'
 import { decodeText } from '../text.ts'
 import { inline, type BlockDocument } from './contract.ts'
 import { markupBlocks } from './markup/markup.ts'
+import { parseMarkup } from './markup/tidy.ts'
 
 /** YAML front matter (Jekyll, Hugo, Pandoc), the source of the title. */
 const FRONT_MATTER = /^---[ \t]*\r?\n([^]{0,20000}?)\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/
@@ -14,7 +14,7 @@ export function markdownDocument(bytes: Uint8Array, mediaType: string | undefine
   const [whole = '', front = ''] = FRONT_MATTER.exec(source) ?? []
   const title = titleIn(front)
   const html = marked.parse(title === undefined ? source : source.slice(whole.length), { async: false, gfm: true })
-  return { type: 'markdown', title: title ?? '', blocks: markupBlocks(parseDocument(html).children) }
+  return { type: 'markdown', title: title ?? '', blocks: markupBlocks(parseMarkup(html).children) }
 }
 
 /**

@@ -5,31 +5,70 @@ import { textOf } from './text.ts'
 /** Parses an item's content. */
 type BlocksOf = (nodes: readonly AnyNode[], depth: number) => Block[]
 
-/** Items of a list with their marks; a definition list's read "term: definition". */
+const INDENT = '  '
+const ROMAN: readonly (readonly [number, string])[] = Object.entries({
+  m: 1000,
+  cm: 900,
+  d: 500,
+  cd: 400,
+  c: 100,
+  xc: 90,
+  l: 50,
+  xl: 40,
+  x: 10,
+  ix: 9,
+  v: 5,
+  iv: 4,
+  i: 1,
+}).map(([letters, value]) => [value, letters])
+
+/** Items of a list with their marks, those of nested lists indented; a definition list's read "term: definition". */
 export function listItems(list: Element, blocksOf: BlocksOf, depth: number): string[] {
   if (list.name === 'dl') return definitions(list, blocksOf, depth)
-  const start = Number(list.attribs.start ?? 1)
-  let number = Number.isSafeInteger(start) ? start : 1
-  return elements(list.children).flatMap((item) => {
-    const mark = list.name === 'ol' ? `${number++}. ` : '- '
+  const items = elements(list.children)
+  const isReversed = list.attribs.reversed !== undefined
+  let number = integer(list.attribs.start) ?? (isReversed ? items.filter(({ name }) => name === 'li').length : 1)
+  return items.flatMap((item) => {
     // Some editors nest a list without an enclosing item.
-    if (item.name === 'ul' || item.name === 'ol') return listItems(item, blocksOf, depth + 1)
-    return itemTexts(blocksOf(item.children, depth + 1)).map((text) => (/^(?:- |\d+\. )/.test(text) ? text : mark + text))
+    if (item.name === 'ul' || item.name === 'ol') return listItems(item, blocksOf, depth + 1).map((line) => INDENT + line)
+    const own = integer(item.attribs.value) ?? number
+    number = own + (isReversed ? -1 : 1)
+    const mark = item.attribs['data-mark'] ?? (list.name === 'ol' ? `${numberText(own, list.attribs.type ?? '1')}.` : '-')
+    return itemTexts(blocksOf(item.children, depth + 1), mark)
   })
 }
 
-/** An item's own text, code included, then the items and rows inside it. */
-function itemTexts(blocks: readonly Block[]): string[] {
+/** A number as numbered lists show it: "3", "c", "C", "iii" or "III". */
+export function numberText(number: number, type: string): string {
+  if (number < 1 || number > 3999) return String(number)
+  if (type.toLowerCase() === 'i') {
+    let [left, text] = [number, '']
+    for (const [value, letters] of ROMAN) for (; left >= value; left -= value) text += letters
+    return type === 'I' ? text.toUpperCase() : text
+  }
+  if (type.toLowerCase() !== 'a') return String(number)
+  let text = ''
+  for (let left = number; left > 0; left = Math.floor((left - 1) / 26)) text = String.fromCharCode(97 + ((left - 1) % 26)) + text
+  return type === 'A' ? text.toUpperCase() : text
+}
+
+/** An item's own text after its mark, code included; the items and rows inside it, and text after them, are indented. */
+function itemTexts(blocks: readonly Block[], mark: string): string[] {
   const texts: string[] = []
   let own = ''
+  const end = (): void => {
+    if (own !== '') texts.push((texts.length === 0 ? `${mark} ` : INDENT) + own)
+    own = ''
+  }
   for (const block of blocks) {
     if (block.kind === 'list' || block.kind === 'table') {
-      if (own !== '') texts.push(own)
-      own = ''
-      texts.push(...(block.kind === 'list' ? block.items : block.rows.map((row) => `- ${row}`)))
+      end()
+      if (texts.length === 0 && mark !== '-') texts.push(mark)
+      texts.push(...(block.kind === 'list' ? block.items : block.rows.map((row) => `- ${row}`)).map((line) => INDENT + line))
     } else own += own === '' ? block.text : (block.kind === 'code' ? '\n' : ' ') + block.text
   }
-  return own === '' ? texts : [...texts, own]
+  end()
+  return texts
 }
 
 function definitions(list: Element, blocksOf: BlocksOf, depth: number): string[] {
@@ -38,12 +77,19 @@ function definitions(list: Element, blocksOf: BlocksOf, depth: number): string[]
   for (const entry of elements(list.children).flatMap((one) => (one.name === 'div' ? elements(one.children) : [one]))) {
     if (entry.name === 'dt') terms.push(textOf(entry.children, depth + 1))
     else {
-      const [text = '', ...inner] = itemTexts(blocksOf(entry.children, depth + 1))
-      items.push(`- ${[terms.join(', '), text].filter((part) => part !== '').join(': ')}`, ...inner)
+      const term = terms.filter((one) => one !== '').join(', ')
+      const [first, ...inner] = itemTexts(blocksOf(entry.children, depth + 1), term === '' ? '-' : `- ${term.replace(/:$/, '')}:`)
+      if (first === undefined) continue
+      items.push(first, ...inner)
       terms = []
     }
   }
   return terms.length > 0 ? [...items, ...terms.map((term) => `- ${term}`)] : items
+}
+
+function integer(given: string | undefined): number | undefined {
+  const number = Number(given ?? Number.NaN)
+  return Number.isSafeInteger(number) ? number : undefined
 }
 
 function elements(nodes: readonly AnyNode[]): Element[] {

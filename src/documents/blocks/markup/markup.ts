@@ -2,7 +2,7 @@ import { isTag, isText, type AnyNode, type Element } from 'domhandler'
 import { inline, type Block } from '../contract.ts'
 import { listItems } from './list.ts'
 import { isLayout, tableRows } from './table.ts'
-import { BLOCKS, checkDepth, isSkipped, rawText, textOf } from './text.ts'
+import { BLOCKS, checkDepth, codeText, isSkipped, textOf } from './text.ts'
 
 const HEADING = /^h([1-6])$/
 
@@ -36,7 +36,7 @@ class Walk {
     const { name, children } = element
     const level = HEADING.exec(name)?.[1]
     if (level !== undefined) return this.#push(headingOf(textOf(children, depth + 1), Number(level)))
-    if (name === 'pre') return this.#push(codeOf(rawText(children, depth + 1)))
+    if (name === 'pre') return this.#push({ kind: 'code', text: codeText(children, depth + 1) })
     if (name === 'ul' || name === 'ol' || name === 'dl')
       return this.#push({ kind: 'list', items: listItems(element, markupBlocks, depth + 1) })
     if (name === 'table' && !isLayout(element)) return this.#table(element, depth)
@@ -48,7 +48,7 @@ class Walk {
   }
 
   #table(element: Element, depth: number): void {
-    const { caption, rows } = tableRows(element, depth + 1)
+    const { caption, rows } = tableRows(element, depth + 1, cellText)
     this.#push({ kind: 'paragraph', text: caption })
     this.#push({ kind: 'table', rows })
   }
@@ -63,6 +63,12 @@ function headingOf(text: string, level: number): Block {
   return { kind: 'heading', level, text: text.replace(/\s*[\u00b6\uf0c1]$/, '') }
 }
 
-function codeOf(text: string): Block {
-  return { kind: 'code', text: text.replace(/^\s*\n/, '').trimEnd() }
+/** The text of a cell in one line; a list in it reads "one, two". */
+function cellText(nodes: readonly AnyNode[], depth: number): string {
+  return markupBlocks(nodes, depth)
+    .map((block) => {
+      if ('text' in block) return inline(block.text)
+      return (block.kind === 'list' ? block.items : block.rows).map((line) => line.replace(/^[\s-]+/, '')).join(', ')
+    })
+    .join(' ')
 }

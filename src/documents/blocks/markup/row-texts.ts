@@ -1,34 +1,103 @@
-/** Maximum length of a column name. */
+/** Maximum length of a name of a column or row. */
 const LONGEST_NAME = 60
+/** A number, a date or an amount, with a short unit. */
+const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}\.?)?$/u
 
-/**
- * Rows of a table as texts: "column: value; column: value", values only if the columns have no names.
- * @param hasHead the first row is marked as the columns' names; otherwise it is used as names if it looks like them
- */
-export function rowTexts(grid: readonly (readonly string[])[], hasHead: boolean): string[] {
-  const [first, ...rest] = grid
-  if (first === undefined) return []
-  const isHead = rest.length > 0 && (hasHead || looksLikeHead(first, rest))
-  const names = isHead ? first : []
-  return (isHead ? rest : grid)
-    .map((row) =>
-      row
-        .map((value, i) => {
-          const name = names[i]
-          return value === '' || name === undefined || name === '' || name === value ? value : `${name.replace(/:$/, '')}: ${value}`
-        })
-        .filter((cell, i, cells) => cell !== '' && cell !== cells[i - 1])
-        .join('; '),
-    )
-    .filter((row) => row !== '')
+/** A cell of a table. A spanning cell is repeated in all columns and rows that it covers. */
+export interface GridCell {
+  readonly text: string
+  /** Marked as a name of its column or row. */
+  readonly isHead?: boolean
+  /** Continues the cell on its left. */
+  readonly isRepeat?: boolean
+  readonly isBold?: boolean
 }
 
-/** Names are short, distinct and not numeric, and rows follow. */
-function looksLikeHead(first: readonly string[], rest: readonly (readonly string[])[]): boolean {
-  return (
-    first.length > 1 &&
-    rest.every((row) => row.length <= first.length) &&
-    new Set(first).size === first.length &&
-    first.every((name) => name !== '' && name.length <= LONGEST_NAME && !/^[\d\s.,%+-]+$/.test(name))
+export interface GridRow {
+  readonly cells: readonly GridCell[]
+  /** Marked as a row of column names. */
+  readonly isHead: boolean
+}
+
+/**
+ * Rows of a table as texts: "column: value; column: value" below column names (several rows of names are joined: "Sales 2024"),
+ * "name: value" after row names and in two columns, else the values alone. A first row that is not marked is taken as names only if it
+ * differs from the rows below: in bold type, or above numbers.
+ */
+export function rowTexts(grid: readonly GridRow[]): string[] {
+  const width = grid.reduce((most, { cells }) => Math.max(most, cells.length), 0)
+  const lastValues = grid.findLastIndex((row) => !isNames(row) && !isTitle(row, width))
+  const first = grid.findIndex(({ cells }) => cells.filter(({ text, isRepeat }) => text !== '' && isRepeat !== true).length > 1)
+  const lines: string[] = []
+  let heads: GridRow[] = []
+  let names: readonly string[] = []
+  for (const [i, row] of grid.entries()) {
+    if (isTitle(row, width)) lines.push(row.cells[0]?.text ?? '')
+    else if (i < lastValues && (isNames(row) || (i === first && looksLikeNames(row, grid.slice(i + 1))))) heads.push(row)
+    else {
+      if (heads.length > 0) names = namesOf(heads, width)
+      heads = []
+      lines.push(names.some((name) => name !== '') ? namedRow(row, names) : plainRow(row, width))
+    }
+  }
+  return lines.filter((line) => line !== '')
+}
+
+/** One cell across the table: a title of what follows. */
+function isTitle({ cells }: GridRow, width: number): boolean {
+  return width > 1 && cells.length === width && cells.every(({ isRepeat }, i) => i === 0 || isRepeat === true)
+}
+
+function isNames({ cells, isHead }: GridRow): boolean {
+  return isHead || cells.every((cell) => cell.isHead === true)
+}
+
+function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[]): boolean {
+  const texts = cells.map(({ text }) => text)
+  const areNames =
+    texts.length > 1 &&
+    new Set(texts).size === texts.length &&
+    texts.every((text) => text !== '' && text.length <= LONGEST_NAME && !NUMBER.test(text))
+  if (!areNames || rest.some((row) => row.cells.length > cells.length)) return false
+  const isBold = (row: GridRow): boolean => row.cells.every((cell) => cell.isBold === true || cell.text === '')
+  if (isBold({ cells, isHead: false }) && !rest.some(isBold)) return true
+  // In two columns, numbers in the second may be the values of a form.
+  return texts.slice(0, texts.length === 2 ? 1 : undefined).some((_, i) => {
+    const below = rest.flatMap((row) => row.cells[i]?.text || [])
+    return below.length > 0 && below.every((text) => NUMBER.test(text))
+  })
+}
+
+/** The names of each column, from the top. */
+function namesOf(heads: readonly GridRow[], width: number): string[] {
+  return Array.from({ length: width }, (_, i) =>
+    [...new Set(heads.flatMap(({ cells }) => cells[i]?.text.replace(/\s*:$/, '') || []))].join(' '),
   )
+}
+
+function namedRow({ cells }: GridRow, names: readonly string[]): string {
+  // Names that are printed again on a further page.
+  if (cells.every(({ text }, i) => text === names[i])) return ''
+  const isOnce = ({ text, isRepeat }: GridCell, i: number): boolean =>
+    text !== '' && (isRepeat !== true || (names[i] !== '' && names[i] !== names[i - 1]))
+  return cells
+    .flatMap((cell, i) => (isOnce(cell, i) ? [names[i] === undefined || names[i] === '' ? cell.text : `${names[i]}: ${cell.text}`] : []))
+    .join('; ')
+}
+
+/** A row without column names: each name in it begins a part. */
+function plainRow({ cells }: GridRow, width: number): string {
+  const isName = ({ text, isHead }: GridCell, i: number): boolean =>
+    (isHead === true || text.endsWith(':') || (width === 2 && i === 0 && !/[.!?;]$/.test(text))) && text.length <= LONGEST_NAME
+  let line = ''
+  let afterName = false
+  let isNamed = false
+  for (const [i, cell] of cells.entries()) {
+    if (cell.text === '' || cell.isRepeat === true) continue
+    const separator = afterName ? ': ' : isNamed && !isName(cell, i) ? ', ' : '; '
+    afterName = isName(cell, i)
+    isNamed ||= afterName
+    line += (line === '' ? '' : separator) + (afterName ? cell.text.replace(/\s*:$/, '') : cell.text)
+  }
+  return line
 }

@@ -1,9 +1,10 @@
-import { isTag, type AnyNode, type Element } from 'domhandler'
+import { isTag, isText, type AnyNode, type Element } from 'domhandler'
 import { textOf } from './text.ts'
-import { rowTexts } from './row-texts.ts'
+import { rowTexts, type GridCell, type GridRow } from './row-texts.ts'
 
 /** Elements that a cell of a data table does not contain. */
-const LAYOUT = new Set(['table', 'ul', 'ol', 'dl', 'pre', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
+const LAYOUT = new Set(['table', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
+const BOLD = new Set(['b', 'strong'])
 const SECTIONS = new Set(['thead', 'tbody', 'tfoot'])
 /** Maximum cells that one cell may span. */
 const MOST_SPAN = 100
@@ -14,24 +15,31 @@ interface Row {
   readonly isHead: boolean
 }
 
-/** Whether a table is used for layout: its cells hold headings, lists or tables, or there is one cell a row. */
+/** Whether a table is used for layout: its cells hold headings, tables or listings, or there is one cell a row. */
 export function isLayout(table: Element): boolean {
   const rows = rowsOf(table)
-  if (rows.every(({ cells }) => cells.length < 2)) return true
+  if (table.attribs.role === 'presentation' || rows.every(({ cells }) => cells.length < 2)) return true
   let searched = 0
   const holdsBlocks = (nodes: readonly AnyNode[]): boolean =>
     nodes.some((node) => isTag(node) && searched++ < SEARCHED && (LAYOUT.has(node.name) || holdsBlocks(node.children)))
-  return rows.some(({ cells }) => cells.some(({ children }) => holdsBlocks(children)))
+  // A listing beside its line numbers.
+  const isListing = (cells: readonly Element[]): boolean =>
+    cells.every(({ children }) => !children.some(isTag) || onlyChild(children)?.name === 'pre')
+  return (
+    rows.some(({ cells }) => cells.some(({ children }) => holdsBlocks(children))) ||
+    (rows.length === 1 && rows.every(({ cells }) => isListing(cells)))
+  )
 }
 
-/** Rows of a data table as texts, and its caption. */
-export function tableRows(table: Element, depth: number): { readonly caption: string; readonly rows: readonly string[] } {
-  const rows = rowsOf(table)
+/** Rows of a data table as texts, and its caption. @param cellText text of a cell */
+export function tableRows(
+  table: Element,
+  depth: number,
+  cellText: (nodes: readonly AnyNode[], depth: number) => string,
+): { readonly caption: string; readonly rows: readonly string[] } {
   const caption = table.children.filter(isTag).find(({ name }) => name === 'caption')
-  const grid = spread(rows.map(({ cells }) => cells.map((cell) => ({ cell, text: textOf(cell.children, depth + 1) }))))
-  const [first] = rows
-  const hasHead = first !== undefined && (first.isHead || first.cells.every(({ name }) => name === 'th'))
-  return { caption: caption === undefined ? '' : textOf(caption.children, depth + 1), rows: rowTexts(grid, hasHead) }
+  const grid = spread(rowsOf(table), ({ children }) => cellText(children, depth + 1))
+  return { caption: caption === undefined ? '' : textOf(caption.children, depth + 1), rows: rowTexts(grid) }
 }
 
 function rowsOf(table: Element): Row[] {
@@ -45,36 +53,46 @@ function rowsOf(table: Element): Row[] {
   return inside(table.children, false)
 }
 
-interface Cell {
-  readonly cell: Element
-  readonly text: string
-}
-
 /** Repeats a spanning cell in each row and column it covers. */
-function spread(rows: readonly (readonly Cell[])[]): string[][] {
-  let below: { readonly text: string; readonly left: number }[] = []
-  return rows.map((cells) => {
-    const row: string[] = []
-    const next: { text: string; left: number }[] = []
-    const waiting = [...cells]
+function spread(rows: readonly Row[], textOfCell: (cell: Element) => string): GridRow[] {
+  let below: { readonly cell: GridCell; readonly left: number }[] = []
+  return rows.map(({ cells, isHead }) => {
+    const row: GridCell[] = []
+    const next: { cell: GridCell; left: number }[] = []
+    const waiting = [...cells].reverse()
     while (waiting.length > 0 || (below[row.length]?.left ?? 0) > 0) {
       const carried = below[row.length]
       if (carried !== undefined && carried.left > 0) {
-        next[row.length] = { text: carried.text, left: carried.left - 1 }
-        row.push(carried.text)
+        next[row.length] = { cell: carried.cell, left: carried.left - 1 }
+        row.push(carried.cell)
         continue
       }
-      const one = waiting.shift()
+      const one = waiting.pop()
       if (one === undefined) break
-      const { cell, text } = one
-      for (let i = span(cell.attribs.colspan); i > 0; i--) {
-        next[row.length] = { text, left: span(cell.attribs.rowspan) - 1 }
-        row.push(text)
+      const cell = { text: textOfCell(one), isHead: one.name === 'th', isBold: isBold(one) }
+      const columns = span(one.attribs.colspan)
+      for (let i = 0; i < columns; i++) {
+        const covered = i === 0 ? cell : { ...cell, isRepeat: true }
+        next[row.length] = { cell: covered, left: span(one.attribs.rowspan) - 1 }
+        row.push(covered)
       }
     }
     below = next
-    return row
+    return { cells: row, isHead }
   })
+}
+
+/** The only element among nodes, if there is no text beside it. */
+function onlyChild(nodes: readonly AnyNode[]): Element | undefined {
+  const shown = nodes.filter((node) => isTag(node) || (isText(node) && node.data.trim() !== ''))
+  const [only] = shown
+  return shown.length === 1 && only !== undefined && isTag(only) ? only : undefined
+}
+
+/** Whether all text of a cell is in one bold element. */
+function isBold({ children }: Element): boolean {
+  for (let only = onlyChild(children); only !== undefined; only = onlyChild(only.children)) if (BOLD.has(only.name)) return true
+  return false
 }
 
 function span(given: string | undefined): number {

@@ -12,11 +12,13 @@ const SKIPPED = new Set(
 export const BLOCKS = new Set(
   (
     'address article aside blockquote body caption center details dd div dl dt fieldset figcaption figure footer form header hr html li main ' +
-    'p section summary tbody td tfoot th thead tr'
+    'hgroup legend menu p section summary tbody td tfoot th thead tr'
   ).split(' '),
 )
 /** Links that a generator puts beside headings: a mark, an icon, or a word for it. Others of these classes hold the text itself. */
 const PERMALINK = /\b(?:headerlink|anchor|hash-link|permalink|anchorjs-link)\b/
+/** Numbers beside the lines of a listing. */
+const LINE_NUMBERS = /\b(?:linenos?|line-?numbers?|blob-num|hljs-ln-n(?:umbers)?)\b/
 const NO_TEXT = /^(?:[^\p{L}\p{N}]*|\s*(?:anchor|link|permalink)\s*)$/iu
 /** Characters of a link that are looked at: a longer one is text. */
 const LONGEST_MARK = 40
@@ -28,26 +30,39 @@ export function textOf(nodes: readonly AnyNode[], depth = 0): string {
   return inline(rawText(nodes, depth))
 }
 
-/** The characters of an element as they are. */
-export function rawText(nodes: readonly AnyNode[], depth = 0): string {
+/** The characters of an element as they are. @param around what separates a block from the text around it */
+export function rawText(nodes: readonly AnyNode[], depth = 0, around = ' '): string {
   checkDepth(depth)
   return nodes
     .map((node) => {
       if (isText(node)) return node.data
       if (!isTag(node) || isSkipped(node)) return ''
       if (node.name === 'br') return '\n'
-      const text = rawText(node.children, depth + 1)
-      return BLOCKS.has(node.name) ? ` ${text} ` : text
+      const text = rawText(node.children, depth + 1, around)
+      return BLOCKS.has(node.name) ? around + text + around : text
     })
     .join('')
+}
+
+/** The text of a listing: each block in it is a line. */
+export function codeText(nodes: readonly AnyNode[], depth = 0): string {
+  return rawText(nodes, depth, '\u001e')
+    .replace(/\n?\u001e+/g, '\n')
+    .replace(/\u00a0/g, ' ')
+    .replace(/^\s*\n/, '')
+    .trimEnd()
+    .normalize()
 }
 
 export function isSkipped({ name, attribs, children }: Element): boolean {
   return (
     SKIPPED.has(name) ||
     attribs.hidden !== undefined ||
+    (name === 'dialog' && attribs.open === undefined) ||
     attribs.role === 'navigation' ||
-    /display\s*:\s*none/i.test(attribs.style ?? '') ||
+    /display\s*:\s*none|visibility\s*:\s*hidden/i.test(attribs.style ?? '') ||
+    (attribs['aria-hidden'] === 'true' && !BLOCKS.has(name)) ||
+    LINE_NUMBERS.test(attribs.class ?? '') ||
     (name === 'a' && PERMALINK.test(attribs.class ?? '') && NO_TEXT.test(beginningOf(children)))
   )
 }

@@ -1,0 +1,87 @@
+import { isTag, isText, type AnyNode, type Element } from 'domhandler'
+import { isSkipped, textOf } from './text.ts'
+
+/** Names of menus in classes, ids, roles, labels and summaries. */
+const MENU =
+  /\bnav(?:header|footer|igation|bar|panel|path)?\b|\bbreadcrumbs?\b|\bpagination\b|\bskip-?(?:link|to-content)s?\b|\bcontentinfo\b/i
+/** Names of parts that are menus if they hold little but links. */
+const LINKS = /(?:^|[\s_-])(?:toc|contents|menu|side-?bar|related|links|pager|footer|header|list-of-\w+)(?:$|[\s_-])/i
+const RELATIONS = /\b(?:prev(?:ious)?|next|up|start|home|contents|index)\b/i
+const KEYS = /^[pnuh]$/i
+const STEP = /^\W*(?:prev(?:ious)?|next)\b.{0,20}$/i
+const PARTS = new Set(['table', 'div', 'p', 'ul', 'ol', 'dl', 'section', 'center', 'header', 'footer'])
+const SECTIONS = new Set(['main', 'article', 'section', 'blockquote', 'figure', 'aside', 'td'])
+/** Characters of a menu with few links. */
+const LONGEST = 400
+const MOST_ABOVE = 6
+/** Parts and links that are looked at in a page. */
+const MOST_SEARCHED = 300
+
+/** Turns menus, and headers and footers of the page, into `nav` elements, which are not read. */
+export function removeNavigation(elements: readonly Element[]): void {
+  let searched = 0
+  for (const element of elements) {
+    const { name, attribs } = element
+    if (searched > MOST_SEARCHED) return
+    if (name === 'a') {
+      const isRelated = RELATIONS.test(attribs.rel ?? '') || KEYS.test(attribs.accesskey ?? '')
+      if (!isRelated && !STEP.test(textOf(element.children))) continue
+      searched++
+      const menu = menuAround(element, isRelated)
+      if (menu !== undefined) menu.name = 'nav'
+    } else if ((name === 'header' || name === 'footer') && !isInSection(element)) {
+      if (!holdsHeading(element) || lengths(element).links > 0.5) element.name = 'nav'
+    } else if (PARTS.has(name)) {
+      const names = `${attribs.class ?? ''} ${attribs.id ?? ''} ${attribs.role ?? ''}`
+      const isNamed = MENU.test(`${names} ${attribs['aria-label'] ?? ''} ${name === 'table' ? (attribs.summary ?? '') : ''}`)
+      if (!isNamed && !LINKS.test(names)) continue
+      searched++
+      const { characters, links } = lengths(element)
+      if (links > 0.6 || (isNamed && (links > 0.3 || characters <= LONGEST) && !holdsHeading(element))) element.name = 'nav'
+    }
+  }
+}
+
+/** The largest part around a link to the next page that holds little more than such links. */
+function menuAround(link: Element, isRelated: boolean): Element | undefined {
+  let menu: Element | undefined
+  for (
+    let [above, i]: [AnyNode | null, number] = [link.parent, 0];
+    above !== null && isTag(above) && i < MOST_ABOVE;
+    above = above.parent, i++
+  ) {
+    if (above.name === 'nav') return undefined
+    if (SECTIONS.has(above.name) && above.name !== 'td') break
+    const { characters, links } = lengths(above)
+    if (characters > LONGEST || holdsHeading(above) || links < 0.25) break
+    if (PARTS.has(above.name)) menu = above
+  }
+  return menu !== undefined && (isRelated || /prev[^]*next|next[^]*prev/i.test(textOf(menu.children))) ? menu : undefined
+}
+
+function isInSection({ parent }: Element): boolean {
+  for (let above: AnyNode | null = parent; above !== null; above = above.parent) if (isTag(above) && SECTIONS.has(above.name)) return true
+  return false
+}
+
+function holdsHeading(element: Element): boolean {
+  return lengths(element).headings > 0
+}
+
+/** Characters of an element, the share of them in links, and headings. */
+export function lengths(...nodes: readonly AnyNode[]): { readonly characters: number; readonly links: number; readonly headings: number } {
+  let [characters, linked, headings] = [0, 0, 0]
+  const waiting = nodes.map((node) => ({ node, isLink: false }))
+  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+    const { node, isLink } = one
+    if (isText(node)) {
+      const { length } = node.data.replace(/\s+/g, '')
+      characters += length
+      if (isLink) linked += length
+    } else if (isTag(node) && !isSkipped(node)) {
+      if (/^h[1-6]$/.test(node.name)) headings++
+      for (const child of node.children) waiting.push({ node: child, isLink: isLink || node.name === 'a' })
+    }
+  }
+  return { characters, links: characters === 0 ? 0 : linked / characters, headings }
+}

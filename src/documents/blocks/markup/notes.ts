@@ -1,0 +1,90 @@
+import { Element, isTag, Text, type AnyNode } from 'domhandler'
+import { DomUtils } from 'htmlparser2'
+import { textOf } from './text.ts'
+
+const REFERENCE = /\bfootnote(?:-?ref(?:erence)?)?\b|\bfn-?ref\b|\bnoteref\b/
+/** Sources cited in an encyclopedia, which would interrupt the text. */
+const CITATION = /\b(?:cite|citation|bib|reference)s?\b/
+const NOTES = new Set(['li', 'aside', 'div', 'p', 'dd', 'tr', 'section'])
+/** What a note comes after, and what it is put into where there is none of these. */
+const AFTER = new Set(['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'dt', 'pre', 'figcaption'])
+const HOLDERS = new Set(['li', 'td', 'th', 'dd', 'blockquote', 'div'])
+const BACK = /^[\s\u21a9\ufe0e\u2191^]*$/
+const LONGEST_LABEL = 8
+const MOST_ABOVE = 20
+
+/** Moves notes at the end of a page to their first references: "[1] The note." */
+export function placeNotes(elements: readonly Element[]): void {
+  const references = elements.filter(isReference)
+  if (references.length === 0) return
+  const positions = new Map(elements.map((element, i) => [element, i]))
+  const byId = new Map<string, Element>()
+  for (const element of elements)
+    if (element.attribs.id !== undefined && !byId.has(element.attribs.id)) byId.set(element.attribs.id, element)
+  const last = new Map<Element, Element>()
+  for (const reference of references) {
+    const id = (reference.attribs.href ?? '').slice(1)
+    const target = byId.get(id)
+    const place = placeOf(reference)
+    // A note is after its reference: a link back is no reference.
+    if (target === undefined || place === undefined || (positions.get(target) ?? 0) < (positions.get(reference) ?? 0)) continue
+    const note = noteAt(target)
+    if (note === undefined || isInside(place, note)) continue
+    byId.delete(id)
+    const placed = new Element('p', {}, [])
+    DomUtils.appendChild(placed, new Text(textOfNote(note, reference)))
+    DomUtils.removeElement(note)
+    if (HOLDERS.has(place.name)) DomUtils.appendChild(place, placed)
+    else DomUtils.append(last.get(place) ?? place, placed)
+    last.set(place, placed)
+  }
+}
+
+function isReference({ name, attribs, parent, children }: Element): boolean {
+  if (name !== 'a' || !/^#./.test(attribs.href ?? '')) return false
+  const type = `${attribs.role ?? ''} ${attribs['epub:type'] ?? ''} ${attribs.class ?? ''}`
+  const isRaised = [parent, ...children].some(
+    (node) => node !== null && isTag(node) && node.name === 'sup' && !CITATION.test(node.attribs.class ?? ''),
+  )
+  return !CITATION.test(attribs.href ?? '') && (REFERENCE.test(type) || isRaised) && textOf(children).length <= LONGEST_LABEL
+}
+
+/** The element that an address names, its description or the paragraph after it. */
+function noteAt(target: Element): Element | undefined {
+  for (let [one, i]: [AnyNode | null, number] = [target, 0]; one !== null && isTag(one) && i < MOST_ABOVE; one = one.parent, i++) {
+    if (NOTES.has(one.name)) return one
+    if (one.name !== 'dt' && !/^h[1-6]$/.test(one.name)) continue
+    const next = DomUtils.nextElementSibling(one)
+    if (next === null || (next.name !== 'dd' && next.name !== 'p')) return undefined
+    DomUtils.removeElement(one)
+    return next
+  }
+  return undefined
+}
+
+function placeOf(reference: Element): Element | undefined {
+  for (
+    let [above, i]: [AnyNode | null, number] = [reference.parent, 0];
+    above !== null && isTag(above) && i < MOST_ABOVE;
+    above = above.parent, i++
+  )
+    if (AFTER.has(above.name) || HOLDERS.has(above.name)) return above
+  return undefined
+}
+
+function isInside(element: Element, other: Element): boolean {
+  for (let above: AnyNode | null = element; above !== null; above = above.parent) if (above === other) return true
+  return false
+}
+
+/** A note with its label, without links back. */
+function textOfNote(note: Element, reference: Element): string {
+  const bare = (text: string): string => text.trim().replace(/^[[(]|[\])]$/g, '')
+  const label = bare(textOf(reference.children))
+  for (const link of DomUtils.getElementsByTagName('a', note.children, true)) {
+    const text = textOf(link.children)
+    if (/^#/.test(link.attribs.href ?? '') && (BACK.test(text) || bare(text) === label)) DomUtils.removeElement(link)
+  }
+  const own = new RegExp(`^(?:[[(]?${label.replace(/[^\p{L}\p{N}]/gu, '\\$&')}[\\]).:]*|\\[\\]|\\(\\))\\s+`, 'u')
+  return `[${label}] ${textOf(note.children).replace(own, '')}`
+}

@@ -1,0 +1,80 @@
+import { Element, Text } from 'domhandler'
+import { DomUtils } from 'htmlparser2'
+import { textOf } from './text.ts'
+
+/** Elements that a button in them names. */
+const NAMES = new Set(['dt', 'summary', 'legend', 'caption'])
+const OPENS = /accordion|collaps|expand|faq|question|disclosure/i
+const CHROME =
+  /^\W*(?:menu|navigation|toggle\b.*|search|close|open|copy|share|show (?:more|less|all)|(?:expand|collapse)(?: all)?|more|less)\W*$/i
+
+/**
+ * Keeps what opens on a click: buttons that name a part of the page, parts that are hidden until then, and tabs, whose names are put before
+ * their panels.
+ */
+export function namePanels(elements: readonly Element[]): void {
+  const tabs = elements.filter(({ attribs }) => attribs.role === 'tab')
+  const panels = elements.filter(({ attribs }) => attribs.role === 'tabpanel')
+  const opened = new Set<string>()
+  for (const element of elements) {
+    if (
+      element.name !== 'button' &&
+      element.attribs.role !== 'button' &&
+      element.attribs.role !== 'tab' &&
+      element.attribs['data-toggle'] === undefined &&
+      element.attribs['data-bs-toggle'] === undefined
+    )
+      continue
+    for (const id of targetsOf(element)) opened.add(id)
+    if (element.name === 'button' && isName(element)) element.name = isInline(element) ? 'span' : 'p'
+  }
+  for (const element of elements)
+    if (element.attribs.role === 'tabpanel' || opened.has(element.attribs.id ?? '') || element.attribs.hidden === 'until-found')
+      show(element)
+  const isPaired = tabs.length === panels.length
+  for (const [i, panel] of panels.entries()) {
+    const tab = tabs.find((one) => isOf(one, panel)) ?? (isPaired ? tabs[i] : undefined)
+    const name = tab === undefined ? '' : textOf(tab.children)
+    if (tab === undefined || name === '') continue
+    DomUtils.prependChild(panel, new Element('p', {}, [new Text(`${name}:`)]))
+    tab.children = []
+  }
+}
+
+function isOf(tab: Element, panel: Element): boolean {
+  const { id = '' } = panel.attribs
+  return (id !== '' && targetsOf(tab).includes(id)) || (tab.attribs.id !== undefined && tab.attribs.id === panel.attribs['aria-labelledby'])
+}
+
+/** Ids of what a button opens. */
+function targetsOf({ attribs }: Element): string[] {
+  const targets = [attribs['aria-controls'], attribs['data-target'], attribs['data-bs-target'], attribs.href]
+  return targets.flatMap((target) => target?.split(/\s+/) ?? []).map((target) => target.replace(/^#/, ''))
+}
+
+function isName(button: Element): boolean {
+  const { attribs, children } = button
+  const text = textOf(children)
+  if (text === '' || CHROME.test(text)) return false
+  return (
+    isInline(button) ||
+    attribs.role === 'tab' ||
+    attribs['aria-controls'] !== undefined ||
+    attribs['aria-expanded'] !== undefined ||
+    OPENS.test(`${attribs.class ?? ''} ${attribs['data-toggle'] ?? ''} ${attribs['data-bs-toggle'] ?? ''}`) ||
+    /[?\uff1f]$/.test(text)
+  )
+}
+
+/** Whether a button is in a heading, or in another name of a part. */
+function isInline({ parent }: Element): boolean {
+  for (let above = parent; above !== null && above instanceof Element; above = above.parent)
+    if (/^h[1-6]$/.test(above.name) || NAMES.has(above.name) || above.attribs.role === 'heading') return true
+    else if (above.name === 'div' || above.name === 'section' || above.name === 'body') return false
+  return false
+}
+
+function show(element: Element): void {
+  const { hidden: _, style = '', ...others } = element.attribs
+  element.attribs = { ...others, ...(!/display|visibility/.test(style) && { style }) }
+}

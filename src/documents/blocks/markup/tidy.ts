@@ -1,0 +1,145 @@
+import { isTag, isText, Text, type AnyNode, type Document, type Element } from 'domhandler'
+import { DomUtils, parseDocument, type ParserOptions } from 'htmlparser2'
+import { removeNavigation } from './navigation.ts'
+import { mathText } from './math.ts'
+import { placeNotes } from './notes.ts'
+import { namePanels } from './panels.ts'
+import { BLOCKS, textOf } from './text.ts'
+
+/** Elements of ARIA roles. */
+const ROLES: Readonly<Record<string, string>> = {
+  table: 'table',
+  grid: 'table',
+  row: 'tr',
+  cell: 'td',
+  gridcell: 'td',
+  columnheader: 'th',
+  rowheader: 'th',
+  list: 'ul',
+  listitem: 'li',
+}
+/** Letters that end a word in superscript: 2nd, 3e, 1a. */
+const ORDINAL = /^(?:\p{L}{2,}|[eaod\u00aa\u00ba])$/u
+/** Pictures that show the state of a project, not a part of the text. */
+const BADGE = /badge|shields\.io|travis-ci|codecov|coveralls/i
+const FILE_NAME = /^[\w-]+\.(?:png|jpe?g|gif|svg|webp)$/i
+const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
+/** Nodes that are searched for the character before an element. */
+const SEARCHED = 20
+
+/**
+ * Parses HTML and rewrites it to say in text what it shows by other means: superscripts, alternative texts of images, formulas, states of
+ * check boxes, names of tabs, notes at their references.
+ * @param options.withoutMenus removes menus, and headers and footers of the page
+ */
+export function parseMarkup(
+  source: string,
+  { withoutMenus = false, ...options }: ParserOptions & { readonly withoutMenus?: boolean } = {},
+): Document {
+  const document = parseDocument(source, options)
+  tidy(elementsIn(document.children), withoutMenus)
+  return document
+}
+
+/** Rewrites parsed elements in place. */
+export function tidy(elements: readonly Element[], withoutMenus = false): void {
+  if (withoutMenus) removeNavigation(elements)
+  placeNotes(elements)
+  namePanels(elements)
+  for (const element of elements) rewrite(element)
+}
+
+/** Elements in document order; not recursive, since nesting depth is unbounded. */
+export function elementsIn(nodes: readonly AnyNode[]): Element[] {
+  const found: Element[] = []
+  const waiting = nodes.toReversed()
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    if (!isTag(node)) continue
+    found.push(node)
+    for (const child of node.children.toReversed()) waiting.push(child)
+  }
+  return found
+}
+
+function rewrite(element: Element): void {
+  const { name, attribs, children } = element
+  const role = attribs.role ?? ''
+  if (role === 'heading') element.name = /^[1-6]$/.test(attribs['aria-level'] ?? '') ? `h${attribs['aria-level'] ?? ''}` : 'h2'
+  else if (name === 'div' || name === 'span') element.name = ROLES[role] ?? name
+  switch (name) {
+    case 'sup':
+    case 'sub':
+      return say(element, scriptText(element))
+    case 'img':
+    case 'area':
+    case 'svg':
+      return say(element, ` ${alternativeOf(element)} `)
+    case 'input':
+      if (attribs.type === 'checkbox' && CHECKABLE.has(parentName(element))) say(element, attribs.checked === undefined ? '[ ] ' : '[x] ')
+      return
+    case 'math':
+      return say(element, mathText(element))
+    case 'script':
+      if (/^math\/tex/.test(attribs.type ?? '')) say(element, ` ${children.map((node) => (isText(node) ? node.data : '')).join('')} `)
+      return
+    case 'rt':
+      if (
+        parentName(element) !== 'ruby' ||
+        !DomUtils.getChildren(element.parent ?? element).some((node) => isTag(node) && node.name === 'rp')
+      )
+        say(element, `(${textOf(children)})`)
+      return
+    case 'q':
+      return say(element, `"${textOf(children)}"`)
+    case 'del':
+    case 's':
+      // A replaced price is not one number with the new one.
+      DomUtils.append(element, new Text(' '))
+  }
+}
+
+/** Replaces an element by text. */
+function say(element: Element, text: string): void {
+  element.name = 'span'
+  element.attribs = {}
+  element.children = []
+  DomUtils.appendChild(element, new Text(text))
+}
+
+function parentName({ parent }: Element): string {
+  return parent !== null && isTag(parent) ? parent.name : ''
+}
+
+/** The text of a superscript or subscript: "10^6", "2nd", "[1]" of a note, "H2O". */
+function scriptText(element: Element): string {
+  const text = textOf(element.children)
+  const before = characterBefore(element)
+  if (text === '' || before === '' || /\s/.test(before)) return text
+  if (element.name === 'sub') return /\d/.test(before) && /^\d/.test(text) ? `_${text}` : text
+  const isNote = DomUtils.getElementsByTagName('a', element.children, true, 1).length > 0 || /[.,;:!?"\u201d]/.test(before)
+  if (/^TM$/i.test(text)) return '\u2122'
+  if (/^\d+$/.test(text) && isNote) return `[${text}]`
+  if (ORDINAL.test(text) || !/^[-+\u2212\p{L}\p{N}]/u.test(text)) return text
+  return /^[-+\u2212]?(?:\p{L}|[\d.,]+)$/u.test(text) ? `^${text}` : `^(${text})`
+}
+
+/** The last character before an element in its block; empty at the block's start. */
+function characterBefore(element: Element): string {
+  let node: AnyNode = element
+  for (let i = 0; i < SEARCHED; i++) {
+    let before: AnyNode | null = node.prev
+    while (before !== null && isTag(before) && before.lastChild !== null && i++ < SEARCHED) before = before.lastChild
+    if (before !== null && isText(before) && before.data !== '') return before.data.slice(-1)
+    const next: AnyNode | null = before ?? node.parent
+    if (next === null || (isTag(next) && BLOCKS.has(next.name))) return ''
+    node = next
+  }
+  return ''
+}
+
+/** Alternative text of an image; empty if it is for decoration. */
+function alternativeOf({ name, attribs, children }: Element): string {
+  const title = name === 'svg' ? children.find((node) => isTag(node) && node.name === 'title') : undefined
+  const text = attribs.alt ?? attribs['aria-label'] ?? (title !== undefined && isTag(title) ? textOf(title.children) : '')
+  return BADGE.test(attribs.src ?? '') || FILE_NAME.test(text) ? '' : text
+}
