@@ -16,7 +16,7 @@ export async function readBlocks({ type, bytes, mediaType }: TypedFile, limits: 
     case 'pdf':
       return (await import('./pdf.ts')).pdfDocument(bytes, limits)
     case 'docx':
-      return (await import('./docx.ts')).docxDocument(bytes)
+      return (await import('./docx/docx.ts')).docxDocument(bytes)
     case 'epub':
       return (await import('./epub.ts')).epubDocument(bytes)
     case 'html':

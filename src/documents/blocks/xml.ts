@@ -1,5 +1,5 @@
-import { isText, type Document, type Element } from 'domhandler'
-import { parseDocument } from 'htmlparser2'
+import { Element, isTag, isText, Text, type AnyNode, type ChildNode, type Document } from 'domhandler'
+import { DomUtils, parseDocument } from 'htmlparser2'
 import { inline } from './contract.ts'
 import { elementsIn } from './markup/tidy.ts'
 
@@ -23,8 +23,27 @@ export function elementsOf(xml: string, name: string): Element[] {
 /** Text of the first element with a local name; empty without one. */
 export function elementText(xml: string, name: string): string {
   const [first] = elementsOf(xml, name)
-  const inside = elementsIn(first === undefined ? [] : [first]).flatMap(({ children }) => children.filter(isText))
-  return inline(inside.map(({ data }) => data).join('')).slice(0, LONGEST_TEXT)
+  return inline(textIn(first === undefined ? [] : [first])).slice(0, LONGEST_TEXT)
+}
+
+/** All text inside nodes. */
+export function textIn(nodes: readonly AnyNode[]): string {
+  return elementsIn(nodes)
+    .flatMap(({ children }) => children.filter(isText))
+    .map(({ data }) => data)
+    .join('')
+}
+
+/** The first child element with a name. */
+export function childOf(element: Element | undefined, name: string): Element | undefined {
+  return element?.children.find((node): node is Element => isTag(node) && node.name === name)
+}
+
+/** Makes an element of HTML, for `markupBlocks`. */
+export function made(name: string, children: readonly (ChildNode | string)[], attribs: Record<string, string> = {}): Element {
+  const element = new Element(name, attribs, [])
+  for (const child of children) DomUtils.appendChild(element, typeof child === 'string' ? new Text(child) : child)
+  return element
 }
 
 function localName(name: string): string {

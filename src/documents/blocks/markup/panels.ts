@@ -25,8 +25,13 @@ export function namePanels(elements: readonly Element[]): void {
       element.attribs['data-bs-toggle'] === undefined
     )
       continue
-    for (const id of targetsOf(element)) opened.add(id)
-    if (element.name === 'button' && isName(element)) element.name = isInline(element) ? 'span' : 'p'
+    const targets = targetsOf(element)
+    for (const id of targets) opened.add(id)
+    if (element.name !== 'button' || !isName(element)) continue
+    const heading = headingAround(element)
+    element.name = heading === undefined ? 'p' : 'span'
+    const panel = DomUtils.nextElementSibling(heading ?? element)
+    if (targets.length === 0 && panel !== null) show(panel)
   }
   for (const element of elements)
     if (element.attribs.role === 'tabpanel' || opened.has(element.attribs.id ?? '') || element.attribs.hidden === 'until-found')
@@ -57,7 +62,7 @@ function isName(button: Element): boolean {
   const text = textOf(children)
   if (text === '' || CHROME.test(text)) return false
   return (
-    isInline(button) ||
+    headingAround(button) !== undefined ||
     attribs.role === 'tab' ||
     attribs['aria-controls'] !== undefined ||
     attribs['aria-expanded'] !== undefined ||
@@ -66,12 +71,12 @@ function isName(button: Element): boolean {
   )
 }
 
-/** Whether a button is in a heading, or in another name of a part. */
-function isInline({ parent }: Element): boolean {
+/** The heading, or another name of a part, that a button is in. */
+function headingAround({ parent }: Element): Element | undefined {
   for (let above = parent; above !== null && above instanceof Element; above = above.parent)
-    if (/^h[1-6]$/.test(above.name) || NAMES.has(above.name) || above.attribs.role === 'heading') return true
-    else if (above.name === 'div' || above.name === 'section' || above.name === 'body') return false
-  return false
+    if (/^h[1-6]$/.test(above.name) || NAMES.has(above.name) || above.attribs.role === 'heading') return above
+    else if (above.name === 'div' || above.name === 'section' || above.name === 'body') return undefined
+  return undefined
 }
 
 function show(element: Element): void {

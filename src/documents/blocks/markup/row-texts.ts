@@ -49,7 +49,8 @@ function isTitle({ cells }: GridRow, width: number): boolean {
 }
 
 function isNames({ cells, isHead }: GridRow): boolean {
-  return isHead || cells.every((cell) => cell.isHead === true)
+  // The corner above row names may be empty.
+  return isHead || (cells.at(-1)?.isHead === true && cells.every((cell, i) => cell.isHead === true || (i === 0 && cell.text === '')))
 }
 
 function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[]): boolean {

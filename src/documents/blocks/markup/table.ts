@@ -22,13 +22,9 @@ export function isLayout(table: Element): boolean {
   let searched = 0
   const holdsBlocks = (nodes: readonly AnyNode[]): boolean =>
     nodes.some((node) => isTag(node) && searched++ < SEARCHED && (LAYOUT.has(node.name) || holdsBlocks(node.children)))
-  // A listing beside its line numbers.
-  const isListing = (cells: readonly Element[]): boolean =>
-    cells.every(({ children }) => !children.some(isTag) || onlyChild(children)?.name === 'pre')
-  return (
-    rows.some(({ cells }) => cells.some(({ children }) => holdsBlocks(children))) ||
-    (rows.length === 1 && rows.every(({ cells }) => isListing(cells)))
-  )
+  // A listing, perhaps beside its line numbers.
+  const isListing = rows.length === 1 && rows.every(({ cells }) => cells.some(({ children }) => onlyChild(children)?.name === 'pre'))
+  return isListing || rows.some(({ cells }) => cells.some(({ children }) => holdsBlocks(children)))
 }
 
 /** Rows of a data table as texts, and its caption. @param cellText text of a cell */

@@ -1,0 +1,285 @@
+import { isTag, type AnyNode, type ChildNode, type Element } from 'domhandler'
+import { DomUtils } from 'htmlparser2'
+import { hex } from 'dingbat-to-unicode'
+import { mathText } from '../markup/math.ts'
+import { checkDepth } from '../markup/text.ts'
+import { elementsIn } from '../markup/tidy.ts'
+import { childOf, made, textIn } from '../xml.ts'
+import { valueOf, type Numbering } from './numbering.ts'
+import type { Styles } from './styles.ts'
+
+export interface BodyParts {
+  readonly styles: Styles
+  readonly numbering: Numbering
+  /** Elements of footnotes and endnotes. */
+  readonly notes: readonly Element[]
+}
+
+/** What is deleted, or holds no text of the document. */
+const SKIPPED = new Set([
+  'del',
+  'moveFrom',
+  'delText',
+  'instrText',
+  'delInstrText',
+  'sectPr',
+  'ffData',
+  'sdtPr',
+  'sdtEndPr',
+  'rt',
+  'binData',
+])
+const PROPERTIES = /(?<!doc)Pr$/
+const UNREAD: Readonly<Record<string, string>> = {
+  chart: 'charts',
+  relIds: 'diagrams',
+  OLEObject: 'embedded objects',
+  altChunk: 'embedded documents',
+}
+/** Bit of a table's look that formats its first row as a head, and styles that do not show it. */
+const FIRST_ROW = 0x20
+const PLAIN_STYLE = /^(?:|(?:normal|plain|table).*|.*grid(?: light)?)$/i
+
+interface Item {
+  readonly level: number
+  readonly item: Element
+}
+
+/** Turns the body of a document into HTML elements. */
+export class Body {
+  readonly #parts: BodyParts
+  readonly #notes: ReadonlyMap<string, Element>
+  readonly #unread = new Map<string, number>()
+  /** Numbers of the notes that were referred to. */
+  readonly #numbers = new Map<string, number>()
+  /** What follows the current paragraph: notes and text boxes. */
+  #after: ChildNode[] = []
+  #contents = 0
+
+  constructor(parts: BodyParts) {
+    this.#parts = parts
+    this.#notes = new Map(parts.notes.map((note) => [`${note.name} ${note.attribs.id ?? ''}`, note]))
+  }
+
+  get warnings(): string[] {
+    const contents = this.#contents === 0 ? [] : [`The table of contents was left out (${this.#contents} lines).`]
+    return [...[...this.#unread].map(([kind, count]) => `Not read: ${kind} (${count}).`), ...contents]
+  }
+
+  read(nodes: readonly AnyNode[], depth = 0): Element[] {
+    checkDepth(depth)
+    const found: Element[] = []
+    let items: Item[] = []
+    const endList = (): void => {
+      if (items.length > 0) found.push(listOf(items))
+      items = []
+    }
+    for (const part of this.#partsIn(nodes, depth)) {
+      if ('item' in part) items.push(part)
+      else {
+        endList()
+        found.push(part)
+      }
+    }
+    endList()
+    return found
+  }
+
+  /** Paragraphs, items and tables, through elements around them. */
+  *#partsIn(nodes: readonly AnyNode[], depth: number): Generator<Element | Item> {
+    checkDepth(depth)
+    for (const node of nodes) {
+      if (!isTag(node) || SKIPPED.has(node.name) || PROPERTIES.test(node.name)) continue
+      this.#note(node)
+      if (node.name === 'p') yield* this.#paragraph(node, depth)
+      else if (node.name === 'tbl') yield this.#table(node, depth)
+      else if (node.name === 'oMathPara' || node.name === 'oMath') yield made('p', [mathText(node)])
+      else yield* this.#partsIn(node.name === 'AlternateContent' ? alternative(node) : node.children, depth + 1)
+    }
+  }
+
+  *#paragraph(paragraph: Element, depth: number): Generator<Element | Item> {
+    const properties = childOf(paragraph, 'pPr')
+    const { heading, isCode, isContents, list } = this.#parts.styles.kindOf(properties)
+    const around = this.#after
+    this.#after = []
+    const runs = this.#inline(paragraph.children, depth + 1)
+    const after = this.#after
+    this.#after = around
+    const mark = list === undefined ? undefined : this.#parts.numbering.next(list.id, list.level)
+    if (isContents) this.#contents++
+    else if (heading !== undefined) yield made(`h${heading}`, mark === undefined || mark === '-' ? runs : [`${mark} `, ...runs])
+    else if (mark !== undefined && list !== undefined) {
+      yield { level: list.level, item: made('li', [made('p', runs), ...after], { 'data-mark': mark }) }
+      return
+    } else yield made(isCode ? 'pre' : 'p', runs)
+    for (const node of after) if (isTag(node)) yield node
+  }
+
+  #inline(nodes: readonly AnyNode[], depth: number): (ChildNode | string)[] {
+    checkDepth(depth)
+    return nodes.flatMap((node) => (isTag(node) && !SKIPPED.has(node.name) && !PROPERTIES.test(node.name) ? this.#run(node, depth) : []))
+  }
+
+  #run(node: Element, depth: number): (ChildNode | string)[] {
+    this.#note(node)
+    switch (node.name) {
+      case 't':
+        return [textIn([node])]
+      case 'tab':
+      case 'ptab':
+        return ['\t']
+      case 'br':
+      case 'cr':
+        return [made('br', [])]
+      case 'noBreakHyphen':
+        return ['-']
+      case 'sym':
+        return [hex(node.attribs.font ?? '', (node.attribs.char ?? '').replace(/^F0/i, ''))?.string ?? '']
+      case 'r':
+        return this.#formatted(node, depth)
+      case 'fldChar':
+        return [fieldText(node)]
+      case 'oMath':
+        return [mathText(node)]
+      case 'footnoteReference':
+      case 'endnoteReference':
+        return this.#reference(`${node.name.replace('Reference', '')} ${node.attribs.id ?? ''}`, depth)
+      case 'docPr':
+        return [` ${node.attribs.descr ?? node.attribs.title ?? ''} `]
+      case 'shape':
+        return [` ${node.attribs.alt ?? ''} `, ...this.#inline(node.children, depth + 1)]
+      case 'txbxContent':
+        this.#after.push(...this.read(node.children, depth + 1))
+        return []
+      case 'ruby':
+        return [...this.#inline(childOf(node, 'rubyBase')?.children ?? [], depth + 1), `(${textIn([childOf(node, 'rt') ?? node])})`]
+      case 'sdt': {
+        const box = childOf(childOf(node, 'sdtPr'), 'checkbox')
+        return box === undefined ? this.#inline(node.children, depth + 1) : [isOn(childOf(box, 'checked')) ? '[x]' : '[ ]']
+      }
+      case 'AlternateContent':
+        return this.#inline(alternative(node), depth + 1)
+      default:
+        return this.#inline(node.children, depth + 1)
+    }
+  }
+
+  #formatted(run: Element, depth: number): (ChildNode | string)[] {
+    const properties = childOf(run, 'rPr')
+    if (isOn(childOf(properties, 'vanish'))) return []
+    const inside = this.#inline(run.children, depth + 1)
+    if (inside.length === 0) return inside
+    const raised = valueOf(childOf(properties, 'vertAlign'))
+    const name = raised === 'superscript' ? 'sup' : raised === 'subscript' ? 'sub' : isOn(childOf(properties, 'b')) ? 'b' : undefined
+    return name === undefined ? inside : [made(name, inside)]
+  }
+
+  #reference(key: string, depth: number): string[] {
+    const note = this.#notes.get(key)
+    if (note === undefined) return []
+    const number = this.#numbers.get(key) ?? this.#numbers.size + 1
+    if (!this.#numbers.has(key)) {
+      this.#numbers.set(key, number)
+      this.#after.push(made('p', [`[${number}] `, ...this.#inline(note.children, depth + 1)]))
+    }
+    return [`[${number}]`]
+  }
+
+  #table(table: Element, depth: number): Element {
+    const properties = childOf(table, 'tblPr')
+    const look = childOf(properties, 'tblLook')?.attribs ?? {}
+    const style = valueOf(childOf(properties, 'tblStyle'))
+    const isStyled = !PLAIN_STYLE.test(this.#parts.styles.nameOf(style) || style)
+    const showsHead = isStyled && (look.firstRow === '1' || (Number.parseInt(look.val ?? '0', 16) & FIRST_ROW) !== 0)
+    const rows = childrenThrough(table, 'tr').filter((row) => childOf(childOf(row, 'trPr'), 'del') === undefined)
+    /** Cells that continue downwards, by column. */
+    const above = new Map<number, Element>()
+    const lines = rows.map((row, i) => {
+      const rowProperties = childOf(row, 'trPr')
+      const cells: Element[] = []
+      const before = Number(valueOf(childOf(rowProperties, 'gridBefore')) || 0)
+      let column = before
+      if (before > 0) cells.push(made('td', [], { colspan: String(before) }))
+      for (const cell of childrenThrough(row, 'tc')) {
+        const cellProperties = childOf(cell, 'tcPr')
+        const span = Number(valueOf(childOf(cellProperties, 'gridSpan')) || 1)
+        const merge = childOf(cellProperties, 'vMerge')
+        const continued = merge !== undefined && valueOf(merge) !== 'restart' ? above.get(column) : undefined
+        if (continued !== undefined) continued.attribs.rowspan = String(Number(continued.attribs.rowspan ?? 1) + 1)
+        else {
+          const one = made('td', this.read(cell.children, depth + 1), { colspan: String(span) })
+          cells.push(one)
+          above.set(column, one)
+        }
+        column += span
+      }
+      const isHead = isOn(childOf(rowProperties, 'tblHeader')) || (i === 0 && showsHead)
+      return { isHead, row: made('tr', cells) }
+    })
+    return made(
+      'table',
+      lines.map(({ isHead, row }) => (isHead ? made('thead', [row]) : row)),
+    )
+  }
+
+  /** Counts what is not read. */
+  #note({ name }: Element): void {
+    const kind = UNREAD[name]
+    if (kind !== undefined) this.#unread.set(kind, (this.#unread.get(kind) ?? 0) + 1)
+  }
+}
+
+/** A nested list of consecutive items. */
+function listOf(items: readonly Item[]): Element {
+  const root = made('ul', [])
+  const open = [{ level: items[0]?.level ?? 0, list: root }]
+  for (const { level, item } of items) {
+    while (open.length > 1 && (open.at(-1)?.level ?? 0) > level) open.pop()
+    const top = open.at(-1)
+    const last = top?.list.lastChild
+    if (top !== undefined && level > top.level && last != null && isTag(last)) {
+      const list = made('ul', [item])
+      DomUtils.appendChild(last, list)
+      open.push({ level, list })
+    } else DomUtils.appendChild(top?.list ?? root, item)
+  }
+  return root
+}
+
+/** The first version of a drawing that holds text, or a description. */
+function alternative({ children }: Element): readonly AnyNode[] {
+  const versions = children.filter(isTag)
+  const holds = (version: Element): boolean => elementsIn([version]).some(({ name }) => name === 't' || name === 'docPr')
+  return (versions.find(holds) ?? versions.at(-1))?.children ?? []
+}
+
+/** Children with a name, also in content controls and insertions. */
+function childrenThrough({ children }: Element, name: string, depth = 0): Element[] {
+  checkDepth(depth)
+  return children
+    .filter(isTag)
+    .flatMap((child) =>
+      child.name === name
+        ? [child]
+        : ['sdt', 'sdtContent', 'ins', 'customXml', 'moveTo'].includes(child.name)
+          ? childrenThrough(child, name, depth + 1)
+          : [],
+    )
+}
+
+/** What a form field shows that is no text: a check box, or the entry chosen from a list. */
+function fieldText(field: Element): string {
+  const data = childOf(field, 'ffData')
+  const box = childOf(data, 'checkBox')
+  if (box !== undefined)
+    return isOn(childOf(box, 'checked') ?? (valueOf(childOf(box, 'default')) === '1' ? childOf(box, 'default') : undefined)) ? '[x]' : '[ ]'
+  const list = childOf(data, 'ddList')
+  const entries = list?.children.filter(isTag).filter(({ name }) => name === 'listEntry') ?? []
+  return valueOf(entries[Number(valueOf(childOf(list, 'result')) || 0)])
+}
+
+/** A property that is there and not switched off. */
+function isOn(property: Element | undefined): boolean {
+  return property !== undefined && !['0', 'false', 'off'].includes(valueOf(property))
+}
