@@ -1,5 +1,27 @@
 /** Supported file types. */
-export const DOCUMENT_TYPES = ['text', 'markdown', 'html', 'pdf', 'docx', 'epub'] as const
+export const DOCUMENT_TYPES = [
+  'text',
+  'markdown',
+  'html',
+  'pdf',
+  'docx',
+  'doc',
+  'odt',
+  'epub',
+  'xlsx',
+  'ods',
+  'pptx',
+  'odp',
+  'rst',
+  'org',
+  'asciidoc',
+  'latex',
+  'log',
+  'code',
+  'notebook',
+  'subtitles',
+  'email',
+] as const
 export type DocumentType = (typeof DOCUMENT_TYPES)[number]
 
 /** A file as received. */

@@ -2,7 +2,7 @@ import { CodedError } from '../../base/errors.ts'
 import { DOCUMENT_LIMITS, type DocumentParser, type ReadDocument, type ReadOptions } from './contract.ts'
 import { ReadingProcess } from './corpus/process.ts'
 import { TextSchema, type ReadTask } from './corpus/protocol.ts'
-import { decodeText, plainDocument } from './text.ts'
+import { readText, plainDocument } from './text.ts'
 import { createTurns } from './turns.ts'
 import { documentType } from './type.ts'
 
@@ -51,7 +51,10 @@ export function createDocumentParser({ parseMs, childFile }: ParserOptions): Doc
   return {
     read: async ({ bytes, mediaType, name = '' }, options = {}) => {
       const type = documentType({ bytes, name, ...(mediaType !== undefined && { mediaType }) })
-      if (type === 'text') return plainDocument(decodeText(bytes, mediaType === undefined ? {} : { mediaType }))
+      if (type === 'text') {
+        const { text, warnings } = readText(bytes, { mediaType })
+        return plainDocument(text, warnings)
+      }
       return inChild({ type, bytes, mediaType, name: '', limits: DOCUMENT_LIMITS }, options)
     },
     close: () => closing.abort(),

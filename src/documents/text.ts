@@ -1,3 +1,4 @@
+import chardet from 'chardet'
 import { DOCUMENT_LIMITS, type ReadDocument } from './contract.ts'
 import { DocumentError } from './errors.ts'
 
@@ -8,47 +9,106 @@ const MARKS: readonly (readonly [label: string, mark: readonly number[]])[] = [
   ['utf-16be', [0xfe, 0xff]],
 ]
 
-/** Encoding declared by a media type or an HTML page. */
+/** Encoding declared by a media type or an HTML page, by XML, or by an editor ("-*- coding: latin-1 -*-"). */
 const CHARSET = /charset\s*=\s*["']?\s*([\w.:-]{1,40})/i
-/** Bytes within which HTML must declare it (WHATWG, "prescan a byte stream"). */
-const META_BYTES = 1024
+const XML = /^\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([\w.:-]{1,40})["']/i
+const CODING = /^(?:[^\n]{0,200}\n)?[^\n]{0,200}?\b(?:file)?(?:en)?coding[:=]\s*([\w.-]{1,40})/i
+/** Bytes within which a file must declare it (WHATWG, "prescan a byte stream"). */
+const HEAD_BYTES = 1024
+/** Bytes from which an encoding is detected. */
+const SAMPLE_BYTES = 65_536
+/** Confidence, of 100, of a detected encoding. */
+const LEAST_CONFIDENCE = 11
+/** Share of zero bytes at even or odd places that shows UTF-16. */
+const ZEROS = 0.3
 
-/**
- * Decodes a file by its byte order mark, else its media type (in HTML also its meta element), else as UTF-8.
- * @throws document_invalid if the bytes are invalid in that encoding, or the encoding is unknown
- */
-export function decodeText(
-  bytes: Uint8Array,
-  { mediaType = '', isHtml = false }: { readonly mediaType?: string; readonly isHtml?: boolean } = {},
-): string {
-  const marked = MARKS.find(([, mark]) => mark.every((byte, i) => bytes[i] === byte))?.[0]
-  const meta = isHtml ? CHARSET.exec(new TextDecoder('latin1').decode(bytes.subarray(0, META_BYTES)))?.[1] : undefined
-  const label = marked ?? CHARSET.exec(mediaType)?.[1] ?? meta ?? 'utf-8'
-  const text = decoded(bytes, label)
-  if (text.includes('\0'))
-    throw new DocumentError('encoding', 'The file holds zero bytes: it is no text, or is UTF-16 without a byte order mark.')
-  return text
+export interface EncodingHints {
+  readonly mediaType?: string | undefined
+  /** Encoding of files that are not UTF-8 and declare none. */
+  readonly encoding?: string | undefined
+  /** Whether the text may declare its encoding as a page does. */
+  readonly isHtml?: boolean
 }
 
-function decoded(bytes: Uint8Array, label: string): string {
-  try {
-    return new TextDecoder(label, { fatal: true }).decode(bytes)
-  } catch (error) {
-    const known = !(error instanceof RangeError)
+/** Decoded text. */
+export interface DecodedText {
+  readonly text: string
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Decodes a file by its byte order mark, else its media type, else as it declares (HTML, XML, editors' lines), else as UTF-8, else by the
+ * given encoding, else by detection, which the warnings name. Letters are composed (NFC).
+ * @throws document_invalid if the encoding is unknown, or the bytes are no text
+ */
+export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml = false }: EncodingHints = {}): DecodedText {
+  const marked = MARKS.find(([, mark]) => mark.every((byte, i) => bytes[i] === byte))?.[0]
+  const said = CHARSET.exec(mediaType)?.[1]
+  if (said !== undefined) checkKnown(said)
+  if (encoding !== undefined) checkKnown(encoding)
+  const label = marked ?? said ?? declared(bytes, isHtml) ?? 'utf-8'
+  const text = decoded(bytes, label)
+  // An escape sequence of ISO-2022-JP is valid UTF-8.
+  const other = text === undefined || /\0|\u001b\$[@B]/.test(text) ? (encoding ?? detected(bytes)) : undefined
+  const found = other === undefined ? text : decoded(bytes, other)
+  if (found === undefined || found.includes('\0'))
     throw new DocumentError(
       'encoding',
-      known
-        ? `The file is not ${label}: save it as UTF-8, or name its encoding in its media type (text/plain; charset=...).`
-        : `The encoding ${label} is not known: save the file as UTF-8.`,
-      error,
+      `The file is not ${label}, nor text of another encoding that could be detected: name its encoding, or save it as UTF-8.`,
     )
+  const isGuess = other !== undefined && other !== encoding
+  return {
+    text: found.normalize(),
+    warnings: isGuess ? [`The file is not ${label}: it was read as ${other}, as detected. Name its encoding if that is wrong.`] : [],
   }
 }
 
+/** The text alone. @throws as `readText` */
+export function decodeText(bytes: Uint8Array, hints: EncodingHints = {}): string {
+  return readText(bytes, hints).text
+}
+
+/** Text of a part of a file that declares its encoding. */
+function declared(bytes: Uint8Array, isHtml: boolean): string | undefined {
+  const head = new TextDecoder('latin1').decode(bytes.subarray(0, HEAD_BYTES))
+  const label = XML.exec(head)?.[1] ?? (isHtml ? CHARSET.exec(head)?.[1] : CODING.exec(head)?.[1])
+  // A declaration in bytes of one letter each is not in UTF-16.
+  return label !== undefined && isKnown(label) && !/^utf-?16/i.test(label) ? label : undefined
+}
+
+function isKnown(label: string): boolean {
+  try {
+    return new TextDecoder(label).encoding !== ''
+  } catch {
+    return false
+  }
+}
+
+function checkKnown(label: string): void {
+  if (!isKnown(label)) throw new DocumentError('encoding', `The encoding ${label} is not known: name another, or save the file as UTF-8.`)
+}
+
+function decoded(bytes: Uint8Array, label: string): string | undefined {
+  try {
+    return new TextDecoder(label, { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** The most likely encoding of a text that is not UTF-8. */
+function detected(bytes: Uint8Array): string {
+  const sample = bytes.subarray(0, SAMPLE_BYTES)
+  const zeros = [0, 1].map((parity) => sample.filter((byte, i) => i % 2 === parity && byte === 0).length / sample.length)
+  if ((zeros[0] ?? 0) + (zeros[1] ?? 0) > ZEROS) return (zeros[1] ?? 0) > (zeros[0] ?? 0) ? 'utf-16le' : 'utf-16be'
+  const likely = chardet.analyse(sample).filter(({ name, confidence }) => confidence >= LEAST_CONFIDENCE && isKnown(name))
+  return likely.find(({ name }) => decoded(bytes, name) !== undefined)?.name ?? 'windows-1252'
+}
+
 /** A text as it is. @throws payload_too_large, document_without_text */
-export function plainDocument(text: string): ReadDocument {
+export function plainDocument(text: string, warnings: readonly string[] = []): ReadDocument {
   if (text.length > DOCUMENT_LIMITS.characters)
     throw new DocumentError('too_large', `The document has ${text.length} characters; ${DOCUMENT_LIMITS.characters} are read at most.`)
   if (text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
-  return { type: 'text', text, title: '', pages: [], warnings: [] }
+  return { type: 'text', text, title: '', pages: [], warnings }
 }

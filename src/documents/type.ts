@@ -1,64 +1,117 @@
 import { at } from '../../base/at.ts'
-import { DOCUMENT_TYPES, type DocumentFile, type DocumentType } from './contract.ts'
+import type { DocumentFile, DocumentType } from './contract.ts'
 import { DocumentError } from './errors.ts'
 
-const BY_ENDING: Readonly<Record<string, DocumentType>> = {
-  txt: 'text',
-  text: 'text',
-  md: 'markdown',
-  markdown: 'markdown',
-  html: 'html',
-  htm: 'html',
-  xhtml: 'html',
-  pdf: 'pdf',
-  docx: 'docx',
-  epub: 'epub',
+interface Kind {
+  /** File extensions, separated by spaces. */
+  readonly endings: string
+  readonly mediaTypes?: string
+  /** Container that the file is stored in. */
+  readonly container?: 'zip' | 'ole'
+  readonly name: string
 }
-const BY_MEDIA_TYPE: Readonly<Record<string, DocumentType>> = {
-  'text/plain': 'text',
-  'text/markdown': 'markdown',
-  'text/html': 'html',
-  'application/xhtml+xml': 'html',
-  'application/pdf': 'pdf',
-  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
-  'application/epub+zip': 'epub',
+
+const OFFICE = 'application/vnd.openxmlformats-officedocument'
+const OPEN = 'application/vnd.oasis.opendocument'
+const KINDS: Readonly<Record<DocumentType, Kind>> = {
+  text: { name: 'text', endings: 'txt text', mediaTypes: 'text/plain' },
+  markdown: { name: 'Markdown', endings: 'md markdown', mediaTypes: 'text/markdown' },
+  html: { name: 'HTML', endings: 'html htm xhtml', mediaTypes: 'text/html application/xhtml+xml' },
+  pdf: { name: 'PDF', endings: 'pdf', mediaTypes: 'application/pdf' },
+  docx: { name: 'DOCX', endings: 'docx docm dotx', mediaTypes: `${OFFICE}.wordprocessingml.document`, container: 'zip' },
+  doc: { name: 'DOC', endings: 'doc dot', mediaTypes: 'application/msword', container: 'ole' },
+  odt: { name: 'ODT', endings: 'odt ott', mediaTypes: `${OPEN}.text`, container: 'zip' },
+  epub: { name: 'EPUB', endings: 'epub', mediaTypes: 'application/epub+zip', container: 'zip' },
+  xlsx: { name: 'XLSX', endings: 'xlsx xlsm', mediaTypes: `${OFFICE}.spreadsheetml.sheet`, container: 'zip' },
+  ods: { name: 'ODS', endings: 'ods', mediaTypes: `${OPEN}.spreadsheet`, container: 'zip' },
+  pptx: { name: 'PPTX', endings: 'pptx pptm ppsx', mediaTypes: `${OFFICE}.presentationml.presentation`, container: 'zip' },
+  odp: { name: 'ODP', endings: 'odp', mediaTypes: `${OPEN}.presentation`, container: 'zip' },
+  rst: { name: 'reStructuredText', endings: 'rst', mediaTypes: 'text/x-rst' },
+  org: { name: 'Org', endings: 'org', mediaTypes: 'text/x-org text/org' },
+  asciidoc: { name: 'AsciiDoc', endings: 'adoc asciidoc', mediaTypes: 'text/asciidoc' },
+  latex: { name: 'LaTeX', endings: 'tex latex', mediaTypes: 'text/x-tex application/x-tex application/x-latex' },
+  log: { name: 'log', endings: 'log' },
+  code: {
+    name: 'source code',
+    endings:
+      'bash c cc cfg clj conf cpp cs css cxx dart el ex exs f90 fish go gradle graphql h hh hpp hs ini java jl js jsx kt kts less lisp lua m mjs cjs ml mli mm nim nix pas php pl pm proto ps1 py pyi r rb rs sass scala scm scss sh sql swift tcl tf toml ts tsx v vb vhdl vim vue yaml yml zig zsh',
+    mediaTypes:
+      'text/x-python text/javascript application/javascript text/css text/x-c text/x-java-source application/yaml application/toml',
+  },
+  notebook: { name: 'Jupyter notebook', endings: 'ipynb', mediaTypes: 'application/x-ipynb+json' },
+  subtitles: { name: 'subtitles', endings: 'vtt srt', mediaTypes: 'text/vtt application/x-subrip' },
+  email: { name: 'e-mail', endings: 'eml', mediaTypes: 'message/rfc822' },
 }
+
+/** Names of text files that usually have no extension. */
+const TEXT_NAMES =
+  /^(?:readme|licen[cs]e|copying|copyright|change(?:log|s)|release[-_]?notes|news|authors|contributors|contributing|install|todo|notice|history|faq|hacking|thanks|maintainers|security|credits|bugs)$/i
+const CODE_NAMES = /^(?:(?:gnu)?makefile|dockerfile|containerfile|rakefile|gemfile|vagrantfile|jenkinsfile|procfile)$/i
+
+const BY_ENDING = keyed(({ endings }) => endings)
+const BY_MEDIA_TYPE = keyed(({ mediaTypes }) => mediaTypes ?? '')
 /** Supported file extensions. */
-export const DOCUMENT_ENDINGS: readonly string[] = Object.keys(BY_ENDING)
+export const DOCUMENT_ENDINGS: readonly string[] = [...BY_ENDING.keys()]
 /** Leading bytes inspected for a signature. */
 const HEAD_BYTES = 1024
+const SIGNATURES = { zip: /^PK/, ole: /^\xd0\xcf\x11\xe0/ }
+
+function keyed(list: (kind: Kind) => string): ReadonlyMap<string, DocumentType> {
+  const types = Object.entries(KINDS) as [DocumentType, Kind][]
+  return new Map(
+    types.flatMap(([type, kind]) =>
+      list(kind)
+        .split(' ')
+        .filter((one) => one !== '')
+        .map((one) => [one, type] as const),
+    ),
+  )
+}
+
+/** The type that a file's name says; undefined for other names. */
+export function typeOfName(name: string): DocumentType | undefined {
+  const base = /[^/\\]*$/.exec(name)?.[0] ?? ''
+  const [stem = ''] = base.split('.')
+  return BY_ENDING.get(endingOf(name)) ?? (TEXT_NAMES.test(stem) ? 'text' : CODE_NAMES.test(stem) ? 'code' : undefined)
+}
+
+/** The type of documents of a media type. */
+export function typeOfMedia(mediaType: string): DocumentType | undefined {
+  return BY_MEDIA_TYPE.get(at(mediaType.split(';'), 0).trim().toLowerCase())
+}
+
+function endingOf(name: string): string {
+  return /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? ''
+}
 
 /**
- * Detects a file's type by its signature, else its media type, else its extension; default: text.
+ * Detects a file's type by its signature, else its media type, else its name; default: text.
  * @throws unsupported_media_type naming the detected type
  */
 export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile): DocumentType {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString('latin1')
   if (head.includes('%PDF-')) return 'pdf'
   const media = at(mediaType.split(';'), 0).trim().toLowerCase()
-  const ending = /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? ''
-  const archive = BY_MEDIA_TYPE[media] ?? BY_ENDING[ending]
+  const archive = typeOfMedia(media) ?? typeOfName(name)
+  const isStored = SIGNATURES.zip.test(head) || SIGNATURES.ole.test(head)
   // A DOCX with a password is stored in the container of the older .doc format.
-  if (/^(?:PK|\xd0\xcf\x11\xe0)/.test(head) && (archive === 'docx' || archive === 'epub')) return archive
-  const isBinary = /^(?:PK\x03\x04|\x1f\x8b|\x89PNG|\xff\xd8\xff|GIF8|\xd0\xcf\x11\xe0|\{\\rtf)/.test(head)
-  if (isBinary) throw unknown(ending, media)
+  if (isStored && archive !== undefined && KINDS[archive].container !== undefined) return archive
+  const isBinary = isStored || /^(?:\x1f\x8b|\x89PNG|\xff\xd8\xff|GIF8|\{\\rtf)/.test(head)
+  if (isBinary) throw unknown(endingOf(name), media)
   // Clients send unknown types as text/plain.
-  const said = (media === 'text/plain' ? BY_ENDING[ending] : undefined) ?? BY_MEDIA_TYPE[media] ?? BY_ENDING[ending]
-  if (said === 'pdf' || said === 'docx' || said === 'epub')
-    throw new DocumentError('damaged', `The file is called ${article(said)}, but does not begin as one.`)
+  const said = (media === 'text/plain' ? typeOfName(name) : undefined) ?? typeOfMedia(media) ?? typeOfName(name)
+  if (said === 'pdf' || (said !== undefined && KINDS[said].container !== undefined))
+    throw new DocumentError('damaged', `The file is called ${KINDS[said].name}, but does not begin as one.`)
   if (said !== undefined) return said
   const isAnything = ['', 'application/octet-stream'].includes(media)
-  if (!isAnything || ending !== '') throw unknown(ending, media)
+  if (!isAnything || endingOf(name) !== '') throw unknown(endingOf(name), media)
   return /^\s*(?:<!doctype html|<html)/i.test(head) ? 'html' : 'text'
 }
 
-function article(type: 'pdf' | 'docx' | 'epub'): string {
-  return `${type === 'epub' ? 'an' : 'a'} ${type.toUpperCase()}`
-}
-
 function unknown(ending: string, media: string): DocumentError {
+  const names = Object.values(KINDS).map(({ name }) => name)
   return new DocumentError(
     'not_supported',
-    `${ending === '' ? media || 'This file' : `A .${ending} file`} cannot be read: send ${DOCUMENT_TYPES.join(', ')}.`,
+    `${ending === '' ? media || 'This file' : `A .${ending} file`} cannot be read: send ${names.join(', ')}.`,
   )
 }

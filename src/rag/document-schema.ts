@@ -119,7 +119,7 @@ export const DocumentResponseSchema = Type.Object({
   finish_reason: Type.Enum(['stop', 'length']),
   document: Type.Object({
     title: Type.String(),
-    type: Type.Enum(['text', 'markdown', 'html', 'pdf', 'docx', 'epub']),
+    type: Type.String({ description: 'Kind of the file: `text`, `markdown`, `html`, `pdf`, `docx`, ...' }),
     characters: Type.Integer(),
     tokens: Type.Integer({ description: 'Of the whole document.' }),
     pages: Type.Union([Type.Integer(), Type.Null()]),

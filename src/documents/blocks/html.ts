@@ -1,6 +1,5 @@
 import { isText, type AnyNode, type Element } from 'domhandler'
 import { DomUtils, parseDocument } from 'htmlparser2'
-import { decodeText } from '../text.ts'
 import type { Block, BlockDocument } from './contract.ts'
 import { articleOf } from './article.ts'
 import { markupBlocks } from './markup/markup.ts'
@@ -19,15 +18,13 @@ const UNSEEN = new Set(['script', 'style', 'template', 'noscript', 'title', 'svg
  * Parses a web page: the element marked as its main text (main, role=main, a single article), else Readability's article, if that is
  * most of the text, else all text. Menus, headers and footers of the page are left out.
  */
-export function htmlDocument(bytes: Uint8Array, mediaType: string | undefined): BlockDocument {
-  const source = decodeText(bytes, { isHtml: true, ...(mediaType !== undefined && { mediaType }) })
+export function htmlDocument(source: string): Omit<BlockDocument, 'type'> {
   const { page, blocks } = readPage(source, true)
   const elements = elementsIn(page.children)
   const title = elements.find(({ name }) => name === 'title')
   // A page of nothing but links.
   const read = blocks.length > 0 ? blocks : readPage(source, false).blocks
   return {
-    type: 'html',
     title: title === undefined ? '' : textOf(title.children).slice(0, LONGEST_TITLE),
     blocks: read,
     warnings: shareWarnings(elements, read),

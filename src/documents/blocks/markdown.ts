@@ -1,6 +1,5 @@
 import { marked } from 'marked'
 import { isMap, parseDocument as parseYaml } from 'yaml'
-import { decodeText } from '../text.ts'
 import { inline, type BlockDocument } from './contract.ts'
 import { markupBlocks } from './markup/markup.ts'
 import { parseMarkup } from './markup/tidy.ts'
@@ -9,12 +8,11 @@ import { parseMarkup } from './markup/tidy.ts'
 const FRONT_MATTER = /^---[ \t]*\r?\n([^]{0,20000}?)\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/
 
 /** Parses GitHub-flavoured Markdown, including embedded HTML. */
-export function markdownDocument(bytes: Uint8Array, mediaType: string | undefined): BlockDocument {
-  const source = decodeText(bytes, mediaType === undefined ? {} : { mediaType })
+export function markdownDocument(source: string): Omit<BlockDocument, 'type'> {
   const [whole = '', front = ''] = FRONT_MATTER.exec(source) ?? []
   const title = titleIn(front)
   const html = marked.parse(title === undefined ? source : source.slice(whole.length), { async: false, gfm: true })
-  return { type: 'markdown', title: title ?? '', blocks: markupBlocks(parseMarkup(html).children) }
+  return { title: title ?? '', blocks: markupBlocks(parseMarkup(html).children) }
 }
 
 /**

@@ -1,6 +1,5 @@
 import { at } from '../../../base/at.ts'
-import { decodeText } from '../text.ts'
-import { inline, type Block, type BlockDocument } from './contract.ts'
+import { inline, type Block } from './contract.ts'
 
 const BULLET = /^\s{0,8}(?:[-*+\u2022\u25e6\u25aa\u2013]|\(?\d{1,3}[.)])\s+\S/
 const UNDERLINE = /^(={3,}|-{3,}|~{3,}|\*{3,})\s*$/
@@ -14,12 +13,14 @@ const DEPTH_OF_OTHERS = 2
  * Parses plain text: paragraphs are separated by blank lines and may be wrapped. A short line on its own, without a full stop and followed
  * by text, is a heading; underlining or numbering ("2.1 Terms") sets its level. Runs of lines indented by four
  * characters are code.
+ * @param findsHeadings false for texts that mark their headings
  */
-export function plainDocument(bytes: Uint8Array, mediaType: string | undefined): BlockDocument {
-  const text = decodeText(bytes, mediaType === undefined ? {} : { mediaType })
+export function plainBlocks(text: string, findsHeadings = true): Block[] {
   const groups = groupsOf(text.replace(/\r\n?|\f/g, '\n').split('\n'))
-  const blocks = groups.flatMap((lines, i) => blocksOf(lines, { isFirst: i === 0, isLast: i === groups.length - 1, next: groups[i + 1] }))
-  return { type: 'text', title: '', blocks: joinedCode(blocks) }
+  const blocks = groups.flatMap((lines, i) =>
+    blocksOf(lines, { isFirst: i === 0, isLast: i === groups.length - 1 || !findsHeadings, next: groups[i + 1] }),
+  )
+  return joinedCode(blocks)
 }
 
 /** Runs of lines separated by blank ones. */

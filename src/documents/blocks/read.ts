@@ -1,30 +1,73 @@
 import type { DocumentLimits, DocumentType } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
-import type { BlockDocument } from './contract.ts'
+import { readText } from '../text.ts'
+import type { Block, BlockDocument } from './contract.ts'
 
 /** A file of known type. */
 export interface TypedFile {
   readonly type: DocumentType
   readonly bytes: Uint8Array
   readonly mediaType?: string | undefined
+  /** Encoding of a text that is not UTF-8 and declares none. */
+  readonly encoding?: string | undefined
 }
 
 /** Parses a file into blocks. Runs in the isolated parser process. @throws as the parser of its type */
-export async function readBlocks({ type, bytes, mediaType }: TypedFile, limits: DocumentLimits): Promise<BlockDocument> {
+export async function readBlocks(file: TypedFile, limits: DocumentLimits): Promise<BlockDocument> {
+  const { type, bytes } = file
   // Load each library on demand.
   switch (type) {
     case 'pdf':
       return (await import('./pdf.ts')).pdfDocument(bytes, limits)
     case 'docx':
-      return (await import('./docx/docx.ts')).docxDocument(bytes)
+      return (await import('./office/docx.ts')).docxDocument(bytes)
+    case 'doc':
+      return (await import('./office/doc.ts')).docDocument(bytes)
+    case 'odt':
+    case 'ods':
+    case 'odp':
+      return (await import('./office/odf.ts')).odfDocument(bytes, type)
+    case 'xlsx':
+      return (await import('./office/xlsx.ts')).xlsxDocument(bytes)
+    case 'pptx':
+      return (await import('./office/pptx.ts')).pptxDocument(bytes)
     case 'epub':
       return (await import('./epub.ts')).epubDocument(bytes)
+    case 'email':
+      return (await import('./email.ts')).emailDocument(bytes)
+    default:
+      return textDocument(file, type, limits)
+  }
+}
+
+/** Parses a text, of any encoding. */
+async function textDocument(file: TypedFile, type: DocumentType, limits: DocumentLimits): Promise<BlockDocument> {
+  const { text, warnings } = readText(type === 'html' ? file.bytes : bounded(file.bytes, limits), { ...file, isHtml: type === 'html' })
+  const document = await parsed(text, type)
+  return { ...document, type, warnings: [...warnings, ...(document.warnings ?? [])] }
+}
+
+async function parsed(text: string, type: DocumentType): Promise<Omit<BlockDocument, 'type'>> {
+  const untitled = (blocks: readonly Block[]) => ({ title: '', blocks })
+  switch (type) {
     case 'html':
-      return (await import('./html.ts')).htmlDocument(bytes, mediaType)
+      return (await import('./html.ts')).htmlDocument(text)
     case 'markdown':
-      return (await import('./markdown.ts')).markdownDocument(bounded(bytes, limits), mediaType)
-    case 'text':
-      return (await import('./plain.ts')).plainDocument(bounded(bytes, limits), mediaType)
+      return (await import('./markdown.ts')).markdownDocument(text)
+    case 'notebook':
+      return (await import('./notebook.ts')).notebookDocument(text)
+    case 'rst':
+    case 'org':
+    case 'asciidoc':
+    case 'latex':
+      return untitled((await import('./lines.ts')).linesBlocks(text, type))
+    case 'code':
+    case 'log':
+      return untitled((await import('./source.ts')).sourceBlocks(text, type))
+    case 'subtitles':
+      return untitled((await import('./source.ts')).subtitleBlocks(text))
+    default:
+      return untitled((await import('./plain.ts')).plainBlocks(text))
   }
 }
 

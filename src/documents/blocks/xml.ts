@@ -5,12 +5,15 @@ import { elementsIn } from './markup/tidy.ts'
 
 const LONGEST_TEXT = 300
 
-/** Parses XML; names of elements and attributes lose their namespace prefixes. Entities of a DTD are not resolved. */
+/** Parses XML; names of elements and attributes lose their namespace prefixes, unless another attribute has that name. Entities of a DTD are not resolved. */
 export function parseXml(xml: string): Document {
   const document = parseDocument(xml, { xmlMode: true })
   for (const element of elementsIn(document.children)) {
     element.name = localName(element.name)
-    element.attribs = Object.fromEntries(Object.entries(element.attribs).map(([name, value]) => [localName(name), value]))
+    const attributes = Object.entries(element.attribs)
+    element.attribs = Object.fromEntries(
+      attributes.map(([name, value]) => [element.attribs[localName(name)] === undefined ? localName(name) : name, value]),
+    )
   }
   return document
 }

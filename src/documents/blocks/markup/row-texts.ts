@@ -23,8 +23,14 @@ export interface GridRow {
  * Rows of a table as texts: "column: value; column: value" below column names (several rows of names are joined: "Sales 2024"),
  * "name: value" after row names and in two columns, else the values alone. A first row that is not marked is taken as names only if it
  * differs from the rows below: in bold type, or above numbers.
+ * @param isSheet a spreadsheet: blank rows end a table
  */
-export function rowTexts(grid: readonly GridRow[]): string[] {
+export function rowTexts(grid: readonly GridRow[], isSheet = false): string[] {
+  if (isSheet) return sheetParts(grid).flatMap((part) => tableTexts(part, true))
+  return tableTexts(grid, false)
+}
+
+function tableTexts(grid: readonly GridRow[], isSheet: boolean): string[] {
   const width = grid.reduce((most, { cells }) => Math.max(most, cells.length), 0)
   const lastValues = grid.findLastIndex((row) => !isNames(row) && !isTitle(row, width))
   const first = grid.findIndex(({ cells }) => cells.filter(({ text, isRepeat }) => text !== '' && isRepeat !== true).length > 1)
@@ -33,7 +39,7 @@ export function rowTexts(grid: readonly GridRow[]): string[] {
   let names: readonly string[] = []
   for (const [i, row] of grid.entries()) {
     if (isTitle(row, width)) lines.push(row.cells[0]?.text ?? '')
-    else if (i < lastValues && (isNames(row) || (i === first && looksLikeNames(row, grid.slice(i + 1))))) heads.push(row)
+    else if (i < lastValues && (isNames(row) || (i === first && looksLikeNames(row, grid.slice(i + 1), isSheet)))) heads.push(row)
     else {
       if (heads.length > 0) names = namesOf(heads, width)
       heads = []
@@ -41,6 +47,19 @@ export function rowTexts(grid: readonly GridRow[]): string[] {
     }
   }
   return lines.filter((line) => line !== '')
+}
+
+/** The tables of a sheet, without the empty columns around each. */
+function sheetParts(grid: readonly GridRow[]): GridRow[][] {
+  const parts: GridRow[][] = [[]]
+  for (const row of grid)
+    if (row.cells.every(({ text }) => text === '')) parts.push([])
+    else parts.at(-1)?.push(row)
+  return parts.map((part) => {
+    const filled = part.flatMap(({ cells }) => [cells.findIndex(({ text }) => text !== ''), cells.findLastIndex(({ text }) => text !== '')])
+    const [first, last] = filled.reduce(([low, high], i) => [Math.min(low, i), Math.max(high, i)], [Infinity, 0])
+    return part.map((row) => ({ ...row, cells: row.cells.slice(first, last + 1) }))
+  })
 }
 
 /** One cell across the table: a title of what follows. */
@@ -53,13 +72,15 @@ function isNames({ cells, isHead }: GridRow): boolean {
   return isHead || (cells.at(-1)?.isHead === true && cells.every((cell, i) => cell.isHead === true || (i === 0 && cell.text === '')))
 }
 
-function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[]): boolean {
+function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: boolean): boolean {
   const texts = cells.map(({ text }) => text)
   const areNames =
     texts.length > 1 &&
     new Set(texts).size === texts.length &&
     texts.every((text) => text !== '' && text.length <= LONGEST_NAME && !NUMBER.test(text))
   if (!areNames || rest.some((row) => row.cells.length > cells.length)) return false
+  // Sheets of more than two columns begin with names.
+  if (isSheet && texts.length > 2) return true
   const isBold = (row: GridRow): boolean => row.cells.every((cell) => cell.isBold === true || cell.text === '')
   if (isBold({ cells, isHead: false }) && !rest.some(isBold)) return true
   // In two columns, numbers in the second may be the values of a form.

@@ -35,7 +35,10 @@ export function tableRows(
 ): { readonly caption: string; readonly rows: readonly string[] } {
   const caption = table.children.filter(isTag).find(({ name }) => name === 'caption')
   const grid = spread(rowsOf(table), ({ children }) => cellText(children, depth + 1))
-  return { caption: caption === undefined ? '' : textOf(caption.children, depth + 1), rows: rowTexts(grid) }
+  return {
+    caption: caption === undefined ? '' : textOf(caption.children, depth + 1),
+    rows: rowTexts(grid, table.attribs['data-sheet'] !== undefined),
+  }
 }
 
 function rowsOf(table: Element): Row[] {

@@ -5,8 +5,8 @@ import { mathText } from '../markup/math.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, made, textIn } from '../xml.ts'
-import { valueOf, type Numbering } from './numbering.ts'
-import type { Styles } from './styles.ts'
+import { valueOf, type Numbering } from './docx-numbering.ts'
+import type { Styles } from './docx-styles.ts'
 
 export interface BodyParts {
   readonly styles: Styles

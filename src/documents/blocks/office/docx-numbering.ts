@@ -47,7 +47,7 @@ export class Numbering {
     const counts = Array.from({ length: level + 1 }, (_, i) => before[i] ?? (levels?.get(i)?.start ?? 1) - (i === level ? 1 : 0))
     counts[level] = (counts[level] ?? 0) + 1
     this.#counts.set(key, counts)
-    if (own.format === 'bullet') return '-'
+    if (own.format === 'bullet') return own.text.trim() === '' ? undefined : '-'
     if (own.format === 'none') return undefined
     return own.text.replace(/%(\d)/g, (_, digit: string) => {
       const i = Number(digit) - 1

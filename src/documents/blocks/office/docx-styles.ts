@@ -1,6 +1,6 @@
 import type { Element } from 'domhandler'
 import { childOf, elementsOf } from '../xml.ts'
-import { valueOf } from './numbering.ts'
+import { valueOf } from './docx-numbering.ts'
 
 /** What a paragraph is by its style and its own properties. */
 export interface ParagraphKind {

@@ -1,0 +1,153 @@
+import type { DocumentType } from '../contract.ts'
+import { inline, type Block } from './contract.ts'
+import { rowTexts, type GridRow } from './markup/row-texts.ts'
+import { plainBlocks } from './plain.ts'
+
+/** Kinds of text whose structure is in its lines. */
+export type LinesType = Extract<DocumentType, 'rst' | 'org' | 'asciidoc' | 'latex'>
+
+interface Syntax {
+  /** The level and text of a heading. */
+  heading(line: string, next: string): { readonly level: number; readonly text: string } | undefined
+  /** First line of a listing; what its last line looks like. */
+  readonly fence: RegExp
+  fenceEnd(open: string): RegExp
+  /** Comments and settings. */
+  readonly dropped: RegExp
+  /** Line of a table with its cells between bars, and the line under the names of its columns. */
+  readonly row?: RegExp
+  readonly rule?: RegExp
+}
+
+const UNDERLINE = /^([=\-~^"'`#*+.:_<>])\1{2,}\s*$/
+const LEVELS = '=-~^"\'`#*+.:_<>'
+const SECTIONS = ['part', 'chapter', 'section', 'subsection', 'subsubsection', 'paragraph']
+const LISTING = 'verbatim|lstlisting|minted|Verbatim'
+const MOST_LEVELS = 6
+
+const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
+  rst: {
+    heading: (line, next) => {
+      const mark = UNDERLINE.exec(next)?.[1]
+      const isTitle =
+        mark !== undefined &&
+        /^\S/.test(line) &&
+        !UNDERLINE.test(line) &&
+        !line.startsWith('.. ') &&
+        next.trim().length >= line.trim().length
+      return isTitle ? { level: LEVELS.indexOf(mark) + 1, text: line } : undefined
+    },
+    fence: /^\s*\.\. (?:code(?:-block)?|sourcecode|parsed-literal|math)::/,
+    fenceEnd: () => /^\S/,
+    dropped: /^(?:\.\. (?:_[^:]*:|contents::|toctree::|highlight::|index::).*|([=\-~^"'`#*+])\1{2,})\s*$/,
+  },
+  org: {
+    heading: (line) => {
+      const [, stars, text] = /^(\*+)\s+(.*?)(?:\s+:[\w@:]+:)?\s*$/.exec(line) ?? []
+      return stars === undefined || text === undefined ? undefined : { level: stars.length, text }
+    },
+    fence: /^\s*#\+begin_(?:src|example|verse)/i,
+    fenceEnd: () => /^\s*#\+end_/i,
+    dropped: /^\s*(?:#\s.*|#\+(?!title:|subtitle:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
+    row: /^\s*\|.*\|\s*$/,
+    rule: /^\s*\|[-+]+\|\s*$/,
+  },
+  asciidoc: {
+    heading: (line) => {
+      const [, marks, text] = /^(={1,6})\s+(\S.*)$/.exec(line) ?? []
+      return marks === undefined || text === undefined ? undefined : { level: marks.length, text }
+    },
+    fence: /^(?:-{4,}|\.{4,}|`{3,}.*)$/,
+    fenceEnd: (open) => (open.startsWith('`') ? /^`{3,}\s*$/ : open.startsWith('.') ? /^\.{4,}\s*$/ : /^-{4,}\s*$/),
+    dropped: /^(?:\/\/.*|\[[^\]]*\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\|===)\s*$/,
+    row: /^\|(?!===).*\|/,
+  },
+  latex: {
+    heading: (line) => {
+      const [, name, text] =
+        new RegExp(`^\\s*\\\\(${SECTIONS.join('|')})\\*?(?:\\[[^\\]]*\\])?\\{(.*?)\\}(?:\\s*\\\\label\\{[^}]*\\}|\\}|\\s)*$`).exec(line) ??
+        []
+      return name === undefined || text === undefined ? undefined : { level: SECTIONS.indexOf(name) + 1, text }
+    },
+    fence: new RegExp(`^\\s*\\\\begin\\{(?:${LISTING})\\}`),
+    fenceEnd: () => new RegExp(`^\\s*\\\\end\\{(?:${LISTING})\\}`),
+    dropped:
+      /^\s*(?:%.*|\\(?:maketitle|tableofcontents|newpage|clearpage|label\{[^}]*\}|hypertarget\{[^}]*\}\{%?|centering|bibliographystyle\{[^}]*\}|end\{document\})\s*)$/,
+  },
+}
+
+/** Blocks of a text by the marks in its lines: headings, listings, tables; the rest as plain text. Marks in running text stay. */
+export function linesBlocks(text: string, type: LinesType): Block[] {
+  const { heading, fence, fenceEnd, dropped, row, rule } = SYNTAXES[type]
+  const blocks: Block[] = []
+  let prose: string[] = []
+  const endProse = (): void => {
+    if (prose.length > 0) blocks.push(...plainBlocks(prose.join('\n'), false))
+    prose = []
+  }
+  const push = (block: Block): void => {
+    endProse()
+    blocks.push(block)
+  }
+  const lines = (type === 'latex' ? printed(text) : text).replace(/\r\n?/g, '\n').split('\n')
+  /** The first line after `from` that does not match. */
+  const endOf = (from: number, matches: (line: string) => boolean): number => {
+    let end = from
+    while (end < lines.length && matches(lines[end] ?? '')) end++
+    return end
+  }
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i] ?? ''
+    const found = heading(line, lines[i + 1] ?? '')
+    if (found !== undefined) {
+      push({ kind: 'heading', level: Math.min(MOST_LEVELS, found.level), text: inline(found.text) })
+      if (type === 'rst') i++
+    } else if (fence.test(line)) {
+      const last = fenceEnd(line)
+      const end = endOf(i + 1, (one) => !last.test(one))
+      const code = lines
+        .slice(i + 1, end)
+        .join('\n')
+        .replace(/^(?:\s*\n)+/, '')
+        .trimEnd()
+      if (code !== '') push({ kind: 'code', text: code })
+      // An indented listing ends before the next line.
+      i = type === 'rst' ? end - 1 : end
+    } else if (row?.test(line) === true) {
+      const end = endOf(i, (one) => row.test(one))
+      push({ kind: 'table', rows: barRows(lines.slice(i, end), rule) })
+      i = end - 1
+    } else if (type === 'rst' && /^\s*(?:=+(?:\s+=+)+|\+[-=+]+\+)\s*$/.test(line)) {
+      const end = endOf(i, (one) => one.trim() !== '')
+      push({ kind: 'code', text: lines.slice(i, end).join('\n') })
+      i = end - 1
+    } else if (!dropped.test(line)) prose.push(line)
+  }
+  endProse()
+  return blocks
+}
+
+/** What LaTeX prints: its title and its document. */
+function printed(text: string): string {
+  const [preamble = '', ...body] = text.split('\\begin{document}')
+  const named = body.length === 0 ? [] : (preamble.match(/^\s*\\(?:title|author|date)\{.*\}/gm) ?? [])
+  return [...named, ...(body.length === 0 ? [text] : body)]
+    .join('\n\n')
+    .replace(/^\s*\\title\{/m, '\\part{')
+    .replace(/^\s*\\(?:begin|end)\{(?:itemize|enumerate|description)\}.*$/gm, '')
+    .replace(/^\s*\\item\b[ \t]*/gm, '- ')
+}
+
+/** Rows of cells between bars. */
+function barRows(lines: readonly string[], rule: RegExp | undefined): string[] {
+  const rows = lines.filter((line) => rule?.test(line) !== true)
+  const isNamed = rows.length < lines.length && rule?.test(lines[1] ?? '') === true
+  const grid = rows.map((line, i): GridRow => {
+    const cells = line
+      .trim()
+      .replace(/^\||\|$/g, '')
+      .split('|')
+    return { cells: cells.map((cell) => ({ text: inline(cell) })), isHead: isNamed && i === 0 }
+  })
+  return rowTexts(grid)
+}

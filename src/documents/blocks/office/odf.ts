@@ -1,0 +1,261 @@
+import path from 'node:path/posix'
+import { isTag, isText, type AnyNode, type Element } from 'domhandler'
+import { DocumentError } from '../../errors.ts'
+import type { Block, BlockDocument } from '../contract.ts'
+import { markupBlocks } from '../markup/markup.ts'
+import { numberText } from '../markup/list.ts'
+import { mathText } from '../markup/math.ts'
+import { checkDepth } from '../markup/text.ts'
+import { elementsIn, tidy } from '../markup/tidy.ts'
+import { childOf, elementsOf, elementText, made, parseXml, textIn } from '../xml.ts'
+import { openZip, type ZipDocument } from '../zip.ts'
+import { partText } from './parts.ts'
+
+interface List {
+  readonly style: string
+  readonly level: number
+}
+
+const SKIPPED = new Set([
+  'annotation',
+  'tracked-changes',
+  'forms',
+  'sequence-decls',
+  'note',
+  'covered-table-cell',
+  'change',
+  'scripts',
+  'settings',
+])
+const MOST_LEVELS = 6
+const CODE = /^Preformatted/i
+/** Cells and rows that a repeated one stands for at most. */
+const MOST_REPEATED = 100
+
+/** A text, spreadsheet or presentation of OpenDocument. @throws document_invalid (damaged, encrypted), payload_too_large */
+export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'): Promise<BlockDocument> {
+  const zip = await openZip(bytes)
+  if (elementsOf(await partText(zip, 'META-INF/manifest.xml'), 'encryption-data').length > 0)
+    throw new DocumentError('encrypted', 'The file is encrypted: save it without a password.')
+  const content = parseXml((await zip.read('content.xml')).toString())
+  const elements = elementsIn(content.children)
+  const styles = parseXml(await partText(zip, 'styles.xml'))
+  const reader = new Reader([...elements, ...elementsIn(styles.children)], await formulasOf(zip, elements), type === 'ods')
+  const blocksOf = (nodes: readonly AnyNode[]): Block[] => {
+    const read = reader.read(nodes)
+    tidy(elementsIn(read))
+    return markupBlocks(read)
+  }
+  const pages = elements.filter(({ name }) => name === 'page')
+  const blocks =
+    type === 'odp'
+      ? pages.flatMap(({ children }, i) => blocksOf(children).map((block) => ({ ...block, page: i + 1 })))
+      : blocksOf(elements.find(({ name }) => name === 'body')?.children ?? [])
+  return { type, title: elementText(await partText(zip, 'meta.xml'), 'title'), blocks, warnings: reader.warnings }
+}
+
+/** Formulas of a document, which are objects of their own, by address. */
+async function formulasOf(zip: ZipDocument, elements: readonly Element[]): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>()
+  for (const { name, attribs } of elements) {
+    const { href = '' } = attribs
+    if (name !== 'object' || href === '' || found.has(href)) continue
+    const [formula] = elementsOf(await partText(zip, path.join(href, 'content.xml')), 'math')
+    if (formula !== undefined) found.set(href, mathText(formula))
+  }
+  return found
+}
+
+/** Turns the body of an OpenDocument file into HTML elements. */
+class Reader {
+  readonly #styles: ReadonlyMap<string, Element>
+  readonly #formulas: ReadonlyMap<string, string>
+  readonly #isSheet: boolean
+  /** Numbers of the current items, and of the current headings, by level. */
+  readonly #items: number[] = []
+  readonly #headings: number[] = []
+  readonly #unread = new Map<string, number>()
+  #notes = 0
+  /** What follows the current paragraph; absent outside of one. */
+  #after: Element[] | undefined
+
+  constructor(elements: readonly Element[], formulas: ReadonlyMap<string, string>, isSheet: boolean) {
+    this.#styles = new Map(
+      elements.flatMap((style) => (/style$/.test(style.name) ? [[`${style.name} ${style.attribs.name ?? ''}`, style] as const] : [])),
+    )
+    this.#formulas = formulas
+    this.#isSheet = isSheet
+  }
+
+  get warnings(): string[] {
+    return [...this.#unread].map(([kind, count]) => `Not read: ${kind} (${count}).`)
+  }
+
+  read(nodes: readonly AnyNode[], depth = 0, list?: List): Element[] {
+    return this.#nodes(nodes, depth, list).flatMap((node) =>
+      typeof node === 'string' ? (node.trim() === '' ? [] : [made('p', [node])]) : [node],
+    )
+  }
+
+  #nodes(nodes: readonly AnyNode[], depth: number, list?: List): (Element | string)[] {
+    checkDepth(depth)
+    return nodes.flatMap((node) => (isText(node) ? [node.data] : isTag(node) ? this.#element(node, depth + 1, list) : []))
+  }
+
+  #element(element: Element, depth: number, list?: List): (Element | string)[] {
+    const { name, attribs, children } = element
+    const inside = (): (Element | string)[] => this.#nodes(children, depth, list)
+    switch (name) {
+      case 'h':
+      case 'p':
+        return this.#paragraph(element, depth)
+      case 'list':
+        return [made('ul', this.read(children, depth, this.#list(element, list)))]
+      case 'list-item':
+        return [made('li', this.read(children, depth, list), { 'data-mark': this.#mark(element, list) })]
+      case 'note': {
+        const number = ++this.#notes
+        this.#after?.push(made('p', [`[${number}] `, ...this.#nodes(childOf(element, 'note-body')?.children ?? [], depth)]))
+        return [`[${number}]`]
+      }
+      case 'span':
+        return [made(this.#spanName(attribs['style-name'] ?? ''), inside())]
+      case 's':
+        return [' '.repeat(Math.min(MOST_REPEATED, Number(attribs.c ?? 1) || 1))]
+      case 'tab':
+        return ['\t']
+      case 'line-break':
+        return [made('br', [])]
+      case 'ruby-text':
+        return [`(${textIn([element])})`]
+      case 'table-of-content':
+      case 'object':
+        return (
+          this.#formulas.get(attribs.href ?? '')?.split('\n') ?? this.#leave(name === 'object' ? 'embedded objects' : 'tables of contents')
+        )
+      case 'frame':
+        return this.#frame(element, depth)
+      case 'table':
+        return [
+          ...(this.#isSheet ? [made('h2', [attribs.name ?? ''])] : []),
+          made('table', this.read(children, depth), this.#isSheet ? { 'data-sheet': '' } : {}),
+        ]
+      case 'table-header-rows':
+        return [made('thead', this.read(children, depth))]
+      case 'table-row':
+        return repeated(made('tr', this.read(children, depth)), attribs['number-rows-repeated'])
+      case 'table-cell':
+        return repeated(
+          made('td', this.read(children, depth), {
+            colspan: attribs['number-columns-spanned'] ?? '1',
+            rowspan: attribs['number-rows-spanned'] ?? '1',
+          }),
+          attribs['number-columns-repeated'],
+        )
+      default:
+        return SKIPPED.has(name) ? [] : inside()
+    }
+  }
+
+  #paragraph(element: Element, depth: number): Element[] {
+    const around = this.#after
+    const after: Element[] = []
+    this.#after = after
+    const inside = this.#nodes(element.children, depth)
+    this.#after = around
+    const style = element.attribs['style-name'] ?? ''
+    if (element.name === 'h') {
+      const level = Math.max(1, Number(element.attribs['outline-level'] ?? 1) || 1)
+      const mark =
+        element.attribs['is-list-header'] === 'true'
+          ? ''
+          : this.#number({ counts: this.#headings, level, levels: this.#levels('outline-style', level) })
+      return [made(`h${Math.min(level, MOST_LEVELS)}`, [mark, ' ', ...inside]), ...after]
+    }
+    const parent = this.#styles.get(`style ${style}`)?.attribs['parent-style-name'] ?? ''
+    const name = /^Title$/.test(style) || parent === 'Title' ? 'h1' : CODE.test(style) || CODE.test(parent) ? 'pre' : 'p'
+    return [made(name, inside), ...after]
+  }
+
+  #frame(element: Element, depth: number): (Element | string)[] {
+    if (element.attribs.class === 'title') return [made('h2', [textIn([element])])]
+    const texts = ['title', 'desc'].map((name) => textIn([childOf(element, name) ?? made('p', [])])).filter((text) => text !== '')
+    const shown = element.children.filter((node) => !isTag(node) || (node.name !== 'title' && node.name !== 'desc'))
+    const inside = this.#nodes(shown, depth)
+    if (this.#after === undefined || !shown.some((node) => isTag(node) && (node.name === 'text-box' || node.name === 'table')))
+      return [...texts.map((text) => ` ${text} `), ...inside]
+    this.#after.push(...inside.filter((node) => typeof node !== 'string'))
+    return texts.map((text) => ` ${text} `)
+  }
+
+  #leave(kind: string): [] {
+    this.#unread.set(kind, (this.#unread.get(kind) ?? 0) + 1)
+    return []
+  }
+
+  #list({ attribs }: Element, around: List | undefined): List {
+    const list = { style: attribs['style-name'] ?? around?.style ?? '', level: (around?.level ?? 0) + 1 }
+    const isContinued = attribs['continue-numbering'] === 'true' || attribs['continue-list'] !== undefined
+    if (!isContinued) this.#items.splice(list.level)
+    return list
+  }
+
+  #mark({ attribs }: Element, list: List | undefined): string {
+    if (list === undefined) return '-'
+    const start = Number(attribs['start-value'] ?? Number.NaN)
+    if (Number.isInteger(start)) this.#items[list.level] = start - 1
+    return this.#number({ counts: this.#items, level: list.level, levels: this.#levels(`list-style ${list.style}`, list.level) }) || '-'
+  }
+
+  #levels(style: string, level: number): (Element | undefined)[] {
+    const found = [...this.#styles].find(([name]) => name === style || (style === 'outline-style' && name.startsWith(style)))?.[1]
+    return Array.from({ length: level + 1 }, (_, i) =>
+      found?.children.find((node): node is Element => isTag(node) && node.attribs.level === String(i)),
+    )
+  }
+
+  /** The next number at a level, as its style shows it; empty for bullets. */
+  #number({
+    counts,
+    level,
+    levels,
+  }: {
+    readonly counts: number[]
+    readonly level: number
+    readonly levels: readonly (Element | undefined)[]
+  }): string {
+    const {
+      'num-format': format = '',
+      'num-prefix': prefix = '',
+      'num-suffix': suffix = '',
+      'display-levels': shown = '1',
+      'start-value': start = '1',
+    } = levels[level]?.attribs ?? {}
+    counts.splice(level + 1)
+    counts[level] = (counts[level] ?? Number(start) - 1) + 1
+    if (format === '') return ''
+    const from = Math.max(1, level - Number(shown) + 1)
+    const numbers = Array.from({ length: level - from + 1 }, (_, i) =>
+      numberText(counts[from + i] ?? 1, levels[from + i]?.attribs['num-format'] ?? '1'),
+    )
+    return prefix + numbers.join('.') + suffix
+  }
+
+  #spanName(style: string): string {
+    const {
+      'text-position': position = '',
+      'font-weight': weight = '',
+      display = '',
+    } = childOf(this.#styles.get(`style ${style}`), 'text-properties')?.attribs ?? {}
+    if (display === 'none') return 'template'
+    return /^(?:super|[1-9])/.test(position) ? 'sup' : /^(?:sub|-)/.test(position) ? 'sub' : weight === 'bold' ? 'b' : 'span'
+  }
+}
+
+/** Copies of a row or cell that stands for several; empty cells are one wide cell. */
+function repeated(element: Element, count = '1'): Element[] {
+  const copies = Math.min(MOST_REPEATED, Number(count) || 1)
+  if (copies === 1) return [element]
+  if (textIn([element]).trim() === '') return element.name === 'td' ? [made('td', [], { colspan: count })] : [element]
+  return Array.from({ length: copies }, () => element.cloneNode(true))
+}

@@ -1,0 +1,131 @@
+import { isTag, type AnyNode, type Element } from 'domhandler'
+import type { Block, BlockDocument } from '../contract.ts'
+import { markupBlocks } from '../markup/markup.ts'
+import { mathText } from '../markup/math.ts'
+import { checkDepth } from '../markup/text.ts'
+import { elementsIn, tidy } from '../markup/tidy.ts'
+import { childOf, elementsOf, elementText, made, parseXml, textIn } from '../xml.ts'
+import { openZip, type ZipDocument } from '../zip.ts'
+import { partText, relatedParts } from './parts.ts'
+
+/** Placeholders of a slide that repeat on every slide. */
+const REPEATED = new Set(['sldNum', 'dt', 'ftr', 'hdr', 'sldImg'])
+const TITLES = new Set(['title', 'ctrTitle'])
+const BULLETED = new Set(['body', 'obj'])
+
+/** A presentation (PPTX): slides in their order, each with its notes. @throws document_invalid (damaged), payload_too_large */
+export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
+  const zip = await openZip(bytes)
+  const main = (await relatedParts(zip, '')).find(({ type }) => type === 'officeDocument')?.part ?? 'ppt/presentation.xml'
+  const parts = new Map((await relatedParts(zip, main)).map(({ id, part }) => [id, part]))
+  const blocks: Block[] = []
+  const unread = new Map<string, number>()
+  for (const [i, { attribs }] of elementsOf((await zip.read(main)).toString(), 'sldId').entries()) {
+    const nodes = await slideNodes(zip, parts.get(attribs['r:id'] ?? '') ?? '', unread)
+    tidy(elementsIn(nodes))
+    blocks.push(...markupBlocks(nodes).map((block) => ({ ...block, page: i + 1 })))
+  }
+  const warnings = [...unread].map(([kind, count]) => `Not read: ${kind} (${count}).`)
+  return { type: 'pptx', title: elementText(await partText(zip, 'docProps/core.xml'), 'title'), blocks, warnings }
+}
+
+async function slideNodes(zip: ZipDocument, part: string, unread: Map<string, number>): Promise<Element[]> {
+  const slide = parseXml((await zip.read(part)).toString()).children
+  const count = (kind: string): void => void unread.set(kind, (unread.get(kind) ?? 0) + 1)
+  if (slide.some((node) => isTag(node) && node.attribs.show === '0')) {
+    count('hidden slides')
+    return []
+  }
+  const nodes = shapes(slide, 0)
+  for (const { type, part: related } of await relatedParts(zip, part)) {
+    if (type === 'chart') count('charts')
+    if (type !== 'notesSlide' && type !== 'diagramData') continue
+    const inside = shapes(parseXml(await partText(zip, related)).children, 0)
+    nodes.push(...(type === 'notesSlide' ? inside.filter(({ name }) => !/^h\d$/.test(name)) : inside))
+  }
+  return nodes
+}
+
+/** Texts, tables and descriptions of shapes. */
+function shapes(nodes: readonly AnyNode[], depth: number): Element[] {
+  checkDepth(depth)
+  return nodes.filter(isTag).flatMap((node): Element[] => {
+    if (node.name === 'AlternateContent') return shapes(node.children.slice(0, 1), depth + 1)
+    if (node.name === 'tbl') return [table(node)]
+    if (node.name === 'cNvPr') return [made('p', [node.attribs.descr ?? ''])]
+    if (node.name === 'sp' || node.name === 'pt') return shape(node)
+    return shapes(node.children, depth + 1)
+  })
+}
+
+function shape(element: Element): Element[] {
+  const inside = elementsIn([element])
+  const place = inside.find(({ name }) => name === 'ph')?.attribs.type ?? (inside.some(({ name }) => name === 'ph') ? 'obj' : '')
+  if (REPEATED.has(place)) return []
+  const paragraphs = inside.filter(({ name }) => name === 'p').filter((one) => textIn([one]).trim() !== '')
+  if (TITLES.has(place))
+    return [
+      made(
+        'h2',
+        paragraphs.flatMap((one) => [...runs(one), ' ']),
+      ),
+    ]
+  const isBulleted = (one: Element): boolean => {
+    const properties = childOf(one, 'pPr')
+    return (
+      childOf(properties, 'buNone') === undefined &&
+      (BULLETED.has(place) || childOf(properties, 'buChar') !== undefined || childOf(properties, 'buAutoNum') !== undefined)
+    )
+  }
+  const found: Element[] = []
+  for (const one of paragraphs) {
+    const last = found.at(-1)
+    if (!isBulleted(one)) found.push(made('p', runs(one)))
+    else if (last?.name === 'ul') found.splice(-1, 1, made('ul', [...last.children, item(one)]))
+    else found.push(made('ul', [item(one)]))
+  }
+  return found
+}
+
+function item(paragraph: Element): Element {
+  const levels = Math.min(8, Number(childOf(paragraph, 'pPr')?.attribs.lvl ?? 0) || 0)
+  let node = made('li', runs(paragraph))
+  for (let i = 0; i < levels; i++) node = made('ul', [node])
+  return node
+}
+
+/** The runs of a paragraph, raised ones as superscripts. */
+function runs(paragraph: Element): (Element | string)[] {
+  return elementsIn(paragraph.children).flatMap((one) => {
+    if (one.name === 'br') return [made('br', [])]
+    if (one.name === 'oMath') return [mathText(one)]
+    if (one.name !== 'r' && one.name !== 'fld') return []
+    const text = textIn([childOf(one, 't') ?? made('t', [])])
+    const baseline = Number(childOf(one, 'rPr')?.attribs.baseline ?? 0)
+    return [baseline === 0 ? text : made(baseline > 0 ? 'sup' : 'sub', [text])]
+  })
+}
+
+function table(element: Element): Element {
+  const showsHead = childOf(element, 'tblPr')?.attribs.firstRow === '1'
+  const rows = element.children.filter((node): node is Element => isTag(node) && node.name === 'tr')
+  return made(
+    'table',
+    rows.map((row, i) => {
+      const cells = row.children.filter(
+        (node): node is Element =>
+          isTag(node) && node.name === 'tc' && node.attribs.hMerge === undefined && node.attribs.vMerge === undefined,
+      )
+      const columns = cells.map((cell) =>
+        made(
+          'td',
+          elementsIn([cell])
+            .filter(({ name }) => name === 'p')
+            .map((one) => made('p', runs(one))),
+          { colspan: cell.attribs.gridSpan ?? '1', rowspan: cell.attribs.rowSpan ?? '1' },
+        ),
+      )
+      return i === 0 && showsHead && rows.length > 1 && cells.length > 2 ? made('thead', [made('tr', columns)]) : made('tr', columns)
+    }),
+  )
+}

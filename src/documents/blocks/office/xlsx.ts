@@ -1,0 +1,201 @@
+import { Parser } from 'htmlparser2'
+import { format, getFormatFromId, isDateFormat } from 'numfmt'
+import { inline, type Block, type BlockDocument } from '../contract.ts'
+import { rowTexts, type GridCell, type GridRow } from '../markup/row-texts.ts'
+import { elementsOf, elementText } from '../xml.ts'
+import { openZip } from '../zip.ts'
+import { partText, relatedParts } from './parts.ts'
+
+/** Columns of a sheet that are read, and cells that a merged one covers. */
+const MOST_COLUMNS = 1000
+const MOST_MERGED = 100_000
+const LETTERS = 26
+const MS_A_DAY = 86_400_000
+/** Day 0 of dates, of Excel for Windows and of its older version for Macintosh. */
+const DAY_ZERO = { windows: Date.UTC(1899, 11, 30), macintosh: Date.UTC(1904, 0, 1) }
+/** Digits that a number is shown with: more are rounding errors. */
+const DIGITS = 15
+
+interface Workbook {
+  readonly strings: readonly string[]
+  /** Number formats by the style of a cell. */
+  readonly formats: readonly string[]
+  readonly dayZero: number
+}
+
+/** A spreadsheet (XLSX): the rows of its visible sheets, values as they are shown, dates as 2024-05-31. @throws document_invalid (damaged), payload_too_large */
+export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
+  const zip = await openZip(bytes)
+  const main = (await relatedParts(zip, '')).find(({ type }) => type === 'officeDocument')?.part ?? 'xl/workbook.xml'
+  const related = await relatedParts(zip, main)
+  const part = async (wanted: string): Promise<string> => partText(zip, related.find(({ type }) => type === wanted)?.part ?? '')
+  const xml = (await zip.read(main)).toString()
+  const book: Workbook = {
+    strings: sharedStrings(await part('sharedStrings')),
+    formats: formatsOf(await part('styles')),
+    dayZero: elementsOf(xml, 'workbookPr').some(({ attribs }) => /^(?:1|true)$/.test(attribs.date1904 ?? ''))
+      ? DAY_ZERO.macintosh
+      : DAY_ZERO.windows,
+  }
+  const blocks: Block[] = []
+  const warnings: string[] = []
+  for (const { attribs } of elementsOf(xml, 'sheet')) {
+    const { name = '', state = 'visible' } = attribs
+    const found = related.find(({ id }) => id === attribs.id)
+    if (state !== 'visible') warnings.push(`The hidden sheet ${JSON.stringify(name.slice(0, 100))} was left out.`)
+    else if (found?.type === 'worksheet') {
+      const { rows, unknown } = readSheet(await partText(zip, found.part), book)
+      if (unknown > 0) warnings.push(`${unknown} formulas of the sheet ${JSON.stringify(name.slice(0, 100))} have no stored value.`)
+      const texts = rowTexts(rows, true)
+      if (texts.length > 0) blocks.push({ kind: 'heading', level: 2, text: inline(name) }, { kind: 'table', rows: texts })
+    } else warnings.push(`Not read: the ${found?.type ?? 'missing sheet'} ${JSON.stringify(name.slice(0, 100))}.`)
+  }
+  return { type: 'xlsx', title: elementText(await partText(zip, 'docProps/core.xml'), 'title'), blocks, warnings }
+}
+
+/** Calls back for each element of XML, without keeping the whole in memory. Names come without prefixes. */
+function walk(
+  xml: string,
+  on: { open(name: string, attributes: Readonly<Record<string, string>>): void; text(text: string): void; close(name: string): void },
+): void {
+  const local = (name: string): string => name.slice(name.indexOf(':') + 1)
+  const parser = new Parser(
+    { onopentag: (name, attributes) => on.open(local(name), attributes), ontext: on.text, onclosetag: (name) => on.close(local(name)) },
+    { xmlMode: true },
+  )
+  parser.end(xml)
+}
+
+function sharedStrings(xml: string): string[] {
+  const strings: string[] = []
+  let text = ''
+  let isText = false
+  let phonetic = 0
+  walk(xml, {
+    open: (name) => {
+      if (name === 'si') text = ''
+      isText = name === 't' && phonetic === 0
+      if (name === 'rPh') phonetic++
+    },
+    text: (part) => {
+      if (isText) text += part
+    },
+    close: (name) => {
+      isText = false
+      if (name === 'rPh') phonetic--
+      if (name === 'si') strings.push(inline(text))
+    },
+  })
+  return strings
+}
+
+function formatsOf(xml: string): string[] {
+  const own = new Map(elementsOf(xml, 'numFmt').map(({ attribs }) => [attribs.numFmtId ?? '', attribs.formatCode ?? 'General']))
+  const [styles] = elementsOf(xml, 'cellXfs')
+  return (styles?.children ?? []).flatMap((style) => {
+    if (!('attribs' in style)) return []
+    const { numFmtId = '0' } = style.attribs
+    return [own.get(numFmtId) ?? getFormatFromId(Number(numFmtId)) ?? 'General']
+  })
+}
+
+/** The rows of a sheet by their numbers, merged cells repeated. */
+function readSheet(xml: string, book: Workbook): { readonly rows: readonly GridRow[]; readonly unknown: number } {
+  const rows = new Map<number, GridCell[]>()
+  const merged: string[] = []
+  let unknown = 0
+  let row: GridCell[] = []
+  let [number, value, inside, hasFormula] = [0, '', '', false]
+  let cell: Readonly<Record<string, string>> = {}
+  walk(xml, {
+    open: (name, attributes) => {
+      if (name === 'row') {
+        number = Number(attributes.r ?? number + 1)
+        rows.set(number, (row = []))
+      } else if (name === 'c') [cell, value, hasFormula] = [attributes, '', false]
+      else if (name === 'f') hasFormula = true
+      else if (name === 'mergeCell') merged.push(attributes.ref ?? '')
+      inside = name
+    },
+    text: (text) => {
+      if (inside === 'v' || inside === 't') value += text
+    },
+    close: (name) => {
+      inside = ''
+      if (name !== 'c') return
+      if (value === '' && hasFormula) unknown++
+      const column = cell.r === undefined ? row.length : columnOf(cell.r)
+      const text = inline(shownValue(value, cell, book))
+      if (text !== '' && column < MOST_COLUMNS) put(row, column, { text })
+    },
+  })
+  spreadMerged(rows, merged)
+  return { rows: withGaps(rows), unknown }
+}
+
+function put(row: GridCell[], column: number, cell: GridCell): void {
+  while (row.length < column) row.push({ text: '' })
+  row[column] = cell
+}
+
+/** Column of an address: 0 for "A7". */
+function columnOf(address: string): number {
+  const letters = /^[A-Z]{1,3}/.exec(address)?.[0] ?? 'A'
+  return [...letters].reduce((sum, letter) => sum * LETTERS + letter.charCodeAt(0) - 64, 0) - 1
+}
+
+/** Repeats the first cell of each merged range ("A1:C2") in all that it covers. */
+function spreadMerged(rows: ReadonlyMap<number, GridCell[]>, ranges: readonly string[]): void {
+  let left = MOST_MERGED
+  for (const range of ranges) {
+    const [from = '', to = from] = range.split(':')
+    const [top, bottom] = [Number(/\d+/.exec(from)?.[0]), Number(/\d+/.exec(to)?.[0])]
+    const cell = rows.get(top)?.[columnOf(from)]
+    const last = Math.min(columnOf(to), MOST_COLUMNS - 1)
+    if (cell === undefined) continue
+    for (let number = top; number <= bottom && left > 0; number++) {
+      const row = rows.get(number)
+      left--
+      if (row === undefined) continue
+      for (let column = columnOf(from); column <= last && left-- > 0; column++)
+        put(row, column, column === columnOf(from) ? cell : { ...cell, isRepeat: true })
+    }
+  }
+}
+
+/** Rows in their order; an empty one stands for those that are missing. */
+function withGaps(rows: ReadonlyMap<number, readonly GridCell[]>): GridRow[] {
+  const sorted = [...rows].sort(([a], [b]) => a - b)
+  return sorted.flatMap(([number, cells], i) => [
+    ...(i > 0 && sorted[i - 1]?.[0] !== number - 1 ? [{ cells: [], isHead: false }] : []),
+    { cells, isHead: false },
+  ])
+}
+
+function shownValue(
+  value: string,
+  { t: type = 'n', s: style = '0' }: Readonly<Record<string, string>>,
+  { strings, formats, dayZero }: Workbook,
+): string {
+  if (value === '') return ''
+  if (type === 's') return strings[Number(value)] ?? ''
+  if (type === 'b') return value === '1' ? 'TRUE' : 'FALSE'
+  const number = Number(value)
+  if (type !== 'n' || !Number.isFinite(number)) return value
+  const pattern = formats[Number(style)] ?? 'General'
+  if (isDateFormat(pattern)) return dateText(number, pattern, dayZero)
+  const exact = Number(number.toPrecision(DIGITS))
+  return pattern === 'General' ? String(exact) : format(pattern, exact, { throws: false })
+}
+
+/** "2024-05-31", "2024-05-31 14:30" or "14:30". */
+function dateText(serial: number, pattern: string, dayZero: number): string {
+  const hasTime = /[hs]/i.test(pattern.replace(/"[^"]*"|\\.|\[(?![hms])[^\]]*\]/gi, ''))
+  const hasDate = /[yd]/i.test(pattern.replace(/"[^"]*"|\\.|\[[^\]]*\]/g, ''))
+  const date = new Date(dayZero + Math.round(serial * MS_A_DAY))
+  // Durations, and dates that JavaScript has not.
+  if (Number.isNaN(date.getTime()) || (!hasDate && serial >= 1)) return format(pattern, serial, { throws: false })
+  const [day = '', time = ''] = date.toISOString().split('T')
+  const clock = time.slice(0, time.startsWith('00', 6) ? 5 : 8)
+  return [hasDate || !hasTime ? day : '', hasTime ? clock : ''].filter((part) => part !== '').join(' ')
+}
