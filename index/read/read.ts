@@ -13,7 +13,7 @@ import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek }
 import { readTsv } from './formats/tsv.ts'
 import { READ_LIMITS, type Format, type RawRow, type ReadItem, type ReadLimits, type Rejected } from './contract.ts'
 import type { TableShape } from './column-map.ts'
-import { fromUtf16, utf16Kind } from './formats/utf16.ts'
+import { toUtf8, toUtf8WhereNeeded, utf16Kind } from './formats/encoding.ts'
 import { checkRow } from './validate.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 
@@ -29,6 +29,8 @@ export interface ReadOptions {
   readonly quotes?: boolean
   /** False to skip metadata. */
   readonly metadata?: boolean
+  /** Encoding of a text that is not UTF-8 and has no byte order mark. */
+  readonly encoding?: string | undefined
   /** Column mapping, and generated ids. */
   readonly shape?: TableShape
   /** Called with the share of the file read so far, 0 to 1; not for streams. */
@@ -94,12 +96,13 @@ async function* named(rows: AsyncIterable<RawRow | Rejected>, list: string | und
 }
 
 /** Expands compressed input and converts it to UTF-8. */
-async function* plainText(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncGenerator<Buffer> {
+async function* plainText(bytes: AsyncIterable<Buffer>, limits: ReadLimits, encoding?: string): AsyncGenerator<Buffer> {
   const outer = await peek(bytes, 4)
   const expanded = isGzip(outer.head) ? gunzip(outer.all, limits) : isZstd(outer.head) ? unzstd(outer.all, limits) : outer.all
-  const { head, all } = await peek(expanded, 2)
+  const { head, all } = await peek(expanded, 4)
   const utf16 = utf16Kind(head)
-  yield* utf16 === undefined ? all : fromUtf16(all, utf16)
+  if (utf16 !== undefined) yield* toUtf8(all, utf16)
+  else yield* encoding === undefined || isParquet(head) ? all : toUtf8WhereNeeded(all, encoding)
 }
 
 /**
@@ -110,7 +113,7 @@ async function* plainText(bytes: AsyncIterable<Buffer>, limits: ReadLimits): Asy
  */
 export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
   const limits = { ...READ_LIMITS, ...options.limits }
-  const { head, all } = await peek(plainText(bytes, limits), HEAD)
+  const { head, all } = await peek(plainText(bytes, limits, options.encoding), HEAD)
   if (isParquet(head) || options.format === 'parquet') {
     throw new CodedError(
       'unsupported_media_type',

@@ -40,7 +40,7 @@ function optionalText(field: string, value: unknown, exact: boolean): string | P
 }
 
 /**
- * Validates the content of one row.
+ * Validates the content of one row. Letters of its title and text are composed (NFC).
  * @param maxTextBytes limit for the text: of the passage, or of the document if documents are split
  * @param exact true to keep white space around text, title and source, and to reject nested metadata; rows of files are trimmed, lists of
  * paragraphs joined, and nested metadata is dropped
@@ -54,7 +54,7 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, 
   if (typeof id !== 'string') return reject('bad_id', id.problem)
   const given = exact ? row.text : joined(row.text)
   if (typeof given !== 'string') return reject('malformed', 'The text is neither a string nor a list of strings.')
-  const text = wellFormed(exact ? given : given.trim())
+  const text = wellFormed(exact ? given : given.trim()).normalize()
   if (text.trim() === '') return reject('empty_text', 'The text is empty.')
   const bytes = Buffer.byteLength(text)
   if (bytes > maxTextBytes)
@@ -67,7 +67,7 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, 
   if (typeof source !== 'string') return reject('malformed', source.problem)
   const { metadata, problem, leftOut } = checkMetadata(row.metadata, exact ? 'refuse' : 'leave out')
   if (problem !== undefined) return reject('bad_metadata', problem)
-  const passage: Passage = { id, title, text, ...(source === '' ? {} : { source }), ...(metadata && { metadata }) }
+  const passage: Passage = { id, title: title.normalize(), text, ...(source === '' ? {} : { source }), ...(metadata && { metadata }) }
   return { ...at, passage, ...(leftOut && { leftOut }) }
 }
 

@@ -31,6 +31,8 @@ export interface DocumentFile {
   readonly name?: string
   /** Content-Type, with parameters. */
   readonly mediaType?: string
+  /** Encoding of a text that is not UTF-8 and declares none. */
+  readonly encoding?: string | undefined
 }
 
 /** Text of a file: plain text as it is, other types as their blocks, with Markdown headings. */

@@ -49,7 +49,10 @@ export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml =
   const label = marked ?? said ?? declared(bytes, isHtml) ?? 'utf-8'
   const text = decoded(bytes, label)
   // An escape sequence of ISO-2022-JP is valid UTF-8.
-  const other = text === undefined || /\0|\u001b\$[@B]/.test(text) ? (encoding ?? detected(bytes)) : undefined
+  const other =
+    text === undefined || /\0|\u001b\$[@B]/.test(text)
+      ? [encoding, detected(bytes)].find((one) => one !== undefined && decoded(bytes, one) !== undefined)
+      : undefined
   const found = other === undefined ? text : decoded(bytes, other)
   if (found === undefined || found.includes('\0'))
     throw new DocumentError(

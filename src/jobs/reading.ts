@@ -56,14 +56,26 @@ function shapeOf({ columns, ids }: JobOptions): TableShape {
   return { columns: map, ids }
 }
 
-/** Validates the options of a table's columns. @throws invalid_request */
-export function checkShape(options: JobOptions): void {
+/** Validates the options of a table's columns, and the encoding. @throws invalid_request */
+export function checkReading({ encoding, ...options }: JobOptions): void {
   shapeOf(options)
+  try {
+    if (encoding !== undefined) void new TextDecoder(encoding)
+  } catch (error) {
+    throw new CodedError(
+      'invalid_request',
+      `The encoding ${JSON.stringify(encoding)} is not known: name it as web pages do (windows-1252, shift_jis).`,
+      {
+        field: 'encoding',
+        cause: error,
+      },
+    )
+  }
 }
 
 /** Read options of a job's corpus. @param name file name: the source of passages that have none. @throws invalid_request */
 export function corpusReadOptions(
-  { format, split_words, no_quotes, no_metadata, label, ...shape }: JobOptions,
+  { format, split_words, encoding, no_quotes, no_metadata, label, ...shape }: JobOptions,
   name: string | undefined,
   limits: Partial<ReadLimits> | undefined,
 ): ReadOptions {
@@ -71,6 +83,7 @@ export function corpusReadOptions(
   return {
     shape: shapeOf(shape),
     format,
+    encoding,
     splitWords: split_words,
     quotes: no_quotes !== true,
     metadata: no_metadata !== true,

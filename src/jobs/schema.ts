@@ -55,6 +55,13 @@ export const JobOptionsSchema = Type.Object(
           'Tables: make the ids, `file#...`: of the line number, or of a hash of title and text. Default: the rows have their own.',
       }),
     ),
+    encoding: Type.Optional(
+      Type.String({
+        pattern: '^[\\w.:-]{1,40}$',
+        description:
+          'Encoding of texts and tables that are not UTF-8 and declare none (`windows-1252`, `shift_jis`). Default: that of the file in its content type; of documents as detected, which the report says.',
+      }),
+    ),
     no_quotes: Type.Optional(
       Type.Boolean({ description: 'TSV and CSV: treat quotes as ordinary characters. Default: fields may be quoted as in CSV.' }),
     ),

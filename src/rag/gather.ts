@@ -31,8 +31,8 @@ export async function gatherPassages(
   if (request.passages !== undefined) {
     const supplied = request.passages.slice(0, k).map(({ id, title, text, score, source, metadata }, i) => ({
       id: id ?? String(i + 1),
-      title,
-      text,
+      title: title.normalize(),
+      text: text.normalize(),
       score: score ?? null,
       ...(source !== undefined && { source }),
       ...(metadata && { metadata }),
@@ -43,6 +43,6 @@ export async function gatherPassages(
   // RePlug weighs passages by the retriever's own scores (Shi et al., 2023, section 3.2): fused ones have another scale.
   const method = request.method ?? (request.mode === 'replug' ? 'dense' : undefined)
   const options = { k, method, filter: request.filter }
-  const found = await retrieve(request.question.trim(), options, retriever, run)
+  const found = await retrieve(request.question.trim().normalize(), options, retriever, run)
   return { passages: found.hits, found }
 }

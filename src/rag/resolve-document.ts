@@ -36,7 +36,7 @@ export function resolveDocument(
   { documentTokens, chatTemplate }: DocumentDefaults,
 ): DocumentRead {
   const asked = questionOf(form, source.text)
-  const question = form.question?.trim()
+  const question = form.question?.trim().normalize()
   const chunkTokens =
     form.chunk_tokens ?? (dims.encoder_window > 0 ? Math.min(defaults.context_tokens, dims.encoder_window) : defaults.context_tokens)
   if (dims.encoder_window > 0 && chunkTokens > dims.encoder_window)
@@ -90,7 +90,8 @@ interface Asked {
 function questionOf({ question, summarise }: DocumentForm, text: string): Asked {
   if (question !== undefined && summarise === true) throw invalid('summarise', 'is given beside question: give one of them')
   const whole = { from: 0, to: text.length, head: '' }
-  if (question !== undefined) return { parts: { ...whole, query: `\n\n${renderQuestion(question.trim())}` }, isLine: true, isOwn: false }
+  if (question !== undefined)
+    return { parts: { ...whole, query: `\n\n${renderQuestion(question.trim().normalize())}` }, isLine: true, isOwn: false }
   if (summarise === true) return { parts: { ...whole, query: SUMMARY }, isLine: false, isOwn: false }
   const file = readPromptFile(text)
   if (file === undefined)

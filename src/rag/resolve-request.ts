@@ -55,7 +55,7 @@ export function resolveRequest(
   const { sampling, stop, earlier, logprobs, grammar } = request
   const k = request.k ?? (request.passages === undefined ? defaults.k : request.passages.length)
   return {
-    question: request.question.trim(),
+    question: request.question.trim().normalize(),
     mode,
     k: mode === 'closed-book' ? 0 : k,
     wantsPassages: mode !== 'closed-book' && (k > 0 || request.passages?.length === 0),

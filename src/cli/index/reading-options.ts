@@ -11,6 +11,7 @@ export interface ReadingOptions {
   readonly format?: Format
   readonly columns?: string
   readonly ids?: MadeIds
+  readonly encoding?: string
   /** False with --no-quotes. */
   readonly quotes?: boolean
   /** False with --no-metadata. */
@@ -34,6 +35,7 @@ export function withReadingOptions(command: Command): Command {
       'tables: mapping of fields to columns (text=content,id=docid,title=name); for TSV and CSV without a header, numbers from 1 (id=1,text=2)',
     )
     .addOption(new Option('--ids <kind>', 'tables: generate ids from the line number or from a hash of title and text').choices(MADE_IDS))
+    .option('--encoding <name>', 'encoding of texts and tables that are not UTF-8 and declare none (windows-1252, shift_jis)')
     .option('--no-quotes', 'TSV and CSV: treat quotes as ordinary characters')
     .option('--no-metadata', 'ignore the metadata of the rows')
     .option('--label <text>', "source of passages without one (default: the file's name); for documents, prefix of their sources")
@@ -42,12 +44,24 @@ export function withReadingOptions(command: Command): Command {
 }
 
 /** The options of a command in a job's form; unset ones are absent. */
-export function jobOptions({ split, format, columns, ids, quotes, metadata, label, maxRejected, strict }: ReadingOptions): JobOptions {
+export function jobOptions({
+  split,
+  format,
+  columns,
+  ids,
+  encoding,
+  quotes,
+  metadata,
+  label,
+  maxRejected,
+  strict,
+}: ReadingOptions): JobOptions {
   return {
     ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS.byDefault : split }),
     ...(format !== undefined && { format }),
     ...(columns !== undefined && { columns }),
     ...(ids !== undefined && { ids }),
+    ...(encoding !== undefined && { encoding }),
     ...(quotes === false && { no_quotes: true }),
     ...(metadata === false && { no_metadata: true }),
     ...(label !== undefined && { label }),

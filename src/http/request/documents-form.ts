@@ -5,6 +5,7 @@ import { parseJson } from '../../../base/json.ts'
 import type { DocumentFile } from '../../documents/contract.ts'
 import { DocumentFormSchema, type DocumentForm } from '../../rag/document-schema.ts'
 import { describeValidation } from '../errors/describe-validation.ts'
+import { partTypes } from './part-types.ts'
 import { partsOf } from './upload-parts.ts'
 
 const Form = Compile(DocumentFormSchema)
@@ -20,12 +21,13 @@ export async function readDocumentForm(request: FastifyRequest, maxBytes: number
   let file: DocumentFile | undefined
   let problem: CodedError | undefined
   const fields: Record<string, unknown> = {}
+  const typeOf = partTypes(request)
   // Reads to the end even after an error: an unread body keeps its connection open.
   for await (const part of partsOf(request)) {
     if (part.type === 'file') {
       const { bytes, size } = await wholeFile(part.file, maxBytes)
       if (size > maxBytes) problem ??= tooLarge('file', `has ${size} bytes; ${maxBytes} are read at most (CEPE_DOCUMENT_MB)`)
-      file = { bytes, name: part.filename, mediaType: part.mimetype }
+      file = { bytes, name: part.filename, mediaType: typeOf(0) || part.mimetype }
     } else if (part.valueTruncated === true) problem ??= tooLarge(part.fieldname, `is longer than ${FORM_LIMITS.fieldSize} bytes`)
     else if (Object.hasOwn(fields, part.fieldname)) problem ??= twice(part.fieldname)
     else fields[part.fieldname] = valueOf(part.fieldname, String(part.value))

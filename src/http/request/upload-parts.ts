@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import type { UploadedFile } from '../../jobs/upload/contract.ts'
+import { charsetOf, partTypes } from './part-types.ts'
 
 /** A table up to this size is buffered until it is known whether other files follow. */
 const HELD_BYTES = 8 * 2 ** 20
@@ -22,12 +23,19 @@ export function partsOf(request: FastifyRequest): ReturnType<FastifyRequest['par
 
 /** The files of a form, each to be read to its end before the next. @throws invalid_request for a form with fields or too many files */
 export async function* filesOf(request: FastifyRequest): AsyncGenerator<UploadedFile> {
+  const typeOf = partTypes(request)
+  let files = 0
   try {
     for await (const part of partsOf(request)) {
       if (part.type !== 'file') continue
+      const encoding = charsetOf(typeOf(files++))
       try {
         // Not destroyed when reading stops early: the parser would wait for it forever.
-        yield { name: basename(part.filename) || 'upload', bytes: part.file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer> }
+        yield {
+          name: basename(part.filename) || 'upload',
+          bytes: part.file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
+          encoding,
+        }
       } finally {
         part.file.resume()
       }
@@ -66,10 +74,10 @@ export function hashedFiles(files: AsyncIterable<UploadedFile>): {
     }
   }
   const all = async function* (): AsyncGenerator<UploadedFile> {
-    for await (const { name, bytes } of files) {
-      hash.update(`\0${name}\0`)
+    for await (const { name, bytes, encoding } of files) {
+      hash.update(`\0${name}\0${encoding ?? ''}\0`)
       const own = hashed(bytes)
-      yield { name, bytes: own }
+      yield { name, bytes: own, encoding }
       for await (const _ of own) continue
     }
   }
@@ -95,7 +103,7 @@ export async function formFiles(files: AsyncGenerator<UploadedFile>, isTable: (n
   const first = await files.next()
   if (first.done === true)
     throw new CodedError('invalid_request', 'The form holds no file: send documents, tables, or an archive of them.', { field: 'body' })
-  const { name, bytes } = first.value
+  const { name, bytes, encoding } = first.value
   if (!isTable(name)) return { files: joined(first.value, files) }
   const iterator = bytes[Symbol.asyncIterator]()
   const held: Buffer[] = []
@@ -103,13 +111,13 @@ export async function formFiles(files: AsyncGenerator<UploadedFile>, isTable: (n
     const next = await iterator.next()
     if (next.done === true) {
       const second = await files.next()
-      const table = { name, bytes: Readable.from(held) }
+      const table = { name, bytes: Readable.from(held), encoding }
       return second.done === true ? { table } : { files: joined(table, joined(second.value, files)) }
     }
     held.push(next.value)
     size += next.value.length
   }
-  return { table: { name, bytes: alone(held, iterator, files) } }
+  return { table: { name, encoding, bytes: alone(held, iterator, files) } }
 }
 
 async function* joined(first: UploadedFile, rest: AsyncIterable<UploadedFile>): AsyncGenerator<UploadedFile> {

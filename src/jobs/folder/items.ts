@@ -31,6 +31,8 @@ export interface FolderOptions {
   readonly label?: string | undefined
   /** Whether to store metadata of each passage. */
   readonly metadata: boolean
+  /** Encoding of texts that are not UTF-8 and declare none. */
+  readonly encoding?: string | undefined
   /** Maximum bytes of a file. */
   readonly maxBytes: number
   readonly limits?: Partial<ReadLimits> | undefined
@@ -80,7 +82,7 @@ export async function* folderItems(files: readonly ListedFile[], options: Folder
 }
 
 /** @throws errors not caused by the file */
-async function outcomeOf(file: ListedFile, { reader, words, maxBytes, signal }: FolderOptions): Promise<Outcome> {
+async function outcomeOf(file: ListedFile, { reader, words, maxBytes, signal, encoding }: FolderOptions): Promise<Outcome> {
   if ('problem' in file) return file
   if ('unchanged' in file) return 'unchanged'
   // The type of a web page is declared by its server, not by its name.
@@ -90,7 +92,8 @@ async function outcomeOf(file: ListedFile, { reader, words, maxBytes, signal }: 
   if (!Buffer.isBuffer(bytes)) return bytes
   try {
     const { mediaType } = file
-    return await reader.read({ bytes, name: nameOf(file.file), ...(mediaType !== undefined && { mediaType }) }, { words, signal })
+    const hints = { encoding: file.encoding ?? encoding, ...(mediaType !== undefined && { mediaType }) }
+    return await reader.read({ bytes, name: nameOf(file.file), ...hints }, { words, signal })
   } catch (error) {
     if (error instanceof DocumentError) return { file: file.file, problem: error.problem, detail: error.message }
     throw error
@@ -128,9 +131,10 @@ function repeated({ passage, line, lines, file }: Accepted): Rejected {
 }
 
 /** Yields the rows of a table, and a rejection if it cannot be read completely. */
-async function* tableItems({ file, path }: FolderFile, { tables, label }: FolderOptions): AsyncGenerator<ReadItem> {
+async function* tableItems({ file, path, encoding }: FolderFile, { tables, label }: FolderOptions): AsyncGenerator<ReadItem> {
   try {
-    for await (const item of readPassageFile(path, { ...tables, source: sourceOf(file, label) })) yield { ...item, file }
+    for await (const item of readPassageFile(path, { ...tables, encoding: encoding ?? tables.encoding, source: sourceOf(file, label) }))
+      yield { ...item, file }
   } catch (error) {
     if (!(error instanceof CodedError)) throw error
     yield { file, line: 0, reason: 'damaged', detail: error.message }

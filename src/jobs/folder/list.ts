@@ -3,7 +3,7 @@ import { lstat, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import type { FileProblem } from '../../../index/read/contract.ts'
-import { DOCUMENT_ENDINGS } from '../../documents/type.ts'
+import { DOCUMENT_ENDINGS, typeOfName } from '../../documents/type.ts'
 
 /** A file to read. */
 export interface FolderFile {
@@ -14,6 +14,8 @@ export interface FolderFile {
   readonly modified?: Date
   /** Media type it was received with, including parameters. */
   readonly mediaType?: string
+  /** Encoding named by its content type. */
+  readonly encoding?: string
 }
 
 /** A web page that has not changed since it was last fetched: its passages are in the table. */
@@ -30,7 +32,6 @@ export interface LeftOutFile {
 }
 
 const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz|\.zst)?$/i
-const DOCUMENT = new RegExp(`\\.(${DOCUMENT_ENDINGS.join('|')})$`, 'i')
 
 /** Extensions of supported archives. */
 export const ARCHIVE = /\.(?:zip|tar|tgz|tar\.gz)$/i
@@ -45,9 +46,9 @@ export function isTable(name: string): boolean {
   return TABLE.test(name)
 }
 
-/** True if the file name has the extension of a document. */
+/** True if the file name is that of a document. */
 export function isDocument(name: string): boolean {
-  return DOCUMENT.test(name)
+  return typeOfName(name) !== undefined
 }
 
 /**

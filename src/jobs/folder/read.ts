@@ -54,6 +54,7 @@ export async function* readFolder(
       words: options.split_words ?? SPLIT_WORDS.byDefault,
       label: options.label,
       metadata: options.no_metadata !== true,
+      encoding: options.encoding,
       maxBytes: bounds.maxBytes,
       limits,
       signal,

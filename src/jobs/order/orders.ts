@@ -16,7 +16,7 @@ import { isArchive, isDocument } from '../folder/list.ts'
 import { checkDeleteMissing } from '../folder/missing.ts'
 import { importPath } from '../import-folder.ts'
 import { JobQueue } from '../queue.ts'
-import { checkShape } from '../reading.ts'
+import { checkReading } from '../reading.ts'
 import { isSettled, JobOptionsSchema, recordVersion, type Job, type JobOptions, type WebSource } from '../schema.ts'
 import { JobStore } from '../store.ts'
 import { addFiles } from '../upload/add-files.ts'
@@ -187,7 +187,7 @@ function newJob({ id, table, model, source, options }: NewJob): Job {
   checkDeleteMissing(source, options)
   if (source.files?.web !== undefined && options.label !== undefined)
     throw new CodedError('invalid_request', 'label goes with files: the source of a page of the web is its address.', { field: 'label' })
-  checkShape(options)
+  checkReading(options)
   return {
     version: recordVersion(source),
     id,

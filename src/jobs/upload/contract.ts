@@ -5,6 +5,8 @@ import { FILE_PROBLEMS } from '../../../index/read/contract.ts'
 export interface UploadedFile {
   readonly name: string
   readonly bytes: AsyncIterable<Buffer>
+  /** Encoding named by its content type. */
+  readonly encoding?: string | undefined
 }
 
 /** List of an upload's files, stored beside them: stored files under numbers, unchanged ones, and those left out. */
@@ -17,6 +19,7 @@ export const UploadListSchema = Type.Array(
       bytes: Type.Integer(),
       modified: Type.Optional(Type.String()),
       media_type: Type.Optional(Type.String()),
+      encoding: Type.Optional(Type.String()),
     }),
     Type.Object({ file: Type.String(), unchanged: Type.Literal(true) }),
     Type.Object({ file: Type.String(), problem: Type.Enum([...FILE_PROBLEMS]), detail: Type.String() }),

@@ -22,6 +22,7 @@ const LONGEST_NAME = 1000
 interface KeptWith {
   readonly modified?: Date | undefined
   readonly mediaType?: string | undefined
+  readonly encoding?: string | undefined
 }
 
 /** Stores the files of an upload in a folder, named by numbers. */
@@ -36,7 +37,7 @@ export class FileSpool {
   }
 
   /** Stores a file of a supported type; discards any other and lists it as left out. @throws invalid_request for a repeated name */
-  async take(file: string, bytes: AsyncIterable<Buffer>, modified?: Date): Promise<void> {
+  async take(file: string, bytes: AsyncIterable<Buffer>, kept: KeptWith = {}): Promise<void> {
     if (this.#names.has(file))
       throw new CodedError('invalid_request', `${shown(file)} is there twice: give each file a name of its own.`, { field: 'file' })
     this.#names.add(file)
@@ -46,14 +47,15 @@ export class FileSpool {
       this.leaveOut(file, problem, problem === 'hidden' ? 'Its name begins with a dot.' : 'Files of this kind are not read.')
       return
     }
-    await this.keep(file, bytes, { modified })
+    await this.keep(file, bytes, kept)
   }
 
   /** Stores and lists a file of any type. Removes it if it cannot be written completely. */
-  async keep(file: string, bytes: AsyncIterable<Buffer>, { modified, mediaType }: KeptWith): Promise<void> {
+  async keep(file: string, bytes: AsyncIterable<Buffer>, { modified, mediaType, encoding }: KeptWith): Promise<void> {
     const { stored, size } = await this.#write(bytes)
     const time = modified === undefined || Number.isNaN(modified.getTime()) ? {} : { modified: modified.toISOString() }
-    this.#list.push({ file: shown(file), stored, bytes: size, ...time, ...(mediaType !== undefined && { media_type: mediaType }) })
+    const told = { ...(mediaType !== undefined && { media_type: mediaType }), ...(encoding !== undefined && { encoding }) }
+    this.#list.push({ file: shown(file), stored, bytes: size, ...time, ...told })
   }
 
   /** Stores bytes without listing them. @returns the name in the folder */
@@ -115,9 +117,10 @@ export async function listSpool(folder: string): Promise<(FolderFile | LeftOutFi
     .toSorted((a, b) => (a.file < b.file ? -1 : 1))
     .map((one) => {
       if ('problem' in one || 'unchanged' in one) return one
-      const { file, stored, bytes, modified, media_type: mediaType } = one
+      const { file, stored, bytes, modified, encoding, media_type: mediaType } = one
       const time = modified !== undefined && { modified: new Date(modified) }
-      return { file, path: path.join(folder, stored), bytes, ...time, ...(mediaType !== undefined && { mediaType }) }
+      const told = { ...(mediaType !== undefined && { mediaType }), ...(encoding !== undefined && { encoding }) }
+      return { file, path: path.join(folder, stored), bytes, ...time, ...told }
     })
 }
 

@@ -26,11 +26,11 @@ export async function takeFiles(files: AsyncIterable<UploadedFile>, spool: FileS
       yield chunk
     }
   }
-  for await (const { name, bytes } of files) {
+  for await (const { name, bytes, encoding } of files) {
     if (isArchive(name)) archives.push({ name, stored: await spool.store(counted(bytes)) })
     else {
       others++
-      await spool.take(name, counted(bytes))
+      await spool.take(name, counted(bytes), { encoding })
     }
   }
   let expanded = 0

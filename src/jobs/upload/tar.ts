@@ -28,7 +28,7 @@ export async function takeTar(archive: string, spool: FileSpool, budget: Archive
       read++
       const { name, type, mtime } = entry.header
       const file = within + entryName(name)
-      if (FILES.includes(type ?? 'file')) await spool.take(file, budget.expanding(entry as AsyncIterable<Buffer>), mtime)
+      if (FILES.includes(type ?? 'file')) await spool.take(file, budget.expanding(entry as AsyncIterable<Buffer>), { modified: mtime })
       else if (LINKS.includes(type ?? '')) spool.leaveOut(file, 'link', 'Links in archives are not followed.')
       else if (type !== 'directory') spool.leaveOut(file, 'not_supported', 'It is no regular file.')
       entry.resume()

@@ -22,7 +22,7 @@ export async function takeZip(archive: string, spool: FileSpool, budget: Archive
           const content = await zip.openReadStreamPromise(entry)
           // A stream with a wrong declared size emits a second error after it was destroyed.
           content.on('error', () => undefined)
-          await spool.take(file, budget.expanding(content as AsyncIterable<Buffer>), entry.getLastModDate())
+          await spool.take(file, budget.expanding(content as AsyncIterable<Buffer>), { modified: entry.getLastModDate() })
         }
       }
     } finally {

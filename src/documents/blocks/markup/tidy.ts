@@ -4,6 +4,7 @@ import { removeNavigation } from './navigation.ts'
 import { mathText } from './math.ts'
 import { placeNotes } from './notes.ts'
 import { namePanels } from './panels.ts'
+import { raisedText } from './script.ts'
 import { BLOCKS, textOf } from './text.ts'
 
 /** Elements of ARIA roles. */
@@ -18,14 +19,13 @@ const ROLES: Readonly<Record<string, string>> = {
   list: 'ul',
   listitem: 'li',
 }
-/** Letters that end a word in superscript: 2nd, 3e, 1a. */
-const ORDINAL = /^(?:\p{L}{2,}|[eaod\u00aa\u00ba])$/u
 /** Pictures that show the state of a project, not a part of the text. */
 const BADGE = /badge|shields\.io|travis-ci|codecov|coveralls/i
 const FILE_NAME = /^[\w-]+\.(?:png|jpe?g|gif|svg|webp)$/i
 const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
-/** Nodes that are searched for the character before an element. */
+/** Nodes that are searched for the text before an element, and characters of it. */
 const SEARCHED = 20
+const LONGEST_BEFORE = 20
 
 /**
  * Parses HTML and rewrites it to say in text what it shows by other means: superscripts, alternative texts of images, formulas, states of
@@ -110,26 +110,21 @@ function parentName({ parent }: Element): string {
   return parent !== null && isTag(parent) ? parent.name : ''
 }
 
-/** The text of a superscript or subscript: "10^6", "2nd", "[1]" of a note, "H2O". */
+/** The text of a superscript or subscript: "10^6", "[1]" of a note, "H2O". */
 function scriptText(element: Element): string {
   const text = textOf(element.children)
-  const before = characterBefore(element)
-  if (text === '' || before === '' || /\s/.test(before)) return text
-  if (element.name === 'sub') return /\d/.test(before) && /^\d/.test(text) ? `_${text}` : text
-  const isNote = DomUtils.getElementsByTagName('a', element.children, true, 1).length > 0 || /[.,;:!?"\u201d]/.test(before)
-  if (/^TM$/i.test(text)) return '\u2122'
-  if (/^\d+$/.test(text) && isNote) return `[${text}]`
-  if (ORDINAL.test(text) || !/^[-+\u2212\p{L}\p{N}]/u.test(text)) return text
-  return /^[-+\u2212]?(?:\p{L}|[\d.,]+)$/u.test(text) ? `^${text}` : `^(${text})`
+  const before = textBefore(element)
+  if (element.name === 'sub') return /\d$/.test(before) && /^\d/.test(text) ? `_${text}` : text
+  return raisedText(text, before, DomUtils.getElementsByTagName('a', element.children, true, 1).length > 0 || undefined)
 }
 
-/** The last character before an element in its block; empty at the block's start. */
-function characterBefore(element: Element): string {
+/** The last characters before an element in its block; empty at the block's start. */
+function textBefore(element: Element): string {
   let node: AnyNode = element
   for (let i = 0; i < SEARCHED; i++) {
     let before: AnyNode | null = node.prev
     while (before !== null && isTag(before) && before.lastChild !== null && i++ < SEARCHED) before = before.lastChild
-    if (before !== null && isText(before) && before.data !== '') return before.data.slice(-1)
+    if (before !== null && isText(before) && before.data !== '') return before.data.slice(-LONGEST_BEFORE)
     const next: AnyNode | null = before ?? node.parent
     if (next === null || (isTag(next) && BLOCKS.has(next.name))) return ''
     node = next

@@ -11,6 +11,7 @@ import type { UploadedFile } from '../../../jobs/upload/contract.ts'
 import { MOST_ADDRESSES } from '../../../jobs/web/addresses.ts'
 import { hashedBody, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
+import { charsetOf } from '../../request/part-types.ts'
 import { filesOf, formFiles, hashedFiles } from '../../request/upload-parts.ts'
 
 /** File name assigned to an archive by its media type. */
@@ -81,7 +82,9 @@ export async function createIndexJob({
     const name = ARCHIVES.get(type ?? '')
     const { bytes, fingerprint } = hashedBody(request, request.body)
     const create = (): Promise<Job> =>
-      name === undefined ? jobs.addUpload({ bytes, options, table }) : jobs.addFiles({ files: [{ name, bytes }], options, table })
+      name === undefined
+        ? jobs.addUpload({ bytes, options: withEncoding(options, charsetOf(request.headers['content-type'])), table })
+        : jobs.addFiles({ files: [{ name, bytes }], options, table })
     return doOnce(request, reply, { fingerprint, work: () => received(reply, create) })
   }
   if (body === undefined)
@@ -119,6 +122,11 @@ function importJob(
   return jobs.addPages({ urls, hosts: [...fetchHosts] }, options, table)
 }
 
+/** The options with the encoding that a content type names, unless they name one. */
+function withEncoding(options: JobOptions, encoding: string | undefined): JobOptions {
+  return encoding === undefined || options.encoding !== undefined ? options : { ...options, encoding }
+}
+
 /** Creates the job of a form: a single table or several files. */
 async function fromForm(
   { reply, jobs, options, table }: Pick<IndexJobRequest, 'reply' | 'jobs' | 'options'> & { readonly table: string },
@@ -126,7 +134,9 @@ async function fromForm(
 ): Promise<Job> {
   return received(reply, async () => {
     const form = await formFiles(files, (name) => !isDocument(name) && !isArchive(name))
-    return 'table' in form ? jobs.addUpload({ ...form.table, options, table }) : jobs.addFiles({ ...form, options, table })
+    if (!('table' in form)) return jobs.addFiles({ ...form, options, table })
+    const { encoding, ...file } = form.table
+    return jobs.addUpload({ ...file, options: withEncoding(options, encoding), table })
   })
 }
 
