@@ -121,21 +121,22 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
       const end = endOf(i, (one) => one.trim() !== '')
       push({ kind: 'code', text: lines.slice(i, end).join('\n') })
       i = end - 1
-    } else if (!dropped.test(line)) prose.push(line)
+    } else if (!dropped.test(line)) prose.push(type === 'latex' ? listLine(line) : line)
   }
   endProse()
   return blocks
+}
+
+/** A line of a list of LaTeX, as plain text has it. */
+function listLine(line: string): string {
+  return line.replace(/^\s*\\(?:begin|end)\{(?:itemize|enumerate|description)\}.*$/, '').replace(/^\s*\\item\b\s*/, '- ')
 }
 
 /** What LaTeX prints: its title and its document. */
 function printed(text: string): string {
   const [preamble = '', ...body] = text.split('\\begin{document}')
   const named = body.length === 0 ? [] : (preamble.match(/^\s*\\(?:title|author|date)\{.*\}/gm) ?? [])
-  return [...named, ...(body.length === 0 ? [text] : body)]
-    .join('\n\n')
-    .replace(/^\s*\\title\{/m, '\\part{')
-    .replace(/^\s*\\(?:begin|end)\{(?:itemize|enumerate|description)\}.*$/gm, '')
-    .replace(/^\s*\\item\b[ \t]*/gm, '- ')
+  return [...named, ...(body.length === 0 ? [text] : body)].join('\n\n').replace(/^\s*\\title\{/m, '\\part{')
 }
 
 /** Rows of cells between bars. */

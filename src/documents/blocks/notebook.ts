@@ -1,64 +1,49 @@
-import { Type, type Static } from '#typebox'
-import { Value } from '#typebox/value'
 import { parseJson } from '../../../base/json.ts'
 import { DocumentError } from '../errors.ts'
 import type { Block, BlockDocument } from './contract.ts'
 import { markdownDocument } from './markdown.ts'
 
-/** A text in one string or in lines. */
-const TextSchema = Type.Union([Type.String(), Type.Array(Type.String())])
-const OutputSchema = Type.Object({
-  text: Type.Optional(TextSchema),
-  data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  ename: Type.Optional(Type.String()),
-  evalue: Type.Optional(Type.String()),
-})
-const CellSchema = Type.Object({
-  cell_type: Type.String(),
-  source: Type.Optional(TextSchema),
-  input: Type.Optional(TextSchema),
-  outputs: Type.Optional(Type.Array(OutputSchema)),
-})
-/** nbformat 3 keeps its cells in worksheets. */
-const NotebookSchema = Type.Object({
-  cells: Type.Optional(Type.Array(CellSchema)),
-  worksheets: Type.Optional(Type.Array(Type.Object({ cells: Type.Array(CellSchema) }))),
-})
 /** Characters of a cell's output. */
 const MOST_OUTPUT = 4000
 
-/** A Jupyter notebook: its Markdown, its code and the text of its outputs. @throws document_invalid */
+type Fields = Readonly<Record<string, unknown>>
+
+/** A Jupyter notebook (nbformat 3 and 4): its Markdown, its code and the text of its outputs. @throws document_invalid */
 export function notebookDocument(text: string): Omit<BlockDocument, 'type'> {
-  const notebook = parseJson(text)
-  if (!Value.Check(NotebookSchema, notebook)) throw new DocumentError('damaged', 'The file is no notebook: it has no cells.')
-  const cells = notebook.cells ?? notebook.worksheets?.flatMap((sheet) => sheet.cells) ?? []
+  const notebook = fieldsOf(parseJson(text))
+  const cells = [notebook, ...listOf(notebook.worksheets)].flatMap(({ cells }) => listOf(cells))
+  if (cells.length === 0) throw new DocumentError('damaged', 'The file is no notebook: it has no cells.')
   let [images, cut] = [0, 0]
-  const blocks = cells.flatMap(({ cell_type: type, source, input, outputs = [] }): readonly Block[] => {
-    const said = joined(source ?? input)
+  const blocks = cells.flatMap(({ cell_type: type, source, input, outputs }): readonly Block[] => {
+    const said = textOf(source ?? input)
     if (type === 'markdown' || type === 'heading') return markdownDocument(said).blocks
-    images += outputs.filter(({ data }) => Object.keys(data ?? {}).some((name) => name.startsWith('image/'))).length
-    const shown = outputs.map(outputText).join('\n').trim()
-    if (shown.length > MOST_OUTPUT) cut++
-    return [said, shown.slice(0, MOST_OUTPUT)].flatMap((one) =>
-      one.trim() === '' ? [] : [{ kind: 'code', text: one.trimEnd().normalize() }],
-    )
+    const shown = listOf(outputs).map((output) => {
+      const data = fieldsOf(output.data)
+      if (Object.keys(data).some((name) => name.startsWith('image/'))) images++
+      return typeof output.ename === 'string'
+        ? `${output.ename}: ${textOf(output.evalue)}`
+        : textOf(output.text) + textOf(data['text/plain'])
+    })
+    const output = shown.join('\n').trim()
+    if (output.length > MOST_OUTPUT) cut++
+    return [said, output.slice(0, MOST_OUTPUT)].filter((one) => one.trim() !== '').map((one) => ({ kind: 'code', text: one.trimEnd() }))
   })
-  return {
-    title: '',
-    blocks,
-    warnings: [
-      ...(images > 0 ? [`Not read: images in outputs (${images}).`] : []),
-      ...(cut > 0 ? [`Outputs longer than ${MOST_OUTPUT} characters were cut (${cut}).`] : []),
-    ],
-  }
+  const warnings = [
+    ...(images > 0 ? [`Not read: images in outputs (${images}).`] : []),
+    ...(cut > 0 ? [`Outputs longer than ${MOST_OUTPUT} characters were cut (${cut}).`] : []),
+  ]
+  return { title: '', blocks, warnings }
 }
 
-function outputText({ text, data = {}, ename, evalue }: Static<typeof OutputSchema>): string {
-  const plain = data['text/plain']
-  if (ename !== undefined) return `${ename}: ${evalue ?? ''}`
-  return joined(text) + (Value.Check(TextSchema, plain) ? joined(plain) : '')
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
 }
 
-function joined(text: Static<typeof TextSchema> = ''): string {
-  return typeof text === 'string' ? text : text.join('')
+function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(fieldsOf) : []
+}
+
+/** A text in one string or in lines. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : Array.isArray(value) ? value.map(textOf).join('') : ''
 }

@@ -37,7 +37,7 @@ export function removeNavigation(elements: readonly Element[]): void {
       if (!isNamed && !LINKS.test(names)) continue
       searched++
       const { characters, links } = lengths(element)
-      if (links > 0.6 || (isNamed && (links > 0.3 || characters <= LONGEST) && !holdsHeading(element))) element.name = 'nav'
+      if (links > 0.45 || (isNamed && (links > 0.3 || characters <= LONGEST) && !holdsHeading(element))) element.name = 'nav'
     }
   }
 }

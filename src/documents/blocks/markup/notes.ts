@@ -34,19 +34,28 @@ export function placeNotes(elements: readonly Element[]): void {
     const placed = new Element('p', {}, [])
     DomUtils.appendChild(placed, new Text(textOfNote(note, reference)))
     DomUtils.removeElement(note)
+    if (!isRaised(reference)) {
+      const label = labelOf(reference)
+      reference.children = []
+      DomUtils.appendChild(reference, new Text(`[${label}]`))
+    }
     if (HOLDERS.has(place.name)) DomUtils.appendChild(place, placed)
     else DomUtils.append(last.get(place) ?? place, placed)
     last.set(place, placed)
   }
 }
 
-function isReference({ name, attribs, parent, children }: Element): boolean {
+function isReference(element: Element): boolean {
+  const { name, attribs, children } = element
   if (name !== 'a' || !/^#./.test(attribs.href ?? '')) return false
   const type = `${attribs.role ?? ''} ${attribs['epub:type'] ?? ''} ${attribs.class ?? ''}`
-  const isRaised = [parent, ...children].some(
+  return !CITATION.test(attribs.href ?? '') && (REFERENCE.test(type) || isRaised(element)) && textOf(children).length <= LONGEST_LABEL
+}
+
+function isRaised({ parent, children }: Element): boolean {
+  return [parent, ...children].some(
     (node) => node !== null && isTag(node) && node.name === 'sup' && !CITATION.test(node.attribs.class ?? ''),
   )
-  return !CITATION.test(attribs.href ?? '') && (REFERENCE.test(type) || isRaised) && textOf(children).length <= LONGEST_LABEL
 }
 
 /** The element that an address names, its description or the paragraph after it. */
@@ -79,12 +88,16 @@ function isInside(element: Element, other: Element): boolean {
 
 /** A note with its label, without links back. */
 function textOfNote(note: Element, reference: Element): string {
-  const bare = (text: string): string => text.trim().replace(/^[[(]|[\])]$/g, '')
-  const label = bare(textOf(reference.children))
+  const label = labelOf(reference)
   for (const link of DomUtils.getElementsByTagName('a', note.children, true)) {
     const text = textOf(link.children)
-    if (/^#/.test(link.attribs.href ?? '') && (BACK.test(text) || bare(text) === label)) DomUtils.removeElement(link)
+    if (/^#/.test(link.attribs.href ?? '') && (BACK.test(text) || labelOf(link) === label)) DomUtils.removeElement(link)
   }
   const own = new RegExp(`^(?:[[(]?${label.replace(/[^\p{L}\p{N}]/gu, '\\$&')}[\\]).:]*|\\[\\]|\\(\\))\\s+`, 'u')
   return `[${label}] ${textOf(note.children).replace(own, '')}`
+}
+
+/** The mark of a note, without brackets. */
+function labelOf({ children }: Element): string {
+  return textOf(children).replace(/^[[(]|[\])]$/g, '')
 }

@@ -73,7 +73,7 @@ function rewrite(element: Element): void {
     case 'img':
     case 'area':
     case 'svg':
-      return say(element, ` ${alternativeOf(element)} `)
+      return say(element, apart(element, alternativeOf(element)))
     case 'input':
       if (attribs.type === 'checkbox' && CHECKABLE.has(parentName(element))) say(element, attribs.checked === undefined ? '[ ] ' : '[x] ')
       return
@@ -130,6 +130,13 @@ function textBefore(element: Element): string {
     node = next
   }
   return ''
+}
+
+/** A text with spaces where it would join the words around it. */
+function apart(element: Element, text: string): string {
+  const { next } = element
+  const isJoined = next !== null && (isTag(next) || (isText(next) && /^[\p{L}\p{N}(]/u.test(next.data)))
+  return `${/\S$/.test(textBefore(element)) ? ' ' : ''}${text}${isJoined ? ' ' : ''}`
 }
 
 /** Alternative text of an image; empty if it is for decoration. */

@@ -181,7 +181,7 @@ export class Body {
     const number = this.#numbers.get(key) ?? this.#numbers.size + 1
     if (!this.#numbers.has(key)) {
       this.#numbers.set(key, number)
-      this.#after.push(made('p', [`[${number}] `, ...this.#inline(note.children, depth + 1)]))
+      this.#after.push(made('p', [`[${number}] `, ...note.children.flatMap((one) => [...this.#inline([one], depth + 1), ' '])]))
     }
     return [`[${number}]`]
   }

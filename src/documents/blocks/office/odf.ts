@@ -5,7 +5,7 @@ import type { Block, BlockDocument } from '../contract.ts'
 import { markupBlocks } from '../markup/markup.ts'
 import { numberText } from '../markup/list.ts'
 import { mathText } from '../markup/math.ts'
-import { checkDepth } from '../markup/text.ts'
+import { checkDepth, textOf } from '../markup/text.ts'
 import { elementsIn, tidy } from '../markup/tidy.ts'
 import { childOf, elementsOf, elementText, made, parseXml, textIn } from '../xml.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
@@ -115,7 +115,7 @@ class Reader {
         return [made('li', this.read(children, depth, list), { 'data-mark': this.#mark(element, list) })]
       case 'note': {
         const number = ++this.#notes
-        this.#after?.push(made('p', [`[${number}] `, ...this.#nodes(childOf(element, 'note-body')?.children ?? [], depth)]))
+        this.#after?.push(made('p', [`[${number}] ${textOf(this.read(childOf(element, 'note-body')?.children ?? [], depth))}`]))
         return [`[${number}]`]
       }
       case 'span':

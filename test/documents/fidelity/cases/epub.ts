@@ -1,3 +1,34 @@
+import { makeZip } from '../../../fixtures/zip.ts'
 import type { FidelityCase } from '../contract.ts'
 
-export const EPUB_CASES: readonly FidelityCase[] = []
+/** A book whose package elements have a prefix, and a chapter that is listed but missing. */
+const book = (): Buffer =>
+  makeZip([
+    {
+      name: 'META-INF/container.xml',
+      content: '<c:container xmlns:c="x"><c:rootfiles><c:rootfile full-path="o/p.opf"/></c:rootfiles></c:container>',
+    },
+    {
+      name: 'o/p.opf',
+      content:
+        '<opf:package xmlns:opf="http://www.idpf.org/2007/opf" xmlns:d="http://purl.org/dc/elements/1.1/"><opf:metadata><d:title>Tides</d:title></opf:metadata><opf:manifest>' +
+        ['a', 'b', 'c'].map((id) => `<opf:item id="${id}" href="${id}.xhtml" media-type="application/xhtml+xml"/>`).join('') +
+        '</opf:manifest><opf:spine><opf:itemref idref="a"/><opf:itemref idref="b"/><opf:itemref idref="c"/></opf:spine></opf:package>',
+    },
+    {
+      name: 'o/a.xhtml',
+      content:
+        '<html><body><h1>Ebb</h1><p>Water<a href="#n" epub:type="noteref">1</a> falls.</p><aside id="n"><p>Salt water.</p></aside></body></html>',
+    },
+    { name: 'o/c.xhtml', content: '<html><body><h1>Flood</h1><p>Water rises.</p></body></html>' },
+  ])
+
+export const EPUB_CASES: readonly FidelityCase[] = [
+  {
+    file: 'tides.epub',
+    content: book,
+    title: 'Tides',
+    says: '[Ebb] Water[1] falls. [1] Salt water. [Flood] Water rises.',
+    warnings: [/^Chapters are missing in the EPUB: b\.xhtml\.$/],
+  },
+]

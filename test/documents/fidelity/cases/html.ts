@@ -1,3 +1,204 @@
 import type { FidelityCase } from '../contract.ts'
 
-export const HTML_CASES: readonly FidelityCase[] = []
+const page = (body: string, title = 'Harbour'): string =>
+  `<!doctype html><html><head><meta charset="utf-8"><title>${title}</title></head><body>${body}</body></html>`
+const main = (inside: string): string => page(`<main>${inside}</main>`)
+const TIMETABLE =
+  '<h1>Ferry timetable</h1><p>The first ferry leaves pier four at ten past six in the morning, the last one at eleven at night.</p>' +
+  '<p>Bicycles cost two crowns, dogs travel free, and cars must be booked a day ahead by telephone.</p>'
+const TIMES = [
+  'The first ferry leaves pier four at ten past six in the morning, the last one at eleven at night.',
+  'Bicycles cost two crowns, dogs travel free, and cars must be booked a day ahead by telephone.',
+]
+
+/** What is the main text. */
+const MAIN_TEXT: readonly FidelityCase[] = [
+  {
+    file: 'comment.html',
+    content: page(`<div>${TIMETABLE}</div><ol><li><article><p>Great page, thank you!</p></article></li></ol>`, 'Ferry timetable'),
+    has: [...TIMES, 'Great page'],
+  },
+  { file: 'tiny-main.html', content: page(`<div>${TIMETABLE}</div><main><p>Loading.</p></main>`), has: TIMES },
+  { file: 'tiny-role.html', content: page(`<div role="main"><p>Search.</p></div><div>${TIMETABLE}</div>`), has: TIMES },
+  {
+    file: 'second-main.html',
+    content: page(`<main><p>Menu of the day.</p></main><main>${TIMETABLE}</main>`),
+    says: `[Ferry timetable] ${TIMES.join(' ')}`,
+  },
+  {
+    file: 'sidebar.html',
+    content: page(
+      `<div class="sidebar"><ul>${'<li><a href="/x">Another page of this site</a></li>'.repeat(40)}</ul></div><main><p>${TIMES.join('</p><p>')}</p></main>`,
+    ),
+    says: TIMES.join(' '),
+    warnings: [/^\d+ % of the page's text was read, without menus, headers, footers and hidden parts\.$/],
+  },
+  {
+    file: 'only-links.html',
+    content: page('<ul class="toc"><li><a href="a">Tides</a></li><li><a href="b">Lamps</a></li></ul>'),
+    says: '- Tides - Lamps',
+  },
+]
+
+/** Menus and footers. */
+const NAVIGATION: readonly FidelityCase[] = [
+  {
+    file: 'chunk.html',
+    content: page(
+      '<div class="navheader"><table summary="Navigation header"><tr><th colspan="3">Chapter 2. Tools</th></tr><tr><td><a accesskey="p" href="a">Prev</a></td><td></td><td><a accesskey="n" href="c">Next</a></td></tr></table></div>' +
+        '<div class="toc"><p><b>Table of Contents</b></p><dl><dt><a href="#a">Lamp</a></dt><dt><a href="#b">Rope and knots</a></dt></dl></div>' +
+        '<div class="section"><h2>Lamp</h2><p>The lamp burns oil for nine hours.</p></div>' +
+        '<table width="100%"><tr><td><a href="a">Prev</a></td><td><a href="i">Home</a></td><td><a href="c">Next</a></td></tr><tr><td>Axe</td><td></td><td>Rope</td></tr></table>',
+    ),
+    says: '[Lamp] The lamp burns oil for nine hours.',
+  },
+  {
+    file: 'texinfo.html',
+    content: page(
+      '<div class="header"><p>Next: <a href="c" rel="next">Rope</a>, Previous: <a href="a" rel="prev">Axe</a>, Up: <a href="i" rel="up">Tools</a> &nbsp; [<a href="i">Contents</a>]</p></div><h3>Lamp</h3><p>The lamp burns oil.</p>',
+    ),
+    says: '[Lamp] The lamp burns oil.',
+  },
+  {
+    file: 'footer.html',
+    content: page(
+      '<div id="wrap"><p>The lamp burns oil.</p><footer>Imprint 2026</footer></div><div class="breadcrumb"><a href="/">Home</a> &gt; Lamps</div>',
+    ),
+    says: 'The lamp burns oil.',
+  },
+  // A quotation's source, steps of instructions and a table of previous and next owners are no menus.
+  {
+    file: 'no-menus.html',
+    content: main(
+      '<blockquote><p>All ships wait.</p><footer>Harbour law</footer></blockquote><p>Then press <a href="#n">Next</a> to order a pilot.</p><table><tr><th>Previous owner</th><th>Next owner</th></tr><tr><td>Ann</td><td>Bo</td></tr></table>',
+    ),
+    says: 'All ships wait. Harbour law Then press Next to order a pilot. Previous owner: Ann; Next owner: Bo',
+  },
+]
+
+const TABLES: readonly FidelityCase[] = [
+  {
+    file: 'names.html',
+    content: main(
+      '<table><thead><tr><th rowspan="2">Team</th><th colspan="2">2024</th><th>2025</th></tr><tr><th>Won</th><th>Lost</th><th>Won</th></tr></thead>' +
+        '<tr><td>Ants</td><td>7</td><td>7</td><td>9</td></tr><tr><td colspan="4">North</td></tr><tr><td rowspan="2">Bees</td><td>1</td><td colspan="2">none</td></tr><tr><td>2</td><td>3</td><td>4</td></tr></table>',
+    ),
+    lines: [
+      'Team: Ants; 2024 Won: 7; 2024 Lost: 7; 2025 Won: 9',
+      'North',
+      'Team: Bees; 2024 Won: 1; 2024 Lost: none; 2025 Won: none',
+      'Team: Bees; 2024 Won: 2; 2024 Lost: 3; 2025 Won: 4',
+    ],
+  },
+  {
+    file: 'values.html',
+    content: main('<table><tr><td>7</td><td>7</td><td>9</td></tr><tr><td>1</td><td colspan="2">2</td></tr></table>'),
+    lines: ['7; 7; 9', '1; 2'],
+  },
+  {
+    file: 'row-names.html',
+    content: main(
+      '<table><tr><th>Built</th><td>1811 in oak</td></tr><tr><th>Owner</th><td>Ann Berg</td></tr></table><table><tr><th scope="row">Name:</th><td>Bo</td><th scope="row">Age:</th><td>31</td></tr></table>' +
+        '<table><tr><td></td><th>Mon</th><th>Tue</th></tr><tr><th>Open</th><td>8</td><td>9</td></tr></table><table><tr><th>Motto</th><td></td></tr><tr><th>Height</th><td>21 m</td></tr></table>',
+    ),
+    lines: ['Built: 1811 in oak', 'Owner: Ann Berg', 'Name: Bo; Age: 31', 'Open; Mon: 8; Tue: 9', 'Motto', 'Height: 21 m'],
+  },
+  {
+    file: 'unmarked.html',
+    content: main(
+      '<table><tr><td>Applicant</td><td>Ann</td></tr><tr><td>Supervisor</td><td>Bo</td></tr></table><table><tr><td>Name</td><td>Role</td><td>City</td></tr><tr><td>Ann</td><td>Cook</td><td>Oslo</td></tr></table>' +
+        '<table><tr><td><b>Name</b></td><td><b>Role</b></td><td><b>City</b></td></tr><tr><td>Bo</td><td>Pilot</td><td>Rome</td></tr></table><table><tr><td>Boat</td><td>Fee</td><td>From</td></tr><tr><td>Raft</td><td>15 kr</td><td>May</td></tr></table>',
+    ),
+    lines: [
+      'Applicant: Ann',
+      'Supervisor: Bo',
+      'Name; Role; City',
+      'Ann; Cook; Oslo',
+      'Name: Bo; Role: Pilot; City: Rome',
+      'Boat: Raft; Fee: 15 kr; From: May',
+    ],
+    lacks: ['Applicant: Supervisor', 'Name: Ann'],
+  },
+  {
+    file: 'lists-in-cells.html',
+    content: main(
+      '<table><tr><th>Kind</th><th>Parts</th></tr><tr><td>Box</td><td><ul><li>hammer</li><li>saw</li></ul></td></tr><tr><td>Door</td><td><ol><li>cut</li><li>nail</li></ol>Done<br>well.</td></tr></table>',
+    ),
+    lines: ['Kind: Box; Parts: hammer, saw', 'Kind: Door; Parts: 1. cut, 2. nail Done well.'],
+  },
+]
+
+const SHOWN: readonly FidelityCase[] = [
+  {
+    file: 'raised.html',
+    content: main(
+      '<p>10<sup>6</sup> km, 5 m<sup>2</sup>, 10<sup>\u22123</sup>, x<sup>2n+1</sup>, the 2<sup>nd</sup> of H<sub>2</sub>O, 101<sub>2</sub>, Foo<sup>TM</sup>. Finland.<sup>4</sup> Norway<sup><a href="#x">5</a></sup> <i>a<b><sup>2</sup></b></i></p><pre>2<sup>8</sup></pre>',
+    ),
+    says: '10^6 km, 5 m^2, 10^\u22123, x^(2n+1), the 2nd of H2O, 101_2, Foo\u2122. Finland.[4] Norway[5] a^2 2^8',
+  },
+  {
+    file: 'notes.html',
+    content: main(
+      '<h2>Notice</h2><p>It is thirty days.<sup id="r"><a href="#fn1">1</a></sup></p><h2>Parking</h2><p>Closed at ten.</p><section class="footnotes"><ol><li id="fn1"><p>In Finland nine. <a href="#r">\u21a9</a></p></li></ol></section>',
+    ),
+    says: '[Notice] It is thirty days.[1] [1] In Finland nine. [Parking] Closed at ten.',
+    headings: { Finland: 'Notice' },
+  },
+  {
+    file: 'opens.html',
+    content: main(
+      '<button class="accordion">What does it cost?</button><div class="panel" style="display:none"><p>Nothing at all.</p></div><h3><button aria-expanded="false" aria-controls="p">Where is it?</button></h3><div id="p" hidden>By the mole.</div>' +
+        '<details><summary>Is it open?</summary>Daily.</details><button>Copy</button><p hidden>secret</p><p style="display: none">gone</p><span aria-hidden="true">icon</span>' +
+        '<div role="tablist"><a role="tab" id="t1">Linux</a><a role="tab" id="t2">Windows</a></div><div role="tabpanel" aria-labelledby="t2" hidden>Run setup.</div><div role="tabpanel" aria-labelledby="t1">Run tar.</div>',
+    ),
+    says: 'What does it cost? Nothing at all. [Where is it?] By the mole. Is it open? Daily. Windows: Run setup. Linux: Run tar.',
+  },
+  {
+    file: 'images.html',
+    content: main(
+      '<p><img src="m.png" alt="Map of the harbour"></p><p>Press <img src="x" alt="OK"> now. <img src="https://img.shields.io/a" alt="build"><img src="a.jpg" alt="IMG_1.jpg"></p><ul><li><input type="checkbox" checked> paid</li><li><input type="checkbox"> sent</li></ul>',
+    ),
+    says: 'Map of the harbour Press OK now. - [x] paid - [ ] sent',
+  },
+  {
+    file: 'lists.html',
+    content: main(
+      '<ol><li>Open<ol type="a"><li>left</li><li>right</li></ol></li><li>Close<ul><li>door</li></ul>then lock</li><li value="9">Nine</li></ol><ol start="3" type="I"><li>three</li></ol><ol reversed><li>two</li><li>one</li></ol><ul><li>- dash</li></ul>',
+    ),
+    says: '1. Open a. left b. right 2. Close - door then lock 9. Nine III. three 2. two 1. one - - dash',
+    lines: ['  a. left', '2. Close', '  then lock'],
+  },
+  {
+    file: 'code.html',
+    content: main(
+      '<pre><span>if x:</span>\n<span>    y = 1</span></pre><pre><div>a</div><div>  b</div></pre><table><tr><td class="linenos"><pre>1\n2</pre></td><td><pre>c\nd</pre></td></tr></table>',
+    ),
+    lines: ['if x:', '    y = 1', '  b', 'c', 'd'],
+    lacks: ['1\n2'],
+  },
+  {
+    file: 'letters.html',
+    content: main(
+      'soft&shy;hyphen, zero&#8203;width, no&nbsp;break, <ruby>\u6e2f<rt>minato</rt></ruby> <q>quoted</q> <del>12</del><ins>15</ins>, cafe\u0301 <math><mfrac><mi>a</mi><mrow><mi>b</mi><mo>+</mo><mi>c</mi></mrow></mfrac></math><dl><dt>Mole</dt><dd>a wall</dd></dl>',
+    ),
+    says: 'softhyphen, zerowidth, no break, \u6e2f(minato) "quoted" 12 15, caf\u00e9 a/(b+c) - Mole: a wall',
+  },
+]
+
+export const HTML_CASES: readonly FidelityCase[] = [...MAIN_TEXT, ...NAVIGATION, ...TABLES, ...SHOWN]
+
+/** Cases of files in ../shared. */
+export const SHARED_HTML_CASES: readonly FidelityCase[] = [
+  {
+    file: 'one-article.html',
+    has: ['The first ferry leaves pier four', 'Bicycles cost two crowns', 'The crossing takes nine minutes'],
+    title: 'Ferry timetable',
+  },
+  { file: 'docbook.html', says: 'The lamp burns oil for nine hours.' },
+  { file: 'sup.html', has: ['10^6 km', '2nd rank.[3]', '5 m^2.'], lacks: ['106', 'm2', 'note1'] },
+  {
+    file: 'accordion.html',
+    headings: { 'Small ones on a lead': 'Can I bring a dog?', 'Forty places': 'Is there parking?' },
+  },
+  { file: 'tabs.html', has: ['Linux:', 'Run the tar command.', 'Windows:', 'Run the setup program.'] },
+]

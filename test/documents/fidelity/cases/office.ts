@@ -1,0 +1,178 @@
+import { makeZip } from '../../../fixtures/zip.ts'
+import type { FidelityCase } from '../contract.ts'
+
+const TYPE = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
+const related = (parts: readonly (readonly [id: string, type: string, target: string])[]): string =>
+  `<Relationships>${parts.map(([id, type, target]) => `<Relationship Id="${id}" Type="${TYPE}/${type}" Target="${target}"/>`).join('')}</Relationships>`
+
+const sheet = (rows: string, merged = ''): string =>
+  `<worksheet><sheetData>${rows}</sheetData>${merged === '' ? '' : `<mergeCells><mergeCell ref="${merged}"/></mergeCells>`}</worksheet>`
+const text = (at: string, value: string): string => `<c r="${at}" t="inlineStr"><is><t>${value}</t></is></c>`
+
+const workbook = (): Buffer =>
+  makeZip([
+    { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'xl/workbook.xml']]) },
+    {
+      name: 'xl/workbook.xml',
+      content:
+        '<workbook xmlns:r="x"><sheets><sheet name="Fees" sheetId="1" r:id="r1"/><sheet name="Form" sheetId="2" r:id="r2"/><sheet name="Old" sheetId="3" state="hidden" r:id="r3"/></sheets></workbook>',
+    },
+    {
+      name: 'xl/_rels/workbook.xml.rels',
+      content: related([
+        ['r1', 'worksheet', 'worksheets/sheet1.xml'],
+        ['r2', 'worksheet', '/xl/worksheets/sheet2.xml'],
+        ['r3', 'worksheet', 'worksheets/sheet3.xml'],
+        ['r4', 'sharedStrings', 'sharedStrings.xml'],
+        ['r5', 'styles', 'styles.xml'],
+      ]),
+    },
+    {
+      name: 'xl/sharedStrings.xml',
+      content: '<sst><si><t>Boat</t></si><si><r><t>Ya</t></r><r><t>cht</t></r><rPh><t>yatto</t></rPh></si></sst>',
+    },
+    {
+      name: 'xl/styles.xml',
+      content:
+        '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/><numFmt numFmtId="165" formatCode="&quot;EUR &quot;0.00"/></numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="164"/><xf numFmtId="9"/><xf numFmtId="165"/><xf numFmtId="20"/></cellXfs></styleSheet>',
+    },
+    {
+      name: 'xl/worksheets/sheet1.xml',
+      content: sheet(
+        `<row r="2"><c r="B2" t="s"><v>0</v></c>${text('C2', 'Fee')}${text('D2', 'From')}${text('E2', 'Share')}${text('F2', 'At')}</row>` +
+          '<row r="3"><c r="B3" t="s"><v>1</v></c><c r="C3" s="3"><v>15.5</v></c><c r="D3" s="1"><v>45413</v></c><c r="E3" s="2"><v>0.25</v></c><c r="F3" s="4"><v>0.5</v></c></row>' +
+          `<row r="4">${text('B4', 'Raft')}<c r="C4"><v>0.30000000000000004</v></c><c r="D4" s="1"><v>45443</v></c><c r="E4" t="b"><v>1</v></c><c r="F4"><f>A1</f></c></row>`,
+      ),
+    },
+    {
+      name: 'xl/worksheets/sheet2.xml',
+      content: sheet(
+        `<row r="1">${text('A1', 'Owner')}${text('B1', 'Ann Berg')}</row><row r="2">${text('A2', 'Port')}<c r="B2"><v>80</v></c></row>` +
+          `<row r="5">${text('A5', 'a')}<c r="B5"><v>7</v></c><c r="C5"><v>7</v></c></row><row r="6"><c r="B6"><v>1</v></c></row>`,
+        'A5:A6',
+      ),
+    },
+    { name: 'xl/worksheets/sheet3.xml', content: sheet(`<row r="1">${text('A1', 'secret')}</row>`) },
+  ])
+
+const shape = (type: string, paragraphs: string): string =>
+  `<p:sp><p:nvSpPr><p:cNvPr id="2" name="x"/><p:nvPr><p:ph type="${type}"/></p:nvPr></p:nvSpPr><p:txBody>${paragraphs}</p:txBody></p:sp>`
+const line = (said: string, properties = ''): string => `<a:p><a:pPr ${properties}/><a:r><a:rPr/><a:t>${said}</a:t></a:r></a:p>`
+const slide = (shapes: string): string => `<p:sld><p:cSld><p:spTree>${shapes}</p:spTree></p:cSld></p:sld>`
+const cells = (...said: string[]): string => `<a:tr>${said.map((one) => `<a:tc><a:txBody>${line(one)}</a:txBody></a:tc>`).join('')}</a:tr>`
+
+const presentation = (): Buffer =>
+  makeZip([
+    { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'ppt/presentation.xml']]) },
+    {
+      name: 'ppt/presentation.xml',
+      content: '<p:presentation><p:sldIdLst><p:sldId id="256" r:id="r2"/><p:sldId id="257" r:id="r1"/></p:sldIdLst></p:presentation>',
+    },
+    {
+      name: 'ppt/_rels/presentation.xml.rels',
+      content: related([
+        ['r1', 'slide', 'slides/slide1.xml'],
+        ['r2', 'slide', 'slides/slide2.xml'],
+      ]),
+    },
+    {
+      name: 'ppt/slides/slide1.xml',
+      content: slide(
+        shape('title', line('Fees')) +
+          `<p:graphicFrame><a:tbl>${cells('Owner', 'Ann')}${cells('Port', '80')}</a:tbl></p:graphicFrame><p:pic><p:nvPicPr><p:cNvPr id="3" name="y" descr="A map"/></p:nvPicPr></p:pic>`,
+      ),
+    },
+    {
+      name: 'ppt/slides/slide2.xml',
+      content: slide(
+        shape('ctrTitle', line('Harbour')) + shape('body', line('Six berths') + line('two long', 'lvl="1"')) + shape('sldNum', line('1')),
+      ),
+    },
+    { name: 'ppt/slides/_rels/slide2.xml.rels', content: related([['r1', 'notesSlide', '../notesSlides/n.xml']]) },
+    {
+      name: 'ppt/notesSlides/n.xml',
+      content: slide(shape('body', line('Say hello.', '').replace('<a:pPr />', '<a:pPr><a:buNone/></a:pPr>')) + shape('sldNum', line('1'))),
+    },
+  ])
+
+const odf =
+  (kind: string, inside: string, styles = '', parts: Readonly<Record<string, string>> = {}): (() => Buffer) =>
+  () =>
+    makeZip([
+      {
+        name: 'content.xml',
+        content: `<office:document-content><office:automatic-styles>${styles}</office:automatic-styles><office:body><office:${kind}>${inside}</office:${kind}></office:body></office:document-content>`,
+      },
+      ...Object.entries(parts).map(([name, content]) => ({ name, content })),
+    ])
+const LIST =
+  '<text:list-style style:name="L1"><text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."/><text:list-level-style-number text:level="2" style:num-format="a" style:num-suffix=")" text:display-levels="1"/></text:list-style><style:style style:name="T1"><style:text-properties style:text-position="super 58%"/></style:style>'
+const td = (said: string, more = ''): string => `<table:table-cell ${more}><text:p>${said}</text:p></table:table-cell>`
+
+export const OFFICE_CASES: readonly FidelityCase[] = [
+  {
+    file: 'fees.xlsx',
+    content: workbook,
+    lines: [
+      'Boat: Yacht; Fee: EUR 15.50; From: 2024-05-01; Share: 25%; At: 12:00',
+      'Boat: Raft; Fee: 0.3; From: 2024-05-31; Share: TRUE',
+      'Owner: Ann Berg',
+      'Port: 80',
+      'a; 7; 7',
+      'a; 1',
+    ],
+    lacks: ['secret', 'yatto', 'Owner: Port'],
+    headings: { Yacht: 'Fees', 'Owner: Ann': 'Form' },
+    warnings: [/^1 formulas of the sheet "Fees" have no stored value\.$/, /^The hidden sheet "Old" was left out\.$/],
+  },
+  {
+    file: 'harbour.pptx',
+    content: presentation,
+    says: '[Harbour] - Six berths - two long Say hello. [Fees] Owner: Ann Port: 80 A map',
+    pages: { 'Six berths': 1, 'Owner: Ann': 2 },
+  },
+  {
+    file: 'lamp.odt',
+    content: odf(
+      'text',
+      '<text:tracked-changes><text:p>deleted</text:p></text:tracked-changes><text:h text:outline-level="1">Lamp</text:h><text:p>It burns<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Whale oil.</text:p></text:note-body></text:note><text:s text:c="2"/>10<text:span text:style-name="T1">6</text:span><text:tab/>hours<text:line-break/>a day, <text:a>see below</text:a><office:annotation><text:p>comment</text:p></office:annotation>.</text:p>' +
+        '<text:list text:style-name="L1"><text:list-item><text:p>fill</text:p><text:list><text:list-item><text:p>slowly</text:p></text:list-item></text:list></text:list-item></text:list><text:p>Then:</text:p><text:list text:style-name="L1" text:continue-numbering="true"><text:list-item><text:p>light</text:p></text:list-item></text:list>' +
+        '<table:table><table:table-header-rows><table:table-row>' +
+        td('Kind') +
+        td('Hours') +
+        td('Hours off') +
+        '</table:table-row></table:table-header-rows><table:table-row>' +
+        td('old', 'table:number-rows-spanned="2"') +
+        td('7') +
+        td('7') +
+        '</table:table-row><table:table-row><table:covered-table-cell/>' +
+        td('9', 'table:number-columns-spanned="2"') +
+        '<table:covered-table-cell/></table:table-row></table:table>' +
+        '<text:p><draw:frame><svg:desc>A lamp</svg:desc><draw:image/></draw:frame><draw:frame><draw:object xlink:href="./Object 1"/></draw:frame> end</text:p><text:table-of-content><text:p>Lamp 1</text:p></text:table-of-content>',
+      LIST,
+      { 'Object 1/content.xml': '<math><msup><mi>x</mi><mn>2</mn></msup></math>' },
+    ),
+    title: 'Lamp',
+    says: 'It burns[1] 10^6 hours a day, see below. [1] Whale oil. 1. fill a) slowly Then: 2. light Kind: old; Hours: 7; Hours off: 7 Kind: old; Hours: 9; Hours off: 9 A lamp x^2 end',
+    warnings: [/^Not read: tables of contents \(1\)\.$/],
+  },
+  {
+    file: 'fees.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:table table:name="Fees"><table:table-row>${td('Boat')}${td('Fee')}${td('From')}<table:table-cell table:number-columns-repeated="16381"/></table:table-row><table:table-row>${td('Raft')}${td('7 kr', 'table:number-columns-repeated="2"')}</table:table-row><table:table-row table:number-rows-repeated="1048573"><table:table-cell/></table:table-row></table:table>`,
+    ),
+    title: 'Fees',
+    says: 'Boat: Raft; Fee: 7 kr; From: 7 kr',
+  },
+  {
+    file: 'talk.odp',
+    content: odf(
+      'presentation',
+      '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Harbour</text:p></draw:text-box></draw:frame><draw:frame><draw:text-box><text:list><text:list-item><text:p>Six berths</text:p></text:list-item></text:list></draw:text-box></draw:frame></draw:page><draw:page><draw:frame><draw:text-box><text:p>The end.</text:p></draw:text-box></draw:frame></draw:page>',
+    ),
+    title: 'Harbour',
+    says: '- Six berths The end.',
+    pages: { 'Six berths': 1 },
+  },
+]

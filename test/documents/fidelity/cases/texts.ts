@@ -1,0 +1,144 @@
+import type { FidelityCase } from '../contract.ts'
+
+const latin =
+  (text: string): (() => Buffer) =>
+  () =>
+    Buffer.from(text, 'latin1')
+const GERMAN = 'Die Stra\u00dfe in K\u00f6ln ist sch\u00f6n und f\u00fcr alle da.'
+/** "The lamp burns from dusk till dawn, and the watch looks after it." in Windows-1251. */
+const RUSSIAN = Buffer.from(
+  'cce0ffea20e3eef0e8f220eef220e7e0eae0f2e020e4ee20f0e0f1f1e2e5f2e02c20e7e020ede8ec20f1ebe5e4e8f220e2e0f5f2e02e',
+  'hex',
+)
+const RUSSIAN_SAYS =
+  '\u041c\u0430\u044f\u043a \u0433\u043e\u0440\u0438\u0442 \u043e\u0442 \u0437\u0430\u043a\u0430\u0442\u0430 \u0434\u043e \u0440\u0430\u0441\u0441\u0432\u0435\u0442\u0430, \u0437\u0430 \u043d\u0438\u043c \u0441\u043b\u0435\u0434\u0438\u0442 \u0432\u0430\u0445\u0442\u0430.'
+const DETECTED = /^The file is not utf-8: it was read as \S+, as detected\./
+
+/** Files that are not UTF-8. */
+export const ENCODING_CASES: readonly FidelityCase[] = [
+  { file: 'street.txt', content: latin(GERMAN), says: GERMAN, warnings: [DETECTED] },
+  { file: 'short.md', content: latin('K\u00f6ln'), says: 'K\u00f6ln', warnings: [DETECTED] },
+  { file: 'lamp.txt', content: RUSSIAN, says: RUSSIAN_SAYS, warnings: [DETECTED] },
+  { file: 'sent.txt', mediaType: 'text/plain; charset=windows-1251', content: RUSSIAN, says: RUSSIAN_SAYS, warnings: [] },
+  {
+    file: 'page.html',
+    content: () => Buffer.concat([Buffer.from('<meta charset="windows-1251"><p>'), RUSSIAN]),
+    says: RUSSIAN_SAYS,
+    warnings: [],
+  },
+  {
+    file: 'page.xhtml',
+    content: () => Buffer.concat([Buffer.from('<?xml version="1.0" encoding="windows-1251"?><p>'), RUSSIAN]),
+    says: RUSSIAN_SAYS,
+    warnings: [],
+  },
+  { file: 'wide.txt', content: Buffer.from(GERMAN, 'utf16le'), says: GERMAN, warnings: [/read as utf-16le/] },
+  { file: 'composed.txt', content: 'A cafe\u0301 in Ko\u0308ln.', joined: 'A caf\u00e9 in K\u00f6ln.', warnings: [] },
+  { file: 'composed.md', content: '# Cafe\u0301\n\n- Ko\u0308ln\n', joined: '- K\u00f6ln', title: 'Caf\u00e9' },
+]
+
+/** Texts of further kinds. */
+export const TEXT_KINDS: readonly FidelityCase[] = [
+  { file: 'README', content: 'Read me\n\nFill the lamp with oil.\n', has: ['Fill the lamp with oil.'] },
+  { file: 'README.Debian', content: 'Fill the lamp with oil.\n', says: 'Fill the lamp with oil.' },
+  {
+    file: 'lamp.rst',
+    content:
+      'Lamp\n====\n\nIt burns *oil*, 5 != 6.\n\n.. _anchor:\n\nFilling\n-------\n\n.. code-block:: sh\n\n   fill --now\n\nThen light it.\n\n===== =====\nKind  Hours\n===== =====\nold   7\n===== =====\n',
+    title: 'Lamp',
+    says: 'It burns *oil*, 5 != 6. [Filling] fill --now Then light it. ===== ===== Kind Hours ===== ===== old 7 ===== =====',
+  },
+  {
+    file: 'lamp.org',
+    content:
+      '* Lamp :tag:\n:PROPERTIES:\n:CUSTOM_ID: l\n:END:\nIt burns.\n** Hours\n| Kind | Hours |\n|------+-------|\n| old | 7 |\n| new | 7 |\n#+begin_src sh\n* fill\n#+end_src\n- one\n- two\n',
+    title: 'Lamp',
+    says: 'It burns. [Hours] Kind: old; Hours: 7 Kind: new; Hours: 7 * fill - one - two',
+  },
+  {
+    file: 'lamp.adoc',
+    content: '= Lamp\n:toc:\n\nIt burns.\n\n== Filling\n\n[source,sh]\n----\nfill == now\n----\n\n// comment\nThen light it.\n',
+    title: 'Lamp',
+    says: 'It burns. [Filling] fill == now Then light it.',
+    lacks: ['comment', ':toc:'],
+  },
+  {
+    file: 'lamp.tex',
+    content:
+      '\\documentclass{article}\n\\usepackage{x}\n\\title{Lamps}\n\\begin{document}\n\\maketitle\n\\section{Oil}\nIt burns $a != b$.\n% comment\n\\begin{itemize}\n\\item fill\n\\item light\n\\end{itemize}\n\\begin{verbatim}\n  \\item raw\n\\end{verbatim}\n\\end{document}\n',
+    title: 'Lamps',
+    says: '[Oil] It burns $a != b$. - fill - light \\item raw',
+    lacks: ['comment', 'usepackage'],
+  },
+  {
+    file: 'lamp.log',
+    content: '12:01 ERROR no oil\n  at fill\n\n12:02 INFO lit\n',
+    lines: ['12:01 ERROR no oil', '  at fill', '12:02 INFO lit'],
+  },
+  { file: 'lamp.py', content: 'def fill(oil):\n    # five\n    return oil != 5\n\n\nfill(3)\n', lines: ['    return oil != 5', 'fill(3)'] },
+  { file: 'Makefile', content: 'all: lamp\n\tfill lamp\n', lines: ['\tfill lamp'] },
+  {
+    file: 'lamp.ipynb',
+    content: JSON.stringify({
+      nbformat: 4,
+      cells: [
+        { cell_type: 'markdown', source: ['# Lamp\n', 'It burns.'] },
+        {
+          cell_type: 'code',
+          source: 'print(6)',
+          outputs: [
+            { output_type: 'stream', text: ['6\n'] },
+            { output_type: 'display_data', data: { 'image/png': 'AAAA' } },
+          ],
+        },
+      ],
+    }),
+    title: 'Lamp',
+    says: 'It burns. print(6) 6',
+    warnings: [/^Not read: images in outputs \(1\)\.$/],
+  },
+  {
+    file: 'talk.vtt',
+    content:
+      'WEBVTT\n\nNOTE inner\n\n1\n00:00:01.000 --> 00:00:02.000\n<v Ann>The lamp burns\n\n00:02.000 --> 00:03.000\n<i>oil</i> &amp; wax.\n\n00:03.000 --> 00:04.000\nIt is lit.\n',
+    says: 'Ann: The lamp burns oil & wax. It is lit.',
+  },
+  {
+    file: 'talk.srt',
+    content: '1\r\n00:00:01,000 --> 00:00:02,000\r\nThe lamp burns 12\r\n\r\n2\r\n00:00:02,000 --> 00:00:03,000\r\nhours.\r\n',
+    says: 'The lamp burns 12 hours.',
+  },
+  {
+    file: 'mail.eml',
+    content: [
+      'From: Ann Berg <ann@example.org>',
+      'To: bo@example.org',
+      'Subject: =?iso-8859-1?Q?K=F6ge?= ferry',
+      'Date: Tue, 3 Feb 2026 10:00:00 +0100',
+      'MIME-Version: 1.0',
+      'Content-Type: multipart/mixed; boundary=b',
+      '',
+      '--b',
+      'Content-Type: text/plain; charset=iso-8859-1',
+      'Content-Transfer-Encoding: quoted-printable',
+      '',
+      'It leaves K=F6ge at six.',
+      '--b',
+      'Content-Type: application/pdf',
+      'Content-Disposition: attachment; filename=plan.pdf',
+      '',
+      'x',
+      '--b--',
+      '',
+    ].join('\r\n'),
+    title: 'K\u00f6ge ferry',
+    says: 'From: Ann Berg <ann@example.org> To: bo@example.org Date: Tue, 3 Feb 2026 10:00:00 +0100 It leaves K\u00f6ge at six.',
+    warnings: [/^Attachments were not read: plan\.pdf\.$/],
+  },
+  {
+    file: 'page.eml',
+    content:
+      'From: ann@example.org\r\nSubject: Lamps\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<p>It burns <b>oil</b>, 10<sup>6</sup> hours.</p>\r\n',
+    says: 'From: ann@example.org It burns oil, 10^6 hours.',
+  },
+]
