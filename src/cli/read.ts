@@ -8,7 +8,7 @@ import type { ReadOptions } from './run-read.ts'
 /** `cepe read`: answers a question about one document, without an index. */
 export function readCommand(): Command {
   return new Command('read')
-    .description('answer a question from a file: text, Markdown, HTML, PDF, DOCX or EPUB')
+    .description('answer a question from a file: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, ODT, EPUB and others')
     .argument('<file>')
     .argument('[question]', 'optional if the file contains its own question after an END line')
     .option('--summarise', 'summarize the document')

@@ -43,7 +43,8 @@ export interface AnswerDocumentResponse {
   finish_reason: 'stop' | 'length'
   document: {
     title: string
-    type: 'text' | 'markdown' | 'html' | 'pdf' | 'docx' | 'epub'
+    /** Kind of the file: `text`, `markdown`, `html`, `pdf`, `docx`, ... */
+    type: string
     characters: number
     /** Of the whole document. */
     tokens: number

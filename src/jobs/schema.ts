@@ -38,7 +38,7 @@ export const JobOptionsSchema = Type.Object(
         minimum: SPLIT_WORDS.least,
         maximum: SPLIT_WORDS.most,
         description:
-          'Cut documents into passages of about so many words (100 in the literature), at sentence ends; ids become `doc#1`, `doc#2`, ... Default: each row is a passage; of documents (Markdown, HTML, PDF, text, DOCX, EPUB) 100 words.',
+          'Cut documents into passages of about so many words (100 in the literature), at sentence ends; ids become `doc#1`, `doc#2`, ... Default: each row is a passage; of documents 100 words.',
       }),
     ),
     columns: Type.Optional(

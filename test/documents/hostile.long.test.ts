@@ -4,6 +4,7 @@ import t from 'tap'
 import { createPassageReader } from '../../src/documents/corpus/reader.ts'
 import { DocumentError } from '../../src/documents/errors.ts'
 import { makeZip, type ZipFixtureEntry } from '../fixtures/zip.ts'
+import { OFFICE_CASES } from './fidelity/cases/office.ts'
 
 const MB = 2 ** 20
 /** Processor time: on a busy machine each file may take ten times as long. */
@@ -127,6 +128,86 @@ const hostileEpubs = async (): Promise<Hostile[]> => {
   ]
 }
 
+const hostileOffice = async (): Promise<Hostile[]> => {
+  const cases = OFFICE_CASES.map(async ({ file, content }) => ({
+    name: file,
+    bytes: typeof content === 'function' ? await content() : Buffer.alloc(0),
+  }))
+  const whole = await Promise.all(cases)
+  const odf = (kind: string, inside: string): Buffer =>
+    makeZip([{ name: 'content.xml', content: `<a><office:body><office:${kind}>${inside}</office:${kind}></office:body></a>` }])
+  const sheet = (inside: string): Buffer =>
+    makeZip([
+      { name: 'xl/workbook.xml', content: '<workbook><sheets><sheet name="a" r:id="r"/></sheets></workbook>' },
+      { name: 'xl/_rels/workbook.xml.rels', content: '<r><Relationship Id="r" Type="x/worksheet" Target="s.xml"/></r>' },
+      { name: 'xl/s.xml', content: `<worksheet><sheetData>${inside}</sheetData></worksheet>` },
+    ])
+  const cell = '<c t="inlineStr"><is><t>a</t></is></c>'
+  return [
+    ...whole.flatMap(({ name, bytes }) => brokenCopies(name, bytes, 10)),
+    { name: 'bomb.odt', bytes: odf('text', ' '.repeat(200 * MB)) },
+    { name: 'bomb.xlsx', bytes: sheet('<row>'.repeat(40 * MB)) },
+    { name: 'deep.odt', bytes: odf('text', '<text:list><text:list-item>'.repeat(20_000)) },
+    { name: 'spaces.odt', bytes: odf('text', '<text:p>a<text:s text:c="999999999"/>b</text:p>'.repeat(1000)) },
+    {
+      name: 'repeats.ods',
+      bytes: odf(
+        'spreadsheet',
+        `<table:table>${'<table:table-row table:number-rows-repeated="1048576"><table:table-cell table:number-columns-repeated="16384"><text:p>a</text:p></table:table-cell></table:table-row>'.repeat(50)}</table:table>`,
+      ),
+    },
+    { name: 'far.xlsx', bytes: sheet(`<row r="99999999999">${cell.replace('<c ', '<c r="ZZZ9" ')}</row>`) },
+    {
+      name: 'merged.xlsx',
+      bytes: sheet(
+        `<row r="1">${cell}</row></sheetData><mergeCells>${'<mergeCell ref="A1:XFD1048576"/>'.repeat(1000)}</mergeCells><sheetData>`,
+      ),
+    },
+    { name: 'many.xlsx', bytes: sheet(`<row>${cell.repeat(1000)}</row>`.repeat(500)) },
+    {
+      name: 'loop.pptx',
+      bytes: makeZip([
+        { name: 'ppt/presentation.xml', content: '<p><sldId r:id="r"/></p>' },
+        { name: 'ppt/_rels/presentation.xml.rels', content: '<r><Relationship Id="r" Type="x/slide" Target="presentation.xml"/></r>' },
+      ]),
+    },
+    { name: 'ole.doc', bytes: Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(4096, 255)]) },
+  ]
+}
+
+/** Marks of every kind of text, many times. */
+const hostileLines = (): Hostile[] => {
+  const kinds: Readonly<Record<string, readonly string[]>> = {
+    rst: ['a\n=\n', '====\n', '.. code::\n', '+--+\n', '.. _a'],
+    org: ['* a\n', '|a|', '|a|\n', '|-+', '#+begin_src\n', ':a:'],
+    adoc: ['= a\n', '|a|\n', '----\n', '[', '|'],
+    tex: ['\\section{', '\\item ', '\\begin{verbatim}\n', '{', '\\part{a}\\label{b}'],
+    vtt: ['00:01.000 --> 00:02.000\na\n\n', '<v a', '<', '00:'],
+    log: ['a\n', 'a'],
+    py: ['a\n\n', '\n', ' '],
+    eml: ['a: b\r\n', 'Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n', '=?utf-8?Q?=41?= '],
+    ipynb: ['[', '{"cells":'],
+    html: [
+      '<sup>1',
+      '<q>',
+      '<rt>',
+      '<header>',
+      '<footer>',
+      '<div class=toc><a>',
+      '<a rel=next>Next</a>',
+      '<p><a href=#a><sup>1</sup></a><li id=a>',
+      '<button role=tab>a</button><div role=tabpanel>b</div>',
+      '<math><mfrac>',
+      '<img alt=a>',
+      '<h2><button>a?</button></h2>',
+      '<dialog>',
+    ],
+  }
+  return Object.entries(kinds).flatMap(([kind, marks]) =>
+    marks.map((mark, i) => ({ name: `${i}.${kind}`, bytes: Buffer.from(mark.repeat(100_000)) })),
+  )
+}
+
 const hostileTexts = (): Hostile[] => {
   const marks = ['[', '![', '*', '_', '`', '> ', '- ', '~', '<', '&#', '|', '[](', '**a_', '\t- ', '<!--', '[a]: ', '\\', '#', '1. ', '<a ']
   const markup = [
@@ -156,7 +237,8 @@ const hostileTexts = (): Hostile[] => {
   ]
 }
 
-for (const [kind, make] of Object.entries({ pdf: hostilePdfs, docx: hostileDocx, epub: hostileEpubs, text: hostileTexts }))
+const KINDS = { pdf: hostilePdfs, docx: hostileDocx, epub: hostileEpubs, office: hostileOffice, lines: hostileLines, text: hostileTexts }
+for (const [kind, make] of Object.entries(KINDS))
   t.test(`${kind}: each hostile file is read or named, and the next one is read`, async (t) => {
     const files = await make()
     t.ok(files.length >= LEAST, `${files.length} files`)
@@ -178,7 +260,7 @@ for (const [kind, make] of Object.entries({ pdf: hostilePdfs, docx: hostileDocx,
     await Promise.all([work(), work()])
     t.comment(JSON.stringify(Object.fromEntries([...problems].filter(([name]) => !/^(?:cut|changed)/.test(name)))))
     const wrong = [...problems].filter(
-      ([name, outcome]) => /^(?:bomb|encrypted|drm|ole|escape|missing|lying)/.test(name) && outcome === 'read',
+      ([name, outcome]) => /^(?:bomb|encrypted|drm|ole|escape|missing|lying|loop)/.test(name) && outcome === 'read',
     )
     t.same(wrong, [], 'none of these gives passages')
     t.match(await read({ name: 'next.md', bytes: Buffer.from('All is well.') }), { passages: [{ text: 'All is well.' }] })

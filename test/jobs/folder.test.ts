@@ -31,11 +31,11 @@ t.test('a folder of each kind: passages with source and metadata, and all that i
   for (const kind of ['md', 'html', 'docx', 'epub', 'pdf', 'txt']) await copy(`handbook.${kind}`, `more/handbook.${kind}`)
   await copy('encrypted.pdf')
   await file('scan.pdf', makePdf([null]))
-  await file('a.xlsx', 'PK')
-  await file('more/b.xlsx', 'PK')
-  await file('notes.rst', 'Notes')
+  await file('a.mp3', 'ID3')
+  await file('more/b.mp3', 'ID3')
+  await file('notes.rtf', 'Notes')
   await file('empty.md', '')
-  await file('latin.txt', Buffer.from('K\u00f6ln', 'latin1'))
+  await file('latin.txt', Buffer.from([0xff, 0, 0, 1, 0, 0]))
   await file('.hidden.md', 'hidden')
   await file('table.tsv', 'id\ttext\n1\tx\n')
   await symlink('/etc/passwd', path.join(docs, 'link.md'))
@@ -49,21 +49,21 @@ t.test('a folder of each kind: passages with source and metadata, and all that i
   })
   t.equal(
     describeFiles(job.files ?? { indexed: 0, left_out: [] }),
-    '6 files indexed; 9 left out: 2 .xlsx (not supported), 1 .hidden.md (hidden), 1 .md (no text), 1 encrypted PDF, 1 .txt (not UTF-8), ' +
-      '1 .md (symbolic link), 1 .rst (not supported), 1 .pdf (scanned, no text)',
+    '6 files indexed; 9 left out: 2 .mp3 (not supported), 1 .hidden.md (hidden), 1 .md (no text), 1 encrypted PDF, 1 .txt (not UTF-8), ' +
+      '1 .md (symbolic link), 1 .rtf (not supported), 1 .pdf (scanned, no text)',
   )
   const report = (await readFile(await jobs.reportPath(job.id), 'utf8')).trim().split('\n')
   t.match(
     report.map((line) => JSON.parse(line) as unknown),
     [
       { file: '.hidden.md', line: 0, reason: 'hidden' },
-      { file: 'a.xlsx', reason: 'not_supported', detail: /docx/ },
+      { file: 'a.mp3', reason: 'not_supported', detail: /docx/ },
       { file: 'empty.md', reason: 'without_text' },
       { file: 'encrypted.pdf', reason: 'encrypted' },
       { file: 'latin.txt', reason: 'encoding' },
       { file: 'link.md', reason: 'link' },
-      { file: 'more/b.xlsx' },
-      { file: 'notes.rst' },
+      { file: 'more/b.mp3' },
+      { file: 'notes.rtf' },
       { file: 'scan.pdf', reason: 'scanned' },
     ],
   )
@@ -113,7 +113,7 @@ t.test('delete_missing drops what gone files gave, and nothing else', async (t) 
   await writeFile(path.join(dir, 'other', 'e.md'), lamp('e'))
   await jobs.wait((await jobs.addFolder(path.join(dir, 'other'), {})).id)
   await rm(path.join(docs, 'b.md'))
-  await file('a.md', Buffer.from('K\u00f6ln', 'latin1'))
+  await file('a.md', Buffer.from([0xff, 0, 0, 1, 0, 0]))
   await rename(path.join(docs, 'more', 'c.md'), path.join(docs, 'more', 'renamed.md'))
   const job = await add({ delete_missing: true })
   t.match(job, { state: 'done', files: { indexed: 2, gone: { files: 2, passages: 2 } }, counters: { embedded: 0 }, result: { rows: 5 } })
@@ -182,8 +182,8 @@ t.test('what is not in the passages of a file is in the job and its report', asy
 t.test('strict: nothing is indexed where a file is left out; a folder without readable files says why', async (t) => {
   const { index, file, add, docs } = await folderOf(t)
   t.match(await add(), { state: 'failed', error: { code: 'corpus_invalid', message: /There are no files/ } })
-  await file('a.xlsx', 'PK')
-  t.match(await add(), { state: 'failed', error: { code: 'corpus_invalid', message: /None of 1 files.*1 \.xlsx \(not supported\)/ } })
+  await file('a.mp3', 'ID3')
+  t.match(await add(), { state: 'failed', error: { code: 'corpus_invalid', message: /None of 1 files.*1 \.mp3 \(not supported\)/ } })
   await file('note.md', 'A lamp.')
   t.match(await add({ strict: true }), { state: 'failed', error: { code: 'corpus_invalid', message: /1 of 2 files were left out/ } })
   await t.rejects(index.count(), { code: 'index_missing' })

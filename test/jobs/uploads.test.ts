@@ -48,14 +48,14 @@ const TABLE = 'id\ttext\n1\tThe ferry leaves at noon.\n'
 await t.test('several files of a form, tables among them, in any order', async (t) => {
   const { dir, index, form, post, ended } = await served(t)
   const handbook = await readFile('test/fixtures/documents/handbook.docx')
-  const sent = await form({ 'ports.tsv': TABLE, 'lamps.md': NOTE, 'handbook.docx': handbook, 'dues.xlsx': 'PK' }, {}, '?label=upload')
+  const sent = await form({ 'ports.tsv': TABLE, 'lamps.md': NOTE, 'handbook.docx': handbook, 'dues.mp3': 'ID3' }, {}, '?label=upload')
   t.equal(sent.status, 202, JSON.stringify(sent.json))
   const job = await ended(sent)
   t.match(job, {
     state: 'done',
     source: { name: 'ports.tsv and 3 more', path: null, files: { uploaded: true } },
     counters: { accepted: 7, committed: 7, rejected: 1 },
-    files: { indexed: 3, left_out: [{ kind: '.xlsx', reason: 'not_supported', files: 1 }] },
+    files: { indexed: 3, left_out: [{ kind: '.mp3', reason: 'not_supported', files: 1 }] },
   })
   t.match(await index.sources(), [{ source: 'upload/handbook.docx', passages: 5 }, { passages: 1 }, { passages: 1 }])
   t.equal((await index.get('1'))?.source, 'upload/ports.tsv')

@@ -31,7 +31,7 @@ const WATCH_S = { byDefault: 2, least: 1, most: 3600 } as const
 export function addCommand(): Command {
   return withReadingOptions(new Command('add'))
     .description(
-      'index documents (Markdown, HTML, PDF, text, DOCX, EPUB) and tables of passages (psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz and .zst too), or archives of them (.zip, .tar, .tar.gz)',
+      'index documents (text, Markdown, HTML, PDF, Office and OpenDocument files, EPUB, e-mail, source code and more) and tables of passages (psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz and .zst too), or archives of them (.zip, .tar, .tar.gz)',
     )
     .argument(
       '<files...>',

@@ -56,7 +56,7 @@ export async function corpusFiles(given: readonly string[], { format, columns }:
       if (own.length === 0 && !hasDocuments)
         throw new CodedError(
           'corpus_invalid',
-          `The folder ${at} holds neither tables (.tsv, .csv, .jsonl, .json, .parquet) nor documents (.md, .html, .pdf, .txt, .docx, .epub).`,
+          `The folder ${at} holds neither tables (.tsv, .csv, .jsonl, .json, .parquet) nor documents (.md, .html, .pdf, .txt, .docx, .xlsx, .odt, .epub and others).`,
           { field: 'file' },
         )
       const paths = own.map(({ path }) => path).sort()

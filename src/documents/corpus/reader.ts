@@ -31,12 +31,12 @@ export function createPassageReader(options: ProcessOptions): PassageReader {
   const limit = pLimit(PROCESSES)
   return {
     atOnce: PROCESSES,
-    read: async ({ bytes, name, mediaType }, { words, signal }) => {
+    read: async ({ bytes, name, mediaType, encoding }, { words, signal }) => {
       const type = documentType({ bytes, name, ...(mediaType !== undefined && { mediaType }) })
       return limit(async () => {
         const one = free.pop() ?? new ReadingProcess(options)
         try {
-          return await one.run({ type, bytes, mediaType, name, words, limits: DOCUMENT_LIMITS }, PassagesSchema, signal)
+          return await one.run({ type, bytes, mediaType, encoding, name, words, limits: DOCUMENT_LIMITS }, PassagesSchema, signal)
         } finally {
           free.push(one)
         }

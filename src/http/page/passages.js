@@ -3,7 +3,7 @@ import { byId, element, percent, showProblem } from './dom.js'
 
 /** Passages that are open when they are first shown. */
 const OPEN = 3
-const DOCUMENT = /\.(?:pdf|docx|epub|md|markdown|html?|txt)$/i
+const DOCUMENT = /\.(?:pdf|docx?|od[tsp]|xlsx|pptx|epub|eml|md|markdown|html?|txt|rst|adoc|org|tex|ipynb|vtt|srt)$/i
 
 /**
  * Shows the passages of an answer. Whoever reads in the list stays there, and what was opened or closed stays so.

@@ -37,7 +37,11 @@ const DOCUMENTED_BODY = {
       schema: {
         type: 'object',
         properties: {
-          file: { type: 'string', format: 'binary', description: 'The document: text, Markdown, HTML, PDF, DOCX or EPUB.' },
+          file: {
+            type: 'string',
+            format: 'binary',
+            description: 'The document: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, ODT, EPUB, e-mail or another kind that is indexed.',
+          },
           ...DocumentFormSchema.properties,
         },
         required: ['file'],

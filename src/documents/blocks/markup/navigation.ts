@@ -30,7 +30,9 @@ export function removeNavigation(elements: readonly Element[]): void {
       const menu = menuAround(element, isRelated)
       if (menu !== undefined) menu.name = 'nav'
     } else if ((name === 'header' || name === 'footer') && !isInSection(element)) {
-      if (!holdsHeading(element) || lengths(element).links > 0.5) element.name = 'nav'
+      searched++
+      const { headings, links } = lengths(element)
+      if (headings === 0 || links > 0.5) element.name = 'nav'
     } else if (PARTS.has(name)) {
       const names = `${attribs.class ?? ''} ${attribs.id ?? ''} ${attribs.role ?? ''}`
       const isNamed = MENU.test(`${names} ${attribs['aria-label'] ?? ''} ${name === 'table' ? (attribs.summary ?? '') : ''}`)

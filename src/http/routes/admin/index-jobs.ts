@@ -68,7 +68,7 @@ const DOCUMENTED_BODY = {
             type: 'string',
             format: 'binary',
             description:
-              'A table, a document (Markdown, HTML, PDF, text, DOCX, EPUB) or an archive of them (.zip, .tar, .tar.gz); the form may hold several files.',
+              'A table, a document (of text, HTML, PDF, Office or OpenDocument, EPUB, e-mail and more) or an archive of them (.zip, .tar, .tar.gz); the form may hold several files.',
           },
         },
         required: ['file'],
