@@ -187,6 +187,7 @@ const hostileLines = (): Hostile[] => {
     py: ['a\n\n', '\n', ' '],
     eml: ['a: b\r\n', 'Content-Type: multipart/mixed; boundary=a\r\n\r\n--a\r\n', '=?utf-8?Q?=41?= '],
     ipynb: ['[', '{"cells":'],
+    srt: ['1\n00:00:01,000 --> 00:00:02,000\n', '{\\a'],
     html: [
       '<sup>1',
       '<q>',

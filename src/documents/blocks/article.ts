@@ -2,7 +2,7 @@ import { Readability } from '@mozilla/readability'
 import { parseHTML } from 'linkedom'
 
 /** Maximum elements of a page, since time grows superlinearly. */
-const MOST_ELEMENTS = 20_000
+export const MOST_ELEMENTS = 20_000
 
 /** HTML of the article found by Readability; undefined without one. */
 export function articleOf(source: string): string | undefined {

@@ -29,8 +29,7 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
     if (item?.properties?.split(' ').includes('nav') === true || (item !== undefined && !PAGES.includes(mediaType))) continue
     const name = path.join(path.dirname(packageFile), decoded(item?.href ?? ''))
     if (item === undefined || !zip.names.includes(name)) missing.push(item?.href ?? attribs.idref ?? '')
-    else
-      blocks.push(...markupBlocks(parseMarkup(decodeText(await zip.read(name), { isHtml: true }), { recognizeSelfClosing: true }).children))
+    else blocks.push(...markupBlocks(parseMarkup(decodeText(await zip.read(name), { isHtml: true }), { recognizeSelfClosing: true }).nodes))
   }
   if (blocks.length === 0 && missing.length > 0)
     throw new DocumentError('damaged', 'The EPUB is incomplete: its chapters are missing in it.')

@@ -1,10 +1,10 @@
 import { isText, type AnyNode, type Element } from 'domhandler'
-import { DomUtils, parseDocument } from 'htmlparser2'
+import { DomUtils } from 'htmlparser2'
 import type { Block, BlockDocument } from './contract.ts'
-import { articleOf } from './article.ts'
+import { articleOf, MOST_ELEMENTS } from './article.ts'
 import { markupBlocks } from './markup/markup.ts'
-import { lengths } from './markup/navigation.ts'
-import { elementsIn, parseMarkup } from './markup/tidy.ts'
+import { lengths, letterCount } from './markup/navigation.ts'
+import { parseMarkup, type ParsedMarkup } from './markup/tidy.ts'
 import { textOf } from './markup/text.ts'
 
 const LONGEST_TITLE = 300
@@ -19,29 +19,27 @@ const UNSEEN = new Set(['script', 'style', 'template', 'noscript', 'title', 'svg
  * most of the text, else all text. Menus, headers and footers of the page are left out.
  */
 export function htmlDocument(source: string): Omit<BlockDocument, 'type'> {
-  const { page, blocks } = readPage(source, true)
-  const elements = elementsIn(page.children)
-  const title = elements.find(({ name }) => name === 'title')
+  const page = parseMarkup(source, { withoutMenus: true })
+  const title = page.elements.find(({ name }) => name === 'title')
+  const found = mainBlocks(page, source)
   // A page of nothing but links.
-  const read = blocks.length > 0 ? blocks : readPage(source, false).blocks
+  const blocks = found.length > 0 ? found : mainBlocks(parseMarkup(source), source)
   return {
     title: title === undefined ? '' : textOf(title.children).slice(0, LONGEST_TITLE),
-    blocks: read,
-    warnings: shareWarnings(elements, read),
+    blocks,
+    warnings: shareWarnings(page.elements, blocks),
   }
 }
 
-function readPage(source: string, withoutMenus: boolean) {
-  const page = parseMarkup(source, { withoutMenus })
-  const elements = elementsIn(page.children)
-  const body: readonly AnyNode[] = elements.find(({ name }) => name === 'body')?.children ?? page.children
+function mainBlocks({ nodes, elements, opens }: ParsedMarkup, source: string): Block[] {
+  const body: readonly AnyNode[] = elements.find(({ name }) => name === 'body')?.children ?? nodes
   const whole = proseOf(body)
-  const isMost = (nodes: readonly AnyNode[]): boolean => nodes.length > 0 && proseOf(nodes) >= LEAST_SHARE * whole
+  const isMost = (some: readonly AnyNode[]): boolean => some.length > 0 && proseOf(some) >= LEAST_SHARE * whole
   const marked = markedIn(elements).find(({ children }) => isMost(children))
-  if (marked !== undefined) return { page, blocks: markupBlocks(marked.children) }
-  const article = articleOf(DomUtils.getOuterHTML(page))
-  const found = article === undefined ? [] : parseDocument(article).children
-  return { page, blocks: markupBlocks(isMost(found) ? found : body) }
+  if (marked !== undefined) return markupBlocks(marked.children)
+  const article = elements.length > MOST_ELEMENTS ? undefined : articleOf(opens ? DomUtils.getOuterHTML(nodes) : source)
+  const found = article === undefined ? [] : parseMarkup(article, { withoutMenus: true }).nodes
+  return markupBlocks(isMost(found) ? found : body)
 }
 
 /** Elements marked as the page's main text. */
@@ -56,11 +54,10 @@ function proseOf(nodes: readonly AnyNode[]): number {
 }
 
 function shareWarnings(elements: readonly Element[], blocks: readonly Block[]): string[] {
-  const length = (text: string): number => text.replace(/\s+/g, '').length
   const texts = elements.flatMap(({ name, children }) => (UNSEEN.has(name) ? [] : children.filter(isText)))
-  const all = texts.reduce((sum, { data }) => sum + length(data), 0)
+  const all = texts.reduce((sum, { data }) => sum + letterCount(data), 0)
   const read = blocks.reduce(
-    (sum, block) => sum + length('text' in block ? block.text : ('items' in block ? block.items : block.rows).join('')),
+    (sum, block) => sum + letterCount('text' in block ? block.text : ('items' in block ? block.items : block.rows).join('')),
     0,
   )
   return read < WARN_BELOW * all

@@ -12,7 +12,7 @@ export function markdownDocument(source: string): Omit<BlockDocument, 'type'> {
   const [whole = '', front = ''] = FRONT_MATTER.exec(source) ?? []
   const title = titleIn(front)
   const html = marked.parse(title === undefined ? source : source.slice(whole.length), { async: false, gfm: true })
-  return { title: title ?? '', blocks: markupBlocks(parseMarkup(html).children) }
+  return { title: title ?? '', blocks: markupBlocks(parseMarkup(html).nodes) }
 }
 
 /**

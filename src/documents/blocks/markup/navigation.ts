@@ -9,6 +9,7 @@ const LINKS = /(?:^|[\s_-])(?:toc|contents|menu|side-?bar|related|links|pager|fo
 const RELATIONS = /\b(?:prev(?:ious)?|next|up|start|home|contents|index)\b/i
 const KEYS = /^[pnuh]$/i
 const STEP = /^\W*(?:prev(?:ious)?|next)\b.{0,20}$/i
+const NAMED = ['class', 'id', 'role', 'aria-label', 'summary']
 const PARTS = new Set(['table', 'div', 'p', 'ul', 'ol', 'dl', 'section', 'center', 'header', 'footer'])
 const SECTIONS = new Set(['main', 'article', 'section', 'blockquote', 'figure', 'aside', 'td'])
 /** Characters of a menu with few links. */
@@ -16,6 +17,7 @@ const LONGEST = 400
 const MOST_ABOVE = 6
 /** Parts and links that are looked at in a page. */
 const MOST_SEARCHED = 300
+const SPACE = 32
 
 /** Turns menus, and headers and footers of the page, into `nav` elements, which are not read. */
 export function removeNavigation(elements: readonly Element[]): void {
@@ -33,7 +35,7 @@ export function removeNavigation(elements: readonly Element[]): void {
       searched++
       const { headings, links } = lengths(element)
       if (headings === 0 || links > 0.5) element.name = 'nav'
-    } else if (PARTS.has(name)) {
+    } else if (PARTS.has(name) && NAMED.some((attribute) => attribs[attribute] !== undefined)) {
       const names = `${attribs.class ?? ''} ${attribs.id ?? ''} ${attribs.role ?? ''}`
       const isNamed = MENU.test(`${names} ${attribs['aria-label'] ?? ''} ${name === 'table' ? (attribs.summary ?? '') : ''}`)
       if (!isNamed && !LINKS.test(names)) continue
@@ -72,18 +74,31 @@ function holdsHeading(element: Element): boolean {
 
 /** Characters of an element, the share of them in links, and headings. */
 export function lengths(...nodes: readonly AnyNode[]): { readonly characters: number; readonly links: number; readonly headings: number } {
-  let [characters, linked, headings] = [0, 0, 0]
-  const waiting = nodes.map((node) => ({ node, isLink: false }))
-  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
-    const { node, isLink } = one
-    if (isText(node)) {
-      const { length } = node.data.replace(/\s+/g, '')
+  let [characters, linked, headings, links] = [0, 0, 0, 0]
+  // `undefined` ends a link.
+  const waiting: (AnyNode | undefined)[] = [...nodes]
+  while (waiting.length > 0) {
+    const node = waiting.pop()
+    if (node === undefined) links--
+    else if (isText(node)) {
+      const length = letterCount(node.data)
       characters += length
-      if (isLink) linked += length
+      if (links > 0) linked += length
     } else if (isTag(node) && !isSkipped(node)) {
       if (/^h[1-6]$/.test(node.name)) headings++
-      for (const child of node.children) waiting.push({ node: child, isLink: isLink || node.name === 'a' })
+      if (node.name === 'a') {
+        links++
+        waiting.push(undefined)
+      }
+      for (const child of node.children) waiting.push(child)
     }
   }
   return { characters, links: characters === 0 ? 0 : linked / characters, headings }
+}
+
+/** Characters that are no spaces. */
+export function letterCount(text: string): number {
+  let count = 0
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > SPACE) count++
+  return count
 }

@@ -1,4 +1,4 @@
-import { isTag, isText, Text, type AnyNode, type Document, type Element } from 'domhandler'
+import { isTag, isText, Text, type AnyNode, type ChildNode, type Element } from 'domhandler'
 import { DomUtils, parseDocument, type ParserOptions } from 'htmlparser2'
 import { removeNavigation } from './navigation.ts'
 import { mathText } from './math.ts'
@@ -27,6 +27,14 @@ const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
 const SEARCHED = 20
 const LONGEST_BEFORE = 20
 
+/** The nodes of a page, and all elements that were in it. */
+export interface ParsedMarkup {
+  readonly nodes: ChildNode[]
+  readonly elements: readonly Element[]
+  /** Whether parts of it open on a click. */
+  readonly opens: boolean
+}
+
 /**
  * Parses HTML and rewrites it to say in text what it shows by other means: superscripts, alternative texts of images, formulas, states of
  * check boxes, names of tabs, notes at their references.
@@ -35,18 +43,19 @@ const LONGEST_BEFORE = 20
 export function parseMarkup(
   source: string,
   { withoutMenus = false, ...options }: ParserOptions & { readonly withoutMenus?: boolean } = {},
-): Document {
-  const document = parseDocument(source, options)
-  tidy(elementsIn(document.children), withoutMenus)
-  return document
+): ParsedMarkup {
+  const { children } = parseDocument(source, options)
+  const elements = elementsIn(children)
+  return { nodes: children, elements, opens: tidy(elements, withoutMenus) }
 }
 
-/** Rewrites parsed elements in place. */
-export function tidy(elements: readonly Element[], withoutMenus = false): void {
+/** Rewrites parsed elements in place. @returns whether parts of the page open on a click */
+export function tidy(elements: readonly Element[], withoutMenus = false): boolean {
   if (withoutMenus) removeNavigation(elements)
   placeNotes(elements)
-  namePanels(elements)
+  const opens = namePanels(elements)
   for (const element of elements) rewrite(element)
+  return opens
 }
 
 /** Elements in document order; not recursive, since nesting depth is unbounded. */
@@ -94,7 +103,7 @@ function rewrite(element: Element): void {
     case 'del':
     case 's':
       // A replaced price is not one number with the new one.
-      DomUtils.append(element, new Text(' '))
+      DomUtils.appendChild(element, new Text(' '))
   }
 }
 
