@@ -102,8 +102,8 @@ function decoded(bytes: Uint8Array, label: string): string | undefined {
 /** The most likely encoding of a text that is not UTF-8. */
 function detected(bytes: Uint8Array): string {
   const sample = bytes.subarray(0, SAMPLE_BYTES)
-  const zeros = [0, 1].map((parity) => sample.filter((byte, i) => i % 2 === parity && byte === 0).length / sample.length)
-  if ((zeros[0] ?? 0) + (zeros[1] ?? 0) > ZEROS) return (zeros[1] ?? 0) > (zeros[0] ?? 0) ? 'utf-16le' : 'utf-16be'
+  const zeros = (parity: number): number => sample.filter((byte, i) => i % 2 === parity && byte === 0).length / sample.length
+  if (zeros(0) + zeros(1) > ZEROS) return zeros(1) > zeros(0) ? 'utf-16le' : 'utf-16be'
   const likely = chardet.analyse(sample).filter(({ name, confidence }) => confidence >= LEAST_CONFIDENCE && isKnown(name))
   return likely.find(({ name }) => decoded(bytes, name) !== undefined)?.name ?? 'windows-1252'
 }

@@ -53,7 +53,7 @@ t.test('the charset of a file in a form is its encoding; another file of the for
 })
 
 t.test('one table: by the charset of its form part, of the request, or by the option', async (t) => {
-  const { get, post, textsOf } = await served(t)
+  const { get, post } = await served(t)
   const form = new FormData()
   form.append('file', new Blob([table('b')], { type: 'text/tab-separated-values;charset=windows-1251' }), 'b.tsv')
   t.match(await post(form), { state: 'done' })
@@ -76,7 +76,7 @@ t.test('a folder: the option is for files that are not UTF-8; without it the enc
 })
 
 t.test('composed and decomposed letters are the same: passages of documents and tables are composed', async (t) => {
-  const { get, post, textsOf } = await served(t)
+  const { get, post } = await served(t)
   await post(Buffer.from('id\ttext\ttitle\nn1\tcafe\u0301\tKo\u0308ln\n'), { type: 'text/tab-separated-values' })
   t.match(await get('n1'), { text: 'caf\u00e9', title: 'K\u00f6ln' })
 })

@@ -44,9 +44,13 @@ export async function* toUtf8WhereNeeded(bytes: AsyncIterable<Buffer>, encoding:
       try {
         text = utf8.decode(held.subarray(0, end))
       } catch {
-        return yield* toUtf8(rest(held), encoding)
+        yield* toUtf8(rest(held), encoding)
+        return
       }
-      if (!isAscii(text)) return yield* rest(held)
+      if (!isAscii(text)) {
+        yield* rest(held)
+        return
+      }
       yield held.subarray(0, end)
       held = held.subarray(end)
       if (next.done === true) return

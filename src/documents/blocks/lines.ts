@@ -1,3 +1,4 @@
+import { at } from '../../../base/at.ts'
 import type { DocumentType } from '../contract.ts'
 import { inline, type Block } from './contract.ts'
 import { rowTexts, type GridRow } from './markup/row-texts.ts'
@@ -78,7 +79,8 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
 
 /** Blocks of a text by the marks in its lines: headings, listings, tables; the rest as plain text. Marks in running text stay. */
 export function linesBlocks(text: string, type: LinesType): Block[] {
-  const { heading, fence, fenceEnd, dropped, row, rule } = SYNTAXES[type]
+  const syntax = SYNTAXES[type]
+  const { fence, dropped, row, rule } = syntax
   const blocks: Block[] = []
   let prose: string[] = []
   const endProse = (): void => {
@@ -93,17 +95,17 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
   /** The first line after `from` that does not match. */
   const endOf = (from: number, matches: (line: string) => boolean): number => {
     let end = from
-    while (end < lines.length && matches(lines[end] ?? '')) end++
+    while (end < lines.length && matches(at(lines, end))) end++
     return end
   }
   for (let i = 0; i < lines.length; i++) {
-    const line = lines[i] ?? ''
-    const found = heading(line, lines[i + 1] ?? '')
+    const line = at(lines, i)
+    const found = syntax.heading(line, lines.at(i + 1) ?? '')
     if (found !== undefined) {
       push({ kind: 'heading', level: Math.min(MOST_LEVELS, found.level), text: inline(found.text) })
       if (type === 'rst') i++
     } else if (fence.test(line)) {
-      const last = fenceEnd(line)
+      const last = syntax.fenceEnd(line)
       const end = endOf(i + 1, (one) => !last.test(one))
       const code = lines
         .slice(i + 1, end)
@@ -142,7 +144,7 @@ function printed(text: string): string {
 /** Rows of cells between bars. */
 function barRows(lines: readonly string[], rule: RegExp | undefined): string[] {
   const rows = lines.filter((line) => rule?.test(line) !== true)
-  const isNamed = rows.length < lines.length && rule?.test(lines[1] ?? '') === true
+  const isNamed = rows.length < lines.length && rule?.test(lines.at(1) ?? '') === true
   const grid = rows.map((line, i): GridRow => {
     const cells = line
       .trim()

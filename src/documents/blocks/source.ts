@@ -14,7 +14,7 @@ export function sourceBlocks(text: string, type: 'code' | 'log'): Block[] {
   const parts: string[] = []
   let part = ''
   for (const [i, line] of lines.entries()) {
-    const isBreak = line === '' && /^\S/.test(lines[i + 1] ?? '')
+    const isBreak = line === '' && /^\S/.test(lines.at(i + 1) ?? '')
     if ((isBreak && part.length > PART_CHARACTERS / 4) || part.length + line.length > PART_CHARACTERS) {
       parts.push(part)
       part = ''
@@ -37,7 +37,7 @@ export function subtitleBlocks(text: string): Block[] {
         shown
           .replace(/<v(?:\.\S+)?\s+([^>]*)>/g, '$1: ')
           .replace(/<[^>]*>|\{\\[^}]*\}/g, '')
-          .replace(/&(amp|lt|gt|nbsp);/g, (_, name: string) => ({ amp: '&', lt: '<', gt: '>' })[name] ?? ' '),
+          .replace(/&(amp|lt|gt|nbsp);/g, (_, name: string) => (name === 'amp' ? '&' : name === 'lt' ? '<' : name === 'gt' ? '>' : ' ')),
       ),
     ]
   })

@@ -10,8 +10,9 @@ const END = Buffer.from('\r\n\r\n')
  * @returns the type of the file whose position is given; empty without one
  */
 export function partTypes(request: FastifyRequest): (file: number) => string {
+  const { 'content-type': whole = '' } = request.headers
   const types: string[] = []
-  const boundary = /boundary="?([^";]+)"?/i.exec(request.headers['content-type'] ?? '')?.[1]
+  const boundary = /boundary="?([^";]+)"?/i.exec(whole)?.[1]
   if (boundary === undefined) return () => ''
   const mark = Buffer.from(`--${boundary}\r\n`)
   let held = Buffer.alloc(0)
@@ -30,7 +31,7 @@ export function partTypes(request: FastifyRequest): (file: number) => string {
       held = held.subarray(end)
     }
   })
-  return (file) => types[file] ?? ''
+  return (file) => types.at(file) ?? ''
 }
 
 /** The encoding that a content type names. */

@@ -39,7 +39,7 @@ export function listItems(list: Element, blocksOf: BlocksOf, depth: number): str
 }
 
 /** A number as numbered lists show it: "3", "c", "C", "iii" or "III". */
-export function numberText(number: number, type: string): string {
+export function numberText(number: number, type = '1'): string {
   if (number < 1 || number > 3999) return String(number)
   if (type.toLowerCase() === 'i') {
     let [left, text] = [number, '']

@@ -37,7 +37,8 @@ export function removeNavigation(elements: readonly Element[]): void {
       if (headings === 0 || links > 0.5) element.name = 'nav'
     } else if (PARTS.has(name) && NAMED.some((attribute) => attribs[attribute] !== undefined)) {
       const names = `${attribs.class ?? ''} ${attribs.id ?? ''} ${attribs.role ?? ''}`
-      const isNamed = MENU.test(`${names} ${attribs['aria-label'] ?? ''} ${name === 'table' ? (attribs.summary ?? '') : ''}`)
+      const { 'aria-label': label = '' } = attribs
+      const isNamed = MENU.test(`${names} ${label} ${name === 'table' ? (attribs.summary ?? '') : ''}`)
       if (!isNamed && !LINKS.test(names)) continue
       searched++
       const { characters, links } = lengths(element)

@@ -9,7 +9,7 @@ const NOTES = new Set(['li', 'aside', 'div', 'p', 'dd', 'tr', 'section'])
 /** What a note comes after, and what it is put into where there is none of these. */
 const AFTER = new Set(['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'dt', 'pre', 'figcaption'])
 const HOLDERS = new Set(['li', 'td', 'th', 'dd', 'blockquote', 'div'])
-const BACK = /^[\s\u21a9\ufe0e\u2191^]*$/
+const BACK = /^(?:[\s\u21a9\u2191^]|\ufe0e)*$/
 const LONGEST_LABEL = 8
 const MOST_ABOVE = 20
 
@@ -48,7 +48,8 @@ export function placeNotes(elements: readonly Element[]): void {
 function isReference(element: Element): boolean {
   const { name, attribs, children } = element
   if (name !== 'a' || !/^#./.test(attribs.href ?? '')) return false
-  const type = `${attribs.role ?? ''} ${attribs['epub:type'] ?? ''} ${attribs.class ?? ''}`
+  const { role = '', 'epub:type': kind = '', class: names = '' } = attribs
+  const type = `${role} ${kind} ${names}`
   return !CITATION.test(attribs.href ?? '') && (REFERENCE.test(type) || isRaised(element)) && textOf(children).length <= LONGEST_LABEL
 }
 

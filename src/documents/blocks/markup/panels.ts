@@ -70,7 +70,7 @@ function isName(button: Element): boolean {
     attribs.role === 'tab' ||
     attribs['aria-controls'] !== undefined ||
     attribs['aria-expanded'] !== undefined ||
-    OPENS.test(`${attribs.class ?? ''} ${attribs['data-toggle'] ?? ''} ${attribs['data-bs-toggle'] ?? ''}`) ||
+    OPENS.test([attribs.class, attribs['data-toggle'], attribs['data-bs-toggle']].join(' ')) ||
     /[?\uff1f]$/.test(text)
   )
 }

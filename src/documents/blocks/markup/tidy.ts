@@ -72,8 +72,8 @@ export function elementsIn(nodes: readonly AnyNode[]): Element[] {
 
 function rewrite(element: Element): void {
   const { name, attribs, children } = element
-  const role = attribs.role ?? ''
-  if (role === 'heading') element.name = /^[1-6]$/.test(attribs['aria-level'] ?? '') ? `h${attribs['aria-level'] ?? ''}` : 'h2'
+  const { role = '', 'aria-level': level = '' } = attribs
+  if (role === 'heading') element.name = `h${/^[1-6]$/.exec(level)?.[0] ?? '2'}`
   else if (name === 'div' || name === 'span') element.name = ROLES[role] ?? name
   switch (name) {
     case 'sup':

@@ -238,7 +238,7 @@ function listOf(items: readonly Item[]): Element {
     while (open.length > 1 && (open.at(-1)?.level ?? 0) > level) open.pop()
     const top = open.at(-1)
     const last = top?.list.lastChild
-    if (top !== undefined && level > top.level && last != null && isTag(last)) {
+    if (top !== undefined && level > top.level && last !== undefined && last !== null && isTag(last)) {
       const list = made('ul', [item])
       DomUtils.appendChild(last, list)
       open.push({ level, list })

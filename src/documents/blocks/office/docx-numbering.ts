@@ -3,7 +3,12 @@ import { numberText } from '../markup/list.ts'
 import { childOf, elementsOf } from '../xml.ts'
 
 /** Formats of numbers, as types of HTML's lists. */
-const TYPES: Readonly<Record<string, string>> = { lowerLetter: 'a', upperLetter: 'A', lowerRoman: 'i', upperRoman: 'I' }
+const TYPES = new Map([
+  ['lowerLetter', 'a'],
+  ['upperLetter', 'A'],
+  ['lowerRoman', 'i'],
+  ['upperRoman', 'I'],
+])
 
 interface Level {
   readonly start: number
@@ -45,13 +50,13 @@ export class Numbering {
     if (key === undefined || own === undefined) return undefined
     const before = this.#counts.get(key) ?? []
     const counts = Array.from({ length: level + 1 }, (_, i) => before[i] ?? (levels?.get(i)?.start ?? 1) - (i === level ? 1 : 0))
-    counts[level] = (counts[level] ?? 0) + 1
+    counts.push((counts.pop() ?? 0) + 1)
     this.#counts.set(key, counts)
     if (own.format === 'bullet') return own.text.trim() === '' ? undefined : '-'
     if (own.format === 'none') return undefined
     return own.text.replace(/%(\d)/g, (_, digit: string) => {
       const i = Number(digit) - 1
-      return numberText(counts[i] ?? 1, TYPES[levels?.get(i)?.format ?? ''] ?? '1')
+      return numberText(counts.at(i) ?? 1, TYPES.get(levels?.get(i)?.format ?? '') ?? '1')
     })
   }
 }

@@ -104,6 +104,7 @@ class Reader {
 
   #element(element: Element, depth: number, list?: List): (Element | string)[] {
     const { name, attribs, children } = element
+    const { 'number-columns-spanned': columns = '1', 'number-rows-spanned': rows = '1' } = attribs
     const inside = (): (Element | string)[] => this.#nodes(children, depth, list)
     switch (name) {
       case 'h':
@@ -119,7 +120,7 @@ class Reader {
         return [`[${number}]`]
       }
       case 'span':
-        return [made(this.#spanName(attribs['style-name'] ?? ''), inside())]
+        return [made(this.#spanName(attribs['style-name']), inside())]
       case 's':
         return [' '.repeat(Math.min(MOST_REPEATED, Number(attribs.c ?? 1) || 1))]
       case 'tab':
@@ -147,8 +148,8 @@ class Reader {
       case 'table-cell':
         return repeated(
           made('td', this.read(children, depth), {
-            colspan: attribs['number-columns-spanned'] ?? '1',
-            rowspan: attribs['number-rows-spanned'] ?? '1',
+            colspan: columns,
+            rowspan: rows,
           }),
           attribs['number-columns-repeated'],
         )
@@ -163,9 +164,9 @@ class Reader {
     this.#after = after
     const inside = this.#nodes(element.children, depth)
     this.#after = around
-    const style = element.attribs['style-name'] ?? ''
+    const { 'style-name': style = '', 'outline-level': outline = '1' } = element.attribs
     if (element.name === 'h') {
-      const level = Math.max(1, Number(element.attribs['outline-level'] ?? 1) || 1)
+      const level = Math.max(1, Number(outline) || 1)
       const mark =
         element.attribs['is-list-header'] === 'true'
           ? ''
@@ -236,12 +237,12 @@ class Reader {
     if (format === '') return ''
     const from = Math.max(1, level - Number(shown) + 1)
     const numbers = Array.from({ length: level - from + 1 }, (_, i) =>
-      numberText(counts[from + i] ?? 1, levels[from + i]?.attribs['num-format'] ?? '1'),
+      numberText(counts.at(from + i) ?? 1, levels.at(from + i)?.attribs['num-format']),
     )
     return prefix + numbers.join('.') + suffix
   }
 
-  #spanName(style: string): string {
+  #spanName(style = ''): string {
     const {
       'text-position': position = '',
       'font-weight': weight = '',

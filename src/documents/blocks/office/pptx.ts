@@ -20,8 +20,13 @@ export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const parts = new Map((await relatedParts(zip, main)).map(({ id, part }) => [id, part]))
   const blocks: Block[] = []
   const unread = new Map<string, number>()
-  for (const [i, { attribs }] of elementsOf((await zip.read(main)).toString(), 'sldId').entries()) {
-    const nodes = await slideNodes(zip, parts.get(attribs['r:id'] ?? '') ?? '', unread)
+  for (const [
+    i,
+    {
+      attribs: { 'r:id': id = '' },
+    },
+  ] of elementsOf((await zip.read(main)).toString(), 'sldId').entries()) {
+    const nodes = await slideNodes(zip, parts.get(id) ?? '', unread)
     tidy(elementsIn(nodes))
     blocks.push(...markupBlocks(nodes).map((block) => ({ ...block, page: i + 1 })))
   }

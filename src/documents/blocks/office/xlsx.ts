@@ -60,7 +60,11 @@ function walk(
 ): void {
   const local = (name: string): string => name.slice(name.indexOf(':') + 1)
   const parser = new Parser(
-    { onopentag: (name, attributes) => on.open(local(name), attributes), ontext: on.text, onclosetag: (name) => on.close(local(name)) },
+    {
+      onopentag: (name, attributes) => on.open(local(name), attributes),
+      ontext: (text) => on.text(text),
+      onclosetag: (name) => on.close(local(name)),
+    },
     { xmlMode: true },
   )
   parser.end(xml)
@@ -178,11 +182,11 @@ function shownValue(
   { strings, formats, dayZero }: Workbook,
 ): string {
   if (value === '') return ''
-  if (type === 's') return strings[Number(value)] ?? ''
+  if (type === 's') return strings.at(Number(value)) ?? ''
   if (type === 'b') return value === '1' ? 'TRUE' : 'FALSE'
   const number = Number(value)
   if (type !== 'n' || !Number.isFinite(number)) return value
-  const pattern = formats[Number(style)] ?? 'General'
+  const pattern = formats.at(Number(style)) ?? 'General'
   if (isDateFormat(pattern)) return dateText(number, pattern, dayZero)
   const exact = Number(number.toPrecision(DIGITS))
   return pattern === 'General' ? String(exact) : format(pattern, exact, { throws: false })
