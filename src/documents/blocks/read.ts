@@ -34,7 +34,7 @@ export async function readBlocks(file: TypedFile, limits: DocumentLimits): Promi
     case 'epub':
       return (await import('./epub.ts')).epubDocument(bytes)
     case 'email':
-      return (await import('./email.ts')).emailDocument(bytes)
+      return (await import('./texts/email.ts')).emailDocument(bytes)
     default:
       return textDocument(file, type, limits)
   }
@@ -55,17 +55,17 @@ async function parsed(text: string, type: DocumentType): Promise<Omit<BlockDocum
     case 'markdown':
       return (await import('./markdown.ts')).markdownDocument(text)
     case 'notebook':
-      return (await import('./notebook.ts')).notebookDocument(text)
+      return (await import('./texts/notebook.ts')).notebookDocument(text)
     case 'rst':
     case 'org':
     case 'asciidoc':
     case 'latex':
-      return untitled((await import('./lines.ts')).linesBlocks(text, type))
+      return untitled((await import('./texts/lines.ts')).linesBlocks(text, type))
     case 'code':
     case 'log':
-      return untitled((await import('./source.ts')).sourceBlocks(text, type))
+      return untitled((await import('./texts/source.ts')).sourceBlocks(text, type))
     case 'subtitles':
-      return untitled((await import('./source.ts')).subtitleBlocks(text))
+      return untitled((await import('./texts/source.ts')).subtitleBlocks(text))
     default:
       return untitled((await import('./plain.ts')).plainBlocks(text))
   }

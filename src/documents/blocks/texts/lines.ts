@@ -1,8 +1,8 @@
-import { at } from '../../../base/at.ts'
-import type { DocumentType } from '../contract.ts'
-import { inline, type Block } from './contract.ts'
-import { rowTexts, type GridRow } from './markup/row-texts.ts'
-import { plainBlocks } from './plain.ts'
+import { at } from '../../../../base/at.ts'
+import type { DocumentType } from '../../contract.ts'
+import { inline, type Block } from '../contract.ts'
+import { rowTexts, type GridRow } from '../markup/row-texts.ts'
+import { plainBlocks } from '../plain.ts'
 
 /** Kinds of text whose structure is in its lines. */
 export type LinesType = Extract<DocumentType, 'rst' | 'org' | 'asciidoc' | 'latex'>

@@ -1,4 +1,4 @@
-import { inline, type Block } from './contract.ts'
+import { inline, type Block } from '../contract.ts'
 
 /** Characters of a part of source code, about a passage. */
 const PART_CHARACTERS = 800

@@ -1,9 +1,9 @@
 import PostalMime, { type Address } from 'postal-mime'
-import { messageOf } from '../../../base/errors.ts'
-import { DocumentError } from '../errors.ts'
-import { inline, type Block, type BlockDocument } from './contract.ts'
-import { htmlDocument } from './html.ts'
-import { plainBlocks } from './plain.ts'
+import { messageOf } from '../../../../base/errors.ts'
+import { DocumentError } from '../../errors.ts'
+import { inline, type Block, type BlockDocument } from '../contract.ts'
+import { htmlDocument } from '../html.ts'
+import { plainBlocks } from '../plain.ts'
 
 const MOST_NAMED = 10
 const MAX_NESTING = 50

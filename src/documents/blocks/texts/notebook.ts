@@ -1,7 +1,7 @@
-import { parseJson } from '../../../base/json.ts'
-import { DocumentError } from '../errors.ts'
-import type { Block, BlockDocument } from './contract.ts'
-import { markdownDocument } from './markdown.ts'
+import { parseJson } from '../../../../base/json.ts'
+import { DocumentError } from '../../errors.ts'
+import type { Block, BlockDocument } from '../contract.ts'
+import { markdownDocument } from '../markdown.ts'
 
 /** Characters of a cell's output. */
 const MOST_OUTPUT = 4000
