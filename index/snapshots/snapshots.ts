@@ -18,7 +18,7 @@ import { countedRows } from './verify.ts'
 
 const WAIT_MS = 60_000
 
-const SnapshotSchema = Type.Object({
+export const SnapshotSchema = Type.Object({
   name: Type.String(),
   table: Type.String(),
   created_at: Type.String(),

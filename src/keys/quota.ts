@@ -25,6 +25,8 @@ export type Usage = ReadonlyMap<string, number>
 export interface Quotas {
   /** An admission within a key's quota; each admitted question counts, whatever its result. */
   around(admission: Admission): Admission
+  /** Questions admitted today with the key of a name. */
+  used(name: string): number
   /** Adds unsaved counts to the day's file, which services on one folder share. */
   save(): Promise<void>
   close(): Promise<void>
@@ -79,6 +81,10 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
   const timer = setInterval(() => void saveInTurn(), SAVE_EVERY_MS).unref()
 
   return {
+    used: (name) => {
+      beginDay()
+      return used(name)
+    },
     around: (admission) => ({
       enter: (question) => {
         const counter = check(question.client)

@@ -54,6 +54,8 @@ export interface Services extends Embedders {
   readonly collections: Collections
   readonly jobs: Jobs
   readonly keys: Keys
+  /** Counts of the keys' questions; absent: not counted. */
+  readonly quotas?: Pick<Quotas, 'used'>
   /** Why the newest table is not searched here; undefined if it is. */
   readonly newerTable: () => CodedError | undefined
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
@@ -140,6 +142,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       collections,
       jobs,
       keys,
+      quotas,
       newerTable: () => index.behind() ?? replicaCache?.status().refused,
       readiness: () => readinessOf(parts),
       processes: () => processesOf(parts),

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { createHash } from 'node:crypto'
-import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import type { UploadedFile } from '../../jobs/upload/contract.ts'
+import { entryName } from '../../jobs/upload/entry-name.ts'
 
 /** A table up to this size is buffered until it is known whether other files follow. */
 const HELD_BYTES = 8 * 2 ** 20
@@ -27,7 +27,7 @@ export async function* filesOf(request: FastifyRequest): AsyncGenerator<Uploaded
       if (part.type !== 'file') continue
       try {
         // Not destroyed when reading stops early: the parser would wait for it forever.
-        yield { name: basename(part.filename) || 'upload', bytes: part.file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer> }
+        yield { name: part.filename === '' ? 'upload' : entryName(part.filename, 'form'), bytes: part.file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer> }
       } finally {
         part.file.resume()
       }
