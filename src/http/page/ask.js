@@ -1,8 +1,8 @@
 import { answerTo } from './api.js'
-import { allCollections, choose, collection, collectionName, loadCollections, loadService, picker } from './collections.js'
+import { aimAt, isOwn, onlySource, showEmpty, showPicker, showTarget, watchTarget } from './about.js'
+import { choose, collection } from './collections.js'
 import { askDocument } from './document.js'
-import { announce, button, byId, count, showText } from './dom.js'
-import { updateThumbs } from './feedback.js'
+import { announce, byId } from './dom.js'
 import { answeredWith, beginFollow, earlier, followProblem, startAnew, watchFollow } from './follow.js'
 import { forgetAll, lastRemembered, remember, showHistory } from './history.js'
 import { showProblem, stopTrying } from './problem.js'
@@ -18,68 +18,6 @@ const NUMBERS = ['k', 'k_decoder', 'min_confidence']
 let running
 let shown
 let answeredAt
-/** The one source that is asked; undefined for all. */
-let only
-let isEmpty = false
-
-const isOwn = () => form.elements.target.value === 'document'
-
-/** Reads what is in the collection and what can be asked of the service, and shows it. @throws ServiceError, UnreachableError */
-export async function describeService() {
-  const listed = loadCollections().then(() => byId('picker').replaceChildren(picker(changeCollection)))
-  const described = await loadService()
-  await listed.catch(() => undefined)
-  const { corpus, reader, modes, methods, min_confidence: least, index, key } = described
-  const empty = !(index?.passages > 0)
-  showText('about', empty ? 'No passages yet.' : corpus.about)
-  byId('examples').replaceChildren(...corpus.questions.map((text) => button(text, () => askCorpus(text))))
-  byId('to-manage').hidden = key?.role === 'user'
-  showEmpty(empty)
-  updateThumbs()
-  const { k, k_decoder, min_confidence, mode, method } = form.elements
-  k.placeholder = reader.defaults.k
-  k_decoder.placeholder = reader.defaults.k_decoder
-  min_confidence.placeholder = least
-  if (mode.options.length > 1) return
-  mode.append(...modes.map((one) => new Option(one)))
-  method.append(...methods.map((one) => new Option(one)))
-}
-
-/** Describes the service again, and tells what keeps it from that. */
-export function refresh() {
-  return describeService().catch((error) => showProblem(problem, error, refresh))
-}
-
-function changeCollection() {
-  const chosen = allCollections().find(({ name }) => name === collectionName())
-  showText('about', typeof chosen?.passages === 'number' ? `${count(chosen.passages, 'passage')}.` : '')
-  byId('examples').replaceChildren()
-  showProblem(problem)
-  void refresh()
-}
-
-/** Where there is nothing to ask, a document of one's own can be asked. */
-function showEmpty(empty) {
-  isEmpty = empty
-  byId('empty').hidden = !empty
-  byId('browse').hidden = empty
-  if (empty) form.elements.target.value = 'document'
-  showTarget()
-}
-
-/** Examples are for whoever has not asked yet. */
-function showExamples() {
-  byId('examples').hidden = isOwn() || only !== undefined || document.body.classList.contains('asked')
-}
-
-/** Shows the fields of what is asked: the corpus, one source or a document. */
-function showTarget() {
-  byId('document').hidden = !isOwn()
-  byId('only').hidden = only === undefined || isOwn()
-  byId('only-source').textContent = only ?? ''
-  byId('picker').hidden = isEmpty || isOwn() || only !== undefined
-  showExamples()
-}
 
 /** The fields of the request that were filled in. */
 function options() {
@@ -125,7 +63,7 @@ async function ask(text, follow = false) {
     onText: showWords,
   }
   try {
-    const asked = { question: text, collection: collection(), ...(only && { filter: { source: only } }), ...options() }
+    const asked = { question: text, collection: collection(), ...(onlySource() && { filter: { source: onlySource() } }), ...options() }
     const body = follow ? { ...asked, earlier: earlier() } : asked
     const result = own ? await askDocument(text, mine.signal) : await answerTo(body, mine.signal, show)
     finish(text, result, { own, follow, streamed })
@@ -143,11 +81,11 @@ function begin(text, { own, follow }) {
   showProblem(followProblem())
   answeredAt = undefined
   document.body.classList.add('asked')
-  showExamples()
+  showTarget()
   if (follow) beginFollow()
   else byId('result').hidden = true
   byId('said').hidden = byId('below').hidden = true
-  if (!own && !follow) push({ q: text, source: only })
+  if (!own && !follow) push({ q: text, source: onlySource() })
   if (!follow) setTitle(text)
   // The keyboard of a phone covers the answer.
   if (matchMedia('(pointer: coarse)').matches) document.activeElement?.blur()
@@ -161,7 +99,7 @@ function finish(text, result, { own, follow, streamed }) {
   // A follow-up that stands alone is what others find under its address.
   const searched = result.question ?? text
   if (follow) {
-    push({ q: searched, source: only })
+    push({ q: searched, source: onlySource() })
     question.value = searched
     setTitle(searched)
   }
@@ -190,8 +128,8 @@ function end() {
 
 function askRemembered(entry) {
   choose(entry.collection)
-  byId('picker').replaceChildren(picker(changeCollection))
-  only = undefined
+  showPicker()
+  aimAt()
   void askCorpus(entry.question)
 }
 
@@ -202,9 +140,8 @@ export function cancel() {
 }
 
 /** Shows the view of a question, or of none. */
-export async function showAsk({ q, only: source }) {
-  only = source
-  showTarget()
+export async function showAsk({ q, only }) {
+  aimAt(only)
   if (q === undefined) return clear()
   // Whoever comes back to an answer finds it as it was.
   if (answeredAt === location.href) {
@@ -229,7 +166,7 @@ function clear() {
   document.body.classList.remove('asked')
   setTitle()
   showProblem(problem)
-  showExamples()
+  showTarget()
   if (!matchMedia('(pointer: coarse)').matches) question.focus()
 }
 
@@ -245,11 +182,9 @@ export function watchAsk() {
     problem.tries = 0
     void askAnew()
   })
-  for (const choice of form.elements.target) choice.addEventListener('change', showTarget)
-  byId('everywhere').addEventListener('click', async () => {
+  byId('everywhere').addEventListener('click', () => {
     const typed = question.value
-    await go(address({}))
-    question.value = typed
+    void go(address({})).then(() => (question.value = typed))
   })
   // A field that is wrong is shown: what is folded away could not be told of.
   byId('advanced').addEventListener('invalid', () => (byId('advanced').open = true), true)
@@ -264,6 +199,5 @@ export function watchAsk() {
   })
   watchFollow((text) => void ask(text, true))
   showHistory(askRemembered)
-  // Browsers restore what was chosen before a reload.
-  showTarget()
+  watchTarget(askCorpus)
 }

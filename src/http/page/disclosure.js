@@ -28,11 +28,13 @@ export function disclosure(opener, panel, { focus = () => undefined, closed = ()
  * @param {{words: string, label: string, act: string, keep: string, first?: HTMLElement, work: (panel: HTMLElement) => Promise<void>}} asked
  */
 export function confirmation(opener, { words, label, act, keep, first, work }) {
-  const harmless = button(keep, () => toggle(false))
-  const doIt = button(act, () => void work(panel), { className: 'small danger' })
+  const harmless = button(keep)
+  const doIt = button(act, undefined, { className: 'small danger' })
   const actions = element('p', { className: 'actions' }, ...(first ? [first] : []), doIt, harmless)
   const panel = element('div', { className: 'problem', role: 'group', 'aria-label': label }, element('p', {}, words), actions)
   const toggle = disclosure(opener, panel, { focus: () => harmless.focus() })
+  doIt.addEventListener('click', () => void work(panel))
+  harmless.addEventListener('click', () => toggle(false))
   opener.addEventListener('click', () => toggle(panel.hidden))
   return Object.assign(panel, { open: () => toggle(true) })
 }

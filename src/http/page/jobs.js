@@ -1,106 +1,99 @@
-import { call, fetchFile } from './api.js'
+import { call } from './api.js'
 import { collectionName } from './collections.js'
-import { announce, button, count, element, quiet } from './dom.js'
+import { announce, button, element, quiet } from './dom.js'
+import { countsOf, isRunning, jobCard, shareOf, stateOf } from './job-card.js'
 import { showProblem } from './problem.js'
-import { day } from './times.js'
 
 const POLL_MS = 1000
 const SHOWN = 10
-const LEFT_OUT = 3
-const REPORT_PAGE = 200
-const RUNNING = ['queued', 'planning', 'indexing', 'verifying']
-const STATES = {
-  queued: 'Waiting',
-  planning: 'Reading',
-  indexing: 'Indexing',
-  verifying: 'Checking',
-  done: 'Done',
-  failed: 'Failed',
-  stopped: 'Stopped',
-  cancelled: 'Cancelled',
-}
-const addressOf = ({ id }) => `v1/admin/index-jobs/${id}`
-const isRunning = ({ state }) => RUNNING.includes(state)
 
-/**
- * The jobs of the collection, newest first, followed while one runs and the tab is seen.
- * @param {object[]} first as they are now
- * @param {() => void} onEnd called when one has ended
- * @returns the list, and what puts a job that was just sent on top
- */
-export function jobList(first, onEnd) {
-  const list = element('ol', { className: 'cards' })
-  const more = element('p', { className: 'actions' })
-  const none = quiet('No jobs yet.')
-  const problem = element('div', { className: 'problem', role: 'alert', hidden: true })
-  const part = element('div', {}, none, list, more, problem)
-  const cards = new Map()
-  let jobs = []
-  let shown = SHOWN
-  let sent
-  let timer
+/** The jobs of the collection, newest first, followed while one runs and the tab is seen. */
+export class JobList {
+  #list = element('ol', { className: 'cards' })
+  #more = element('p', { className: 'actions' })
+  #none = quiet('No jobs yet.')
+  #problem = element('div', { className: 'problem', role: 'alert', hidden: true })
+  /** Its part of the view. */
+  part = element('div', {}, this.#none, this.#list, this.#more, this.#problem)
+  #cards = new Map()
+  #jobs = []
+  #shown = SHOWN
+  #sent
+  #timer
+  #onEnd
 
-  const change = async (url, options) => {
-    try {
-      await call(url, options)
-      showProblem(problem)
-    } catch (error) {
-      showProblem(problem, error)
-    }
-    void poll()
+  /** @param {object[]} first all jobs as they are now @param {() => void} onEnd called when one has ended */
+  constructor(first, onEnd) {
+    this.#onEnd = onEnd
+    this.#show(first)
+    document.addEventListener('visibilitychange', this.#follow)
+    this.#follow()
   }
-  const show = (all) => {
+
+  /** A job that was just sent: what it left out is unfolded. */
+  add({ id }) {
+    this.#sent = id
+    void this.#poll()
+  }
+
+  #change = async (url, options) => {
+    const problem = await call(url, options).then(
+      () => undefined,
+      (error) => error,
+    )
+    await this.#poll()
+    if (problem) showProblem(this.#problem, problem)
+  }
+
+  #show(all) {
     const name = collectionName()
     const next = all.filter(({ table }) => table === name).reverse()
     for (const job of next)
       tell(
-        jobs.find(({ id }) => id === job.id),
+        this.#jobs.find(({ id }) => id === job.id),
         job,
-        onEnd,
+        this.#onEnd,
       )
-    jobs = next
-    none.hidden = jobs.length > 0
-    const items = jobs.slice(0, shown).map((job) => {
-      const state = JSON.stringify(job)
-      const known = cards.get(job.id)
-      if (known?.state === state) return known.item
-      const item = jobCard(job, { isOpen: job.id === sent, change })
-      if (known) keepPlace(known.item, item)
-      cards.set(job.id, { state, item })
-      return item
-    })
+    this.#jobs = next
+    this.#none.hidden = next.length > 0
     const focused = document.activeElement
-    list.replaceChildren(...items)
-    if (list.contains(focused)) focused.focus({ preventScroll: true })
-    more.replaceChildren(...(jobs.length > shown ? [button('Show older', showOlder)] : []))
+    this.#list.replaceChildren(...next.slice(0, this.#shown).map((job) => this.#itemOf(job)))
+    if (this.#list.contains(focused)) focused.focus({ preventScroll: true })
+    this.#more.replaceChildren(...(next.length > this.#shown ? [button('Show older', () => this.#showOlder())] : []))
   }
-  const showOlder = () => {
-    shown += SHOWN
-    void poll()
+
+  /** The card of a job, made anew where the job has changed. */
+  #itemOf(job) {
+    const state = JSON.stringify(job)
+    const known = this.#cards.get(job.id)
+    if (known?.state === state) return known.item
+    const item = jobCard(job, { isOpen: job.id === this.#sent, change: this.#change })
+    if (known) keepPlace(known.item, item)
+    this.#cards.set(job.id, { state, item })
+    return item
   }
-  const poll = async () => {
-    clearTimeout(timer)
-    if (!part.isConnected) return document.removeEventListener('visibilitychange', follow)
+
+  #showOlder() {
+    this.#shown += SHOWN
+    void this.#poll()
+  }
+
+  async #poll() {
+    clearTimeout(this.#timer)
+    if (!this.part.isConnected) return document.removeEventListener('visibilitychange', this.#follow)
     try {
-      show((await call('v1/admin/index-jobs')).jobs)
-      showProblem(problem)
+      this.#show((await call('v1/admin/index-jobs')).jobs)
+      showProblem(this.#problem)
     } catch (error) {
-      showProblem(problem, error, () => void poll())
+      showProblem(this.#problem, error, () => void this.#poll())
     }
-    return follow()
+    return this.#follow()
   }
-  const follow = () => {
-    clearTimeout(timer)
-    if (jobs.some(isRunning) && document.visibilityState === 'visible') timer = setTimeout(() => void poll(), POLL_MS)
+
+  #follow = () => {
+    clearTimeout(this.#timer)
+    if (this.#jobs.some(isRunning) && document.visibilityState === 'visible') this.#timer = setTimeout(() => void this.#poll(), POLL_MS)
   }
-  document.addEventListener('visibilitychange', follow)
-  show(first)
-  follow()
-  const add = (job) => {
-    sent = job.id
-    void poll()
-  }
-  return { part, add }
 }
 
 /** Tells a screen reader of each quarter of a job and of its end. */
@@ -121,91 +114,4 @@ function keepPlace(old, item) {
   const text = document.activeElement.textContent
   const same = [...item.querySelectorAll('button, summary')].find((one) => one.textContent === text)
   queueMicrotask(() => same?.focus({ preventScroll: true }))
-}
-
-/** Share of the present stage; undefined where it is not known. */
-function shareOf({ state, stage, counters: { accepted, committed } }) {
-  if (state === 'indexing') return accepted > 0 ? committed / accepted : undefined
-  return stage?.share
-}
-
-function stateOf({ state, eta_s: eta }) {
-  return state === 'indexing' && eta !== null ? `Indexing, ${Math.ceil(eta)} s left` : STATES[state]
-}
-
-function countsOf({ state, files, counters: { accepted, committed, rejected } }) {
-  if (state === 'indexing') return `${committed.toLocaleString('en')} of ${count(accepted, 'passage')}`
-  if (files === undefined) return `${count(accepted, 'passage')}${rejected > 0 ? `; ${count(rejected, 'line')} rejected` : ''}`
-  return `${count(files.indexed, 'file')}, ${count(accepted, 'passage')}${rejected > 0 ? `; ${rejected.toLocaleString('en')} left out` : ''}`
-}
-
-function jobCard(job, { isOpen, change }) {
-  const { source, state, created_at: created, error, warnings } = job
-  const title = element(
-    'p',
-    { className: 'between' },
-    element('span', { className: 'title' }, source.name),
-    element('span', {}, stateOf(job)),
-  )
-  const bar = element('progress', { 'aria-label': `${source.name}: ${STATES[state]}` })
-  const share = shareOf(job)
-  if (share !== undefined) bar.value = share
-  const time = isRunning(job) ? `started ${day(created).replace(/^today /, '')}` : day(created)
-  const counts = element(
-    'p',
-    { className: 'between quiet' },
-    element('span', {}, state === 'queued' ? '' : countsOf(job)),
-    element('span', {}, time),
-  )
-  const said = [error?.message, ...warnings].filter(Boolean).map((text) => quiet(text))
-  const cancel = button('Cancel', () => void change(addressOf(job), { method: 'DELETE' }))
-  const resume = button('Resume', () => void change(`${addressOf(job)}/resume`, { method: 'POST' }))
-  const actions = [...(state === 'stopped' ? [resume] : []), ...(isRunning(job) || state === 'stopped' ? [cancel] : [])]
-  return element(
-    'li',
-    {},
-    title,
-    ...(isRunning(job) ? [bar] : []),
-    counts,
-    ...said,
-    ...(actions.length > 0 ? [element('p', { className: 'actions' }, ...actions)] : []),
-    ...(job.counters.rejected > 0 && job.recent_rejects.length > 0 ? [leftOut(job, isOpen)] : []),
-  )
-}
-
-/** What was not indexed, and why: the latest lines, all of them on demand. */
-function leftOut(job, open) {
-  const rows = element('ul', { className: 'rows' }, ...job.recent_rejects.slice(0, LEFT_OUT).map(rejectRow))
-  const actions = element('p', { className: 'actions' })
-  const said = element('output')
-  const { rejected } = job.counters
-  const showAll = async () => {
-    const report = await readReport()
-    const all = report?.split('\n').filter(Boolean).map(JSON.parse)
-    if (all === undefined) return
-    rows.replaceChildren()
-    const next = () => {
-      rows.append(...all.slice(rows.children.length, rows.children.length + REPORT_PAGE).map(rejectRow))
-      actions.replaceChildren(...(rows.children.length < all.length ? [button(`Show ${REPORT_PAGE} more`, next)] : []), save, said)
-    }
-    next()
-  }
-  const readReport = () =>
-    fetchFile(`${addressOf(job)}/report`)
-      .then((file) => file.text())
-      .catch((error) => void (said.value = error.message))
-  const save = button('Save the report', async () => {
-    const report = await readReport()
-    if (report === undefined) return
-    const href = URL.createObjectURL(new Blob([report], { type: 'application/x-ndjson' }))
-    element('a', { href, download: `report-${job.id}.jsonl` }).click()
-    URL.revokeObjectURL(href)
-  })
-  actions.append(...(rejected > LEFT_OUT ? [button(`Show all ${rejected.toLocaleString('en')}`, () => void showAll())] : []), save, said)
-  return element('details', { open }, element('summary', {}, 'What was left out'), rows, actions)
-}
-
-function rejectRow({ file, line, detail }) {
-  const place = [file, line > 0 ? `line ${line.toLocaleString('en')}` : ''].filter(Boolean).join(', ')
-  return element('li', {}, element('span', {}, place), element('span', { className: 'quiet' }, detail))
 }

@@ -1,10 +1,10 @@
 import { call } from './api.js'
-import { refresh } from './ask.js'
+import { refresh } from './about.js'
 import { allCollections, collectionName, loadCollections, ofCollection, picker } from './collections.js'
 import { confirmation } from './disclosure.js'
 import { announce, button, count, element, fieldForm, quiet } from './dom.js'
 import { FORBIDDEN, key, NEEDS_ADMIN, problemOf, setKey } from './gate.js'
-import { jobList } from './jobs.js'
+import { JobList } from './jobs.js'
 import { showProblem } from './problem.js'
 import { date, day } from './times.js'
 import { size, uploadForm } from './upload.js'
@@ -28,12 +28,12 @@ export async function showManage(_, fill) {
     picker(() => void go(address({ view: 'manage' }))),
   )
   const collections = section('Collections', showSets)
-  const jobs = jobList(answer.jobs, () => {
+  const jobs = new JobList(answer.jobs, () => {
     void refresh()
     void collections.load()
   })
   const parts = [
-    section('Add documents', () => [uploadForm(jobs.add)]),
+    section('Add documents', () => [uploadForm((job) => jobs.add(job))]),
     section('Jobs', () => [jobs.part]),
     collections,
     section(`Snapshots of ${collectionName()}`, showSnapshots),
@@ -156,7 +156,7 @@ async function showSnapshots(again) {
     announce(`${snapshot} was taken.`)
     await again()
   })
-  const rows = snapshots.toReversed().map(({ name: snapshot, created_at: at, rows, bytes }) => {
+  const rows = snapshots.toReversed().map(({ name: snapshot, created_at: at, rows: passages, bytes }) => {
     const url = `v1/admin/snapshots/${encodeURIComponent(snapshot)}`
     const restore = {
       text: 'Restore',
@@ -177,7 +177,7 @@ async function showSnapshots(again) {
       keep: 'Keep it',
       work: changing(ofCollection(url), { method: 'DELETE' }, again),
     }
-    return row(snapshot, `${day(at)}; ${count(rows, 'passage')}; ${size(bytes)} of its own`, restore, remove)
+    return row(snapshot, `${day(at)}; ${count(passages, 'passage')}; ${size(bytes)} of its own`, restore, remove)
   })
   return [...(rows.length > 0 ? [element('ul', { className: 'rows' }, ...rows)] : []), form]
 }

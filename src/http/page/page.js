@@ -1,4 +1,5 @@
-import { cancel, leaveAsk, refresh, showAsk, watchAsk } from './ask.js'
+import { refresh } from './about.js'
+import { cancel, leaveAsk, showAsk, watchAsk } from './ask.js'
 import { choose, chooseRemembered, collection } from './collections.js'
 import { watchDocument } from './document.js'
 import { byId, element } from './dom.js'

@@ -1,7 +1,6 @@
 import { UnreachableError } from './api.js'
 import { collectionName, defaultName } from './collections.js'
 import { button, element, quiet } from './dom.js'
-import { address } from './views.js'
 
 const MOST_TRIES = 3
 const PAUSE_S = 5

@@ -42,14 +42,17 @@ function showAll(source, first, list) {
   const cards = element('ol', { className: 'cards' })
   const more = element('p', { className: 'actions' })
   const problem = element('div', { className: 'problem', role: 'alert', hidden: true })
-  const add = ({ passages, total, next }) => {
+  list.replaceChildren(heading, cards, more, problem)
+  add(first)
+
+  function add({ passages, total, next }) {
     const from = cards.children.length
     cards.append(...passages.map((one, i) => cardOf({ ...one, rank: from + i + 1 }, { source: false })))
     heading.textContent = `Passages 1 to ${cards.children.length.toLocaleString('en')} of ${total.toLocaleString('en')}`
     more.replaceChildren()
     if (next !== null) more.append(button(`Show ${PAGE} more`, () => void load(next)))
   }
-  const load = async (after) => {
+  async function load(after) {
     try {
       add(await call(ofCollection('v1/passages', { source, limit: PAGE, after })))
       showProblem(problem)
@@ -57,8 +60,6 @@ function showAll(source, first, list) {
       showProblem(problem, error, () => void load(after))
     }
   }
-  list.replaceChildren(heading, cards, more, problem)
-  add(first)
 }
 
 function addDelete(source, total, { actions, confirm }) {

@@ -75,19 +75,30 @@ export async function showFound(find, list, { filter, source }) {
 }
 
 function showTable(first, list) {
+  let contains
   const rows = element('tbody')
   const more = element('p', { className: 'actions' })
   const problem = element('div', { className: 'problem', role: 'alert', hidden: true })
-  let contains
-  const add = ({ sources, next }) => {
+  const filter = nameFilter((text) => {
+    contains = text || undefined
+    void load({})
+  })
+  const numbers = element('th', { scope: 'col', className: 'number' }, 'Passages')
+  const head = element('thead', {}, element('tr', {}, element('th', { scope: 'col' }, 'Source'), numbers))
+  const table = element('table', {}, element('caption', { className: 'unseen' }, 'Sources'), head, rows)
+  list.replaceChildren(...(first.total.sources > MANY ? [filter] : []), table, more, problem)
+  add(first)
+
+  function add({ sources, next }) {
     rows.append(...sources.map(rowOf))
     more.replaceChildren()
     if (next !== null) more.append(button(`Show ${PAGE} more`, () => void load({ after: next })))
   }
-  const load = async (parameters) => {
+  async function load(parameters) {
     const asked = contains
     try {
       const found = await call(ofCollection('v1/sources', { limit: PAGE, contains, ...parameters }))
+      // Something else was typed since then.
       if (asked !== contains) return
       if (parameters.after === undefined) rows.replaceChildren()
       showProblem(problem)
@@ -96,19 +107,6 @@ function showTable(first, list) {
       showProblem(problem, error, () => void load(parameters))
     }
   }
-  const head = element(
-    'tr',
-    {},
-    element('th', { scope: 'col' }, 'Source'),
-    element('th', { scope: 'col', className: 'number' }, 'Passages'),
-  )
-  const table = element('table', {}, element('caption', { className: 'unseen' }, 'Sources'), element('thead', {}, head), rows)
-  const filter = nameFilter((text) => {
-    contains = text || undefined
-    void load({})
-  })
-  list.replaceChildren(...(first.total.sources > MANY ? [filter] : []), table, more, problem)
-  add(first)
 }
 
 /** @param {(text: string) => void} changed called when typing pauses */

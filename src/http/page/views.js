@@ -14,14 +14,14 @@ let showView = () => Promise.resolve()
 export function viewOf(search) {
   const given = new URLSearchParams(search)
   const text = (field) => given.get(field)?.trim() || undefined
-  const collection = text('collection')
   const find = text('find')
-  if (text('q')) return { view: 'answer', q: text('q'), only: given.get('source') || undefined, collection }
-  if (text('ask')) return { view: 'ask', only: given.get('ask'), collection }
-  if (given.get('passage')) return { view: 'passage', id: given.get('passage'), mark: given.get('mark') ?? '', collection }
-  if (given.has('source')) return { view: 'source', source: given.get('source'), find, collection }
-  if (given.get('view') === 'sources') return { view: 'sources', find, collection }
-  return given.get('view') === 'manage' ? { view: 'manage', collection } : { view: 'ask', collection }
+  const within = { collection: text('collection') }
+  if (text('q')) return { view: 'answer', q: text('q'), only: given.get('source') || undefined, ...within }
+  if (text('ask')) return { view: 'ask', only: given.get('ask'), ...within }
+  if (given.get('passage')) return { view: 'passage', id: given.get('passage'), mark: given.get('mark') ?? '', ...within }
+  if (given.has('source')) return { view: 'source', source: given.get('source'), find, ...within }
+  if (given.get('view') === 'sources') return { view: 'sources', find, ...within }
+  return { view: given.get('view') === 'manage' ? 'manage' : 'ask', ...within }
 }
 
 /** An address of the page, relative to it, in the collection that is chosen. */
