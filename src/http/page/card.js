@@ -67,13 +67,14 @@ function citation(passage) {
  */
 export function openLink({ source, file, metadata }, said, { whole = false, className = '' } = {}) {
   const opened = { target: '_blank', rel: 'noreferrer', className }
-  if (isPage(source)) return [element('a', { ...opened, href: source, 'aria-label': `Open the page ${source}` }, 'Open the page')]
+  const object = element('span', { className: 'unseen' }, source ?? '')
+  if (isPage(source)) return [element('a', { ...opened, href: source }, element('span', {}, 'Open the page ', object))]
   const place = ownAddress(file)
   if (place === undefined) return []
   if (whole) place.hash = ''
   const atPage = whole || typeof metadata?.page !== 'number' ? undefined : `at page ${metadata.page}`
-  const label = atPage ? `Open ${source} ${atPage}` : `Open the file ${source ?? ''}`.trim()
-  const link = element('a', { ...opened, href: place.href, 'aria-label': label }, `Open ${atPage ?? 'the file'}`)
+  const label = atPage ? ['Open ', object, ` ${atPage}`] : ['Open the file ', object]
+  const link = element('a', { ...opened, href: place.href }, element('span', {}, ...label))
   link.addEventListener('click', (event) => {
     if (key() === '') return
     event.preventDefault()

@@ -1,7 +1,7 @@
 import { call } from './api.js'
 import { cardOf } from './card.js'
 import { collection, loadCollections, ofCollection, picker } from './collections.js'
-import { announce, button, count, element, fieldForm, quiet } from './dom.js'
+import { announce, button, byId, count, element, fieldForm, quiet } from './dom.js'
 import { showProblem } from './problem.js'
 import { address, go, setTitle } from './views.js'
 
@@ -35,15 +35,29 @@ export async function showSources({ find }, fill) {
   announce(news)
   news = ''
   const showTotal = async () => {
-    const found = await call(ofCollection('v1/sources', { limit: PAGE }))
+    const found = await call(ofCollection('v1/sources', { limit: PAGE })).catch((error) => {
+      if (error.code !== 'index_missing') throw error
+      return { total: { passages: 0, sources: 0 } }
+    })
     const { passages, sources } = found.total
+    if (passages === 0) search.replaceWith(emptyNotice())
     total.textContent = `${count(passages, 'passage')} from ${count(sources, 'source')}.`
     return found
   }
   const pickers = loadCollections().then(() => pick.replaceChildren(picker(() => void go(address({ view: 'sources', find })))))
   const shown =
-    find === undefined ? showTotal().then((found) => showTable(found, list)) : Promise.all([showTotal(), showNearest(find, list)])
+    find === undefined
+      ? showTotal().then((found) => (found.total.passages > 0 ? showTable(found, list) : undefined))
+      : Promise.all([showTotal(), showNearest(find, list)])
   await Promise.all([shown, pickers.catch(() => undefined)])
+}
+
+/** What stands where there is nothing yet. */
+function emptyNotice() {
+  const notice = byId('empty').cloneNode(true)
+  notice.removeAttribute('id')
+  notice.hidden = false
+  return notice
 }
 
 /** A form that searches passages, by an address of its own. */

@@ -1,7 +1,9 @@
+import type { Route } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { heldReader, testApp } from '../helpers.ts'
+import { library } from './library.ts'
 import { answered, noBrowser, openBrowser } from './browser.ts'
 
 /** The page of a service whose reader answers, or fails, when it is let go. */
@@ -9,7 +11,7 @@ async function openPage(t: Test) {
   const { held, answering } = heldReader()
   const { app } = await testApp(t, { answering })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
-  const page = await (await openBrowser(t)).newPage({ viewport: { width: 1280, height: 720 } })
+  const page = await (await openBrowser(t, { viewport: { width: 1280, height: 720 } })).newPage()
   await page.goto(url)
   await page.getByText('6 passages').waitFor()
   const ask = async (question: string): Promise<void> => {
@@ -46,10 +48,11 @@ t.test(
 
     await page.route('**/v1/answer', async (route) => {
       t.notOk(await page.locator('#answer').isVisible(), 'the old answer is gone before the new one is there')
-      await route.fulfill({ status: 503, json: { error: { code: 'overloaded', message: 'All readers are busy.', request_id: 'r' } } })
+      await route.fulfill({ status: 500, json: { error: { code: 'internal', message: 'It broke.', request_id: 'r-7' } } })
     })
     await ask('second')
-    await page.locator('#problem', { hasText: 'All readers are busy.' }).waitFor()
+    await page.locator('#problem', { hasText: 'It broke.' }).waitFor()
+    t.match(await page.locator('#problem').innerText(), 'Request ID r-7')
     t.notOk(await page.locator('#result').isVisible())
     const gap = await page.evaluate<number>(below('#go', '#problem'))
     t.ok(gap >= 0 && gap < 40, `${gap} pixels below the button`)
@@ -64,14 +67,84 @@ t.test(
   },
 )
 
-t.test('an upload that fails is told beside its button', { skip: noBrowser }, async (t) => {
-  const { page } = await openPage(t)
-  await page.getByText('Key and corpus').click()
-  await page.getByRole('button', { name: 'Index' }).click()
-  await page.locator('#upload-problem', { hasText: 'Choose a file first.' }).waitFor()
-  const gap = await page.evaluate<number>(below('#upload button', '#upload-problem'))
-  t.ok(gap >= 0 && gap < 40, `${gap} pixels below the button`)
-  t.notOk(await page.locator('#problem').isVisible())
+/** The page of a service whose answers to questions are those given, one after another, and the last one again. */
+async function openAnswering(t: Test, ...answers: ((route: Route) => Promise<void>)[]) {
+  const { url } = await library(t)
+  const context = await openBrowser(t)
+  const page = await context.newPage()
+  let asked = 0
+  await page.route('**/v1/answer', (route) => (answers[Math.min(asked++, answers.length - 1)] ?? ((one) => one.continue()))(route))
+  await page.goto(url)
+  await page.getByText('4 passages').waitFor()
+  await page.locator('#question').fill('what is it')
+  await page.keyboard.press('Enter')
+  const problem = page.locator('#problem')
+  return { page, context, problem, asked: () => asked }
+}
+
+const failing = (status: number, code: string, retryAfter?: number) => (route: Route) =>
+  route.fulfill({
+    status,
+    ...(retryAfter !== undefined && { headers: { 'retry-after': String(retryAfter) } }),
+    json: { error: { code, message: 'In the words of the service.', request_id: 'r' } },
+  })
+const through = (route: Route) => route.continue()
+
+t.test('offline: said in words, the question kept, asked again when the browser is online', { skip: noBrowser }, async (t) => {
+  const { page, context, problem } = await openAnswering(t, through)
+  await answered(page)
+  await context.setOffline(true)
+  await page.locator('#question').fill('another')
+  await page.keyboard.press('Enter')
+  await problem.getByText('The service cannot be reached. Your question is kept.').waitFor()
+  t.equal(await page.locator('#question').inputValue(), 'another')
+  t.ok(await problem.getByRole('button', { name: 'Try again' }).isEnabled())
+  await context.setOffline(false)
+  await answered(page)
+  t.ok(await problem.isHidden())
+  await context.setOffline(true)
+  await page.locator('#browse').click()
+  await page.locator('#view [role=alert]', { hasText: 'The service cannot be reached.' }).waitFor()
+  t.equal(await page.locator('#view h2').textContent(), 'What is in here', 'what is shown stays')
+  await context.setOffline(false)
+  await page.getByText('4 passages from 3 sources.').waitFor()
+})
+
+t.test('busy: asked again alone, three times; Escape ends it', { skip: noBrowser }, async (t) => {
+  const busy = failing(503, 'overloaded', 1)
+  const first = await openAnswering(t, busy, busy, through)
+  await first.problem.getByText('Many are asking at the moment. Asking again in 1 s.').waitFor()
+  await answered(first.page)
+  t.equal(first.asked(), 3)
+  const second = await openAnswering(t, failing(503, 'not_ready', 1))
+  await second.problem.getByText('The service is starting. Asking again in 1 s.').waitFor()
+  await second.page.keyboard.press('Escape')
+  await second.problem.getByRole('button', { name: 'Try again' }).waitFor()
+  const asked = second.asked()
+  await second.page.waitForTimeout(1200)
+  t.equal(second.asked(), asked)
+})
+
+t.test('too many requests, and an answer that took too long', { skip: noBrowser }, async (t) => {
+  const { page, problem } = await openAnswering(t, failing(429, 'rate_limited', 1), failing(504, 'deadline_exceeded'), through)
+  await problem.getByText('Too many requests. Asking again is possible in 1 s.').waitFor()
+  const again = problem.getByRole('button', { name: 'Try again' })
+  t.ok(await again.isDisabled())
+  await again.click()
+  await problem.getByText('It took too long. Ask again, or ask something shorter.').waitFor()
+  await again.click()
+  await answered(page)
+})
+
+t.test('a collection that is not there leads to the one that is', { skip: noBrowser }, async (t) => {
+  const { app } = await testApp(t)
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const page = await (await openBrowser(t)).newPage()
+  await page.goto(`${url}/?q=what+is+it&collection=contracts`)
+  await page.locator('#problem', { hasText: 'There is no collection contracts for this key.' }).waitFor()
+  await page.getByRole('link', { name: 'Ask in passages' }).click()
+  await page.getByText('6 passages').waitFor()
+  t.notMatch(page.url(), 'contracts')
 })
 
 t.test('an empty answer says that the passages do not, above the nearest of them', { skip: noBrowser }, async (t) => {
@@ -99,20 +172,4 @@ t.test('an empty answer says that the passages do not, above the nearest of them
   await ask()
   t.equal(await page.locator('#answer').textContent(), 'No answer', 'where no passage was read, none is blamed')
   t.notOk(await page.locator('#heading').isVisible())
-})
-
-t.test('documents and tables are uploaded as one form', { skip: noBrowser }, async (t) => {
-  const { page } = await openPage(t)
-  const sent: (string | undefined)[] = []
-  await page.route('**/v1/admin/index-jobs', async (route) => {
-    sent.push(route.request().headers()['content-type'])
-    await route.fulfill({ status: 409, json: { error: { code: 'conflict', message: 'No.', request_id: 'r' } } })
-  })
-  await page.getByText('Key and corpus').click()
-  const files = ['a.csv', 'b.md'].map((name) => ({ name, mimeType: '', buffer: Buffer.from('id,text\n1,x\n') }))
-  await page.locator('#corpus').setInputFiles(files)
-  await page.getByRole('button', { name: 'Index' }).click()
-  await page.locator('#upload-problem', { hasText: 'No.' }).waitFor()
-  t.match(sent, [/^multipart\/form-data; boundary=/])
-  t.equal(sent.length, 1)
 })

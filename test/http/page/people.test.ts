@@ -21,7 +21,7 @@ async function openPage(
 ) {
   const { app } = await testApp(t, { answering: saidServices(said, PASSAGES) }, settings)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
-  const browser = await (await openBrowser(t)).newContext(context)
+  const browser = await openBrowser(t, context)
   const page = await browser.newPage()
   const thrown: string[] = []
   page.on('pageerror', (error) => thrown.push(error.message))
@@ -43,7 +43,7 @@ t.test("the operator's name, sentence and questions; an example asks", { skip: n
     PAGE_QUESTIONS: 'What is the capital?; Where is Perth? ;; What is <b>larger</b>?; A fourth?',
   }
   const { page, url, thrown } = await openPage(t, 'Canberra', { settings })
-  t.match(await (await fetch(url)).text(), '<h1>Ask &#60;Acme&#62; &#38; Co</h1>', 'without a script too')
+  t.match(await (await fetch(url)).text(), '<h1><a href="./">Ask &#60;Acme&#62; &#38; Co</a></h1>', 'without a script too')
   t.equal(await page.locator('h1').textContent(), settings.PAGE_TITLE)
   t.equal(await page.locator('#about').textContent(), settings.PAGE_ABOUT)
   const examples = page.locator('#examples button')
@@ -64,7 +64,7 @@ t.test('an answer in the case of a passage, three passages open, and no hash in 
   t.same(await openPassages(page), [0, 1, 2])
   const titles = await page.locator('#passages .title').allTextContents()
   t.same(titles, ['1. places.pdf', '2. The capital', '3. Passage 3', '4. Sydney', '5. Perth'])
-  t.equal(await page.getByRole('link', { name: 'https://example.org/capital' }).getAttribute('rel'), 'noreferrer')
+  t.equal(await page.getByRole('link', { name: 'Open the page https://example.org/capital' }).getAttribute('rel'), 'noreferrer')
   await unfoldAll(page)
   t.notMatch(await page.locator('body').innerText(), /[0-9a-f]{8}|@/i)
 })
@@ -92,6 +92,7 @@ t.test('a link asks its question; Back and Forward go between questions; both ca
   const copied = await page.evaluate<string>('navigator.clipboard.readText()')
   t.match(copied, /^Question: what is the capital & <b>\?\nAnswer: Canberra \(confidence 0\.\d\d\)\nPassages: /)
   t.match(copied, 'places.pdf (handbook/places.pdf); The capital (https://example.org/capital)')
+  t.match(copied, `\n${url}/?passage=${HASH}%231\n`, 'with addresses that open')
   await page.getByRole('button', { name: 'Copy link' }).click()
   const link = await page.evaluate<string>('navigator.clipboard.readText()')
   t.equal(link, page.url())
