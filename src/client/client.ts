@@ -102,13 +102,9 @@ export function createClient(options: ClientOptions): Client {
   const post = <T>(path: string, body: object, { signal }: CallOptions = {}) => call<T>({ method: 'POST', path, body, signal })
   const query = (name: string, value: string | undefined): string => (value === undefined ? '' : `?${name}=${encodeURIComponent(value)}`)
   const passage = (id: string, collection?: string): string => `/v1/passages/${encodeURIComponent(id)}${query('collection', collection)}`
-  const browse = <T>(path: string, { signal, ...options }: BrowseOptions, source = {}): Promise<T> => {
-    const given = Object.entries({ ...source, ...options }).filter(([, value]) => value !== undefined)
-    return call({
-      method: 'GET',
-      path: `${path}?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`,
-      signal,
-    })
+  const browse = <T>(path: string, { signal, ...given }: BrowseOptions & { source?: string }): Promise<T> => {
+    const query = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : `${name}=${encodeURIComponent(value)}`))
+    return call({ method: 'GET', path: `${path}?${query.join('&')}`, signal })
   }
   return {
     url: service.url,
@@ -121,7 +117,7 @@ export function createClient(options: ClientOptions): Client {
     rerank: (request, options) => post('/v1/rerank', request, options),
     getPassage: (id, { signal, collection } = {}) => call({ method: 'GET', path: passage(id, collection), signal }),
     browseSources: (options = {}) => browse('/v1/sources', options),
-    browsePassages: (source, options = {}) => browse('/v1/passages', options, { source }),
+    browsePassages: (source, options = {}) => browse('/v1/passages', { ...options, source }),
     upsertPassages: (body, { signal, collection } = {}) =>
       call({ method: 'PUT', path: `/v1/passages${query('collection', collection)}`, body, signal }),
     deletePassage: (id, { signal, collection } = {}) => call({ method: 'DELETE', path: passage(id, collection), signal }),

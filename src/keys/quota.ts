@@ -81,10 +81,7 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
   const timer = setInterval(() => void saveInTurn(), SAVE_EVERY_MS).unref()
 
   return {
-    used: (name) => {
-      beginDay()
-      return used(name)
-    },
+    used,
     around: (admission) => ({
       enter: (question) => {
         const counter = check(question.client)

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from '#typebox'
 import type { CodedError } from '../../../base/errors.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import { modelId } from '../../../models/manifest.ts'
+import { modelId, type CepeManifest } from '../../../models/manifest.ts'
 import { defaultMode } from '../../../models/protocol.ts'
 import type { Calibration } from '../../rag/calibration/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
@@ -109,7 +109,6 @@ export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
   { services, access, version, deadlineMs, newerTable, corpusText, publicText, feedback, files },
 ) => {
   const { reader, calibration, minConfidence = calibration ? LEAST_PROBABILITY : 0 } = services
-  const { dtype, parameters, dims, qa_defaults: defaults } = reader.manifest
   app.get(
     '/v1/info',
     {
@@ -139,13 +138,7 @@ export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
         key: holder && { name: holder.name, role: holder.role },
         feedback,
         files,
-        reader: {
-          id: modelId(reader.manifest),
-          dtype,
-          parameters,
-          window: dims.window,
-          defaults: { ...defaults, mode: defaultMode(reader.manifest) },
-        },
+        reader: describeReader(reader.manifest),
         retriever: { ...describeRetriever(manifest), method: retriever.method ?? 'dense' },
         retrievers: allEmbedders(retriever).map((one) => ({
           ...describeRetriever(one.manifest),
@@ -158,19 +151,25 @@ export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
         min_confidence: minConfidence,
         modes: MODES.filter((mode) => mode !== 'cepe' || reader.manifest.graphs.encoder !== null),
         methods: [...METHODS],
-        limits: {
-          question_characters: LIMITS.questionCharacters,
-          k: LIMITS.k,
-          passages: LIMITS.suppliedPassages,
-          new_tokens: LIMITS.newTokens,
-          context_tokens: LIMITS.contextTokens,
-          deadline_ms: deadlineMs,
-          dropped_passages: LIMITS.droppedPassages,
-        },
+        limits: { ...REQUEST_LIMITS, deadline_ms: deadlineMs },
       }
     },
   )
   return Promise.resolve()
+}
+
+const REQUEST_LIMITS = {
+  question_characters: LIMITS.questionCharacters,
+  k: LIMITS.k,
+  passages: LIMITS.suppliedPassages,
+  new_tokens: LIMITS.newTokens,
+  context_tokens: LIMITS.contextTokens,
+  dropped_passages: LIMITS.droppedPassages,
+}
+
+function describeReader(manifest: CepeManifest): Static<typeof InfoSchema>['reader'] {
+  const { dtype, parameters, dims, qa_defaults: defaults } = manifest
+  return { id: modelId(manifest), dtype, parameters, window: dims.window, defaults: { ...defaults, mode: defaultMode(manifest) } }
 }
 
 function describeCalibration(

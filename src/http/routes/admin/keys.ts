@@ -22,22 +22,16 @@ const KeysSchema = Type.Object({
 /** GET /v1/admin/keys: the keys with their limits and use; neither keys nor hashes. */
 export const adminKeysRoutes: FastifyPluginAsyncTypebox<AdminKeysOptions> = (app, { keys, quotas, requireAdmin }) => {
   app.addHook('onRequest', requireAdmin)
-  app.get(
-    '/v1/admin/keys',
-    {
-      schema: {
-        tags: ['operations'],
-        security: ADMIN_SECURITY,
-        operationId: 'listKeys',
-        summary: 'List keys with their limits and use, by name',
-        response: { 200: KeysSchema, ...errorResponses(401, 403) },
-      },
-    },
-    ({ holder }) => {
-      if (holder?.collections !== undefined)
-        throw new CodedError('forbidden', `The key ${holder.name} is bound to collections: list the keys with one that is not.`)
-      return { keys: keys.records.map(({ sha256: _, ...record }) => ({ ...record, questions_today: quotas?.used(record.name) ?? 0 })) }
-    },
-  )
+  const list = {
+    tags: ['operations'],
+    security: ADMIN_SECURITY,
+    operationId: 'listKeys',
+    summary: 'List keys with their limits and use, by name',
+  }
+  app.get('/v1/admin/keys', { schema: { ...list, response: { 200: KeysSchema, ...errorResponses(401, 403) } } }, ({ holder }) => {
+    if (holder?.collections !== undefined)
+      throw new CodedError('forbidden', `The key ${holder.name} is bound to collections: list the keys with one that is not.`)
+    return { keys: keys.records.map(({ sha256: _, ...record }) => ({ ...record, questions_today: quotas?.used(record.name) ?? 0 })) }
+  })
   return Promise.resolve()
 }

@@ -13,6 +13,8 @@ export interface AdminSnapshotsOptions {
 }
 
 const name = Type.String({ minLength: 1, maxLength: 64, description: '1 to 64 letters, digits, "-" and "_".' })
+const BodySchema = Type.Object({ name }, { additionalProperties: false })
+const DeletedSchema = Type.Object({ deleted: Type.String({ description: 'Its name.' }) })
 const ParamsSchema = Type.Object({ snapshot: name })
 const { table: _, ...shown } = SnapshotSchema.properties
 const ListSchema = Type.Object({
@@ -27,66 +29,37 @@ export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<AdminSnapshotsOptio
   app.addHook('onRequest', requireAdmin)
   const keyed = { tags: ['index'], security: ADMIN_SECURITY, querystring: CollectionQuerySchema }
   const one = { ...keyed, params: ParamsSchema }
+  const list = { operationId: 'listSnapshots', summary: 'List the snapshots of a collection' }
   app.get(
     '/v1/admin/snapshots',
-    {
-      schema: {
-        ...keyed,
-        operationId: 'listSnapshots',
-        summary: 'List the snapshots of a collection',
-        response: { 200: ListSchema, ...errorResponses(401, 403, 404) },
-      },
-    },
+    { schema: { ...keyed, ...list, response: { 200: ListSchema, ...errorResponses(401, 403, 404) } } },
     async (request) => ({ snapshots: await listSnapshots(await access.index(request, request.query.collection)) }),
   )
+  const create = { operationId: 'createSnapshot', summary: 'Create a snapshot of a collection', body: BodySchema }
   app.post(
     '/v1/admin/snapshots',
-    {
-      schema: {
-        ...keyed,
-        operationId: 'createSnapshot',
-        summary: 'Create a snapshot of a collection',
-        body: Type.Object({ name }, { additionalProperties: false }),
-        response: { 201: Type.Object(shown), ...bodyErrorResponses(401, 403, 404, 409, 507) },
-      },
-    },
-    async (request, reply) => {
-      const index = await access.index(request, request.query.collection)
-      return reply.code(201).send(await createSnapshot(request.body.name, index))
-    },
+    { schema: { ...keyed, ...create, response: { 201: Type.Object(shown), ...bodyErrorResponses(401, 403, 404, 409, 507) } } },
+    async (request, reply) =>
+      reply.code(201).send(await createSnapshot(request.body.name, await access.index(request, request.query.collection))),
   )
+  const restore = { operationId: 'restoreSnapshot', summary: 'Replace the passages of a collection with a snapshot' }
   app.post(
     '/v1/admin/snapshots/:snapshot/restore',
-    {
-      schema: {
-        ...one,
-        operationId: 'restoreSnapshot',
-        summary: 'Replace the passages of a collection with a snapshot',
-        response: { 200: RestoredSchema, ...errorResponses(401, 403, 404, 409, 422, 507) },
-      },
-    },
+    { schema: { ...one, ...restore, response: { 200: RestoredSchema, ...errorResponses(401, 403, 404, 409, 422, 507) } } },
     async (request) => {
-      const { snapshot } = request.params
       const index = await access.index(request, request.query.collection)
-      const passages = await restoreSnapshot(snapshot, index)
+      const passages = await restoreSnapshot(request.params.snapshot, index)
       await index.refresh()
-      return { restored: snapshot, passages }
+      return { restored: request.params.snapshot, passages }
     },
   )
+  const remove = { operationId: 'deleteSnapshot', summary: 'Delete a snapshot' }
   app.delete(
     '/v1/admin/snapshots/:snapshot',
-    {
-      schema: {
-        ...one,
-        operationId: 'deleteSnapshot',
-        summary: 'Delete a snapshot',
-        response: { 200: Type.Object({ deleted: Type.String({ description: 'Its name.' }) }), ...errorResponses(401, 403, 404, 409) },
-      },
-    },
+    { schema: { ...one, ...remove, response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409) } } },
     async (request) => {
-      const { snapshot } = request.params
-      await deleteSnapshot(snapshot, await access.index(request, request.query.collection))
-      return { deleted: snapshot }
+      await deleteSnapshot(request.params.snapshot, await access.index(request, request.query.collection))
+      return { deleted: request.params.snapshot }
     },
   )
   return Promise.resolve()

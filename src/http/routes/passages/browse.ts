@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from '#typebox'
+import { at } from '../../../../base/at.ts'
 import type { Passage } from '../../../../index/contract.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
@@ -62,17 +63,10 @@ const PassagesSchema = Type.Object({
 /** GET /v1/sources and GET /v1/passages: the sources of a collection, and the passages of one. */
 export const browseRoutes: FastifyPluginAsyncTypebox<{ readonly access: CollectionAccess }> = (app, { access }) => {
   const listOf = sourceLists(0)
+  const sources = { tags: ['passages'], operationId: 'browseSources', summary: 'List sources with their number of passages' }
   app.get(
     '/v1/sources',
-    {
-      schema: {
-        tags: ['passages'],
-        operationId: 'browseSources',
-        summary: 'List sources with their number of passages',
-        querystring: SourcesQuerySchema,
-        response: { 200: SourcesSchema, ...errorResponses(404) },
-      },
-    },
+    { schema: { ...sources, querystring: SourcesQuerySchema, response: { 200: SourcesSchema, ...errorResponses(404) } } },
     async (request) => {
       const { contains = '', limit = PAGE, after, collection } = request.query
       const all = await listOf(await access.index(request, collection))()
@@ -81,21 +75,14 @@ export const browseRoutes: FastifyPluginAsyncTypebox<{ readonly access: Collecti
       return {
         sources: rest.slice(0, limit).map(({ source, passages }) => ({ source, passages })),
         total: { sources: found.length, passages: found.reduce((sum, { passages }) => sum + passages, 0) },
-        next: rest.length > limit ? (rest[limit - 1]?.source ?? null) : null,
+        next: rest.length > limit ? at(rest, limit - 1).source : null,
       }
     },
   )
+  const passages = { tags: ['passages'], operationId: 'browsePassages', summary: 'List the passages of a source in reading order' }
   app.get(
     '/v1/passages',
-    {
-      schema: {
-        tags: ['passages'],
-        operationId: 'browsePassages',
-        summary: 'List the passages of a source in reading order',
-        querystring: PassagesQuerySchema,
-        response: { 200: PassagesSchema, ...errorResponses(404) },
-      },
-    },
+    { schema: { ...passages, querystring: PassagesQuerySchema, response: { 200: PassagesSchema, ...errorResponses(404) } } },
     async (request) => {
       const { fileOf } = access.answering(request)
       const { collection } = request.query
