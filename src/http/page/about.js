@@ -1,6 +1,7 @@
 import { allCollections, collectionName, loadCollections, loadService, picker } from './collections.js'
 import { button, byId, count, showText } from './dom.js'
 import { updateThumbs } from './feedback.js'
+import { key as currentKey, UNKNOWN } from './gate.js'
 import { showProblem } from './problem.js'
 
 const form = byId('ask')
@@ -29,6 +30,7 @@ function show({ corpus, reader, modes, methods, min_confidence: least, index, ke
   showText('about', empty ? 'No passages yet.' : corpus.about)
   byId('examples').replaceChildren(...corpus.questions.map((text) => button(text, () => void onExample(text))))
   byId('to-manage').hidden = key?.role === 'user'
+  showText('key-problem', currentKey() !== '' && key === null ? UNKNOWN : '')
   showEmpty(empty)
   updateThumbs()
   const { k, k_decoder, min_confidence, mode, method } = form.elements

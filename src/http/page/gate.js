@@ -1,6 +1,7 @@
 import { byId, kept } from './dom.js'
 
-const UNKNOWN = 'This key is not known here. Check it, or ask whoever gave it to you.'
+/** Said of a wrong key. */
+export const UNKNOWN = 'This key is not known here. Check it, or ask whoever gave it to you.'
 /** Said of a key that may not change anything. */
 export const NEEDS_ADMIN = 'Changing what is in here needs an admin key.'
 export const FORBIDDEN = `Your key may ask questions. ${NEEDS_ADMIN}`

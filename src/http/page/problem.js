@@ -4,6 +4,7 @@ import { button, element, quiet } from './dom.js'
 
 const MOST_TRIES = 3
 const PAUSE_S = 5
+const LONG_S = 120
 
 /**
  * What an error means for whoever reads the page.
@@ -12,7 +13,9 @@ const PAUSE_S = 5
 function meaning(error) {
   const wait = error.retryAfter ?? PAUSE_S
   if (error instanceof UnreachableError) return { words: error.message, again: true }
-  if (error.code === 'rate_limited') return { words: `Too many requests. Asking again is possible in ${wait} s.`, again: true, wait }
+  // The quota of a day has words of its own.
+  if (error.code === 'rate_limited' && wait <= LONG_S)
+    return { words: `Too many requests. Asking again is possible in ${wait} s.`, again: true, wait }
   if (error.code === 'not_ready') return { words: 'The service is starting.', again: true, wait, alone: true }
   if (error.code === 'overloaded') return { words: 'Many are asking at the moment.', again: true, wait, alone: true }
   if (error.code === 'deadline_exceeded') return { words: 'It took too long. Ask again, or ask something shorter.', again: true }

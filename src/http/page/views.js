@@ -47,13 +47,19 @@ export function push(parameters) {
 /** Opens an address of the page. */
 export function go(url) {
   if (new URL(url, document.baseURI).href !== location.href) history.pushState(null, '', url)
-  return show(0)
+  scrollTo(0, 0)
+  return show()
 }
 
-async function show(scroll) {
+async function show() {
   noteQuestion()
   await showView(viewOf(location.search))
-  scrollTo(0, scroll)
+}
+
+/** Shows what Back or Forward lead to, where it was left. */
+async function showAgain(state) {
+  await show()
+  if (state?.scroll > 0) scrollTo(0, state.scroll)
 }
 
 function noteQuestion() {
@@ -81,8 +87,8 @@ export function watchAddress(opened) {
     clearTimeout(timer)
     timer = setTimeout(() => history.replaceState({ scroll: scrollY }, ''), SCROLL_MS)
   })
-  addEventListener('popstate', ({ state }) => void show(state?.scroll ?? 0))
-  return show(history.state?.scroll ?? 0)
+  addEventListener('popstate', ({ state }) => void showAgain(state))
+  return showAgain(history.state)
 }
 
 /** Gives the focus to the heading of a view. */
