@@ -68,7 +68,7 @@ export function showAnswer(result, { streamed, searched }) {
   showThumbs(missing === undefined && !ofDocument ? result : undefined)
   byId('copied').value = ''
   byId('link').hidden = ofDocument
-  byId('advice').hidden = missing === undefined || ofDocument
+  byId('advice').hidden = missing === undefined || ofDocument || missing === result.suggestion
   for (const id of ['actions', 'said', 'below', 'result']) byId(id).hidden = false
   return shown
 }
