@@ -205,3 +205,79 @@ t.test('without JavaScript the page says that it needs it; no view is wider than
     /<noscript>\s*<p>This page needs JavaScript\. The service also answers over HTTP: see <a href="docs">/,
   )
 })
+
+t.test('managing: collections and snapshots are made, restored and deleted in place', { skip: noBrowser }, async (t) => {
+  const { page, services } = await openLibrary(t, '?view=manage')
+  await page.getByLabel('New snapshot').fill('monday')
+  await page.keyboard.press('Enter')
+  await page.locator('.rows li', { hasText: 'monday' }).getByText('4 passages').waitFor()
+  await services.index.delete({ source: 'music/opera.pdf' })
+  await page.getByRole('button', { name: 'Restore monday' }).click()
+  await page.getByText('Put monday in the place of passages? What was added or deleted since then is gone.').waitFor()
+  await page.getByRole('button', { name: 'Restore monday', exact: true }).last().click()
+  await page.getByText('monday was restored.').first().waitFor({ state: 'attached' })
+  t.equal(await services.index.count(), 4)
+  await page.getByLabel('New collection').fill('1st')
+  await page.keyboard.press('Enter')
+  await page.locator('#view .problem:visible').waitFor()
+  await page.getByLabel('New collection').fill('tax')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Delete tax' }).click()
+  await page.getByText('Delete tax with its 0 passages and its snapshots?').waitFor()
+  await page.getByRole('button', { name: 'Delete tax', exact: true }).last().click()
+  await page.locator('.rows li', { hasText: 'tax' }).waitFor({ state: 'detached' })
+  t.same(await services.collections.names(), ['contracts', 'passages'])
+})
+
+t.test('managing: jobs by their state, with what was left out, and what can be done', { skip: noBrowser }, async (t) => {
+  const { page, url } = await openLibrary(t, '', { key: ADMIN_KEY })
+  const made = (id: string, changes: object) => ({
+    ...{ id, table: 'passages', source: { name: id, path: null }, created_at: '2026-01-05T09:00:00.000Z', finished_at: null },
+    ...{ eta_s: null, stage: null, recent_rejects: [], warnings: [], error: null, result: null },
+    counters: { read: 0, rejected: 0, accepted: 0, embedded: 0, skipped: 0, committed: 0 },
+    ...changes,
+  })
+  const counted = (accepted: number, committed: number, rejected = 0) => ({
+    counters: { read: 0, rejected, accepted, embedded: 0, skipped: 0, committed },
+  })
+  const rejects = [1, 2, 3, 4, 5].map((line) => ({ line, reason: 'bad', detail: `Problem ${line}.` }))
+  const jobs = [
+    made('table', { state: 'done', ...counted(612, 612, 5), recent_rejects: rejects }),
+    made('stopped', { state: 'stopped', ...counted(5210, 300), error: { code: 'disk_full', message: 'The disk is full.' } }),
+    made('indexing', { state: 'indexing', ...counted(1840, 1104), eta_s: 39.5 }),
+    made('elsewhere', { state: 'done', table: 'contracts' }),
+  ]
+  const asked: string[] = []
+  await page.route('**/v1/admin/index-jobs**', (route) => route.fulfill({ json: { jobs } }))
+  await page.route('**/v1/admin/index-jobs/**', (route) => {
+    asked.push(`${route.request().method()} ${new URL(route.request().url()).pathname}`)
+    const report = rejects.map((one) => JSON.stringify(one)).join('\n')
+    return route.request().url().endsWith('report') ? route.fulfill({ body: report }) : route.fulfill({ json: jobs[0] })
+  })
+  await page.goto(`${url}/?view=manage`)
+  const cards = page.locator('#view .cards > li')
+  await cards.first().waitFor()
+  const [indexing, stopped, table] = [cards.nth(0), cards.nth(1), cards.nth(2)]
+  t.equal(await cards.count(), 3, 'those of the collection')
+  t.match(await indexing.innerText(), /indexing\s+Indexing, 40 s left\s+1,104 of 1,840 passages/)
+  t.equal(await indexing.locator('progress').getAttribute('value'), '0.6')
+  t.match(await stopped.innerText(), /Stopped[^]*The disk is full\.[^]*Resume\s+Cancel/)
+  t.match(await table.innerText(), /612 passages; 5 lines rejected\s+5 Jan 2026, /)
+  await table.locator('summary').click()
+  t.equal(await table.locator('.rows li').count(), 3)
+  t.equal(await table.locator('.rows li').first().innerText(), 'line 1\nProblem 1.')
+  await table.getByRole('button', { name: 'Show all 5' }).click()
+  await table.locator('.rows li').nth(4).waitFor()
+  const [download] = await Promise.all([page.waitForEvent('download'), table.getByRole('button', { name: 'Save the report' }).click()])
+  t.equal(download.suggestedFilename(), 'report-table.jsonl')
+  await stopped.getByRole('button', { name: 'Resume' }).click()
+  await indexing.getByRole('button', { name: 'Cancel' }).click()
+  while (asked.length < 4) await page.waitForTimeout(20)
+  t.same(asked, [
+    'GET /v1/admin/index-jobs/table/report',
+    'GET /v1/admin/index-jobs/table/report',
+    'POST /v1/admin/index-jobs/stopped/resume',
+    'DELETE /v1/admin/index-jobs/indexing',
+  ])
+  t.equal(await table.locator('details[open]').count(), 1, 'what is open stays open')
+})
