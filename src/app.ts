@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import path from 'node:path'
 import type { Logger } from 'pino'
+import * as snapshots from '../index/snapshots/snapshots.ts'
 import { listed } from './config.ts'
 import type { Config } from './settings.ts'
 import { adminGuard, refuseChanges } from './http/auth/admin-guard.ts'
@@ -117,7 +118,7 @@ export async function buildApp(
   await app.register(passageFileRoutes, { access, files: servedFiles(config) })
   await app.register(adminPassagesRoutes, { access, requireAdmin })
   await app.register(adminIndexRoutes, { access, requireAdmin })
-  await app.register(adminSnapshotsRoutes, { access, requireAdmin })
+  await app.register(adminSnapshotsRoutes, { snapshots, access, requireAdmin })
   await app.register(adminKeysRoutes, { keys, quotas: services.quotas, requireAdmin })
   await app.register(adminIndexJobsRoutes, {
     jobs,

@@ -27,7 +27,10 @@ export async function* filesOf(request: FastifyRequest): AsyncGenerator<Uploaded
       if (part.type !== 'file') continue
       try {
         // Not destroyed when reading stops early: the parser would wait for it forever.
-        yield { name: part.filename === '' ? 'upload' : entryName(part.filename, 'form'), bytes: part.file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer> }
+        yield {
+          name: part.filename === '' ? 'upload' : entryName(part.filename, 'form'),
+          bytes: part.file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
+        }
       } finally {
         part.file.resume()
       }

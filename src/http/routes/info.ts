@@ -13,7 +13,7 @@ import { MODES } from '../../text/plan.ts'
 import { ROLES } from '../../keys/record.ts'
 import { inCollection } from '../../rag/collection.ts'
 import { errorResponses } from '../errors/error-body.ts'
-import { CollectionQuerySchema } from './passages/passages.ts'
+import { CollectionNameSchema } from '../../../index/table-name.ts'
 import type { CorpusText } from '../page/corpus-text.ts'
 import type { CollectionAccess } from '../request/collections.ts'
 import type { PublicText } from '../errors/public-text.ts'
@@ -116,7 +116,7 @@ export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
         tags: ['operations'],
         operationId: 'getInfo',
         summary: 'Models, index and limits',
-        querystring: CollectionQuerySchema,
+        querystring: Type.Object({ collection: Type.Optional(CollectionNameSchema) }),
         response: { 200: InfoSchema, ...errorResponses(404) },
       },
     },

@@ -1,13 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestAsyncHookHandler } from 'fastify'
 import { Type } from '#typebox'
-import { createSnapshot, deleteSnapshot, listSnapshots, restoreSnapshot, SnapshotSchema } from '../../../../index/snapshots/snapshots.ts'
+import { SnapshotSchema, type Snapshots } from '../../../../index/snapshot-schema.ts'
 import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
 import { bodyErrorResponses, errorResponses } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
 
 export interface AdminSnapshotsOptions {
+  readonly snapshots: Snapshots
   readonly access: CollectionAccess
   readonly requireAdmin: onRequestAsyncHookHandler
 }
@@ -25,7 +26,7 @@ const ListSchema = Type.Object({
 const RestoredSchema = Type.Object({ restored: Type.String(), passages: Type.Integer({ description: 'Passages in the collection.' }) })
 
 /** Creates, lists, restores and deletes snapshots of a collection. */
-export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<AdminSnapshotsOptions> = (app, { access, requireAdmin }) => {
+export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<AdminSnapshotsOptions> = (app, { snapshots, access, requireAdmin }) => {
   app.addHook('onRequest', requireAdmin)
   const keyed = { tags: ['index'], security: ADMIN_SECURITY, querystring: CollectionQuerySchema }
   const one = { ...keyed, params: ParamsSchema }
@@ -33,14 +34,14 @@ export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<AdminSnapshotsOptio
   app.get(
     '/v1/admin/snapshots',
     { schema: { ...keyed, ...list, response: { 200: ListSchema, ...errorResponses(401, 403, 404) } } },
-    async (request) => ({ snapshots: await listSnapshots(await access.index(request, request.query.collection)) }),
+    async (request) => ({ snapshots: await snapshots.listSnapshots(await access.index(request, request.query.collection)) }),
   )
   const create = { operationId: 'createSnapshot', summary: 'Create a snapshot of a collection', body: BodySchema }
   app.post(
     '/v1/admin/snapshots',
     { schema: { ...keyed, ...create, response: { 201: Type.Object(shown), ...bodyErrorResponses(401, 403, 404, 409, 507) } } },
     async (request, reply) =>
-      reply.code(201).send(await createSnapshot(request.body.name, await access.index(request, request.query.collection))),
+      reply.code(201).send(await snapshots.createSnapshot(request.body.name, await access.index(request, request.query.collection))),
   )
   const restore = { operationId: 'restoreSnapshot', summary: 'Replace the passages of a collection with a snapshot' }
   app.post(
@@ -48,7 +49,7 @@ export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<AdminSnapshotsOptio
     { schema: { ...one, ...restore, response: { 200: RestoredSchema, ...errorResponses(401, 403, 404, 409, 422, 507) } } },
     async (request) => {
       const index = await access.index(request, request.query.collection)
-      const passages = await restoreSnapshot(request.params.snapshot, index)
+      const passages = await snapshots.restoreSnapshot(request.params.snapshot, index)
       await index.refresh()
       return { restored: request.params.snapshot, passages }
     },
@@ -58,7 +59,7 @@ export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<AdminSnapshotsOptio
     '/v1/admin/snapshots/:snapshot',
     { schema: { ...one, ...remove, response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409) } } },
     async (request) => {
-      await deleteSnapshot(request.params.snapshot, await access.index(request, request.query.collection))
+      await snapshots.deleteSnapshot(request.params.snapshot, await access.index(request, request.query.collection))
       return { deleted: request.params.snapshot }
     },
   )
