@@ -2,6 +2,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import path from 'node:path'
 import type { Logger } from 'pino'
+import * as snapshots from '../index/snapshots/snapshots.ts'
 import { listed } from './config.ts'
 import type { Config } from './settings.ts'
 import { adminGuard, refuseChanges } from './http/auth/admin-guard.ts'
@@ -34,6 +35,8 @@ import { answerClientError, refuseExpectations } from './http/errors/raw-errors.
 import { adminIndexJobsRoutes } from './http/routes/admin/index-jobs.ts'
 import { adminPassagesRoutes } from './http/routes/admin/passages.ts'
 import { answersDir } from './service/stores.ts'
+import { adminKeysRoutes } from './http/routes/admin/keys.ts'
+import { adminSnapshotsRoutes } from './http/routes/admin/snapshots.ts'
 import { adminIndexRoutes } from './http/routes/admin/index.ts'
 import { answerRoutes } from './http/routes/answer.ts'
 import { answersRoutes } from './http/routes/answers.ts'
@@ -46,6 +49,7 @@ import { infoRoutes } from './http/routes/info.ts'
 import { openAiRoutes } from './http/routes/openai/routes.ts'
 import { mcpRoutes } from './http/routes/mcp.ts'
 import { pageRoutes } from './http/routes/page.ts'
+import { browseRoutes } from './http/routes/passages/browse.ts'
 import { passageFileRoutes } from './http/routes/passages/file.ts'
 import { passagesRoutes } from './http/routes/passages/passages.ts'
 import { rerankRoutes } from './http/routes/rerank.ts'
@@ -110,9 +114,12 @@ export async function buildApp(
   await app.register(adminCollectionsRoutes, { ...named, requireAdmin })
   await app.register(upsertRoutes, changes)
   await app.register(passagesRoutes, changes)
+  await app.register(browseRoutes, { access })
   await app.register(passageFileRoutes, { access, files: servedFiles(config) })
   await app.register(adminPassagesRoutes, { access, requireAdmin })
   await app.register(adminIndexRoutes, { access, requireAdmin })
+  await app.register(adminSnapshotsRoutes, { snapshots, access, requireAdmin })
+  await app.register(adminKeysRoutes, { keys, quotas: services.quotas, requireAdmin })
   await app.register(adminIndexJobsRoutes, {
     jobs,
     access,
@@ -142,7 +149,15 @@ async function registerQuestions(
   const { answering, index, newerTable } = services
   const questions = { services: answering, access, deadlineMs: config.DEADLINE_MS }
   const page = { title: config.PAGE_TITLE, about: config.PAGE_ABOUT, questions: config.PAGE_QUESTIONS }
-  await app.register(infoRoutes, { ...questions, version, newerTable, corpusText: corpusTexts(page, index), publicText: said })
+  await app.register(infoRoutes, {
+    ...questions,
+    version,
+    newerTable,
+    corpusText: corpusTexts(page, index),
+    publicText: said,
+    feedback: config.FEEDBACK !== undefined,
+    files: servedFiles(config) !== undefined,
+  })
   await app.register(pageRoutes, { ...page, basePath: config.BASE_PATH })
   await app.register(answerRoutes, { ...questions, publicText: said })
   await app.register(answersRoutes, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })

@@ -9,15 +9,10 @@ import { readMetadata } from '../table/metadata.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
 import { allModels, type Models } from '../contract.ts'
+import type { TableOptions } from '../snapshot-schema.ts'
 import { requireWhole } from '../versions/recover.ts'
 import { cloneTable } from './clone.ts'
 import { countedRows } from './verify.ts'
-
-export interface TableOptions {
-  /** Folder of the tables. */
-  readonly dir: string
-  readonly table: string
-}
 
 /** The models are those that can embed questions. */
 export interface ReplaceOptions extends TableOptions, Models {}

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
+import { SnapshotSchema, type Snapshot, type TableOptions } from '../snapshot-schema.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { checkFolder, storedNameOf, SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, tableFolder } from '../versions/alias.ts'
 import { connectLance } from '../table/lance.ts'
@@ -13,19 +13,10 @@ import { pinForReading } from '../versions/read-pins.ts'
 import { requireWhole } from '../versions/recover.ts'
 import { cloneTable, ownBytes } from './clone.ts'
 import { checkFiles, requireSound, type CheckedFiles } from './integrity.ts'
-import { replaceWith, type ReplaceOptions, type TableOptions } from './replace.ts'
+import { replaceWith, type ReplaceOptions } from './replace.ts'
 import { countedRows } from './verify.ts'
 
 const WAIT_MS = 60_000
-
-const SnapshotSchema = Type.Object({
-  name: Type.String(),
-  table: Type.String(),
-  created_at: Type.String(),
-  rows: Type.Integer(),
-  model: Type.String(),
-})
-export type Snapshot = Static<typeof SnapshotSchema>
 
 function snapshotFolder(options: TableOptions, name: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name))

@@ -3,7 +3,7 @@ import { pinForReading } from '../versions/read-pins.ts'
 import { connectLance } from '../table/lance.ts'
 import { damage } from '../versions/recover.ts'
 import { checkFiles, recordUnknown, type CheckedFiles } from './integrity.ts'
-import type { TableOptions } from './replace.ts'
+import type { TableOptions } from '../snapshot-schema.ts'
 import { lastSoundSnapshot } from './snapshots.ts'
 import { countedRows } from './verify.ts'
 

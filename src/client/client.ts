@@ -8,12 +8,13 @@ import type {
   AnswerEvent,
   AnswerResponse,
   BatchItem,
+  BrowsePassagesResponse,
+  BrowseSourcesResponse,
   DeletePassageResponse,
   DeletePassagesRequest,
   DeletePassagesResponse,
   GetInfoResponse,
   ListCollectionsResponse,
-  Passage,
   Question,
   RerankRequest,
   RerankResponse,
@@ -21,6 +22,7 @@ import type {
   ScoreResponse,
   SearchRequest,
   SearchResponse,
+  StoredPassage,
   UpsertPassagesRequest,
   UpsertPassagesResponse,
 } from './types.ts'
@@ -45,6 +47,11 @@ export interface PassageOptions extends CallOptions {
   readonly collection?: string | undefined
 }
 
+export interface BrowseOptions extends PassageOptions {
+  readonly after?: string | undefined
+  readonly limit?: number | undefined
+}
+
 /** One method per route. All of them throw {@link CepeError}, or the signal's reason once aborted. */
 export interface Client {
   /** Address of the service. */
@@ -61,7 +68,11 @@ export interface Client {
   search(request: SearchRequest, options?: CallOptions): Promise<SearchResponse>
   score(request: ScoreRequest, options?: CallOptions): Promise<ScoreResponse>
   rerank(request: RerankRequest, options?: CallOptions): Promise<RerankResponse>
-  getPassage(id: string, options?: PassageOptions): Promise<Passage>
+  getPassage(id: string, options?: PassageOptions): Promise<StoredPassage>
+  /** A page of the sources; `after` is the last page's `next`. */
+  browseSources(options?: BrowseOptions): Promise<BrowseSourcesResponse>
+  /** A page of a source's passages in reading order. */
+  browsePassages(source: string, options?: BrowseOptions): Promise<BrowsePassagesResponse>
   /** Needs an admin key. */
   upsertPassages(request: UpsertPassagesRequest, options?: PassageOptions): Promise<UpsertPassagesResponse>
   /** Needs an admin key. */
@@ -91,6 +102,10 @@ export function createClient(options: ClientOptions): Client {
   const post = <T>(path: string, body: object, { signal }: CallOptions = {}) => call<T>({ method: 'POST', path, body, signal })
   const query = (name: string, value: string | undefined): string => (value === undefined ? '' : `?${name}=${encodeURIComponent(value)}`)
   const passage = (id: string, collection?: string): string => `/v1/passages/${encodeURIComponent(id)}${query('collection', collection)}`
+  const browse = <T>(path: string, { signal, ...given }: BrowseOptions & { source?: string }): Promise<T> => {
+    const query = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : `${name}=${encodeURIComponent(value)}`))
+    return call({ method: 'GET', path: `${path}?${query.join('&')}`, signal })
+  }
   return {
     url: service.url,
     answer: (question, options) => post('/v1/answer', question, options),
@@ -101,6 +116,8 @@ export function createClient(options: ClientOptions): Client {
     score: (request, options) => post('/v1/score', request, options),
     rerank: (request, options) => post('/v1/rerank', request, options),
     getPassage: (id, { signal, collection } = {}) => call({ method: 'GET', path: passage(id, collection), signal }),
+    browseSources: (options = {}) => browse('/v1/sources', options),
+    browsePassages: (source, options = {}) => browse('/v1/passages', { ...options, source }),
     upsertPassages: (body, { signal, collection } = {}) =>
       call({ method: 'PUT', path: `/v1/passages${query('collection', collection)}`, body, signal }),
     deletePassage: (id, { signal, collection } = {}) => call({ method: 'DELETE', path: passage(id, collection), signal }),

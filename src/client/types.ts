@@ -317,6 +317,32 @@ export interface BatchItem {
   }
 }
 
+export interface BrowsePassagesResponse {
+  passages: StoredPassage[]
+  /** Of all pages. */
+  total: number
+  /** position: in the order of the document (`metadata.position`). id: they have no position, come from several sources, or are more than 10000. */
+  order: 'position' | 'id'
+  /** Give it as `after` for the next page; null after the last. */
+  next: string | null
+}
+
+export interface BrowseSourcesResponse {
+  /** In the order of their names. */
+  sources: {
+    /** Empty for passages without one. */
+    source: string
+    passages: number
+  }[]
+  /** Of all pages. */
+  total: {
+    sources: number
+    passages: number
+  }
+  /** Give it as `after` for the next page; null after the last. */
+  next: string | null
+}
+
 export interface Collection {
   name: string
   /** null where it cannot be read. */
@@ -465,6 +491,15 @@ export interface Filter {
 export interface GetInfoResponse {
   /** Of the service. */
   version: string
+  /** The key of this request; null without a valid one. */
+  key: {
+    name: string
+    role: 'user' | 'admin'
+  } | null
+  /** Whether feedback on answers is kept (CEPE_FEEDBACK). */
+  feedback: boolean
+  /** Whether the files of passages can be downloaded (CEPE_SERVE_FILES). */
+  files: boolean
   reader: {
     id: string
     dtype: string
@@ -727,6 +762,8 @@ export interface SearchResponse {
     /** Where the passage came from, if the corpus says so: a URL, a file. */
     source?: string
     metadata?: PassageMetadata
+    /** Where the file is to be had that the passage was taken from, by its name (CEPE_SERVE_FILES). */
+    file?: string
     score: number
     rank: number
   }[]
@@ -739,6 +776,17 @@ export interface SearchResponse {
     retriever: string
   }
   index: IndexVersion
+}
+
+export interface StoredPassage {
+  id: string
+  title: string
+  text: string
+  /** Where it came from; usable as a filter. */
+  source?: string
+  metadata?: PassageMetadata
+  /** Where the file is to be had that the passage was taken from, by its name (CEPE_SERVE_FILES). */
+  file?: string
 }
 
 export interface SuppliedPassage {

@@ -15,6 +15,8 @@ export interface Keys {
   readonly required: boolean
   /** Whether there is a valid admin key. */
   readonly hasAdmin: boolean
+  /** All keys, revoked ones included, by name. */
+  readonly records: readonly KeyRecord[]
   /** Number of unreadable files, whose last valid content applies; 1 for an unreadable folder. */
   readonly unreadable: number
   /** The holder of a key; undefined if unknown or revoked. */
@@ -71,6 +73,9 @@ export async function openKeys({ dir, pollMs = DEFAULT_POLL_MS, log }: KeysOptio
     },
     get hasAdmin() {
       return good().some(({ role }) => role === 'admin')
+    },
+    get records() {
+      return records
     },
     get unreadable() {
       return problems.length

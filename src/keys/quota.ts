@@ -25,6 +25,8 @@ export type Usage = ReadonlyMap<string, number>
 export interface Quotas {
   /** An admission within a key's quota; each admitted question counts, whatever its result. */
   around(admission: Admission): Admission
+  /** Questions admitted today with the key of a name. */
+  used(name: string): number
   /** Adds unsaved counts to the day's file, which services on one folder share. */
   save(): Promise<void>
   close(): Promise<void>
@@ -42,6 +44,7 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
   let saved = await readUsage(dir)
   let unsaved = new Map<string, number>()
   let complained = false
+  const used = (counter: string): number => (saved.get(counter) ?? 0) + (unsaved.get(counter) ?? 0)
 
   const check = (client: string | undefined): string | undefined => {
     const name = client === undefined ? undefined : keyOfClient(client)
@@ -50,7 +53,7 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
     if (name === undefined || holder === undefined) return undefined
     const most = holder.questions_per_day
     const counter = counterOf(name, now())
-    if (most !== undefined && (saved.get(counter) ?? 0) + (unsaved.get(counter) ?? 0) >= most) throw usedUp(name, most, now())
+    if (most !== undefined && used(counter) >= most) throw usedUp(name, most, now())
     return counter
   }
 
@@ -79,6 +82,7 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
   const timer = setInterval(() => void saveInTurn(), SAVE_EVERY_MS).unref()
 
   return {
+    used: (name) => used(counterOf(name, now())),
     around: (admission) => ({
       enter: (question) => {
         const counter = check(question.client)

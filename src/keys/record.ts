@@ -3,7 +3,7 @@ import { Type, type Static } from '#typebox'
 import { TABLE_NAME } from '../../index/table-name.ts'
 
 /** user: asks questions. admin: also changes the index. */
-const ROLES = ['user', 'admin'] as const
+export const ROLES = ['user', 'admin'] as const
 
 const positive = (description: string) => Type.Optional(Type.Integer({ description, minimum: 1, maximum: 1_000_000_000 }))
 

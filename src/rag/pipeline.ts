@@ -30,7 +30,7 @@ export interface AnswerServices {
   /** Default chat template of chats; chatTemplate if absent. */
   readonly chatRouteTemplate?: ChatTemplate
   /** URL of a passage's file; none if absent. @param collection of the passage, if named */
-  readonly fileOf?: (passage: RankedPassage, collection?: string) => string | undefined
+  readonly fileOf?: (passage: Pick<RankedPassage, 'id' | 'source' | 'metadata'>, collection?: string) => string | undefined
 }
 
 /** An admitted question with its passages. */

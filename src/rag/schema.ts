@@ -280,6 +280,7 @@ export const SearchResponseSchema = Type.Object({
       text: Type.String(),
       source: EvidenceSchema.properties.source,
       metadata: EvidenceSchema.properties.metadata,
+      file: EvidenceSchema.properties.file,
       score: Type.Number(),
       rank: Type.Integer(),
     }),

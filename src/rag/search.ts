@@ -12,20 +12,30 @@ const DEFAULT_K = 10
 /** Retrieves passages, and reranks them on request. @throws errors of `rerank` */
 export async function search(
   request: SearchRequest,
-  given: Pick<AnswerServices, 'retriever' | 'reader' | 'reranker' | 'admission'>,
+  given: Pick<AnswerServices, 'retriever' | 'reader' | 'reranker' | 'admission' | 'fileOf'>,
   run: RunOptions = {},
 ): Promise<SearchResponse> {
   const services = await inCollection(given, request.collection)
-  if (!request.rerank) return searchPassages(request, services.retriever, run)
+  const { fileOf } = services
+  const withFiles = ({ passages, ...found }: SearchResponse): SearchResponse => ({
+    ...found,
+    passages: passages.map((passage) => withFile(passage, fileOf?.(passage))),
+  })
+  if (!request.rerank) return withFiles(await searchPassages(request, services.retriever, run))
   const started = performance.now()
   const { k = DEFAULT_K } = request
   const found = await searchPassages({ ...request, k: candidatesFor(k) }, services.retriever, run)
   const spent = performance.now() - started
   const left = run.deadlineMs === undefined ? run : { ...run, deadlineMs: run.deadlineMs - spent }
   const order = await rerank({ query: request.query.trim(), passages: found.passages }, services, left)
-  return {
+  return withFiles({
     ...found,
     passages: firstOf(found.passages, order, k).map((passage, i) => ({ ...passage, rank: i + 1 })),
     timings_ms: { ...found.timings_ms, ...roundedMs({ total: performance.now() - started }) },
-  }
+  })
+}
+
+/** A passage with the address of its file, if it has one. */
+export function withFile<Found extends object>(passage: Found, file: string | undefined): Found & { readonly file?: string } {
+  return file === undefined ? passage : { ...passage, file }
 }

@@ -54,6 +54,8 @@ export interface Services extends Embedders {
   readonly collections: Collections
   readonly jobs: Jobs
   readonly keys: Keys
+  /** Counts of the keys' questions; absent: not counted. */
+  readonly quotas?: Pick<Quotas, 'used'>
   /** Why the newest table is not searched here; undefined if it is. */
   readonly newerTable: () => CodedError | undefined
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
@@ -91,10 +93,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     await (config.ROLE === 'replica' ? reachStore(config, log) : makeFolders(config))
     // Quick checks come before the processes, whose models may take minutes to load.
     const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
-    const keys = await openKeys({ dir: config.KEYS_DIR, log })
-    disposer.add(() => keys.close())
-    const quotas = await createQuotas({ dir: config.KEYS_DIR, keys, log })
-    disposer.add(() => quotas.close())
+    const { keys, quotas } = await openKeysAndQuotas(config, disposer, log)
     const folders = await configuredRetrievers(config)
     const replicaCache = await replicaCacheOf(config, folders, log)
     disposer.add(() => replicaCache?.close())
@@ -140,12 +139,21 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       collections,
       jobs,
       keys,
+      quotas,
       newerTable: () => index.behind() ?? replicaCache?.status().refused,
       readiness: () => readinessOf(parts),
       processes: () => processesOf(parts),
       close: ({ drainMs = DEFAULT_DRAIN_MS } = {}) => closeParts(parts, drainMs),
     }
   })
+}
+
+async function openKeysAndQuotas({ KEYS_DIR: dir }: Config, disposer: Disposer, log?: Log) {
+  const keys = await openKeys({ dir, log })
+  disposer.add(() => keys.close())
+  const quotas = await createQuotas({ dir, keys, log })
+  disposer.add(() => quotas.close())
+  return { keys, quotas }
 }
 
 /** Starts an embedder per retriever; the disposer ends their processes. */

@@ -10,8 +10,24 @@ const FILE = path.join(root, 'src/client/types.ts')
 const NAMES = [
   ...['Question', 'AnswerRequest', 'AnswerResponse', 'AnswerEvent', 'AnswerManyRequest', 'BatchItem'],
   ...['AnswerDocumentRequest', 'AnswerDocumentResponse', 'SearchRequest', 'SearchResponse', 'ScoreRequest', 'ScoreResponse'],
-  ...['RerankRequest', 'RerankResponse', 'Passage', 'UpsertPassagesRequest', 'UpsertPassagesResponse', 'DeletePassageResponse'],
-  ...['DeletePassagesRequest', 'DeletePassagesResponse', 'GetInfoResponse', 'ListCollectionsResponse', 'ErrorBody'],
+  ...[
+    'RerankRequest',
+    'RerankResponse',
+    'Passage',
+    'StoredPassage',
+    'UpsertPassagesRequest',
+    'UpsertPassagesResponse',
+    'DeletePassageResponse',
+  ],
+  ...[
+    'DeletePassagesRequest',
+    'DeletePassagesResponse',
+    'GetInfoResponse',
+    'BrowseSourcesResponse',
+    'BrowsePassagesResponse',
+    'ListCollectionsResponse',
+    'ErrorBody',
+  ],
 ]
 
 t.test("the client's types are those of the API's schemas", async (t) => {

@@ -6,7 +6,7 @@ import { withCollections } from './collections-helpers.ts'
 const WITHOUT: Readonly<Record<string, string>> = {
   getHealth: 'of the process',
   getReadiness: 'of the service and its own collection, without a key',
-  getInfo: "of the collection that is the key's own",
+  listKeys: 'refused to keys that are bound to collections',
   answerDocument: 'brings its document',
   rerank: 'brings its documents',
   rankTexts: 'brings its texts',
@@ -33,6 +33,7 @@ const REQUESTS: Readonly<Record<string, object | string | undefined>> = {
   upsertPassages: { passages: [{ id: 'new', title: '', text: 'new' }] },
   postUpsertPassages: { passages: [{ id: 'new', title: '', text: 'new' }] },
   deletePassages: { ids: ['none'] },
+  createSnapshot: { name: 'monday' },
   createIndexJob: 'id,title,text\nj1,,a text of a job\n',
 }
 

@@ -41,18 +41,12 @@ function pagesOf({ first, last }) {
   return first === last ? `page ${first}` : `pages ${first} to ${last}`
 }
 
-/** Shows the fields of a document where one is to be asked. Of file and text the one that came last counts. */
-export function watchDocument(form) {
-  const show = () => {
-    byId('document').hidden = form.elements.target.value !== 'document'
-  }
-  for (const choice of form.elements.target) choice.addEventListener('change', show)
+/** Of file and text the one that came last counts. */
+export function watchDocument() {
   byId('file').addEventListener('change', () => {
     byId('text').value = ''
   })
   byId('text').addEventListener('input', () => {
     byId('file').value = ''
   })
-  // Browsers restore what was chosen before a reload.
-  show()
 }

@@ -1,24 +1,15 @@
-import { byId, element } from './dom.js'
+import { announce, element } from './dom.js'
 
-/** The question of the page's address; empty without one. */
-export function linkedQuestion() {
-  return new URLSearchParams(location.search).get('q')?.trim() ?? ''
-}
-
-/** Puts a question into the page's address, as a step that Back takes back. */
-export function linkTo(question) {
-  if (linkedQuestion() !== question) history.pushState(null, '', `?q=${encodeURIComponent(question)}`)
-}
-
-/** Copies a text, and says whether that was done. */
-export async function copy(text) {
+/** Copies a text, and says in an output whether that was done. */
+export async function copy(text, said) {
   const copied = navigator.clipboard
     ? await navigator.clipboard.writeText(text).then(
         () => true,
         () => false,
       )
     : copySelected(text)
-  byId('copied').value = copied ? 'Copied.' : 'This browser does not let the page copy.'
+  said.value = copied ? 'Copied.' : 'This browser does not let the page copy.'
+  announce(said.value)
 }
 
 /** For pages that are not served over TLS: they have no clipboard of their own. */

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { createHash } from 'node:crypto'
-import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import type { UploadedFile } from '../../jobs/upload/contract.ts'
+import { entryName } from '../../jobs/upload/entry-name.ts'
 import { charsetOf, partTypes } from './part-types.ts'
 
 /** A table up to this size is buffered until it is known whether other files follow. */
@@ -32,7 +32,7 @@ export async function* filesOf(request: FastifyRequest): AsyncGenerator<Uploaded
       try {
         // Not destroyed when reading stops early: the parser would wait for it forever.
         yield {
-          name: basename(part.filename) || 'upload',
+          name: part.filename === '' ? 'upload' : entryName(part.filename, 'form'),
           bytes: part.file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
           encoding,
         }

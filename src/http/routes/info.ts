@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from '#typebox'
 import type { CodedError } from '../../../base/errors.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import { modelId } from '../../../models/manifest.ts'
+import { modelId, type CepeManifest } from '../../../models/manifest.ts'
 import { defaultMode } from '../../../models/protocol.ts'
 import type { Calibration } from '../../rag/calibration/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
@@ -10,6 +10,10 @@ import type { AnswerServices } from '../../rag/pipeline.ts'
 import type { IndexVersion } from '../../rag/retrieve.ts'
 import { IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
 import { MODES } from '../../text/plan.ts'
+import { ROLES } from '../../keys/record.ts'
+import { inCollection } from '../../rag/collection.ts'
+import { errorResponses } from '../errors/error-body.ts'
+import { CollectionNameSchema } from '../../../index/table-name.ts'
 import type { CorpusText } from '../page/corpus-text.ts'
 import type { CollectionAccess } from '../request/collections.ts'
 import type { PublicText } from '../errors/public-text.ts'
@@ -19,6 +23,11 @@ const number = Type.Number()
 const RetrieverFields = { id: Type.String(), dtype: Type.String(), dimension: number }
 const InfoSchema = Type.Object({
   version: Type.String({ description: 'Of the service.' }),
+  key: Type.Union([Type.Object({ name: Type.String(), role: Type.Enum([...ROLES]) }), Type.Null()], {
+    description: 'The key of this request; null without a valid one.',
+  }),
+  feedback: Type.Boolean({ description: 'Whether feedback on answers is kept (CEPE_FEEDBACK).' }),
+  files: Type.Boolean({ description: 'Whether the files of passages can be downloaded (CEPE_SERVE_FILES).' }),
   reader: Type.Object({
     id: Type.String(),
     dtype: Type.String(),
@@ -90,38 +99,46 @@ export interface InfoOptions {
   /** Describes the corpus for users. @param index index of a collection other than the main one */
   readonly corpusText: (version: IndexVersion | null, index?: PassageIndex) => Promise<CorpusText>
   readonly publicText: PublicText
+  readonly feedback: boolean
+  readonly files: boolean
 }
 
 /** GET /v1/info: models, index and limits of the service. */
 export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
   app,
-  { services, access, version, deadlineMs, newerTable, corpusText, publicText },
+  { services, access, version, deadlineMs, newerTable, corpusText, publicText, feedback, files },
 ) => {
   const { reader, calibration, minConfidence = calibration ? LEAST_PROBABILITY : 0 } = services
-  const { dtype, parameters, dims, qa_defaults: defaults } = reader.manifest
   app.get(
     '/v1/info',
-    { schema: { tags: ['operations'], operationId: 'getInfo', summary: 'Models, index and limits', response: { 200: InfoSchema } } },
+    {
+      schema: {
+        tags: ['operations'],
+        operationId: 'getInfo',
+        summary: 'Models, index and limits',
+        querystring: Type.Object({ collection: Type.Optional(CollectionNameSchema) }),
+        response: { 200: InfoSchema, ...errorResponses(404) },
+      },
+    },
     async (request) => {
-      const { retriever } = access.answering(request)
-      const own = access.implied(request) === undefined ? undefined : await access.index(request).catch(() => undefined)
+      const { holder, query } = request
+      const { retriever } = await inCollection(access.answering(request), query.collection)
+      const named = query.collection ?? access.implied(request)
+      const own = named === undefined ? undefined : await access.index(request, named).catch(() => undefined)
       const index = await retriever.index
         .view()
         .then((table) => table.version())
         .catch(() => null)
       const { manifest } = await servingEmbedder(retriever)
-      const unread = access.implied(request) === undefined ? newerTable() : own?.behind()
+      const unread = named === undefined ? newerTable() : own?.behind()
       const { title, about, questions } = await corpusText(index, own)
       const known = calibration && access.mayUse(request, calibration.index.table) ? calibration : undefined
       return {
         version,
-        reader: {
-          id: modelId(reader.manifest),
-          dtype,
-          parameters,
-          window: dims.window,
-          defaults: { ...defaults, mode: defaultMode(reader.manifest) },
-        },
+        key: holder && { name: holder.name, role: holder.role },
+        feedback,
+        files,
+        reader: describeReader(reader.manifest),
         retriever: { ...describeRetriever(manifest), method: retriever.method ?? 'dense' },
         retrievers: allEmbedders(retriever).map((one) => ({
           ...describeRetriever(one.manifest),
@@ -134,19 +151,25 @@ export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
         min_confidence: minConfidence,
         modes: MODES.filter((mode) => mode !== 'cepe' || reader.manifest.graphs.encoder !== null),
         methods: [...METHODS],
-        limits: {
-          question_characters: LIMITS.questionCharacters,
-          k: LIMITS.k,
-          passages: LIMITS.suppliedPassages,
-          new_tokens: LIMITS.newTokens,
-          context_tokens: LIMITS.contextTokens,
-          deadline_ms: deadlineMs,
-          dropped_passages: LIMITS.droppedPassages,
-        },
+        limits: { ...REQUEST_LIMITS, deadline_ms: deadlineMs },
       }
     },
   )
   return Promise.resolve()
+}
+
+const REQUEST_LIMITS = {
+  question_characters: LIMITS.questionCharacters,
+  k: LIMITS.k,
+  passages: LIMITS.suppliedPassages,
+  new_tokens: LIMITS.newTokens,
+  context_tokens: LIMITS.contextTokens,
+  dropped_passages: LIMITS.droppedPassages,
+}
+
+function describeReader(manifest: CepeManifest): Static<typeof InfoSchema>['reader'] {
+  const { dtype, parameters, dims, qa_defaults: defaults } = manifest
+  return { id: modelId(manifest), dtype, parameters, window: dims.window, defaults: { ...defaults, mode: defaultMode(manifest) } }
 }
 
 function describeCalibration(

@@ -5,7 +5,10 @@ import { packageRoot } from '../../config.ts'
 import { needsSlash } from '../request/base-path.ts'
 
 /** Files of the page. An allowlist: the path of a request is never looked up on disk. */
-const MODULES = ['api', 'document', 'dom', 'events', 'history', 'page', 'passages', 'result', 'share', 'spelling', 'upload']
+const MODULES =
+  'about api ask card collections disclosure document dom events feedback follow gate history job-card jobs manage page passages problem result send-form share source sources spelling times upload views'.split(
+    ' ',
+  )
 const FILES = [
   { url: '/', name: 'index.html', type: 'text/html; charset=utf-8' },
   { url: '/page.css', name: 'page.css', type: 'text/css; charset=utf-8' },

@@ -1,7 +1,10 @@
 import { CodedError } from '../../../base/errors.ts'
 
-/** Normalizes the path of an archive entry. @throws corpus_invalid for an empty path, or one that leads outside of the archive */
-export function entryName(given: string): string {
+/**
+ * Normalizes the path of a file in an archive or a form.
+ * @throws corpus_invalid for an empty path, or one that leads outside of the archive or form
+ */
+export function entryName(given: string, holder = 'archive'): string {
   const parts = given
     .replaceAll('\\', '/')
     .split('/')
@@ -9,7 +12,7 @@ export function entryName(given: string): string {
   if (/^(?:[/\\]|[a-z]:)/i.test(given) || parts.includes('..') || parts.length === 0 || given.includes('\0'))
     throw new CodedError(
       'corpus_invalid',
-      `The archive holds the path ${JSON.stringify(given.slice(0, 100))}, which leads out of it: it is refused.`,
+      `The ${holder} holds the path ${JSON.stringify(given.slice(0, 100))}, which leads out of it: it is refused.`,
       {
         field: 'file',
       },

@@ -3,6 +3,9 @@ import type { Passage } from '../../../index/contract.ts'
 import { testApp } from '../helpers.ts'
 import { answered, noBrowser, openBrowser, openPassages, unfoldAll } from './browser.ts'
 import { saidServices } from './said-services.ts'
+import type { DocumentReadResult } from '../../../src/inference/contract.ts'
+import { servicesAround } from '../../helpers/services.ts'
+import { recordingServices } from '../../helpers/recording-services.ts'
 
 const HASH = '0f3c9a5be2d84716a0c5d7e9b1f2a3c4'
 const PASSAGES: readonly Passage[] = [
@@ -21,7 +24,7 @@ async function openPage(
 ) {
   const { app } = await testApp(t, { answering: saidServices(said, PASSAGES) }, settings)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
-  const browser = await (await openBrowser(t)).newContext(context)
+  const browser = await openBrowser(t, context)
   const page = await browser.newPage()
   const thrown: string[] = []
   page.on('pageerror', (error) => thrown.push(error.message))
@@ -43,7 +46,7 @@ t.test("the operator's name, sentence and questions; an example asks", { skip: n
     PAGE_QUESTIONS: 'What is the capital?; Where is Perth? ;; What is <b>larger</b>?; A fourth?',
   }
   const { page, url, thrown } = await openPage(t, 'Canberra', { settings })
-  t.match(await (await fetch(url)).text(), '<h1>Ask &#60;Acme&#62; &#38; Co</h1>', 'without a script too')
+  t.match(await (await fetch(url)).text(), '<h1><a href="./">Ask &#60;Acme&#62; &#38; Co</a></h1>', 'without a script too')
   t.equal(await page.locator('h1').textContent(), settings.PAGE_TITLE)
   t.equal(await page.locator('#about').textContent(), settings.PAGE_ABOUT)
   const examples = page.locator('#examples button')
@@ -64,7 +67,7 @@ t.test('an answer in the case of a passage, three passages open, and no hash in 
   t.same(await openPassages(page), [0, 1, 2])
   const titles = await page.locator('#passages .title').allTextContents()
   t.same(titles, ['1. places.pdf', '2. The capital', '3. Passage 3', '4. Sydney', '5. Perth'])
-  t.equal(await page.getByRole('link', { name: 'https://example.org/capital' }).getAttribute('rel'), 'noreferrer')
+  t.equal(await page.getByRole('link', { name: 'Open the page https://example.org/capital' }).getAttribute('rel'), 'noreferrer')
   await unfoldAll(page)
   t.notMatch(await page.locator('body').innerText(), /[0-9a-f]{8}|@/i)
 })
@@ -92,6 +95,7 @@ t.test('a link asks its question; Back and Forward go between questions; both ca
   const copied = await page.evaluate<string>('navigator.clipboard.readText()')
   t.match(copied, /^Question: what is the capital & <b>\?\nAnswer: Canberra \(confidence 0\.\d\d\)\nPassages: /)
   t.match(copied, 'places.pdf (handbook/places.pdf); The capital (https://example.org/capital)')
+  t.match(copied, `\n${url}/?passage=${HASH}%231\n`, 'with addresses that open')
   await page.getByRole('button', { name: 'Copy link' }).click()
   const link = await page.evaluate<string>('navigator.clipboard.readText()')
   t.equal(link, page.url())
@@ -155,4 +159,85 @@ t.test('what tunes is folded away, and comes up where it is wrong', { skip: noBr
   await page.locator('#go').click()
   await page.locator('[name=k]').waitFor()
   t.equal(await page.evaluate('document.activeElement.name'), 'k')
+})
+
+const TEXT = 'Nobody reads this. The treaty was signed in Lisbon by all of them.'
+const READ = TEXT.indexOf('The treaty')
+
+/** The page of a service whose reader reads the end of a document, and says a text of it. */
+async function openOwn(t: Test, said: string) {
+  const { services: answering } = recordingServices()
+  const { documents } = await servicesAround(t, answering)
+  const result: DocumentReadResult = {
+    text: said,
+    stopped: true,
+    logprobs: [-0.1],
+    chunks: [],
+    contextShares: [],
+    inDecoder: [{ start: READ, end: TEXT.length, tokens: 9 }],
+    documentTokens: 12,
+    promptTokens: 20,
+    prompts: [],
+    contexts: [],
+    timingsMs: { queue: 0, plan: 0, encode: 0, generate: 1 },
+  }
+  const reader = { ...documents.services.reader, document: () => Promise.resolve(result) }
+  const { app } = await testApp(
+    t,
+    { answering, documents: { ...documents, services: { ...documents.services, reader } } },
+    { DOCUMENT_MB: 1 },
+  )
+  const page = await (await openBrowser(t)).newPage()
+  await page.goto(await app.listen({ host: '127.0.0.1', port: 0 }))
+  await page.getByText('6 passages').waitFor()
+  await page.getByLabel('A document of my own').check()
+  const ask = async (question: string): Promise<void> => {
+    await page.locator('#question').fill(question)
+    await page.locator('#go').click()
+  }
+  const choose = (name: string, content: string | Buffer) =>
+    page.locator('#file').setInputFiles({ name, mimeType: '', buffer: Buffer.from(content) })
+  return { page, ask, choose }
+}
+
+t.test('a document is asked alone: marks in its own text, what was not read, no link', { skip: noBrowser }, async (t) => {
+  const { page, ask, choose } = await openOwn(t, 'lisbon')
+  await choose('treaty.txt', TEXT)
+  await ask('where was it signed')
+  await answered(page)
+  t.equal(await page.locator('#answer').textContent(), 'Lisbon')
+  t.same(await page.locator('mark').allTextContents(), ['Lisbon'])
+  t.equal(await page.locator('#passages .title').textContent(), '1. treaty')
+  t.match(await page.locator('#unread').textContent(), `${READ} characters were not read`)
+  t.ok(await page.getByRole('button', { name: 'Copy link' }).isHidden(), 'nobody else has the document')
+  t.notMatch(page.url(), 'q=')
+  t.match(await page.locator('#times').textContent(), /^read .* ms$/)
+})
+
+t.test('a document that does not say', { skip: noBrowser }, async (t) => {
+  const { page, ask } = await openOwn(t, '')
+  await page.getByLabel('or its text').fill(TEXT)
+  await ask('who paid')
+  await answered(page)
+  t.equal(await page.locator('#answer').textContent(), 'The document does not say')
+  t.ok(await page.locator('#sure').isHidden())
+})
+
+t.test('without a document, with one of another kind, and with one that is too large, the page says so', { skip: noBrowser }, async (t) => {
+  const { page, ask, choose } = await openOwn(t, 'lisbon')
+  await ask('where was it signed')
+  await page.locator('#problem', { hasText: 'Choose a file first, or paste a text.' }).waitFor()
+  t.equal(await page.locator('#go').textContent(), 'Ask')
+  await choose('picture.png', Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'))
+  await ask('where was it signed')
+  await page.locator('#problem', { hasText: /PDF|not supported|media type/i }).waitFor()
+  await choose('large.txt', 'a '.repeat(600_000))
+  await ask('where was it signed')
+  await page.locator('#problem', { hasText: 'CEPE_DOCUMENT_MB' }).waitFor()
+  t.ok(await page.locator('#result').isHidden())
+  await page.getByLabel('All passages').check()
+  await ask('what is it')
+  await answered(page)
+  t.equal(await page.locator('#answer').textContent(), 'yes', 'then the corpus is asked again')
+  t.ok(await page.locator('#problem').isHidden())
 })

@@ -68,7 +68,7 @@ const DOCUMENTED_BODY = {
             type: 'string',
             format: 'binary',
             description:
-              'A table, a document (of text, HTML, PDF, Office or OpenDocument, EPUB, e-mail and more) or an archive of them (.zip, .tar, .tar.gz); the form may hold several files.',
+              'A table, a document (of text, HTML, PDF, Office or OpenDocument, EPUB, e-mail and more) or an archive of them (.zip, .tar, .tar.gz); the form may hold several files, named by their paths in a folder.',
           },
         },
         required: ['file'],
@@ -87,7 +87,7 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
 ) => {
   app.addHook('onRequest', requireAdmin)
   // The jobs limit the size of uploads themselves.
-  await app.register(multipart, { limits: UPLOAD_LIMITS })
+  await app.register(multipart, { limits: UPLOAD_LIMITS, preservePath: true })
   for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
 
   app.post(

@@ -12,6 +12,8 @@ import { PassageMetadataSchema } from '../../../../index/passage-metadata.ts'
 import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
 import { bodyErrorResponses, errorResponses } from '../../errors/error-body.ts'
 import { IdempotencyHeaders, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
+import { EvidenceSchema } from '../../../rag/schema.ts'
+import { withFile } from '../../../rag/search.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 
 export interface PassagesOptions extends Embedders {
@@ -36,6 +38,11 @@ export const PassageSchema = Type.Object(
   },
   { additionalProperties: false, title: 'Passage' },
 )
+/** A stored passage as the API returns it. */
+export const StoredPassageSchema = Type.Object(
+  { ...PassageSchema.properties, file: EvidenceSchema.properties.file },
+  { title: 'StoredPassage' },
+)
 const DeleteSchema = Type.Union([
   Type.Object({ ids: Type.Array(IdSchema, { minItems: 1, maxItems: MOST_PASSAGES }) }, { additionalProperties: false }),
   Type.Object({ filter: FilterSchema }, { additionalProperties: false }),
@@ -55,14 +62,15 @@ export const passagesRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, 
     summary: 'Read a passage',
     params: ParamsSchema,
     querystring: CollectionQuerySchema,
-    response: { 200: PassageSchema, ...errorResponses(404) },
+    response: { 200: StoredPassageSchema, ...errorResponses(404) },
   }
   app.get('/v1/passages/:id', { schema: find }, async (request) => {
     const { id } = request.params
-    const index = await access.index(request, request.query.collection)
+    const { collection } = request.query
+    const index = await access.index(request, collection)
     const passage = await index.get(storedId(id))
     if (passage === undefined) throw noPassage(id)
-    return passage
+    return withFile(passage, access.answering(request).fileOf?.(passage, collection))
   })
   deletionRoutes(app, { access, requireAdmin, once })
   return Promise.resolve()

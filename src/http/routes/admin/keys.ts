@@ -1,0 +1,37 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { onRequestAsyncHookHandler } from 'fastify'
+import { Type } from '#typebox'
+import { CodedError } from '../../../../base/errors.ts'
+import type { Keys } from '../../../keys/keys.ts'
+import type { Quotas } from '../../../keys/quota.ts'
+import { KeyRecordSchema } from '../../../keys/record.ts'
+import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
+import { errorResponses } from '../../errors/error-body.ts'
+
+export interface AdminKeysOptions {
+  readonly keys: Pick<Keys, 'records'>
+  readonly quotas: Pick<Quotas, 'used'> | undefined
+  readonly requireAdmin: onRequestAsyncHookHandler
+}
+
+const { sha256: _, ...shown } = KeyRecordSchema.properties
+const KeysSchema = Type.Object({
+  keys: Type.Array(Type.Object({ ...shown, questions_today: Type.Integer({ description: 'Questions admitted today (UTC).' }) })),
+})
+
+/** GET /v1/admin/keys: the keys with their limits and use; neither keys nor hashes. */
+export const adminKeysRoutes: FastifyPluginAsyncTypebox<AdminKeysOptions> = (app, { keys, quotas, requireAdmin }) => {
+  app.addHook('onRequest', requireAdmin)
+  const list = {
+    tags: ['operations'],
+    security: ADMIN_SECURITY,
+    operationId: 'listKeys',
+    summary: 'List keys with their limits and use, by name',
+  }
+  app.get('/v1/admin/keys', { schema: { ...list, response: { 200: KeysSchema, ...errorResponses(401, 403) } } }, ({ holder }) => {
+    if (holder?.collections !== undefined)
+      throw new CodedError('forbidden', `The key ${holder.name} is bound to collections: list the keys with one that is not.`)
+    return { keys: keys.records.map(({ sha256: _, ...record }) => ({ ...record, questions_today: quotas?.used(record.name) ?? 0 })) }
+  })
+  return Promise.resolve()
+}
