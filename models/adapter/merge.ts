@@ -56,8 +56,8 @@ function checkFits({ name, tensors }: Checkpoint, adapter: Adapter): void {
 }
 
 /**
- * A checkpoint whose matrices include the adapter's products, computed on read, one at a time, as float32. Its name is `base+adapter`, its
- * revision covers both; closing it closes both.
+ * A checkpoint whose matrices include the adapter's products, computed on read, one at a time, as float32. It is asked as the adapter was
+ * trained. Its name is `base+adapter`, its revision covers both; closing it closes both.
  * @throws checkpoint_invalid if the base lacks such a matrix, or its shape differs
  */
 export function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
@@ -69,6 +69,7 @@ export function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
   return {
     ...whole,
     name: `${base.name}+${adapter.name}`,
+    ...(adapter.qaDefaults && { qaDefaults: adapter.qaDefaults, plainPrompts: true }),
     revision: createHash('sha256').update(`${base.revision} ${adapter.revision}`).digest('hex'),
     close: async () => {
       await Promise.all([base.close(), adapter.close()])

@@ -6,7 +6,6 @@ import { parseAs } from '../checkpoint/config/json.ts'
 import { readQaDefaults } from '../checkpoint/config/qa.ts'
 import { invalid } from '../errors.ts'
 import { openGguf } from '../gguf/open.ts'
-import type { TokenizerFiles } from '../tokenizer/tokenizer-json.ts'
 import { withCepe } from './cepe.ts'
 import { ComposedSchema, type ComposedConfig } from './config.ts'
 import { withSmoothing } from './smoothing.ts'
@@ -20,11 +19,6 @@ async function openBase(dir: string, { base_model: file, base_revision: revision
     `${file} has the revision ${base.revision}, config.json requires ${revision}: the adapters belong to another base; put that base into ${dir}`,
     'base_revision',
   )
-}
-
-function withoutChatTemplate(files: TokenizerFiles | null): TokenizerFiles | null {
-  if (files === null) return null
-  return { ...files, config: Object.fromEntries(Object.entries(files.config).filter(([name]) => name !== 'chat_template')) }
 }
 
 /**
@@ -42,14 +36,13 @@ export async function openComposed(dir: string, configValue: unknown): Promise<C
   )
   const whole = composed.cepe === undefined ? decoder : await withCepe(decoder, dir, composed.cepe)
   const checkpoint = composed.smoothing === undefined ? whole : await withSmoothing(whole, join(dir, composed.smoothing))
-  const plain = composed.chat_template === false
   const beside = JSON.stringify([configValue, qaConfig ?? null])
   return {
     ...checkpoint,
     dir,
     name: basename(dir),
-    qaDefaults,
-    ...(plain && { tokenizer: () => withoutChatTemplate(checkpoint.tokenizer?.() ?? null) }),
+    qaDefaults: qaDefaults ?? checkpoint.qaDefaults,
+    ...(composed.chat_template === false && { plainPrompts: true }),
     revision: createHash('sha256').update(`${checkpoint.revision} ${beside}`).digest('hex'),
   }
 }
