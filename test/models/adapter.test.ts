@@ -149,7 +149,10 @@ t.test('an adapter with qa_config.json is asked as it was trained: by its protoc
   const plain = await buildModel({ checkpointDir, adapters: [adapter(join(dir, 'plain'))], outDir: join(dir, 'a'), dtype: 'f32' })
   const folder = writeFolder(adapter(join(dir, 'asked')), { 'qa_config.json': protocol })
   const asked = await buildModel({ checkpointDir, adapters: [folder], outDir: join(dir, 'b'), dtype: 'f32' })
-  t.strictSame([plain, asked].map((manifest) => 'qa_defaults' in manifest && manifest.qa_defaults.max_new_tokens), [16, 9])
+  t.strictSame(
+    [plain, asked].map((manifest) => 'qa_defaults' in manifest && manifest.qa_defaults.max_new_tokens),
+    [16, 9],
+  )
   t.strictSame('qa_defaults' in asked && asked.qa_defaults, protocol)
   const templates = ['a', 'b'].map((name) => 'chat_template' in JSON.parse(readFileSync(join(dir, name, 'tokenizer_config.json'), 'utf8')))
   t.strictSame(templates, [true, false])
