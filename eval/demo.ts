@@ -3,7 +3,7 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { at } from '../base/at.ts'
 import { packageRoot } from '../src/package.ts'
-import { CodedError, messageOf } from '../base/errors.ts'
+import { runScript } from './run-script.ts'
 import { wholeNumber } from './option-values.ts'
 import { createHttpClient } from './client/http.ts'
 import { defaultsOf, measure } from './demo/measure.ts'
@@ -130,12 +130,7 @@ function aligned(rows: readonly (readonly string[])[]): string {
     .join('\n')
 }
 
-try {
-  const text = { type: 'string' } as const
-  await demo(parseArgs({ options: { report: text, questions: text, reader: text, calibration: text } }).values)
-} catch (thrown) {
-  process.stderr.write(
-    `eval:demo: ${thrown instanceof CodedError || !(thrown instanceof Error) ? messageOf(thrown) : (thrown.stack ?? thrown.message)}\n`,
-  )
-  process.exitCode = 1
-}
+const given = { type: 'string' } as const
+await runScript('eval:demo', () =>
+  demo(parseArgs({ options: { report: given, questions: given, reader: given, calibration: given } }).values),
+)

@@ -3,7 +3,8 @@ import { parseArgs } from 'node:util'
 import { packageRoot } from '../src/package.ts'
 import type { Services } from '../src/service/services.ts'
 import { at } from '../base/at.ts'
-import { CodedError, messageOf } from '../base/errors.ts'
+import { CodedError } from '../base/errors.ts'
+import { runScript } from './run-script.ts'
 import { servicesClient, startServices } from './client/in-process.ts'
 import { measure } from './demo/measure.ts'
 import { SURENESS_HEADER, sureAnswers, surenessRows } from './demo/sureness.ts'
@@ -23,7 +24,6 @@ const CONCURRENCY = 2
 interface Options {
   readonly out: string
   readonly limit: number | undefined
-  /** Passages retrieved per question. */
   readonly ks: readonly number[] | undefined
 }
 
@@ -114,7 +114,7 @@ function shortly({ manifest, records }: StoredRun): string {
   return `${manifest.subject.dataset}: ${scored} questions; ${[...(recalls.length > 0 ? [`recall ${recalls.join(', ')}`] : []), ...scores].join('; ')}`
 }
 
-try {
+await runScript('eval squad', async () => {
   const text = { type: 'string' } as const
   const { values, positionals } = parseArgs({ allowPositionals: true, options: { out: text, questions: text, k: text } })
   const [folder] = positionals
@@ -124,9 +124,4 @@ try {
     limit: values.questions === undefined ? undefined : wholeNumber('--questions', values.questions, 1),
     ks: values.k === undefined ? undefined : listedWords(values.k).map((k) => wholeNumber('--k', k, 1)),
   })
-} catch (thrown) {
-  process.stderr.write(
-    `eval squad: ${thrown instanceof CodedError || !(thrown instanceof Error) ? messageOf(thrown) : (thrown.stack ?? thrown.message)}\n`,
-  )
-  process.exitCode = 1
-}
+})

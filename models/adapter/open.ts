@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import type { TensorInfo } from '../checkpoint/checkpoint.ts'
+import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { openWeightFile, type WeightFile } from '../checkpoint/file.ts'
 import { readJson } from '../checkpoint/config/json.ts'
 import { readQaDefaults } from '../checkpoint/config/qa.ts'
 import { readSafetensorsIndex } from '../checkpoint/safetensors.ts'
 import { assertFinite, toF32 } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
-import type { QaDefaults } from '../manifest.ts'
 import { sha256OfFile } from '../onnx/files.ts'
 import { ADAPTER_CONFIG_FILE, parseAdapterConfig, type LoraScale } from './config.ts'
 
@@ -30,7 +29,7 @@ export interface Adapter {
   /** By the base's tensor name, such as `model.layers.0.self_attn.q_proj.weight`. */
   readonly pairs: ReadonlyMap<string, LoraPair>
   /** The protocol that it was trained on, if its folder has qa_config.json: plain prompts, without chat template. */
-  readonly qaDefaults: QaDefaults | undefined
+  readonly qaDefaults: Checkpoint['qaDefaults']
   /** SHA-256 (hex) over settings, protocol and weights. */
   readonly revision: string
   close(): Promise<void>

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
-import { withAdapters } from '../adapter/apply.ts'
+import { withAdapters } from '../adapter/merge.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { parseAs } from '../checkpoint/config/json.ts'
 import { readQaDefaults } from '../checkpoint/config/qa.ts'

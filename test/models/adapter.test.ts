@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { withAdapters } from '../../models/adapter/apply.ts'
+import { withAdapters } from '../../models/adapter/merge.ts'
 import { buildModel } from '../../models/build.ts'
 import { openCheckpoint } from '../../models/checkpoint/open.ts'
 import { modelId, type ModelManifest } from '../../models/manifest.ts'
