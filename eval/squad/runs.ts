@@ -20,7 +20,6 @@ export interface Asking {
 
 /**
  * The runs for a reader. Those that are read separately may be many passages, those of one prompt are few.
- * @param ks passages retrieved
  * @param hasEncoder whether the reader can read through an encoder alone
  */
 export function askings(mode: Mode, hasEncoder: boolean, ks?: readonly number[]): Asking[] {

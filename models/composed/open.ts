@@ -30,10 +30,8 @@ export async function openComposed(dir: string, configValue: unknown): Promise<C
   const composed = parseAs(ComposedSchema, configValue, 'config.json')
   const { qaConfig, qaDefaults } = await readQaDefaults(dir)
   const base = await openBase(dir, composed)
-  const decoder = await withAdapters(
-    base,
-    (composed.adapters ?? []).map((name) => join(dir, name)),
-  )
+  const adapters = (composed.adapters ?? []).map((name) => join(dir, name))
+  const decoder = await withAdapters(base, adapters)
   const whole = composed.cepe === undefined ? decoder : await withCepe(decoder, dir, composed.cepe)
   const checkpoint = composed.smoothing === undefined ? whole : await withSmoothing(whole, join(dir, composed.smoothing))
   const beside = JSON.stringify([configValue, qaConfig ?? null])
