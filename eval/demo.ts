@@ -3,7 +3,8 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { at } from '../base/at.ts'
 import { packageRoot } from '../src/package.ts'
-import { CodedError, messageOf } from '../base/errors.ts'
+import { runScript } from './run-script.ts'
+import { wholeNumber } from './option-values.ts'
 import { createHttpClient } from './client/http.ts'
 import { defaultsOf, measure } from './demo/measure.ts'
 import { startService } from './demo/service.ts'
@@ -36,8 +37,13 @@ async function subjectOf(url: string): Promise<Subject> {
   return { method, k, more: method === 'decoder-only' ? [k + 2] : [2 * k, 4 * k] }
 }
 
-/** Measures the shipped models on the shipped corpus and questions through the HTTP API of a separate service. */
-async function demo(reportFolder: string, limit: number): Promise<void> {
+/** As given on the command line; `reader`: a built model in place of the shipped one. */
+type Options = Partial<Record<'report' | 'questions' | 'reader' | 'calibration', string | undefined>>
+
+/** Measures the models on the shipped corpus and questions through the HTTP API of a separate service. */
+async function demo({ report, questions, reader, calibration }: Options): Promise<void> {
+  const reportFolder = report ?? path.join(packageRoot(), 'eval', 'runs', 'demo')
+  const limit = questions === undefined ? QUESTIONS : wholeNumber('--questions', questions, 1)
   // Always measured again with a new index, to test the present models and service.
   const folder = path.join(packageRoot(), 'eval', 'runs', 'demo')
   await rm(folder, { recursive: true, force: true })
@@ -49,6 +55,8 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
       CEPE_JOBS_DIR: path.join(index, 'jobs'),
       CEPE_CORPUS: path.join(packageRoot(), 'index', 'corpus', 'passages.tsv'),
       CEPE_LOG_LEVEL: 'warn',
+      ...(reader !== undefined && { CEPE_READER_DIR: path.resolve(reader) }),
+      ...(calibration !== undefined && { CEPE_CALIBRATION: path.resolve(calibration) }),
     },
     index,
   )
@@ -72,13 +80,13 @@ async function demo(reportFolder: string, limit: number): Promise<void> {
   )
   const sureness = surenessRows([...sureAnswers(attributes.records, subject), ...sureAnswers(free.records, subject)])
   const lead = [
-    text('The shipped models on the shipped corpus and questions, measured through the HTTP API of a service started for it.'),
+    text('The models on the shipped corpus and questions, measured through the HTTP API of a service started for it.'),
     heading(2, 'Targets'),
     table(HEADER, rows, 2),
     heading(2, `How sure the answers are (${subject.method}, k = ${subject.k})`),
     table(SURENESS_HEADER, sureness, 4),
   ]
-  await writeReport(buildReport(runs, await readPublished(), { title: 'The shipped models on the demo questions', lead }), reportFolder)
+  await writeReport(buildReport(runs, await readPublished(), { title: 'The demo questions', lead }), reportFolder)
   process.stdout.write(
     `${aligned([HEADER, ...rows])}\n\n${aligned([SURENESS_HEADER, ...sureness])}\n\nReport: ${path.join(reportFolder, 'report.md')} and report.html\n`,
   )
@@ -122,15 +130,7 @@ function aligned(rows: readonly (readonly string[])[]): string {
     .join('\n')
 }
 
-try {
-  const { values } = parseArgs({ options: { report: { type: 'string' }, questions: { type: 'string' } } })
-  const limit = Number(values.questions ?? QUESTIONS)
-  if (!Number.isInteger(limit) || limit < 1)
-    throw new CodedError('options_invalid', `--questions takes whole numbers from 1, not ${JSON.stringify(values.questions)}.`)
-  await demo(values.report ?? path.join(packageRoot(), 'eval', 'runs', 'demo'), limit)
-} catch (thrown) {
-  process.stderr.write(
-    `eval:demo: ${thrown instanceof CodedError || !(thrown instanceof Error) ? messageOf(thrown) : (thrown.stack ?? thrown.message)}\n`,
-  )
-  process.exitCode = 1
-}
+const given = { type: 'string' } as const
+await runScript('eval:demo', () =>
+  demo(parseArgs({ options: { report: given, questions: given, reader: given, calibration: given } }).values),
+)

@@ -1,7 +1,8 @@
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { CodedError, messageOf } from '../base/errors.ts'
+import { CodedError } from '../base/errors.ts'
+import { runScript } from './run-script.ts'
 import { packageRoot } from '../src/package.ts'
 import { createHttpClient } from './client/http.ts'
 import { defaultsOf, measure } from './demo/measure.ts'
@@ -75,15 +76,10 @@ async function documentation(folder: string, reportFolder: string): Promise<void
   }
 }
 
-try {
+await runScript('eval:documentation', async () => {
   const { values, positionals } = parseArgs({ allowPositionals: true, options: { report: { type: 'string' } } })
   const [folder] = positionals
   if (folder === undefined)
     throw new CodedError('options_invalid', 'Name the folder of the files that eval/questions/documentation.sha256 lists.')
   await documentation(folder, values.report ?? path.join(packageRoot(), 'eval', 'runs', 'documentation'))
-} catch (thrown) {
-  process.stderr.write(
-    `eval:documentation: ${thrown instanceof CodedError || !(thrown instanceof Error) ? messageOf(thrown) : (thrown.stack ?? thrown.message)}\n`,
-  )
-  process.exitCode = 1
-}
+})

@@ -3,13 +3,15 @@ import { parseArgs } from 'node:util'
 import { packageRoot } from '../src/package.ts'
 import type { Services } from '../src/service/services.ts'
 import { at } from '../base/at.ts'
-import { CodedError, messageOf } from '../base/errors.ts'
+import { CodedError } from '../base/errors.ts'
+import { runScript } from './run-script.ts'
 import { servicesClient, startServices } from './client/in-process.ts'
 import { measure } from './demo/measure.ts'
 import { SURENESS_HEADER, sureAnswers, surenessRows } from './demo/sureness.ts'
 import { heading, table, text, type Block } from './report/blocks.ts'
 import { writeReport } from './report/report.ts'
 import { askArticles, type ArticleScores } from './squad/articles.ts'
+import { listedWords, wholeNumber } from './option-values.ts'
 import { realQuestions } from './squad/questions.ts'
 import { askings, optionsOf, withoutAnswers } from './squad/runs.ts'
 import { readPublished } from './tasks/open-domain-qa/published.ts'
@@ -19,6 +21,12 @@ import { summarise } from './tasks/open-domain-qa/summary.ts'
 
 const CONCURRENCY = 2
 
+interface Options {
+  readonly out: string
+  readonly limit: number | undefined
+  readonly ks: readonly number[] | undefined
+}
+
 interface Measured {
   readonly runs: readonly StoredRun[]
   /** Rows of the table of certainty. */
@@ -27,21 +35,22 @@ interface Measured {
 }
 
 /**
- * Evaluates the shipped models on real text that they were not trained on: the questions of `folder` against its passages (passages.tsv,
+ * Evaluates the models on real text that they were not trained on: the questions of `folder` against its passages (passages.tsv,
  * questions.jsonl with passage_id), with their own passage, with retrieved ones and with their whole article. Some are also asked with
  * passages that do not contain the answer, to tell how well the probability separates right answers from all others.
  */
-async function squad(folder: string, out: string, limit: number | undefined): Promise<void> {
+async function squad(folder: string, options: Options): Promise<void> {
+  const { out } = options
   const index = path.join(out, 'index')
   const corpus = path.join(folder, 'passages.tsv')
   const services = await startServices({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
   let measured: Measured
   try {
-    measured = await askAll(services, folder, out, limit)
+    measured = await askAll(services, folder, options)
   } finally {
     await services.close()
   }
-  const title = 'The shipped models on real text that they were not trained on'
+  const title = 'Real text that the models were not trained on'
   const lead = leadOf(measured)
   await writeReport(buildReport(measured.runs, await readPublished(), { title, lead }), out)
   process.stdout.write(
@@ -49,13 +58,13 @@ async function squad(folder: string, out: string, limit: number | undefined): Pr
   )
 }
 
-async function askAll(services: Services, folder: string, out: string, limit: number | undefined): Promise<Measured> {
+async function askAll(services: Services, folder: string, { out, limit, ks }: Options): Promise<Measured> {
   const { answered, unanswered, isAnsweredBy, articleOf } = await realQuestions(folder, out, limit)
   const client = servicesClient(services)
   const mode = client.mode ?? 'cepe'
   const runs: StoredRun[] = []
   const sureness: string[][] = []
-  for (const asking of askings(mode, client.hasEncoder ?? false)) {
+  for (const asking of askings(mode, client.hasEncoder ?? false, ks)) {
     const folderOf = (name: string) => ({ folder: path.join(out, name), concurrency: CONCURRENCY })
     const run = await measure(client, optionsOf(asking, { mode, questions: answered, limit }), folderOf(asking.name))
     runs.push(run)
@@ -105,17 +114,14 @@ function shortly({ manifest, records }: StoredRun): string {
   return `${manifest.subject.dataset}: ${scored} questions; ${[...(recalls.length > 0 ? [`recall ${recalls.join(', ')}`] : []), ...scores].join('; ')}`
 }
 
-try {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { out: { type: 'string' }, questions: { type: 'string' } } })
+await runScript('eval squad', async () => {
+  const text = { type: 'string' } as const
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { out: text, questions: text, k: text } })
   const [folder] = positionals
   if (folder === undefined) throw new CodedError('options_invalid', 'Name the folder with passages.tsv and questions.jsonl.')
-  const limit = values.questions === undefined ? undefined : Number(values.questions)
-  if (limit !== undefined && (!Number.isInteger(limit) || limit < 1))
-    throw new CodedError('options_invalid', `--questions takes whole numbers from 1, not ${JSON.stringify(values.questions)}.`)
-  await squad(folder, values.out ?? path.join(packageRoot(), 'eval', 'runs', 'squad'), limit)
-} catch (thrown) {
-  process.stderr.write(
-    `eval squad: ${thrown instanceof CodedError || !(thrown instanceof Error) ? messageOf(thrown) : (thrown.stack ?? thrown.message)}\n`,
-  )
-  process.exitCode = 1
-}
+  await squad(folder, {
+    out: values.out ?? path.join(packageRoot(), 'eval', 'runs', 'squad'),
+    limit: values.questions === undefined ? undefined : wholeNumber('--questions', values.questions, 1),
+    ks: values.k === undefined ? undefined : listedWords(values.k).map((k) => wholeNumber('--k', k, 1)),
+  })
+})

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { exists } from '../base/exists.ts'
-import { withAdapters } from './adapter/apply.ts'
+import { withAdapters } from './adapter/merge.ts'
 import { ropeName, withRope, type RopeOption } from './blocks/rope-option.ts'
 import { precisionOf, type Int4Options, type Precision } from './blocks/precision.ts'
 import { openCheckpoint } from './checkpoint/open.ts'
@@ -67,13 +67,12 @@ function graphsOf(checkpoint: Checkpoint, precision: Precision): readonly Graph[
 
 /** null for a checkpoint without a tokenizer: weights alone can be built and verified, not served. */
 async function findTokenizer(checkpoint: Checkpoint): Promise<TokenizerFiles | null> {
-  const { dir, config } = checkpoint
-  if (checkpoint.tokenizer !== undefined) {
-    const own = checkpoint.tokenizer()
-    return own && fitTokenizer(own, config)
-  }
+  const { dir, config, plainPrompts } = checkpoint
   const present = await Promise.all(['tokenizer.json', 'tokenizer.model', 'vocab.txt'].map((name) => exists(join(dir, name))))
-  return present.includes(true) ? fitTokenizer(await tokenizerFiles(dir), config) : null
+  const found = checkpoint.tokenizer?.() ?? (present.includes(true) ? await tokenizerFiles(dir) : null)
+  if (found === null) return null
+  const { chat_template: _, ...plain } = found.config
+  return fitTokenizer(plainPrompts === true ? { ...found, config: plain } : found, config)
 }
 
 function jsonBytes(value: unknown): Buffer {

@@ -22,11 +22,11 @@ export interface Asking {
  * The runs for a reader. Those that are read separately may be many passages, those of one prompt are few.
  * @param hasEncoder whether the reader can read through an encoder alone
  */
-export function askings(mode: Mode, hasEncoder: boolean): Asking[] {
+export function askings(mode: Mode, hasEncoder: boolean, ks?: readonly number[]): Asking[] {
   const all: Asking[] = [
     { name: 'supplied', retrieval: 'supplied', ks: [1], kDecoder: null },
     { name: 'supplied, encoder alone', retrieval: 'supplied', ks: [1], kDecoder: 0 },
-    { name: 'hybrid', retrieval: 'hybrid', ks: mode === 'decoder-only' ? [3, 5] : [5, 10, 20, 40], kDecoder: null },
+    { name: 'hybrid', retrieval: 'hybrid', ks: ks ?? (mode === 'decoder-only' ? [3, 5] : [5, 10, 20, 40]), kDecoder: null },
     { name: 'hybrid, encoder alone', retrieval: 'hybrid', ks: [ENCODED_PASSAGES], kDecoder: 0 },
   ]
   return all.filter(({ kDecoder }) => kDecoder === null || hasEncoder)

@@ -1,4 +1,5 @@
 import { Type, type Static } from '#typebox'
+import { orNull } from '../checkpoint/config/families/fields.ts'
 import { parseAs } from '../checkpoint/config/json.ts'
 import { unsupported } from '../errors.ts'
 
@@ -6,9 +7,6 @@ import { unsupported } from '../errors.ts'
 export const ADAPTER_CONFIG_FILE = 'adapter_config.json'
 
 const Rank = Type.Integer({ minimum: 1, maximum: 65_536 })
-function orNull<T extends Parameters<typeof Type.Union>[0][number]>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]))
-}
 
 const AdapterSchema = Type.Object({
   peft_type: Type.String(),

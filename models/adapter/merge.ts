@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Checkpoint, RawTensor } from '../checkpoint/checkpoint.ts'
 import { assertFinite, toF32, withChanged } from '../checkpoint/weights.ts'
 import { invalid } from '../errors.ts'
-import type { Adapter, LoraPair } from './open.ts'
+import { openAdapter, type Adapter, type LoraPair } from './open.ts'
 
 /** Adds scale B A to a matrix [out,in] in place, summing over the ranks first, as PEFT does. */
 function addProduct(
@@ -56,11 +56,29 @@ function checkFits({ name, tensors }: Checkpoint, adapter: Adapter): void {
 }
 
 /**
- * A checkpoint whose matrices include the adapter's products, computed on read, one at a time, as float32. Its name is `base+adapter`, its
- * revision covers both; closing it closes both.
- * @throws checkpoint_invalid if the base lacks such a matrix, or its shape differs
+ * The checkpoint with the adapters of these folders merged in order, which closing it closes too. Closes the checkpoint on an error.
+ * @throws those of openAdapter; checkpoint_invalid if the base lacks such a matrix, or its shape differs
  */
-export function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
+export async function withAdapters(checkpoint: Checkpoint, folders: readonly string[]): Promise<Checkpoint> {
+  let merged = checkpoint
+  try {
+    for (const folder of folders) {
+      const [base, adapter] = [merged, await openAdapter(folder)]
+      merged = { ...base, close: async () => void (await Promise.all([base.close(), adapter.close()])) }
+      merged = withAdapter(merged, adapter)
+    }
+    return merged
+  } catch (thrown) {
+    await merged.close()
+    throw thrown
+  }
+}
+
+/**
+ * A checkpoint whose matrices include the adapter's products, computed on read, one at a time, as float32. It is asked as the adapter was
+ * trained. Its name is `base+adapter`, its revision covers both.
+ */
+function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
   checkFits(base, adapter)
   const whole = withChanged(base, (name) => {
     const pair = adapter.pairs.get(name)
@@ -69,9 +87,7 @@ export function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
   return {
     ...whole,
     name: `${base.name}+${adapter.name}`,
+    ...(adapter.qaDefaults && { qaDefaults: adapter.qaDefaults, plainPrompts: true }),
     revision: createHash('sha256').update(`${base.revision} ${adapter.revision}`).digest('hex'),
-    close: async () => {
-      await Promise.all([base.close(), adapter.close()])
-    },
   }
 }

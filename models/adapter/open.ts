@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import type { TensorInfo } from '../checkpoint/checkpoint.ts'
+import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { openWeightFile, type WeightFile } from '../checkpoint/file.ts'
 import { readJson } from '../checkpoint/config/json.ts'
+import { readQaDefaults } from '../checkpoint/config/qa.ts'
 import { readSafetensorsIndex } from '../checkpoint/safetensors.ts'
 import { assertFinite, toF32 } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
@@ -27,7 +28,9 @@ export interface Adapter {
   readonly name: string
   /** By the base's tensor name, such as `model.layers.0.self_attn.q_proj.weight`. */
   readonly pairs: ReadonlyMap<string, LoraPair>
-  /** SHA-256 (hex) over settings and weights. */
+  /** The protocol that it was trained on, if its folder has qa_config.json: plain prompts, without chat template. */
+  readonly qaDefaults: Checkpoint['qaDefaults']
+  /** SHA-256 (hex) over settings, protocol and weights. */
   readonly revision: string
   close(): Promise<void>
 }
@@ -89,6 +92,7 @@ export async function openAdapter(folder: string): Promise<Adapter> {
   if (configValue === undefined)
     throw invalid(`${dir} has no ${ADAPTER_CONFIG_FILE}; give the folder of an adapter that PEFT saved`, ADAPTER_CONFIG_FILE)
   const scaleOf = parseAdapterConfig(configValue)
+  const { qaConfig, qaDefaults } = await readQaDefaults(dir)
   const file = await openWeightFile(join(dir, WEIGHTS_FILE))
   try {
     const { tensors } = await readSafetensorsIndex(file)
@@ -96,8 +100,9 @@ export async function openAdapter(folder: string): Promise<Adapter> {
     return {
       name: basename(dir),
       pairs: new Map([...modules].map(([module, halves]) => [`${module}.weight`, pairOf(file, module, halves, scaleOf(module))])),
+      qaDefaults,
       revision: createHash('sha256')
-        .update(JSON.stringify(configValue))
+        .update(JSON.stringify(configValue) + (qaConfig === undefined ? '' : JSON.stringify(qaConfig)))
         .update(await sha256OfFile(file.path))
         .digest('hex'),
       close: () => file.close(),

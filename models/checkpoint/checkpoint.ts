@@ -37,6 +37,8 @@ export interface Checkpoint {
   readonly config: ModelConfig
   /** The checkpoint's own question answering settings (qa_config.json), if present. */
   readonly qaDefaults?: QaDefaults | undefined
+  /** It was trained on prompts without a chat template: its tokenizer's is left out. */
+  readonly plainPrompts?: boolean
   /** How a retriever's vectors are computed, for a sentence-transformers folder; default: as Contriever's. */
   readonly embedding?: EmbeddingStyle | undefined
   /** By canonical name. */

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
-import { withAdapters } from '../adapter/apply.ts'
+import { withAdapters } from '../adapter/merge.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { parseAs } from '../checkpoint/config/json.ts'
 import { readQaDefaults } from '../checkpoint/config/qa.ts'
 import { invalid } from '../errors.ts'
 import { openGguf } from '../gguf/open.ts'
-import type { TokenizerFiles } from '../tokenizer/tokenizer-json.ts'
 import { withCepe } from './cepe.ts'
 import { ComposedSchema, type ComposedConfig } from './config.ts'
 import { withSmoothing } from './smoothing.ts'
@@ -22,11 +21,6 @@ async function openBase(dir: string, { base_model: file, base_revision: revision
   )
 }
 
-function withoutChatTemplate(files: TokenizerFiles | null): TokenizerFiles | null {
-  if (files === null) return null
-  return { ...files, config: Object.fromEntries(Object.entries(files.config).filter(([name]) => name !== 'chat_template')) }
-}
-
 /**
  * Opens a folder whose config.json names a base (GGUF) and parts trained over it: LoRA adapters of the decoder and, for CEPE, the encoder's
  * adapters and the cross-attention; and factors that smooth its channels. Tensors are composed on read, one at a time.
@@ -36,20 +30,17 @@ export async function openComposed(dir: string, configValue: unknown): Promise<C
   const composed = parseAs(ComposedSchema, configValue, 'config.json')
   const { qaConfig, qaDefaults } = await readQaDefaults(dir)
   const base = await openBase(dir, composed)
-  const decoder = await withAdapters(
-    base,
-    (composed.adapters ?? []).map((name) => join(dir, name)),
-  )
+  const adapters = (composed.adapters ?? []).map((name) => join(dir, name))
+  const decoder = await withAdapters(base, adapters)
   const whole = composed.cepe === undefined ? decoder : await withCepe(decoder, dir, composed.cepe)
   const checkpoint = composed.smoothing === undefined ? whole : await withSmoothing(whole, join(dir, composed.smoothing))
-  const plain = composed.chat_template === false
   const beside = JSON.stringify([configValue, qaConfig ?? null])
   return {
     ...checkpoint,
     dir,
     name: basename(dir),
-    qaDefaults,
-    ...(plain && { tokenizer: () => withoutChatTemplate(checkpoint.tokenizer?.() ?? null) }),
+    qaDefaults: qaDefaults ?? checkpoint.qaDefaults,
+    ...(composed.chat_template === false && { plainPrompts: true }),
     revision: createHash('sha256').update(`${checkpoint.revision} ${beside}`).digest('hex'),
   }
 }

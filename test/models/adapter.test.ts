@@ -1,10 +1,11 @@
-import { readdirSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { withAdapters } from '../../models/adapter/apply.ts'
+import { withAdapters } from '../../models/adapter/merge.ts'
 import { buildModel } from '../../models/build.ts'
 import { openCheckpoint } from '../../models/checkpoint/open.ts'
 import { modelId, type ModelManifest } from '../../models/manifest.ts'
+import { wordTokenizer } from '../fixtures/built-fixture.ts'
 import { LLAMA_CONFIG, weightsFor, writeFolder } from '../fixtures/checkpoint-folder.ts'
 import { runCli } from '../helpers/cli.ts'
 import { f32Safetensors, type F32Tensor } from '../fixtures/weights.ts'
@@ -136,4 +137,29 @@ t.test('cepe build --adapter merges and says what was built', async (t) => {
   const refused = await runCli(['build', join(dir, 'base'), '--adapter', foreign, '--out', join(dir, 'none')])
   t.not(refused.code, 0)
   t.match(refused.stderr, /the adapter foreign is of another base/)
+})
+
+t.test('an adapter with qa_config.json is asked as it was trained: by its protocol, without the chat template', async (t) => {
+  const dir = temporaryFolder(t)
+  const protocol = { k: 3, k_decoder: 1, demonstrations: 0, context_tokens: 64, max_new_tokens: 9, mode: 'map-rerank' }
+  const checkpointDir = writeFolder(base(join(dir, 'base')), {
+    'tokenizer.json': wordTokenizer(CONFIG.vocab_size),
+    'tokenizer_config.json': { chat_template: '{{ messages[0].content }}', add_bos_token: false },
+  })
+  const plain = await buildModel({ checkpointDir, adapters: [adapter(join(dir, 'plain'))], outDir: join(dir, 'a'), dtype: 'f32' })
+  const folder = writeFolder(adapter(join(dir, 'asked')), { 'qa_config.json': protocol })
+  const asked = await buildModel({ checkpointDir, adapters: [folder], outDir: join(dir, 'b'), dtype: 'f32' })
+  t.strictSame(
+    [plain, asked].map((manifest) => 'qa_defaults' in manifest && manifest.qa_defaults.max_new_tokens),
+    [16, 9],
+  )
+  t.strictSame('qa_defaults' in asked && asked.qa_defaults, protocol)
+  const templates = ['a', 'b'].map((name) => 'chat_template' in JSON.parse(readFileSync(join(dir, name, 'tokenizer_config.json'), 'utf8')))
+  t.strictSame(templates, [true, false])
+  writeFolder(folder, { 'qa_config.json': { ...protocol, k: 4 } })
+  const other = await buildModel({ checkpointDir, adapters: [folder], outDir: join(dir, 'c'), dtype: 'f32' })
+  t.not(other.source.revision, asked.source.revision, 'the id depends on the protocol')
+  writeFolder(folder, { 'qa_config.json': { ...protocol, k: -1 } })
+  const wrong = buildModel({ checkpointDir, adapters: [folder], outDir: join(dir, 'd'), dtype: 'f32' })
+  await t.rejects(wrong, { code: 'checkpoint_invalid', message: /qa_config\.json: k / })
 })

@@ -1,34 +1,24 @@
-"""A LLaMA-family decoder read from a GGUF file, with LoRA adapters over its frozen matrices.
-
-GGUF format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. LoRA: Hu et al. 2021, arXiv 2106.09685.
-"""
+"""A published decoder (LLaMA, Qwen, Gemma 3) with LoRA adapters over its frozen matrices (Hu et al. 2021, arXiv 2106.09685)."""
 
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from gguf import GGUFReader, dequantize
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor, nn
+
+from base_files import Base, Shape
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 torch.set_default_device(DEVICE)
 
-# GGUF's name of each matrix of a block, and the checkpoint's
-MATRICES = {
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}
+MATRICES = (
+    *("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"),
+    *("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"),
+)
 
 
 def faster_kind() -> torch.dtype:
@@ -49,63 +39,6 @@ def faster_kind() -> torch.dtype:
 
 
 COMPUTED_IN = faster_kind()
-
-
-@dataclass(frozen=True)
-class Shape:
-    layers: int
-    width: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    rope_theta: float
-    eps: float
-
-
-class Gguf:
-    """Tensors and metadata of one file; tensors are dequantised to f32 when asked for."""
-
-    def __init__(self, path: Path):
-        self.reader = GGUFReader(path)
-        self.tensors = {tensor.name: tensor for tensor in self.reader.tensors}
-        if self.value("general.architecture") != "llama":
-            raise SystemExit(f"{path}: the architecture is {self.value('general.architecture')}; only llama can be trained here")
-        heads, width = int(self.value("llama.attention.head_count")), int(self.value("llama.embedding_length"))
-        self.shape = Shape(
-            layers=int(self.value("llama.block_count")),
-            width=width,
-            heads=heads,
-            kv_heads=int(self.value("llama.attention.head_count_kv")),
-            head_dim=width // heads,
-            rope_theta=float(self.value("llama.rope.freq_base")),
-            eps=float(self.value("llama.attention.layer_norm_rms_epsilon")),
-        )
-
-    def value(self, key: str):
-        return self.reader.fields[key].contents()
-
-    def tensor(self, name: str) -> Tensor:
-        found = self.tensors[name]
-        return torch.from_numpy(dequantize(found.data, found.tensor_type).copy()).float().to(DEVICE)
-
-    def matrix(self, layer: int, name: str) -> Tensor:
-        """[out,in]. GGUF interleaves the rows of query and key heads; here each half of a head stands together, as rotate-half wants."""
-        weight = self.tensor(f"blk.{layer}.{MATRICES[name]}.weight")
-        if name in ("self_attn.q_proj", "self_attn.k_proj"):
-            rows, columns = weight.shape
-            weight = weight.view(rows // self.shape.head_dim, self.shape.head_dim // 2, 2, columns).transpose(1, 2).reshape(rows, columns)
-        return weight
-
-    def tokenizer(self) -> Tokenizer:
-        """The byte-level BPE of the metadata with SmolLM's pre-tokeniser: single digits, then GPT-2's expression."""
-        tokens = self.value("tokenizer.ggml.tokens")
-        merges = [tuple(merge.split(" ")) for merge in self.value("tokenizer.ggml.merges")]
-        tokenizer = Tokenizer(models.BPE({token: number for number, token in enumerate(tokens)}, merges))
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-            [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]
-        )
-        tokenizer.decoder = decoders.ByteLevel()
-        return tokenizer
 
 
 class LoraLinear(nn.Module):
@@ -136,33 +69,61 @@ class FrozenLinear(nn.Module):
         return F.linear(x.to(COMPUTED_IN), self.weight)
 
 
+# Norms and biases of a block; what a base lacks is None
+VECTORS = {
+    "norm_attn": "input_layernorm.weight",
+    "norm_mlp": "post_attention_layernorm.weight",
+    **{f"bias_{part}": f"self_attn.{part}_proj.bias" for part in "qkv"},
+    **{f"norm_{part}": f"self_attn.{part}_norm.weight" for part in "qk"},
+    "after_attn": None,
+    "after_mlp": None,
+}
+GEMMA = VECTORS | {
+    "norm_mlp": "pre_feedforward_layernorm.weight",
+    "after_attn": "post_attention_layernorm.weight",
+    "after_mlp": "post_feedforward_layernorm.weight",
+}
+
+
 class Block(nn.Module):
-    def __init__(self, gguf: Gguf, layer: int, rank: int, alpha: float):
+    def __init__(self, base: Base, layer: int, rank: int, alpha: float):
         super().__init__()
-        self.shape = gguf.shape
-        self.register_buffer("norm_attn", gguf.tensor(f"blk.{layer}.attn_norm.weight"), persistent=False)
-        self.register_buffer("norm_mlp", gguf.tensor(f"blk.{layer}.ffn_norm.weight"), persistent=False)
+        self.shape, named = base.shape, f"model.layers.{layer}."
+        for name, stored in (GEMMA if base.shape.gemma else VECTORS).items():
+            found = stored and base.tensor(named + stored)
+            self.register_buffer(name, None if found is None else found.to(DEVICE), persistent=False)
         for name in MATRICES:
-            self.add_module(name.replace(".", "__"), LoraLinear(gguf.matrix(layer, name), rank, alpha))
+            self.add_module(name.replace(".", "__"), LoraLinear(base.tensor(f"{named}{name}.weight").to(DEVICE), rank, alpha))
 
     def linear(self, name: str, x: Tensor) -> Tensor:
         return self.get_submodule(name)(x)
 
+    def normed(self, x: Tensor, weight: Tensor | None) -> Tensor:
+        return x if weight is None else F.rms_norm(x.float(), weight.shape, weight, self.shape.eps).to(x.dtype)
+
+    def queries_keys_values(self, h: Tensor, rope: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """[B,heads,L,D] each of normed states [B,L,d]; heads that share keys and values have copies of them."""
+        s = self.shape
+
+        def heads_of(part: str, count: int) -> Tensor:
+            t, bias = self.linear(f"self_attn__{part}_proj", h), getattr(self, f"bias_{part}")
+            return (t if bias is None else t + bias.to(t.dtype)).view(*h.shape[:2], count, s.head_dim).transpose(1, 2)
+
+        q = rotate(self.normed(heads_of("q", s.heads), self.norm_q), rope)
+        k = rotate(self.normed(heads_of("k", s.kv_heads), self.norm_k), rope)
+        k, v = (t.repeat_interleave(s.heads // s.kv_heads, 1) for t in (k, heads_of("v", s.kv_heads)))
+        return q, k, v
+
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor, cross: Callable[[Tensor], Tensor] | None = None) -> Tensor:
         """x [B,L,d] f32; rope cos and sin [B,1,L,D]; bias [1,1,L,L], [B,1,1,L] or [B,1,L,L]; `cross` stands between attention and MLP."""
-        s = self.shape
-        h = F.rms_norm(x, (s.width,), self.norm_attn, s.eps)
-        split = lambda t, heads: t.view(*t.shape[:2], heads, s.head_dim).transpose(1, 2)
-        q = rotate(split(self.linear("self_attn__q_proj", h), s.heads), rope)
-        k = rotate(split(self.linear("self_attn__k_proj", h), s.kv_heads), rope)
-        v = split(self.linear("self_attn__v_proj", h), s.kv_heads)
-        k, v = (t.repeat_interleave(s.heads // s.kv_heads, 1) for t in (k, v))
+        q, k, v = self.queries_keys_values(self.normed(x, self.norm_attn), rope)
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
-        x = x + self.linear("self_attn__o_proj", out.transpose(1, 2).flatten(2))
+        x = x + self.normed(self.linear("self_attn__o_proj", out.transpose(1, 2).flatten(2)).float(), self.after_attn)
         x = x if cross is None else cross(x)
-        h = F.rms_norm(x, (s.width,), self.norm_mlp, s.eps)
-        gated = F.silu(self.linear("mlp__gate_proj", h)) * self.linear("mlp__up_proj", h)
-        return x + self.linear("mlp__down_proj", gated)
+        h = self.normed(x, self.norm_mlp).to(COMPUTED_IN)
+        gate = self.linear("mlp__gate_proj", h)
+        gated = (F.gelu(gate, approximate="tanh") if self.shape.gemma else F.silu(gate)) * self.linear("mlp__up_proj", h)
+        return x + self.normed(self.linear("mlp__down_proj", gated).float(), self.after_mlp)
 
 
 def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
@@ -171,31 +132,34 @@ def rotate(x: Tensor, rope: tuple[Tensor, Tensor]) -> Tensor:
     return x * cos + torch.cat([-second, first], -1) * sin
 
 
-def rope_of(shape: Shape, positions: Tensor) -> tuple[Tensor, Tensor]:
-    """cos and sin [B,1,L,D] of positions [B,L]."""
-    angles = positions[:, None, :, None].float() * shape.rope_theta ** (-torch.arange(0, shape.head_dim, 2).float() / shape.head_dim)
+def rope_of(shape: Shape, positions: Tensor, theta: float | None = None) -> tuple[Tensor, Tensor]:
+    """cos and sin [B,1,L,D] of positions [B,L]; `theta` in place of the shape's."""
+    powers = -torch.arange(0, shape.head_dim, 2).float() / shape.head_dim
+    angles = positions[:, None, :, None].float() * (theta or shape.rope_theta) ** powers
     angles = torch.cat([angles, angles], -1)
     return angles.cos().to(COMPUTED_IN), angles.sin().to(COMPUTED_IN)
 
 
 class Decoder(nn.Module):
-    def __init__(self, gguf: Gguf, rank: int, alpha: float):
+    def __init__(self, base: Base, rank: int, alpha: float):
         super().__init__()
-        self.shape = gguf.shape
-        self.register_buffer("embedding", gguf.tensor("token_embd.weight").to(COMPUTED_IN), persistent=False)
-        output = "output.weight"
-        self.register_buffer(
-            "output", gguf.tensor(output).to(COMPUTED_IN) if output in gguf.tensors else self.embedding, persistent=False
-        )
-        self.register_buffer("norm", gguf.tensor("output_norm.weight"), persistent=False)
-        self.layers = nn.ModuleList(Block(gguf, layer, rank, alpha) for layer in range(gguf.shape.layers))
+        self.shape, output = base.shape, base.tensor("lm_head.weight")
+        self.register_buffer("embedding", base.tensor("model.embed_tokens.weight").to(DEVICE, COMPUTED_IN), persistent=False)
+        self.register_buffer("output", self.embedding if output is None else output.to(DEVICE, COMPUTED_IN), persistent=False)
+        self.register_buffer("norm", base.tensor("model.norm.weight").to(DEVICE), persistent=False)
+        self.layers = nn.ModuleList(Block(base, layer, rank, alpha) for layer in range(base.shape.layers))
 
     def hidden(self, ids: Tensor, positions: Tensor, bias: Tensor) -> Tensor:
         """Final normed states [B,L,d] for ids [B,L], positions [B,L] and an additive bias."""
-        x, rope = self.embedding[ids].float(), rope_of(self.shape, positions)
-        for layer in self.layers:
-            x = layer(x, rope, bias)
-        return F.rms_norm(x, (self.shape.width,), self.norm, self.shape.eps)
+        s, x = self.shape, self.embedding[ids].float()
+        x = x * s.width**0.5 if s.gemma else x
+        sees = whole = rope_of(s, positions), bias
+        if any(s.local):
+            far = positions[:, None, :, None] - positions[:, None, None] >= s.window
+            sees = rope_of(s, positions, s.local_theta), bias.masked_fill(far, -1e4)
+        for number, layer in enumerate(self.layers):
+            x = layer(x, *(sees if number < len(s.local) and s.local[number] else whole))
+        return F.rms_norm(x, (s.width,), self.norm, s.eps)
 
     def logits(self, hidden: Tensor) -> Tensor:
         return F.linear(hidden.to(COMPUTED_IN), self.output).float()

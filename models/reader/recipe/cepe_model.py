@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from gguf import GGUFReader, dequantize
 from torch import Tensor, nn
 
-from base_model import COMPUTED_IN, DEVICE, Decoder, FrozenLinear, LoraLinear, MATRICES, Shape, rope_of
+from base_model import COMPUTED_IN, DEVICE, Decoder, FrozenLinear, LoraLinear, MATRICES, Shape, VECTORS, rope_of
 
 AWAY = (20, 250)  # tokens between a question and what it reads of a passage, where the decoder learnt it
 
@@ -51,6 +51,8 @@ class Reader(nn.Module):
 
     def __init__(self, decoder: Decoder, layers: int, rank: int, alpha: float):
         super().__init__()
+        if decoder.shape.gemma:
+            raise SystemExit("stage 2 is not trained over Gemma: its local layers and further norms have no counterpart there")
         freeze(decoder)
         self.shape, self.decoder = decoder.shape, [decoder]  # a list hides it from parameters() and state_dict()
         self.encoder = nn.ModuleList(EncoderBlock(decoder, layer, rank, alpha) for layer in range(layers))
@@ -96,7 +98,7 @@ class EncoderBlock(nn.Module):
         self.block = type(source).__new__(type(source))
         nn.Module.__init__(self.block)
         self.block.shape = source.shape
-        for name in ("norm_attn", "norm_mlp"):
+        for name in VECTORS:
             self.block.register_buffer(name, getattr(source, name), persistent=False)
         for name in MATRICES:
             key = name.replace(".", "__")

@@ -22,7 +22,7 @@ LEARNED = Type.Q5_0
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", type=Path, required=True)
+    parser.add_argument("--base", type=Path, help="the GGUF file; without it only the adapters are written, for `cepe build --adapter`")
     parser.add_argument("--runs", type=Path, required=True, help="the folder of the checkpoints")
     parser.add_argument("--adapter", type=Path, help="exported adapters of stage 1, where it has no checkpoint")
     parser.add_argument("--out", type=Path, required=True)
@@ -35,9 +35,9 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, indent=2) + "\n", "utf-8")
 
 
-def write_adapter(folder: Path, state: dict[str, torch.Tensor]) -> None:
+def write_adapter(folder: Path, runs: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {}
+    state, tensors = torch.load(runs / "reading.pt", weights_only=True, map_location="cpu")["model"], {}
     for name, value in state.items():
         layers, layer, module, part = name.split(".")
         tensors[f"base_model.model.model.{layers}.{layer}.{module.replace('__', '.')}.{part}.weight"] = value.to("cpu", torch.float16).numpy()
@@ -72,13 +72,15 @@ def write_cepe(path: Path, state: dict[str, torch.Tensor]) -> None:
 
 def main() -> None:
     args = arguments()
+    if args.base is None:
+        return write_adapter(args.out, args.runs)
     args.out.mkdir(parents=True, exist_ok=True)
     if not (args.out / args.base.name).exists():
         shutil.copyfile(args.base, args.out / args.base.name)
     if args.adapter:
         shutil.copytree(args.adapter, args.out / "reading", dirs_exist_ok=True)
     else:
-        write_adapter(args.out / "reading", torch.load(args.runs / "reading.pt", weights_only=True, map_location="cpu")["model"])
+        write_adapter(args.out / "reading", args.runs)
     config = {"base_model": args.base.name, "adapters": ["reading"], "chat_template": False}
     if args.base_revision:
         config["base_revision"] = args.base_revision

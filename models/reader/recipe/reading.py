@@ -38,7 +38,8 @@ class Row:
 
 
 class Prompts:
-    """The service's prompt protocol in token ids (paper, section 4.2), without BOS: the base has none."""
+    """The service's prompt protocol in token ids (paper, section 4.2), without BOS and chat template. A prompt is tokenised as one text:
+    a full stop and the blank line behind it can be one token."""
 
     def __init__(self, tokenizer: Tokenizer):
         self.tokenizer = tokenizer
@@ -46,16 +47,22 @@ class Prompts:
     def ids(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
-    def prefix(self, passages: list[Paragraph]) -> list[int]:
-        """The blocks are joined by blank lines; the tokeniser divides there, so that blocks can be encoded one by one."""
-        out: list[int] = []
-        for number, p in enumerate(passages):
-            block = self.ids(f"Document (Title: {p.title}): {p.text.strip()}")[:CONTEXT_TOKENS]
-            out += (self.ids("\n\n") if number else []) + block
-        return out
+    def block(self, passage: Paragraph) -> str:
+        text = f"Document (Title: {passage.title}): {passage.text.strip()}"
+        ids = self.ids(text)
+        return text if len(ids) <= CONTEXT_TOKENS else self.tokenizer.decode(ids[:CONTEXT_TOKENS]).rstrip()
 
-    def question(self, text: str, after_passages: bool = True) -> list[int]:
-        return self.ids(("\n\n" if after_passages else "") + f"Question: {text}\nAnswer:")
+    def encoded(self, passage: Paragraph) -> list[int]:
+        """A passage as the encoder reads it."""
+        return self.ids(self.block(passage))
+
+    def prefix(self, passages: list[Paragraph]) -> list[int]:
+        """What precedes a question: tokenisers divide there."""
+        question = "Question:"
+        return self.ids("\n\n".join([*map(self.block, passages), question]))[: -len(self.ids(question))]
+
+    def question(self, text: str) -> list[int]:
+        return self.ids(f"Question: {text}\nAnswer:")
 
     def answer(self, text: str) -> list[int]:
         return self.ids(f" {text}\n") if text else self.ids("\n")

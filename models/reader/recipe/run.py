@@ -14,7 +14,7 @@ from base_model import DEVICE
 
 def parser_of(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--base", type=Path, required=True, help="a GGUF file of the LLaMA family")
+    parser.add_argument("--base", type=Path, required=True, help="a GGUF file or a Hugging Face folder")
     parser.add_argument("--data", type=Path, required=True, help="a folder of *.jsonl: {title, text, questions: [{question, answer}]}")
     parser.add_argument("--development", type=Path, help="a folder with passages.tsv and questions.jsonl, never trained on")
     parser.add_argument("--runs", type=Path, required=True, help="a folder for the checkpoints of both stages, outside the repository")

@@ -42,18 +42,17 @@ def batches(rows: list) -> Iterator[list]:
 @torch.no_grad()
 def greedy(prompts: Prompts, asked: list[Row], logits_of: Callable[[list[Row], list[int]], Tensor]) -> list[str]:
     """The answers to rows of one question each; `logits_of` some of them, also by number, gives [rows,vocabulary] at their last tokens."""
-    newline, out, open_ = prompts.ids("\n")[0], [[] for _ in asked], list(range(len(asked)))
+    out, open_ = [[] for _ in asked], list(range(len(asked)))
     for _ in range(MAX_NEW_TOKENS):
         rows = [Row(asked[i].prefix, [(asked[i].branches[0][0] + out[i], NEXT)]) for i in open_]
-        tokens = logits_of(rows, open_).argmax(-1).tolist()
-        for i, token in zip(list(open_), tokens, strict=True):
-            if token in (newline, 2):
+        for i, token in zip(list(open_), logits_of(rows, open_).argmax(-1).tolist(), strict=True):
+            out[i].append(token)
+            text = prompts.tokenizer.decode([token])
+            if text == "" or "\n" in text:  # special tokens are not decoded
                 open_.remove(i)
-            else:
-                out[i].append(token)
         if not open_:
             break
-    return [prompts.tokenizer.decode(tokens).strip() for tokens in out]
+    return [prompts.tokenizer.decode(tokens).split("\n")[0].strip() for tokens in out]
 
 
 def share_right(answers: list[str], rows: list[tuple[Paragraph, str, list[str]]]) -> float:
@@ -83,8 +82,8 @@ def through_encoder(reader: Reader, prompts: Prompts, rows: list[tuple[Paragraph
         shown = []
         for passage, _, _ in some:
             shown += rng.sample(rng.sample([p for p in pool if p.text != passage.text], passages - 1) + [passage], passages)
-        states, owner = reader.encode([prompts.prefix([p]) for p in shown])
-        asked = [Row([], [(prompts.question(q, False), NEXT)]) for _, q, _ in some]
+        states, owner = reader.encode([prompts.encoded(p) for p in shown])
+        asked = [Row([], [(prompts.question(q), NEXT)]) for _, q, _ in some]
         own = torch.eye(len(some), dtype=torch.bool).repeat_interleave(passages, 1)
 
         def logits_of(open_rows: list[Row], numbers: list[int]) -> Tensor:

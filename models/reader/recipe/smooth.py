@@ -14,7 +14,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from base_model import Block, Decoder, Gguf, load_adapter
+from base_files import open_base
+from base_model import Block, Decoder, load_adapter
 from cepe_model import Reader, load_cepe
 from export import write_json
 from reading import Prompts, Row, load_paragraphs, pack
@@ -72,8 +73,8 @@ def main() -> None:
     args = parser.parse_args()
     settings = args.checkpoint / "config.json"
     config = json.loads(settings.read_text("utf-8"))
-    gguf = Gguf(args.checkpoint / config["base_model"])
-    decoder, prompts = Decoder(gguf, RANK, ALPHA), Prompts(gguf.tokenizer())
+    base = open_base(args.checkpoint / config["base_model"])
+    decoder, prompts = Decoder(base, RANK, ALPHA), Prompts(base.tokenizer())
     load_adapter(decoder, args.checkpoint / config["adapters"][0])
     parts = {"model": decoder.layers}
     if "cepe" in config:
@@ -84,11 +85,11 @@ def main() -> None:
     asked = [p for p in load_paragraphs(args.data) if p.questions]
     with torch.no_grad():
         for paragraph in random.Random(SEED).sample(asked, PARAGRAPHS):
-            prefix, (question, answers) = prompts.prefix([paragraph]), paragraph.questions[0]
-            p = pack([Row(prefix, [(prompts.question(question), prompts.answer(answers[0]))])])
+            question, answers = paragraph.questions[0]
+            p = pack([Row(prompts.prefix([paragraph]), [(prompts.question(question), prompts.answer(answers[0]))])])
             decoder.hidden(p.ids, p.positions, p.bias)
             if "cepe" in config:
-                reader.encode([prefix])
+                reader.encode([prompts.encoded(paragraph)])
     factors = {f"{layer}.{maker}.smoothing": s.factors(maker).half().contiguous() for layer, s in sizes.items() for maker in READ_BY}
     save_file(factors, args.checkpoint / FILE)
     write_json(settings, {**config, "smoothing": FILE})

@@ -7,14 +7,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from base_model import COMPUTED_IN, Decoder, rope_of, rotate
+from base_model import COMPUTED_IN, Decoder, rope_of
 from reading import Row, pack
 
 
 @dataclass(frozen=True)
 class Taught:
-    """Of all rows' branches' tokens in order, without the first `skipped` of each: the residual stream before and after each layer and the
-    output of its attention, each [layers,N,d]. Of the prefixes: keys before their rotation, then values, [layers,P,2*kv]."""
+    """Of all rows' branches' tokens in order: the residual stream before and after each layer and the output of its attention, each
+    [layers,N,d]. Of the passages: keys before their rotation, then values, [layers,P,2*kv]."""
 
     before: Tensor
     after: Tensor
@@ -23,12 +23,11 @@ class Taught:
 
 
 @torch.no_grad()
-def taught_by(decoder: Decoder, rows: list[Row], skipped: int) -> Taught:
+def taught_by(decoder: Decoder, rows: list[Row], lengths: list[int]) -> Taught:
+    """@param lengths: tokens of each row's passage, without the separator behind it"""
     packed = pack(rows)
-    prefixed = packed.segment == 0
-    of_branch = packed.positions - prefixed.sum(1, keepdim=True)  # the place of a token in its own branch
-    kept = ((packed.segment > 0) & (of_branch >= skipped)).flatten().nonzero()[:, 0]
-    prefix = prefixed.flatten().nonzero()[:, 0]
+    kept = (packed.segment > 0).flatten().nonzero()[:, 0]
+    prefix = ((packed.segment == 0) & (packed.positions < torch.tensor(lengths)[:, None])).flatten().nonzero()[:, 0]
     s = decoder.shape
     x, rope = decoder.embedding[packed.ids].float(), rope_of(s, packed.positions)
     chosen = lambda t: t.flatten(0, 1)[kept]
@@ -59,14 +58,9 @@ def first_states(decoder: Decoder, token: int) -> Tensor:
 def attended_alone(decoder: Decoder, before: Tensor, positions: Tensor, bias: Tensor) -> Tensor:
     """[layers,N,d]: the output of each layer's self-attention over the branches alone, for inputs `before` [layers,N,d] and
     positions [1,N]."""
-    s, rope, out = decoder.shape, rope_of(decoder.shape, positions), []
-    split = lambda t, heads: t.view(1, -1, heads, s.head_dim).transpose(1, 2)
+    rope, out = rope_of(decoder.shape, positions), []
     for layer, x in zip(decoder.layers, before, strict=True):
-        h = F.rms_norm(x[None], (s.width,), layer.norm_attn, s.eps)
-        q = rotate(split(layer.linear("self_attn__q_proj", h), s.heads), rope)
-        k = rotate(split(layer.linear("self_attn__k_proj", h), s.kv_heads), rope)
-        v = split(layer.linear("self_attn__v_proj", h), s.kv_heads)
-        k, v = (t.repeat_interleave(s.heads // s.kv_heads, 1) for t in (k, v))
+        q, k, v = layer.queries_keys_values(layer.normed(x[None], layer.norm_attn), rope)
         o = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
         out.append(layer.linear("self_attn__o_proj", o.transpose(1, 2).flatten(2))[0].float())
     return torch.stack(out)

@@ -47,9 +47,8 @@ class Asked:
 class Tasks:
     def __init__(self, prompts: Prompts, rows: Rows):
         self.prompts, self.rows = prompts, rows
-        self.dense = {i for i, p in enumerate(rows.paragraphs) if len(prompts.prefix([p])) <= DENSE * len(p.questions)}
+        self.dense = {i for i, p in enumerate(rows.paragraphs) if len(prompts.encoded(p)) <= DENSE * len(p.questions)}
         self.drawn = sorted(self.dense)
-        self.skipped = len(prompts.question("", True)) - len(prompts.question("", False))
 
     def passages(self, count: int, rng: random.Random) -> list[int]:
         """Paragraphs with questions enough, of which about half are near another."""
@@ -62,24 +61,24 @@ class Tasks:
         return shown
 
     def encoded(self, shown: list[int]) -> list[list[int]]:
-        return [self.prompts.prefix([self.rows.paragraphs[i]]) for i in shown]
+        return [self.prompts.encoded(self.rows.paragraphs[i]) for i in shown]
 
-    def branches(self, index: int, count: int, prefixed: bool, rng: random.Random) -> list[tuple[list[int], list[int]]]:
+    def branches(self, index: int, count: int, rng: random.Random) -> list[tuple[list[int], list[int]]]:
         asked = self.rows.paragraphs[index].questions
         out = []
         for question, answers in rng.sample(asked, min(count, len(asked))):
             typed = question.lower().rstrip("? ") if rng.random() < LOWER else question
-            out.append((self.prompts.question(typed, prefixed), self.prompts.answer(rng.choice(answers))))
+            out.append((self.prompts.question(typed), self.prompts.answer(rng.choice(answers))))
         return out
 
-    def refused(self, shown: list[int], text: str, count: int, prefixed: bool, rng: random.Random) -> list[tuple[list[int], list[int]]]:
+    def refused(self, shown: list[int], text: str, count: int, rng: random.Random) -> list[tuple[list[int], list[int]]]:
         """Up to `count` questions about passages near one of `shown`, whose answers do not stand in `text`."""
         out = []
         for _ in range(count):
             other = self.rows.paragraphs[rng.choice(self.rows.near[rng.choice(shown)] or shown)]
             for question, answers in rng.sample(other.questions, min(1, len(other.questions))):
                 if not any(answer.lower() in text.lower() for answer in answers):
-                    out.append((self.prompts.question(question, prefixed), self.prompts.answer("")))
+                    out.append((self.prompts.question(question), self.prompts.answer("")))
         return out
 
     def asked(self, count: int, questions: int, others: tuple[int, ...], rng: random.Random) -> Asked:
@@ -88,16 +87,16 @@ class Tasks:
         shown = self.passages(count, rng)
         passages, rows, branches, readable = self.encoded(shown), [], [], []
         for at, index in enumerate(shown):
-            own = self.branches(index, max(3, round(questions / count)), True, rng)
+            own = self.branches(index, max(3, round(questions / count)), rng)
             text = self.rows.paragraphs[index].text
-            wrong = self.refused([index], text, int(REFUSED * len(own) + rng.random()), True, rng)
-            rows.append(Row(passages[at], [*own, *wrong]))
+            wrong = self.refused([index], text, int(REFUSED * len(own) + rng.random()), rng)
+            rows.append(Row(self.prompts.prefix([self.rows.paragraphs[index]]), [*own, *wrong]))
             near = [i for i in range(count) if shown[i] in self.rows.near[index]]
             far = [i for i in range(count) if i != at and i not in near]
             for number, (prompt, answer) in enumerate(rows[-1].branches):
                 wanted = rng.choice(others) if number < len(own) else 0
                 beside = [*rng.sample(near, len(near)), *rng.sample(far, len(far))][:wanted]
-                branches.append((prompt[self.skipped :], answer))
+                branches.append((prompt, answer))
                 readable.append([i == at or i in beside for i in range(count)])
         # Answers weigh more: in an answer each token tells whether the right place was found.
         weights = torch.tensor([1.0 if i < len(p) - 1 else 3.0 for p, a in branches for i in range(len(p) + len(a) - 1)])
@@ -115,11 +114,11 @@ class Tasks:
     def row_beside(self, encoded: list[int], questions: int, rng: random.Random) -> Row:
         paragraphs = self.rows.paragraphs
         prompted = [i for i in self.passages(rng.randint(0, PROMPTED), rng) if i not in encoded]
-        branches = [pair for i in prompted for pair in self.branches(i, 2, True, rng)][: questions // 3]
-        others = [pair for i in encoded for pair in self.branches(i, 3, bool(prompted), rng)]
+        branches = [pair for i in prompted for pair in self.branches(i, 2, rng)][: questions // 3]
+        others = [pair for i in encoded for pair in self.branches(i, 3, rng)]
         branches += rng.sample(others, min(questions - len(branches), len(others)))
         text = " ".join(paragraphs[i].text for i in [*prompted, *encoded])
-        branches += self.refused(encoded, text, round(REFUSED / 2 * questions), bool(prompted), rng)
+        branches += self.refused(encoded, text, round(REFUSED / 2 * questions), rng)
         return Row(self.prompts.prefix([paragraphs[i] for i in prompted]), rng.sample(branches, len(branches)))
 
 

@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from base_model import DEVICE, Decoder, Gguf, load_adapter
+from base_files import Base, open_base
+from base_model import DEVICE, Decoder, load_adapter
 from beginnings import fit_heads, fit_keys_and_values
 from cepe_model import Reader, load_cepe
 from losses import missing_of, of_attention, of_keys_and_values, of_states, token_weights
@@ -56,8 +57,8 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def stage_one(gguf: Gguf, args: argparse.Namespace) -> Decoder:
-    decoder, checkpoint = Decoder(gguf, READING_RANK, READING_ALPHA), args.runs / "reading.pt"
+def stage_one(base: Base, args: argparse.Namespace) -> Decoder:
+    decoder, checkpoint = Decoder(base, READING_RANK, READING_ALPHA), args.runs / "reading.pt"
     if checkpoint.exists() or not args.adapter:
         decoder.load_state_dict(torch.load(checkpoint, weights_only=True, map_location=DEVICE)["model"])
     else:
@@ -70,7 +71,7 @@ class Lessons:
 
     def __init__(self, reader: Reader, tasks: Tasks):
         self.reader, self.tasks = reader, tasks
-        self.first = first_states(reader.decoder[0], tasks.prompts.question("", False)[0])
+        self.first = first_states(reader.decoder[0], tasks.prompts.question("")[0])
         self.average: dict[str, Tensor] = {}
 
     def note(self, **values: float | Tensor) -> None:
@@ -79,7 +80,7 @@ class Lessons:
             self.average[name] = 0.95 * self.average.get(name, value) + 0.05 * value
 
     def taught(self, asked: Asked) -> Taught:
-        return taught_by(self.reader.decoder[0], asked.rows, self.tasks.skipped)
+        return taught_by(self.reader.decoder[0], asked.rows, list(map(len, asked.passages)))
 
     def begin(self) -> None:
         passages, steps = FITTED
@@ -88,7 +89,7 @@ class Lessons:
         fit_heads(self.reader, (self.heads_of(random.Random(f"{SEED} heads {number}")) for number in range(steps)))
 
     def keys_of(self, passages: list[list[int]]) -> tuple[Tensor, Tensor, Tensor]:
-        kv = taught_by(self.reader.decoder[0], [Row(ids, []) for ids in passages], 0).kv
+        kv = taught_by(self.reader.decoder[0], [Row(ids, []) for ids in passages], list(map(len, passages))).kv
         states, owner = self.reader.encode(passages)
         return states, kv, token_weights(owner)
 
@@ -147,8 +148,8 @@ def main() -> None:
     args = arguments()
     torch.set_num_threads(args.threads)
     torch.manual_seed(SEED)
-    gguf = Gguf(args.base)
-    prompts, reader = Prompts(gguf.tokenizer()), Reader(stage_one(gguf, args), LAYERS, RANK, ALPHA)
+    base = open_base(args.base)
+    prompts, reader = Prompts(base.tokenizer()), Reader(stage_one(base, args), LAYERS, RANK, ALPHA)
     adapters = [p for name, p in reader.named_parameters() if "lora_" in name]
     others = [p for name, p in reader.named_parameters() if "lora_" not in name]
     optimizer = torch.optim.AdamW([{"params": others, "of": 1.0}, {"params": adapters, "of": 2.0}], betas=(0.9, 0.98), weight_decay=0.0)

@@ -11,14 +11,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from base_model import DEVICE, Decoder, Gguf, load_adapter
+from base_files import open_base
+from base_model import COMPUTED_IN, DEVICE, Decoder, load_adapter
 from reading import Prompts, Rows, load_paragraphs, pack
 from run import Run, parser_of
 from scores import exact_match, load_development
 
 SEED = 20261123
 RANK, ALPHA = 16, 32.0
-ROWS_A_STEP = {"cpu": 4, "cuda": 32}[DEVICE]
 WARMUP = 20  # steps
 DECAY = 0.4  # of the schedule, at its end
 
@@ -26,6 +26,8 @@ DECAY = 0.4  # of the schedule, at its end
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__)
     parser.add_argument("--lr", type=float, default=4e-4)
+    parser.add_argument("--passages", type=int, default=5, help="of a row, at most: 1 trains a reader of one passage at a time fastest")
+    parser.add_argument("--rows", type=int, default={"cpu": 4, "cuda": 32}[DEVICE], help="of a step")
     return parser.parse_args()
 
 
@@ -34,8 +36,9 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     torch.manual_seed(SEED)
     args.runs.mkdir(parents=True, exist_ok=True)
-    gguf = Gguf(args.base)
-    model, prompts = Decoder(gguf, RANK, ALPHA), Prompts(gguf.tokenizer())
+    base = open_base(args.base)
+    model, prompts = Decoder(base, RANK, ALPHA), Prompts(base.tokenizer())
+    print(f"{args.base.name}: {base.shape.layers} layers, computed in {COMPUTED_IN}", flush=True)
     trained = list(model.parameters())
     optimizer = torch.optim.AdamW(trained, lr=args.lr, betas=(0.9, 0.98), weight_decay=0.0)
     run = Run(args, "reading.pt", model, optimizer)
@@ -51,7 +54,7 @@ def main() -> None:
         rng = random.Random(f"{SEED} {run.step}")
         for group in optimizer.param_groups:
             group["lr"] = args.lr * run.rate(WARMUP, DECAY, 0.02)
-        drawn = [rows.row(2 if run.step < 60 and not args.adapter else 5, rng) for _ in range(ROWS_A_STEP)]
+        drawn = [rows.row(min(args.passages, 2 if run.step < 60 and not args.adapter else 5), rng) for _ in range(args.rows)]
         asked = [row for row in drawn if row.branches]
         losses = []
         for some in ([asked] if DEVICE == "cuda" else [[row] for row in asked]):
