@@ -38,7 +38,7 @@ export interface AnswerDocumentRequest {
 export interface AnswerDocumentResponse {
   /** The answer, or the summary; empty where the model stopped at once. */
   answer: string
-  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability. */
+  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. With sampling: of the greedy answer too, the lower of both; with a response format: of the value alone. A ranking score, not a calibrated probability. */
   confidence: number
   finish_reason: 'stop' | 'length'
   document: {
@@ -197,7 +197,7 @@ export interface AnswerResponse {
   abstained: boolean
   /** Why there is no answer: no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one. */
   reason: 'no_passages' | 'low_probability_correct' | 'low_confidence' | null
-  /** Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for sampling, the modes closed-book and replug, and an empty answer. */
+  /** Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for the modes closed-book and replug, and an empty answer. With sampling: of the greedy answer too, the lower of both. */
   probability_correct: number | null
   /** Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage. */
   extract: {
@@ -209,7 +209,7 @@ export interface AnswerResponse {
     end: number
     text: string
   } | null
-  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability. */
+  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. With sampling: of the greedy answer too, the lower of both; with a response format: of the value alone. A ranking score, not a calibrated probability. */
   confidence: number
   /** stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated. */
   finish_reason: 'stop' | 'length' | null
@@ -384,7 +384,7 @@ export interface Evidence {
   rank: number
   /** Where the model read the passage; unused: it did not fit (decoder-only), or could not change the answer (map-rerank). */
   role: 'encoder' | 'decoder' | 'both' | 'unused'
-  /** Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and where it is not measured (sampling, scores). */
+  /** Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and in scores. With sampling: of the greedy answer. */
   attention: number | null
   /** Tokens that the encoder kept; null where it did not see it. */
   tokens: number | null
@@ -658,7 +658,7 @@ export interface RerankResponse {
   }
 }
 
-/** Sample instead of greedy decoding. */
+/** Sample instead of greedy decoding. The greedy answer is read first: it selects the passages, and an answer is withheld if the greedy one is. */
 export interface Sampling {
   temperature: number
   top_p: number

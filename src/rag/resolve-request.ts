@@ -3,6 +3,7 @@ import type { CepeManifest } from '../../models/manifest.ts'
 import { defaultMode, jointMode } from '../../models/protocol.ts'
 import type { AnswerRead } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
+import { valueCount } from '../text/grammar/fill.ts'
 import type { Mode, PlannedMode } from '../text/plan.ts'
 import type { Demonstration } from '../text/prompt.ts'
 import type { AnswerRequest, ChatQuestion } from './schema.ts'
@@ -67,7 +68,8 @@ export function resolveRequest(
     contextTokens,
     chatTemplate: request.chat_template ?? chatTemplate,
     packing: request.packing ?? 'passages',
-    maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
+    // Of each value of a response format.
+    maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens * (grammar ? valueCount(grammar) : 1),
     ...(stop && stop.length > 0 && { stop }),
     ...(earlier && earlier.length > 0 && { earlier }),
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
