@@ -27,6 +27,8 @@ export interface AnswerDocumentRequest {
   sampling?: Sampling
   /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
+  /** Text before the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for the fewest words, and for "not in the passages" where they do not answer, which counts as an empty answer. Empty: none. */
+  instruction?: string
   /** Chunks of the encoder to return, by their share of attention (default: 5). */
   evidence?: number
   /** Also return the document's text, which the offsets are of. */
@@ -159,7 +161,7 @@ export interface AnswerRequest {
   filter?: Filter
   /** Answer from these passages, best first, instead of retrieving. */
   passages?: SuppliedPassage[]
-  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number). */
+  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template). */
   demonstrations?: number | Demonstration[]
   /** Tokens kept of each passage. */
   context_tokens?: number
@@ -182,6 +184,8 @@ export interface AnswerRequest {
   include_signals?: boolean
   /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
+  /** Text before the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for the fewest words, and for "not in the passages" where they do not answer, which counts as an empty answer. Empty: none. */
+  instruction?: string
   /** Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut. */
   include_prompts?: boolean
   /** Temperature of the passage weights in replug mode. */
@@ -590,7 +594,7 @@ export interface Question {
   filter?: Filter
   /** Answer from these passages, best first, instead of retrieving. */
   passages?: SuppliedPassage[]
-  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number). */
+  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template). */
   demonstrations?: number | Demonstration[]
   /** Tokens kept of each passage. */
   context_tokens?: number
@@ -613,6 +617,8 @@ export interface Question {
   include_signals?: boolean
   /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
+  /** Text before the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for the fewest words, and for "not in the passages" where they do not answer, which counts as an empty answer. Empty: none. */
+  instruction?: string
   /** Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut. */
   include_prompts?: boolean
   /** Temperature of the passage weights in replug mode. */
@@ -678,7 +684,7 @@ export interface ScoreRequest {
   method?: 'dense' | 'text' | 'hybrid'
   filter?: Filter
   passages?: SuppliedPassage[]
-  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number). */
+  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template). */
   demonstrations?: number | Demonstration[]
 }
 

@@ -134,6 +134,8 @@ export interface AnswerRead extends Omit<PromptRequest, 'mode'> {
   readonly mode: Mode
   /** Applied to the prompt; default none. */
   readonly chatTemplate?: ChatTemplate
+  /** Text before the prompt, within the chat template. If it asks for the phrase that there is no answer, that is an empty answer. */
+  readonly instruction?: string | undefined
   /** Earlier messages; needs a chat template of the model. */
   readonly earlier?: readonly Turn[]
   /** Texts that end the answer; not part of it. */
@@ -203,6 +205,8 @@ export interface AnswerReadResult extends ReadPlacement {
 /** A document with a question, for the process that splits it and answers. */
 export interface DocumentRead extends DocumentRequest {
   readonly chatTemplate: ChatTemplate
+  /** As in {@link AnswerRead}. */
+  readonly instruction?: string | undefined
   /** Whether a line end ends the answer; the end token always does. */
   readonly stopAtLineEnd: boolean
   readonly maxNewTokens: number
@@ -248,6 +252,7 @@ export interface DocumentReader {
 export interface ChoicesRead extends PromptRequest {
   readonly choices: readonly string[]
   readonly chatTemplate?: ChatTemplate
+  readonly instruction?: string | undefined
   readonly earlier?: readonly Turn[]
 }
 

@@ -4,6 +4,7 @@ import type { DocumentRead } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import { readPromptFile } from '../text/prompt-file.ts'
 import { renderQuestion } from '../text/prompt.ts'
+import { instructionOf } from './resolve-request.ts'
 import type { DocumentForm } from './document-schema.ts'
 
 /** The decoder's part in the paper's evaluation of long documents, including new tokens. */
@@ -48,7 +49,7 @@ export function resolveDocument(
   const window = form.decoder_tokens === undefined ? Math.min(dims.window, DECODER_TOKENS) : dims.window
   if (maxNewTokens >= window)
     throw invalid('max_new_tokens', `is ${maxNewTokens}, which leaves nothing of the decoder's ${window} tokens for the question`)
-  const { sampling } = form
+  const { sampling, chat_template: template = chatTemplate } = form
   return {
     ...asked.parts,
     text: source.text,
@@ -61,7 +62,8 @@ export function resolveDocument(
     // Without an encoder nothing can read what stands before it: the response tells how much that is.
     encoderTokens: form.encoder_tokens ?? (graphs.encoder === null ? 0 : null),
     documentTokens,
-    chatTemplate: form.chat_template ?? chatTemplate,
+    chatTemplate: template,
+    ...((asked.isLine || form.instruction !== undefined) && instructionOf(form, template, defaults)),
     stopAtLineEnd: asked.isLine,
     maxNewTokens,
     minNewTokens,

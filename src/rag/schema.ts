@@ -49,6 +49,12 @@ export const ChatTemplateSchema = Type.Enum([...CHAT_TEMPLATES], {
     "Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none.",
 })
 
+export const InstructionSchema = Type.String({
+  maxLength: LIMITS.instructionCharacters,
+  description:
+    'Text before the prompt. Default with a chat template: the model\'s own (qa_config.json), else one that asks for the fewest words, and for "not in the passages" where they do not answer, which counts as an empty answer. Empty: none.',
+})
+
 export function nonBlank(maxLength: number, description: string) {
   return Type.String({ minLength: 1, maxLength, pattern: '\\S', description })
 }
@@ -124,7 +130,7 @@ export const AnswerRequestSchema = Type.Object(
         ],
         {
           description:
-            "How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number).",
+            "How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template).",
         },
       ),
     ),
@@ -140,6 +146,7 @@ export const AnswerRequestSchema = Type.Object(
     ),
     ...ConfidenceRequestFields,
     chat_template: Type.Optional(ChatTemplateSchema),
+    instruction: Type.Optional(InstructionSchema),
     include_prompts: Type.Optional(
       Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut.' }),
     ),

@@ -1,4 +1,5 @@
 import { planRead, type PlannedMode } from '../../../text/plan.ts'
+import { asksForPhrase, instructed } from '../../../text/instruction.ts'
 import { fixedLength } from '../../../text/grammar/fill.ts'
 import type { AnswerRead } from '../../contract.ts'
 import type { Output, OnText, YieldPoint } from '../../protocol.ts'
@@ -20,12 +21,14 @@ export async function answerTask(
   onText?: OnText,
 ): Promise<Output<'answer'>> {
   const { tokenizer, stopIds, limits } = model
-  const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
+  const wrap = instructed(tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier), read.instruction)
   const maxNewTokens = read.maxNewTokens + fixedLength(read.grammar)
   const { result: plan, ms } = await timed(() => planRead({ ...read, maxNewTokens, wrap }, limits, tokenizer, yieldPoint))
   const runContext = {
     yieldPoint,
-    onToken: (onText ?? read.stop) && createTextStreamer({ tokenizer, stopIds, stops: read.stop, onText }),
+    onToken:
+      (onText ?? read.stop) &&
+      createTextStreamer({ tokenizer, stopIds, stops: read.stop, heldBack: asksForPhrase(read.instruction), onText }),
   }
   const decoded =
     read.mode === 'replug'

@@ -34,6 +34,7 @@ export async function bestChunksTask(
       maxNewTokens: read.maxNewTokens,
       packing: 'passages',
       chatTemplate: read.chatTemplate,
+      instruction: read.instruction,
       sampling: read.sampling,
       replugTemperature: 1,
       includePrompts: read.includePrompts,

@@ -1,0 +1,32 @@
+import type { Wrap } from './chat-template.ts'
+
+/** What an instruction asks for where the passages do not answer. */
+export const NO_ANSWER_PHRASE = 'not in the passages'
+/** Instruction of prompts in a chat template: chat models answer in sentences otherwise. */
+export const SHORT_ANSWER = `Answer with the fewest words possible, copied from the passages. If the passages do not answer the question, reply "${NO_ANSWER_PHRASE}".`
+const PHRASE_WORDS = 'the answer is it this not mentioned stated found in passages'.split(' ')
+const SAYS_NO_ANSWER = /^\W*(?:the answer is |it is |this is )?not (?:mentioned |stated |found )?in the passages?\b\W*$/i
+
+/** A wrap with an instruction before the prompt. */
+export function instructed(wrap: Wrap, instruction = ''): Wrap {
+  return instruction === '' ? wrap : { ...wrap, before: `${wrap.before}${instruction}\n\n` }
+}
+
+/** Whether an instruction asks for the phrase that says that there is no answer. */
+export function asksForPhrase(instruction = ''): boolean {
+  return instruction.toLowerCase().includes(NO_ANSWER_PHRASE)
+}
+
+/** Whether the beginning of an answer may become the phrase: the rest of the text decides. */
+export function mayBecomePhrase(begun: string): boolean {
+  const words = begun
+    .toLowerCase()
+    .split(/\W+/)
+    .filter((word) => word !== '')
+  return words.every((word) => PHRASE_WORDS.some((one) => one.startsWith(word)))
+}
+
+/** An answer without the phrase that says that there is none: empty then. */
+export function withoutPhrase(answer: string): string {
+  return SAYS_NO_ANSWER.test(answer) ? '' : answer
+}
