@@ -480,6 +480,8 @@ export interface GetInfoResponse {
       demonstrations: number
       context_tokens: number
       max_new_tokens: number
+      /** Text before the prompt in a chat template; default: to answer with the fewest words. Empty: none. */
+      instruction?: string
     }
   }
   /** What questions are embedded with now. */

@@ -6,7 +6,7 @@ type Value = Exclude<Part, { readonly kind: 'literal' }>
 
 /** How an answer in words names the values of a boolean. */
 const BOOLEANS: Readonly<Record<string, readonly string[]>> = { true: ['true', 'yes'], false: ['false', 'no'] }
-const NUMBER = /[-−]?\d+(?:,\d{3})*(?:\.\d+)?/g
+const NUMBER = /(?:(?<![\p{L}\p{N}])[-−])?\d+(?:,\d{3})*(?:\.\d+)?/gu
 const SCALES: Readonly<Record<string, number>> = { hundred: 1e2, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 }
 
 function isValue(part: Part): part is Value {
@@ -52,16 +52,18 @@ export function inWords(grammar: Grammar): InWords | undefined {
   const [part, ...others] = grammar.filter(isValue)
   if (part === undefined || others.length > 0) return undefined
   const texts = part.kind === 'choice' ? new Map(part.texts.flatMap((text) => namesOf(text).map((name) => [name, text]))) : undefined
+  // An answer that ends early stands for the first choice that it begins.
+  const named = (words: string) => texts && [...texts].find(([name]) => name.startsWith(words))?.[1]
   return {
     grammar: [texts ? { kind: 'choice', texts: [...texts.keys()] } : part],
-    json: (words) => grammar.map((other) => (isValue(other) ? (texts?.get(words) ?? words) : other.text)).join(''),
+    json: (words) => grammar.map((other) => (isValue(other) ? (texts?.get(words) ?? named(words) ?? words) : other.text)).join(''),
   }
 }
 
 /** The words for a value of an enumeration, given as JSON. */
 function namesOf(json: string): readonly string[] {
   const value: unknown = JSON.parse(json)
-  return typeof value === 'string' && value.trim() !== '' ? [value] : (BOOLEANS[json] ?? [json])
+  return typeof value === 'string' && value.trim() !== '' ? [value.trim()] : (BOOLEANS[json] ?? [json])
 }
 
 /** The JSON text of the value that an answer names; undefined if it names none, or several. */
@@ -82,7 +84,7 @@ function choiceIn(texts: readonly string[], answer: string): string | undefined 
       .map(({ plain }) => plain)
       .join(' ')} `
   const said = plain(answer)
-  if (said.trim() === '') return texts.find((text) => text === 'null')
+  if (said.trim() === '') return texts.find((text) => text === 'null' || text === '""')
   const named = (is: (name: string) => boolean): readonly string[] => texts.filter((text) => namesOf(text).some((name) => is(plain(name))))
   for (const is of [
     (name: string) => name === said,

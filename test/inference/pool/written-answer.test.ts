@@ -60,6 +60,14 @@ await t.test('a value that the answer does not name is scored alone, and the gre
   t.equal(forced.written?.text, JSON.stringify({ city: forced.text }))
   t.same(forced.greedy, { text: plain.text, stopped: plain.stopped, logprobs: plain.logprobs })
   t.ok(forced.logprobs.length < 12, 'the tokens of the value, not of its frame')
+  const instruction = 'Say "not in the passages" where they do not answer.'
+  const phrase = { ...asked, instruction, stop: ['a', 'i'], grammar: object({ is: { enum: ['not in the passages', 'Lima. Yes'] } }) }
+  t.match(JSON.parse((await reader.answer(phrase)).written?.text ?? ''), { is: /^(not in the passages|Lima. Yes)$/ }, 'stops are of words')
+  t.match(
+    JSON.parse((await reader.answer({ ...phrase, maxNewTokens: 1 })).written?.text ?? ''),
+    { is: String },
+    'whole, though it ends early',
+  )
   t.same(forced.inDecoder, plain.inDecoder, 'the passage is that of the answer in words')
 })
 

@@ -40,6 +40,7 @@ t.test('an answer in words names the choice or the number', (t) => {
   ] as const)
     t.equal(written(cities, answer), value, answer)
   t.equal(written({ enum: ['Canberra', null] }, ''), null, 'no answer')
+  t.equal(written({ enum: ['Canberra', ''] }, ''), '')
   t.same([written({ enum: ['1', 1] }, '1'), written({ enum: [1, 12] }, 'twelve: 12')], [undefined, 12])
   t.same(
     [written({ type: 'boolean' }, 'Yes'), written({ type: 'boolean' }, 'no, never'), written({ type: 'boolean' }, 'Paris')],
@@ -53,6 +54,9 @@ t.test('an answer in words names the choice or the number', (t) => {
     ['number', '−3.5 degrees', -3.5],
     ['number', 'about 2 billion', 2e9],
     ['integer', '14 July 1789', undefined],
+    ['integer', 'COVID-19', 19],
+    ['integer', '1927-1930', undefined],
+    ['integer', '-40 degrees', -40],
     ['number', 'three', undefined],
     ['integer', '12345678901234567890', undefined],
   ] as const)
@@ -64,6 +68,11 @@ t.test('a single value that the answer does not name is decoded in words', (t) =
   const choice = inWords(object({ city: { enum: ['Sydney', 'say "no"', 7] } }))
   t.same(choice?.grammar, [{ kind: 'choice', texts: ['Sydney', 'say "no"', '7'] }])
   t.same([choice?.json('say "no"'), choice?.json('7')], ['{"city":"say \\"no\\""}', '{"city":7}'])
+  const spaced = inWords(grammarOf({ enum: [' Lima ', 'not in the passages'] }, 's'))
+  t.same(
+    [spaced?.json('Lima'), spaced?.json('not in'), spaced?.grammar],
+    ['" Lima "', '"not in the passages"', [{ kind: 'choice', texts: ['Lima', 'not in the passages'] }]],
+  )
   const sure = inWords(grammarOf({ type: 'boolean' }, 's'))
   t.same([sure?.json('yes'), sure?.json('false')], ['true', 'false'])
   t.equal(inWords(object({ a: { type: 'integer' } }))?.json('-7'), '{"a":-7}')

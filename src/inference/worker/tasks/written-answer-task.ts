@@ -27,7 +27,7 @@ export async function writtenAnswerTask(
   const { result, ms } = await timed(async () => {
     const again = { ...asked, topTokens, sampling }
     const said = sampling ? await answerTask(model, again, yieldPoint, grammar ? undefined : onText) : answer
-    return grammar ? inForm(model, again, said, grammar, yieldPoint) : { inWords: said, written: writtenOf(said) }
+    return grammar ? inForm(model, { ...again, stop: [] }, said, grammar, yieldPoint) : { inWords: said, written: writtenOf(said) }
   })
   const { text, stopped, logprobs, timingsMs } = answer
   const isOther = result.inWords.text !== text
