@@ -5,9 +5,12 @@ import { matches, type Grammar, type Part } from './grammar.ts'
 type Value = Exclude<Part, { readonly kind: 'literal' }>
 
 /** How an answer in words names the values of a boolean. */
-const BOOLEANS: Readonly<Record<string, readonly string[]>> = { true: ['true', 'yes'], false: ['false', 'no'] }
+const BOOLEANS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['true', ['true', 'yes']],
+  ['false', ['false', 'no']],
+])
 const NUMBER = /(?:(?<![\p{L}\p{N}])[-−])?\d+(?:,\d{3})*(?:\.\d+)?/gu
-const SCALES: Readonly<Record<string, number>> = { hundred: 1e2, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 }
+const SCALES = new Map(Object.entries({ hundred: 1e2, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 }))
 
 function isValue(part: Part): part is Value {
   return part.kind !== 'literal'
@@ -63,7 +66,7 @@ export function inWords(grammar: Grammar): InWords | undefined {
 /** The words for a value of an enumeration, given as JSON. */
 function namesOf(json: string): readonly string[] {
   const value: unknown = JSON.parse(json)
-  return typeof value === 'string' && value.trim() !== '' ? [value.trim()] : (BOOLEANS[json] ?? [json])
+  return typeof value === 'string' && value.trim() !== '' ? [value.trim()] : (BOOLEANS.get(json) ?? [json])
 }
 
 /** The JSON text of the value that an answer names; undefined if it names none, or several. */
@@ -74,7 +77,7 @@ function valueIn(part: Value, answer: string): string | undefined {
   if (numbers.length !== 1) return undefined
   const { 0: digits, index } = at(numbers, 0)
   const [next] = wordsOf(answer.slice(index + digits.length))
-  const number = Number(digits.replace('−', '-').replaceAll(',', '')) * (SCALES[next?.plain ?? ''] ?? 1)
+  const number = Number(digits.replace('−', '-').replaceAll(',', '')) * (SCALES.get(next?.plain ?? '') ?? 1)
   return matches([part], String(number)) ? String(number) : undefined
 }
 

@@ -27,7 +27,7 @@ export async function writtenAnswerTask(
   const { result, ms } = await timed(async () => {
     const again = { ...asked, topTokens, sampling }
     const said = sampling ? await answerTask(model, again, yieldPoint, grammar ? undefined : onText) : answer
-    return grammar ? inForm(model, { ...again, stop: [] }, said, grammar, yieldPoint) : { inWords: said, written: writtenOf(said) }
+    return grammar ? inForm(model, { ...again, stop: [], grammar }, said, yieldPoint) : { inWords: said, written: writtenOf(said) }
   })
   const { text, stopped, logprobs, timingsMs } = answer
   const isOther = result.inWords.text !== text
@@ -52,9 +52,8 @@ async function placed(model: ReaderModel, read: AnswerRead, yieldPoint: YieldPoi
  */
 async function inForm(
   model: ReaderModel,
-  asked: PlannedRead,
+  { grammar, ...asked }: PlannedRead & { readonly grammar: Grammar },
   said: Answer,
-  grammar: Grammar,
   yieldPoint: YieldPoint,
 ): Promise<{ readonly inWords: Answer; readonly written: WrittenAnswer }> {
   const open = filled(grammar, said.text)
