@@ -38,7 +38,7 @@ export const QaDefaultsSchema = Type.Object({
   instruction: Type.Optional(
     Type.String({
       maxLength: 2000,
-      description: 'Text before the prompt in a chat template; default: to answer with the fewest words. Empty: none.',
+      description: 'Text after a question in a chat template; default: to answer with a name, number or phrase. Empty: none.',
     }),
   ),
   mode: Type.Optional(

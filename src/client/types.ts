@@ -27,7 +27,7 @@ export interface AnswerDocumentRequest {
   sampling?: Sampling
   /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
-  /** Text before the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for the fewest words, and for "not in the passages" where they do not answer, which counts as an empty answer. Empty: none. */
+  /** Text after the question in the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write. */
   instruction?: string
   /** Chunks of the encoder to return, by their share of attention (default: 5). */
   evidence?: number
@@ -184,7 +184,7 @@ export interface AnswerRequest {
   include_signals?: boolean
   /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
-  /** Text before the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for the fewest words, and for "not in the passages" where they do not answer, which counts as an empty answer. Empty: none. */
+  /** Text after the question in the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write. */
   instruction?: string
   /** Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut. */
   include_prompts?: boolean
@@ -480,7 +480,7 @@ export interface GetInfoResponse {
       demonstrations: number
       context_tokens: number
       max_new_tokens: number
-      /** Text before the prompt in a chat template; default: to answer with the fewest words. Empty: none. */
+      /** Text after a question in a chat template; default: to answer with a name, number or phrase. Empty: none. */
       instruction?: string
     }
   }
@@ -619,7 +619,7 @@ export interface Question {
   include_signals?: boolean
   /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
-  /** Text before the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for the fewest words, and for "not in the passages" where they do not answer, which counts as an empty answer. Empty: none. */
+  /** Text after the question in the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write. */
   instruction?: string
   /** Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut. */
   include_prompts?: boolean

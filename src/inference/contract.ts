@@ -134,7 +134,7 @@ export interface AnswerRead extends Omit<PromptRequest, 'mode'> {
   readonly mode: Mode
   /** Applied to the prompt; default none. */
   readonly chatTemplate?: ChatTemplate
-  /** Text before the prompt, within the chat template. If it asks for the phrase that there is no answer, that is an empty answer. */
+  /** Text after the question. If it asks for the phrase that there is no answer, that is an empty answer. */
   readonly instruction?: string | undefined
   /** Earlier messages; needs a chat template of the model. */
   readonly earlier?: readonly Turn[]
@@ -205,7 +205,7 @@ export interface AnswerReadResult extends ReadPlacement {
 /** A document with a question, for the process that splits it and answers. */
 export interface DocumentRead extends DocumentRequest {
   readonly chatTemplate: ChatTemplate
-  /** As in {@link AnswerRead}. */
+  /** Of its question, which holds it. */
   readonly instruction?: string | undefined
   /** Whether a line end ends the answer; the end token always does. */
   readonly stopAtLineEnd: boolean

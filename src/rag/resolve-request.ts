@@ -86,7 +86,7 @@ export function resolveRequest(
   }
 }
 
-/** The instruction before a question's prompt: the request's, or with a chat template the model's own, or the default one. */
+/** The instruction after a question: the request's, or with a chat template the model's own, or the default one. */
 export function instructionOf(
   { instruction }: Pick<AnswerRequest, 'instruction'>,
   template: ChatTemplate,

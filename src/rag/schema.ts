@@ -52,7 +52,7 @@ export const ChatTemplateSchema = Type.Enum([...CHAT_TEMPLATES], {
 export const InstructionSchema = Type.String({
   maxLength: LIMITS.instructionCharacters,
   description:
-    'Text before the prompt. Default with a chat template: the model\'s own (qa_config.json), else one that asks for the fewest words, and for "not in the passages" where they do not answer, which counts as an empty answer. Empty: none.',
+    'Text after the question in the prompt. Default with a chat template: the model\'s own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write.',
 })
 
 export function nonBlank(maxLength: number, description: string) {

@@ -1,15 +1,13 @@
-import type { Wrap } from './chat-template.ts'
-
 /** What an instruction asks for where the passages do not answer. */
 export const NO_ANSWER_PHRASE = 'not in the passages'
-/** Instruction of prompts in a chat template: chat models answer in sentences otherwise. */
-export const SHORT_ANSWER = `Answer with the fewest words possible, copied from the passages. If the passages do not answer the question, reply "${NO_ANSWER_PHRASE}".`
+/** Instruction of questions in a chat template: chat models answer in sentences otherwise. */
+export const SHORT_ANSWER = `Reply with only the name, number or phrase that answers it, copied from the passages, not a sentence; or "${NO_ANSWER_PHRASE}".`
 const PHRASE_WORDS = 'the answer is it this not mentioned stated found in passages'.split(' ')
 const SAYS_NO_ANSWER = /^\W*(?:the answer is |it is |this is )?not (?:mentioned |stated |found )?in the passages?\b\W*$/i
 
-/** A wrap with an instruction before the prompt. */
-export function instructed(wrap: Wrap, instruction = ''): Wrap {
-  return instruction === '' ? wrap : { ...wrap, before: `${wrap.before}${instruction}\n\n` }
+/** A question with an instruction after it: small models follow what is near the answer. */
+export function instructed(question: string, instruction = ''): string {
+  return instruction === '' ? question : `${question}\n${instruction}`
 }
 
 /** Whether an instruction asks for the phrase that says that there is no answer. */

@@ -29,13 +29,15 @@ t.test('a chat template gets an instruction and no examples; a plain prompt is a
     resolveDocument(form, { text: 'a text', title: 't' }, manifest, { documentTokens: 100, chatTemplate: 'tokenizer' })
   t.match(document({ question: 'who' }), { instruction: SHORT_ANSWER })
   t.match(document({ summarise: true }), { instruction: undefined })
-  t.match(document({ summarise: true, instruction: 'Be brief.' }), { instruction: 'Be brief.' })
+  t.match(document({ question: 'who' }).query, /^\n\nQuestion: who\nReply with only .*\nAnswer:$/)
+  t.equal(document({ summarise: true }).query, '\n\nWrite a summary of the document above.\n\nSummary:\n')
+  t.equal(document({ summarise: true, instruction: 'List the names.' }).query, '\n\nList the names.\n\nSummary:\n')
   t.end()
 })
 
-t.test('the instruction precedes the prompt in the message', (t) => {
-  t.same(instructed({ before: '<u>', after: '</u>' }, 'Be brief.'), { before: '<u>Be brief.\n\n', after: '</u>' })
-  t.same(instructed({ before: '<u>', after: '</u>' }), { before: '<u>', after: '</u>' })
+t.test('the instruction stands between the question and its answer', (t) => {
+  t.equal(instructed('who', 'Be brief.'), 'who\nBe brief.')
+  t.equal(instructed('who'), 'who')
   t.end()
 })
 

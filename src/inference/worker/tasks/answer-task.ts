@@ -21,9 +21,10 @@ export async function answerTask(
   onText?: OnText,
 ): Promise<Output<'answer'>> {
   const { tokenizer, stopIds, limits } = model
-  const wrap = instructed(tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier), read.instruction)
+  const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
+  const question = instructed(read.question, read.instruction)
   const maxNewTokens = read.maxNewTokens + fixedLength(read.grammar)
-  const { result: plan, ms } = await timed(() => planRead({ ...read, maxNewTokens, wrap }, limits, tokenizer, yieldPoint))
+  const { result: plan, ms } = await timed(() => planRead({ ...read, question, maxNewTokens, wrap }, limits, tokenizer, yieldPoint))
   const runContext = {
     yieldPoint,
     onToken:

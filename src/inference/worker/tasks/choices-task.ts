@@ -13,8 +13,9 @@ import { score } from '../decoder/step-decoding.ts'
 /** Scores each choice as the answer to a question with its passages. @throws unprocessable, and as planRead */
 export async function choicesTask(model: ReaderModel, read: ChoicesRead, yieldPoint: YieldPoint): Promise<Output<'choices'>> {
   const { tokenizer, limits } = model
-  const wrap = instructed(tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier), read.instruction)
-  const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, wrap }, limits, tokenizer, yieldPoint)
+  const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
+  const question = instructed(read.question, read.instruction)
+  const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, question, wrap }, limits, tokenizer, yieldPoint)
   const { text, ids } = at(prompts, 0)
   const bare = ids.slice(frontIds(tokenizer, wrap).length)
   const continuations: number[][] = []

@@ -1,6 +1,6 @@
 import { CodedError } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
-import { asksForPhrase, instructed, withoutPhrase } from '../../../text/instruction.ts'
+import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import { planDocument } from '../../../text/document/plan-document.ts'
 import type { DocumentPlan } from '../../../text/document/request.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
@@ -25,7 +25,7 @@ export function createDocumentTask({ manifest, tokenizer, generate }: DocumentTa
   const promptTokenizer = { ...tokenizer, bosId }
   return async (read: DocumentRead, yieldPoint: YieldPoint): Promise<Output<'document'>> => {
     const started = performance.now()
-    const plan = await planDocument(read, instructed(tokenizer.chatWrap(read.chatTemplate), read.instruction), promptTokenizer, yieldPoint)
+    const plan = await planDocument(read, tokenizer.chatWrap(read.chatTemplate), promptTokenizer, yieldPoint)
     if (manifest.graphs.encoder === null && plan.contextIds.length > 0) throw noEncoder(plan)
     const planned = performance.now() - started
     const stopIds = read.stopAtLineEnd ? tokenizer.stopIds('\n') : eosIds
