@@ -7,6 +7,7 @@ import { ropeName, withRope, type RopeOption } from './blocks/rope-option.ts'
 import { precisionOf, type Int4Options, type Precision } from './blocks/precision.ts'
 import { openCheckpoint } from './checkpoint/open.ts'
 import { checkTensors } from './checkpoint/rename.ts'
+import type { ModelConfig } from './checkpoint/config/config.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import { describeModel } from './describe.ts'
 import { unsupported } from './errors.ts'
@@ -21,7 +22,8 @@ import type { Graph } from './onnx/graph.ts'
 import { writeGraphs, type WriteProgress } from './onnx/write.ts'
 import { protocolOf } from './protocol.ts'
 import { fillFolder } from './staging.ts'
-import { frontToken } from './tokenizer/bos.ts'
+import { endTokens, frontToken } from './tokenizer/bos.ts'
+import { checkRoundTrip } from './tokenizer/round-trip.ts'
 import { fitTokenizer, tokenizerFiles } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 
@@ -57,6 +59,15 @@ function withOptions(checkpoint: Checkpoint, rope: RopeOption): Checkpoint {
   return { ...checkpoint, name: ropeName(name, rope), config: { ...config, decoder: withRope(config.decoder, rope) } }
 }
 
+function configWarnings(config: ModelConfig): string[] {
+  if (config.architecture !== 'cepe') return []
+  const { ropeScaling: scaling, window } = config.decoder
+  if (scaling?.type !== 'dynamic' || window > scaling.originalWindow) return []
+  return [
+    `rope_scaling "dynamic" has no effect: it changes texts of more than ${scaling.originalWindow} tokens, and the window is ${window}; build with --window ${Math.ceil(scaling.factor * scaling.originalWindow)} to read longer ones`,
+  ]
+}
+
 function graphsOf(checkpoint: Checkpoint, precision: Precision): readonly Graph[] {
   const { config } = checkpoint
   if (config.architecture === 'reranker') return [rerankerGraph(checkpoint, config, precision)]
@@ -83,13 +94,11 @@ function writeJson(dir: string, name: string, value: unknown): Promise<WrittenFi
   return writeNewFile(dir, name, jsonBytes(value))
 }
 
-/**
- * True if the present builder would write the same BOS and protocol: earlier ones took BOS from config.json, and the paper's protocol for
- * all.
- */
+/** True if the present builder would write the same BOS, end tokens and protocol. */
 function isAskedAlike(manifest: ModelManifest, { config, qaDefaults }: Checkpoint, tokenizer: TokenizerFiles | null): boolean {
   if (manifest.architecture !== 'cepe' || config.architecture !== 'cepe') return true
   if (tokenizer && manifest.tokens.bos_id !== frontToken(tokenizer, config.tokens.bosId)) return false
+  if (!isDeepStrictEqual(manifest.tokens.eos_ids, endTokens(config.tokens.eosIds, tokenizer))) return false
   return isDeepStrictEqual(manifest.qa_defaults, qaDefaults ?? protocolOf(config))
 }
 
@@ -113,7 +122,8 @@ export async function isBuiltFrom(manifest: ModelManifest, checkpointDir: string
 /**
  * Builds a model folder from a checkpoint: graphs, one data file, tokenizer files, manifest.json. Nothing is visible at
  * outDir until all of it is written. Memory: the largest tensor, twice, and little more.
- * @throws those of openCheckpoint, withAdapters, checkTensors and tokenizerFiles; checkpoint_invalid when a weight is not finite.
+ * @throws those of openCheckpoint, withAdapters, checkTensors, tokenizerFiles and checkRoundTrip; checkpoint_invalid when a weight is not
+ * finite.
  * @example
  * ```ts
  * import { buildModel } from './models/build.ts'
@@ -133,8 +143,14 @@ export async function buildModel(options: BuildOptions): Promise<ModelManifest> 
       onWarning(
         `${unexpected.length} tensors of the checkpoint are not used: ${unexpected.slice(0, 3).join(', ')}${unexpected.length > 3 ? ', ...' : ''}`,
       )
+    for (const warning of configWarnings(checkpoint.config)) onWarning(warning)
     const tokenizer = await findTokenizer(checkpoint)
     if (!tokenizer) onWarning(`${checkpoint.dir} has no tokenizer: the model can be verified, not served`)
+    else if (checkpoint.config.architecture === 'cepe') {
+      const unknown = checkRoundTrip(tokenizer, checkpoint.name)
+      if (unknown.length > 0)
+        onWarning(`the tokenizer of ${checkpoint.name} has no tokens for some ${unknown.join(', ')}: they are lost in text`)
+    }
     const graphs = graphsOf(checkpoint, precisionOf(dtype, options.int4))
     return await fillFolder(options.outDir, async (dir) => {
       const written = await writeGraphs(graphs, {

@@ -7,7 +7,7 @@ import { BUILDER_VERSION, type CepeManifest, type Dtype, type ModelManifest } fr
 import type { WrittenFile } from './onnx/files.ts'
 import { OPSET } from './onnx/shapes.ts'
 import { protocolOf } from './protocol.ts'
-import { frontToken } from './tokenizer/bos.ts'
+import { endTokens, frontToken } from './tokenizer/bos.ts'
 import { requiredTokenId } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 
@@ -55,7 +55,11 @@ function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConf
       encoder_window: encoder?.window ?? 0,
     },
     rotary: rotaryOf(decoder),
-    tokens: { bos_id: tokenizer ? frontToken(tokenizer, tokens.bosId) : tokens.bosId, eos_ids: [...tokens.eosIds], pad_id: tokens.padId },
+    tokens: {
+      bos_id: tokenizer ? frontToken(tokenizer, tokens.bosId) : tokens.bosId,
+      eos_ids: endTokens(tokens.eosIds, tokenizer),
+      pad_id: tokens.padId,
+    },
   }
 }
 

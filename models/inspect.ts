@@ -107,7 +107,7 @@ function embeddingLine({ pooling, normalised, query_prompt }: NonNullable<Contri
 
 /** How questions are asked. */
 function protocolLine(manifest: CepeManifest): string {
-  const { k, k_decoder, demonstrations, context_tokens, max_new_tokens } = manifest.qa_defaults
+  const { k, k_decoder, demonstrations, context_tokens, max_new_tokens, instruction } = manifest.qa_defaults
   const { bos_id } = manifest.tokens
   return [
     `protocol: mode ${defaultMode(manifest)}`,
@@ -116,6 +116,7 @@ function protocolLine(manifest: CepeManifest): string {
     `demonstrations ${demonstrations}`,
     `context_tokens ${context_tokens}`,
     `max_new_tokens ${max_new_tokens}`,
+    ...(instruction === undefined ? [] : [`instruction ${JSON.stringify(instruction)}`]),
     bos_id === null ? 'no BOS in front' : `BOS ${bos_id} in front`,
   ].join(', ')
 }

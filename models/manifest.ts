@@ -35,6 +35,12 @@ export const QaDefaultsSchema = Type.Object({
   demonstrations: Type.Integer({ minimum: 0, description: 'Worked examples in front of the question.' }),
   context_tokens: Type.Integer({ minimum: 1, description: 'Tokens of one passage, truncated at its end.' }),
   max_new_tokens: Type.Integer({ minimum: 1 }),
+  instruction: Type.Optional(
+    Type.String({
+      maxLength: 2000,
+      description: 'Text after a question in a chat template; default: to answer with a name, number or phrase. Empty: none.',
+    }),
+  ),
   mode: Type.Optional(
     Type.Enum(['decoder-only', 'map-rerank'], { description: 'Default: cepe; decoder-only where the model has no encoder.' }),
   ),

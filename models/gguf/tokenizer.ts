@@ -2,7 +2,7 @@ import { at } from '../../base/at.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { checkedTokenizer } from '../tokenizer/check.ts'
 import { MODEL_TYPE, PIECE_TYPE } from '../tokenizer/sentencepiece-model.ts'
-import { convertPieces, postProcessorOf } from '../tokenizer/sentencepiece.ts'
+import { convertPieces, postProcessorOf, SPACE } from '../tokenizer/sentencepiece.ts'
 import type { TokenizerConfig, TokenizerFiles, TokenizerJson } from '../tokenizer/tokenizer-json.ts'
 import { addsBos } from './config.ts'
 import { booleanIn, numberIn, numbersIn, stringIn, stringsIn, type Metadata } from './metadata.ts'
@@ -90,21 +90,13 @@ function bpeModel(vocab: Record<string, number>, merges: [string, string][], ign
   return model
 }
 
-/**
- * User-defined pieces are matched in text first, as in SentencePiece; unused ones never are. Neither takes part in merging, so the
- * conversion treats both as control pieces.
- */
+/** User-defined pieces (line breaks, runs of spaces, tags) are matched in text first, as in SentencePiece. */
 function sentencePiece(metadata: Metadata, tokens: readonly Token[], path: string): TokenizerFiles {
   const scores = numbersIn(metadata, `${KEY}.scores`)
   if (scores?.length !== tokens.length) {
     throw invalid(`metadata ${KEY}.scores has ${scores?.length ?? 0} entries, ${KEY}.tokens ${tokens.length}; ${REMEDY}`, `${KEY}.scores`)
   }
-  const aside: readonly number[] = [PIECE_TYPE.userDefined, PIECE_TYPE.unused]
-  const pieces = tokens.map(({ text, type }, id) => ({
-    piece: text,
-    score: at(scores, id),
-    type: aside.includes(type) ? PIECE_TYPE.control : type,
-  }))
+  const pieces = tokens.map(({ text, type }, id) => ({ piece: text, score: at(scores, id), type }))
   const converted = convertPieces(
     {
       pieces,
@@ -126,7 +118,9 @@ function sentencePiece(metadata: Metadata, tokens: readonly Token[], path: strin
   // Gemma's turn markers are control pieces that its prompts contain as text.
   const isGemma = stringIn(metadata, 'general.architecture')?.startsWith('gemma') === true
   const found = isGemma ? [PIECE_TYPE.userDefined, PIECE_TYPE.control] : [PIECE_TYPE.userDefined]
-  return { ...converted, tokenizer: { ...converted.tokenizer, added_tokens: addedTokens(tokens, found) } }
+  // Earlier converters wrote runs of spaces as pieces have them.
+  const written = tokens.map(({ text, type }) => ({ type, text: text.replaceAll(SPACE, ' ') }))
+  return { ...converted, tokenizer: { ...converted.tokenizer, added_tokens: addedTokens(written, found) } }
 }
 
 function converted(metadata: Metadata, tokens: readonly Token[], path: string): TokenizerFiles {

@@ -39,6 +39,28 @@ function processedFront(processor: unknown): number | null {
   return name === undefined ? null : (processor.special_tokens[name]?.ids[0] ?? null)
 }
 
+/** Tokens that end an answer in chats and texts of the supported families, whatever a file declares; llama.cpp takes them by name too. */
+const ENDS = [
+  '<|endoftext|>',
+  '<|end_of_text|>',
+  '<|im_end|>',
+  '<|eot_id|>',
+  '<|eom_id|>',
+  '<|end|>',
+  '<end_of_turn>',
+  '<end_of_utterance>',
+  '<EOT>',
+  '_<EOT>',
+  '[EOT]',
+  '[EOS]',
+  '<eos>',
+]
+
+/** The declared ids of end tokens, and those that the tokenizer has by name. */
+export function endTokens(declared: readonly number[], files: TokenizerFiles | null): number[] {
+  return [...new Set([...declared, ...(files ? ENDS.flatMap((name) => tokenId(files.tokenizer, name) ?? []) : [])])]
+}
+
 /** The id of a token in tokenizer_config.json, given as a text or as an object with its content. */
 function namedToken({ tokenizer, config }: TokenizerFiles, field: string): number | null {
   const named = config[field]

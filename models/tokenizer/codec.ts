@@ -6,7 +6,10 @@ export interface Codec {
   /** Token ids; special tokens (<s>, [CLS] ...) are added unless disabled. */
   encode(text: string, options?: { readonly add_special_tokens?: boolean }): { readonly ids: number[] }
   /** Text of at least one id. */
-  decode(ids: readonly number[], options?: { readonly skip_special_tokens?: boolean }): string
+  decode(
+    ids: readonly number[],
+    options?: { readonly skip_special_tokens?: boolean; readonly clean_up_tokenization_spaces?: boolean },
+  ): string
 }
 
 /** The package's declarations import without file extensions, which this module resolution does not support: declared here. */

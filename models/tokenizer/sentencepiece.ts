@@ -3,15 +3,19 @@ import { MODEL_TYPE, PIECE_TYPE, decodeSentencePiece, type SentencePieceModel } 
 import type { TokenizerFiles } from './tokenizer-json.ts'
 
 /** SentencePiece's space inside pieces: U+2581. */
-const SPACE = '▁'
+export const SPACE = '▁'
 
 type Pieces = SentencePieceModel['pieces']
 
 const MODEL_TYPE_NAMES = new Map<number, string>(Object.entries(MODEL_TYPE).map(([name, type]) => [type, name]))
 
-function checkSupported({ pieces, trainer_spec: trainer, normalizer_spec: normalizer }: SentencePieceModel, file: string): void {
+function unconverted(file: string, what: string): Error {
+  return unsupported(`${file} ${what}; convert it to tokenizer.json with huggingface/tokenizers and put that beside it`, file)
+}
+
+function checkSupported({ trainer_spec: trainer, normalizer_spec: normalizer }: SentencePieceModel, file: string): void {
   const refuse = (what: string): never => {
-    throw unsupported(`${file} ${what}; convert it to tokenizer.json with huggingface/tokenizers and put that beside it`, file)
+    throw unconverted(file, what)
   }
   if (trainer.model_type !== MODEL_TYPE.bpe) {
     refuse(
@@ -22,13 +26,6 @@ function checkSupported({ pieces, trainer_spec: trainer, normalizer_spec: normal
   if (normalizer.remove_extra_whitespaces) refuse('removes extra whitespace (remove_extra_whitespaces), which is not converted')
   if (!normalizer.escape_whitespaces) refuse('keeps spaces unescaped (escape_whitespaces false), which is not converted')
   if (trainer.treat_whitespace_as_suffix) refuse('puts spaces behind words (treat_whitespace_as_suffix), which is not converted')
-  for (const { piece, type } of pieces) {
-    if (type === PIECE_TYPE.userDefined || type === PIECE_TYPE.unused) {
-      refuse(
-        `holds the ${type === PIECE_TYPE.unused ? 'unused' : 'user-defined'} piece ${JSON.stringify(piece)}, a kind that is not converted`,
-      )
-    }
-  }
 }
 
 /**
@@ -102,15 +99,25 @@ export function postProcessorOf(bos: string, id: number): object {
  * @throws checkpoint_invalid for damaged bytes; unsupported for a kind of model without conversion
  */
 export function convertSentencePiece(bytes: Uint8Array, file = 'tokenizer.model'): TokenizerFiles {
-  return convertPieces(decodeSentencePiece(bytes, file), file)
+  const model = decodeSentencePiece(bytes, file)
+  for (const { piece, type } of model.pieces) {
+    const kind = type === PIECE_TYPE.unused ? 'unused' : type === PIECE_TYPE.userDefined ? 'user-defined' : undefined
+    if (kind !== undefined) throw unconverted(file, `holds the ${kind} piece ${JSON.stringify(piece)}, a kind that is not converted`)
+  }
+  return convertPieces(model, file)
 }
 
-/** convertSentencePiece for a decoded model; `file` is its name in messages. */
+/**
+ * convertSentencePiece for a decoded model. Only normal pieces are merged: the caller has user-defined ones found in text, unused ones stand
+ * for no text.
+ * @param file its name in messages
+ */
 export function convertPieces(model: SentencePieceModel, file: string): TokenizerFiles {
   checkSupported(model, file)
   const { pieces, trainer_spec: trainer, normalizer_spec: normalizer } = model
   const unknown = pieces.find(({ type }) => type === PIECE_TYPE.unknown)?.piece ?? null
-  const control = pieces.filter(({ type }) => type === PIECE_TYPE.control).map(({ piece }) => piece)
+  const silent: readonly number[] = [PIECE_TYPE.control, PIECE_TYPE.unused]
+  const control = pieces.filter(({ type }) => silent.includes(type)).map(({ piece }) => piece)
   const bosId = pieces.findIndex(({ piece, type }) => piece === '<s>' && type === PIECE_TYPE.control)
   const bpe = {
     type: 'BPE',

@@ -27,6 +27,8 @@ export interface AnswerDocumentRequest {
   sampling?: Sampling
   /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
+  /** Text after the question in the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write. */
+  instruction?: string
   /** Chunks of the encoder to return, by their share of attention (default: 5). */
   evidence?: number
   /** Also return the document's text, which the offsets are of. */
@@ -38,7 +40,7 @@ export interface AnswerDocumentRequest {
 export interface AnswerDocumentResponse {
   /** The answer, or the summary; empty where the model stopped at once. */
   answer: string
-  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability. */
+  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. With sampling: of the greedy answer too, the lower of both; with a response format: of the value alone. A ranking score, not a calibrated probability. */
   confidence: number
   finish_reason: 'stop' | 'length'
   document: {
@@ -162,7 +164,7 @@ export interface AnswerRequest {
   filter?: Filter
   /** Answer from these passages, best first, instead of retrieving. */
   passages?: SuppliedPassage[]
-  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number). */
+  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template). */
   demonstrations?: number | Demonstration[]
   /** Tokens kept of each passage. */
   context_tokens?: number
@@ -185,6 +187,8 @@ export interface AnswerRequest {
   include_signals?: boolean
   /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
+  /** Text after the question in the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write. */
+  instruction?: string
   /** Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut. */
   include_prompts?: boolean
   /** Temperature of the passage weights in replug mode. */
@@ -200,7 +204,7 @@ export interface AnswerResponse {
   abstained: boolean
   /** Why there is no answer: no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one. */
   reason: 'no_passages' | 'low_probability_correct' | 'low_confidence' | null
-  /** Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for sampling, the modes closed-book and replug, and an empty answer. */
+  /** Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for the modes closed-book and replug, and an empty answer. With sampling: of the greedy answer too, the lower of both. */
   probability_correct: number | null
   /** Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage. */
   extract: {
@@ -212,7 +216,7 @@ export interface AnswerResponse {
     end: number
     text: string
   } | null
-  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability. */
+  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. With sampling: of the greedy answer too, the lower of both; with a response format: of the value alone. A ranking score, not a calibrated probability. */
   confidence: number
   /** stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated. */
   finish_reason: 'stop' | 'length' | null
@@ -413,7 +417,7 @@ export interface Evidence {
   rank: number
   /** Where the model read the passage; unused: it did not fit (decoder-only), or could not change the answer (map-rerank). */
   role: 'encoder' | 'decoder' | 'both' | 'unused'
-  /** Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and where it is not measured (sampling, scores). */
+  /** Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and in scores. With sampling: of the greedy answer. */
   attention: number | null
   /** Tokens that the encoder kept; null where it did not see it. */
   tokens: number | null
@@ -514,6 +518,8 @@ export interface GetInfoResponse {
       demonstrations: number
       context_tokens: number
       max_new_tokens: number
+      /** Text after a question in a chat template; default: to answer with a name, number or phrase. Empty: none. */
+      instruction?: string
     }
   }
   /** What questions are embedded with now. */
@@ -628,7 +634,7 @@ export interface Question {
   filter?: Filter
   /** Answer from these passages, best first, instead of retrieving. */
   passages?: SuppliedPassage[]
-  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number). */
+  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template). */
   demonstrations?: number | Demonstration[]
   /** Tokens kept of each passage. */
   context_tokens?: number
@@ -651,6 +657,8 @@ export interface Question {
   include_signals?: boolean
   /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
+  /** Text after the question in the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write. */
+  instruction?: string
   /** Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut. */
   include_prompts?: boolean
   /** Temperature of the passage weights in replug mode. */
@@ -696,7 +704,7 @@ export interface RerankResponse {
   }
 }
 
-/** Sample instead of greedy decoding. */
+/** Sample instead of greedy decoding. The greedy answer is read first: it selects the passages, and an answer is withheld if the greedy one is. */
 export interface Sampling {
   temperature: number
   top_p: number
@@ -716,7 +724,7 @@ export interface ScoreRequest {
   method?: 'dense' | 'text' | 'hybrid'
   filter?: Filter
   passages?: SuppliedPassage[]
-  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number). */
+  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template). */
   demonstrations?: number | Demonstration[]
 }
 

@@ -61,7 +61,7 @@ export interface GenerateRequest extends EncoderInput {
   readonly wantsTokenShares?: boolean
   /** Number of most likely tokens to return per position; default none. */
   readonly topTokens?: number | undefined
-  /** Constrains the answer; decoded one token per run, attention is not measured. */
+  /** Constrains the answer; decoded one token per run, attention is not measured. Text that it fixes is not counted as new tokens. */
   readonly grammar?: Grammar | undefined
 }
 
@@ -118,7 +118,7 @@ export interface GenerateResult {
   readonly logprobs: readonly number[]
   /** Share of cross-attention mass on each context, over layers, heads and generated tokens; sums to 1, or empty without contexts. */
   readonly contextShares: readonly number[]
-  /** Per generated token; absent if not measured (sampling), empty without contexts. */
+  /** Per generated token; absent if decoded token by token, empty without contexts. */
   readonly attentionFocus?: readonly AttentionFocus[]
   /** Share of cross-attention of each context token, concatenated over contexts; if requested and measured. */
   readonly tokenShares?: Float64Array
@@ -134,6 +134,8 @@ export interface AnswerRead extends Omit<PromptRequest, 'mode'> {
   readonly mode: Mode
   /** Applied to the prompt; default none. */
   readonly chatTemplate?: ChatTemplate
+  /** Text after the question. If it asks for the phrase that there is no answer, that is an empty answer. */
+  readonly instruction?: string | undefined
   /** Earlier messages; needs a chat template of the model. */
   readonly earlier?: readonly Turn[]
   /** Texts that end the answer; not part of it. */
@@ -169,6 +171,10 @@ export interface ReadPlacement {
   readonly contextTokenCounts: readonly number[]
 }
 
+/** An answer as it is returned. */
+export type WrittenAnswer = Pick<AnswerReadResult, 'text' | 'stopped' | 'logprobs' | 'tokens'>
+
+/** An answer in words. */
 export interface AnswerReadResult extends ReadPlacement {
   /** Up to the first line break, trimmed. */
   readonly text: string
@@ -176,6 +182,10 @@ export interface AnswerReadResult extends ReadPlacement {
   readonly stopped: boolean
   /** Natural-log probability of each generated token, the stop token included. */
   readonly logprobs: readonly number[]
+  /** The greedy answer from the same passages, where it is another one: of sampling, or a value that it does not name. */
+  readonly greedy?: Omit<WrittenAnswer, 'tokens'>
+  /** The answer in the form of a grammar; with sampling, as it is. */
+  readonly written?: WrittenAnswer | undefined
   /** As in {@link GenerateResult}; empty if not measured. */
   readonly contextShares: readonly number[]
   /** As in {@link GenerateResult}. */
@@ -183,7 +193,7 @@ export interface AnswerReadResult extends ReadPlacement {
   /** By passage, null if not measured; if requested. */
   readonly attended?: readonly (AttendedSentence | null)[]
   /** Tokens of `text`, if requested. */
-  readonly tokens?: readonly AnswerToken[]
+  readonly tokens?: readonly AnswerToken[] | undefined
   /** Total of all prompts. */
   readonly promptTokens: number
   readonly prompts: readonly string[]
@@ -195,6 +205,8 @@ export interface AnswerReadResult extends ReadPlacement {
 /** A document with a question, for the process that splits it and answers. */
 export interface DocumentRead extends DocumentRequest {
   readonly chatTemplate: ChatTemplate
+  /** Of its question, which holds it. */
+  readonly instruction?: string | undefined
   /** Whether a line end ends the answer; the end token always does. */
   readonly stopAtLineEnd: boolean
   readonly maxNewTokens: number
@@ -240,6 +252,7 @@ export interface DocumentReader {
 export interface ChoicesRead extends PromptRequest {
   readonly choices: readonly string[]
   readonly chatTemplate?: ChatTemplate
+  readonly instruction?: string | undefined
   readonly earlier?: readonly Turn[]
 }
 

@@ -10,7 +10,7 @@ export function observedReader<Own extends Reader>(reader: Own): Own {
       const result = await reader.answer(read, run)
       if (run?.observe) {
         const contextTokens = sum(result.contextTokenCounts)
-        reportRead(run.observe, { ...result, contextTokens, asked: read, model: modelId(reader.manifest) })
+        reportRead(run.observe, { ...result, ...result.written, contextTokens, asked: read, model: modelId(reader.manifest) })
       }
       return result
     },

@@ -4,7 +4,7 @@ import { evidence } from './evidence.ts'
 import { explainByDropping } from './explain.ts'
 import { nearestSentence } from './extract.ts'
 import { NO_RETRIEVAL } from './gather.ts'
-import { assessAnswer, confidenceSignals, mayBeWithheld, NO_ANSWER } from './confidence.ts'
+import { assessAnswer, confidenceSignals, lessSure, mayBeWithheld, NO_ANSWER } from './confidence.ts'
 import { hasNoPassages, sources, withPassages, type Asked, type AnswerServices } from './pipeline.ts'
 import type { AnswerToken } from './confidence-schema.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
@@ -35,15 +35,21 @@ export async function answerQuestion(
     const read = hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, isJudgedFirst ? undefined : listener)
     // Passages from the request have no file here.
     const fileOf = request.passages === undefined ? services.fileOf : undefined
-    const found = await evidence(asked.passages, read, { shares: read.contextShares, answer: read.text, attended: read.attended, fileOf })
-    const signals = confidenceSignals(asked.resolved, read, found)
-    const judged = read === NOTHING_READ ? NO_ANSWER : assessAnswer(read, signals, policy)
+    const judge = async (read: AnswerReadResult) => {
+      const { contextShares: shares, text: answer, attended } = read
+      const found = await evidence(asked.passages, read, { shares, answer, attended, fileOf })
+      const signals = confidenceSignals(asked.resolved, read, found)
+      return { found, signals, assessed: read === NOTHING_READ ? NO_ANSWER : assessAnswer(read, signals, policy) }
+    }
+    const { found, signals, assessed } = await judge(read)
+    const judged = read.greedy ? lessSure(assessed, (await judge({ ...read, ...read.greedy })).assessed) : assessed
     if (isJudgedFirst && judged.answer) listener?.text(judged.answer)
-    const explanation = request.explain && (judged.answer ? await explainByDropping(judged.answer, found, asked, services) : null)
+    const isAnswered = judged.answer !== null && read.text !== ''
+    const explanation = request.explain && (isAnswered ? await explainByDropping(read.text, found, asked, services) : null)
     const total = performance.now() - started
     return {
       ...judged,
-      extract: judged.answer ? null : nearestSentence(asked.resolved.question, found),
+      extract: isAnswered ? null : nearestSentence(asked.resolved.question, found),
       // A withheld answer is not highlighted in the passages either.
       evidence: judged.abstained ? found.map((passage) => ({ ...passage, highlights: [] })) : found,
       mode: asked.resolved.mode,
@@ -52,7 +58,7 @@ export async function answerQuestion(
       ...sources(services, asked),
       ...(explanation !== undefined && { explanation }),
       ...(request.include_signals && { signals }),
-      ...(request.logprobs !== undefined && { tokens: judged.answer === null ? null : copied(read.tokens) }),
+      ...(request.logprobs !== undefined && { tokens: judged.answer === null ? null : copied((read.written ?? read).tokens) }),
       ...(asked.resolved.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
   })
@@ -68,7 +74,8 @@ async function readAloud(asked: Asked, { reader }: AnswerServices, listener: Ans
   }
   const read = await reader.answer(question, { ...asked.run(), onText })
   // The rest of the text, or all of it if the reader does not stream.
-  if (read.text.length > heard.length && read.text.startsWith(heard)) listener.text(read.text.slice(heard.length))
+  const { text } = read.written ?? read
+  if (text.length > heard.length && text.startsWith(heard)) listener.text(text.slice(heard.length))
   return read
 }
 
@@ -92,10 +99,10 @@ function copied(tokens: AnswerReadResult['tokens'] = []): AnswerToken[] {
   return tokens.map(({ top, ...token }) => ({ ...token, top: [...top] }))
 }
 
-function usageOf({ promptTokens, contextTokenCounts, logprobs }: AnswerReadResult): AnswerResponse['usage'] {
+function usageOf({ promptTokens, contextTokenCounts, logprobs, written }: AnswerReadResult): AnswerResponse['usage'] {
   return {
     prompt_tokens: promptTokens,
     context_tokens: contextTokenCounts.reduce((sum, count) => sum + count, 0),
-    generated_tokens: logprobs.length,
+    generated_tokens: (written?.logprobs ?? logprobs).length,
   }
 }

@@ -53,7 +53,7 @@ export const ConfidenceResponseFields = {
   reason: AbstentionReasonSchema,
   probability_correct: Type.Union([probability, Type.Null()], {
     description:
-      "Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for sampling, the modes closed-book and replug, and an empty answer.",
+      "Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for the modes closed-book and replug, and an empty answer. With sampling: of the greedy answer too, the lower of both.",
   }),
 }
 

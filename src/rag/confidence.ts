@@ -31,19 +31,18 @@ function isWithheld(probability: number | null, sure: number, minConfidence: num
   return (probability ?? sure) < minConfidence
 }
 
-/** Signals for a calibration, of an answer that it covers: a greedy, free-text one from passages, of one distribution. */
+/** Signals for a calibration, of an answer that it covers: one from passages, of one distribution. */
 export function confidenceSignals(
-  { question, mode, sampling, grammar }: ResolvedQuestion,
+  { question, mode }: ResolvedQuestion,
   read: AnswerReadResult,
   evidence: readonly Evidence[],
 ): Signals | null {
-  const judged = mode !== 'replug' && mode !== 'closed-book'
-  return judged && sampling === undefined && grammar === undefined ? signalsOf(question, read, evidence) : null
+  return mode === 'replug' || mode === 'closed-book' ? null : signalsOf(question, read, evidence)
 }
 
-/** Returns the confidence of an answer, its probability of being right, and whether it is withheld. */
+/** Returns the confidence of an answer in words, its probability of being right, and whether it is withheld as written. */
 export function assessAnswer(
-  { text, stopped, logprobs }: AnswerReadResult,
+  { text, stopped, logprobs, written = { text, stopped, logprobs } }: AnswerReadResult,
   signals: Signals | null,
   { calibration, minConfidence }: ConfidencePolicy,
 ): AnswerConfidence {
@@ -52,12 +51,26 @@ export function assessAnswer(
   const probability = calibration && signals ? probabilityCorrect(calibration, signals) : null
   const abstained = isWithheld(probability, sure, minConfidence)
   return {
-    answer: abstained ? null : text,
+    answer: abstained ? null : written.text,
     abstained,
     reason: abstained ? (probability === null ? 'low_confidence' : 'low_probability_correct') : null,
     confidence: sure,
     probability_correct: probability,
-    finish_reason: stopped ? 'stop' : 'length',
+    finish_reason: written.stopped ? 'stop' : 'length',
+  }
+}
+
+/** An answer, as sure as it and the greedy one at most: what is withheld without a temperature is withheld with one. */
+export function lessSure(own: AnswerConfidence, greedy: AnswerConfidence): AnswerConfidence {
+  const { abstained, reason } = own.abstained ? own : greedy
+  const probabilities = [own, greedy].flatMap(({ probability_correct: probability }) => probability ?? [])
+  return {
+    ...own,
+    answer: abstained ? null : own.answer,
+    abstained,
+    reason,
+    confidence: Math.min(own.confidence, greedy.confidence),
+    probability_correct: probabilities.length === 0 ? null : Math.min(...probabilities),
   }
 }
 

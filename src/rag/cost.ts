@@ -25,8 +25,9 @@ export function tokensOf(text: string): number {
  * @param answers texts to score
  */
 export function questionCost(question: ResolvedQuestion, manifest: CepeManifest, answers: readonly string[] = []): number {
-  // Alternatives need another reading of the prompt.
-  const readings = (question.topTokens ?? 0) > 0 ? 2 : 1
+  // Alternatives, and answers that are not written as they are read, need another reading of the prompt.
+  const isReadAgain = (question.topTokens ?? 0) > 0 || question.sampling !== undefined || question.grammar !== undefined
+  const readings = isReadAgain ? 2 : 1
   return BASE_COST + readings * tokenCost(question, manifest, answers)
 }
 

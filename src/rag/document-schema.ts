@@ -1,7 +1,7 @@
 import { Type, type Static } from '#typebox'
 import { CHUNKINGS } from '../text/document/request.ts'
 import { DOCUMENT_REQUEST_LIMITS } from './limits.ts'
-import { AnswerResponseSchema, ChatTemplateSchema, HighlightSchema, LIMITS, nonBlank, SamplingSchema } from './schema.ts'
+import { AnswerResponseSchema, ChatTemplateSchema, HighlightSchema, InstructionSchema, LIMITS, nonBlank, SamplingSchema } from './schema.ts'
 
 export { DOCUMENT_REQUEST_LIMITS }
 
@@ -58,6 +58,7 @@ const DocumentOptions = {
   ),
   sampling: Type.Optional(SamplingSchema),
   chat_template: Type.Optional(ChatTemplateSchema),
+  instruction: Type.Optional(InstructionSchema),
   evidence: Type.Optional(
     Type.Integer({
       minimum: 0,

@@ -1,6 +1,7 @@
 /** Limits of one request, used in the schemas and so documented in the API. */
 export const LIMITS = {
   questionCharacters: 4096,
+  instructionCharacters: 2000,
   k: 200,
   suppliedPassages: 200,
   passageCharacters: 20_000,

@@ -2,8 +2,10 @@ import { CodedError } from '../../base/errors.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
 import type { DocumentRead } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
+import { instructed } from '../text/instruction.ts'
 import { readPromptFile } from '../text/prompt-file.ts'
 import { renderQuestion } from '../text/prompt.ts'
+import { instructionOf } from './resolve-request.ts'
 import type { DocumentForm } from './document-schema.ts'
 
 /** The decoder's part in the paper's evaluation of long documents, including new tokens. */
@@ -11,7 +13,7 @@ const DECODER_TOKENS = 2048
 const SUMMARY_TOKENS = 256
 /** Chunks that are read one at a time, at most. */
 const BEST_CHUNKS = 5
-const SUMMARY = '\n\nWrite a summary of the document above.\n\nSummary:\n'
+const SUMMARY = 'Write a summary of the document above.'
 
 /** Source of a document's text. */
 export interface DocumentSource {
@@ -35,7 +37,8 @@ export function resolveDocument(
   { qa_defaults: defaults, dims, graphs }: CepeManifest,
   { documentTokens, chatTemplate }: DocumentDefaults,
 ): DocumentRead {
-  const asked = questionOf(form, source.text)
+  const { sampling, chat_template: template = chatTemplate } = form
+  const asked = questionOf(form, source.text, instructionOf(form, template, defaults).instruction)
   const question = form.question?.trim().normalize()
   const chunkTokens =
     form.chunk_tokens ?? (dims.encoder_window > 0 ? Math.min(defaults.context_tokens, dims.encoder_window) : defaults.context_tokens)
@@ -48,7 +51,6 @@ export function resolveDocument(
   const window = form.decoder_tokens === undefined ? Math.min(dims.window, DECODER_TOKENS) : dims.window
   if (maxNewTokens >= window)
     throw invalid('max_new_tokens', `is ${maxNewTokens}, which leaves nothing of the decoder's ${window} tokens for the question`)
-  const { sampling } = form
   return {
     ...asked.parts,
     text: source.text,
@@ -61,7 +63,8 @@ export function resolveDocument(
     // Without an encoder nothing can read what stands before it: the response tells how much that is.
     encoderTokens: form.encoder_tokens ?? (graphs.encoder === null ? 0 : null),
     documentTokens,
-    chatTemplate: form.chat_template ?? chatTemplate,
+    chatTemplate: template,
+    ...(asked.isLine && instructionOf(form, template, defaults)),
     stopAtLineEnd: asked.isLine,
     maxNewTokens,
     minNewTokens,
@@ -87,15 +90,18 @@ interface Asked {
   readonly isOwn: boolean
 }
 
-function questionOf({ question, summarise }: DocumentForm, text: string): Asked {
+/** @param instruction of a question */
+function questionOf({ question, summarise, instruction: wanted }: DocumentForm, text: string, instruction?: string): Asked {
   if (question !== undefined && summarise === true) throw invalid('summarise', 'is given beside question: give one of them')
   const whole = { from: 0, to: text.length, head: '' }
   if (question !== undefined)
-    return { parts: { ...whole, query: `\n\n${renderQuestion(question.trim().normalize())}` }, isLine: true, isOwn: false }
-  if (summarise === true) return { parts: { ...whole, query: SUMMARY }, isLine: false, isOwn: false }
+    return { parts: { ...whole, query: `\n\n${renderQuestion(instructed(question.trim().normalize(), instruction))}` }, isLine: true, isOwn: false }
+  if (summarise === true)
+    return { parts: { ...whole, query: `\n\n${wanted?.trim() || SUMMARY}\n\nSummary:\n` }, isLine: false, isOwn: false }
   const file = readPromptFile(text)
   if (file === undefined)
     throw invalid('question', 'is missing: give one, or summarise, or a document between BEGIN and END lines with its question after them')
+  if (wanted !== undefined) throw invalid('instruction', 'is given with a document that brings its own question: leave it out')
   return { parts: file, isLine: false, isOwn: true }
 }
 

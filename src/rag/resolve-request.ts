@@ -1,8 +1,10 @@
 import { CodedError } from '../../base/errors.ts'
-import type { CepeManifest } from '../../models/manifest.ts'
+import type { CepeManifest, QaDefaults } from '../../models/manifest.ts'
 import { defaultMode, jointMode } from '../../models/protocol.ts'
 import type { AnswerRead } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
+import { SHORT_ANSWER } from '../text/instruction.ts'
+import { valueCount } from '../text/grammar/fill.ts'
 import type { Mode, PlannedMode } from '../text/plan.ts'
 import type { Demonstration } from '../text/prompt.ts'
 import type { AnswerRequest, ChatQuestion } from './schema.ts'
@@ -53,6 +55,7 @@ export function resolveRequest(
     )
   }
   const { sampling, stop, earlier, logprobs, grammar } = request
+  const template = request.chat_template ?? chatTemplate
   const k = request.k ?? (request.passages === undefined ? defaults.k : request.passages.length)
   return {
     question: request.question.trim().normalize(),
@@ -62,12 +65,16 @@ export function resolveRequest(
     kDecoder: request.k_decoder ?? defaults.k_decoder,
     encoderPassages: request.encoder_passages ?? 'others',
     // The protocol's number, limited to those that the service has.
-    demonstrations:
-      request.demonstrations === undefined ? own.slice(0, defaults.demonstrations) : chooseDemonstrations(request.demonstrations, own),
+    demonstrations: chooseDemonstrations(
+      request.demonstrations ?? (template === 'none' ? Math.min(own.length, defaults.demonstrations) : 0),
+      own,
+    ),
     contextTokens,
-    chatTemplate: request.chat_template ?? chatTemplate,
+    chatTemplate: template,
+    ...instructionOf(request, template, defaults),
     packing: request.packing ?? 'passages',
-    maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
+    // Of each value of a response format.
+    maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens * (grammar ? valueCount(grammar) : 1),
     ...(stop && stop.length > 0 && { stop }),
     ...(earlier && earlier.length > 0 && { earlier }),
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
@@ -77,6 +84,16 @@ export function resolveRequest(
     includePrompts: request.include_prompts ?? false,
     ...(request.attention === 'sentences' && { attendedSentences: true }),
   }
+}
+
+/** The instruction after a question: the request's, or with a chat template the model's own, or the default one. */
+export function instructionOf(
+  { instruction }: Pick<AnswerRequest, 'instruction'>,
+  template: ChatTemplate,
+  defaults: QaDefaults,
+): Pick<AnswerRead, 'instruction'> {
+  const text = instruction ?? (template === 'none' ? '' : (defaults.instruction ?? SHORT_ANSWER))
+  return text.trim() === '' ? {} : { instruction: text.trim() }
 }
 
 /** The mode that scores given answers: passages are read together. */

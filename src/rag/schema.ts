@@ -31,7 +31,12 @@ export const SamplingSchema = Type.Object(
     top_p: Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
     seed: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
   },
-  { additionalProperties: false, title: 'Sampling', description: 'Sample instead of greedy decoding.' },
+  {
+    additionalProperties: false,
+    title: 'Sampling',
+    description:
+      'Sample instead of greedy decoding. The greedy answer is read first: it selects the passages, and an answer is withheld if the greedy one is.',
+  },
 )
 
 export const StopSchema = Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.stopCharacters }), {
@@ -42,6 +47,12 @@ export const StopSchema = Type.Array(Type.String({ minLength: 1, maxLength: LIMI
 export const ChatTemplateSchema = Type.Enum([...CHAT_TEMPLATES], {
   description:
     "Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none.",
+})
+
+export const InstructionSchema = Type.String({
+  maxLength: LIMITS.instructionCharacters,
+  description:
+    'Text after the question in the prompt. Default with a chat template: the model\'s own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write.',
 })
 
 export function nonBlank(maxLength: number, description: string) {
@@ -119,7 +130,7 @@ export const AnswerRequestSchema = Type.Object(
         ],
         {
           description:
-            "How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number).",
+            "How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template).",
         },
       ),
     ),
@@ -135,6 +146,7 @@ export const AnswerRequestSchema = Type.Object(
     ),
     ...ConfidenceRequestFields,
     chat_template: Type.Optional(ChatTemplateSchema),
+    instruction: Type.Optional(InstructionSchema),
     include_prompts: Type.Optional(
       Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut.' }),
     ),
@@ -181,7 +193,7 @@ export const EvidenceSchema = Type.Object(
     }),
     attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
       description:
-        "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and where it is not measured (sampling, scores).",
+        "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and in scores. With sampling: of the greedy answer.",
     }),
     tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
       description: 'Tokens that the encoder kept; null where it did not see it.',
@@ -228,7 +240,7 @@ export const AnswerResponseSchema = Type.Object(
       minimum: 0,
       maximum: 1,
       description:
-        'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability.',
+        'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. With sampling: of the greedy answer too, the lower of both; with a response format: of the value alone. A ranking score, not a calibrated probability.',
     }),
     finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length'), Type.Null()], {
       description: 'stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated.',

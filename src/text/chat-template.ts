@@ -56,7 +56,7 @@ export function chatWrap(
   const source = templateOf(config['chat_template'])
   if (source === undefined) throw unusable('this model has none of its own: choose inst or none')
   const bos = tokenText(config['bos_token'])
-  const rendered = render(source, { bos, eos: tokenText(config['eos_token']), earlier })
+  const rendered = render(source, { bos, eos: tokenText(config['eos_token']), messages: [...earlier, { role: 'user', content: MARK }] })
   const parts = rendered.split(MARK)
   const [before, after] = parts
   if (before === undefined || after === undefined || parts.length > 2)
@@ -65,18 +65,22 @@ export function chatWrap(
   return { before, after, withoutBos: true }
 }
 
-function render(source: string, { bos, eos, earlier }: { bos: string; eos: string; earlier: readonly Turn[] }): string {
+function render(source: string, { bos, eos, messages }: { bos: string; eos: string; messages: readonly Turn[] }): string {
   try {
-    return new Template(source).render({
-      messages: [...earlier, { role: 'user', content: MARK }],
-      add_generation_prompt: true,
-      bos_token: bos,
-      eos_token: eos,
-    })
+    return new Template(source).render({ messages: [...messages], add_generation_prompt: true, bos_token: bos, eos_token: eos })
   } catch (error) {
-    if (earlier.length > 0) throw unasked(`its chat_template refuses them (${messageOf(error)})`)
+    // Some templates, such as Gemma 2's, have no system role: its text precedes the first message of the user then.
+    if (messages.some(({ role }) => role === 'system')) return render(source, { bos, eos, messages: withoutSystem(messages) })
+    if (messages.length > 1) throw unasked(`its chat_template refuses them (${messageOf(error)})`)
     throw unusable(`the chat_template of this model cannot be rendered (${messageOf(error)})`)
   }
+}
+
+function withoutSystem(messages: readonly Turn[]): Turn[] {
+  const system = messages.flatMap(({ role, content }) => (role === 'system' ? content : []))
+  const others = messages.filter(({ role }) => role !== 'system')
+  const first = others.findIndex(({ role }) => role === 'user')
+  return others.map((turn, i) => (i === first ? { ...turn, content: [...system, turn.content].join('\n\n') } : turn))
 }
 
 /** A template, or the one named "default" of several. */

@@ -60,6 +60,12 @@ t.test('the shipped reader answers from text that it never saw', { timeout: 380_
   const withheld = await ask({ question: 'Who wrote the opera Tosca?', min_confidence: undefined })
   t.ok(withheld.abstained || withheld.answer === '')
   t.type(withheld.extract?.text, 'string', 'the nearest sentence stands in its place')
+  const sampled = await ask({
+    question: 'Who wrote the opera Tosca?',
+    min_confidence: undefined,
+    sampling: { temperature: 0.7, top_p: 1, seed: 5 },
+  })
+  t.ok(sampled.abstained || sampled.answer === '', 'a temperature does not switch withholding off')
   // Some 12,000 tokens, the answer near the beginning: more than a prompt takes.
   const filler = Array.from(
     { length: 500 },
@@ -80,4 +86,13 @@ t.test('the shipped reader answers from text that it never saw', { timeout: 380_
   t.match(await client.models.retrieve('cepe'), { id: /^smollm2-135m-qa@/ }, 'whatever the checkpoint is called')
   const messages = [{ role: 'user' as const, content: 'Where is the Marlow pump built?' }]
   t.match(await client.chat.completions.create({ model: 'cepe', messages }), { model: /^smollm2-135m-qa@/, choices: [{}] })
+  const schema = {
+    type: 'object',
+    properties: { place: { type: 'string', maxLength: 40 } },
+    required: ['place'],
+    additionalProperties: false,
+  }
+  const response_format = { type: 'json_schema' as const, json_schema: { name: 'place', schema } }
+  const formed = await client.chat.completions.create({ model: 'cepe', messages, response_format })
+  t.match(formed.choices[0]?.message.content, '{"place":"Rotterdam"}')
 })

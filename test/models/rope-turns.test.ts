@@ -1,5 +1,6 @@
 import t from 'tap'
 import path from 'node:path'
+import type { RopeOption } from '../../models/blocks/rope-option.ts'
 import { buildModel } from '../../models/build.ts'
 import { readGolden } from '../../models/golden.ts'
 import { verifyGolden } from '../../models/verify.ts'
@@ -86,4 +87,25 @@ await t.test('xPos in half precision is refused', async (t) => {
     field: 'rope',
     message: /f32/,
   })
+})
+
+await t.test('a build says that a dynamic basis has no effect within the window', async (t) => {
+  const built = await builtFixture(t, 'cepe-tiny')
+  const checkpointDir = path.join(built, '..', 'checkpoint')
+  const warningsOf = async (rope: RopeOption): Promise<string[]> => {
+    const warnings: string[] = []
+    await buildModel({
+      checkpointDir,
+      outDir: path.join(built, '..', 'dynamic'),
+      dtype: 'f32',
+      rope,
+      onWarning: (text) => warnings.push(text),
+    })
+    return warnings.filter((text) => text.startsWith('rope_scaling'))
+  }
+  t.match(await warningsOf({ rope: 'dynamic:2' }), [
+    /^rope_scaling "dynamic" has no effect: .* build with --window \d+ to read longer ones$/,
+  ])
+  t.same(await warningsOf({ rope: 'dynamic:2', window: 100_000 }), [])
+  t.same(await warningsOf({}), [])
 })

@@ -82,3 +82,18 @@ t.test('the whole prompt stands inside, and its marks count against the window',
   t.equal(packPrompt({ ...tight, wrap }, tokenizer).passagesUsed, 0, 'the passage has no room beside the marks')
   t.end()
 })
+
+t.test('a template without a system role has its text before the first message of the user', (t) => {
+  const gemma2 =
+    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Conversation roles must alternate') }}{% endif %}{{ '<start_of_turn>' + (message['role'] if message['role'] != 'assistant' else 'model') + '\n' + message['content'] + '<end_of_turn>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}"
+  const system = { role: 'system', content: 'Be brief.' } as const
+  const config = { chat_template: gemma2, bos_token: '<bos>' }
+  t.equal(chatWrap('tokenizer', config, { earlier: [system] }).before, '<start_of_turn>user\nBe brief.\n\n')
+  const earlier = [system, { role: 'user', content: 'who' }, { role: 'assistant', content: 'he' }] as const
+  t.equal(
+    chatWrap('tokenizer', config, { earlier }).before,
+    '<start_of_turn>user\nBe brief.\n\nwho<end_of_turn>\n<start_of_turn>model\nhe<end_of_turn>\n<start_of_turn>user\n',
+  )
+  t.throws(() => chatWrap('tokenizer', config, { earlier: [system, earlier[1]] }), { code: 'invalid_request', message: /must alternate/ })
+  t.end()
+})

@@ -17,6 +17,7 @@ const EXPOSED = [
   'idempotency-replayed',
   'location',
   'allow',
+  'x-cepe-ignored',
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
   'x-ratelimit-reset',

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from '#typebox'
 import type { CodedError } from '../../../base/errors.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import { modelId, type CepeManifest } from '../../../models/manifest.ts'
+import { modelId, QaDefaultsSchema, type CepeManifest } from '../../../models/manifest.ts'
 import { defaultMode } from '../../../models/protocol.ts'
 import type { Calibration } from '../../rag/calibration/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
@@ -34,7 +34,11 @@ const InfoSchema = Type.Object({
     parameters: number,
     window: Type.Integer({ description: "Tokens of the decoder's prompt and answer." }),
     defaults: Type.Object(
-      { mode: Type.String(), k: number, k_decoder: number, demonstrations: number, context_tokens: number, max_new_tokens: number },
+      {
+        mode: Type.String(),
+        ...{ k: number, k_decoder: number, demonstrations: number, context_tokens: number, max_new_tokens: number },
+        instruction: QaDefaultsSchema.properties.instruction,
+      },
       {
         description: "The model's own protocol: what holds where a request does not say.",
       },

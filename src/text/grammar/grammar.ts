@@ -6,8 +6,8 @@ export type Part =
   | { readonly kind: 'literal'; readonly text: string }
   /** One of these texts. */
   | { readonly kind: 'choice'; readonly texts: readonly string[] }
-  /** A quoted string of at most this many characters (code points). */
-  | { readonly kind: 'string'; readonly maxLength: number }
+  /** A quoted string of at most this many characters (code points); `trimmed`: white space does not begin it. */
+  | { readonly kind: 'string'; readonly maxLength: number; readonly trimmed?: boolean }
   | { readonly kind: 'number' }
   | { readonly kind: 'integer' }
 export type Grammar = readonly Part[]
@@ -33,6 +33,7 @@ const BEGUN_NUMBER = new RegExp(`^-?((0|[1-9]\\d{0,${MOST_DIGITS - 1}})(\\.\\d{0
 const INTEGER = new RegExp(`^-?(0|[1-9]\\d{0,${MOST_DIGITS - 1}})$`)
 const BEGUN_INTEGER = new RegExp(`^-?(0|[1-9]\\d{0,${MOST_DIGITS - 1}})?$`)
 const ESCAPED = '"\\/bfnrt'
+const ESCAPED_SPACE = 'bfnrt'
 
 /** Advances a position by text; undefined if the grammar does not allow it. */
 export function advance(grammar: Grammar, from: Position, text: string): Position | undefined {
@@ -42,6 +43,13 @@ export function advance(grammar: Grammar, from: Position, text: string): Positio
     if (position === undefined) return undefined
   }
   return position
+}
+
+/** The text that must follow: the rest of a literal, and literals after it. */
+export function forced(grammar: Grammar, { part, said }: Position): string {
+  const next = grammar[part]
+  if (next?.kind !== 'literal') return ''
+  return next.text.slice(said.length) + forced(grammar, beginningOf(part + 1))
 }
 
 /** Whether the text may end here. */
@@ -76,7 +84,7 @@ function advanceOne(grammar: Grammar, position: Position, character: string): Po
 }
 
 function advancePart(part: Part, position: Position, character: string): Position | undefined {
-  if (part.kind === 'string') return advanceString(part.maxLength, position, character)
+  if (part.kind === 'string') return advanceString(part, position, character)
   const said = position.said + character
   const goesOn =
     part.kind === 'literal'
@@ -88,9 +96,14 @@ function advancePart(part: Part, position: Position, character: string): Positio
 }
 
 /** `said` is only the opening quote, and both at the end: the characters of a string need not be kept. */
-function advanceString(maxLength: number, position: Position, character: string): Position | undefined {
+function advanceString(
+  { maxLength, trimmed = false }: Extract<Part, { kind: 'string' }>,
+  position: Position,
+  character: string,
+): Position | undefined {
   const { said, length, escaping } = position
   if (said === '') return character === '"' ? { ...position, said: '"' } : undefined
+  if (trimmed && length === 0 && (escaping ? ESCAPED_SPACE.includes(character) : /\s/.test(character))) return undefined
   if (escaping) return ESCAPED.includes(character) ? { ...position, escaping: false, length: length + 1 } : undefined
   if (character === '"') return { ...position, said: '""' }
   if (length >= maxLength || character < ' ') return undefined

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
+import { at } from '../../../base/at.ts'
 import type { AnswerResponse } from '../../../src/rag/schema.ts'
 import { startServer, type RunningServer } from '../../helpers/cli.ts'
 import type { ErrorBody } from '../helpers.ts'
@@ -80,18 +81,63 @@ t.test('answers are judged, withheld and explained', { timeout: 380_000 }, async
     t.match(extract, { id: '2', title: 'Australia', text: /^Australia, .* governed from Canberra, its capital\.$/ })
     t.equal(extract && CORPUS[1]?.[1]?.slice(extract.start, extract.end), extract?.text)
     t.equal(given.extract, null)
-    for (const unmeasured of [
-      { mode: 'closed-book' },
-      { mode: 'decoder-only' },
-      { k_decoder: 3 },
-      { sampling: { temperature: 1, top_p: 1, seed: 1 } },
-    ])
+    for (const unmeasured of [{ mode: 'closed-book' }, { mode: 'decoder-only' }, { k_decoder: 3 }])
       t.match(await ask({ ...unmeasured, min_confidence: 1, include_signals: true }), {
         reason: 'low_confidence',
         probability_correct: null,
         ...('k_decoder' in unmeasured || unmeasured.mode === 'decoder-only' ? { signals: { from_prompt: 1 } } : { signals: null }),
       })
     t.match(await ask({ passages: [], min_confidence: 1 }), { answer: null, abstained: false, reason: 'no_passages' })
+  })
+
+  await t.test('withheld alike, and with the same probability, however the question is asked', async (t) => {
+    const schema = {
+      type: 'object',
+      properties: { answer: { type: 'string', maxLength: 60 } },
+      required: ['answer'],
+      additionalProperties: false,
+    }
+    const chat = { model: 'cepe', messages: [{ role: 'user', content: QUESTION }] }
+    const format = { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } }
+    type Chat = { choices: { message: { content: string | null } }[]; cepe: AnswerResponse }
+    const ofChat = async (more: object): Promise<AnswerResponse> => {
+      const { choices, cepe } = (await post<Chat>('/v1/chat/completions', { ...chat, ...more })).body
+      return { ...cepe, answer: choices[0]?.message.content ?? null }
+    }
+    const ofBatch = async (payload: object): Promise<AnswerResponse> => {
+      const { body } = await post<{ results: { result: AnswerResponse }[] }>('/v1/answers', {
+        questions: [{ question: QUESTION, ...payload }],
+      })
+      return at(body.results, 0).result
+    }
+    const plain = await ask({})
+    const probability = plain.probability_correct ?? 0
+    t.ok(probability > 0)
+    for (const least of [probability * 0.999, Math.min(1, probability * 1.001)]) {
+      const isWithheld = least > probability
+      const judged = ({ answer, abstained, probability_correct }: AnswerResponse) => ({ answer, abstained, probability_correct })
+      const same = { answer: isWithheld ? null : plain.answer, abstained: isWithheld, probability_correct: probability }
+      const cold = { sampling: { temperature: 0.01, top_p: 1, seed: 1 }, min_confidence: least }
+      for (const [name, response] of Object.entries({
+        plain: await ask({ min_confidence: least }),
+        cold: await ask(cold),
+        'top_p alone': await ask({ ...cold, sampling: { temperature: 0.5, top_p: 1e-9, seed: 1 } }),
+        batch: await ofBatch(cold),
+        chat: await ofChat({ cepe: { min_confidence: least } }),
+        'chat, temperature': await ofChat({ temperature: 0.01, cepe: { min_confidence: least } }),
+      }))
+        t.same(judged(response), same, name)
+      for (const more of [{}, { temperature: 0.01 }]) {
+        const formed = await ofChat({ ...format, ...more, cepe: { min_confidence: least } })
+        t.same(judged(formed), { ...same, answer: isWithheld ? null : JSON.stringify({ answer: plain.answer }) })
+      }
+      // A hot answer may be another one: then it is as sure as the less sure of both.
+      for (const seed of [1, 2, 3, 4]) {
+        const hot = await ask({ sampling: { temperature: 5, top_p: 1, seed }, min_confidence: least })
+        if (isWithheld) t.match(hot, { answer: null, abstained: true, reason: 'low_probability_correct' })
+        t.ok(hot.probability_correct !== null && hot.probability_correct <= probability)
+      }
+    }
   })
 
   await t.test('which sentence was attended to', async (t) => {

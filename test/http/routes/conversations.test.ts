@@ -59,11 +59,28 @@ t.test('a conversation goes on turn by turn, each with the answers before it', a
   }
 })
 
-t.test('a system message is handed to the reader, whichever template there is', async (t) => {
-  for (const template of ['none', 'tokenizer'] as const) {
+t.test('a system message is read in a chat template; without one it has no effect, and the response says so', async (t) => {
+  const system = { role: 'system' as const, content: 'Be brief.' }
+  const developer = { role: 'developer' as const, content: 'Be kind.' }
+  const user = { role: 'user' as const, content: 'what is fact 7' }
+  for (const template of ['none', 'inst', 'tokenizer'] as const) {
     const { client, reads } = await withClient(t, template)
-    const system = { role: 'system' as const, content: 'Be brief.' }
-    await client.chat.completions.create({ model: 'fake', messages: [system, { role: 'user', content: 'what is fact 7' }] })
-    t.same(reads[0]?.earlier, [system], template)
+    const chat = { model: 'fake', messages: [system, developer, user] }
+    const isRead = template === 'tokenizer'
+    const path = (field: string) => (isRead ? undefined : [`${field}.0`, `${field}.1`])
+    const { data, response } = await client.chat.completions.create(chat).withResponse()
+    t.match(data.choices[0]?.message.content, 'a7')
+    t.same((data as unknown as { cepe: { ignored?: string[] } }).cepe.ignored, path('messages'), template)
+    t.equal(response.headers.get('x-cepe-ignored'), isRead ? null : 'messages.0, messages.1')
+    t.same(reads[0]?.earlier, isRead ? [system, { role: 'system', content: 'Be kind.' }] : undefined)
+    const streamed = await client.chat.completions.create({ ...chat, stream: true }).withResponse()
+    t.equal(streamed.response.headers.get('x-cepe-ignored'), isRead ? null : 'messages.0, messages.1')
+    const chunks: unknown[] = []
+    for await (const chunk of streamed.data) chunks.push(chunk)
+    t.match(chunks.at(-1), isRead ? {} : { cepe: { ignored: ['messages.0', 'messages.1'] } })
+    const created = await client.responses.create({ model: 'fake', instructions: 'Be brief.', input: [system, user] }).withResponse()
+    t.equal(created.response.headers.get('x-cepe-ignored'), isRead ? null : 'instructions, input.0')
+    const alone = await client.chat.completions.create({ model: 'fake', messages: [user] }).withResponse()
+    t.equal(alone.response.headers.get('x-cepe-ignored'), null)
   }
 })

@@ -28,6 +28,8 @@ export interface Named {
   readonly question: string
   /** Whether to append the list of passages to the answer. */
   readonly sources: boolean
+  /** Paths of request fields without effect. */
+  readonly ignored: readonly string[]
   readonly addressOf: AddressOf
 }
 
@@ -40,9 +42,12 @@ export function refusalOf({ answer, abstained }: Pick<AnswerResponse, 'answer' |
 }
 
 /** The `cepe` field of a response. */
-export function extensionOf(response: AnswerResponse, question: string): ChatResponse['cepe'] {
+export function extensionOf(response: AnswerResponse, { question, ignored }: Pick<Named, 'question' | 'ignored'>): ChatResponse['cepe'] {
   const { evidence, confidence, probability_correct, abstained, mode, timings_ms, index } = response
-  return { question, evidence, confidence, probability_correct, abstained, mode, timings_ms, index }
+  return {
+    ...{ question, evidence, confidence, probability_correct, abstained, mode, timings_ms, index },
+    ...(ignored.length > 0 && { ignored: [...ignored] }),
+  }
 }
 
 /** Text of the answer, with a numbered list of its passages if `sources` is set. */
@@ -51,7 +56,8 @@ export function textOf({ answer, evidence }: Pick<AnswerResponse, 'answer' | 'ev
 }
 
 /** Converts an answer to a chat completion. */
-export function toCompletion(response: AnswerResponse, { id, created, model, question, sources, addressOf }: Named): ChatResponse {
+export function toCompletion(response: AnswerResponse, named: Named): ChatResponse {
+  const { id, created, model, sources, addressOf } = named
   const { finish_reason, usage } = response
   const prompt_tokens = usage.prompt_tokens + usage.context_tokens
   const message = {
@@ -67,7 +73,7 @@ export function toCompletion(response: AnswerResponse, { id, created, model, que
     model,
     choices: [{ index: 0, message, logprobs: logprobsOf(response), finish_reason: finish_reason ?? 'stop' }],
     usage: { prompt_tokens, completion_tokens: usage.generated_tokens, total_tokens: prompt_tokens + usage.generated_tokens },
-    cepe: extensionOf(response, question),
+    cepe: extensionOf(response, named),
   }
 }
 

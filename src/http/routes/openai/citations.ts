@@ -36,8 +36,12 @@ export function passageAddress({ protocol, host }: FastifyRequest, basePath: str
 }
 
 /** Citations of an answer, best first; empty without an answer. */
-export function citationsOf({ answer, evidence }: Pick<AnswerResponse, 'answer' | 'evidence'>, addressOf: AddressOf): Citation[] {
-  if (answer === null || answer === '') return []
+export function citationsOf(
+  { answer, evidence, extract = null }: Pick<AnswerResponse, 'answer' | 'evidence'> & Partial<Pick<AnswerResponse, 'extract'>>,
+  addressOf: AddressOf,
+): Citation[] {
+  // An empty answer in a JSON text is none either: it has an extract.
+  if (answer === null || answer === '' || extract !== null) return []
   return cited(evidence).map((passage) => ({
     title: passage.title === '' ? passage.id : passage.title,
     url: urlOf(passage) ?? addressOf(passage.id),

@@ -12,12 +12,12 @@ export interface ChatOptions extends Pick<ChatRequest, 'temperature' | 'top_p' |
 
 /**
  * Converts a conversation to a question. A follow-up question is rewritten to stand alone. Earlier messages are rendered with the model's
- * chat template; without one, only the rewritten question reflects them, and a system message is rejected later.
+ * chat template; without one, only the rewritten question reflects them, and system messages have no effect ({@link ignoredIn}).
  * @param own the service's chat template
  */
 export function questionOf(conversation: Conversation, chat: ChatOptions, own: ChatTemplate): ChatQuestion {
   const { sources: _, chat_template: chatTemplate = own, ...options } = chat.cepe ?? {}
-  const earlier = conversation.earlier.filter(({ role }) => chatTemplate === 'tokenizer' || role === 'system')
+  const earlier = chatTemplate === 'tokenizer' ? conversation.earlier : []
   const { temperature, top_p: topP, seed, stop, newTokens } = chat
   return {
     question: standaloneQuestion(conversation.question, conversation.earlier),
@@ -35,6 +35,19 @@ export function questionOf(conversation: Conversation, chat: ChatOptions, own: C
         },
       }),
   }
+}
+
+/**
+ * Paths of the parts of a conversation that have no effect on a question: system messages, if they are not rendered.
+ * @param field of the messages in the request
+ */
+export function ignoredIn(
+  { chat_template: template }: ChatQuestion,
+  messages: readonly { readonly role: string }[],
+  field: string,
+): string[] {
+  if (template === 'tokenizer') return []
+  return messages.flatMap(({ role }, i) => (role === 'system' || role === 'developer' ? [`${field}.${i}`] : []))
 }
 
 function unsigned(seed: number): number {

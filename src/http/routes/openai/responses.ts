@@ -4,7 +4,7 @@ import type { ChatTemplate } from '../../../text/chat-template.ts'
 import { extensionOf, refusalOf, textOf, type Named } from './chat.ts'
 import { citationsOf } from './citations.ts'
 import { conversationOf } from './messages.ts'
-import { questionOf } from './question.ts'
+import { ignoredIn, questionOf } from './question.ts'
 import { ResponsesRequestSchema, type OutputItem, type ResponsesRequest, type ResponsesResponse } from './responses-schema.ts'
 import { refuseUnread } from './unread.ts'
 
@@ -23,6 +23,15 @@ export function toQuestion(body: ResponsesRequest, own: ChatTemplate): ChatQuest
   const { question, earlier } = conversationOf(items, 'input')
   const system = instructions?.trim() ? [{ role: 'system' as const, content: instructions.trim() }] : []
   return questionOf({ question, earlier: [...system, ...earlier] }, { ...body, newTokens }, own)
+}
+
+/** Paths of the parts of a request that have no effect on its question. */
+export function ignoredOf({ input, instructions }: ResponsesRequest, question: ChatQuestion): string[] {
+  const own = instructions?.trim() ? [{ role: 'system' }] : []
+  return [
+    ...ignoredIn(question, own, 'instructions').map(() => 'instructions'),
+    ...ignoredIn(question, typeof input === 'string' ? [] : input, 'input'),
+  ]
 }
 
 /** A response in progress. */
@@ -65,7 +74,7 @@ export function answered(response: AnswerResponse, named: Named, request: Respon
       output_tokens_details: { reasoning_tokens: 0 },
       total_tokens: input_tokens + usage.generated_tokens,
     },
-    cepe: extensionOf(response, named.question),
+    cepe: extensionOf(response, named),
   }
 }
 

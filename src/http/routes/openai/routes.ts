@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyError, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyReply } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Type } from '#typebox'
@@ -20,7 +20,8 @@ import { passageAddress } from './citations.ts'
 import { runOptions } from '../../request/run-options.ts'
 import { refuseUnread } from './unread.ts'
 import { encodeVector, textsOf } from './embeddings.ts'
-import { answered, toQuestion } from './responses.ts'
+import { ignoredIn } from './question.ts'
+import { answered, ignoredOf, toQuestion } from './responses.ts'
 import { toResponseEvents } from './responses-events.ts'
 import { ResponsesRequestSchema, ResponsesResponseSchema } from './responses-schema.ts'
 import { openAiError, openAiErrorResponses, openAiErrorSender, UnknownModelError } from './errors.ts'
@@ -93,16 +94,21 @@ function naming({ services, access, appendSources, basePath }: OpenAiOptions) {
     },
     named: (
       prefix: string,
-      request: FastifyRequest,
-      { question, collection, sources = appendSources }: Pick<ChatQuestion, 'question' | 'collection'> & { sources?: boolean | undefined },
-    ): Named => ({
-      id: `${prefix}${randomUUID()}`,
-      created: Math.floor(Date.now() / 1000),
-      model,
-      question,
-      sources,
-      addressOf: passageAddress(request, basePath, collection ?? access.implied(request)),
-    }),
+      reply: FastifyReply,
+      { question, collection }: Pick<ChatQuestion, 'question' | 'collection'>,
+      { sources = appendSources, ignored }: { readonly sources?: boolean | undefined; readonly ignored: readonly string[] },
+    ): Named => {
+      if (ignored.length > 0) void reply.header('x-cepe-ignored', ignored.join(', '))
+      return {
+        id: `${prefix}${randomUUID()}`,
+        created: Math.floor(Date.now() / 1000),
+        model,
+        question,
+        sources,
+        ignored,
+        addressOf: passageAddress(reply.request, basePath, collection ?? access.implied(reply.request)),
+      }
+    },
   }
 }
 
@@ -123,7 +129,7 @@ function chatRoute(app: App, options: OpenAiOptions): void {
     const question = toAnswerRequest(body, template)
     // An appended list would make the JSON invalid.
     const sources = question.grammar ? false : body.cepe?.sources
-    const own = named('chatcmpl-', request, { ...question, sources })
+    const own = named('chatcmpl-', reply, question, { sources, ignored: ignoredIn(question, body.messages, 'messages') })
     const services = access.answering(request)
     if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), own)
     const includeUsage = body.stream_options?.include_usage === true
@@ -150,7 +156,7 @@ function responsesRoute(app: App, options: OpenAiOptions): void {
     requireModel(body.model)
     const run = runOptions(request, reply, deadlineMs)
     const question = toQuestion(body, template)
-    const own = named('resp_', request, { ...question, sources: body.cepe?.sources })
+    const own = named('resp_', reply, question, { sources: body.cepe?.sources, ignored: ignoredOf(body, question) })
     const services = access.answering(request)
     if (body.stream !== true) return answered(await answerQuestion(question, services, run), own, body)
     return sendEvents(reply, {

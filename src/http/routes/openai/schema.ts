@@ -10,7 +10,7 @@ function nullable<T extends TSchema>(schema: T) {
   return Type.Optional(Type.Union([schema, Type.Null()]))
 }
 
-const { collection, k, k_decoder, mode, method, filter, context_tokens, min_confidence, chat_template, stop } =
+const { collection, k, k_decoder, mode, method, filter, context_tokens, min_confidence, chat_template, instruction, stop } =
   AnswerRequestSchema.properties
 
 /** Options beyond OpenAI's fields: the `cepe` field of a request. */
@@ -25,6 +25,7 @@ const ExtensionSchema = Type.Object(
     context_tokens,
     min_confidence,
     chat_template,
+    instruction,
     sources: Type.Optional(
       Type.Boolean({
         description:
@@ -70,7 +71,7 @@ export const ChatRequestSchema = Type.Object({
   messages: Type.Array(MessageSchema, {
     minItems: 1,
     maxItems: OPENAI_LIMITS.messages,
-    description: `The last is the user's question, at most ${LIMITS.questionCharacters} characters. Those before it (system, user, assistant) stand in the model's own chat template; a model without one takes the question alone, made to stand alone, and no system message.`,
+    description: `The last is the user's question, at most ${LIMITS.questionCharacters} characters. Those before it (system, user, assistant) stand in the model's own chat template; a model without one takes the question alone, made to stand alone, and ignores system messages (cepe.ignored).`,
   }),
   stream: nullable(Type.Boolean()),
   stream_options: Type.Optional(Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()])),
@@ -136,6 +137,12 @@ export const ChatResponseSchema = Type.Object({
     mode: AnswerResponseSchema.properties.mode,
     timings_ms: AnswerResponseSchema.properties.timings_ms,
     index: AnswerResponseSchema.properties.index,
+    ignored: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Paths of request fields without effect, such as system messages for a reader without chat template; also in the header x-cepe-ignored.',
+      }),
+    ),
   }),
 })
 export type ChatResponse = Static<typeof ChatResponseSchema>

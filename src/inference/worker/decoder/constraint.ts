@@ -1,5 +1,5 @@
 import { CodedError } from '../../../../base/errors.ts'
-import { advance, mayEnd, mustEnd, START, type Grammar, type Position } from '../../../text/grammar/grammar.ts'
+import { advance, forced, mayEnd, mustEnd, START, type Grammar, type Position } from '../../../text/grammar/grammar.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
 
 /** Constrains an answer to a grammar, token by token. */
@@ -9,6 +9,8 @@ export interface Constraint {
    * @throws unprocessable if no token of the vocabulary is allowed
    */
   mask(logprobs: Float64Array): Float64Array
+  /** Tokens of the text that must follow, chosen without the model; empty if the vocabulary cannot write it. */
+  forced(): number[]
   /** Accepts the chosen token. @returns true if the answer is complete */
   accept(id: number): boolean
 }
@@ -35,12 +37,14 @@ export function tokenTexts(tokenizer: Pick<Tokenizer, 'encode' | 'decode'>, size
  * The first token may begin with a space, as a prompt's continuation does.
  * @param stopIds tokens that end the answer where the grammar may end
  */
-export function createConstraint(grammar: Grammar, texts: TokenTexts, stopIds: readonly number[]): Constraint {
+export function createConstraint(given: Grammar, texts: TokenTexts, stopIds: readonly number[]): Constraint {
+  const grammar = given.map((part) => (part.kind === 'string' ? { ...part, trimmed: true } : part))
   let position: Position = START
   let isBegun = false
   const after = (text: string | undefined): Position | undefined =>
     text === undefined ? undefined : advance(grammar, position, isBegun || text === ' ' ? text : text.replace(/^ /, ''))
   return {
+    forced: () => longestTokens(forced(grammar, position), texts),
     mask: (logprobs) => {
       const left = new Float64Array(logprobs.length).fill(-Infinity)
       let open = 0
@@ -68,4 +72,17 @@ export function createConstraint(grammar: Grammar, texts: TokenTexts, stopIds: r
       return mustEnd(grammar, position)
     },
   }
+}
+
+/** A text in the longest tokens that fit, one after the other; empty if none fits. */
+function longestTokens(text: string, texts: TokenTexts): number[] {
+  const ids: number[] = []
+  for (let from = 0; from < text.length;) {
+    let [best, length] = [-1, 0]
+    for (const [id, own] of texts.entries()) if (own && own.length > length && text.startsWith(own, from)) [best, length] = [id, own.length]
+    if (best < 0) return []
+    ids.push(best)
+    from += length
+  }
+  return ids
 }

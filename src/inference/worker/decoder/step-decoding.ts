@@ -41,22 +41,32 @@ async function decode(
 ): Promise<Decoded> {
   const tokenIds: number[] = []
   const logprobs: number[] = []
-  for (;;) {
+  let unread: number[] = []
+  for (let chosen = 0; ; chosen++) {
+    // Text that must follow is no choice of the model's: its probability is 1, and it does not count as new tokens.
+    for (const id of constraint?.forced() ?? []) {
+      tokenIds.push(id)
+      logprobs.push(0)
+      unread.push(id)
+      if (constraint?.accept(id)) return { tokenIds, logprobs }
+    }
+    if (chosen >= maxNewTokens) return { tokenIds, logprobs }
+    for (const batch of unread.length > 0 ? batches : []) {
+      await yieldPoint()
+      const rows = batch.logits.map(() => unread)
+      const step = await extend(model, batch.past, rows, phi)
+      batch.past = step.past
+      batch.logits = rows.map((_, row) => logitsRow(model, step.logits, (row + 1) * unread.length - 1))
+    }
     const next = mix(batches.flatMap(({ logits }) => logits.map(logSoftmax)))
     const open = constraint?.mask(next) ?? next
-    const id = choose(tokenIds.length < minNewTokens ? without(open, stopIds) : open)
+    const id = choose(chosen < minNewTokens ? without(open, stopIds) : open)
     tokenIds.push(id)
     const isWhole = constraint?.accept(id) ?? false
     const isOver = (onToken?.(id) ?? false) || isWhole
     logprobs.push(checkNumber(next[id]))
-    if (isOver || tokenIds.length >= maxNewTokens || stopIds.includes(id)) return { tokenIds, logprobs }
-    for (const batch of batches) {
-      await yieldPoint()
-      const rows = batch.logits.map(() => [id])
-      const step = await extend(model, batch.past, rows, phi)
-      batch.past = step.past
-      batch.logits = rows.map((_, row) => logitsRow(model, step.logits, row))
-    }
+    if (isOver || stopIds.includes(id)) return { tokenIds, logprobs }
+    unread = [id]
   }
 }
 

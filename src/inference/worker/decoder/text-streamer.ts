@@ -1,5 +1,6 @@
 import { at } from '../../../../base/at.ts'
 import { cutAtStop, withoutBegunStop } from '../../../text/stops.ts'
+import { mayBecomePhrase } from '../../../text/instruction.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
 import type { OnText } from '../../protocol.ts'
 
@@ -23,12 +24,15 @@ export function createTextStreamer({
   tokenizer,
   stopIds,
   stops = [],
+  heldBack = false,
   onText,
 }: {
   readonly tokenizer: Pick<Tokenizer, 'decode'>
   readonly stopIds: readonly number[]
   /** Texts that end the answer. */
   readonly stops?: readonly string[] | undefined
+  /** Hold back what may become the phrase that says that there is no answer. */
+  readonly heldBack?: boolean
   readonly onText?: OnText | undefined
 }): OnToken {
   const ids: number[] = []
@@ -39,6 +43,7 @@ export function createTextStreamer({
     const { text: line, stopped } = cutAtStop(firstLine(tokenizer.decode(ids)), stops)
     const whole = line.replace(UNFINISHED, '')
     const text = (stopped ? whole : withoutBegunStop(whole, stops)).trim()
+    if (heldBack && mayBecomePhrase(text)) return stopped
     if (text.length > said.length && text.startsWith(said)) {
       onText?.({ from: said.length, text: text.slice(said.length) })
       said = text

@@ -1,4 +1,5 @@
 import { at } from '../../../../base/at.ts'
+import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import type { PromptTokenizer } from '../../../text/pack.ts'
 import { cutContexts, type ReadPlan } from '../../../text/plan.ts'
 import type { AnswerRead, AnswerReadResult, GenerateRequest, GenerateResult, ReplugRequest } from '../../contract.ts'
@@ -56,7 +57,8 @@ export interface AnswerParts {
 export function answerResult({ read, plan, decoded, stopIds, tokenizer }: AnswerParts): Omit<AnswerReadResult, 'timingsMs' | 'attended'> {
   const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
   const cut = cutAtStop(firstLine(text), read.stop ?? [])
-  const answer = cut.text.trim()
+  const isInWords = read.grammar === undefined && asksForPhrase(read.instruction)
+  const answer = isInWords ? withoutPhrase(cut.text.trim()) : cut.text.trim()
   return {
     text: answer,
     stopped: stopped || cut.stopped || (read.grammar !== undefined && matches(read.grammar, answer)),

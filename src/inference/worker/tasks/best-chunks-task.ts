@@ -6,7 +6,7 @@ import type { BestChunks, DocumentRead } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { timed } from '../runtime/timed.ts'
-import { mapRerankTask } from './map-rerank-task.ts'
+import { writtenAnswerTask } from './written-answer-task.ts'
 
 /**
  * Answers from a document's top-ranked chunks, read one at a time, for a model whose mode is map-rerank.
@@ -21,7 +21,7 @@ export async function bestChunksTask(
   const { result: split, ms } = await timed(() => passageChunks({ ...read, encoderTokens: null }, 0, model.tokenizer, yieldPoint))
   const texts = split.passages.map(({ title, text }) => `${title} ${text}`)
   const best = rankByWords(question, texts).slice(0, count)
-  const answer = await mapRerankTask(
+  const answer = await writtenAnswerTask(
     model,
     {
       question,
@@ -34,13 +34,15 @@ export async function bestChunksTask(
       maxNewTokens: read.maxNewTokens,
       packing: 'passages',
       chatTemplate: read.chatTemplate,
+      instruction: read.instruction,
       sampling: read.sampling,
       replugTemperature: 1,
       includePrompts: read.includePrompts,
     },
     yieldPoint,
   )
-  const { text, stopped, logprobs, contextShares, promptTokens, prompts, contexts, timingsMs } = answer
+  const { text, stopped, logprobs } = answer.written ?? answer
+  const { contextShares, promptTokens, prompts, contexts, timingsMs } = answer
   const chunksOf = (isRead: (rank: number) => boolean): DocumentChunk[] =>
     best.flatMap(({ index }, rank) => (isRead(rank) ? at(split.chunks, index) : []))
   return {

@@ -1,5 +1,6 @@
 import { at } from '../../../../base/at.ts'
 import { CodedError } from '../../../../base/errors.ts'
+import { instructed } from '../../../text/instruction.ts'
 import { continuationIds } from '../../../text/continuation.ts'
 import { frontIds } from '../../../text/pack.ts'
 import { planRead } from '../../../text/plan.ts'
@@ -13,7 +14,8 @@ import { score } from '../decoder/step-decoding.ts'
 export async function choicesTask(model: ReaderModel, read: ChoicesRead, yieldPoint: YieldPoint): Promise<Output<'choices'>> {
   const { tokenizer, limits } = model
   const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
-  const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, wrap }, limits, tokenizer, yieldPoint)
+  const question = instructed(read.question, read.instruction)
+  const { prompts, contexts, contextIds, contextOf, inDecoder } = await planRead({ ...read, question, wrap }, limits, tokenizer, yieldPoint)
   const { text, ids } = at(prompts, 0)
   const bare = ids.slice(frontIds(tokenizer, wrap).length)
   const continuations: number[][] = []

@@ -1,5 +1,6 @@
 import { CodedError } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
+import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import { planDocument } from '../../../text/document/plan-document.ts'
 import type { DocumentPlan } from '../../../text/document/request.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
@@ -43,8 +44,9 @@ export function createDocumentTask({ manifest, tokenizer, generate }: DocumentTa
       yieldPoint,
     )
     const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
+    const answer = (read.stopAtLineEnd ? firstLine(text) : text).trim()
     return {
-      text: (read.stopAtLineEnd ? firstLine(text) : text).trim(),
+      text: asksForPhrase(read.instruction) ? withoutPhrase(answer) : answer,
       stopped,
       logprobs: decoded.logprobs,
       chunks: plan.chunks,

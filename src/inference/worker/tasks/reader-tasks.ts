@@ -1,15 +1,14 @@
 import type { Log } from '../../log.ts'
 import type { ReaderChildOptions, TaskHandlers } from '../../protocol.ts'
-import { answerTask } from './answer-task.ts'
 import { bestChunksTask } from './best-chunks-task.ts'
 import { choicesTask } from './choices-task.ts'
 import { createDocumentTask } from './document-task.ts'
 import { encodeAhead } from '../encoder/encode-contexts.ts'
 import { generateTask, replugTask } from './generate-task.ts'
 import { likelihoodTask } from './likelihood-task.ts'
-import { mapRerankTask } from './map-rerank-task.ts'
 import { loadReaderModel } from '../decoder/reader-model.ts'
 import { scoreTask } from './score-task.ts'
+import { writtenAnswerTask } from './written-answer-task.ts'
 
 /**
  * Loads a reader in this process and returns its tasks. Encoder states never leave the process, and texts are tokenised here.
@@ -29,13 +28,7 @@ export async function createReaderTasks(
     generate: (request, yieldPoint) => generateTask(model, request, { yieldPoint }),
   })
   return {
-    answer: (read, yieldPoint, onText) => {
-      const { mode, passages } = read
-      if (mode !== 'map-rerank') return answerTask(model, { ...read, mode }, yieldPoint, onText)
-      return passages.length > 0
-        ? mapRerankTask(model, read, yieldPoint)
-        : answerTask(model, { ...read, mode: 'decoder-only' }, yieldPoint, onText)
-    },
+    answer: (read, yieldPoint, onText) => writtenAnswerTask(model, read, yieldPoint, onText),
     choices: (read, yieldPoint) => choicesTask(model, read, yieldPoint),
     likelihoods: (read, yieldPoint) => likelihoodTask(model, read, yieldPoint),
     document: (read, yieldPoint) =>

@@ -1,0 +1,110 @@
+import { at } from '../../../base/at.ts'
+import { wordsOf } from '../words.ts'
+import { matches, type Grammar, type Part } from './grammar.ts'
+
+type Value = Exclude<Part, { readonly kind: 'literal' }>
+
+/** How an answer in words names the values of a boolean. */
+const BOOLEANS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['true', ['true', 'yes']],
+  ['false', ['false', 'no']],
+])
+const NUMBER = /(?:(?<![\p{L}\p{N}])[-−])?\d+(?:,\d{3})*(?:\.\d+)?/gu
+const SCALES = new Map(Object.entries({ hundred: 1e2, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 }))
+
+function isValue(part: Part): part is Value {
+  return part.kind !== 'literal'
+}
+
+/** Number of values of a grammar. */
+export function valueCount(grammar: Grammar): number {
+  return grammar.filter(isValue).length
+}
+
+/** Characters, and tokens at most, of the text that a grammar fixes. */
+export function fixedLength(grammar: Grammar = []): number {
+  return grammar.reduce((sum, part) => sum + (part.kind === 'literal' ? part.text.length : 0), 0)
+}
+
+/**
+ * Replaces the value that an answer in words determines by a literal: the only string of a grammar is the answer; an only value of another
+ * kind is the choice or the number that the answer names.
+ */
+export function filled(grammar: Grammar, answer: string): Grammar {
+  const values = grammar.filter(isValue)
+  const strings = values.filter(({ kind }) => kind === 'string')
+  const [part] = strings.length === 1 ? strings : values.length === 1 ? values : []
+  const text = part && valueIn(part, answer)
+  return text === undefined ? grammar : grammar.map((other) => (other === part ? { kind: 'literal', text } : other))
+}
+
+/** The only text of a grammar; undefined if there are more. */
+export function onlyText(grammar: Grammar): string | undefined {
+  const texts = grammar.flatMap((part) => (part.kind === 'literal' ? [part.text] : []))
+  return texts.length === grammar.length ? texts.join('') : undefined
+}
+
+/** A grammar with one value, which can be answered in words: a grammar of the words, and the conversion to a text of the whole grammar. */
+export interface InWords {
+  readonly grammar: Grammar
+  json(words: string): string
+}
+
+/** @returns undefined for a grammar with several values */
+export function inWords(grammar: Grammar): InWords | undefined {
+  const [part, ...others] = grammar.filter(isValue)
+  if (part === undefined || others.length > 0) return undefined
+  const texts = part.kind === 'choice' ? new Map(part.texts.flatMap((text) => namesOf(text).map((name) => [name, text]))) : undefined
+  // An answer that ends early stands for the first choice that it begins.
+  const named = (words: string) => texts && [...texts].find(([name]) => name.startsWith(words))?.[1]
+  return {
+    grammar: [texts ? { kind: 'choice', texts: [...texts.keys()] } : part],
+    json: (words) => grammar.map((other) => (isValue(other) ? (texts?.get(words) ?? named(words) ?? words) : other.text)).join(''),
+  }
+}
+
+/** The words for a value of an enumeration, given as JSON. */
+function namesOf(json: string): readonly string[] {
+  const value: unknown = JSON.parse(json)
+  return typeof value === 'string' && value.trim() !== '' ? [value.trim()] : (BOOLEANS.get(json) ?? [json])
+}
+
+/** The JSON text of the value that an answer names; undefined if it names none, or several. */
+function valueIn(part: Value, answer: string): string | undefined {
+  if (part.kind === 'string') return JSON.stringify(shortened(answer, part.maxLength))
+  if (part.kind === 'choice') return choiceIn(part.texts, answer)
+  const numbers = [...answer.matchAll(NUMBER)]
+  if (numbers.length !== 1) return undefined
+  const { 0: digits, index } = at(numbers, 0)
+  const [next] = wordsOf(answer.slice(index + digits.length))
+  const number = Number(digits.replace('−', '-').replaceAll(',', '')) * (SCALES.get(next?.plain ?? '') ?? 1)
+  return matches([part], String(number)) ? String(number) : undefined
+}
+
+function choiceIn(texts: readonly string[], answer: string): string | undefined {
+  const plain = (text: string): string =>
+    ` ${wordsOf(text)
+      .map(({ plain }) => plain)
+      .join(' ')} `
+  const said = plain(answer)
+  if (said.trim() === '') return texts.find((text) => text === 'null' || text === '""')
+  const named = (is: (name: string) => boolean): readonly string[] => texts.filter((text) => namesOf(text).some((name) => is(plain(name))))
+  for (const is of [
+    (name: string) => name === said,
+    (name: string) => name.trim() !== '' && said.includes(name),
+    (name: string) => name.includes(said),
+  ]) {
+    const found = named(is)
+    if (found.length > 0) return found.length === 1 ? found[0] : undefined
+  }
+  return undefined
+}
+
+/** A text of at most `most` characters (code points), cut between words where there are several. */
+function shortened(text: string, most: number): string {
+  const characters = [...text]
+  if (characters.length <= most) return text
+  const cut = characters.slice(0, most).join('')
+  const isBetween = /\s/.test(at(characters, most))
+  return (isBetween ? cut : cut.replace(/(?<=\S)\s+\S*$/, '')).trimEnd()
+}

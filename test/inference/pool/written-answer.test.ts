@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import t from 'tap'
+import { buildModel } from '../../../models/build.ts'
+import type { AnswerRead } from '../../../src/inference/contract.ts'
+import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
+import { grammarOf } from '../../../src/text/grammar/from-schema.ts'
+import { root } from '../../helpers/root.ts'
+
+const dir = await mkdtemp(path.join(tmpdir(), 'cepe-written-'))
+t.teardown(() => rm(dir, { recursive: true, force: true }))
+await buildModel({ checkpointDir: path.join(root, 'models/tiny/checkpoint/cepe'), outDir: dir, dtype: 'f32' })
+const reader = await createReader({ modelDir: dir, threads: 1 })
+t.teardown(() => reader.close({ drainMs: 0 }))
+
+const passage = (title: string, text: string, score: number) => ({ title, text, score })
+const asked: AnswerRead = {
+  question: 'what is the capital of australia',
+  mode: 'map-rerank',
+  passages: [
+    passage('Orinoco', 'The Orinoco rises in the Parima Mountains and empties into the Atlantic Ocean in Venezuela.', 1),
+    passage('Australia', 'Australia is a country in Oceania whose capital is Canberra.', 1),
+    passage('Austria', 'Austria is a country in Europe whose capital is Vienna.', 1),
+  ],
+  kDecoder: 1,
+  encoderPassages: 'others',
+  demonstrations: [],
+  contextTokens: 64,
+  maxNewTokens: 25,
+  packing: 'passages',
+  replugTemperature: 1,
+  includePrompts: false,
+}
+const object = (properties: Readonly<Record<string, object>>) =>
+  grammarOf({ type: 'object', properties, required: Object.keys(properties), additionalProperties: false }, 's')
+
+await t.test('a form is put around the answer in words, and nothing else about it changes', async (t) => {
+  for (const mode of ['map-rerank', 'cepe', 'decoder-only'] as const) {
+    const plain = await reader.answer({ ...asked, mode, topTokens: 0 })
+    t.not(plain.text, '')
+    const formed = await reader.answer({ ...asked, mode, topTokens: 0, grammar: object({ answer: { type: 'string', maxLength: 60 } }) })
+    const { written, timingsMs: _, ...rest } = formed
+    const { timingsMs: __, ...same } = plain
+    t.same(rest, same, 'confidence, attention and placement are those of the answer in words')
+    t.equal(written?.text, JSON.stringify({ answer: plain.text }))
+    t.same(written?.logprobs, plain.logprobs)
+    t.equal(written?.tokens?.map(({ text }) => text).join(''), written?.text)
+    t.same(
+      written?.tokens?.filter(({ logprob }) => logprob < 0).map(({ text }) => text),
+      plain.tokens?.map(({ text }) => text),
+    )
+  }
+})
+
+await t.test('a value that the answer does not name is scored alone, and the greedy answer is kept for the judgement', async (t) => {
+  const plain = await reader.answer(asked)
+  const forced = await reader.answer({ ...asked, grammar: object({ city: { enum: ['Lima', 'Oslo'] } }) })
+  t.match(forced.written?.text, /^\{"city":"(Lima|Oslo)"\}$/)
+  t.equal(forced.written?.text, JSON.stringify({ city: forced.text }))
+  t.same(forced.greedy, { text: plain.text, stopped: plain.stopped, logprobs: plain.logprobs })
+  t.ok(forced.logprobs.length < 12, 'the tokens of the value, not of its frame')
+  const instruction = 'Say "not in the passages" where they do not answer.'
+  const phrase = { ...asked, instruction, stop: ['a', 'i'], grammar: object({ is: { enum: ['not in the passages', 'Lima. Yes'] } }) }
+  t.match(JSON.parse((await reader.answer(phrase)).written?.text ?? ''), { is: /^(not in the passages|Lima. Yes)$/ }, 'stops are of words')
+  t.match(
+    JSON.parse((await reader.answer({ ...phrase, maxNewTokens: 1 })).written?.text ?? ''),
+    { is: String },
+    'whole, though it ends early',
+  )
+  t.same(forced.inDecoder, plain.inDecoder, 'the passage is that of the answer in words')
+})
+
+await t.test('several values are written as JSON: no white space begins a string, and what is fixed costs no new tokens', async (t) => {
+  const text = { type: 'string', maxLength: 30 }
+  const grammar = object({ a_name_that_takes_many_tokens: text, another_name_that_takes_many_tokens: text, sure: { type: 'boolean' } })
+  for (const sampling of [undefined, { temperature: 1.5, topP: 1, seed: 4 }]) {
+    const { written } = await reader.answer({ ...asked, grammar, sampling, topTokens: 0, maxNewTokens: 60 })
+    const value = JSON.parse(written?.text ?? '') as Record<string, unknown>
+    t.same(Object.keys(value), ['a_name_that_takes_many_tokens', 'another_name_that_takes_many_tokens', 'sure'])
+    for (const string of Object.values(value).slice(0, 2)) t.ok(typeof string === 'string' && string.trimStart() === string)
+    t.ok((written?.logprobs.filter((logprob) => logprob !== 0).length ?? 99) <= 60)
+    t.equal(
+      written?.tokens
+        ?.map(({ text }) => text)
+        .join('')
+        .trimStart(),
+      written?.text,
+    )
+  }
+})
+
+await t.test('sampling reads the passages that the greedy answer is from', async (t) => {
+  const plain = await reader.answer(asked)
+  for (const temperature of [0.01, 1, 5]) {
+    const pieces: string[] = []
+    const sampled = await reader.answer(
+      { ...asked, sampling: { temperature, topP: 1, seed: 1 } },
+      { onText: (piece) => void pieces.push(piece) },
+    )
+    t.equal(sampled.written?.text, sampled.text)
+    t.ok(sampled.text.startsWith(pieces.join('')), 'only the sampled answer is streamed')
+    t.same([sampled.inDecoder, sampled.contextOf, sampled.contextShares], [plain.inDecoder, plain.contextOf, plain.contextShares])
+    if (sampled.text === plain.text) t.same([sampled.greedy, sampled.logprobs], [undefined, plain.logprobs])
+    else t.same(sampled.greedy, { text: plain.text, stopped: plain.stopped, logprobs: plain.logprobs })
+    if (temperature < 1) t.equal(sampled.text, plain.text)
+  }
+})

@@ -1,0 +1,81 @@
+import t from 'tap'
+import { filled, fixedLength, inWords, onlyText, valueCount } from '../../../src/text/grammar/fill.ts'
+import { grammarOf } from '../../../src/text/grammar/from-schema.ts'
+
+function object(properties: Readonly<Record<string, object>>) {
+  return grammarOf({ type: 'object', properties, required: Object.keys(properties), additionalProperties: false }, 's')
+}
+const written = (schema: object, answer: string): unknown => {
+  const text = onlyText(filled(grammarOf(schema, 's'), answer))
+  return text === undefined ? undefined : (JSON.parse(text) as unknown)
+}
+
+t.test('the answer in words is the only string of a schema, whole or cut between words', (t) => {
+  const string = { type: 'string', maxLength: 20 }
+  t.equal(onlyText(filled(object({ answer: string }), 'Canberra')), '{"answer":"Canberra"}')
+  t.equal(onlyText(filled(object({ answer: string }), '')), '{"answer":""}')
+  t.equal(written(string, 'say "no"\\'), 'say "no"\\')
+  t.equal(written({ type: 'string', maxLength: 10 }, 'Queen Elizabeth II'), 'Queen')
+  t.equal(written({ type: 'string', maxLength: 15 }, 'Queen Elizabeth II'), 'Queen Elizabeth')
+  t.equal(written({ type: 'string', maxLength: 4 }, '😀😀😀😀😀'), '😀😀😀😀', 'characters are code points')
+  const mixed = filled(object({ kind: { enum: ['a', 'b'] }, answer: string }), 'Paris')
+  t.equal(onlyText(mixed), undefined, 'another value is open')
+  t.same(mixed.at(-2), { kind: 'literal', text: '"Paris"' })
+  const two = object({ city: string, country: string })
+  t.same(filled(two, 'Paris'), two, 'which of two strings is it?')
+  t.same([valueCount(two), fixedLength(object({ a: string }))], [2, '{"a":}'.length])
+  t.end()
+})
+
+t.test('an answer in words names the choice or the number', (t) => {
+  const cities = { enum: ['Sydney', 'Canberra', 'New York'] }
+  for (const [answer, value] of [
+    ['canberra', 'Canberra'],
+    ['the city of Canberra', 'Canberra'],
+    ['New York City', 'New York'],
+    ['York', 'New York'],
+    ['Sydney or Canberra', undefined],
+    ['Vienna', undefined],
+    ['', undefined],
+  ] as const)
+    t.equal(written(cities, answer), value, answer)
+  t.equal(written({ enum: ['Canberra', null] }, ''), null, 'no answer')
+  t.equal(written({ enum: ['Canberra', ''] }, ''), '')
+  t.same([written({ enum: ['1', 1] }, '1'), written({ enum: [1, 12] }, 'twelve: 12')], [undefined, 12])
+  t.same(
+    [written({ type: 'boolean' }, 'Yes'), written({ type: 'boolean' }, 'no, never'), written({ type: 'boolean' }, 'Paris')],
+    [true, false, undefined],
+  )
+  for (const [type, answer, value] of [
+    ['integer', 'in 1927', 1927],
+    ['integer', '1,234,567 people', 1234567],
+    ['integer', '1.5 million', 1500000],
+    ['integer', '3.5', undefined],
+    ['number', '−3.5 degrees', -3.5],
+    ['number', 'about 2 billion', 2e9],
+    ['integer', '14 July 1789', undefined],
+    ['integer', 'COVID-19', 19],
+    ['integer', '1927-1930', undefined],
+    ['integer', '-40 degrees', -40],
+    ['number', 'three', undefined],
+    ['integer', '12345678901234567890', undefined],
+  ] as const)
+    t.equal(written({ type }, answer), value, answer)
+  t.end()
+})
+
+t.test('a single value that the answer does not name is decoded in words', (t) => {
+  const choice = inWords(object({ city: { enum: ['Sydney', 'say "no"', 7] } }))
+  t.same(choice?.grammar, [{ kind: 'choice', texts: ['Sydney', 'say "no"', '7'] }])
+  t.same([choice?.json('say "no"'), choice?.json('7')], ['{"city":"say \\"no\\""}', '{"city":7}'])
+  const spaced = inWords(grammarOf({ enum: [' Lima ', 'not in the passages'] }, 's'))
+  t.same(
+    [spaced?.json('Lima'), spaced?.json('not in'), spaced?.grammar],
+    ['" Lima "', '"not in the passages"', [{ kind: 'choice', texts: ['Lima', 'not in the passages'] }]],
+  )
+  const sure = inWords(grammarOf({ type: 'boolean' }, 's'))
+  t.same([sure?.json('yes'), sure?.json('false')], ['true', 'false'])
+  t.equal(inWords(object({ a: { type: 'integer' } }))?.json('-7'), '{"a":-7}')
+  t.equal(inWords(object({ a: { type: 'integer' }, b: { type: 'integer' } })), undefined)
+  t.end()
+})
