@@ -160,7 +160,8 @@ async function registerQuestions(
     ...questions,
     countTokens: services.countTokens,
     appendSources: config.CHAT_SOURCES,
-    basePath: config.BASE_PATH,
+    addresses: { basePath: config.BASE_PATH, publicUrl: config.PUBLIC_URL },
+    keys: services.keys,
     publicText: said,
   })
 }

@@ -4,6 +4,7 @@ import { CodedError } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
 import { readQuestion } from '../http/request/read-question.ts'
 import type { Config } from '../settings.ts'
+import { noAnswerText } from '../rag/no-answer.ts'
 import { answerQuestion } from '../rag/answer.ts'
 import { answerEvents } from '../rag/answer-events.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
@@ -95,9 +96,7 @@ function print(text: string): Promise<void> {
 }
 
 function readable(response: AnswerResponse): string {
-  const { answer, abstained } = response
-  const said = abstained ? '(no confident answer)' : answer === null ? '(no passage was found)' : answer === '' ? '(no answer)' : answer
-  return `${said}\n${details(response)}`
+  return `${noAnswerText(response) ?? response.answer}\n${details(response)}`
 }
 
 function details({ confidence, probability_correct: probability, evidence, timings_ms }: AnswerResponse): string {

@@ -105,6 +105,8 @@ export type AnswerEvent =
       event: 'evidence'
       /** The passages, before they are read; the event `answer` says where and how each was. */
       data: {
+        /** What was searched and asked: the question, made to stand alone where it follows another. */
+        question: string
         evidence: {
           id: string
           title: string
@@ -142,6 +144,8 @@ export interface AnswerManyRequest {
 export interface AnswerRequest {
   /** The question, in any manner of writing. */
   question: string
+  /** Questions before this one with their answers, oldest first: a question that follows them is made to stand alone. */
+  earlier?: EarlierQuestion[]
   /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
   collection?: string
   /** Passages to retrieve (default: the model's own). */
@@ -191,12 +195,14 @@ export interface AnswerRequest {
 }
 
 export interface AnswerResponse {
+  /** What was searched and asked: the question, made to stand alone where it follows another. */
+  question: string
   /** The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason). */
   answer: string | null
   /** The answer is withheld: it is less likely right than min_confidence asks for. */
   abstained: boolean
-  /** Why there is no answer: no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one. */
-  reason: 'no_passages' | 'low_probability_correct' | 'low_confidence' | null
+  /** Why there is no answer: no_question, the message asks nothing (a greeting, thanks), so nothing was searched; no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one. */
+  reason: 'no_question' | 'no_passages' | 'low_probability_correct' | 'low_confidence' | null
   /** Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for sampling, the modes closed-book and replug, and an empty answer. */
   probability_correct: number | null
   /** Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage. */
@@ -209,6 +215,8 @@ export interface AnswerResponse {
     end: number
     text: string
   } | null
+  /** With the reason no_question: a sentence on what can be asked here. */
+  suggestion?: string
   /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability. */
   confidence: number
   /** stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated. */
@@ -355,6 +363,13 @@ export interface Demonstration {
     /** The passage that answers it. */
     text: string
   }
+}
+
+export interface EarlierQuestion {
+  /** The question as it was asked. */
+  question: string
+  /** null: there was none. */
+  answer: string | null
 }
 
 /** Bad Request */
@@ -573,6 +588,8 @@ export type PassageMetadata = Record<string, string | number | boolean | null | 
 export interface Question {
   /** The question, in any manner of writing. */
   question: string
+  /** Questions before this one with their answers, oldest first: a question that follows them is made to stand alone. */
+  earlier?: EarlierQuestion[]
   /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
   collection?: string
   /** Passages to retrieve (default: the model's own). */

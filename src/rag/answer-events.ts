@@ -8,6 +8,7 @@ const { id, title, text, source, score, rank } = EvidenceSchema.properties
 
 export const EvidenceEventSchema = Type.Object(
   {
+    question: AnswerResponseSchema.properties.question,
     evidence: Type.Array(Type.Object({ id, title, text, source, score, rank })),
     model: AnswerResponseSchema.properties.model,
     index: AnswerResponseSchema.properties.index,
@@ -58,7 +59,7 @@ export async function* answerEvents(
           ...(source !== undefined && { source }),
           rank: i + 1,
         }))
-        found = { evidence, ...sources(services, asked) }
+        found = { question: asked.resolved.question, evidence, ...sources(services, asked) }
         wake()
       },
       text: (piece) => {

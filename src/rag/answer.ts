@@ -1,4 +1,5 @@
 import type { AnswerReadResult, RunOptions } from '../inference/contract.ts'
+import { whatToAsk } from './about.ts'
 import { inCollection } from './collection.ts'
 import { evidence } from './evidence.ts'
 import { explainByDropping } from './explain.ts'
@@ -9,6 +10,8 @@ import { hasNoPassages, sources, withPassages, type Asked, type AnswerServices }
 import type { AnswerToken } from './confidence-schema.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { roundedMs } from './timings.ts'
+import { withTurns } from './follow-up/standalone.ts'
+import { isSmallTalk } from './small-talk.ts'
 
 /** Receives an answer while it is generated: its passages once, then parts of its text. */
 export interface AnswerListener {
@@ -21,27 +24,32 @@ export interface AnswerListener {
  * @throws overloaded if the request is not admitted; deadline_exceeded; invalid_request and unprocessable naming the field
  */
 export async function answerQuestion(
-  request: ChatQuestion,
+  asking: ChatQuestion,
   given: AnswerServices,
   run: RunOptions = {},
   listener?: AnswerListener,
 ): Promise<AnswerResponse> {
   const started = performance.now()
+  const request = withTurns(asking)
   const services = await inCollection(given, request.collection)
-  return withPassages({ request }, services, run, async (asked) => {
+  const isTalk = asksCorpus(request) && isSmallTalk(request.question)
+  const reading = isTalk ? { ...request, k: 0, rerank: false } : request
+  return withPassages({ request: reading }, services, run, async (asked) => {
     listener?.passages(asked)
     const policy = { calibration: services.calibration ?? null, minConfidence: request.min_confidence ?? services.minConfidence }
     const isJudgedFirst = mayBeWithheld(policy)
-    const read = hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, isJudgedFirst ? undefined : listener)
+    const read = isTalk || hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, isJudgedFirst ? undefined : listener)
     // Passages from the request have no file here.
     const fileOf = request.passages === undefined ? services.fileOf : undefined
     const found = await evidence(asked.passages, read, { shares: read.contextShares, answer: read.text, attended: read.attended, fileOf })
     const signals = confidenceSignals(asked.resolved, read, found)
-    const judged = read === NOTHING_READ ? NO_ANSWER : assessAnswer(read, signals, policy)
+    const unread = isTalk ? { ...NO_ANSWER, reason: 'no_question' as const } : NO_ANSWER
+    const judged = read === NOTHING_READ ? unread : assessAnswer(read, signals, policy)
     if (isJudgedFirst && judged.answer) listener?.text(judged.answer)
     const explanation = request.explain && (judged.answer ? await explainByDropping(judged.answer, found, asked, services) : null)
     const total = performance.now() - started
     return {
+      question: asked.resolved.question,
       ...judged,
       extract: judged.answer ? null : nearestSentence(asked.resolved.question, found),
       // A withheld answer is not highlighted in the passages either.
@@ -50,12 +58,18 @@ export async function answerQuestion(
       usage: usageOf(read),
       timings_ms: roundedMs({ ...(asked.found?.timings ?? NO_RETRIEVAL), ...read.timingsMs, total }),
       ...sources(services, asked),
+      ...(isTalk && { suggestion: await whatToAsk(services.retriever.index) }),
       ...(explanation !== undefined && { explanation }),
       ...(request.include_signals && { signals }),
       ...(request.logprobs !== undefined && { tokens: judged.answer === null ? null : copied(read.tokens) }),
       ...(asked.resolved.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
   })
+}
+
+/** False if the request brings its passages, or wants none. */
+function asksCorpus({ passages, mode, k }: ChatQuestion): boolean {
+  return passages === undefined && mode !== 'closed-book' && k !== 0
 }
 
 async function readAloud(asked: Asked, { reader }: AnswerServices, listener: AnswerListener | undefined): Promise<AnswerReadResult> {

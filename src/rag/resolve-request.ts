@@ -52,7 +52,9 @@ export function resolveRequest(
       { field: 'context_tokens' },
     )
   }
-  const { sampling, stop, earlier, logprobs, grammar } = request
+  const { sampling, stop, turns = [], logprobs, grammar } = request
+  const template = request.chat_template ?? chatTemplate
+  const earlier = turns.filter(({ role }) => template === 'tokenizer' || role === 'system')
   const k = request.k ?? (request.passages === undefined ? defaults.k : request.passages.length)
   return {
     question: request.question.trim(),
@@ -65,11 +67,11 @@ export function resolveRequest(
     demonstrations:
       request.demonstrations === undefined ? own.slice(0, defaults.demonstrations) : chooseDemonstrations(request.demonstrations, own),
     contextTokens,
-    chatTemplate: request.chat_template ?? chatTemplate,
+    chatTemplate: template,
     packing: request.packing ?? 'passages',
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
     ...(stop && stop.length > 0 && { stop }),
-    ...(earlier && earlier.length > 0 && { earlier }),
+    ...(earlier.length > 0 && { earlier }),
     ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
     ...(logprobs !== undefined && { topTokens: logprobs }),
     ...(grammar && { grammar }),

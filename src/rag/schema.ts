@@ -76,6 +76,14 @@ const DemonstrationSchema = Type.Object(
   { additionalProperties: false, title: 'Demonstration' },
 )
 
+const EarlierSchema = Type.Object(
+  {
+    question: nonBlank(LIMITS.questionCharacters, 'The question as it was asked.'),
+    answer: Type.Union([Type.String({ maxLength: LIMITS.passageCharacters }), Type.Null()], { description: 'null: there was none.' }),
+  },
+  { additionalProperties: false, title: 'EarlierQuestion' },
+)
+
 const rerankField = Type.Optional(
   Type.Boolean({
     description:
@@ -87,6 +95,12 @@ export const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description:
 export const AnswerRequestSchema = Type.Object(
   {
     question: nonBlank(LIMITS.questionCharacters, 'The question, in any manner of writing.'),
+    earlier: Type.Optional(
+      Type.Array(EarlierSchema, {
+        maxItems: LIMITS.earlier,
+        description: 'Questions before this one with their answers, oldest first: a question that follows them is made to stand alone.',
+      }),
+    ),
     collection: Type.Optional(CollectionNameSchema),
     k: Type.Optional(kField),
     k_decoder: Type.Optional(
@@ -151,7 +165,8 @@ export const AnswerRequestSchema = Type.Object(
 export type AnswerRequest = Static<typeof AnswerRequestSchema>
 /** A question of a chat with earlier messages and output constraints. */
 export type ChatQuestion = AnswerRequest & {
-  readonly earlier?: readonly Turn[]
+  /** Messages before the question, which stands alone already. */
+  readonly turns?: readonly Turn[]
   /** Constrains the answer. */
   readonly grammar?: Grammar
 }
@@ -215,6 +230,7 @@ export type Extract = Static<typeof ExtractSchema>
 
 export const AnswerResponseSchema = Type.Object(
   {
+    question: Type.String({ description: 'What was searched and asked: the question, made to stand alone where it follows another.' }),
     answer: Type.Union([Type.String(), Type.Null()], {
       description:
         'The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason).',
@@ -224,6 +240,7 @@ export const AnswerResponseSchema = Type.Object(
       description:
         'Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage.',
     }),
+    suggestion: Type.Optional(Type.String({ description: 'With the reason no_question: a sentence on what can be asked here.' })),
     confidence: Type.Number({
       minimum: 0,
       maximum: 1,

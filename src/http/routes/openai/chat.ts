@@ -1,7 +1,8 @@
 import type { AnswerEvent } from '../../../rag/answer-events.ts'
 import type { AnswerResponse, ChatQuestion, Evidence } from '../../../rag/schema.ts'
 import type { ChatTemplate } from '../../../text/chat-template.ts'
-import { annotationsOf, type AddressOf } from './citations.ts'
+import { noAnswerText, refusalOf } from '../../../rag/no-answer.ts'
+import { annotationsOf, titleOf, type AddressOf } from './citations.ts'
 import { formOf, logprobsOf } from './format.ts'
 import { conversationOf } from './messages.ts'
 import { questionOf } from './question.ts'
@@ -24,39 +25,31 @@ export interface Named {
   /** Unix time in seconds. */
   readonly created: number
   readonly model: string
-  /** The standalone question, as searched and asked. */
-  readonly question: string
   /** Whether to append the list of passages to the answer. */
   readonly sources: boolean
   readonly addressOf: AddressOf
 }
 
-const NOTHING_FOUND = 'No passage was found to answer from.'
-const NOT_SURE = 'No answer is sure enough.'
-
-/** Why there is no answer; null if there is one. */
-export function refusalOf({ answer, abstained }: Pick<AnswerResponse, 'answer' | 'abstained'>): string | null {
-  return answer === null ? (abstained ? NOT_SURE : NOTHING_FOUND) : null
-}
-
 /** The `cepe` field of a response. */
-export function extensionOf(response: AnswerResponse, question: string): ChatResponse['cepe'] {
-  const { evidence, confidence, probability_correct, abstained, mode, timings_ms, index } = response
-  return { question, evidence, confidence, probability_correct, abstained, mode, timings_ms, index }
+export function extensionOf(response: AnswerResponse): ChatResponse['cepe'] {
+  const { question, reason, extract, evidence, confidence, probability_correct, abstained, mode, timings_ms, index } = response
+  return { question, reason, extract, evidence, confidence, probability_correct, abstained, mode, timings_ms, index }
 }
 
-/** Text of the answer, with a numbered list of its passages if `sources` is set. */
-export function textOf({ answer, evidence }: Pick<AnswerResponse, 'answer' | 'evidence'>, sources: boolean): string | null {
-  return answer !== null && sources ? `${answer}${sourceList(evidence)}` : answer
+/** Text of the answer, with a numbered list of its passages if `sources` is set; without an answer the reason, in words. */
+export function textOf(response: AnswerResponse, { sources, addressOf }: Pick<Named, 'sources' | 'addressOf'>): string {
+  const { answer, evidence } = response
+  return noAnswerText(response) ?? `${answer ?? ''}${sources ? sourceList(evidence, addressOf) : ''}`
 }
 
 /** Converts an answer to a chat completion. */
-export function toCompletion(response: AnswerResponse, { id, created, model, question, sources, addressOf }: Named): ChatResponse {
+export function toCompletion(response: AnswerResponse, named: Named): ChatResponse {
+  const { id, created, model, addressOf } = named
   const { finish_reason, usage } = response
   const prompt_tokens = usage.prompt_tokens + usage.context_tokens
   const message = {
     role: 'assistant' as const,
-    content: textOf(response, sources),
+    content: textOf(response, named),
     refusal: refusalOf(response),
     annotations: annotationsOf(response, addressOf),
   }
@@ -67,15 +60,15 @@ export function toCompletion(response: AnswerResponse, { id, created, model, que
     model,
     choices: [{ index: 0, message, logprobs: logprobsOf(response), finish_reason: finish_reason ?? 'stop' }],
     usage: { prompt_tokens, completion_tokens: usage.generated_tokens, total_tokens: prompt_tokens + usage.generated_tokens },
-    cepe: extensionOf(response, question),
+    cepe: extensionOf(response),
   }
 }
 
 /** `[1] Title, https://...`: one line per passage read. */
-function sourceList(evidence: readonly Evidence[]): string {
+function sourceList(evidence: readonly Evidence[], addressOf: AddressOf): string {
   const lines = evidence
     .filter(({ role }) => role !== 'unused')
-    .map(({ rank, title, source, id }) => `[${rank}] ${title === '' ? id : title}${source === undefined ? '' : `, ${source}`}`)
+    .map((passage) => `[${passage.rank}] ${titleOf(passage).replace(/\s+/g, ' ')}, ${addressOf(passage)}`)
   return lines.length === 0 ? '' : `\n\nSources:\n${lines.join('\n')}`
 }
 
@@ -108,8 +101,8 @@ export async function* toChunks(
     } else {
       const { choices, usage, cepe } = toCompletion(happened.data, named)
       for (const { message, finish_reason, logprobs } of choices) {
-        const rest = message.content?.slice(said)
-        if (rest) yield chunk({ content: rest }, null)
+        const rest = message.content.slice(said)
+        if (rest !== '') yield chunk({ content: rest }, null)
         if (message.refusal !== null) yield chunk({ refusal: message.refusal }, null)
         if (message.annotations.length > 0) yield chunk({ annotations: message.annotations }, null)
         // For the whole text at once: only at its end is it known where it is truncated.

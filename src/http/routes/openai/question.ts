@@ -17,11 +17,10 @@ export interface ChatOptions extends Pick<ChatRequest, 'temperature' | 'top_p' |
  */
 export function questionOf(conversation: Conversation, chat: ChatOptions, own: ChatTemplate): ChatQuestion {
   const { sources: _, chat_template: chatTemplate = own, ...options } = chat.cepe ?? {}
-  const earlier = conversation.earlier.filter(({ role }) => chatTemplate === 'tokenizer' || role === 'system')
   const { temperature, top_p: topP, seed, stop, newTokens } = chat
   return {
     question: standaloneQuestion(conversation.question, conversation.earlier),
-    ...(earlier.length > 0 && { earlier }),
+    turns: conversation.earlier,
     chat_template: chatTemplate,
     ...options,
     ...(stop && { stop: typeof stop === 'string' ? [stop] : stop }),

@@ -1,7 +1,8 @@
 import { CodedError } from '../../../../base/errors.ts'
 import type { AnswerResponse, ChatQuestion } from '../../../rag/schema.ts'
 import type { ChatTemplate } from '../../../text/chat-template.ts'
-import { extensionOf, refusalOf, textOf, type Named } from './chat.ts'
+import { refusalOf } from '../../../rag/no-answer.ts'
+import { extensionOf, textOf, type Named } from './chat.ts'
 import { citationsOf } from './citations.ts'
 import { conversationOf } from './messages.ts'
 import { questionOf } from './question.ts'
@@ -65,7 +66,7 @@ export function answered(response: AnswerResponse, named: Named, request: Respon
       output_tokens_details: { reasoning_tokens: 0 },
       total_tokens: input_tokens + usage.generated_tokens,
     },
-    cepe: extensionOf(response, named.question),
+    cepe: extensionOf(response),
   }
 }
 
@@ -77,12 +78,15 @@ export function messageId({ id }: Pick<Named, 'id'>): string {
 function itemOf(response: AnswerResponse, named: Named): OutputItem {
   const refusal = refusalOf(response)
   const annotations = citationsOf(response, named.addressOf).map((citation) => ({ type: 'url_citation' as const, ...citation }))
-  const text = textOf(response, named.sources) ?? ''
+  const text = textOf(response, named)
   return {
     type: 'message',
     id: messageId(named),
     role: 'assistant',
     status: response.finish_reason === 'length' ? 'incomplete' : 'completed',
-    content: [refusal === null ? { type: 'output_text', text, annotations, logprobs: [] } : { type: 'refusal', refusal }],
+    content: [
+      { type: 'output_text', text, annotations, logprobs: [] },
+      ...(refusal === null ? [] : [{ type: 'refusal' as const, refusal }]),
+    ],
   }
 }

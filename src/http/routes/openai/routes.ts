@@ -16,7 +16,8 @@ import { isNamed, isReader, READER_ALIAS } from '../model-name.ts'
 import { toAnswerRequest, toChunks, toCompletion, type Named } from './chat.ts'
 import type { PublicText } from '../../errors/public-text.ts'
 import { allEmbedders, servingEmbedder } from '../../observability/retrievers.ts'
-import { passageAddress } from './citations.ts'
+import { passageAddress, type AddressOptions } from './citations.ts'
+import type { Keys } from '../../../keys/keys.ts'
 import { runOptions } from '../../request/run-options.ts'
 import { refuseUnread } from './unread.ts'
 import { encodeVector, textsOf } from './embeddings.ts'
@@ -40,7 +41,8 @@ export interface OpenAiOptions extends QuestionRouteOptions {
   readonly countTokens: CountTokens
   /** Default of `sources`: whether to append the list of passages to answers. */
   readonly appendSources: boolean
-  readonly basePath: string
+  readonly addresses: Omit<AddressOptions, 'filesOpen' | 'collection'>
+  readonly keys: Pick<Keys, 'required'>
   readonly publicText: PublicText
 }
 
@@ -84,7 +86,7 @@ function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>
 }
 
 /** Template, model check and identity shared by chat completions and responses. */
-function naming({ services, access, appendSources, basePath }: OpenAiOptions) {
+function naming({ services, access, appendSources, addresses, keys }: OpenAiOptions) {
   const model = modelId(services.reader.manifest)
   return {
     template: services.chatRouteTemplate ?? services.chatTemplate ?? 'none',
@@ -94,14 +96,13 @@ function naming({ services, access, appendSources, basePath }: OpenAiOptions) {
     named: (
       prefix: string,
       request: FastifyRequest,
-      { question, collection, sources = appendSources }: Pick<ChatQuestion, 'question' | 'collection'> & { sources?: boolean | undefined },
+      { collection, sources = appendSources }: Pick<ChatQuestion, 'collection'> & { sources?: boolean | undefined },
     ): Named => ({
       id: `${prefix}${randomUUID()}`,
       created: Math.floor(Date.now() / 1000),
       model,
-      question,
       sources,
-      addressOf: passageAddress(request, basePath, collection ?? access.implied(request)),
+      addressOf: passageAddress(request, { ...addresses, filesOpen: !keys.required, collection: collection ?? access.implied(request) }),
     }),
   }
 }

@@ -118,7 +118,9 @@ export const ChatResponseSchema = Type.Object({
       index: Type.Integer(),
       message: Type.Object({
         role: Type.Literal('assistant'),
-        content: Type.Union([Type.String(), Type.Null()]),
+        content: Type.String({
+          description: 'The answer; where there is none, the reason in words, with the sentence nearest to the question.',
+        }),
         refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no answer.' }),
         annotations: AnnotationsSchema,
       }),
@@ -128,7 +130,9 @@ export const ChatResponseSchema = Type.Object({
   ),
   usage: UsageSchema,
   cepe: Type.Object({
-    question: Type.String({ description: 'What was searched and asked: the last message, made to stand alone where it follows another.' }),
+    question: AnswerResponseSchema.properties.question,
+    reason: AnswerResponseSchema.properties.reason,
+    extract: AnswerResponseSchema.properties.extract,
     evidence: Type.Array(EvidenceSchema),
     confidence: Type.Number(),
     probability_correct: AnswerResponseSchema.properties.probability_correct,

@@ -82,10 +82,10 @@ t.test('a chat completion answers the last user message, with usage and evidence
 })
 
 t.test('options of this service come in the field cepe; sources are numbered, with their URLs', async (t) => {
-  const { client, asked, reads } = await withClient(t)
+  const { client, asked, reads, address } = await withClient(t)
   const body = { ...ask('what is it'), cepe: { k: 2, k_decoder: 0, sources: true }, temperature: 0.7, seed: -1 }
   const { choices } = await client.chat.completions.create(body)
-  t.equal(choices[0]?.message.content, 'yes\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, notes.txt')
+  t.equal(choices[0]?.message.content, `yes\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, ${address}/?passage=p1`)
   t.equal(asked.generate[0]?.contexts.length, 2)
   t.match(reads[0]?.sampling, { temperature: 0.7, topP: 1, seed: 2 ** 32 - 1 })
 })
@@ -103,7 +103,7 @@ t.test('a streamed completion is put together to the same text', async (t) => {
 })
 
 t.test('a streamed completion comes in deltas as the reader says it; sources come last', async (t) => {
-  const { client } = await withClient(t, {
+  const { client, address } = await withClient(t, {
     answer: async (read, run) => {
       for (const piece of ['ye', 's']) run?.onText?.(piece)
       await sleep(20)
@@ -116,7 +116,7 @@ t.test('a streamed completion comes in deltas as the reader says it; sources com
     const stream = await client.chat.completions.create({ ...ask('q'), stream: true, ...({ cepe: { sources, k_decoder: 0 } } as object) })
     for await (const { choices } of stream) deltas.push(choices[0]?.delta.content)
   }
-  const list = '\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, notes.txt'
+  const list = `\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, ${address}/?passage=p1`
   // The last two of each are its citations and its end.
   t.same(deltas, ['', 'yes', ' and no', undefined, undefined, '', 'yes', ' and no', list, undefined, undefined])
 })
