@@ -176,7 +176,7 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
     rewriteUrl: withoutBasePath(config.BASE_PATH),
     genReqId: requestId,
     requestIdHeader: false,
-    routerOptions: { maxParamLength: MAX_PATH_PARAMETER },
+    routerOptions: { maxParamLength: MAX_PATH_PARAMETER, ignoreTrailingSlash: true },
     frameworkErrors: (error, request, reply) => {
       sendError(error, request, reply)
     },

@@ -5,7 +5,7 @@ import type { AnswerRead } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Mode, PlannedMode } from '../text/plan.ts'
 import type { Demonstration } from '../text/prompt.ts'
-import type { AnswerRequest, ChatQuestion } from './schema.ts'
+import { samplingOf, type AnswerRequest, type ChatQuestion } from './schema.ts'
 
 /** A request with all defaults resolved from the model's own protocol; its passages are not retrieved yet. */
 export interface ResolvedQuestion extends Omit<AnswerRead, 'passages'> {
@@ -72,7 +72,7 @@ export function resolveRequest(
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
     ...(stop && stop.length > 0 && { stop }),
     ...(earlier.length > 0 && { earlier }),
-    ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
+    ...(sampling && { sampling: samplingOf(sampling) }),
     ...(logprobs !== undefined && { topTokens: logprobs }),
     ...(grammar && { grammar }),
     replugTemperature: request.replug_temperature ?? 1,

@@ -2,6 +2,7 @@ import { Type, type Static } from '#typebox'
 import { FilterSchema } from '../../index/filter-schema.ts'
 import { CollectionNameSchema } from '../../index/table-name.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
+import type { Sampling } from '../inference/contract.ts'
 import { CHAT_TEMPLATES, type Turn } from '../text/chat-template.ts'
 import type { Grammar } from '../text/grammar/grammar.ts'
 import { MODES } from '../text/plan.ts'
@@ -29,10 +30,15 @@ export const SamplingSchema = Type.Object(
   {
     temperature: Type.Number({ minimum: LIMITS.leastTemperature, maximum: 10 }),
     top_p: Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
+    top_k: Type.Optional(Type.Integer({ minimum: 1, description: 'Most likely tokens to choose from. Default: all.' })),
     seed: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
   },
   { additionalProperties: false, title: 'Sampling', description: 'Sample instead of greedy decoding.' },
 )
+
+export function samplingOf({ temperature, top_p: topP, top_k: topK, seed }: Static<typeof SamplingSchema>): Sampling {
+  return { temperature, topP, ...(topK !== undefined && { topK }), seed }
+}
 
 export const StopSchema = Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.stopCharacters }), {
   maxItems: LIMITS.stops,

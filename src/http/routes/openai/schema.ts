@@ -64,6 +64,14 @@ const FormatSchema = Type.Object(
   },
 )
 
+const mostTokens = nullable(
+  Type.Union([Type.Integer({ minimum: 1 }), Type.Literal(-1)], {
+    description: `Most tokens of the answer; above ${LIMITS.newTokens}, and -1, count as that.`,
+  }),
+)
+/** Empty: none. */
+const stopText = Type.String({ maxLength: LIMITS.stopCharacters })
+
 /** Other fields pass the schema: `refuseUnread` rejects those that would change the answer. */
 export const ChatRequestSchema = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 512 }),
@@ -75,11 +83,12 @@ export const ChatRequestSchema = Type.Object({
   stream: nullable(Type.Boolean()),
   stream_options: Type.Optional(Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()])),
   n: nullable(Type.Integer({ minimum: 1, maximum: 1, description: 'One answer.' })),
-  max_tokens: nullable(Type.Integer({ minimum: 1, description: `Most tokens of the answer; above ${LIMITS.newTokens} counts as that.` })),
-  max_completion_tokens: nullable(Type.Integer({ minimum: 1 })),
+  max_tokens: mostTokens,
+  max_completion_tokens: mostTokens,
   temperature: nullable(Type.Number({ minimum: 0, maximum: 10, description: 'Absent or 0: greedy.' })),
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  stop: nullable(Type.Union([stop.items, stop])),
+  top_k: nullable(Type.Integer({ minimum: -1, description: 'Most likely tokens to sample from; 0 and -1: all.' })),
+  stop: nullable(Type.Union([stopText, Type.Array(stopText, { ...stop, items: stopText })])),
   seed: nullable(Type.Integer({ description: 'Of sampling; taken modulo 2^32.' })),
   logprobs: nullable(Type.Boolean({ description: "Tell the log-probabilities of the answer's tokens." })),
   top_logprobs: nullable(

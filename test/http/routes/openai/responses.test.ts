@@ -140,7 +140,6 @@ t.test('what is not read is refused by name; failures have their status, or end 
     [{ input: 'q', previous_response_id: 'resp_1' }, 'previous_response_id'],
     [{ input: 'q', tools: [{ type: 'web_search' }] }, 'tools'],
     [{ input: 'q', text: { format: { type: 'json_object' } } }, 'text'],
-    [{ input: 'q', reasoning: { effort: 'high' } }, 'reasoning'],
     [{ input: 'q', background: true }, 'background'],
     [{ input: [] }, 'input'],
     [{ input: [{ type: 'function_call_output', call_id: '1', output: 'x' }] }, 'input.0.role'],

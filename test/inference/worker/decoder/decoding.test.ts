@@ -38,13 +38,13 @@ await t.test('log-softmax and log-sum-exp hold for large and for impossible logi
   t.end()
 })
 
-await t.test('sampling follows the distribution, temperature and top-p', (t) => {
+await t.test('sampling follows the distribution, temperature, top-p and top-k', (t) => {
   const logprobs = Float64Array.of(0.5, 0.3, 0.15, 0.05).map(Math.log)
   const random = mulberry32(42)
-  const shares = (temperature: number, topP: number): number[] => {
+  const shares = (temperature: number, topP: number, topK?: number): number[] => {
     const counts = [0, 0, 0, 0]
     for (let i = 0; i < 20_000; i++) {
-      const id = sampleToken(logprobs, temperature, topP, random)
+      const id = sampleToken(logprobs, temperature, topP, random, topK)
       counts[id] = (counts[id] ?? 0) + 1
     }
     return counts.map((count) => count / 20_000)
@@ -58,6 +58,10 @@ await t.test('sampling follows the distribution, temperature and top-p', (t) => 
   )
   near(shares(1, 0.75), [0.625, 0.375, 0, 0])
   near(shares(1, 0.5), [1, 0, 0, 0])
+  near(shares(1, 1, 1), [1, 0, 0, 0])
+  near(shares(1, 1, 2), [0.625, 0.375, 0, 0])
+  near(shares(1, 0.6, 2), [1, 0, 0, 0])
+  near(shares(1, 1, 9), [0.5, 0.3, 0.15, 0.05])
   t.end()
 })
 
