@@ -99,37 +99,14 @@ export interface AnswerDocumentResponse {
   contexts?: string[]
 }
 
-/** Server-sent events, in this order: `evidence` ({evidence: [{id, title, text, source?, score, rank}], model, index}), `token` ({text}, as often as needed; the texts joined are the answer), `answer` (the whole body of the unstreamed answer). Where something goes wrong on the way, `error` (the body of an error) is the last event. Lines that begin with a colon say nothing. */
 export type AnswerEvent =
   | {
       event: 'evidence'
-      /** The passages, before they are read; the event `answer` says where and how each was. */
-      data: {
-        /** What was searched and asked: the question, made to stand alone where it follows another. */
-        question: string
-        evidence: {
-          id: string
-          title: string
-          text: string
-          /** Where the passage came from, if the corpus says so: a URL, a file. */
-          source?: string
-          /** By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one. */
-          score: number | null
-          rank: number
-        }[]
-        model: {
-          reader: string
-          retriever: string | null
-        }
-        index: IndexVersion | null
-      }
+      data: EvidenceEvent
     }
   | {
       event: 'token'
-      /** The next part of the answer: all of them joined are the answer. */
-      data: {
-        text: string
-      }
+      data: TokenEvent
     }
   | {
       event: 'answer'
@@ -190,7 +167,7 @@ export interface AnswerRequest {
   include_prompts?: boolean
   /** Temperature of the passage weights in replug mode. */
   replug_temperature?: number
-  /** Answer in server-sent events, as the answer comes about. Default: false. */
+  /** Answer in server-sent events, as POST /v1/answer/stream does. Default: false. */
   stream?: boolean
 }
 
@@ -413,6 +390,18 @@ export interface Evidence {
   } | null
 }
 
+/** The passages, before they are read; the event `answer` says where and how each was. */
+export interface EvidenceEvent {
+  /** What was searched and asked: the question, made to stand alone where it follows another. */
+  question: string
+  evidence: FoundPassage[]
+  model: {
+    reader: string
+    retriever: string | null
+  }
+  index: IndexVersion | null
+}
+
 /** Conditions on the passages; all must hold. A value means equal, a list means in. */
 export interface Filter {
   /** Only passages from this source (or one of these). */
@@ -472,6 +461,17 @@ export interface Filter {
         lte?: number | string
       }
   >
+}
+
+export interface FoundPassage {
+  id: string
+  title: string
+  text: string
+  /** Where the passage came from, if the corpus says so: a URL, a file. */
+  source?: string
+  /** By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one. */
+  score: number | null
+  rank: number
 }
 
 export interface GetInfoResponse {
@@ -637,10 +637,14 @@ export interface Question {
 }
 
 export interface RerankRequest {
-  /** What orders them, the cross-encoder or else the reader, as answers name it, or its short name. */
+  /** What orders them, the cross-encoder or else the reader, as answers name it, its short name, or cepe. */
   model?: string
   /** What the documents are ordered by. */
   query: string
+  /** Most results. Default: all. */
+  top_n?: number
+  /** A cross-encoder's logits, or the reader's mean log-probabilities, in place of numbers from 0 to 1. Default: false. */
+  raw_scores?: boolean
   documents: (
     | string
     | {
@@ -648,12 +652,18 @@ export interface RerankRequest {
         title?: string
       }
   )[]
-  /** Most results. Default: all. */
-  top_n?: number
   /** Give the documents back too. Default: false. */
   return_documents?: boolean
   /** Tokens that are read of each document; default: the model's own. */
   max_tokens_per_doc?: number
+  /** Fields of the documents that are read: `text` always. Default: both. */
+  rank_fields?: ('text' | 'title')[]
+  /** Without effect. */
+  max_chunks_per_doc?: number
+  /** Without effect. */
+  priority?: number
+  /** Without effect. */
+  user?: string
 }
 
 export interface RerankResponse {
@@ -679,6 +689,8 @@ export interface RerankResponse {
 export interface Sampling {
   temperature: number
   top_p: number
+  /** Most likely tokens to choose from. Default: all. */
+  top_k?: number
   seed: number
 }
 
@@ -765,6 +777,11 @@ export interface SuppliedPassage {
   /** Where it came from; comes back with the evidence. */
   source?: string
   metadata?: PassageMetadata
+}
+
+/** The next part of the answer: all of them joined are the answer. */
+export interface TokenEvent {
+  text: string
 }
 
 export interface UpsertPassagesRequest {

@@ -9,16 +9,16 @@ const { id, title, text, source, score, rank } = EvidenceSchema.properties
 export const EvidenceEventSchema = Type.Object(
   {
     question: AnswerResponseSchema.properties.question,
-    evidence: Type.Array(Type.Object({ id, title, text, source, score, rank })),
+    evidence: Type.Array(Type.Object({ id, title, text, source, score, rank }, { title: 'FoundPassage' })),
     model: AnswerResponseSchema.properties.model,
     index: AnswerResponseSchema.properties.index,
   },
-  { description: 'The passages, before they are read; the event `answer` says where and how each was.' },
+  { title: 'EvidenceEvent', description: 'The passages, before they are read; the event `answer` says where and how each was.' },
 )
 
 export const TokenEventSchema = Type.Object(
   { text: Type.String() },
-  { description: 'The next part of the answer: all of them joined are the answer.' },
+  { title: 'TokenEvent', description: 'The next part of the answer: all of them joined are the answer.' },
 )
 
 /** Events of an answer in order: the passages, parts of the text, the complete answer. */

@@ -6,6 +6,7 @@ export const SKIPS = {
   mount: 'needs the right to mount a file system',
   aiSdk: 'needs the AI SDK',
   pythonClients: 'needs Python clients',
+  openApiTypeScript: 'needs openapi-typescript',
   ports: 'needs a user who may not open every port',
   withoutCuda: 'needs a machine without CUDA',
   vnni: 'needs a CPU with VNNI: others cut sums of 8-bit products',

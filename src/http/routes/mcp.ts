@@ -53,10 +53,7 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<McpOptions> = (app, options) =
         summary: 'Tools for agents (Model Context Protocol, streamable HTTP)',
         body: MessageSchema,
         response: {
-          200: {
-            description: ANSWERED,
-            content: { 'application/json': { schema: Type.Object({}) }, 'text/event-stream': { schema: Type.String() } },
-          },
+          200: Type.Object({}, { description: ANSWERED }),
           202: { description: 'A notification was taken.', type: 'null' },
           ...bodyErrorResponses(403, 404, 405, 406),
         },

@@ -28,7 +28,7 @@ const VALIDATORS = { documents: Compile(RerankRequestSchema), texts: Compile(Ran
 /** The paths that clients of other services expect, each with its own form. Either form is understood at all of them. */
 const ROUTES = [
   { path: '/v1/rerank', operationId: 'rerank', own: 'documents' },
-  { path: '/v2/rerank', operationId: 'rerankV2', own: 'documents' },
+  { path: '/v2/rerank', operationId: 'rerankDocuments', own: 'documents' },
   { path: '/rerank', operationId: 'rankTexts', own: 'texts' },
 ] as const
 
