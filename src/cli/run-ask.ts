@@ -10,6 +10,7 @@ import { answerEvents } from '../rag/answer-events.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 import { createServices } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
+import type { Mode } from '../text/plan.ts'
 import type { AnswerRequest, AnswerResponse, Method } from '../rag/schema.ts'
 import { askFile, checkFile, newFile, type AskFileOptions } from './ask-file.ts'
 import { createProgress } from './program/progress.ts'
@@ -18,6 +19,8 @@ import { createProgress } from './program/progress.ts'
 const SHOWN_EVIDENCE = 3
 
 export interface AskOptions {
+  readonly collection?: string
+  readonly mode?: Mode
   readonly k?: number
   readonly method?: Method
   readonly json?: boolean
@@ -61,8 +64,13 @@ function checkOptions(question: string | undefined, { file, out, json }: AskOpti
   if (file !== undefined && json) throw refuse('--json goes with a single question: the answers to a file are JSON lines always.')
 }
 
-function chosen({ k, method }: AskOptions): Partial<AnswerRequest> {
-  return { ...(k !== undefined && { k }), ...(method && { method }) }
+function chosen({ collection, mode, k, method }: AskOptions): Partial<AnswerRequest> {
+  return {
+    ...(collection !== undefined && { collection }),
+    ...(mode && { mode }),
+    ...(k !== undefined && { k }),
+    ...(method && { method }),
+  }
 }
 
 async function askOne(request: AnswerRequest, services: AnswerServices, config: Config, { json }: AskOptions): Promise<void> {

@@ -31,11 +31,16 @@ const PHRASES: readonly string[] = [
   `(?:${YOU}(?: are| re| r| were)?|youre|that(?: is| s| was)?|thats|this is|it(?: is| s| was)|its) (?:a )?(?:${ADVERB} )*${PRAISE}(?: (?:bot|answer|answers|question|one|then|now|thanks|too|for now))*`,
   '(?:this is )?(?:just )?(?:a |only a )?(?:test|testing|check|ping|mic check|sound check)(?: message| 123| 1 2 3| one two three)?',
 ]
-const TALK = new RegExp(`^(?:(?:${PHRASES.join('|')})(?: |$))*$`)
+/** Questions on who asks, and where and when they are, which no passage tells. */
+const OF_ASKER =
+  '.* (?:near|close to|around) (?:me|here)|.* in my area|.* for (?:me )?(?:tonight|tomorrow)|what (?:time|day|date) is it(?: now| today)?|' +
+  '(?:what|who|when|where|how (?:old|tall)) (?:is|s|are|am|was) (?:i|my (?:name|age|birthday|boss|wife|husband|mother|father|brother|sister|son|daughter|dog|cat|house|car|phone|order|location|ip address))|' +
+  '(?:set|start) (?:a|an) (?:alarm|timer|reminder)(?: .*)?|remind me .*|play (?:some )?music|what did i (?:say|ask|tell)(?: .*)?'
+const TALK = new RegExp(`^(?:(?:(?:${PHRASES.join('|')})(?: |$))*|${OF_ASKER})$`)
 
 /**
- * Whether a message asks nothing that a corpus could answer: a greeting, thanks, assent, a question to the service about itself, or no word
- * at all. Closed phrases, in English with a few of other languages: any other word makes it a question.
+ * Whether a message asks nothing that a corpus could answer: a greeting, thanks, assent, a question to the service about itself or about the
+ * asker's surroundings, or no word at all. Closed phrases, in English with a few of other languages: any other word makes it a question.
  */
 export function isSmallTalk(message: string): boolean {
   if (message.length > MOST_CHARACTERS) return false

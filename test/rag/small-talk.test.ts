@@ -8,6 +8,7 @@ const TALK = [
   ...['how are you?', 'Hi, how are you doing today?', "what's up", 'whats up', 'who are you?', 'What is your name?', 'are you a robot'],
   ...['What can you do?', 'what can I ask you', 'can you help me?', 'Hi! I need help', 'I have a question', 'tell me a joke'],
   ...['I love you', "I'm bored", 'you are great', "you're welcome", 'lol', 'hahaha', 'hmm', 'test', 'this is a test', '👍', '???', '...'],
+  ...['what is the best restaurant near me', 'recommend me a good film for tonight', 'what is my name', 'what time is it', 'who am I'],
 ]
 const QUESTIONS = [
   ...['what is the capital of australia', 'capital of france', 'canberra', 'And of Germany?', 'who is he', 'what is it', 'q', '你好吗'],
@@ -28,7 +29,18 @@ const QUESTIONS = [
     'night of the long knives',
     'no smoking policy',
   ],
-  ...['What can I do about a leak?', 'who made the spinning jenny', 'what are your opening hours', 'where are you located', 'test results'],
+  ...[
+    'Who wrote Yesterday?',
+    'what is the time',
+    'what is my notice period',
+    'what is near Vienna',
+    'Who played in Tonight?',
+    'What can I do about a leak?',
+    'who made the spinning jenny',
+    'what are your opening hours',
+    'where are you located',
+    'test results',
+  ],
 ]
 
 t.test('greetings, thanks, assent and questions to the service about itself ask nothing of a corpus', (t) => {
