@@ -1,5 +1,5 @@
 import type { AnswerReadResult, RunOptions } from '../inference/contract.ts'
-import { whatToAsk } from './about.ts'
+import { whatToAsk } from './no-answer/about.ts'
 import { inCollection } from './collection.ts'
 import { evidence } from './evidence.ts'
 import { explainByDropping } from './explain.ts'
@@ -11,7 +11,7 @@ import type { AnswerToken } from './confidence-schema.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { roundedMs } from './timings.ts'
 import { withTurns } from './follow-up/standalone.ts'
-import { isSmallTalk } from './small-talk.ts'
+import { isSmallTalk } from './no-answer/small-talk.ts'
 
 /** Receives an answer while it is generated: its passages once, then parts of its text. */
 export interface AnswerListener {

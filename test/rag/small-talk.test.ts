@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isSmallTalk } from '../../src/rag/small-talk.ts'
+import { isSmallTalk } from '../../src/rag/no-answer/small-talk.ts'
 
 const TALK = [
   ...['hello', 'Hi!', 'hey there', 'Hello world', 'good morning', 'Good afternoon everyone', 'Guten Tag', 'bonjour'],

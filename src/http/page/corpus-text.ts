@@ -1,5 +1,5 @@
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import { aboutPassages, someTitles } from '../../rag/about.ts'
+import { aboutPassages, someTitles } from '../../rag/no-answer/about.ts'
 import type { IndexVersion } from '../../rag/retrieve.ts'
 
 /** The operator's description of the corpus; empty fields are derived from titles. */

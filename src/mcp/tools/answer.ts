@@ -1,7 +1,7 @@
 import { Type, type Static } from '#typebox'
 import { answerQuestion } from '../../rag/answer.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, type Evidence } from '../../rag/schema.ts'
-import { noAnswerText } from '../../rag/no-answer.ts'
+import { noAnswerText } from '../../rag/no-answer/words.ts'
 import type { Tool } from '../contract.ts'
 import { collectionField, heading, sourceField } from './fields.ts'
 

@@ -1,7 +1,7 @@
 import type { AnswerEvent } from '../../../rag/answer-events.ts'
 import type { AnswerResponse, ChatQuestion, Evidence } from '../../../rag/schema.ts'
 import type { ChatTemplate } from '../../../text/chat-template.ts'
-import { noAnswerText, refusalOf } from '../../../rag/no-answer.ts'
+import { noAnswerText, refusalOf } from '../../../rag/no-answer/words.ts'
 import { annotationsOf, titleOf, type AddressOf } from './citations.ts'
 import { formOf, logprobsOf } from './format.ts'
 import { conversationOf } from './messages.ts'

@@ -1,7 +1,7 @@
 import { CodedError } from '../../../../base/errors.ts'
 import type { AnswerResponse, ChatQuestion } from '../../../rag/schema.ts'
 import type { ChatTemplate } from '../../../text/chat-template.ts'
-import { refusalOf } from '../../../rag/no-answer.ts'
+import { refusalOf } from '../../../rag/no-answer/words.ts'
 import { extensionOf, textOf, type Named } from './chat.ts'
 import { citationsOf } from './citations.ts'
 import { conversationOf } from './messages.ts'

@@ -1,3 +1,4 @@
+import type { Sampling } from '../../contract.ts'
 import { at } from '../../../../base/at.ts'
 
 /** Pure functions over one row of logits; logarithms are natural. */
@@ -36,7 +37,11 @@ export function argmax(values: ArrayLike<number>): number {
  * `topP` or more (nucleus sampling, Holtzman et al. 2020).
  * @param random numbers in [0, 1)
  */
-export function sampleToken(logprobs: Float64Array, temperature: number, topP: number, random: () => number, topK = Infinity): number {
+export function sampleToken(
+  logprobs: Float64Array,
+  { temperature, topP, topK = Infinity }: Omit<Sampling, 'seed'>,
+  random: () => number,
+): number {
   const scaled = Float64Array.from(tempered(logprobs, temperature))
   const total = logSumExp(scaled)
   const ranked = Array.from(scaled, (value, id) => ({ id, probability: Math.exp(value - total) }))

@@ -44,7 +44,7 @@ await t.test('sampling follows the distribution, temperature, top-p and top-k', 
   const shares = (temperature: number, topP: number, topK?: number): number[] => {
     const counts = [0, 0, 0, 0]
     for (let i = 0; i < 20_000; i++) {
-      const id = sampleToken(logprobs, temperature, topP, random, topK)
+      const id = sampleToken(logprobs, { temperature, topP, ...(topK !== undefined && { topK }) }, random)
       counts[id] = (counts[id] ?? 0) + 1
     }
     return counts.map((count) => count / 20_000)
@@ -101,7 +101,7 @@ await t.test('no temperature is too low, and no score too large, for the weights
     const equal = mixLogprobs(rows, [1e6, 1e6], temperature)
     t.ok(Math.abs(Math.exp(equal[0] ?? NaN) - 0.55) < 1e-12)
     t.equal(
-      sampleToken(Float64Array.of(-1, -0.5, -2), temperature, 1, () => 0.5),
+      sampleToken(Float64Array.of(-1, -0.5, -2), { temperature, topP: 1 }, () => 0.5),
       1,
     )
   }

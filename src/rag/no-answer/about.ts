@@ -1,4 +1,4 @@
-import type { PassageSource } from './retrieve.ts'
+import type { PassageSource } from '../retrieve.ts'
 
 const TITLES_READ = 12
 const TITLES_SHOWN = 3

@@ -1,4 +1,4 @@
-import { wordsOf } from '../text/words.ts'
+import { wordsOf } from '../../text/words.ts'
 
 /** A longer message has a question in it. */
 const MOST_CHARACTERS = 200

@@ -1,4 +1,4 @@
-import type { AnswerResponse } from './schema.ts'
+import type { AnswerResponse } from '../schema.ts'
 
 type Unanswered = Pick<AnswerResponse, 'answer' | 'abstained' | 'reason' | 'extract' | 'suggestion'> & {
   readonly evidence: readonly unknown[]
