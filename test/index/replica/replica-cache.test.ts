@@ -29,7 +29,7 @@ await t.test('a copy follows commits, deletes and another table, and answers whi
     onWarning: (message) => warnings.push(message),
   })
   t.teardown(() => replicaCache.close())
-  t.match(replicaCache.status(), { trouble: /no collection "passages"/, checkedAt: undefined })
+  t.match(replicaCache.status(), { trouble: /no table "passages"/, checkedAt: undefined })
   const writer = await opened(t, store)
   const reader = await replica(t, copy)
   await t.rejects(reader.info(), { code: 'index_missing' })
@@ -68,7 +68,7 @@ await t.test('a copy follows commits, deletes and another table, and answers whi
   await t.rejects(replicaCache.sync())
   await t.rejects(replicaCache.sync())
   t.equal(warnings.length, 1, 'said once')
-  t.match(replicaCache.status(), { trouble: /no collection "passages"/, checkedAt: Date })
+  t.match(replicaCache.status(), { trouble: /no table "passages"/, checkedAt: Date })
   const again = await replica(t, copy)
   for (const index of [reader, again]) t.equal((await index.search(question ?? new Float32Array(), { k: 5 })).length, 5)
   await rename(join(dir, 'away'), store)
