@@ -175,7 +175,8 @@ async function registerQuestions(
     ...questions,
     countTokens: services.countTokens,
     appendSources: config.CHAT_SOURCES,
-    basePath: config.BASE_PATH,
+    addresses: { basePath: config.BASE_PATH, publicUrl: config.PUBLIC_URL },
+    keys: services.keys,
     publicText: said,
   })
 }
@@ -190,7 +191,7 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
     rewriteUrl: withoutBasePath(config.BASE_PATH),
     genReqId: requestId,
     requestIdHeader: false,
-    routerOptions: { maxParamLength: MAX_PATH_PARAMETER },
+    routerOptions: { maxParamLength: MAX_PATH_PARAMETER, ignoreTrailingSlash: true },
     frameworkErrors: (error, request, reply) => {
       sendError(error, request, reply)
     },

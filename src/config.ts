@@ -206,12 +206,17 @@ function checkProxies(setting: string): void {
 }
 
 /** @throws config_invalid for an origin with more than scheme, host and port, or an invalid address for traces */
-function checkUrls({ CORS_ORIGINS: origins, TRACES_URL: traces }: Config): void {
+function checkUrls({ CORS_ORIGINS: origins, ...urls }: Config): void {
   const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
   for (const origin of listed(origins))
     if (!isHttp(origin) || new URL(origin).origin !== origin)
       throw refused('CORS_ORIGINS', `must be a list of origins, each scheme://host or scheme://host:port (got ${JSON.stringify(origin)})`)
-  if (traces !== '' && !isHttp(traces)) throw refused('TRACES_URL', `must be an http or https address (got ${JSON.stringify(traces)})`)
+  for (const name of ['TRACES_URL', 'PUBLIC_URL'] as const)
+    if (urls[name] !== '' && (!isHttp(urls[name]) || (name === 'PUBLIC_URL' && /[?#]/.test(urls[name]))))
+      throw refused(
+        name,
+        `must be an http or https address${name === 'PUBLIC_URL' ? ' without query' : ''} (got ${JSON.stringify(urls[name])})`,
+      )
 }
 
 /** @throws config_invalid for more than a host's name or address */

@@ -279,6 +279,10 @@ export const ConfigSchema = Type.Object({
     default: '',
     pattern: BASE_PATH,
   }),
+  PUBLIC_URL: text(
+    'Address of the service as clients see it, for links in chat answers (`https://qa.example.org`; without a path, BASE_PATH is appended). Empty: the address of the request, from a trusted proxy its `X-Forwarded-Proto` and `X-Forwarded-Host`.',
+    '',
+  ),
   BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
   UPLOAD_LIMIT_MB: integer('Largest corpus upload.', 65_536, 1, 10_000_000),
   REQUEST_TIMEOUT_MS: integer("Time for a request's headers to arrive, and again for its JSON body.", 30_000, 100, 3_600_000),

@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--shard-timeout", type=float, default=3600, help="seconds after which a worker is taken for stuck")
     options.add_argument("--plan", default="", help="further options of `cepe index plan`, for instance '--split 100'")
     options.add_argument("--replace", action="store_true", help="replace the contents of the table with this corpus")
-    options.add_argument("--table", help="table, instead of the configured one")
+    options.add_argument("--collection", "--table", help="collection (default: CEPE_TABLE)")
     options.add_argument("--no-commit", action="store_true", help="end when all is embedded")
     return options
 
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     if args.no_commit:
         return 0
-    more = [*(["--replace"] if args.replace else []), *(["--table", args.table] if args.table else [])]
+    more = [*(["--replace"] if args.replace else []), *(["--collection", args.collection] if args.collection else [])]
     return subprocess.run([*cepe, "index", "commit", shard_dir, *more]).returncode
 
 

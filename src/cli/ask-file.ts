@@ -29,12 +29,14 @@ export async function checkFile(file: string): Promise<void> {
     throw new CodedError('not_found', `There is no file ${file}: name one with a question a line.`, { field: '--file' })
 }
 
-/** Creates a file for answers. @throws conflict if it exists, so that its content is kept */
+/** Creates a file for answers. @throws conflict if it exists, so that its content is kept; options_invalid if it cannot be made */
 export async function newFile(file: string): Promise<FileHandle> {
   return open(file, 'ax+').catch((error: unknown) => {
-    throw osCode(error) === 'EEXIST'
-      ? new CodedError('conflict', `${file} exists already: name another file, or move it away.`, { field: '--out' })
-      : error
+    if (osCode(error) === 'EEXIST')
+      throw new CodedError('conflict', `${file} exists already: name another file, or move it away.`, { field: '--out' })
+    throw new CodedError('options_invalid', `--out ${file} cannot be written (${messageOf(error)}): name a file in a folder that exists.`, {
+      field: '--out',
+    })
   })
 }
 

@@ -1,5 +1,7 @@
 import { Command, Option } from 'commander'
 import { LIMITS, METHODS } from '../rag/limits.ts'
+import { MODES } from '../text/plan.ts'
+import { collectionOption } from './program/collection-option.ts'
 import { wholeNumber } from './program/numbers.ts'
 import type { AskOptions } from './run-ask.ts'
 
@@ -8,6 +10,8 @@ export function askCommand(): Command {
   return new Command('ask')
     .description('answer one question, or a file of questions')
     .argument('[question]')
+    .addOption(collectionOption())
+    .addOption(new Option('--mode <mode>', "how passages are read (default: the model's own)").choices(MODES))
     .option('--k <number>', 'passages to retrieve', wholeNumber({ max: LIMITS.k }))
     .addOption(new Option('--method <method>', 'retrieval method (default: CEPE_RETRIEVAL)').choices(METHODS))
     .option('--json', 'print the full response as JSON')

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { Command } from 'commander'
+import { CodedError } from '../../base/errors.ts'
 
 /** `cepe inspect`: describes a built model or a checkpoint. */
 export function inspectCommand(): Command {
@@ -23,6 +24,14 @@ async function described(model: string): Promise<string> {
     const { formatCheckpoint, inspectCheckpoint } = await import('../../models/checkpoint/inspect.ts')
     return formatCheckpoint(await inspectCheckpoint(model))
   }
+  if (!existsSync(path.join(model, 'manifest.json')))
+    throw new CodedError(
+      'not_found',
+      existsSync(model)
+        ? `${model} holds no model: neither manifest.json of a built one nor config.json of a checkpoint.`
+        : `There is no folder ${model}: name that of a built model or a checkpoint, or a .gguf file.`,
+      { field: 'model' },
+    )
   const { formatDescription, inspectModel } = await import('../../models/inspect.ts')
   return formatDescription(await inspectModel(model))
 }

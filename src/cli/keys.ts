@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { Config } from '../settings.ts'
 import type { KeyRecord } from '../keys/record.ts'
 import { loadConfig } from './program/load-config.ts'
 import { wholeNumber } from './program/numbers.ts'
@@ -22,17 +23,7 @@ export function keysCommand(): Command {
         .option('--requests-per-minute <number>', 'requests of any kind', wholeNumber({ min: 1, max: 1_000_000_000 }))
         .option('--questions-per-day <number>', 'questions on a day (UTC)', wholeNumber({ min: 1, max: 1_000_000_000 }))
         .option('--collections <names>', 'the only collections that it may use, separated by commas')
-        .action(async (name: string, { admin, requestsPerMinute, questionsPerDay, collections }: AddOptions) => {
-          const { addKey } = await import('../keys/store.ts')
-          const key = await addKey((await loadConfig()).KEYS_DIR, {
-            name,
-            role: admin === true ? 'admin' : 'user',
-            ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
-            ...(questionsPerDay !== undefined && { questions_per_day: questionsPerDay }),
-            ...(collections !== undefined && { collections: collections.split(',').map((one) => one.trim()) }),
-          })
-          process.stdout.write(`${key}\n`)
-        }),
+        .action(add),
     )
     .addCommand(
       new Command('list').description('list the keys and the questions asked with each today').action(async () => {
@@ -60,6 +51,44 @@ export function keysCommand(): Command {
           process.stdout.write(`${name} is revoked\n`)
         }),
     )
+}
+
+/** Makes a key and prints it, with what its user may not expect. */
+async function add(name: string, { admin, requestsPerMinute, questionsPerDay, collections }: AddOptions): Promise<void> {
+  const [config, { addKey }, { readChanges }, { needsKey }] = await Promise.all([
+    loadConfig(),
+    import('../keys/store.ts'),
+    import('../keys/follow.ts'),
+    import('../keys/keys.ts'),
+  ])
+  const before = [...(await readChanges(config.KEYS_DIR, new Map())).values()].flatMap(({ record }) => record ?? [])
+  const names = collections?.split(',').map((one) => one.trim())
+  const key = await addKey(config.KEYS_DIR, {
+    name,
+    role: admin === true ? 'admin' : 'user',
+    ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
+    ...(questionsPerDay !== undefined && { questions_per_day: questionsPerDay }),
+    ...(names && { collections: names }),
+  })
+  for (const one of await missing(names ?? [], config))
+    warn(`there is no collection ${one} yet: the key works once it is made (cepe index add --collection ${one})`)
+  if (admin !== true && !needsKey(before))
+    warn('this is the first user key: a service with these keys was open, and answers requests with a key only from now on')
+  process.stdout.write(`${key}\n`)
+}
+
+/** Those of the collections that are not in the index; none if it cannot be read. */
+async function missing(names: readonly string[], { INDEX_DIR: dir, TABLE }: Config): Promise<string[]> {
+  if (names.length === 0) return []
+  const { storeOf } = await import('../../index/store/store-of.ts')
+  const files = await storeOf(dir)
+    .files.list(dir)
+    .catch(() => undefined)
+  return files === undefined ? [] : names.filter((name) => name !== TABLE && !files.includes(`${name}.alias.json`))
+}
+
+function warn(message: string): void {
+  process.stderr.write(`cepe: ${message}\n`)
 }
 
 function line(record: KeyRecord, questions: number): string {

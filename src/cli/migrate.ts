@@ -1,12 +1,12 @@
 import { Command } from 'commander'
 import { loadConfig } from './program/load-config.ts'
 import { wholeNumber } from './program/numbers.ts'
-import { tableOption } from './program/table-option.ts'
+import { collectionOption } from './program/collection-option.ts'
 
 interface MigrateArguments {
   readonly dryRun?: boolean
   readonly restore?: number
-  readonly table?: string
+  readonly collection?: string
 }
 
 /** `cepe migrate`: migrates a table to the current schema, or restores an earlier version. */
@@ -15,13 +15,13 @@ export function migrateCommand(): Command {
     .description("migrate the index to this version's schema, or restore an earlier version, without downtime")
     .option('--dry-run', 'print what would be done and exit')
     .option('--restore <version>', 'restore a version named by a migration; rows written since are lost', wholeNumber({ min: 1 }))
-    .addOption(tableOption())
-    .action(async ({ dryRun = false, restore, table: name }: MigrateArguments) => {
+    .addOption(collectionOption())
+    .action(async ({ dryRun = false, restore, collection: name }: MigrateArguments) => {
       const { INDEX_DIR: dir, TABLE: table } = await loadConfig({ TABLE: name })
       const { migrateIndex, restoreIndex } = await import('../../index/versions/migrate-index.ts')
       if (restore !== undefined) {
         await restoreIndex({ dir, table, version: restore })
-        process.stdout.write(`table ${table} is as it was in version ${restore}\n`)
+        process.stdout.write(`collection ${table} is as it was in version ${restore}\n`)
         return
       }
       const { from, to, migrations, restoreTo } = await migrateIndex({
@@ -30,10 +30,10 @@ export function migrateCommand(): Command {
         dryRun,
         onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
       })
-      if (migrations.length === 0) process.stdout.write(`table ${table} has schema version ${to}; nothing to do\n`)
+      if (migrations.length === 0) process.stdout.write(`collection ${table} has schema version ${to}; nothing to do\n`)
       else
         process.stdout.write(
-          `table ${table}: schema version ${from} -> ${to}${dryRun ? ' (dry run)' : ''}\n${migrations.map((migration) => `  ${migration}\n`).join('')}to undo: cepe migrate --restore ${restoreTo}\n`,
+          `collection ${table}: schema version ${from} -> ${to}${dryRun ? ' (dry run)' : ''}\n${migrations.map((migration) => `  ${migration}\n`).join('')}to undo: cepe migrate --restore ${restoreTo}\n`,
         )
     })
 }

@@ -4,11 +4,13 @@ import { CodedError } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
 import { readQuestion } from '../http/request/read-question.ts'
 import type { Config } from '../settings.ts'
+import { noAnswerText } from '../rag/no-answer/words.ts'
 import { answerQuestion } from '../rag/answer.ts'
 import { answerEvents } from '../rag/answer-events.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 import { createServices } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
+import type { Mode } from '../text/plan.ts'
 import type { AnswerRequest, AnswerResponse, Method } from '../rag/schema.ts'
 import { askFile, checkFile, newFile, type AskFileOptions } from './ask-file.ts'
 import { createProgress } from './program/progress.ts'
@@ -17,6 +19,8 @@ import { createProgress } from './program/progress.ts'
 const SHOWN_EVIDENCE = 3
 
 export interface AskOptions {
+  readonly collection?: string
+  readonly mode?: Mode
   readonly k?: number
   readonly method?: Method
   readonly json?: boolean
@@ -60,8 +64,13 @@ function checkOptions(question: string | undefined, { file, out, json }: AskOpti
   if (file !== undefined && json) throw refuse('--json goes with a single question: the answers to a file are JSON lines always.')
 }
 
-function chosen({ k, method }: AskOptions): Partial<AnswerRequest> {
-  return { ...(k !== undefined && { k }), ...(method && { method }) }
+function chosen({ collection, mode, k, method }: AskOptions): Partial<AnswerRequest> {
+  return {
+    ...(collection !== undefined && { collection }),
+    ...(mode && { mode }),
+    ...(k !== undefined && { k }),
+    ...(method && { method }),
+  }
 }
 
 async function askOne(request: AnswerRequest, services: AnswerServices, config: Config, { json }: AskOptions): Promise<void> {
@@ -95,9 +104,7 @@ function print(text: string): Promise<void> {
 }
 
 function readable(response: AnswerResponse): string {
-  const { answer, abstained } = response
-  const said = abstained ? '(no confident answer)' : answer === null ? '(no passage was found)' : answer === '' ? '(no answer)' : answer
-  return `${said}\n${details(response)}`
+  return `${noAnswerText(response) ?? response.answer}\n${details(response)}`
 }
 
 function details({ confidence, probability_correct: probability, evidence, timings_ms }: AnswerResponse): string {

@@ -16,6 +16,8 @@ import { createProgress } from './program/progress.ts'
 /** Characters of a chunk shown without --json. */
 const SHOWN_CHARACTERS = 200
 
+const NO_QUESTION = 'There is no question: give one after the file, or --summarise, or a document with its own question after an END line.'
+
 export interface ReadOptions {
   readonly summarise?: boolean
   readonly json?: boolean
@@ -27,7 +29,10 @@ export interface ReadOptions {
 
 /** Answers a question about one document. @throws not_found, payload_too_large; what answering throws */
 export async function runRead(file: string, question: string | undefined, options: ReadOptions): Promise<void> {
-  const response = await readDocument(file, question, options)
+  const response = await readDocument(file, question, options).catch((error: unknown) => {
+    const isUnasked = error instanceof CodedError && error.field === 'question' && question === undefined
+    throw isUnasked ? new CodedError('options_invalid', NO_QUESTION, { field: 'question' }) : error
+  })
   process.stdout.write(options.json ? `${JSON.stringify(response, null, 2)}\n` : readable(response))
 }
 
@@ -66,7 +71,10 @@ async function readDocument(file: string, question: string | undefined, options:
 
 async function bytesOf(file: string, most: number): Promise<Buffer> {
   const found = await stat(file).catch(() => undefined)
-  if (found?.isFile() !== true) throw new CodedError('not_found', `There is no file ${file}: name the document.`, { field: 'file' })
+  if (found?.isFile() !== true) {
+    const remedy = found?.isDirectory() === true ? 'it is a folder; name one document, or use cepe index add' : 'name the document'
+    throw new CodedError('not_found', `There is no file ${file}: ${remedy}.`, { field: 'file' })
+  }
   const { size } = found
   if (size > most)
     throw new CodedError('payload_too_large', `${file} has ${size} bytes; ${most} are read at most (CEPE_DOCUMENT_MB).`, { field: 'file' })

@@ -104,35 +104,14 @@ export interface AnswerDocumentResponse {
   contexts?: string[]
 }
 
-/** Server-sent events, in this order: `evidence` ({evidence: [{id, title, text, source?, score, rank}], model, index}), `token` ({text}, as often as needed; the texts joined are the answer), `answer` (the whole body of the unstreamed answer). Where something goes wrong on the way, `error` (the body of an error) is the last event. Lines that begin with a colon say nothing. */
 export type AnswerEvent =
   | {
       event: 'evidence'
-      /** The passages, before they are read; the event `answer` says where and how each was. */
-      data: {
-        evidence: {
-          id: string
-          title: string
-          text: string
-          /** Where the passage came from, if the corpus says so: a URL, a file. */
-          source?: string
-          /** By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one. */
-          score: number | null
-          rank: number
-        }[]
-        model: {
-          reader: string
-          retriever: string | null
-        }
-        index: IndexVersion | null
-      }
+      data: EvidenceEvent
     }
   | {
       event: 'token'
-      /** The next part of the answer: all of them joined are the answer. */
-      data: {
-        text: string
-      }
+      data: TokenEvent
     }
   | {
       event: 'answer'
@@ -147,6 +126,8 @@ export interface AnswerManyRequest {
 export interface AnswerRequest {
   /** The question, in any manner of writing. */
   question: string
+  /** Questions before this one with their answers, oldest first: a question that follows them is made to stand alone. */
+  earlier?: EarlierQuestion[]
   /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
   collection?: string
   /** Passages to retrieve (default: the model's own). */
@@ -193,18 +174,20 @@ export interface AnswerRequest {
   include_prompts?: boolean
   /** Temperature of the passage weights in replug mode. */
   replug_temperature?: number
-  /** Answer in server-sent events, as the answer comes about. Default: false. */
+  /** Answer in server-sent events, as POST /v1/answer/stream does. Default: false. */
   stream?: boolean
 }
 
 export interface AnswerResponse {
+  /** What was searched and asked: the question, made to stand alone where it follows another. */
+  question: string
   /** The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason). */
   answer: string | null
   /** The answer is withheld: it is less likely right than min_confidence asks for. */
   abstained: boolean
-  /** Why there is no answer: no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one. */
-  reason: 'no_passages' | 'low_probability_correct' | 'low_confidence' | null
-  /** Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for the modes closed-book and replug, and an empty answer. With sampling: of the greedy answer too, the lower of both. */
+  /** Why there is no answer: no_question, the message asks nothing (a greeting, thanks), so nothing was searched; no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one. */
+  reason: 'no_question' | 'no_passages' | 'low_probability_correct' | 'low_confidence' | null
+  /** Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for sampling, the modes closed-book and replug, and an empty answer. */
   probability_correct: number | null
   /** Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage. */
   extract: {
@@ -216,7 +199,9 @@ export interface AnswerResponse {
     end: number
     text: string
   } | null
-  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. With sampling: of the greedy answer too, the lower of both; with a response format: of the value alone. A ranking score, not a calibrated probability. */
+  /** With the reason no_question: a sentence on what can be asked here. */
+  suggestion?: string
+  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability. */
   confidence: number
   /** stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated. */
   finish_reason: 'stop' | 'length' | null
@@ -390,6 +375,13 @@ export interface Demonstration {
   }
 }
 
+export interface EarlierQuestion {
+  /** The question as it was asked. */
+  question: string
+  /** null: there was none. */
+  answer: string | null
+}
+
 /** Bad Request */
 export interface ErrorBody {
   error: {
@@ -429,6 +421,18 @@ export interface Evidence {
     end: number
     share: number
   } | null
+}
+
+/** The passages, before they are read; the event `answer` says where and how each was. */
+export interface EvidenceEvent {
+  /** What was searched and asked: the question, made to stand alone where it follows another. */
+  question: string
+  evidence: FoundPassage[]
+  model: {
+    reader: string
+    retriever: string | null
+  }
+  index: IndexVersion | null
 }
 
 /** Conditions on the passages; all must hold. A value means equal, a list means in. */
@@ -490,6 +494,17 @@ export interface Filter {
         lte?: number | string
       }
   >
+}
+
+export interface FoundPassage {
+  id: string
+  title: string
+  text: string
+  /** Where the passage came from, if the corpus says so: a URL, a file. */
+  source?: string
+  /** By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one. */
+  score: number | null
+  rank: number
 }
 
 export interface GetInfoResponse {
@@ -617,6 +632,8 @@ export type PassageMetadata = Record<string, string | number | boolean | null | 
 export interface Question {
   /** The question, in any manner of writing. */
   question: string
+  /** Questions before this one with their answers, oldest first: a question that follows them is made to stand alone. */
+  earlier?: EarlierQuestion[]
   /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
   collection?: string
   /** Passages to retrieve (default: the model's own). */
@@ -666,10 +683,14 @@ export interface Question {
 }
 
 export interface RerankRequest {
-  /** What orders them, the cross-encoder or else the reader, as answers name it, or its short name. */
+  /** What orders them, the cross-encoder or else the reader, as answers name it, its short name, or cepe. */
   model?: string
   /** What the documents are ordered by. */
   query: string
+  /** Most results. Default: all. */
+  top_n?: number
+  /** A cross-encoder's logits, or the reader's mean log-probabilities, in place of numbers from 0 to 1. Default: false. */
+  raw_scores?: boolean
   documents: (
     | string
     | {
@@ -677,12 +698,18 @@ export interface RerankRequest {
         title?: string
       }
   )[]
-  /** Most results. Default: all. */
-  top_n?: number
   /** Give the documents back too. Default: false. */
   return_documents?: boolean
   /** Tokens that are read of each document; default: the model's own. */
   max_tokens_per_doc?: number
+  /** Fields of the documents that are read: `text` always. Default: both. */
+  rank_fields?: ('text' | 'title')[]
+  /** Without effect. */
+  max_chunks_per_doc?: number
+  /** Without effect. */
+  priority?: number
+  /** Without effect. */
+  user?: string
 }
 
 export interface RerankResponse {
@@ -708,6 +735,8 @@ export interface RerankResponse {
 export interface Sampling {
   temperature: number
   top_p: number
+  /** Most likely tokens to choose from. Default: all. */
+  top_k?: number
   seed: number
 }
 
@@ -807,6 +836,11 @@ export interface SuppliedPassage {
   /** Where it came from; comes back with the evidence. */
   source?: string
   metadata?: PassageMetadata
+}
+
+/** The next part of the answer: all of them joined are the answer. */
+export interface TokenEvent {
+  text: string
 }
 
 export interface UpsertPassagesRequest {

@@ -45,6 +45,13 @@ export interface EncoderInput {
   /** Contexts as token ids of the encoder (truncated, not tokenised again), instead of `contexts`, which must be empty. */
   readonly contextIds?: readonly (readonly number[])[] | undefined
 }
+/** Sampling from the most likely tokens: at most `topK`, and of these as many as `topP` takes. */
+export interface Sampling {
+  readonly temperature: number
+  readonly topP: number
+  readonly topK?: number
+  readonly seed: number
+}
 
 export interface GenerateRequest extends EncoderInput {
   /** Decoder prompt, including BOS; prompt and new tokens must fit the window. */
@@ -56,7 +63,7 @@ export interface GenerateRequest extends EncoderInput {
   /** Decode one token per run, where a single run would need too much memory; attention is not measured. */
   readonly stepwise?: boolean
   /** Default: greedy. */
-  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number } | undefined
+  readonly sampling?: Sampling | undefined
   /** Also return attention shares of single context tokens. */
   readonly wantsTokenShares?: boolean
   /** Number of most likely tokens to return per position; default none. */
@@ -141,7 +148,7 @@ export interface AnswerRead extends Omit<PromptRequest, 'mode'> {
   /** Texts that end the answer; not part of it. */
   readonly stop?: readonly string[]
   /** Default: greedy. */
-  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number } | undefined
+  readonly sampling?: Sampling | undefined
   /** RePlug: temperature of the passages' weights. */
   readonly replugTemperature: number
   /** Also return the prompts' texts. */
@@ -212,7 +219,7 @@ export interface DocumentRead extends DocumentRequest {
   readonly maxNewTokens: number
   readonly minNewTokens: number
   /** Default: greedy. */
-  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly seed: number } | undefined
+  readonly sampling?: Sampling | undefined
   /** Also return the prompt and the encoder's texts. */
   readonly includePrompts: boolean
   /** Read these instead of the document's end and what the encoder takes. */

@@ -8,16 +8,17 @@ const { id, title, text, source, score, rank } = EvidenceSchema.properties
 
 export const EvidenceEventSchema = Type.Object(
   {
-    evidence: Type.Array(Type.Object({ id, title, text, source, score, rank })),
+    question: AnswerResponseSchema.properties.question,
+    evidence: Type.Array(Type.Object({ id, title, text, source, score, rank }, { title: 'FoundPassage' })),
     model: AnswerResponseSchema.properties.model,
     index: AnswerResponseSchema.properties.index,
   },
-  { description: 'The passages, before they are read; the event `answer` says where and how each was.' },
+  { title: 'EvidenceEvent', description: 'The passages, before they are read; the event `answer` says where and how each was.' },
 )
 
 export const TokenEventSchema = Type.Object(
   { text: Type.String() },
-  { description: 'The next part of the answer: all of them joined are the answer.' },
+  { title: 'TokenEvent', description: 'The next part of the answer: all of them joined are the answer.' },
 )
 
 /** Events of an answer in order: the passages, parts of the text, the complete answer. */
@@ -58,7 +59,7 @@ export async function* answerEvents(
           ...(source !== undefined && { source }),
           rank: i + 1,
         }))
-        found = { evidence, ...sources(services, asked) }
+        found = { question: asked.resolved.question, evidence, ...sources(services, asked) }
         wake()
       },
       text: (piece) => {

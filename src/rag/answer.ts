@@ -1,4 +1,5 @@
 import type { AnswerReadResult, RunOptions } from '../inference/contract.ts'
+import { whatToAsk } from './no-answer/about.ts'
 import { inCollection } from './collection.ts'
 import { evidence } from './evidence.ts'
 import { explainByDropping } from './explain.ts'
@@ -9,6 +10,8 @@ import { hasNoPassages, sources, withPassages, type Asked, type AnswerServices }
 import type { AnswerToken } from './confidence-schema.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { roundedMs } from './timings.ts'
+import { withTurns } from './follow-up/standalone.ts'
+import { isSmallTalk } from './no-answer/small-talk.ts'
 
 /** Receives an answer while it is generated: its passages once, then parts of its text. */
 export interface AnswerListener {
@@ -21,25 +24,29 @@ export interface AnswerListener {
  * @throws overloaded if the request is not admitted; deadline_exceeded; invalid_request and unprocessable naming the field
  */
 export async function answerQuestion(
-  request: ChatQuestion,
+  asking: ChatQuestion,
   given: AnswerServices,
   run: RunOptions = {},
   listener?: AnswerListener,
 ): Promise<AnswerResponse> {
   const started = performance.now()
+  const request = withTurns(asking)
   const services = await inCollection(given, request.collection)
-  return withPassages({ request }, services, run, async (asked) => {
+  const isTalk = asksCorpus(request) && isSmallTalk(request.question)
+  const reading = isTalk ? { ...request, k: 0, rerank: false } : request
+  return withPassages({ request: reading }, services, run, async (asked) => {
     listener?.passages(asked)
     const policy = { calibration: services.calibration ?? null, minConfidence: request.min_confidence ?? services.minConfidence }
     const isJudgedFirst = mayBeWithheld(policy)
-    const read = hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, isJudgedFirst ? undefined : listener)
+    const read = isTalk || hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, isJudgedFirst ? undefined : listener)
     // Passages from the request have no file here.
     const fileOf = request.passages === undefined ? services.fileOf : undefined
     const judge = async (read: AnswerReadResult) => {
       const { contextShares: shares, text: answer, attended } = read
       const found = await evidence(asked.passages, read, { shares, answer, attended, fileOf })
       const signals = confidenceSignals(asked.resolved, read, found)
-      return { found, signals, assessed: read === NOTHING_READ ? NO_ANSWER : assessAnswer(read, signals, policy) }
+      const unread = isTalk ? { ...NO_ANSWER, reason: 'no_question' as const } : NO_ANSWER
+      return { found, signals, assessed: read === NOTHING_READ ? unread : assessAnswer(read, signals, policy) }
     }
     const { found, signals, assessed } = await judge(read)
     const judged = read.greedy ? lessSure(assessed, (await judge({ ...read, ...read.greedy })).assessed) : assessed
@@ -48,6 +55,7 @@ export async function answerQuestion(
     const explanation = request.explain && (isAnswered ? await explainByDropping(read.text, found, asked, services) : null)
     const total = performance.now() - started
     return {
+      question: asked.resolved.question,
       ...judged,
       extract: isAnswered ? null : nearestSentence(asked.resolved.question, found),
       // A withheld answer is not highlighted in the passages either.
@@ -56,12 +64,18 @@ export async function answerQuestion(
       usage: usageOf(read),
       timings_ms: roundedMs({ ...(asked.found?.timings ?? NO_RETRIEVAL), ...read.timingsMs, total }),
       ...sources(services, asked),
+      ...(isTalk && { suggestion: await whatToAsk(services.retriever.index) }),
       ...(explanation !== undefined && { explanation }),
       ...(request.include_signals && { signals }),
       ...(request.logprobs !== undefined && { tokens: judged.answer === null ? null : copied((read.written ?? read).tokens) }),
       ...(asked.resolved.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
   })
+}
+
+/** False if the request brings its passages, or wants none. */
+function asksCorpus({ passages, mode, k }: ChatQuestion): boolean {
+  return passages === undefined && mode !== 'closed-book' && k !== 0
 }
 
 async function readAloud(asked: Asked, { reader }: AnswerServices, listener: AnswerListener | undefined): Promise<AnswerReadResult> {

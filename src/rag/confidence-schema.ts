@@ -40,10 +40,16 @@ export const ConfidenceRequestFields = {
 }
 
 const AbstentionReasonSchema = Type.Union(
-  [Type.Literal('no_passages'), Type.Literal('low_probability_correct'), Type.Literal('low_confidence'), Type.Null()],
+  [
+    Type.Literal('no_question'),
+    Type.Literal('no_passages'),
+    Type.Literal('low_probability_correct'),
+    Type.Literal('low_confidence'),
+    Type.Null(),
+  ],
   {
     description:
-      'Why there is no answer: no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one.',
+      'Why there is no answer: no_question, the message asks nothing (a greeting, thanks), so nothing was searched; no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one.',
   },
 )
 

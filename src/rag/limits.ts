@@ -6,6 +6,8 @@ export const LIMITS = {
   suppliedPassages: 200,
   passageCharacters: 20_000,
   demonstrations: 16,
+  /** Earlier questions of a conversation. */
+  earlier: 20,
   newTokens: 256,
   stops: 4,
   stopCharacters: 100,

@@ -7,6 +7,7 @@ import { readPromptFile } from '../text/prompt-file.ts'
 import { renderQuestion } from '../text/prompt.ts'
 import { instructionOf } from './resolve-request.ts'
 import type { DocumentForm } from './document-schema.ts'
+import { samplingOf } from './schema.ts'
 
 /** The decoder's part in the paper's evaluation of long documents, including new tokens. */
 const DECODER_TOKENS = 2048
@@ -68,7 +69,7 @@ export function resolveDocument(
     stopAtLineEnd: asked.isLine,
     maxNewTokens,
     minNewTokens,
-    ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
+    ...(sampling && { sampling: samplingOf(sampling) }),
     includePrompts: form.include_prompts ?? false,
     bestChunks:
       question !== undefined && defaults.mode === 'map-rerank' && leavesChoice(form)

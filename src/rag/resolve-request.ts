@@ -7,7 +7,7 @@ import { SHORT_ANSWER } from '../text/instruction.ts'
 import { valueCount } from '../text/grammar/fill.ts'
 import type { Mode, PlannedMode } from '../text/plan.ts'
 import type { Demonstration } from '../text/prompt.ts'
-import type { AnswerRequest, ChatQuestion } from './schema.ts'
+import { samplingOf, type AnswerRequest, type ChatQuestion } from './schema.ts'
 
 /** A request with all defaults resolved from the model's own protocol; its passages are not retrieved yet. */
 export interface ResolvedQuestion extends Omit<AnswerRead, 'passages'> {
@@ -54,8 +54,9 @@ export function resolveRequest(
       { field: 'context_tokens' },
     )
   }
-  const { sampling, stop, earlier, logprobs, grammar } = request
+  const { sampling, stop, turns = [], logprobs, grammar } = request
   const template = request.chat_template ?? chatTemplate
+  const earlier = template === 'tokenizer' ? turns : []
   const k = request.k ?? (request.passages === undefined ? defaults.k : request.passages.length)
   return {
     question: request.question.trim().normalize(),
@@ -76,8 +77,8 @@ export function resolveRequest(
     // Of each value of a response format.
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens * (grammar ? valueCount(grammar) : 1),
     ...(stop && stop.length > 0 && { stop }),
-    ...(earlier && earlier.length > 0 && { earlier }),
-    ...(sampling && { sampling: { temperature: sampling.temperature, topP: sampling.top_p, seed: sampling.seed } }),
+    ...(earlier.length > 0 && { earlier }),
+    ...(sampling && { sampling: samplingOf(sampling) }),
     ...(logprobs !== undefined && { topTokens: logprobs }),
     ...(grammar && { grammar }),
     replugTemperature: request.replug_temperature ?? 1,

@@ -28,6 +28,8 @@ export interface SearchedTable {
 export interface PassageSource {
   /** View of the current table. */
   view(): Promise<SearchedTable>
+  /** Titles of up to `count` passages spread over the table. */
+  titles?(count: number): Promise<string[]>
 }
 
 export interface Retriever extends Embedders {

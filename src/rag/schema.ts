@@ -2,6 +2,7 @@ import { Type, type Static } from '#typebox'
 import { FilterSchema } from '../../index/filter-schema.ts'
 import { CollectionNameSchema } from '../../index/table-name.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
+import type { Sampling } from '../inference/contract.ts'
 import { CHAT_TEMPLATES, type Turn } from '../text/chat-template.ts'
 import type { Grammar } from '../text/grammar/grammar.ts'
 import { MODES } from '../text/plan.ts'
@@ -29,6 +30,7 @@ export const SamplingSchema = Type.Object(
   {
     temperature: Type.Number({ minimum: LIMITS.leastTemperature, maximum: 10 }),
     top_p: Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
+    top_k: Type.Optional(Type.Integer({ minimum: 1, description: 'Most likely tokens to choose from. Default: all.' })),
     seed: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
   },
   {
@@ -38,6 +40,10 @@ export const SamplingSchema = Type.Object(
       'Sample instead of greedy decoding. The greedy answer is read first: it selects the passages, and an answer is withheld if the greedy one is.',
   },
 )
+
+export function samplingOf({ temperature, top_p: topP, top_k: topK, seed }: Static<typeof SamplingSchema>): Sampling {
+  return { temperature, topP, ...(topK !== undefined && { topK }), seed }
+}
 
 export const StopSchema = Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.stopCharacters }), {
   maxItems: LIMITS.stops,
@@ -87,6 +93,14 @@ const DemonstrationSchema = Type.Object(
   { additionalProperties: false, title: 'Demonstration' },
 )
 
+const EarlierSchema = Type.Object(
+  {
+    question: nonBlank(LIMITS.questionCharacters, 'The question as it was asked.'),
+    answer: Type.Union([Type.String({ maxLength: LIMITS.passageCharacters }), Type.Null()], { description: 'null: there was none.' }),
+  },
+  { additionalProperties: false, title: 'EarlierQuestion' },
+)
+
 const rerankField = Type.Optional(
   Type.Boolean({
     description:
@@ -98,6 +112,12 @@ export const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description:
 export const AnswerRequestSchema = Type.Object(
   {
     question: nonBlank(LIMITS.questionCharacters, 'The question, in any manner of writing.'),
+    earlier: Type.Optional(
+      Type.Array(EarlierSchema, {
+        maxItems: LIMITS.earlier,
+        description: 'Questions before this one with their answers, oldest first: a question that follows them is made to stand alone.',
+      }),
+    ),
     collection: Type.Optional(CollectionNameSchema),
     k: Type.Optional(kField),
     k_decoder: Type.Optional(
@@ -163,7 +183,8 @@ export const AnswerRequestSchema = Type.Object(
 export type AnswerRequest = Static<typeof AnswerRequestSchema>
 /** A question of a chat with earlier messages and output constraints. */
 export type ChatQuestion = AnswerRequest & {
-  readonly earlier?: readonly Turn[]
+  /** Messages before the question, which stands alone already. */
+  readonly turns?: readonly Turn[]
   /** Constrains the answer. */
   readonly grammar?: Grammar
 }
@@ -227,6 +248,7 @@ export type Extract = Static<typeof ExtractSchema>
 
 export const AnswerResponseSchema = Type.Object(
   {
+    question: Type.String({ description: 'What was searched and asked: the question, made to stand alone where it follows another.' }),
     answer: Type.Union([Type.String(), Type.Null()], {
       description:
         'The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason).',
@@ -236,6 +258,7 @@ export const AnswerResponseSchema = Type.Object(
       description:
         'Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage.',
     }),
+    suggestion: Type.Optional(Type.String({ description: 'With the reason no_question: a sentence on what can be asked here.' })),
     confidence: Type.Number({
       minimum: 0,
       maximum: 1,

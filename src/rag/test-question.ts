@@ -5,7 +5,7 @@ import type { AnswerServices } from './pipeline.ts'
 import type { AnswerRequest } from './schema.ts'
 
 /** Uses all defaults, like most users, so that it fails if their questions would. */
-const QUESTION: AnswerRequest = { question: 'test' }
+const QUESTION: AnswerRequest = { question: 'what is a test' }
 /** Client id with its own fair share, so that it is answered under load. */
 const CLIENT = 'readiness'
 const DEFAULT_INTERVAL_MS = 5_000

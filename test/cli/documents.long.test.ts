@@ -26,7 +26,7 @@ await t.test('a folder of documents and tables, from the command line to an answ
   t.equal(checked.code, 0, checked.stderr)
   t.match(checked.stdout, /manuals\/secret\.pdf: encrypted: .*without a password\./)
   t.ok(checked.stdout.endsWith(`${summary.replace('%', 'fit to index')}\n`), checked.stdout)
-  t.match((await index('status')).stdout, /There is no table/, 'checking writes nothing')
+  t.match((await index('status')).stdout, /There is no collection/, 'checking writes nothing')
 
   t.match(await index('add', docs, '--strict', '--check'), { code: 1, stdout: /docs: .*a job would fail\n/ })
   t.match(await index('add', docs, '--replace'), { code: 1, stderr: /--replace takes one file/ })

@@ -24,7 +24,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
     checked.stdout,
     /line 4: missing_column: .*\n.*a\.csv: 3 lines, 1 rejected, 2 passages, .*a job would fail\n.*b\.json: 1 lines, .*fit to index/,
   )
-  t.match((await index('status')).stdout, /There is no table/, 'checking writes nothing')
+  t.match((await index('status')).stdout, /There is no collection/, 'checking writes nothing')
 
   t.match(await index('add', corpus, '--replace'), { code: 1, stderr: /--replace takes one file/ })
   const added = await index('add', corpus, '--max-rejected', '0.5')

@@ -19,7 +19,7 @@ async function indexing(t: Test) {
   const rows = Array.from({ length: PASSAGES }, (_, i) => `${i}\tPlace ${i}\tPlace ${i}`)
   await writeFile(file, ['id\ttext\ttitle', ...rows, ''].join('\n'))
   await writeFile(other, 'id\ttext\ttitle\n0\tThe Orinoco\tA river\n')
-  const child = startNode(CLI, ['index', 'add', file, other, '--table', 'towns'], { env })
+  const child = startNode(CLI, ['index', 'add', file, other, '--collection', 'towns'], { env })
   t.teardown(() => child.kill('SIGKILL'))
   const jobs = path.join(env.CEPE_INDEX_DIR, 'jobs')
   const reached = async (holds: (job: Job) => boolean): Promise<string> => {
@@ -37,7 +37,7 @@ async function indexing(t: Test) {
     ended: finished(child),
     atWork,
     committed,
-    index: (...args: string[]) => runCli(['index', ...args, '--table', 'towns'], env),
+    index: (...args: string[]) => runCli(['index', ...args, '--collection', 'towns'], env),
   }
 }
 
@@ -49,7 +49,7 @@ await t.test('Ctrl-C in `index add` says what is kept, and the command that goes
   t.equal(code, 130)
   const [, command = ''] =
     /^cepe: Interrupted: [1-9]\d* of 5000 passages of towns\.tsv are committed and kept\..* with: cepe (.*)$/m.exec(stderr) ?? []
-  t.equal(command, `index resume ${id} --table towns`, stderr)
+  t.equal(command, `index resume ${id} --collection towns`, stderr)
   t.match(stderr, /Not started: .*other\.tsv\n/)
   t.notMatch(stderr, /abort|\n +at /, 'no word of how the program ends itself')
 

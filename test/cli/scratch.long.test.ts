@@ -20,7 +20,7 @@ await t.test('making a vector index leaves nothing among the temporary files, an
   await writeFile(corpus, lines.join('\n'))
   const env = { ...tinyShared(dir, { CEPE_EXACT_BELOW: '300', CEPE_MIN_RECALL: '0' }), TMPDIR }
   const added = await runCli(['index', 'add', corpus], env)
-  t.match(added, { code: 0, stdout: /600 passages in the table/ })
+  t.match(added, { code: 0, stdout: /600 passages in the collection/ })
   t.match(await runCli(['index', 'compact'], env), { code: 0 })
   t.same(await readdir(TMPDIR), ['of-others'])
 })

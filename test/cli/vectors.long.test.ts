@@ -70,7 +70,7 @@ await t.test(
       code: 0,
       stdout: /vectors of 1 shards written, 2 had theirs/,
     })
-    t.match(await run(['index', 'commit', place, '--replace']), { code: 0, stdout: /60 passages in the table/ })
+    t.match(await run(['index', 'commit', place, '--replace']), { code: 0, stdout: /60 passages in the collection/ })
     t.same(await storedRows(path.join(dir, 'index')), await storedRows(path.join(dir, 'embedded')))
   },
 )

@@ -14,7 +14,17 @@ import { testApp } from '../http/helpers.ts'
 
 const root = packageRoot()
 /** Names that begin like settings: of commands, of tests, of compose files, and one that Kubernetes would make. */
-const NO_SETTINGS = ['KEY', 'TEST_S3_PYTHON', 'TEST_AI_SDK', 'IMAGE', 'STORE_IMAGE', 'STORE_SECRET', 'SERVICE_HOST']
+const NO_SETTINGS = [
+  'KEY',
+  'TEST_S3_PYTHON',
+  'TEST_AI_SDK',
+  'TEST_CLIENTS_PYTHON',
+  'TEST_OPENAPI_TYPESCRIPT',
+  'IMAGE',
+  'STORE_IMAGE',
+  'STORE_SECRET',
+  'SERVICE_HOST',
+]
 
 /** Codes that no request is answered with. */
 const OF_COMMANDS: readonly ErrorCode[] = [

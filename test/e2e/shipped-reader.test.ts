@@ -1,10 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import OpenAI from 'openai'
 import t from 'tap'
 import type { DocumentResponse } from '../../src/rag/document-schema.ts'
 import type { AnswerResponse } from '../../src/rag/schema.ts'
+import { fileUrl } from '../helpers/root.ts'
 import { startServer } from '../helpers/cli.ts'
 
 /** Text that is in no corpus, and questions that it answers word for word. */
@@ -95,4 +96,15 @@ t.test('the shipped reader answers from text that it never saw', { timeout: 380_
   const response_format = { type: 'json_schema' as const, json_schema: { name: 'place', schema } }
   const formed = await client.chat.completions.create({ model: 'cepe', messages, response_format })
   t.match(formed.choices[0]?.message.content, '{"place":"Rotterdam"}')
+  // Small talk, and questions that no corpus of this kind answers.
+  const unanswerable40 = (await readFile(fileUrl('test/fixtures/clients/unanswerable.txt'), 'utf8')).trim().split('\n')
+  t.equal(unanswerable40.length, 40)
+  const answered: string[] = []
+  for (const content of unanswerable40) {
+    const { choices } = await client.chat.completions.create({ model: 'cepe', messages: [{ role: 'user', content }] })
+    const message = choices[0]?.message
+    t.match(message?.content, /\p{L}{2}/u, `${content} is not answered with a blank`)
+    if (message?.refusal === null) answered.push(`${content}: ${message.content}`)
+  }
+  t.ok(answered.length <= 2, answered.join(' | '))
 })

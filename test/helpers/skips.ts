@@ -5,6 +5,8 @@ export const SKIPS = {
   objectStore: 'needs an S3 server',
   mount: 'needs the right to mount a file system',
   aiSdk: 'needs the AI SDK',
+  pythonClients: 'needs Python clients',
+  openApiTypeScript: 'needs openapi-typescript',
   ports: 'needs a user who may not open every port',
   withoutCuda: 'needs a machine without CUDA',
   vnni: 'needs a CPU with VNNI: others cut sums of 8-bit products',

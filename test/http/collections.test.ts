@@ -36,7 +36,7 @@ t.test('a request names its collection: answers, streams, batches, searches, sco
   })
   const cepe = { collection: 'med' }
   t.match((await send('POST', '/v1/chat/completions', 'ann', { ...CHAT, cepe })).json(), {
-    choices: [{ message: { content: 'yes' } }],
+    choices: [{ message: { content: 'yes', annotations: [{ url_citation: { url: /\/\?passage=p1&mark=0-3&collection=med$/ } }] } }],
     cepe: { index: { table: 'med' } },
   })
   t.match((await send('POST', '/v1/responses', 'ann', { model: 'cepe', input: 'what is said', cepe })).json(), {
@@ -121,9 +121,9 @@ t.test('addresses of passages lead back to their collection', async (t) => {
     (await send('POST', '/v1/chat/completions', key, { ...CHAT, ...(cepe && { cepe }) })).body
   for (const query of ['', '?collection=law'])
     await send('PUT', `/v1/passages${query}`, 'root', { passages: [{ id: 'p1', title: '', text: 'yes' }] })
-  t.match(await cited('ann', { collection: 'law' }), /\/v1\/passages\/p1\?collection=law"/)
-  t.match(await cited('lee'), /\/v1\/passages\/p1\?collection=law"/)
-  t.notMatch(await cited('ann'), /\?collection=/)
+  t.match(await cited('ann', { collection: 'law' }), /\?passage=p1&mark=0-3&collection=law"/)
+  t.match(await cited('lee'), /\?passage=p1&mark=0-3&collection=law"/)
+  t.notMatch(await cited('ann'), /collection=/)
 })
 
 t.test('the number of open collections is measured, and none is named', async (t) => {

@@ -10,15 +10,15 @@ import { checkArchive, checkDocuments, checkPages, checkTable, showPassage, SKIP
 import type { Corpus } from './corpus-files.ts'
 import { follow } from './jobs.ts'
 import { wholeNumber } from '../program/numbers.ts'
-import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
-import { tableOption } from '../program/table-option.ts'
+import { jobOptions, tableOptionOf, withReadingOptions, type ReadingOptions } from './reading-options.ts'
+import { collectionOption } from '../program/collection-option.ts'
 import { withIndexing } from './with-indexing.ts'
 
 interface AddOptions extends ReadingOptions {
   readonly replace?: boolean
   readonly check?: boolean
   readonly show?: boolean
-  readonly table?: string
+  readonly collection?: string
   readonly deleteMissing?: boolean
   readonly allowPrivate?: boolean
   readonly watch?: number | true
@@ -37,7 +37,7 @@ export function addCommand(): Command {
       '<files...>',
       'or folders of such files, or addresses (https://...) of pages and sitemaps; each table, the documents of each folder, and all addresses become a job',
     )
-    .option('--replace', 'replace the contents of the table with this corpus')
+    .option('--replace', 'replace the contents of the collection with this corpus')
     .option('--delete-missing', 'delete passages of files that an earlier run found in the folder and this one does not')
     .option('--allow-private', 'fetch pages of private networks and this machine too')
     .option('--check', 'validate the files without indexing them')
@@ -47,7 +47,7 @@ export function addCommand(): Command {
       `keep running and index changes, polling at this interval in seconds (default ${WATCH_S.byDefault}), until Ctrl-C or SIGTERM`,
       wholeNumber({ min: WATCH_S.least, max: WATCH_S.most }),
     )
-    .addOption(tableOption())
+    .addOption(collectionOption())
     .action(async (given: string[], options: AddOptions) => {
       if (options.watch === undefined) {
         const corpus = await corpusOf(given, options)
@@ -87,6 +87,15 @@ async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
       '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.',
       { field: '--replace' },
     )
+  const unused = tables.length + archives.length > 0 ? undefined : tableOptionOf(options)
+  if (unused !== undefined)
+    throw new CodedError(
+      'options_invalid',
+      `${unused} applies to tables, and there is none: leave it out, or give --format with a table.`,
+      {
+        field: unused,
+      },
+    )
   if (options.deleteMissing === true && documents.length + pages.length === 0)
     throw new CodedError('options_invalid', '--delete-missing requires a folder of documents or addresses of web pages.', {
       field: '--delete-missing',
@@ -99,7 +108,7 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
   const leftOut = [...corpus.leftOut]
   const order = addOptions(options)
   const withMissing = { ...order, ...(options.deleteMissing === true && { delete_missing: true }) }
-  await withIndexing(options.table, 'embeds', async ({ jobs }) => {
+  await withIndexing(options.collection, 'embeds', async ({ jobs }) => {
     const work: { readonly name: string; readonly start: (jobs: Jobs) => Promise<Job> }[] = [
       ...tables.map((file) => ({ name: file, start: (jobs: Jobs) => jobs.addFile(file, order) })),
       ...documents.map(({ path, only }) => ({
@@ -115,7 +124,7 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
     const failed: string[] = []
     for (const [i, { name, start }] of work.entries()) {
       signal?.throwIfAborted()
-      const job = await follow(jobs, start(jobs), options.table, signal).catch((error: unknown) => {
+      const job = await follow(jobs, start(jobs), options.collection, signal).catch((error: unknown) => {
         if (options.strict !== true && isCorpusInvalid(error)) {
           if (besideDocuments.has(name)) return void leftOut.push(noTable(name, error))
           // One damaged table must not keep the rest of a folder out of the index.
@@ -136,7 +145,7 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
   const { tables, besideDocuments, documents, archives, pages } = corpus
   const leftOut = [...corpus.leftOut]
   const order = addOptions(options)
-  await withIndexing(options.table, 'embeds', async ({ index }) => {
+  await withIndexing(options.collection, 'embeds', async ({ index }) => {
     const checking = { options: order, dimension: index.model.dimension, ...(options.show === true && { onItem: showPassage }) }
     const files: Pick<Job, 'files'>[] = []
     for (const file of tables) {

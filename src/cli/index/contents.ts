@@ -4,53 +4,68 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { CodedError } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
+import type { PassageIndex } from '../../../index/passage-index.ts'
 import type { Indexing } from '../../service/indexing.ts'
-import { tableOption } from '../program/table-option.ts'
+import { collectionOption } from '../program/collection-option.ts'
 
 type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
 
 interface Options {
-  readonly table?: string
+  readonly collection?: string
   readonly source?: string
 }
 
 /** `cepe index report`, `export`, `sources` and `delete`: rejected lines of a job, and the index's content. */
 export function contentsCommands(withIndexing: WithIndexing): Command[] {
-  const command = (name: string, description: string): Command => new Command(name).description(description).addOption(tableOption())
+  const command = (name: string, description: string): Command => new Command(name).description(description).addOption(collectionOption())
   return [
     command('report', 'print the rejected lines of a job with reasons, as JSON lines')
       .argument('<job>')
-      .action((job: string, { table }: Options) =>
-        withIndexing(table, async ({ jobs }) => {
+      .action((job: string, { collection }: Options) =>
+        withIndexing(collection, async ({ jobs }) => {
           const path = await jobs.reportPath(job)
           if (await exists(path)) await print(createReadStream(path))
         }),
       ),
     command('export', 'print all passages as JSON lines, which can be indexed again')
       .option('--source <text>', "only passages from this source; '' for those without one")
-      .action(({ table, source }: Options) =>
-        withIndexing(table, async ({ index }) => {
+      .action(({ collection, source }: Options) =>
+        withIndexing(collection, async ({ index }) => {
+          if (source !== undefined) await requireSource(index, source)
           const lines = async function* (): AsyncGenerator<string> {
             for await (const passage of index.export(source === undefined ? undefined : { source })) yield `${JSON.stringify(passage)}\n`
           }
           await print(Readable.from(lines()))
         }),
       ),
-    command('sources', 'list the sources with their number of passages').action(({ table }: Options) =>
-      withIndexing(table, async ({ index }) => {
+    command('sources', 'list the sources with their number of passages').action(({ collection }: Options) =>
+      withIndexing(collection, async ({ index }) => {
         for (const { source, passages } of await index.sources()) process.stdout.write(`${passages}\t${source}\n`)
       }),
     ),
     command('delete', 'delete all passages from a source')
       .requiredOption('--source <text>', 'as `cepe index sources` shows it')
-      .action(({ table, source = '' }: Options) => {
+      .action(({ collection, source = '' }: Options) => {
         // Most likely an unset shell variable; it would match all passages without a source.
         if (source === '') throw new CodedError('options_invalid', '--source is empty: name the source to delete.', { field: '--source' })
-        return withIndexing(table, async ({ index }) => {
+        return withIndexing(collection, async ({ index }) => {
+          await requireSource(index, source)
           process.stdout.write(`${await index.delete({ source })} passages deleted\n`)
         })
       }),
   ]
+}
+
+/** @throws not_found for a source without passages, most likely a typing error */
+async function requireSource(index: Pick<PassageIndex, 'count' | 'table'>, source: string): Promise<void> {
+  if ((await index.count({ source })) > 0) return
+  throw new CodedError(
+    'not_found',
+    `There are no passages from ${JSON.stringify(source)} in the collection ${index.table}: \`cepe index sources\` lists the sources.`,
+    {
+      field: '--source',
+    },
+  )
 }
 
 function print(stream: Readable): Promise<void> {

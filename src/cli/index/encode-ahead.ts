@@ -3,14 +3,14 @@ import type { AheadProgress } from '../../jobs/ahead/encode-ahead.ts'
 import { loadConfig } from '../program/load-config.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'
-import { tableOption } from '../program/table-option.ts'
+import { collectionOption } from '../program/collection-option.ts'
 
 /** `cepe index encode-ahead`: Ctrl-C leaves what is stored, and another run resumes from there. */
 export function encodeAheadCommand(): Command {
   return new Command('encode-ahead')
     .description('precompute the encoder states of all passages on disk (CEPE_STATE_DISK_MB)')
-    .addOption(tableOption())
-    .action(async ({ table }: { table?: string }) => {
+    .addOption(collectionOption())
+    .action(async ({ collection: table }: { collection?: string }) => {
       const config = await loadConfig({ TABLE: table })
       const [{ encodeIndexAhead }, { createAheadEncoding, requireStateDisk }, { ensureReader }] = await Promise.all([
         import('../../jobs/ahead/encode-ahead.ts'),

@@ -11,66 +11,72 @@ import { snapshotCommands } from './snapshots.ts'
 import { encodeAheadCommand } from './encode-ahead.ts'
 import { loadConfig } from '../program/load-config.ts'
 import { cancel, follow, listed, showJob } from './jobs.ts'
-import { tableOption } from '../program/table-option.ts'
+import { collectionOption } from '../program/collection-option.ts'
 import { withIndexing, type Need } from './with-indexing.ts'
+
+/** Commands as help lists them: in the order of use. */
+const ORDER = [
+  ...['add', 'status', 'sources', 'delete', 'report', 'resume', 'cancel', 'export', 'snapshot', 'alias', 'verify'],
+  ...['reembed', 'compact', 'cleanup', 'encode-ahead', 'plan', 'vectors', 'pending', 'commit'],
+]
 
 /** `cepe index`: commands on a corpus and its table. */
 export function indexCommand(): Command {
   const command = new Command('index')
   const looking = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => withIndexing(table, 'looks', run)
-  for (const one of [...contentsCommands(looking), ...snapshotCommands(looking)]) command.addCommand(one)
-  return command
-    .description('add passages to the index and manage index jobs')
-    .addCommand(addCommand())
-    .addCommand(encodeAheadCommand())
-    .addCommand(planCommand())
-    .addCommand(vectorsCommand())
-    .addCommand(pendingCommand())
-    .addCommand(commitCommand((table, order) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, order(jobs), table))))
-    .addCommand(
-      new Command('reembed')
-        .description('re-embed the texts of the table with the configured retriever; the old vectors serve until the new ones are verified')
-        .addOption(tableOption())
-        .action(({ table }: { table?: string }) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, jobs.addReembed(), table))),
-    )
-    .addCommand(
-      tableCommand({
-        name: 'status',
-        description: 'show the index and its jobs',
-        argument: '[job]',
-        run: async ({ index, jobs }, id?: string) => {
-          if (id !== undefined) return showJob(jobs, id)
-          const summary = await index.info().then(described, (error: Error) => error.message)
-          // Reports an unsearchable table, after counting its passages.
-          const unfit = await index.view().then(
-            () => undefined,
-            (error: Error) => error.message,
-          )
-          const said = unfit === undefined || unfit === summary ? [summary] : [summary, unfit]
-          const rest = replacedLine(await jobs.replacedTables())
-          return process.stdout.write(`${[...said, ...rest, ...(await listed(jobs))].join('\n')}\n`)
-        },
-      }),
-    )
-    .addCommand(maintenanceCommand('compact', 'compact small files, update the indexes and remove expired versions'))
-    .addCommand(maintenanceCommand('cleanup', 'remove the files of expired versions'))
-    .addCommand(
-      tableCommand({
-        name: 'cancel',
-        description: 'cancel a job; passages already committed stay in the table',
-        argument: '<job>',
-        run: ({ jobs }, id = '') => cancel(jobs, id),
-      }),
-    )
-    .addCommand(
-      tableCommand({
-        name: 'resume',
-        description: 'resume a stopped job',
-        argument: '<job>',
-        need: 'embeds',
-        run: ({ jobs }, id = '', table?: string) => follow(jobs, jobs.resume(id), table),
-      }),
-    )
+  const commands = [
+    ...contentsCommands(looking),
+    ...snapshotCommands(looking),
+    addCommand(),
+    encodeAheadCommand(),
+    planCommand(),
+    vectorsCommand(),
+    pendingCommand(),
+    commitCommand((table, order) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, order(jobs), table))),
+    new Command('reembed')
+      .description(
+        're-embed the texts of the collection with the configured retriever; the old vectors serve until the new ones are verified',
+      )
+      .addOption(collectionOption())
+      .action(({ collection }: { collection?: string }) =>
+        withIndexing(collection, 'embeds', ({ jobs }) => follow(jobs, jobs.addReembed(), collection)),
+      ),
+    tableCommand({
+      name: 'status',
+      description: 'show the index and its jobs',
+      argument: '[job]',
+      run: async ({ index, jobs }, id?: string) => {
+        if (id !== undefined) return showJob(jobs, id)
+        const summary = await index.info().then(described, (error: Error) => error.message)
+        // Reports an unsearchable table, after counting its passages.
+        const unfit = await index.view().then(
+          () => undefined,
+          (error: Error) => error.message,
+        )
+        const said = unfit === undefined || unfit === summary ? [summary] : [summary, unfit]
+        const rest = replacedLine(await jobs.replacedTables())
+        return process.stdout.write(`${[...said, ...rest, ...(await listed(jobs))].join('\n')}\n`)
+      },
+    }),
+    maintenanceCommand('compact', 'compact small files, update the indexes and remove expired versions'),
+    maintenanceCommand('cleanup', 'remove the files of expired versions'),
+    tableCommand({
+      name: 'cancel',
+      description: 'cancel a job; passages already committed stay',
+      argument: '<job>',
+      run: ({ jobs }, id = '') => cancel(jobs, id),
+    }),
+    tableCommand({
+      name: 'resume',
+      description: 'resume a stopped job',
+      argument: '<job>',
+      need: 'embeds',
+      run: ({ jobs }, id = '', table?: string) => follow(jobs, jobs.resume(id), table),
+    }),
+  ]
+  commands.sort((a, b) => ORDER.indexOf(a.name()) - ORDER.indexOf(b.name()))
+  for (const one of commands) command.addCommand(one)
+  return command.description('add passages to the index and manage index jobs')
 }
 
 const KB = 1000
@@ -80,8 +86,8 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
   return new Command(task)
     .description(description)
     .option('--dry-run', 'print what would be done and exit')
-    .addOption(tableOption())
-    .action(async ({ dryRun = false, table: name }: { dryRun?: boolean; table?: string }) => {
+    .addOption(collectionOption())
+    .action(async ({ dryRun = false, collection: name }: { dryRun?: boolean; collection?: string }) => {
       const config = await loadConfig({ TABLE: name })
       const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = config
       const [{ jobsDir, useScratch }, { configuredRetrievers }, { compactionCommand }, { removeReplaced }] = await Promise.all([
@@ -124,8 +130,8 @@ function tableCommand({ name, description, argument, need = 'looks', run }: Tabl
   return new Command(name)
     .description(description)
     .argument(argument)
-    .addOption(tableOption())
-    .action(async (id: string | undefined, { table }: { table?: string }) => {
+    .addOption(collectionOption())
+    .action(async (id: string | undefined, { collection: table }: { collection?: string }) => {
       await withIndexing(table, need, (indexing) => run(indexing, id, table))
     })
 }
@@ -133,5 +139,5 @@ function tableCommand({ name, description, argument, need = 'looks', run }: Tabl
 function described({ table, rows, version, kind, recall, questionRecall, model }: IndexInfo): string {
   const questions = questionRecall === null ? '' : `, of questions ${questionRecall.toFixed(3)}`
   const found = recall === null ? '' : ` (recall@10 ${recall.toFixed(3)}${questions})`
-  return `table ${table}: ${rows} passages, version ${version}, ${kind} search${found}, ${model}`
+  return `collection ${table}: ${rows} passages, version ${version}, ${kind} search${found}, ${model}`
 }

@@ -28,7 +28,7 @@ function leftOf({ id, source, counters: { committed, accepted } }: Job, table: s
     committed === 0
       ? `nothing of ${source.name} is committed yet`
       : `${committed} of ${accepted} passages of ${source.name} are committed and kept`
-  return `Interrupted: ${kept}. The job resumes when the service starts again, or with: cepe index resume ${id}${table === undefined ? '' : ` --table ${table}`}`
+  return `Interrupted: ${kept}. The job resumes when the service starts again, or with: cepe index resume ${id}${table === undefined ? '' : ` --collection ${table}`}`
 }
 
 /** All jobs, one per line. */
@@ -63,7 +63,7 @@ export async function cancel(jobs: Jobs, id: string): Promise<void> {
 
 function line({ id, state, source, counters, files, result, error }: Job): string {
   const { committed, accepted, skipped, rejected } = counters
-  const outcome = error ? `: ${error.message}` : result ? `; ${result.rows} passages in the table` : ''
+  const outcome = error ? `: ${error.message}` : result ? `; ${result.rows} passages in the collection` : ''
   const rejects = files === undefined ? `${rejected} rejected` : describeFiles(files)
   return `${id}  ${state}  ${source.name}  ${committed}/${accepted} committed, ${skipped} unchanged, ${rejects}${outcome}`
 }

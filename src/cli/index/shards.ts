@@ -8,7 +8,7 @@ import { loadConfig } from '../program/load-config.ts'
 import { wholeNumber } from '../program/numbers.ts'
 import { createProgress } from '../program/progress.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
-import { tableOption } from '../program/table-option.ts'
+import { collectionOption } from '../program/collection-option.ts'
 
 /** `cepe index plan`: plans a corpus as shards for distributed embedding. */
 export function planCommand(): Command {
@@ -78,11 +78,11 @@ type Follow = (table: string | undefined, order: (jobs: Jobs) => Promise<Job>) =
 /** `cepe index commit`: commits the vectors of a planned corpus, as a job. */
 export function commitCommand(follow: Follow): Command {
   return new Command('commit')
-    .description('commit the vectors of a planned corpus to the table; resumes when run again')
+    .description('commit the vectors of a planned corpus to the collection; resumes when run again')
     .argument('<folder>', 'folder of `cepe index plan`')
-    .option('--replace', 'replace the contents of the table with this corpus')
-    .addOption(tableOption())
-    .action((folder: string, { table, replace }: { table?: string; replace?: boolean }) =>
+    .option('--replace', 'replace the contents of the collection with this corpus')
+    .addOption(collectionOption())
+    .action((folder: string, { collection: table, replace }: { collection?: string; replace?: boolean }) =>
       follow(table, (jobs) => jobs.addShardDir(path.resolve(folder), replace === true ? { replace } : {})),
     )
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { PassageIndex } from '../../../index/open.ts'
 import type { Indexing } from '../../service/indexing.ts'
-import { tableOption } from '../program/table-option.ts'
+import { collectionOption } from '../program/collection-option.ts'
 
 type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
 
@@ -14,19 +14,19 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
   const command = (name: string, description: string, run: (index: PassageIndex, name: string) => Promise<string>): Command =>
     new Command(name)
       .description(description)
-      .addOption(tableOption())
+      .addOption(collectionOption())
       .action(async (...given: unknown[]) => {
         const [options, name] = typeof given[0] === 'string' ? [given[1], given[0]] : [given[0], '']
-        await withIndexing((options as { table?: string }).table, async ({ index }) => {
+        await withIndexing((options as { collection?: string }).collection, async ({ index }) => {
           process.stdout.write(await run(index, name))
         })
       })
-  const create = command('create', 'create a snapshot of the table', async (index, name) => {
+  const create = command('create', 'create a snapshot of the collection', async (index, name) => {
     const { createSnapshot } = await snapshots()
     const { rows } = await createSnapshot(name, index)
     return `${name}: snapshot of ${rows} passages created\n`
   })
-  const list = command('list', 'list the snapshots of the table', async (index) =>
+  const list = command('list', 'list the snapshots of the collection', async (index) =>
     (await (await snapshots()).listSnapshots(index))
       .map(
         ({ name, created_at, rows, bytes, model }) =>
@@ -34,7 +34,7 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
       )
       .join(''),
   )
-  const restore = command('restore', 'replace the table with a snapshot', async (index, name) => {
+  const restore = command('restore', 'replace the collection with a snapshot', async (index, name) => {
     const { restoreSnapshot } = await snapshots()
     return `${index.table}: ${await restoreSnapshot(name, index)} passages, restored from ${name}\n`
   })
@@ -43,11 +43,11 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
     await deleteSnapshot(name, index)
     return `${name}: deleted\n`
   })
-  const alias = command('alias', 'serve a copy of another table of the index', async (index, name) => {
+  const alias = command('alias', 'serve a copy of another collection', async (index, name) => {
     const { switchTable } = await import('../../../index/snapshots/replace.ts')
     return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
   })
-  const verify = command('verify', 'read the whole table and verify the checksums of its files', async (index) => {
+  const verify = command('verify', 'read the whole collection and verify the checksums of its files', async (index) => {
     const [{ verifyIndex }, { createProgress }] = await Promise.all([
       import('../../../index/snapshots/verify-index.ts'),
       import('../program/progress.ts'),
@@ -58,7 +58,7 @@ export function snapshotCommands(withIndexing: WithIndexing): Command[] {
     const first = recorded === 0 ? '' : `; ${recorded} files had no checksum and have one now`
     return `${index.table}: ${passages} passages, ${files} files as they were committed (${Math.round(bytes / KB)} kB)${first}\n`
   })
-  const snapshot = new Command('snapshot').description('create, list, restore and delete table snapshots').addCommand(list)
+  const snapshot = new Command('snapshot').description('create, list, restore and delete snapshots of a collection').addCommand(list)
   for (const one of [create, restore, remove]) snapshot.addCommand(one.argument('<name>'))
-  return [snapshot, verify, alias.argument('<other table>')]
+  return [snapshot, verify, alias.argument('<other>')]
 }

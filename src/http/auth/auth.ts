@@ -92,7 +92,7 @@ function bearerOf({ headers }: Pick<FastifyRequest, 'headers'>): string | undefi
 }
 
 /** Routes outside /v1 that answer from the corpus, with paths that clients expect. */
-const OTHERS: readonly string[] = ['/mcp', '/rerank']
+const OTHERS: readonly string[] = ['/mcp', '/rerank', '/v2/rerank']
 
 /** Whether a route needs a key if the service has user keys. @param url of the route, not of the request */
 export function needsUserKey(url: string | undefined): boolean {

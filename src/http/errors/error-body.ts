@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import type { Readable } from 'node:stream'
 import { Type, type Static } from '#typebox'
 import { ERROR_CODES } from '../../../base/errors.ts'
 import { documentedHeaders } from './error-headers.ts'
@@ -24,6 +25,12 @@ export type ErrorBody = Static<typeof ErrorBodySchema>
 const EVERYWHERE = [400, 417, 421, 429, 431, 500, 503]
 /** Additional statuses of a route with a body: timeout, too large, unsupported type. */
 const WITH_BODY = [408, 413, 415]
+
+/** A response that is no JSON, for a route's schema: a text or bytes in one of these media types. */
+export function mediaResponse(description: string, ...types: readonly string[]) {
+  const schema = Type.Unsafe<Readable | string>({ type: 'string', format: 'binary' })
+  return { description, content: Object.fromEntries(types.map((type) => [type, { schema }])) }
+}
 
 /** Error responses of a route without a body, for its schema: its own statuses and those of all routes. */
 export function errorResponses(...statuses: number[]) {

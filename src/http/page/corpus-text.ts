@@ -1,4 +1,5 @@
 import type { PassageIndex } from '../../../index/passage-index.ts'
+import { aboutPassages, someTitles } from '../../rag/no-answer/about.ts'
 import type { IndexVersion } from '../../rag/retrieve.ts'
 
 /** The operator's description of the corpus; empty fields are derived from titles. */
@@ -23,10 +24,6 @@ const DEMO = [
   { id: '407', title: 'spinning jenny', question: 'Who invented the spinning jenny?' },
 ]
 const MOST_QUESTIONS = 3
-const TITLES_READ = 12
-const TITLES_SHOWN = 3
-/** Longer titles are skipped. */
-const TITLE_CHARACTERS = 60
 
 /**
  * Describes the corpus by the settings, else by some titles, read once per version of the table.
@@ -52,14 +49,9 @@ async function describe(
   version: IndexVersion | null,
 ): Promise<CorpusText> {
   const given = questions.split(';').flatMap((one) => one.trim() || [])
-  const titles = version === null || (about !== '' && given.length > 0) ? [] : shown(await index.titles(TITLES_READ).catch(() => []))
+  const titles = version === null || (about !== '' && given.length > 0) ? [] : await someTitles(index)
   const asked = given.length > 0 || version === null ? given : [...(await demoQuestions(index)), ...titles.map(questionAbout)]
-  return { title, about: about || sentence(version?.passages ?? 0, titles), questions: asked.slice(0, MOST_QUESTIONS) }
-}
-
-/** Distinct titles that fit on a line. */
-function shown(titles: readonly string[]): string[] {
-  return [...new Set(titles.map((title) => title.trim()))].filter((title) => title !== '' && title.length <= TITLE_CHARACTERS)
+  return { title, about: about || aboutPassages(version?.passages ?? 0, titles), questions: asked.slice(0, MOST_QUESTIONS) }
 }
 
 async function demoQuestions(index: Pick<PassageIndex, 'get'>): Promise<string[]> {
@@ -69,14 +61,4 @@ async function demoQuestions(index: Pick<PassageIndex, 'get'>): Promise<string[]
 
 function questionAbout(title: string): string {
   return `What is said about ${title}?`
-}
-
-/** Such as "2,305 passages, among them some about Canberra, Aida and the Orinoco." */
-function sentence(passages: number, titles: readonly string[]): string {
-  if (passages === 0) return 'No passages yet.'
-  const count = passages === 1 ? '1 passage' : `${passages.toLocaleString('en')} passages`
-  if (titles.length === 0) return `${count}.`
-  const stride = Math.max(1, titles.length / TITLES_SHOWN)
-  const some = new Intl.ListFormat('en-GB').format(titles.filter((_, i) => i % stride < 1).slice(0, TITLES_SHOWN))
-  return titles.length > TITLES_SHOWN ? `${count}, among them some about ${some}.` : `${count} about ${some}.`
 }

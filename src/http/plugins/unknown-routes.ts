@@ -18,7 +18,7 @@ export const unknownRoutes = fp((app: FastifyInstance, _options: object, done) =
   })
 
   const refuse = (request: FastifyRequest, reply: FastifyReply): CodedError => {
-    const path = at(request.url.split('?'), 0)
+    const path = at(request.url.split('?'), 0).replace(/(?<=.)\/$/, '')
     const methods = [...routes.values()].flatMap((route) => (route.path.test(path) ? [...route.methods] : []))
     if (methods.length === 0) return new CodedError('not_found', `There is no ${request.method} ${path}: see /docs for the routes.`)
     const allow = [...new Set(methods)].sort().join(', ')

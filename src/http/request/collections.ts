@@ -43,7 +43,13 @@ export function collectionAccess(answering: AnswerServices, collections: Collect
       if (own === undefined) return named
       return {
         ...named,
-        retriever: { ...named.retriever, index: { view: async () => (await index(request, own)).view() } },
+        retriever: {
+          ...named.retriever,
+          index: {
+            view: async () => (await index(request, own)).view(),
+            titles: async (count) => (await index(request, own)).titles(count),
+          },
+        },
         ...(fileOf && { fileOf: (passage, other = own) => fileOf(passage, other) }),
       }
     },

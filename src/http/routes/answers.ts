@@ -68,17 +68,11 @@ export const answersRoutes: FastifyPluginAsyncTypebox<AnswersOptions> = (app, op
         description:
           `Up to ${BATCH_QUESTIONS} questions, ${BATCH_AT_ONCE} of them in work at a time. A question that fails fails alone: its item has a status ` +
           'and an error. One that finds the service full waits and tries again within the time of the batch (CEPE_BATCH_DEADLINE_MS). ' +
-          `Questions may come as lines (${NDJSON_TYPE}); answers go as lines then, and where the request accepts them. A client that leaves ends the batch.`,
+          `Questions may come as lines (${NDJSON_TYPE}); answers go as lines then (an item a line), and where the request accepts them. A client that leaves ends the batch.`,
         consumes: [JSON_TYPE, NDJSON_TYPE],
         body: BodySchema,
         response: {
-          200: {
-            description: 'An item for every question, in their order.',
-            content: {
-              [JSON_TYPE]: { schema: Type.Object({ results: Type.Array(ItemSchema) }) },
-              [NDJSON_TYPE]: { schema: Type.String({ description: 'An item a line.' }) },
-            },
-          },
+          200: Type.Object({ results: Type.Array(ItemSchema) }, { description: 'An item for every question, in their order.' }),
           ...bodyErrorResponses(),
         },
       },

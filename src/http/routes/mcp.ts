@@ -10,6 +10,7 @@ import { toolServices } from '../../mcp/tool-services.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import type { PublicText } from '../errors/public-text.ts'
 import { reportError } from '../errors/report-error.ts'
+import { weightOf } from '../request/accept.ts'
 import { runOptions } from '../request/run-options.ts'
 import { sendWebResponse, webRequest } from '../request/web-request.ts'
 import type { QuestionRouteOptions } from './answer.ts'
@@ -52,10 +53,7 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<McpOptions> = (app, options) =
         summary: 'Tools for agents (Model Context Protocol, streamable HTTP)',
         body: MessageSchema,
         response: {
-          200: {
-            description: ANSWERED,
-            content: { 'application/json': { schema: Type.Object({}) }, 'text/event-stream': { schema: Type.String() } },
-          },
+          200: Type.Object({}, { description: ANSWERED }),
           202: { description: 'A notification was taken.', type: 'null' },
           ...bodyErrorResponses(403, 404, 405, 406),
         },
@@ -77,10 +75,26 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<McpOptions> = (app, options) =
         failed: (error) => reportError(error as FastifyError, request, publicText),
       }
       const web = webRequest(request, run.signal ?? new AbortController().signal)
-      return sendWebResponse(reply, await calling.run(context, () => handler.fetch(web, { parsedBody: request.body })))
+      const isPlain = wantsJsonAlone(request.headers.accept)
+      if (isPlain) web.headers.set('accept', 'application/json, text/event-stream')
+      const response = await calling.run(context, () => handler.fetch(web, { parsedBody: request.body }))
+      return sendWebResponse(reply, isPlain ? await asJson(response) : response)
     },
   )
   return Promise.resolve()
+}
+
+/** Whether a client accepts JSON but no stream, against the protocol: many plain HTTP clients do. */
+function wantsJsonAlone(accept = '*/*'): boolean {
+  const takes = (type: string): boolean => (weightOf(accept, type) ?? 0) > 0
+  return !takes('text/event-stream') && ['application/json', 'application/*', '*/*'].some(takes)
+}
+
+/** The only message of a stream as a JSON response. */
+async function asJson(response: Response): Promise<Response> {
+  if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response
+  const message = (await response.text()).split('\n').findLast((line) => /^data: *\S/.test(line)) ?? ''
+  return new Response(message.replace(/^data: */, ''), { status: response.status, headers: { 'content-type': 'application/json' } })
 }
 
 function contextOf(context: ToolContext | undefined): ToolContext {

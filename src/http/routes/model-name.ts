@@ -3,7 +3,7 @@ export function isNamed(wanted: string, id: string): boolean {
   return wanted === id || wanted === id.split('@')[0]
 }
 
-/** Name of the loaded reader, whatever its checkpoint. */
+/** Name of the loaded reader, or of the model that reranks, whatever its checkpoint. */
 export const READER_ALIAS = 'cepe'
 
 /** True if a request's `model` refers to the loaded reader. */

@@ -1,6 +1,7 @@
 import { Type, type Static } from '#typebox'
 import { answerQuestion } from '../../rag/answer.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, type Evidence } from '../../rag/schema.ts'
+import { noAnswerText } from '../../rag/no-answer/words.ts'
 import type { Tool } from '../contract.ts'
 import { collectionField, heading, sourceField } from './fields.ts'
 
@@ -12,7 +13,7 @@ const QUOTE_CHARACTERS = 300
 const { question, k } = AnswerRequestSchema.properties
 const InputSchema = Type.Object({ question, k, source: sourceField, collection: collectionField }, { additionalProperties: false })
 
-const { answer, abstained, reason, confidence, probability_correct } = AnswerResponseSchema.properties
+const { answer, abstained, reason, extract, suggestion, confidence, probability_correct } = AnswerResponseSchema.properties
 const { id, title, source, rank } = EvidenceSchema.properties
 const ShownSchema = Type.Object({
   id,
@@ -26,6 +27,8 @@ const OutputSchema = Type.Object({
   answer,
   abstained,
   reason,
+  extract,
+  suggestion,
   confidence,
   probability_correct,
   evidence: Type.Array(ShownSchema, {
@@ -43,8 +46,10 @@ export const answerTool: Tool<typeof InputSchema, typeof OutputSchema> = {
   output: OutputSchema,
   call: async ({ question, k, source }, { answering }, run) => {
     const request = { question, ...(k !== undefined && { k }), ...(source !== undefined && { filter: { source } }) }
-    const { answer, abstained, reason, confidence, probability_correct, evidence } = await answerQuestion(request, answering, run)
-    return { answer, abstained, reason, confidence, probability_correct, evidence: shown(evidence) }
+    const response = await answerQuestion(request, answering, run)
+    const { answer, abstained, reason, extract, suggestion, confidence, probability_correct, evidence } = response
+    const told = { answer, abstained, reason, extract, confidence, probability_correct, evidence: shown(evidence) }
+    return { ...told, ...(suggestion !== undefined && { suggestion }) }
   },
   text: (output) =>
     [said(output), ...output.evidence.map((passage) => `[${passage.rank}] ${heading(passage)}\n${passage.quote}`)].join('\n\n'),
@@ -66,10 +71,9 @@ function shown(evidence: readonly Evidence[]): Static<typeof ShownSchema>[] {
   })
 }
 
-function said({ answer, abstained, confidence, probability_correct: probability }: Static<typeof OutputSchema>): string {
-  if (abstained) return 'No answer is sure enough.'
-  if (answer === null) return 'No passage was found to answer from.'
+function said(output: Static<typeof OutputSchema>): string {
+  const { answer, confidence, probability_correct: probability } = output
   const sure =
     probability === null ? `confidence ${confidence.toFixed(2)}, not calibrated` : `${Math.round(100 * probability)} % likely right`
-  return answer === '' ? 'The reader gave no answer.' : `${answer} (${sure})`
+  return noAnswerText(output) ?? `${answer} (${sure})`
 }

@@ -1,5 +1,8 @@
 import type { Turn } from '../../text/chat-template.ts'
 import { LIMITS } from '../limits.ts'
+import { isNoAnswer } from '../no-answer/words.ts'
+import { isSmallTalk } from '../no-answer/small-talk.ts'
+import type { ChatQuestion } from '../schema.ts'
 import { entityOf } from './entity.ts'
 import { AUXILIARY, PREPOSITION, QUESTION_WORD, RELATION } from './vocabulary.ts'
 
@@ -36,12 +39,22 @@ export function standaloneQuestion(question: string, earlier: readonly Turn[]): 
   const recent = earlier.slice(-MOST_TURNS)
   for (const [i, { role, content }] of recent.entries()) {
     // A longer text was pasted, not asked.
-    if (role !== 'user' || content.length > LIMITS.questionCharacters) continue
+    if (role !== 'user' || content.length > LIMITS.questionCharacters || isSmallTalk(content)) continue
     const next = recent[i + 1]
     const answer = next?.role === 'assistant' ? saidIn(next.content) : ''
-    last = { question: resolved(content.trim(), last), answer: shortAnswer(answer) }
+    last = { question: resolved(content.trim(), last), answer: isNoAnswer(answer) ? '' : shortAnswer(answer) }
   }
   return resolved(question, last)
+}
+
+/** A question that follows others, made to stand alone, with the messages before it. */
+export function withTurns({ earlier = [], ...request }: ChatQuestion): ChatQuestion {
+  if (earlier.length === 0) return request
+  const turns = earlier.flatMap(({ question, answer }): Turn[] => [
+    { role: 'user', content: question },
+    ...(answer ? [{ role: 'assistant' as const, content: answer }] : []),
+  ])
+  return { ...request, question: standaloneQuestion(request.question, turns), turns }
 }
 
 /** An answer without the list of sources that this service may have appended. */
@@ -56,7 +69,7 @@ function shortAnswer(answer: string): string {
 }
 
 function resolved(question: string, last: Exchange | undefined): string {
-  if (last === undefined) return question
+  if (last === undefined || isSmallTalk(question)) return question
   const plain = singleSpaced(question)
   const before = { ...last, question: singleSpaced(last.question) }
   const asked = filledIn(plain, before) ?? withoutPronouns(plain, before) ?? question

@@ -35,6 +35,37 @@ t.test('every operation has a name of its own, and every JSON body', async (t) =
   for (const [, name = ''] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)) t.hasProp(schemas, name)
 })
 
+t.test('code can be generated: no two values of an enum differ in case alone, and a success has one type', async (t) => {
+  const { app } = await testApp(t)
+  const { body } = await app.inject('/docs/json')
+  let enums = 0
+  JSON.parse(body, (key, value: unknown) => {
+    if (key !== 'enum' || !Array.isArray(value)) return value
+    enums++
+    const names = value.map((one) => String(one).toLowerCase())
+    t.equal(new Set(names).size, names.length, names.join())
+    return value as unknown
+  })
+  t.ok(enums > 10)
+  const lines = ['application/x-ndjson']
+  const others: Readonly<Record<string, readonly string[]>> = {
+    streamAnswer: ['text/event-stream'],
+    exportPassages: lines,
+    getIndexJobReport: lines,
+    getPassageFile: ['application/octet-stream', 'application/pdf', 'text/plain'],
+  }
+  const seen: string[] = []
+  for (const methods of Object.values((JSON.parse(body) as OpenApi).paths))
+    for (const { operationId = '', responses } of Object.values(methods)) {
+      const content = responses['200']?.content ?? {}
+      const types = Object.keys(content)
+      if (types.length > 0) t.same(types, others[operationId] ?? ['application/json'], operationId)
+      t.ok(new Set(Object.values(content).map(({ schema }) => JSON.stringify(schema))).size <= 1, operationId)
+      if (operationId in others) seen.push(operationId)
+    }
+  t.same(seen.sort(), Object.keys(others).sort())
+})
+
 t.test('a schema is moved once, what it is called is checked, and descriptions of places stay', (t) => {
   const point = (description?: string) => ({ title: 'Point', type: 'object', ...(description && { description }) })
   const get = (schema: object) => ({ get: { operationId: 'getIt', responses: { 200: { content: { 'application/json': { schema } } } } } })

@@ -198,8 +198,11 @@ t.test('answers are judged, withheld and explained', { timeout: 380_000 }, async
     const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'unused' })
     const body = { model: 'cepe', messages: [{ role: 'user' as const, content: QUESTION }], cepe: { min_confidence: 1 } }
     const { choices, ...rest } = await client.chat.completions.create(body)
-    t.match(choices[0]?.message, { content: null, refusal: 'No answer is sure enough.' })
-    t.match(rest, { cepe: { abstained: true, probability_correct: Number } })
+    t.match(choices[0]?.message, {
+      content: /^The passages do not say for sure\. The nearest sentence: .+ \[.+\]$/,
+      refusal: 'The passages do not say for sure.',
+    })
+    t.match(rest, { cepe: { abstained: true, reason: 'low_probability_correct', extract: { text: String }, probability_correct: Number } })
   })
 })
 

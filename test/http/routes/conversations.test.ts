@@ -84,3 +84,40 @@ t.test('a system message is read in a chat template; without one it has no effec
     t.equal(alone.response.headers.get('x-cepe-ignored'), null)
   }
 })
+
+t.test('POST /v1/answer takes earlier questions, and says what was searched for, streamed too and in batches', async (t) => {
+  const { services } = factServices()
+  const { post } = await testApp(t, { answering: services })
+  const body = { question: 'and fact 9?', earlier: [{ question: 'what is fact 7', answer: 'a7' }] }
+  const wanted = { question: 'what is fact 9', answer: 'a9' }
+  t.match((await post('/v1/answer', body)).json(), wanted)
+  t.match((await post('/v1/answer', { question: 'what is fact 3' })).json(), { question: 'what is fact 3', answer: 'a3' })
+  const events = (await post('/v1/answer', { ...body, stream: true })).body.split('\n').filter((line) => line.startsWith('data: '))
+  for (const at of [0, -1]) t.match(JSON.parse(events.at(at)?.slice(6) ?? ''), { question: 'what is fact 9' })
+  t.match((await post('/v1/answers', { questions: [body] })).json(), { results: [{ result: wanted }] })
+  t.match((await post('/v1/answer', { ...body, earlier: [{ question: 'what is fact 7', answer: null }] })).json(), wanted)
+  const many = { ...body, earlier: Array.from({ length: 21 }, () => ({ question: 'what is fact 7', answer: 'a7' })) }
+  t.match((await post('/v1/answer', many)).json(), { error: { code: 'invalid_request', field: 'earlier' } })
+  t.match((await post('/v1/answer', { ...many, earlier: many.earlier.slice(1) })).json(), wanted)
+  for (const [earlier, field] of [
+    [[{ question: ' ', answer: 'x' }], 'earlier.0.question'],
+    [[{ question: 'x' }], 'earlier.0.answer'],
+    [[{ question: 'x', answer: 'y', role: 'user' }], 'earlier.0.role'],
+  ] as const)
+    t.match((await post('/v1/answer', { ...body, earlier })).json(), { error: { code: 'invalid_request', field } }, field)
+})
+
+t.test('with a template of its own the reader gets earlier questions as turns', async (t) => {
+  const { services } = factServices()
+  const reads: AnswerRead[] = []
+  const answer: Reader['answer'] = (read, run) => (reads.push(read), services.reader.answer(read, run))
+  const { post } = await testApp(t, { answering: { ...services, reader: { ...services.reader, answer } } })
+  const body = { question: 'and fact 9?', earlier: [{ question: 'what is fact 7', answer: 'a7' }] }
+  await post('/v1/answer', { ...body, chat_template: 'tokenizer' })
+  await post('/v1/answer', body)
+  t.same(reads[0]?.earlier, [
+    { role: 'user', content: 'what is fact 7' },
+    { role: 'assistant', content: 'a7' },
+  ])
+  t.equal(reads[1]?.earlier, undefined)
+})

@@ -182,3 +182,21 @@ await t.test('a client that leaves takes its call with it', async (t) => {
   while (!signal.aborted) await sleep(5)
   t.ok(signal.aborted)
 })
+
+t.test('a client that accepts JSON alone, or anything, gets JSON', async (t) => {
+  const { url } = await listening(t)
+  const call = message('tools/call', { name: 'answer', arguments: { question: 'what is fact 7' } })
+  for (const path of [url, `${url}/`])
+    for (const accept of ['application/json', '*/*', 'application/json;q=0.9, text/plain', 'text/event-stream;q=0, application/json']) {
+      const response = await fetch(path, { method: 'POST', headers: { ...HEADERS, accept }, body: JSON.stringify(call) })
+      t.equal(response.status, 200, accept)
+      t.match(response.headers.get('content-type'), /^application\/json/, accept)
+      t.match(await response.json(), { jsonrpc: '2.0', id: 1, result: { structuredContent: { answer: 'a7' } } }, accept)
+    }
+  const unknown = await fetch(url, {
+    method: 'POST',
+    headers: { ...HEADERS, accept: 'application/json' },
+    body: JSON.stringify(message('tools/call', { name: 'none', arguments: {} })),
+  })
+  t.match(await unknown.json(), { id: 1, error: { message: /none/ } })
+})

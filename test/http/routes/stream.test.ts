@@ -28,8 +28,8 @@ async function listening(t: Test, reader: Partial<Reader> = {}, settings: Record
   const answering = { ...services, reader: { ...services.reader, ...reader } }
   const { app } = await testApp(t, { answering }, settings)
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
-  const ask = (body: object, init: RequestInit = {}) =>
-    fetch(`${address}/v1/answer`, {
+  const ask = (body: object, init: RequestInit = {}, path = '') =>
+    fetch(`${address}/v1/answer${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
@@ -47,6 +47,13 @@ t.test('evidence, tokens, the answer: in this order, and the answer is the whole
   const whole = (await (await ask({ question: 'what is it' })).json()) as Record<string, unknown>
   const response = await ask({ question: 'what is it', stream: true })
   t.equal(response.status, 200)
+  const streamed = eventsOf(await (await ask({ question: 'what is it' }, {}, '/stream')).text())
+  t.match(
+    streamed.map(({ event }) => event),
+    ['evidence', 'token', 'answer'],
+  )
+  t.match(streamed[2]?.data, { answer: 'yes', question: 'what is it' })
+  t.equal((await ask({ question: 'what is it', stream: true }, {}, '/stream')).status, 400, 'there it is no field')
   t.match(response.headers.get('content-type'), /^text\/event-stream/)
   t.ok(response.headers.get('x-request-id'))
   const events = eventsOf(await response.text())

@@ -3,14 +3,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import type { Readable } from 'node:stream'
 import { Type, type Static } from '#typebox'
 import { exists } from '../../../../base/exists.ts'
 import type { Jobs } from '../../../jobs/contract.ts'
 import { unknownJob } from '../../../jobs/store.ts'
 import { JOB_ID, JobSchema, type Job } from '../../../jobs/schema.ts'
 import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
-import { bodyErrorResponses, errorResponses } from '../../errors/error-body.ts'
+import { bodyErrorResponses, errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { PublicText } from '../../errors/public-text.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { createIndexJob, ImportSchema, JobQuerySchema, optionsOf } from './create-index-job.ts'
@@ -78,7 +77,6 @@ const DOCUMENTED_BODY = {
 }
 const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
 const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
-const REPORT = Type.Unsafe<Readable | string>({ type: 'string' })
 
 /** Routes of bulk indexing: create, follow, cancel and resume jobs. */
 export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (
@@ -184,7 +182,10 @@ function followingRoutes(
   )
 
   const summary = 'All rejected lines of an index job, as JSON lines'
-  const response = { 200: REPORT, ...errorResponses(401, 403, 404) }
+  const response = {
+    200: mediaResponse('A rejected line or skipped file a line, as JSON.', 'application/x-ndjson'),
+    ...errorResponses(401, 403, 404),
+  }
   app.get(
     '/v1/admin/index-jobs/:id/report',
     { schema: { ...tagged, operationId: 'getIndexJobReport', summary, params: IdSchema, response } },

@@ -1,11 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { onRequestAsyncHookHandler } from 'fastify'
-import type { Readable } from 'node:stream'
 import { Type } from '#typebox'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
-import { errorResponses } from '../../errors/error-body.ts'
+import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
@@ -70,7 +69,7 @@ export const adminPassagesRoutes: FastifyPluginAsyncTypebox<AdminPassagesOptions
         operationId: 'exportPassages',
         summary: 'All passages as JSON lines, as they can be indexed again',
         querystring: Type.Object({ source, collection }, { additionalProperties: false }),
-        response: { 200: Type.Unsafe<Readable | string>({ type: 'string' }), ...errorResponses(401, 403, 404) },
+        response: { 200: mediaResponse('A passage a line, as JSON.', 'application/x-ndjson'), ...errorResponses(401, 403, 404) },
       },
     },
     async (request, reply) => {

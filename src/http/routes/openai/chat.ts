@@ -1,7 +1,8 @@
 import type { AnswerEvent } from '../../../rag/answer-events.ts'
 import type { AnswerResponse, ChatQuestion, Evidence } from '../../../rag/schema.ts'
 import type { ChatTemplate } from '../../../text/chat-template.ts'
-import { annotationsOf, type AddressOf } from './citations.ts'
+import { noAnswerText, refusalOf } from '../../../rag/no-answer/words.ts'
+import { annotationsOf, titleOf, type AddressOf } from './citations.ts'
 import { formOf, logprobsOf } from './format.ts'
 import { conversationOf } from './messages.ts'
 import { questionOf } from './question.ts'
@@ -24,8 +25,6 @@ export interface Named {
   /** Unix time in seconds. */
   readonly created: number
   readonly model: string
-  /** The standalone question, as searched and asked. */
-  readonly question: string
   /** Whether to append the list of passages to the answer. */
   readonly sources: boolean
   /** Paths of request fields without effect. */
@@ -33,36 +32,29 @@ export interface Named {
   readonly addressOf: AddressOf
 }
 
-const NOTHING_FOUND = 'No passage was found to answer from.'
-const NOT_SURE = 'No answer is sure enough.'
-
-/** Why there is no answer; null if there is one. */
-export function refusalOf({ answer, abstained }: Pick<AnswerResponse, 'answer' | 'abstained'>): string | null {
-  return answer === null ? (abstained ? NOT_SURE : NOTHING_FOUND) : null
-}
-
 /** The `cepe` field of a response. */
-export function extensionOf(response: AnswerResponse, { question, ignored }: Pick<Named, 'question' | 'ignored'>): ChatResponse['cepe'] {
-  const { evidence, confidence, probability_correct, abstained, mode, timings_ms, index } = response
+export function extensionOf(response: AnswerResponse, { ignored }: Pick<Named, 'ignored'>): ChatResponse['cepe'] {
+  const { question, reason, extract, evidence, confidence, probability_correct, abstained, mode, timings_ms, index } = response
   return {
-    ...{ question, evidence, confidence, probability_correct, abstained, mode, timings_ms, index },
+    ...{ question, reason, extract, evidence, confidence, probability_correct, abstained, mode, timings_ms, index },
     ...(ignored.length > 0 && { ignored: [...ignored] }),
   }
 }
 
-/** Text of the answer, with a numbered list of its passages if `sources` is set. */
-export function textOf({ answer, evidence }: Pick<AnswerResponse, 'answer' | 'evidence'>, sources: boolean): string | null {
-  return answer !== null && sources ? `${answer}${sourceList(evidence)}` : answer
+/** Text of the answer, with a numbered list of its passages if `sources` is set; without an answer the reason, in words. */
+export function textOf(response: AnswerResponse, { sources, addressOf }: Pick<Named, 'sources' | 'addressOf'>): string {
+  const { answer, evidence } = response
+  return noAnswerText(response) ?? `${answer ?? ''}${sources ? sourceList(evidence, addressOf) : ''}`
 }
 
 /** Converts an answer to a chat completion. */
 export function toCompletion(response: AnswerResponse, named: Named): ChatResponse {
-  const { id, created, model, sources, addressOf } = named
+  const { id, created, model, addressOf } = named
   const { finish_reason, usage } = response
   const prompt_tokens = usage.prompt_tokens + usage.context_tokens
   const message = {
     role: 'assistant' as const,
-    content: textOf(response, sources),
+    content: textOf(response, named),
     refusal: refusalOf(response),
     annotations: annotationsOf(response, addressOf),
   }
@@ -78,10 +70,10 @@ export function toCompletion(response: AnswerResponse, named: Named): ChatRespon
 }
 
 /** `[1] Title, https://...`: one line per passage read. */
-function sourceList(evidence: readonly Evidence[]): string {
+function sourceList(evidence: readonly Evidence[], addressOf: AddressOf): string {
   const lines = evidence
     .filter(({ role }) => role !== 'unused')
-    .map(({ rank, title, source, id }) => `[${rank}] ${title === '' ? id : title}${source === undefined ? '' : `, ${source}`}`)
+    .map((passage) => `[${passage.rank}] ${titleOf(passage).replace(/\s+/g, ' ')}, ${addressOf(passage)}`)
   return lines.length === 0 ? '' : `\n\nSources:\n${lines.join('\n')}`
 }
 
@@ -114,8 +106,8 @@ export async function* toChunks(
     } else {
       const { choices, usage, cepe } = toCompletion(happened.data, named)
       for (const { message, finish_reason, logprobs } of choices) {
-        const rest = message.content?.slice(said)
-        if (rest) yield chunk({ content: rest }, null)
+        const rest = message.content.slice(said)
+        if (rest !== '') yield chunk({ content: rest }, null)
         if (message.refusal !== null) yield chunk({ refusal: message.refusal }, null)
         if (message.annotations.length > 0) yield chunk({ annotations: message.annotations }, null)
         // For the whole text at once: only at its end is it known where it is truncated.

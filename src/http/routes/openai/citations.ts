@@ -10,7 +10,10 @@ const MOST_ATTENDED = 3
 const offset = Type.Integer({ minimum: 0 })
 export const CitationSchema = Type.Object({
   title: Type.String(),
-  url: Type.String({ description: "The passage's source, an address in its metadata (`url`), or else of the passage itself." }),
+  url: Type.String({
+    description:
+      "Absolute: the passage's source, or the `url` of its metadata, if that is an http(s) address; else its file, where files are served; else the page of this service that shows the passage.",
+  }),
   start_index: offset,
   end_index: offset,
 })
@@ -22,17 +25,39 @@ export const AnnotationsSchema = Type.Array(Type.Object({ type: Type.Literal('ur
 })
 export type Annotations = Static<typeof AnnotationsSchema>
 
-/** Returns the URL of a passage at this service. */
-export type AddressOf = (id: string) => string
+/** Returns an absolute address at which a passage, or its source, can be opened. */
+export type AddressOf = (passage: Evidence) => string
+
+export interface AddressOptions {
+  /** Path under which a proxy serves the API. */
+  readonly basePath: string
+  /** Address of the service as clients see it; empty: as the request has it, by trusted headers of a proxy. */
+  readonly publicUrl: string
+  /** Whether a browser can open files of passages: a link carries no key. */
+  readonly filesOpen: boolean
+  /** Collection of the passages, unless it is the default one. */
+  readonly collection?: string | undefined
+}
 
 /**
- * Returns a function that maps a passage's id to its URL at this service, as seen by the sender of a request.
- * @param basePath path under which a proxy serves the API
- * @param collection collection of the passages, unless it is the default one
+ * Returns the address of a passage for the sender of a request: its source if that is a web page, else its file, else the page of this
+ * service that shows the passage with the answer marked.
  */
-export function passageAddress({ protocol, host }: FastifyRequest, basePath: string, collection?: string): AddressOf {
-  const named = collection === undefined ? '' : `?collection=${collection}`
-  return (id) => `${protocol}://${host}${basePath}/v1/passages/${encodeURIComponent(id)}${named}`
+export function passageAddress(request: FastifyRequest, { basePath, publicUrl, filesOpen, collection }: AddressOptions): AddressOf {
+  const { protocol, host, socket } = request
+  const own = publicUrl === '' ? `${protocol}://${host === '' ? `localhost:${socket.localPort}` : host}/` : publicUrl
+  const base = new URL(own).pathname === '/' ? `${own.replace(/\/$/, '')}${basePath}` : own.replace(/\/$/, '')
+  return (passage) => {
+    const { id, file, highlights } = passage
+    if (filesOpen && file !== undefined) return webAddress(passage) ?? `${base}${file.slice(basePath.length)}`
+    const [first] = highlights
+    const query = { passage: id, ...(first && { mark: `${first.start}-${first.end}` }), ...(collection !== undefined && { collection }) }
+    return webAddress(passage) ?? `${base}/?${new URLSearchParams(query).toString()}`
+  }
+}
+
+export function titleOf({ title, id }: Pick<Evidence, 'title' | 'id'>): string {
+  return title.trim() === '' ? id : title
 }
 
 /** Citations of an answer, best first; empty without an answer. */
@@ -43,8 +68,8 @@ export function citationsOf(
   // An empty answer in a JSON text is none either: it has an extract.
   if (answer === null || answer === '' || extract !== null) return []
   return cited(evidence).map((passage) => ({
-    title: passage.title === '' ? passage.id : passage.title,
-    url: urlOf(passage) ?? addressOf(passage.id),
+    title: titleOf(passage),
+    url: addressOf(passage),
     start_index: 0,
     end_index: answer.length,
   }))
@@ -61,11 +86,8 @@ function cited(evidence: readonly Evidence[]): readonly Evidence[] {
   return [...read].sort((a, b) => (b.attention ?? 0) - (a.attention ?? 0)).slice(0, MOST_ATTENDED)
 }
 
-/** Prefers a URL that people can open; otherwise the source, such as a file name. */
-function urlOf({ source, metadata }: Evidence): string | undefined {
-  const { url } = metadata ?? {}
-  const addresses = [source, url].filter((one) => typeof one === 'string' && /^https?:\/\//i.test(one))
-  const [first] = addresses
-  if (typeof first === 'string') return first
-  return source === '' ? undefined : source
+/** The source of a passage, or the address in its metadata, if it is a web page. */
+function webAddress({ source, metadata }: Evidence): string | undefined {
+  const found = [source, metadata?.['url']].find((one) => typeof one === 'string' && /^https?:\/\/\S/i.test(one) && URL.canParse(one))
+  return typeof found === 'string' ? found.replace(/\s/g, encodeURIComponent) : undefined
 }

@@ -6,7 +6,7 @@ import type { Conversation } from './messages.ts'
 import type { ChatRequest } from './schema.ts'
 
 /** Parameters common to chat completions and responses; OpenAI's clients send null for unset ones. */
-export interface ChatOptions extends Pick<ChatRequest, 'temperature' | 'top_p' | 'seed' | 'stop' | 'cepe'> {
+export interface ChatOptions extends Pick<ChatRequest, 'temperature' | 'top_p' | 'top_k' | 'seed' | 'stop' | 'cepe'> {
   readonly newTokens: number | null | undefined
 }
 
@@ -17,20 +17,21 @@ export interface ChatOptions extends Pick<ChatRequest, 'temperature' | 'top_p' |
  */
 export function questionOf(conversation: Conversation, chat: ChatOptions, own: ChatTemplate): ChatQuestion {
   const { sources: _, chat_template: chatTemplate = own, ...options } = chat.cepe ?? {}
-  const earlier = chatTemplate === 'tokenizer' ? conversation.earlier : []
-  const { temperature, top_p: topP, seed, stop, newTokens } = chat
+  const { temperature, top_p: topP, top_k: topK, seed, newTokens } = chat
+  const stop = [chat.stop ?? []].flat().filter((text) => text !== '')
   return {
     question: standaloneQuestion(conversation.question, conversation.earlier),
-    ...(earlier.length > 0 && { earlier }),
+    turns: conversation.earlier,
     chat_template: chatTemplate,
     ...options,
-    ...(stop && { stop: typeof stop === 'string' ? [stop] : stop }),
-    ...(typeof newTokens === 'number' && { max_new_tokens: Math.min(newTokens, LIMITS.newTokens) }),
+    ...(stop.length > 0 && { stop }),
+    ...(typeof newTokens === 'number' && { max_new_tokens: newTokens === -1 ? LIMITS.newTokens : Math.min(newTokens, LIMITS.newTokens) }),
     ...(typeof temperature === 'number' &&
       temperature > 0 && {
         sampling: {
           temperature: Math.max(LIMITS.leastTemperature, temperature),
           top_p: topP === 0 ? Number.MIN_VALUE : (topP ?? 1),
+          ...(typeof topK === 'number' && topK > 0 && { top_k: topK }),
           seed: unsigned(seed ?? randomInt(2 ** 32)),
         },
       }),

@@ -52,7 +52,7 @@ async function* unnumbered(
       continue
     }
     const response = answered(happened.data, named, request)
-    for (const item of response.output) yield* ended(item, target, said)
+    for (const item of response.output) yield* ended(item, said)
     yield { type: response.status === 'incomplete' ? 'response.incomplete' : 'response.completed', response }
   }
 }
@@ -60,8 +60,9 @@ async function* unnumbered(
 const EMPTY_TEXT = { type: 'output_text', text: '', annotations: [], logprobs: [] }
 
 /** Events that complete a message. @param said text sent so far */
-function* ended(item: OutputItem, target: object, said: string): Generator<StreamEvent, void, undefined> {
-  for (const part of item.content) {
+function* ended(item: OutputItem, said: string): Generator<StreamEvent, void, undefined> {
+  for (const [content_index, part] of item.content.entries()) {
+    const target = { item_id: item.id, output_index: 0, content_index }
     if (part.type === 'refusal') {
       yield { type: 'response.content_part.added', ...target, part: { type: 'refusal', refusal: '' } }
       yield { type: 'response.refusal.delta', ...target, delta: part.refusal }

@@ -2,7 +2,7 @@ import { Type, type Static } from '#typebox'
 import { CitationSchema } from './citations.ts'
 import { ChatRequestSchema, ChatResponseSchema, OPENAI_LIMITS } from './schema.ts'
 
-const { model, stream, temperature, top_p, cepe, max_tokens } = ChatRequestSchema.properties
+const { model, stream, temperature, top_p, top_k, cepe, max_tokens } = ChatRequestSchema.properties
 
 const InputItemSchema = Type.Object({
   type: Type.Optional(Type.String({ maxLength: 64, description: 'message, which is the default; others are refused.' })),
@@ -20,6 +20,7 @@ export const ResponsesRequestSchema = Type.Object({
   max_output_tokens: max_tokens,
   temperature,
   top_p,
+  top_k,
   cepe,
 })
 export type ResponsesRequest = Static<typeof ResponsesRequestSchema>

@@ -1,7 +1,8 @@
 import { CodedError } from '../../../../base/errors.ts'
 import type { AnswerResponse, ChatQuestion } from '../../../rag/schema.ts'
 import type { ChatTemplate } from '../../../text/chat-template.ts'
-import { extensionOf, refusalOf, textOf, type Named } from './chat.ts'
+import { refusalOf } from '../../../rag/no-answer/words.ts'
+import { extensionOf, textOf, type Named } from './chat.ts'
 import { citationsOf } from './citations.ts'
 import { conversationOf } from './messages.ts'
 import { ignoredIn, questionOf } from './question.ts'
@@ -86,12 +87,15 @@ export function messageId({ id }: Pick<Named, 'id'>): string {
 function itemOf(response: AnswerResponse, named: Named): OutputItem {
   const refusal = refusalOf(response)
   const annotations = citationsOf(response, named.addressOf).map((citation) => ({ type: 'url_citation' as const, ...citation }))
-  const text = textOf(response, named.sources) ?? ''
+  const text = textOf(response, named)
   return {
     type: 'message',
     id: messageId(named),
     role: 'assistant',
     status: response.finish_reason === 'length' ? 'incomplete' : 'completed',
-    content: [refusal === null ? { type: 'output_text', text, annotations, logprobs: [] } : { type: 'refusal', refusal }],
+    content: [
+      { type: 'output_text', text, annotations, logprobs: [] },
+      ...(refusal === null ? [] : [{ type: 'refusal' as const, refusal }]),
+    ],
   }
 }

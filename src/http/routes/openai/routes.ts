@@ -16,7 +16,8 @@ import { isNamed, isReader, READER_ALIAS } from '../model-name.ts'
 import { toAnswerRequest, toChunks, toCompletion, type Named } from './chat.ts'
 import type { PublicText } from '../../errors/public-text.ts'
 import { allEmbedders, servingEmbedder } from '../../observability/retrievers.ts'
-import { passageAddress } from './citations.ts'
+import { passageAddress, type AddressOptions } from './citations.ts'
+import type { Keys } from '../../../keys/keys.ts'
 import { runOptions } from '../../request/run-options.ts'
 import { refuseUnread } from './unread.ts'
 import { encodeVector, textsOf } from './embeddings.ts'
@@ -41,7 +42,8 @@ export interface OpenAiOptions extends QuestionRouteOptions {
   readonly countTokens: CountTokens
   /** Default of `sources`: whether to append the list of passages to answers. */
   readonly appendSources: boolean
-  readonly basePath: string
+  readonly addresses: Omit<AddressOptions, 'filesOpen' | 'collection'>
+  readonly keys: Pick<Keys, 'required'>
   readonly publicText: PublicText
 }
 
@@ -85,7 +87,7 @@ function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>
 }
 
 /** Template, model check and identity shared by chat completions and responses. */
-function naming({ services, access, appendSources, basePath }: OpenAiOptions) {
+function naming({ services, access, appendSources, addresses, keys }: OpenAiOptions) {
   const model = modelId(services.reader.manifest)
   return {
     template: services.chatRouteTemplate ?? services.chatTemplate ?? 'none',
@@ -95,7 +97,7 @@ function naming({ services, access, appendSources, basePath }: OpenAiOptions) {
     named: (
       prefix: string,
       reply: FastifyReply,
-      { question, collection }: Pick<ChatQuestion, 'question' | 'collection'>,
+      { collection }: Pick<ChatQuestion, 'collection'>,
       { sources = appendSources, ignored }: { readonly sources?: boolean | undefined; readonly ignored: readonly string[] },
     ): Named => {
       if (ignored.length > 0) void reply.header('x-cepe-ignored', ignored.join(', '))
@@ -103,10 +105,13 @@ function naming({ services, access, appendSources, basePath }: OpenAiOptions) {
         id: `${prefix}${randomUUID()}`,
         created: Math.floor(Date.now() / 1000),
         model,
-        question,
         sources,
         ignored,
-        addressOf: passageAddress(reply.request, basePath, collection ?? access.implied(reply.request)),
+        addressOf: passageAddress(reply.request, {
+          ...addresses,
+          filesOpen: !keys.required,
+          collection: collection ?? access.implied(reply.request),
+        }),
       }
     },
   }

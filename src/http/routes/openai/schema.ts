@@ -65,6 +65,14 @@ const FormatSchema = Type.Object(
   },
 )
 
+const mostTokens = nullable(
+  Type.Union([Type.Integer({ minimum: 1 }), Type.Literal(-1)], {
+    description: `Most tokens of the answer; above ${LIMITS.newTokens}, and -1, count as that.`,
+  }),
+)
+/** Empty: none. */
+const stopText = Type.String({ maxLength: LIMITS.stopCharacters })
+
 /** Other fields pass the schema: `refuseUnread` rejects those that would change the answer. */
 export const ChatRequestSchema = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 512 }),
@@ -76,11 +84,12 @@ export const ChatRequestSchema = Type.Object({
   stream: nullable(Type.Boolean()),
   stream_options: Type.Optional(Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()])),
   n: nullable(Type.Integer({ minimum: 1, maximum: 1, description: 'One answer.' })),
-  max_tokens: nullable(Type.Integer({ minimum: 1, description: `Most tokens of the answer; above ${LIMITS.newTokens} counts as that.` })),
-  max_completion_tokens: nullable(Type.Integer({ minimum: 1 })),
+  max_tokens: mostTokens,
+  max_completion_tokens: mostTokens,
   temperature: nullable(Type.Number({ minimum: 0, maximum: 10, description: 'Absent or 0: greedy.' })),
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  stop: nullable(Type.Union([stop.items, stop])),
+  top_k: nullable(Type.Integer({ minimum: -1, description: 'Most likely tokens to sample from; 0 and -1: all.' })),
+  stop: nullable(Type.Union([stopText, Type.Array(stopText, { ...stop, items: stopText })])),
   seed: nullable(Type.Integer({ description: 'Of sampling; taken modulo 2^32.' })),
   logprobs: nullable(Type.Boolean({ description: "Tell the log-probabilities of the answer's tokens." })),
   top_logprobs: nullable(
@@ -119,7 +128,9 @@ export const ChatResponseSchema = Type.Object({
       index: Type.Integer(),
       message: Type.Object({
         role: Type.Literal('assistant'),
-        content: Type.Union([Type.String(), Type.Null()]),
+        content: Type.String({
+          description: 'The answer; where there is none, the reason in words, with the sentence nearest to the question.',
+        }),
         refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no answer.' }),
         annotations: AnnotationsSchema,
       }),
@@ -129,7 +140,9 @@ export const ChatResponseSchema = Type.Object({
   ),
   usage: UsageSchema,
   cepe: Type.Object({
-    question: Type.String({ description: 'What was searched and asked: the last message, made to stand alone where it follows another.' }),
+    question: AnswerResponseSchema.properties.question,
+    reason: AnswerResponseSchema.properties.reason,
+    extract: AnswerResponseSchema.properties.extract,
     evidence: Type.Array(EvidenceSchema),
     confidence: Type.Number(),
     probability_correct: AnswerResponseSchema.properties.probability_correct,

@@ -10,6 +10,9 @@ const IGNORED = new Set([
   'prompt_cache_key',
   'prompt_cache_retention',
   'parallel_tool_calls',
+  'reasoning',
+  'reasoning_effort',
+  'verbosity',
 ])
 
 function isEmpty(value: unknown): boolean {
@@ -41,7 +44,6 @@ const UNSUPPORTED: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   ['truncation', isOneOf('disabled')],
   ['background', isOneOf(false)],
   ['include', isEmpty],
-  ['reasoning', isEmpty],
   ['stream_options', isEmpty],
   ['modalities', (value) => Array.isArray(value) && value.every((one) => one === 'text')],
   ['logprobs', isOneOf(false)],
@@ -49,6 +51,10 @@ const UNSUPPORTED: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   ['logit_bias', isEmpty],
   ['frequency_penalty', isOneOf(0)],
   ['presence_penalty', isOneOf(0)],
+  ['repetition_penalty', isOneOf(1)],
+  ['repeat_penalty', isOneOf(1)],
+  ['min_p', isOneOf(0)],
+  ['ignore_eos', isOneOf(false)],
 ])
 
 /**

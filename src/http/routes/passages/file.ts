@@ -1,12 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '#typebox'
-import type { Readable } from 'node:stream'
 import { CodedError } from '../../../../base/errors.ts'
 import { wellFormed } from '../../../../index/passage-metadata.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { storedId } from '../../../../index/read/validate.ts'
 import { openPassageFile, type ServedFiles } from '../../../jobs/source-file.ts'
-import { errorResponses } from '../../errors/error-body.ts'
+import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { CollectionQuerySchema } from './passages.ts'
 
@@ -17,7 +16,6 @@ export interface PassageFileOptions {
 }
 
 const ParamsSchema = Type.Object({ id: Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes }) })
-const BINARY = Type.Unsafe<Readable | string>({ type: 'string', format: 'binary' })
 const TEXT = /\.(?:md|markdown|txt|text|tsv|csv|jsonl|ndjson|json)$/i
 
 /** Media type and disposition. Types without active content are shown inline, all others are downloaded. */
@@ -43,7 +41,10 @@ export const passageFileRoutes: FastifyPluginAsyncTypebox<PassageFileOptions> = 
         summary: 'The file that a passage was taken from, where it lies in the import folder or is an upload that was kept',
         params: ParamsSchema,
         querystring: CollectionQuerySchema,
-        response: { 200: BINARY, ...errorResponses(403, 404) },
+        response: {
+          200: mediaResponse('The file.', 'application/octet-stream', 'application/pdf', 'text/plain'),
+          ...errorResponses(403, 404),
+        },
       },
     },
     async (request, reply) => {

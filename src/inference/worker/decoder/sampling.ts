@@ -1,3 +1,4 @@
+import type { Sampling } from '../../contract.ts'
 import { at } from '../../../../base/at.ts'
 
 /** Pure functions over one row of logits; logarithms are natural. */
@@ -32,22 +33,27 @@ export function argmax(values: ArrayLike<number>): number {
 }
 
 /**
- * Samples an id from log-probabilities at `temperature`, from the smallest set of most likely ids whose probabilities sum to `topP` or more
- * (nucleus sampling, Holtzman et al. 2020).
+ * Samples an id from log-probabilities at `temperature`, from the `topK` most likely ids, and of these the smallest set whose share is
+ * `topP` or more (nucleus sampling, Holtzman et al. 2020).
  * @param random numbers in [0, 1)
  */
-export function sampleToken(logprobs: Float64Array, temperature: number, topP: number, random: () => number): number {
+export function sampleToken(
+  logprobs: Float64Array,
+  { temperature, topP, topK = Infinity }: Omit<Sampling, 'seed'>,
+  random: () => number,
+): number {
   const scaled = Float64Array.from(tempered(logprobs, temperature))
   const total = logSumExp(scaled)
-  const ranked = Array.from(scaled, (value, id) => ({ id, probability: Math.exp(value - total) })).sort(
-    (a, b) => b.probability - a.probability || a.id - b.id,
-  )
+  const ranked = Array.from(scaled, (value, id) => ({ id, probability: Math.exp(value - total) }))
+    .sort((a, b) => b.probability - a.probability || a.id - b.id)
+    .slice(0, topK)
+  const most = topK < scaled.length ? ranked.reduce((sum, { probability }) => sum + probability, 0) : 1
   const nucleus: typeof ranked = []
   let mass = 0
   for (const candidate of ranked) {
     nucleus.push(candidate)
     mass += candidate.probability
-    if (mass >= topP) break
+    if (mass >= topP * most) break
   }
   let left = random() * mass
   for (const { id, probability } of nucleus) {

@@ -93,7 +93,7 @@ export async function sample(
     stopIds,
     minNewTokens,
     mix: ([row]) => row ?? new Float64Array(0),
-    choose: (logprobs) => (sampling ? sampleToken(logprobs, sampling.temperature, sampling.topP, random) : argmax(logprobs)),
+    choose: (logprobs) => (sampling ? sampleToken(logprobs, sampling, random) : argmax(logprobs)),
   }
   return decode(model, [{ past, logits: [logits] }], decoding)
 }

@@ -82,10 +82,10 @@ t.test('a chat completion answers the last user message, with usage and evidence
 })
 
 t.test('options of this service come in the field cepe; sources are numbered, with their URLs', async (t) => {
-  const { client, asked, reads } = await withClient(t)
+  const { client, asked, reads, address } = await withClient(t)
   const body = { ...ask('what is it'), cepe: { k: 2, k_decoder: 0, sources: true }, temperature: 0.7, seed: -1 }
   const { choices } = await client.chat.completions.create(body)
-  t.equal(choices[0]?.message.content, 'yes\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, notes.txt')
+  t.equal(choices[0]?.message.content, `yes\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, ${address}/?passage=p1`)
   t.equal(asked.generate[0]?.contexts.length, 2)
   t.match(reads[0]?.sampling, { temperature: 0.7, topP: 1, seed: 2 ** 32 - 1 })
 })
@@ -103,7 +103,7 @@ t.test('a streamed completion is put together to the same text', async (t) => {
 })
 
 t.test('a streamed completion comes in deltas as the reader says it; sources come last', async (t) => {
-  const { client } = await withClient(t, {
+  const { client, address } = await withClient(t, {
     answer: async (read, run) => {
       for (const piece of ['ye', 's']) run?.onText?.(piece)
       await sleep(20)
@@ -116,7 +116,7 @@ t.test('a streamed completion comes in deltas as the reader says it; sources com
     const stream = await client.chat.completions.create({ ...ask('q'), stream: true, ...({ cepe: { sources, k_decoder: 0 } } as object) })
     for await (const { choices } of stream) deltas.push(choices[0]?.delta.content)
   }
-  const list = '\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, notes.txt'
+  const list = `\n\nSources:\n[1] T0, https://example.org/t0\n[2] p1, ${address}/?passage=p1`
   // The last two of each are its citations and its end.
   t.same(deltas, ['', 'yes', ' and no', undefined, undefined, '', 'yes', ' and no', list, undefined, undefined])
 })
@@ -245,4 +245,50 @@ t.test('a client that goes away takes its question with it', async (t) => {
   await asked
   while (!signal.aborted) await sleep(5)
   t.ok(signal.aborted)
+})
+
+t.test('parameters that other servers take: top_k, reasoning_effort, no limit, no stop, neutral penalties', async (t) => {
+  const { client, reads } = await withClient(t)
+  const sent = async (more: object) => {
+    await client.chat.completions.create({ ...ask('q'), ...more })
+    return reads.at(-1)
+  }
+  t.equal((await sent({ top_k: 40 }))?.sampling, undefined, 'greedy as before')
+  t.match((await sent({ top_k: 40, temperature: 1, seed: 7 }))?.sampling, { temperature: 1, topK: 40, seed: 7 })
+  for (const none of [-1, 0, null]) t.equal((await sent({ top_k: none, temperature: 1 }))?.sampling?.topK, undefined)
+  for (const field of ['max_tokens', 'max_completion_tokens']) t.equal((await sent({ [field]: -1 }))?.maxNewTokens, 256, field)
+  for (const stop of ['', [], [''], null]) t.equal((await sent({ stop }))?.stop, undefined)
+  t.same((await sent({ stop: ['', 'x'] }))?.stop, ['x'])
+  const ignored = { reasoning_effort: 'high', verbosity: 'low', repetition_penalty: 1, min_p: 0, ignore_eos: false }
+  t.match(await sent(ignored), { question: 'q' })
+  const response = { model: 'fake', input: 'q', reasoning: { effort: 'high' }, top_k: 3, temperature: 1, max_output_tokens: -1 }
+  await client.responses.create(response as OpenAI.Responses.ResponseCreateParamsNonStreaming)
+  t.match(reads.at(-1), { sampling: { topK: 3 }, maxNewTokens: 256 })
+  for (const [more, param] of [
+    [{ max_tokens: 0 }, 'max_tokens'],
+    [{ max_tokens: -2 }, 'max_tokens'],
+    [{ top_k: -2 }, 'top_k'],
+    [{ top_k: 1.5 }, 'top_k'],
+    [{ repetition_penalty: 1.1 }, 'repetition_penalty'],
+    [{ stop: ['a', '', 'b', 'c', 'd'] }, 'stop'],
+  ] as const)
+    await t.rejects(
+      client.chat.completions.create({ ...ask('q'), ...more } as Parameters<typeof client.chat.completions.create>[0]),
+      { status: 400, code: 'invalid_request', param },
+      param,
+    )
+})
+
+t.test('a path may end with a slash', async (t) => {
+  const { address } = await withClient(t, {}, { BASE_PATH: '/qa' })
+  const post = (path: string, body: object) =>
+    fetch(`${address}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  for (const path of ['/v1/chat/completions/', '/qa/v1/chat/completions/', '/v1/answer/?x=y'])
+    t.equal((await post(path, path.includes('chat') ? ask('q') : { question: 'q' })).status, 200, path)
+  for (const path of ['/v1/models/', '/v1/info/', '/healthz/', '/docs/json/', '/'])
+    t.equal((await fetch(`${address}${path}`)).status, 200, path)
+  const wrong = await fetch(`${address}/v1/answer/`)
+  t.match([wrong.status, wrong.headers.get('allow')], [405, 'POST'])
+  t.equal((await fetch(`${address}/v1/nothing/`)).status, 404)
+  t.equal((await fetch(`${address}/v1/answer//`)).status, 404)
 })

@@ -37,7 +37,7 @@ t.test('a response says the answer, with its citations and passages', async (t) 
     text: { format: { type: 'text' } },
   })
   t.equal(response.output_text, 'a7')
-  const citation = { type: 'url_citation', title: 'Fact 7', url: `${address}/v1/passages/p7`, start_index: 0, end_index: 2 }
+  const citation = { type: 'url_citation', title: 'Fact 7', url: `${address}/?passage=p7&mark=10-12`, start_index: 0, end_index: 2 }
   t.match(response, {
     id: /^resp_/,
     object: 'response',
@@ -118,12 +118,20 @@ t.test('deltas come as the reader says them', async (t) => {
   t.equal(last, 'max_output_tokens')
 })
 
-t.test('where there is no answer it is a refusal, streamed too', async (t) => {
+t.test('where there is no answer its text says so, and a refusal follows, streamed too', async (t) => {
   const { client } = await withClient(t, { found: 0 })
-  const refusal = { type: 'refusal', refusal: 'No passage was found to answer from.' }
+  const words = 'No passage was found to answer from.'
+  const content = [
+    { type: 'output_text', text: words, annotations: [] },
+    { type: 'refusal', refusal: words },
+  ]
   const input = { model: 'fake', input: 'what is fact 7' }
-  t.match(await client.responses.create(input), { output_text: '', output: [{ content: [refusal] }] })
-  t.match(await client.responses.stream(input).finalResponse(), { output: [{ content: [refusal] }] })
+  t.match(await client.responses.create(input), {
+    output_text: words,
+    output: [{ content }],
+    cepe: { reason: 'no_passages', extract: null },
+  })
+  t.match(await client.responses.stream(input).finalResponse(), { output_text: words, output: [{ content }] })
 })
 
 t.test('what is not read is refused by name; failures have their status, or end the stream', async (t) => {
@@ -132,7 +140,6 @@ t.test('what is not read is refused by name; failures have their status, or end 
     [{ input: 'q', previous_response_id: 'resp_1' }, 'previous_response_id'],
     [{ input: 'q', tools: [{ type: 'web_search' }] }, 'tools'],
     [{ input: 'q', text: { format: { type: 'json_object' } } }, 'text'],
-    [{ input: 'q', reasoning: { effort: 'high' } }, 'reasoning'],
     [{ input: 'q', background: true }, 'background'],
     [{ input: [] }, 'input'],
     [{ input: [{ type: 'function_call_output', call_id: '1', output: 'x' }] }, 'input.0.role'],

@@ -38,13 +38,13 @@ await t.test('log-softmax and log-sum-exp hold for large and for impossible logi
   t.end()
 })
 
-await t.test('sampling follows the distribution, temperature and top-p', (t) => {
+await t.test('sampling follows the distribution, temperature, top-p and top-k', (t) => {
   const logprobs = Float64Array.of(0.5, 0.3, 0.15, 0.05).map(Math.log)
   const random = mulberry32(42)
-  const shares = (temperature: number, topP: number): number[] => {
+  const shares = (temperature: number, topP: number, topK?: number): number[] => {
     const counts = [0, 0, 0, 0]
     for (let i = 0; i < 20_000; i++) {
-      const id = sampleToken(logprobs, temperature, topP, random)
+      const id = sampleToken(logprobs, { temperature, topP, ...(topK !== undefined && { topK }) }, random)
       counts[id] = (counts[id] ?? 0) + 1
     }
     return counts.map((count) => count / 20_000)
@@ -58,6 +58,10 @@ await t.test('sampling follows the distribution, temperature and top-p', (t) => 
   )
   near(shares(1, 0.75), [0.625, 0.375, 0, 0])
   near(shares(1, 0.5), [1, 0, 0, 0])
+  near(shares(1, 1, 1), [1, 0, 0, 0])
+  near(shares(1, 1, 2), [0.625, 0.375, 0, 0])
+  near(shares(1, 0.6, 2), [1, 0, 0, 0])
+  near(shares(1, 1, 9), [0.5, 0.3, 0.15, 0.05])
   t.end()
 })
 
@@ -97,7 +101,7 @@ await t.test('no temperature is too low, and no score too large, for the weights
     const equal = mixLogprobs(rows, [1e6, 1e6], temperature)
     t.ok(Math.abs(Math.exp(equal[0] ?? NaN) - 0.55) < 1e-12)
     t.equal(
-      sampleToken(Float64Array.of(-1, -0.5, -2), temperature, 1, () => 0.5),
+      sampleToken(Float64Array.of(-1, -0.5, -2), { temperature, topP: 1 }, () => 0.5),
       1,
     )
   }

@@ -1,0 +1,30 @@
+import type { AnswerResponse } from '../schema.ts'
+
+type Unanswered = Pick<AnswerResponse, 'answer' | 'abstained' | 'reason' | 'extract' | 'suggestion'> & {
+  readonly evidence: readonly unknown[]
+}
+
+const NO_WORDS = /^(?:The passages do not say|There is no answer|No passage was found|Ask a question about)\b/
+
+/** Why there is no answer, in a few words; null if there is one. */
+export function refusalOf({ answer, abstained, reason, evidence }: Omit<Unanswered, 'extract' | 'suggestion'>): string | null {
+  if (answer) return null
+  if (reason === 'no_question') return 'That is no question about the passages.'
+  if (reason === 'no_passages') return 'No passage was found to answer from.'
+  return `${evidence.length === 0 ? 'There is no answer' : 'The passages do not say'}${abstained ? ' for sure' : ''}.`
+}
+
+/** What to say where there is no answer: why, and the nearest sentence with its title, or what can be asked; null if there is an answer. */
+export function noAnswerText(response: Unanswered): string | null {
+  const { extract, suggestion } = response
+  const refusal = refusalOf(response)
+  if (refusal === null || suggestion !== undefined) return suggestion ?? null
+  return extract === null
+    ? refusal
+    : `${refusal} The nearest sentence: ${extract.text} [${extract.title === '' ? extract.id : extract.title}]`
+}
+
+/** Whether a text of an earlier turn is one of {@link noAnswerText}. */
+export function isNoAnswer(text: string): boolean {
+  return NO_WORDS.test(text)
+}
