@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { storeOf } from '../store/store-of.ts'
 import { Checksums, readChecksums, sha256Of } from '../table/checksums.ts'
-import { newestVersion } from '../table/newest-version.ts'
+import { newestVersion } from '../table/manifest.ts'
 import { CHANGED, damage, LOST, type Damage } from '../versions/recover.ts'
 
 /** SHA-256 of files by device and inode: tables share files with snapshots, and each is read once. */

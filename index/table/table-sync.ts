@@ -3,8 +3,7 @@ import { syncPath } from '../../base/durable.ts'
 import { filesUnder } from '../../base/files-under.ts'
 import { storeOf } from '../store/store-of.ts'
 import { Checksums } from './checksums.ts'
-import { VERSIONS } from './manifest.ts'
-import { newestVersion } from './newest-version.ts'
+import { newestVersion, VERSIONS } from './manifest.ts'
 
 /**
  * LanceDB acknowledges a write before it is durable. This fsyncs the files that have no checksum yet, and records their checksums: they

@@ -5,10 +5,9 @@ import { snapshotsFolder, SNAPSHOT_RECORD, SNAPSHOT_TABLE, tableFolder, tableOf 
 import { syncPath } from '../../base/durable.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
-import { lanceText } from '../../base/failures.ts'
+import { failureOf, lanceText } from '../../base/failures.ts'
 import { CHECKSUMS, readChecksums, type Recorded } from '../table/checksums.ts'
-import { manifestFiles, namedFiles, VERSIONS } from '../table/manifest.ts'
-import { newestVersion, type NewestVersion } from '../table/newest-version.ts'
+import { manifestFiles, namedFiles, newestVersion, VERSIONS, type NewestVersion } from '../table/manifest.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 
@@ -51,12 +50,14 @@ export async function openStored(
     // They name versions that are written again.
     if (unused) await storeOf(dir).files.removeTree(join(folder, CHECKSUMS))
     onWarning(
-      `The newest version of ${storedAs} needed ${lost}, which is incomplete, as after a power loss; it was not acknowledged. Its manifest was moved to ${join(folder, QUARANTINE)}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
+      `The newest version of ${storedAs} needed ${lost}, which is incomplete, as after a power loss; it was not acknowledged. Its manifest was moved to ${basename(folder)}/${QUARANTINE}; the version before it is live. Jobs that were not finished are checked against it and resume.`,
     )
   }
   try {
     return await connection.openTable(storedAs)
   } catch (error) {
+    const failure = failureOf(error)
+    if (failure !== undefined && failure.code !== 'index_invalid') throw failure
     // Also thrown if a store does not answer; then this reports it.
     if (storeOf(dir).durable && (await manifestFiles(folder)).length === 0) throw await damageTo(dir, storedAs, VERSIONS)
     throw new CodedError(
