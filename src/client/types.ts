@@ -187,7 +187,7 @@ export interface AnswerResponse {
   abstained: boolean
   /** Why there is no answer: no_question, the message asks nothing (a greeting, thanks), so nothing was searched; no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one. */
   reason: 'no_question' | 'no_passages' | 'low_probability_correct' | 'low_confidence' | null
-  /** Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for sampling, the modes closed-book and replug, and an empty answer. */
+  /** Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for the modes closed-book and replug, and an empty answer. With sampling: of the greedy answer too, the lower of both. */
   probability_correct: number | null
   /** Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage. */
   extract: {
@@ -201,7 +201,7 @@ export interface AnswerResponse {
   } | null
   /** With the reason no_question: a sentence on what can be asked here. */
   suggestion?: string
-  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. A ranking score, not a calibrated probability. */
+  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. With sampling: of the greedy answer too, the lower of both; with a response format: of the value alone. A ranking score, not a calibrated probability. */
   confidence: number
   /** stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated. */
   finish_reason: 'stop' | 'length' | null

@@ -27,6 +27,8 @@ export interface Named {
   readonly model: string
   /** Whether to append the list of passages to the answer. */
   readonly sources: boolean
+  /** Whether the answer is JSON of a requested form. */
+  readonly isFormed: boolean
   /** Paths of request fields without effect. */
   readonly ignored: readonly string[]
   readonly addressOf: AddressOf
@@ -54,7 +56,8 @@ export function toCompletion(response: AnswerResponse, named: Named): ChatRespon
   const prompt_tokens = usage.prompt_tokens + usage.context_tokens
   const message = {
     role: 'assistant' as const,
-    content: textOf(response, named),
+    // Words are no JSON: a client that asked for a form finds the reason in `refusal`.
+    content: named.isFormed ? response.answer || null : textOf(response, named),
     refusal: refusalOf(response),
     annotations: annotationsOf(response, addressOf),
   }
@@ -106,7 +109,7 @@ export async function* toChunks(
     } else {
       const { choices, usage, cepe } = toCompletion(happened.data, named)
       for (const { message, finish_reason, logprobs } of choices) {
-        const rest = message.content.slice(said)
+        const rest = (message.content ?? '').slice(said)
         if (rest !== '') yield chunk({ content: rest }, null)
         if (message.refusal !== null) yield chunk({ refusal: message.refusal }, null)
         if (message.annotations.length > 0) yield chunk({ annotations: message.annotations }, null)

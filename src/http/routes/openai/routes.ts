@@ -98,7 +98,11 @@ function naming({ services, access, appendSources, addresses, keys }: OpenAiOpti
       prefix: string,
       reply: FastifyReply,
       { collection }: Pick<ChatQuestion, 'collection'>,
-      { sources = appendSources, ignored }: { readonly sources?: boolean | undefined; readonly ignored: readonly string[] },
+      {
+        sources = appendSources,
+        isFormed = false,
+        ignored,
+      }: { readonly sources?: boolean | undefined; readonly isFormed?: boolean } & Pick<Named, 'ignored'>,
     ): Named => {
       if (ignored.length > 0) void reply.header('x-cepe-ignored', ignored.join(', '))
       return {
@@ -106,6 +110,7 @@ function naming({ services, access, appendSources, addresses, keys }: OpenAiOpti
         created: Math.floor(Date.now() / 1000),
         model,
         sources,
+        isFormed,
         ignored,
         addressOf: passageAddress(reply.request, {
           ...addresses,
@@ -133,8 +138,9 @@ function chatRoute(app: App, options: OpenAiOptions): void {
     const run = runOptions(request, reply, deadlineMs)
     const question = toAnswerRequest(body, template)
     // An appended list would make the JSON invalid.
-    const sources = question.grammar ? false : body.cepe?.sources
-    const own = named('chatcmpl-', reply, question, { sources, ignored: ignoredIn(question, body.messages, 'messages') })
+    const isFormed = question.grammar !== undefined
+    const sources = isFormed ? false : body.cepe?.sources
+    const own = named('chatcmpl-', reply, question, { sources, isFormed, ignored: ignoredIn(question, body.messages, 'messages') })
     const services = access.answering(request)
     if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), own)
     const includeUsage = body.stream_options?.include_usage === true

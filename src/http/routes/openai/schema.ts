@@ -128,8 +128,9 @@ export const ChatResponseSchema = Type.Object({
       index: Type.Integer(),
       message: Type.Object({
         role: Type.Literal('assistant'),
-        content: Type.String({
-          description: 'The answer; where there is none, the reason in words, with the sentence nearest to the question.',
+        content: Type.Union([Type.String(), Type.Null()], {
+          description:
+            'The answer; where there is none, the reason in words, with the sentence nearest to the question, or null with a response_format.',
         }),
         refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no answer.' }),
         annotations: AnnotationsSchema,
