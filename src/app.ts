@@ -99,8 +99,7 @@ export async function buildApp(
   await app.register(unknownRoutes)
   await app.register(docs, { version, basePath: config.BASE_PATH })
   const { processes, keys, collections, newerTable } = services
-  const { retriever } = services.answering
-  await app.register(metrics, { processes, jobs: services.jobs, keys, retriever, collections, newerTable })
+  await app.register(metrics, { processes, retriever: services.answering.retriever, jobs: services.jobs, keys, collections, newerTable })
 
   const { index, jobs, embedder, further, readiness } = services
   const access = collectionAccess(services.answering, collections)
@@ -116,19 +115,13 @@ export async function buildApp(
   await app.register(passagesRoutes, changes)
   await app.register(browseRoutes, { access })
   await app.register(passageFileRoutes, { access, files: servedFiles(config) })
-  await app.register(adminPassagesRoutes, { access, requireAdmin })
-  await app.register(adminIndexRoutes, { access, requireAdmin })
-  await app.register(adminSnapshotsRoutes, { snapshots, access, requireAdmin })
+  const admin = { access, requireAdmin }
+  await app.register(adminPassagesRoutes, admin)
+  await app.register(adminIndexRoutes, admin)
+  await app.register(adminSnapshotsRoutes, { snapshots, ...admin })
   await app.register(adminKeysRoutes, { keys, quotas: services.quotas, requireAdmin })
-  await app.register(adminIndexJobsRoutes, {
-    jobs,
-    access,
-    fetchHosts: listed(config.FETCH),
-    requireAdmin,
-    once,
-    basePath: config.BASE_PATH,
-    publicText: said,
-  })
+  const jobRoutes = { jobs, fetchHosts: listed(config.FETCH), once, basePath: config.BASE_PATH, publicText: said }
+  await app.register(adminIndexJobsRoutes, { ...admin, ...jobRoutes })
   return app
 }
 

@@ -24,7 +24,7 @@ export async function servicesAround(t: Test, answering: AnswerServices, changes
     collections.close()
     await jobs.close()
     index.close()
-    await rm(dir, { recursive: true, force: true })
+    await rm(dir, { recursive: true, force: true, maxRetries: 5 })
   })
   const documents = {
     services: {

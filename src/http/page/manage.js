@@ -141,8 +141,8 @@ async function showSets(again) {
   })
   const form = nameForm('New collection', 'Create', async (name) => {
     await call(`v1/collections/${encodeURIComponent(name)}`, { method: 'PUT' })
-    announce(`${name} was created.`)
     await go(address({ view: 'manage' }))
+    announce(`${name} was created.`)
   })
   return [element('ul', { className: 'rows' }, ...rows), form]
 }
@@ -153,8 +153,8 @@ async function showSnapshots(again) {
   const take = (snapshot) => call(ofCollection('v1/admin/snapshots'), { json: { name: snapshot } })
   const form = nameForm('New snapshot', 'Take it', async (snapshot) => {
     await take(snapshot)
-    announce(`${snapshot} was taken.`)
     await again()
+    announce(`${snapshot} was taken.`)
   })
   const rows = snapshots.toReversed().map(({ name: snapshot, created_at: at, rows: passages, bytes }) => {
     const url = `v1/admin/snapshots/${encodeURIComponent(snapshot)}`
@@ -165,9 +165,9 @@ async function showSnapshots(again) {
       keep: 'Leave it',
       first: button('Take a snapshot first', () => form.input.focus()),
       work: changing(ofCollection(`${url}/restore`), { method: 'POST' }, async () => {
-        announce(`${snapshot} was restored.`)
         await refresh()
         await go(address({ view: 'manage' }))
+        announce(`${snapshot} was restored.`)
       }),
     }
     const remove = {

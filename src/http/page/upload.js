@@ -16,10 +16,9 @@ export function size(bytes) {
 function chooser() {
   let chosen = []
   const shown = element('span')
-  const inputs = [
-    { id: 'files' },
-    { id: 'folder', webkitdirectory: true },
-  ].map((properties) => element('input', { type: 'file', hidden: true, multiple: true, ...properties }))
+  const inputs = [{ id: 'files' }, { id: 'folder', webkitdirectory: true }].map((properties) =>
+    element('input', { type: 'file', hidden: true, multiple: true, ...properties }),
+  )
   const [files, folder] = inputs
   for (const input of inputs)
     input.addEventListener('change', () => {

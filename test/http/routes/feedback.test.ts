@@ -90,7 +90,10 @@ await t.test('a line that a killed process left unfinished does not spoil the ne
   await appendFile(file, '{"id": "half')
   t.equal((await send('b', { question: 'q', correct: true, answer: 'b' })).statusCode, 200)
   const lines = (await readFile(file, 'utf8')).split('\n')
-  t.match([lines[0], lines[2]].map((line = '') => JSON.parse(line)), [{ id: 'a' }, { id: 'b' }])
+  t.match(
+    [lines[0], lines[2]].map((line = '') => JSON.parse(line)),
+    [{ id: 'a' }, { id: 'b' }],
+  )
 })
 
 t.test('it is off without a file and without a key, and bounded', async (t) => {
