@@ -5,9 +5,8 @@ import type { ChatTemplate } from '../text/chat-template.ts'
 import { instructed } from '../text/instruction.ts'
 import { readPromptFile } from '../text/prompt-file.ts'
 import { renderQuestion } from '../text/prompt.ts'
-import { instructionOf } from './resolve-request.ts'
+import { instructionOf, samplingOf } from './resolve-request.ts'
 import type { DocumentForm } from './document-schema.ts'
-import { samplingOf } from './schema.ts'
 
 /** The decoder's part in the paper's evaluation of long documents, including new tokens. */
 const DECODER_TOKENS = 2048
@@ -96,7 +95,11 @@ function questionOf({ question, summarise, instruction: wanted }: DocumentForm, 
   if (question !== undefined && summarise === true) throw invalid('summarise', 'is given beside question: give one of them')
   const whole = { from: 0, to: text.length, head: '' }
   if (question !== undefined)
-    return { parts: { ...whole, query: `\n\n${renderQuestion(instructed(question.trim().normalize(), instruction))}` }, isLine: true, isOwn: false }
+    return {
+      parts: { ...whole, query: `\n\n${renderQuestion(instructed(question.trim().normalize(), instruction))}` },
+      isLine: true,
+      isOwn: false,
+    }
   if (summarise === true)
     return { parts: { ...whole, query: `\n\n${wanted?.trim() || SUMMARY}\n\nSummary:\n` }, isLine: false, isOwn: false }
   const file = readPromptFile(text)

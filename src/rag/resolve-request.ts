@@ -1,13 +1,13 @@
 import { CodedError } from '../../base/errors.ts'
 import type { CepeManifest, QaDefaults } from '../../models/manifest.ts'
 import { defaultMode, jointMode } from '../../models/protocol.ts'
-import type { AnswerRead } from '../inference/contract.ts'
+import type { AnswerRead, Sampling } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import { SHORT_ANSWER } from '../text/instruction.ts'
 import { valueCount } from '../text/grammar/fill.ts'
 import type { Mode, PlannedMode } from '../text/plan.ts'
 import type { Demonstration } from '../text/prompt.ts'
-import { samplingOf, type AnswerRequest, type ChatQuestion } from './schema.ts'
+import type { AnswerRequest, ChatQuestion } from './schema.ts'
 
 /** A request with all defaults resolved from the model's own protocol; its passages are not retrieved yet. */
 export interface ResolvedQuestion extends Omit<AnswerRead, 'passages'> {
@@ -134,4 +134,9 @@ function chooseDemonstrations(
     )
   }
   return own.slice(0, wanted)
+}
+
+/** The sampling of a request, as the reader takes it. */
+export function samplingOf({ temperature, top_p: topP, top_k: topK, seed }: NonNullable<AnswerRequest['sampling']>): Sampling {
+  return { temperature, topP, ...(topK !== undefined && { topK }), seed }
 }

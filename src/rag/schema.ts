@@ -2,7 +2,6 @@ import { Type, type Static } from '#typebox'
 import { FilterSchema } from '../../index/filter-schema.ts'
 import { CollectionNameSchema } from '../../index/table-name.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
-import type { Sampling } from '../inference/contract.ts'
 import { CHAT_TEMPLATES, type Turn } from '../text/chat-template.ts'
 import type { Grammar } from '../text/grammar/grammar.ts'
 import { MODES } from '../text/plan.ts'
@@ -40,10 +39,6 @@ export const SamplingSchema = Type.Object(
       'Sample instead of greedy decoding. The greedy answer is read first: it selects the passages, and an answer is withheld if the greedy one is.',
   },
 )
-
-export function samplingOf({ temperature, top_p: topP, top_k: topK, seed }: Static<typeof SamplingSchema>): Sampling {
-  return { temperature, topP, ...(topK !== undefined && { topK }), seed }
-}
 
 export const StopSchema = Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.stopCharacters }), {
   maxItems: LIMITS.stops,

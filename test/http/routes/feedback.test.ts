@@ -91,7 +91,7 @@ await t.test('a line that a killed process left unfinished does not spoil the ne
   t.equal((await send('b', { question: 'q', correct: true, answer: 'b' })).statusCode, 200)
   const lines = (await readFile(file, 'utf8')).split('\n')
   t.match(
-    [lines[0], lines[2]].map((line = '') => JSON.parse(line)),
+    [lines[0], lines[2]].map((line = ''): unknown => JSON.parse(line)),
     [{ id: 'a' }, { id: 'b' }],
   )
 })
