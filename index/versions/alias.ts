@@ -109,8 +109,8 @@ export async function storedNameOf(dir: string, table: string): Promise<string> 
 /** Error for a table that is not there. */
 export function missingTable(dir: string, table: string): CodedError {
   const why = wasFound(dir, table)
-    ? `The table "${table}" has disappeared from ${dir}: mount the folder again, or restore it from a backup; \`cepe index add --replace <file>\` begins a new table.`
-    : `There is no table "${table}" in ${dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`
+    ? `The collection "${table}" has disappeared from ${dir}: mount the folder again, or restore it from a backup; \`cepe index add --replace <file>\` begins a new one.`
+    : `There is no collection "${table}" in ${dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`
   return new CodedError('index_missing', why, { field: 'table' })
 }
 

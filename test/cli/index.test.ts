@@ -47,7 +47,7 @@ await t.test('passages are shown without being indexed; a strict job that fails 
     stdout:
       /--- 1\nPort\nThe port lies south\.\n[^]*--- rules\.pdf#[\w-]+ \(page 1\)\nrules\nRule 1 says that boats wait\.\s+Rule 2 [^]*\n[^\n]*: rules\.pdf: 3 lines are left out as running heads: "Harbour rules"\.\n/,
   })
-  t.match((await runCli(['index', 'status'], env)).stdout, /There is no table/, 'nothing is indexed')
+  t.match((await runCli(['index', 'status'], env)).stdout, /There is no collection/, 'nothing is indexed')
   await writeFile(path.join(docs, 'empty.md'), '')
   const strict = await runCli(['index', 'add', docs, '--strict'], env)
   t.match(strict, { code: 1, stderr: /Indexed before: .*ports\.tsv\n[^]*1 of 2 files were left out.* This job indexed nothing\./ })

@@ -51,7 +51,7 @@ t.test('a cross-encoder that a setting names orders documents, found passages an
     data.some(({ id }) => id === model),
     'it is listed with the other models',
   )
-  t.equal((await post('/v1/rerank', { query: QUERY, documents: TEXTS, model: 'cepe' })).status, 404, 'the reader does not order them')
+  t.equal((await post('/v1/rerank', { query: QUERY, documents: TEXTS, model: 'gpt-4' })).status, 404, 'another model does not order them')
 
   const all = ((await post('/rerank', { query: QUERY, texts })).body as { index: number }[]).map(({ index }) => String(index))
   const found = (await post('/v1/search', { query: QUERY, k: 2, rerank: true })).body as { passages: { id: string; rank: number }[] }

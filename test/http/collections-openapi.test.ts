@@ -9,6 +9,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
   listKeys: 'refused to keys that are bound to collections',
   answerDocument: 'brings its document',
   rerank: 'brings its documents',
+  rerankDocuments: 'brings its documents',
   rankTexts: 'brings its texts',
   createEmbeddings: 'brings its texts',
   listModels: 'models',
@@ -25,6 +26,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
 /** Requests of the operations that name one, without naming it; a function where it is named otherwise than by the field or parameter `collection`. */
 const REQUESTS: Readonly<Record<string, object | string | undefined>> = {
   answer: { question: 'what is said' },
+  streamAnswer: { question: 'what is said' },
   search: { query: 'text' },
   score: { question: 'what is said', choices: ['yes'] },
   sendFeedback: { question: 'what is said', correct: true, answer: 'yes' },

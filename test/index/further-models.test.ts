@@ -1,4 +1,4 @@
-import { rm, readdir } from 'node:fs/promises'
+import { readdir, rm, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../base/errors.ts'
@@ -137,10 +137,8 @@ await t.test('a replaced table stays while the model that it was made with is at
   const all = await tables()
   t.equal(all.length, 3)
   const knownJobs = () => Promise.resolve({ unfinished: new Set<string>(), ended: new Set(['j1', 'j2']) })
-  const changeLog = Date.now() + 120_000
-  const { now } = Date
-  t.teardown(() => (Date.now = now))
-  Date.now = () => changeLog
+  const past = new Date(Date.now() - 120_000)
+  for (const name of await readdir(dir)) await utimes(join(dir, name), past, past)
   t.same((await removeStale(dir, 'passages', knownJobs, [B, A])).removed, [], 'the tables of the other model may still be read')
   t.same(await tables(), all)
   await removeStale(dir, 'passages', knownJobs, [B])

@@ -16,7 +16,7 @@ export async function* toUtf8(bytes: AsyncIterable<Buffer>, encoding: string): A
     yield Buffer.from(decoder.decode())
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    throw new CodedError('corpus_invalid', `The file is not valid ${encoding}: name its encoding, or convert it to UTF-8.`, {
+    throw new CodedError('corpus_invalid', `The file is not valid ${encoding.toUpperCase()}: name its encoding, or convert it to UTF-8.`, {
       field: 'file',
       cause: error,
     })

@@ -35,7 +35,7 @@ function nameBodies(path: Fields, method: string, taken: Set<string>): void {
   taken.add(id)
   nameBody(operation['requestBody'], `${name}Request`)
   const { responses } = operation
-  if (isFields(responses)) nameBody(responses['200'] ?? responses['202'], `${name}Response`)
+  if (isFields(responses)) nameBody(responses['200'] ?? responses['201'] ?? responses['202'], `${name}Response`)
 }
 
 function nameBody(body: unknown, name: string): void {

@@ -1,3 +1,5 @@
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
 import t, { type Test } from 'tap'
 import { openIndex } from '../../../index/open.ts'
 import type { Passage } from '../../../index/contract.ts'
@@ -8,7 +10,9 @@ const NOTHING = { title: 'Name', about: '', questions: '' }
 
 /** An index with the given titles, as passages 1, 2, 3 and so on. */
 async function indexOf(t: Test, titles: readonly string[]) {
-  const index = await openIndex({ dir: t.testdir(), model: { id: 'fake', dimension: 2 } })
+  const dir = path.join(t.testdirName, `titles-${titles.length}`)
+  await mkdir(dir, { recursive: true })
+  const index = await openIndex({ dir, model: { id: 'fake', dimension: 2 } })
   t.teardown(() => index.close())
   const passages: Passage[] = titles.map((title, i) => ({ id: String(i + 1), title, text: `text ${i}` }))
   await index.upsert(

@@ -99,10 +99,11 @@ t.test('answers are judged, withheld and explained', { timeout: 380_000 }, async
     }
     const chat = { model: 'cepe', messages: [{ role: 'user', content: QUESTION }] }
     const format = { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } }
-    type Chat = { choices: { message: { content: string | null } }[]; cepe: AnswerResponse }
+    type Chat = { choices: { message: { content: string | null; refusal: string | null } }[]; cepe: AnswerResponse }
     const ofChat = async (more: object): Promise<AnswerResponse> => {
       const { choices, cepe } = (await post<Chat>('/v1/chat/completions', { ...chat, ...more })).body
-      return { ...cepe, answer: choices[0]?.message.content ?? null }
+      const { content = null, refusal = null } = choices[0]?.message ?? {}
+      return { ...cepe, answer: refusal === null ? content : null }
     }
     const ofBatch = async (payload: object): Promise<AnswerResponse> => {
       const { body } = await post<{ results: { result: AnswerResponse }[] }>('/v1/answers', {
