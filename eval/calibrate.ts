@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
-import { decimal, wholeNumber } from '../src/cli/program/numbers.ts'
+import { decimal, wholeNumber } from '../src/cli/program/options.ts'
 import { runProgram } from '../src/cli/program/run-program.ts'
 import type { CalibrateOptions } from './calibrate/run-command.ts'
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { Command } from 'commander'
-import { wholeNumber } from '../src/cli/program/numbers.ts'
+import { wholeNumber } from '../src/cli/program/options.ts'
 import { runProgram } from '../src/cli/program/run-program.ts'
 import type { RunOptions } from './run-command.ts'
 import { allCommand, ropeCommand, taskCommand } from './task/commands/commands.ts'

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import type { AnswerResponse } from '../../src/rag/schema.ts'
-import type { Signals } from '../../src/rag/calibration/signal-names.ts'
+import type { Signals } from '../../src/rag/calibration/calibration.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { describeProblem } from '../datasets/problems.ts'
 import { readDataset } from '../datasets/read.ts'

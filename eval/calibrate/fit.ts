@@ -1,8 +1,7 @@
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { seededRandom } from '../../base/random.ts'
-import type { Calibration, Quality } from '../../src/rag/calibration/calibration.ts'
-import { SIGNALS, type Signals } from '../../src/rag/calibration/signal-names.ts'
+import { type Calibration, type Quality, SIGNALS, type Signals } from '../../src/rag/calibration/calibration.ts'
 import { auroc, calibrationError, logLoss, type JudgedAnswer } from '../metrics/confidence.ts'
 import { fitLogistic, predict, type Examples } from './logistic.ts'
 

@@ -1,8 +1,7 @@
 import { Command, Option } from 'commander'
 import { LIMITS, METHODS } from '../rag/limits.ts'
 import { MODES } from '../text/plan.ts'
-import { collectionOption } from './program/collection-option.ts'
-import { wholeNumber } from './program/numbers.ts'
+import { collectionOption, wholeNumber } from './program/options.ts'
 import type { AskOptions } from './run-ask.ts'
 
 /** `cepe ask`: answers one question, or a file of them, without a server. */

@@ -6,7 +6,7 @@ import type { BuildOptions } from '../../models/build.ts'
 import type { Dtype, ModelManifest } from '../../models/manifest.ts'
 import { megabytes } from '../service/progress.ts'
 import { interruptible } from './program/interrupted.ts'
-import { wholeNumber } from './program/numbers.ts'
+import { wholeNumber } from './program/options.ts'
 import { createProgress } from './program/progress.ts'
 
 interface BuildArguments {

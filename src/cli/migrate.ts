@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { loadConfig } from './program/load-config.ts'
-import { wholeNumber } from './program/numbers.ts'
-import { collectionOption } from './program/collection-option.ts'
+import { wholeNumber, collectionOption } from './program/options.ts'
 
 interface MigrateArguments {
   readonly dryRun?: boolean

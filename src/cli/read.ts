@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import { DOCUMENT_REQUEST_LIMITS } from '../rag/limits.ts'
 import { CHAT_TEMPLATES } from '../text/chat-template.ts'
 import { CHUNKINGS } from '../text/document/request.ts'
-import { wholeNumber } from './program/numbers.ts'
+import { wholeNumber } from './program/options.ts'
 import type { ReadOptions } from './run-read.ts'
 
 /** `cepe read`: answers a question about one document, without an index. */

@@ -11,7 +11,7 @@ export function serveCommand(): Command {
     .option('--port <number>', 'port to listen on; 0 takes a free one')
     .action(async (options: { host?: string; port?: string }) => {
       const config = await loadConfig({ HOST: options.host, PORT: options.port })
-      const { checkExposure } = await import('./exposure.ts')
+      const { checkExposure } = await import('./address.ts')
       await checkExposure(config)
       await checkAddress(config.HOST, config.PORT)
       // Loading the rest of the program takes a second: quick checks come first.

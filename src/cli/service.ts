@@ -3,11 +3,10 @@ import { buildApp } from '../app.ts'
 import { withDisposer } from '../service/disposer.ts'
 import { packageVersion } from '../config.ts'
 import { createLog } from '../service/log.ts'
-import { createServices } from '../service/services.ts'
+import { createServices, type Services } from '../service/services.ts'
 import type { Log } from '../inference/log.ts'
 import type { Config } from '../settings.ts'
 import { ensureArtefacts } from '../service/setup.ts'
-import { shutDown } from '../service/shut-down.ts'
 import { cannotListen } from './address.ts'
 import { createProgress } from './program/progress.ts'
 
@@ -38,4 +37,28 @@ export function startService(config: Config): Promise<string> {
     })
     return address
   })
+}
+
+/** The parts of the HTTP application to shut down. */
+interface Served {
+  /** Rejects new requests and waits for running ones, for `ms` at most. */
+  drain(ms: number): Promise<void>
+  close(): Promise<unknown>
+}
+
+/**
+ * Graceful shutdown: running requests have up to `drainMs`, the rest gets 503, then everything is closed. An error in one part does not
+ * prevent closing the others.
+ * @throws the first error, after all have been closed
+ */
+export async function shutDown(app: Served, services: Pick<Services, 'jobs' | 'close'>, drainMs: number): Promise<void> {
+  await allEnded([
+    // A bulk job stops after its batch and resumes at the next start, so it is not waited for.
+    services.jobs.close(),
+    app.drain(drainMs).then(() => allEnded([services.close({ drainMs: 0 }), app.close()])),
+  ])
+}
+
+async function allEnded(ends: readonly Promise<unknown>[]): Promise<void> {
+  for (const end of await Promise.allSettled(ends)) if (end.status === 'rejected') throw end.reason
 }

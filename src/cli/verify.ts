@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { CodedError } from '../../base/errors.ts'
 import { packageRoot } from '../package.ts'
 import { buildDistance, DEFAULT_SAMPLES, type DistanceTexts } from './build-distance.ts'
-import { decimal, wholeNumber } from './program/numbers.ts'
+import { decimal, wholeNumber } from './program/options.ts'
 
 /** Guaranteed parity of f32 builds. */
 const DEFAULT_ATOL = 2e-4

@@ -3,7 +3,7 @@ import type { CollectionPage, PageRange } from '../../index/collections/page.ts'
 import type { PassageIndex } from '../../index/passage-index.ts'
 import type { RunOptions } from '../inference/contract.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
-import type { SourceList } from './source-list.ts'
+import type { SourceList } from './tool-services.ts'
 
 /** Services of one collection for tools. */
 export interface ToolServices {

@@ -1,12 +1,30 @@
-import { McpServer } from '@modelcontextprotocol/server'
-import type { TObject } from '#typebox'
-import { checked, shownSchema } from './checked-schema.ts'
+import { McpServer, type StandardSchemaWithJSON } from '@modelcontextprotocol/server'
+import type { TObject, Static } from '#typebox'
 import type { Tool, ToolContext } from './contract.ts'
 import { answerTool } from './tools/answer.ts'
 import { getPassageTool } from './tools/get-passage.ts'
 import { listCollectionsTool } from './tools/list-collections.ts'
 import { listSourcesTool } from './tools/list-sources.ts'
 import { searchTool } from './tools/search.ts'
+import { Compile } from '#typebox/compile'
+import { CodedError } from '../../base/errors.ts'
+import { describeValidation } from '../http/errors/describe-validation.ts'
+
+/** Adapts a schema to the SDK, which only shows it to clients as JSON schema: `checked` validates. */
+function shownSchema(schema: TObject): StandardSchemaWithJSON<unknown, unknown> {
+  const shown = (): Record<string, unknown> => Object.fromEntries(Object.entries(schema))
+  return { '~standard': { version: 1, vendor: 'typebox', validate: (value) => ({ value }), jsonSchema: { input: shown, output: shown } } }
+}
+
+/** Validates values with the messages of the HTTP API: the SDK's validation would put its own text in front of the error's code. */
+function checked<Schema extends TObject>(schema: Schema): (value: unknown) => Static<Schema> {
+  const compiled = Compile(schema)
+  return (value) => {
+    if (compiled.Check(value)) return value
+    const { message, field } = describeValidation(compiled.Errors(value), 'value')
+    throw new CodedError('invalid_request', message, field === undefined ? {} : { field })
+  }
+}
 
 const INSTRUCTIONS =
   'Question answering over a corpus of passages. answer gives a short answer with the sentences that say so; search finds passages to read; get_passage has one whole; list_sources says what the corpus is made of, and list_collections which other corpora there are. Cite passages by title and source.'

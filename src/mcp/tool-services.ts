@@ -1,8 +1,51 @@
 import type { PassageIndex } from '../../index/passage-index.ts'
-import { inCollection } from '../rag/collection.ts'
-import type { AnswerServices } from '../rag/pipeline.ts'
+import { inCollection, type AnswerServices } from '../rag/pipeline.ts'
 import type { ToolServices } from './contract.ts'
-import { sourceLists } from './source-list.ts'
+
+interface SourceCount {
+  /** Empty for passages without a source. */
+  readonly source: string
+  readonly passages: number
+}
+
+/** Returns the number of passages by source, largest first. */
+export type SourceList = () => Promise<readonly SourceCount[]>
+
+/** Minimum interval between counts of a changing table: counting reads a whole column. */
+const KEEP_MS = 60_000
+/** Maximum collections with a cached source list. */
+const MOST_LISTS = 16
+
+/** Returns the source list of each index, cached across calls. @param keepMs minimum interval between counts of a changing table */
+export function sourceLists(keepMs = KEEP_MS): (index: PassageIndex) => SourceList {
+  const lists = new Map<string, SourceList>()
+  return (index) => {
+    const list = lists.get(index.table) ?? sourceList(index, Date.now, keepMs)
+    lists.delete(index.table)
+    lists.set(index.table, list)
+    const [oldest] = lists.keys()
+    if (lists.size > MOST_LISTS && oldest !== undefined) lists.delete(oldest)
+    return list
+  }
+}
+
+/**
+ * Lists the sources of an index. Counts once per version of the table and at most once a minute; concurrent calls share one scan.
+ */
+export function sourceList(index: Pick<PassageIndex, 'sources' | 'version'>, now: () => number = Date.now, keepMs = KEEP_MS): SourceList {
+  let counted: { readonly version: string; readonly at: number; readonly sources: Promise<readonly SourceCount[]> } | undefined
+  return async () => {
+    const { table, version, passages } = await index.version()
+    const key = `${table}/${version}/${passages}`
+    if (counted !== undefined && (counted.version === key || now() - counted.at < keepMs)) return counted.sources
+    const sources = index.sources()
+    const own = { version: key, at: now(), sources }
+    counted = own
+    // The next call retries after a failure.
+    sources.catch(() => (counted = counted === own ? undefined : counted))
+    return sources
+  }
+}
 
 export interface CollectionSources {
   /** Services for answering; their default is the caller's default collection. */

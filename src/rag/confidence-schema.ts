@@ -1,5 +1,5 @@
 import { Type, type Static } from '#typebox'
-import { SIGNALS } from './calibration/signal-names.ts'
+import { SIGNALS } from './calibration/calibration.ts'
 import { LIMITS } from './limits.ts'
 
 /** Passages that an explanation drops, one at a time. */

@@ -1,6 +1,5 @@
 import type { AnswerReadResult } from '../inference/contract.ts'
-import { probabilityCorrect, type Calibration } from './calibration/calibration.ts'
-import type { Signals } from './calibration/signal-names.ts'
+import { probabilityCorrect, type Calibration, type Signals } from './calibration/calibration.ts'
 import { signalsOf } from './calibration/signals.ts'
 import { confidence } from '../inference/confidence.ts'
 import type { AnswerResponse, Evidence } from './schema.ts'

@@ -9,7 +9,7 @@ import type { DocumentEvidence, DocumentForm, DocumentResponse } from './documen
 import { highlights } from './highlights.ts'
 import { withAdmission } from './admission.ts'
 import { resolveDocument, type DocumentDefaults, type DocumentSource } from './resolve-document.ts'
-import { roundedMs } from './timings.ts'
+import { roundedMs } from './retrieve.ts'
 
 /** Dependencies of answering from documents. */
 export interface DocumentServices extends DocumentDefaults {

@@ -3,9 +3,11 @@ import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './gather.ts'
 import { highlights } from './highlights.ts'
-import type { Evidence } from './schema.ts'
+import type { Evidence, Extract } from './schema.ts'
+import { contentStems, plainWords, stemsOf } from '../text/stems.ts'
+import { sentencesOf } from '../text/sentences.ts'
 
-export interface EvidenceOptions {
+interface EvidenceOptions {
   /** Cross-attention share of each context; empty if not measured. */
   readonly shares?: readonly number[]
   /** Answer to highlight; none if absent. */
@@ -49,4 +51,31 @@ export async function evidence(
     })
   }
   return found
+}
+
+/** Limits: passages searched, best first; sentences of each; characters of a sentence. */
+const MOST_PASSAGES = 5
+const MOST_SENTENCES = 60
+const SENTENCE_CHARACTERS = 1000
+
+/**
+ * The sentence nearest to a question: the one that shares most of its words, title included; of equals, the first of the best passage.
+ * @returns null if no passage has a sentence
+ */
+export function nearestSentence(question: string, passages: readonly Evidence[]): Extract | null {
+  const wanted = new Set(contentStems(plainWords(question)))
+  let best: { readonly extract: Extract; readonly shared: number } | undefined
+  for (const { id, title, text } of passages.slice(0, MOST_PASSAGES)) {
+    const named = stemsOf(title)
+    let sentences = 0
+    for (const { start, end } of sentencesOf(text)) {
+      if (++sentences > MOST_SENTENCES) break
+      const said = text.slice(start, Math.min(end, start + SENTENCE_CHARACTERS))
+      const words = stemsOf(said)
+      const shared = [...wanted].filter((word) => words.has(word)).length + [...wanted].filter((word) => named.has(word)).length / 2
+      if (said !== '' && (best === undefined || shared > best.shared))
+        best = { extract: { id, title, start, end: start + said.length, text: said }, shared }
+    }
+  }
+  return best?.extract ?? null
 }

@@ -10,6 +10,7 @@ import type { Retriever } from './retrieve.ts'
 import { candidatesFor, firstOf, rerankAdmitted, rerankCost } from './rerank.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { resolveRequest, type ResolvedQuestion } from './resolve-request.ts'
+import { unknownCollection } from '../../index/collections/contract.ts'
 
 /** Dependencies of answering. */
 export interface AnswerServices {
@@ -73,4 +74,19 @@ export function hasNoPassages({ resolved, passages }: Asked): boolean {
 /** Models and index that answered. */
 export function sources({ reader }: AnswerServices, { found }: Gathered): Pick<AnswerResponse, 'model' | 'index'> {
   return { model: { reader: modelId(reader.manifest), retriever: found?.model ?? null }, index: found?.index ?? null }
+}
+
+/**
+ * The same services over the collection that a request names; as they are where it names none.
+ * @throws unknown_collection
+ */
+export async function inCollection<Services extends Pick<AnswerServices, 'retriever' | 'fileOf'>>(
+  services: Services,
+  name: string | undefined,
+): Promise<Services> {
+  if (name === undefined) return services
+  const { retriever, fileOf } = services
+  const index = await retriever.collection?.(name)
+  if (index === undefined) throw unknownCollection(name)
+  return { ...services, retriever: { ...retriever, index }, ...(fileOf && { fileOf: (passage) => fileOf(passage, name) }) }
 }

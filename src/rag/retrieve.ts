@@ -3,7 +3,6 @@ import type { SearchFilter, SearchHit } from '../../index/contract.ts'
 import { modelId } from '../../models/manifest.ts'
 import { embedderOf, type Embedder, type Embedders, type RunOptions } from '../inference/contract.ts'
 import type { Method, SearchRequest, SearchResponse } from './schema.ts'
-import { roundedMs } from './timings.ts'
 
 /** Table and version of a search. */
 export interface IndexVersion {
@@ -126,4 +125,10 @@ export async function searchPassages(request: SearchRequest, retriever: Retrieve
     model: { retriever: found.model },
     index: found.index,
   }
+}
+
+/** Rounds milliseconds to two decimals. */
+export function roundedMs<Stages extends string>(timings: Readonly<Record<Stages, number>>): Record<Stages, number> {
+  const told = Object.entries<number>(timings).map(([stage, ms]) => [stage, Math.round(ms * 100) / 100])
+  return Object.fromEntries(told) as Record<Stages, number>
 }

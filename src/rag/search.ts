@@ -1,10 +1,8 @@
 import type { RunOptions } from '../inference/contract.ts'
-import type { AnswerServices } from './pipeline.ts'
-import { inCollection } from './collection.ts'
+import { type AnswerServices, inCollection } from './pipeline.ts'
 import { candidatesFor, firstOf, rerank } from './rerank.ts'
-import { searchPassages } from './retrieve.ts'
+import { searchPassages, roundedMs } from './retrieve.ts'
 import type { SearchRequest, SearchResponse } from './schema.ts'
-import { roundedMs } from './timings.ts'
 
 /** Default of the schema. */
 const DEFAULT_K = 10

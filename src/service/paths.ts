@@ -7,8 +7,9 @@ import { storeOf } from '../../index/store/store-of.ts'
 import { calibrationFiles, setTemporaryFolder } from '../config.ts'
 import { chooseCalibration } from '../rag/calibration/choose.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
-import type { ServedFiles } from '../jobs/source-file.ts'
+import { type ServedFiles, isSourceFile } from '../jobs/source-file.ts'
 import type { Config } from '../settings.ts'
+import type { PassageMetadata } from '../../index/passage-metadata.ts'
 
 /** Folder of jobs: configured, else beside the index. */
 export function jobsDir(config: Config): string {
@@ -79,5 +80,25 @@ async function hasTables(indexDir: string): Promise<boolean> {
 function refuse(setting: string, problem: string): (cause: unknown) => never {
   return (cause) => {
     throw new CodedError('config_invalid', `${problem} (${messageOf(cause)}): set ${setting} to another.`, { field: setting, cause })
+  }
+}
+
+/** The fields of a link. */
+interface Linked {
+  readonly id: string
+  readonly source?: string
+  readonly metadata?: PassageMetadata
+}
+
+/**
+ * Returns paths of passages' files, with the page of a PDF; undefined if the source is not a file name. @param basePath proxy path of the
+ * routes
+ */
+export function fileLinks(basePath: string): (passage: Linked, collection?: string) => string | undefined {
+  return ({ id, source, metadata }, collection) => {
+    if (source === undefined || !isSourceFile(source)) return undefined
+    const page = metadata?.page
+    const named = collection === undefined ? '' : `?collection=${collection}`
+    return `${basePath}/v1/passages/${encodeURIComponent(id)}/file${named}${typeof page === 'number' ? `#page=${page}` : ''}`
   }
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sourceList } from '../../src/mcp/source-list.ts'
+import { sourceList } from '../../src/mcp/tool-services.ts'
 
 /** An index of which every count is held until it is let go. */
 function heldIndex() {

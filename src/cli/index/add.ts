@@ -9,9 +9,8 @@ import type { UploadedFile } from '../../jobs/upload/contract.ts'
 import { checkArchive, checkDocuments, checkPages, checkTable, showPassage, SKIPPED } from './check-corpus.ts'
 import type { Corpus } from './corpus-files.ts'
 import { follow } from './jobs.ts'
-import { wholeNumber } from '../program/numbers.ts'
+import { wholeNumber, collectionOption } from '../program/options.ts'
 import { jobOptions, tableOptionOf, withReadingOptions, type ReadingOptions } from './reading-options.ts'
-import { collectionOption } from '../program/collection-option.ts'
 import { withIndexing } from './with-indexing.ts'
 
 interface AddOptions extends ReadingOptions {

@@ -6,7 +6,7 @@ import { CodedError } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import type { Indexing } from '../../service/indexing.ts'
-import { collectionOption } from '../program/collection-option.ts'
+import { collectionOption } from '../program/options.ts'
 
 type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
 

@@ -3,7 +3,7 @@ import type { AheadProgress } from '../../jobs/ahead/encode-ahead.ts'
 import { loadConfig } from '../program/load-config.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'
-import { collectionOption } from '../program/collection-option.ts'
+import { collectionOption } from '../program/options.ts'
 
 /** `cepe index encode-ahead`: Ctrl-C leaves what is stored, and another run resumes from there. */
 export function encodeAheadCommand(): Command {

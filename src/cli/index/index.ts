@@ -11,7 +11,7 @@ import { snapshotCommands } from './snapshots.ts'
 import { encodeAheadCommand } from './encode-ahead.ts'
 import { loadConfig } from '../program/load-config.ts'
 import { cancel, follow, listed, showJob } from './jobs.ts'
-import { collectionOption } from '../program/collection-option.ts'
+import { collectionOption } from '../program/options.ts'
 import { withIndexing, type Need } from './with-indexing.ts'
 
 /** Commands as help lists them: in the order of use. */

@@ -3,7 +3,7 @@ import { MADE_IDS, type MadeIds } from '../../../index/read/column-map.ts'
 import { FORMATS, type Format } from '../../../index/read/contract.ts'
 import type { JobOptions } from '../../jobs/schema.ts'
 import { SPLIT_WORDS } from '../../jobs/split-words.ts'
-import { decimal, wholeNumber } from '../program/numbers.ts'
+import { decimal, wholeNumber } from '../program/options.ts'
 
 /** Options of the commands that read a corpus. */
 export interface ReadingOptions {

@@ -5,10 +5,9 @@ import { CodedError } from '../../../base/errors.ts'
 import type { Jobs } from '../../jobs/contract.ts'
 import type { Job } from '../../jobs/schema.ts'
 import { loadConfig } from '../program/load-config.ts'
-import { wholeNumber } from '../program/numbers.ts'
+import { wholeNumber, collectionOption } from '../program/options.ts'
 import { createProgress } from '../program/progress.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
-import { collectionOption } from '../program/collection-option.ts'
 
 /** `cepe index plan`: plans a corpus as shards for distributed embedding. */
 export function planCommand(): Command {

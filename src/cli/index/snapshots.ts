@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { PassageIndex } from '../../../index/open.ts'
 import type { Indexing } from '../../service/indexing.ts'
-import { collectionOption } from '../program/collection-option.ts'
+import { collectionOption } from '../program/options.ts'
 
 type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
 

@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import type { Named } from '../../../index/vectors/given.ts'
 import { loadConfig } from '../program/load-config.ts'
 import { interruptible } from '../program/interrupted.ts'
-import { decimal, wholeNumber } from '../program/numbers.ts'
+import { decimal, wholeNumber } from '../program/options.ts'
 import { createProgress } from '../program/progress.ts'
 
 const SAMPLE = 64

@@ -3,6 +3,8 @@ import { messageOf, type ErrorCode } from '../../../base/errors.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { describeValidation } from './describe-validation.ts'
 import { ERROR_STATUS } from './status.ts'
+import type { ErrorBody } from './error-body.ts'
+import type { PublicText } from './public-text.ts'
 
 export interface Described {
   readonly status: number
@@ -87,4 +89,22 @@ function codeOf(error: FastifyError): ErrorCode | undefined {
   const { statusCode } = error
   if (statusCode === undefined) return undefined
   return STATUS_CODE[statusCode] ?? (statusCode >= 400 && statusCode < 500 ? 'invalid_request' : undefined)
+}
+
+/** Codes of an overloaded or closing service, which are not faults. */
+const NO_ALARM: readonly ErrorCode[] = ['overloaded', 'not_ready']
+
+/** Describes an error for the client and logs it in full. */
+export function reportError(error: FastifyError, request: FastifyRequest, publicText: PublicText): Described {
+  const described = describeError(error, request)
+  const { status, code, message, field } = described
+  request.failedWith = code
+  request.log[status >= 500 && !NO_ALARM.includes(code) ? 'error' : 'info']({ err: error, code }, 'request failed')
+  const shown = (text: string): string => publicText(text, status < 500)
+  return { ...described, message: shown(message), ...(field !== undefined && { field: shown(field) }) }
+}
+
+/** The documented body of an error. */
+export function errorBody({ code, message, field }: Described, request: FastifyRequest): ErrorBody {
+  return { error: { code, message, ...(field !== undefined && { field }), request_id: request.id } }
 }

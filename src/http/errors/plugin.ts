@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { CodedError } from '../../../base/errors.ts'
 import { setErrorHeaders } from './error-headers.ts'
 import type { PublicText } from './public-text.ts'
-import { errorBody, reportError } from './report-error.ts'
+import { errorBody, reportError } from './describe-error.ts'
 
 export interface ErrorsOptions {
   readonly publicText: PublicText

@@ -5,9 +5,14 @@ import type { Collections } from '../../../index/collections/contract.ts'
 import type { Jobs } from '../../jobs/contract.ts'
 import type { Keys } from '../../keys/keys.ts'
 import type { Retriever } from '../../rag/retrieve.ts'
-import { registerIndexMetrics, registerKeyMetrics } from './state-metrics.ts'
-import { registerJobMetrics } from './job-metrics.ts'
-import { registerProcessMetrics, workMetrics, type ProcessStatus } from './work-metrics.ts'
+import {
+  registerIndexMetrics,
+  registerKeyMetrics,
+  registerProcessMetrics,
+  workMetrics,
+  type ProcessStatus,
+  registerJobMetrics,
+} from './metrics.ts'
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client'
 
 export interface MetricsOptions {

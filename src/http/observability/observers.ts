@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ErrorCode } from '../../../base/errors.ts'
 import type { Observer } from '../../inference/observer.ts'
 
@@ -30,4 +30,9 @@ export function together(all: readonly Observer[]): Observer {
     tokens: (...told) => all.forEach((one) => one.tokens(...told)),
     generated: (told) => all.forEach((one) => one.generated?.(told)),
   }
+}
+
+/** True for routes of probes, which bypass rate limits and admission. */
+export function isProbe({ routeOptions }: FastifyRequest): boolean {
+  return routeOptions.url === '/healthz' || routeOptions.url === '/readyz'
 }

@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { RequestSpan } from './tracing.ts'
-import { isProbe } from './probes.ts'
+import { isProbe } from './observers.ts'
 
 export interface TracesOptions {
   /** URL of the collector; empty disables tracing without loading its packages. */

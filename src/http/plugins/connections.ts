@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import { CodedError } from '../../../base/errors.ts'
 import { createSharedSlots } from '../../../base/fair-share.ts'
 import { mostOpenFiles } from '../../../base/process.ts'
-import { isProbe } from '../observability/probes.ts'
+import { isProbe } from '../observability/observers.ts'
 
 export interface ConnectionsOptions {
   /** Open connections (CEPE_MAX_CONNECTIONS). */

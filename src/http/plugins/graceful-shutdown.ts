@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
-import { isProbe } from '../observability/probes.ts'
+import { isProbe } from '../observability/observers.ts'
 import { refuseBody } from './body-timeout.ts'
 
 declare module 'fastify' {

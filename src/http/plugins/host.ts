@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
 import { isLoopback } from '../../../base/loopback.ts'
 import type { Keys } from '../../keys/keys.ts'
-import { isProbe } from '../observability/probes.ts'
+import { isProbe } from '../observability/observers.ts'
 
 export interface HostOptions {
   /** Address that the service listens on. */

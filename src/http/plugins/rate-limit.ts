@@ -2,9 +2,9 @@ import rateLimiter, { type FastifyRateLimitStore } from '@fastify/rate-limit'
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { isProbe } from '../observability/probes.ts'
+import { isProbe } from '../observability/observers.ts'
 
-export interface RateLimitOptions {
+interface RateLimitOptions {
   /** Requests per minute and client; 0 for no limit. */
   readonly perMinute: number
 }
@@ -31,4 +31,25 @@ class Windows implements FastifyRateLimitStore {
 export const rateLimit = fp(async (app: FastifyInstance, { perMinute }: RateLimitOptions) => {
   await app.register(rateLimiter, { global: false, max: perMinute, timeWindow: '1 minute', allowList: isProbe, store: Windows })
   if (perMinute > 0) app.addHook('onRequest', app.rateLimit())
+})
+
+interface ForwardedOptions {
+  /** Whether a proxy's client address is trusted (CEPE_TRUST_PROXY). */
+  readonly trusted: boolean
+}
+
+/** Warns once if requests come through an untrusted proxy: all of its clients then share one address. */
+export const forwarded = fp((app: FastifyInstance, { trusted }: ForwardedOptions, done) => {
+  let warned = trusted
+  app.addHook('onRequest', (request, _reply, next) => {
+    if (!warned && request.headers['x-forwarded-for'] !== undefined) {
+      warned = true
+      app.log.warn(
+        { proxy: request.ip },
+        'A request came with X-Forwarded-For, and no proxy is trusted: all clients of a proxy share the limits of its address. Set CEPE_TRUST_PROXY to the number of proxies in front of the service.',
+      )
+    }
+    next()
+  })
+  done()
 })

@@ -5,8 +5,7 @@ import { parseJson } from '../../../base/json.ts'
 import type { DocumentFile } from '../../documents/contract.ts'
 import { DocumentFormSchema, type DocumentForm } from '../../rag/document-schema.ts'
 import { describeValidation } from '../errors/describe-validation.ts'
-import { partTypes } from './part-types.ts'
-import { partsOf } from './upload-parts.ts'
+import { partTypes, partsOf } from './upload-parts.ts'
 
 const Form = Compile(DocumentFormSchema)
 

@@ -4,7 +4,6 @@ import { Readable } from 'node:stream'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import type { UploadedFile } from '../../jobs/upload/contract.ts'
 import { entryName } from '../../jobs/upload/entry-name.ts'
-import { charsetOf, partTypes } from './part-types.ts'
 
 /** A table up to this size is buffered until it is known whether other files follow. */
 const HELD_BYTES = 8 * 2 ** 20
@@ -92,7 +91,7 @@ export function hashedFiles(files: AsyncIterable<UploadedFile>): {
 }
 
 /** Files of a form by purpose. */
-export type FormFiles = { readonly table: UploadedFile } | { readonly files: AsyncIterable<UploadedFile> }
+type FormFiles = { readonly table: UploadedFile } | { readonly files: AsyncIterable<UploadedFile> }
 
 /**
  * Whether a form contains one table, which is planned while it is received, or files to store. A large table must be the only file.
@@ -137,4 +136,43 @@ async function* alone(held: readonly Buffer[], rest: AsyncIterator<Buffer>, file
         field: 'body',
       },
     )
+}
+
+/** Bytes of a part's header that are kept. */
+const MOST_HEADER = 16_384
+const END = Buffer.from('\r\n\r\n')
+
+/**
+ * Content types of a form's files, with their parameters, in the order of the files: the parser drops the parameters. Call before the form
+ * is read.
+ * @returns the type of the file whose position is given; empty without one
+ */
+export function partTypes(request: FastifyRequest): (file: number) => string {
+  const { 'content-type': whole = '' } = request.headers
+  const types: string[] = []
+  const boundary = /boundary="?([^";]+)"?/i.exec(whole)?.[1]
+  if (boundary === undefined) return () => ''
+  const mark = Buffer.from(`--${boundary}\r\n`)
+  let held = Buffer.alloc(0)
+  request.raw.on('data', (chunk: Buffer) => {
+    held = Buffer.concat([held, chunk])
+    for (;;) {
+      const start = held.indexOf(mark)
+      const end = start < 0 ? -1 : held.indexOf(END, start)
+      if (end < 0) {
+        held = start < 0 ? held.subarray(Math.max(0, held.length - mark.length)) : held.subarray(start).subarray(0, MOST_HEADER)
+        return
+      }
+      const header = held.toString('latin1', start, end)
+      const type = /^content-type:\s*(.*)$/im.exec(header)?.[1]?.trim() ?? ''
+      if (/^content-disposition:.*filename/im.test(header) || /^application\/octet-stream\b/i.test(type)) types.push(type)
+      held = held.subarray(end)
+    }
+  })
+  return (file) => types.at(file) ?? ''
+}
+
+/** The encoding that a content type names. */
+export function charsetOf(type = ''): string | undefined {
+  return /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(type)?.[1]
 }

@@ -10,7 +10,7 @@ import type { CollectionAccess } from '../request/collections.ts'
 import type { PublicText } from '../errors/public-text.ts'
 import { runOptions } from '../request/run-options.ts'
 import { sendEvents, serverEvent } from '../request/stream-response.ts'
-import { errorBody, reportError } from '../errors/report-error.ts'
+import { errorBody, reportError } from '../errors/describe-error.ts'
 
 export interface QuestionRouteOptions {
   /** Models and main collection; `access.answering(request)` selects the services of a request. */

@@ -5,8 +5,11 @@ import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import type { PublicText } from '../errors/public-text.ts'
 import type { CollectionAccess } from '../request/collections.ts'
+import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import { at } from '../../../base/at.ts'
+import { ADMIN_SECURITY } from '../auth/admin-guard.ts'
 
-export interface CollectionsOptions {
+interface CollectionsOptions {
   readonly collections: Collections
   readonly access: CollectionAccess
   readonly publicText: PublicText
@@ -22,8 +25,8 @@ const PageSchema = Type.Object(
   },
   { additionalProperties: false },
 )
-export const CollectionParamsSchema = Type.Object({ name: CollectionNameSchema })
-export const CollectionSchema = Type.Object(
+const CollectionParamsSchema = Type.Object({ name: CollectionNameSchema })
+const CollectionSchema = Type.Object(
   {
     name: Type.String(),
     passages: Type.Union([Type.Integer(), Type.Null()], { description: 'null where it cannot be read.' }),
@@ -44,7 +47,7 @@ const ListSchema = Type.Object({
 })
 
 /** Returns a function that describes collections to the sender of a request. */
-export function shownTo(request: Parameters<CollectionAccess['implied']>[0], { collections, access, publicText }: CollectionsOptions) {
+function shownTo(request: Parameters<CollectionAccess['implied']>[0], { collections, access, publicText }: CollectionsOptions) {
   const implied = access.implied(request) ?? collections.main.table
   return ({ name, passages, state, problem }: CollectionInfo): Static<typeof CollectionSchema> => ({
     name,
@@ -91,6 +94,71 @@ export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = 
       const [found] = access.mayUse(request, name) ? await collections.describe([name]) : []
       if (found === undefined) throw unknownCollection(name, 'name')
       return shownTo(request, options)(found)
+    },
+  )
+  return Promise.resolve()
+}
+
+interface AdminCollectionsOptions extends CollectionsOptions {
+  readonly requireAdmin: onRequestAsyncHookHandler
+}
+
+const QuerySchema = Type.Object(
+  {
+    copy_of: Type.Optional({
+      ...CollectionNameSchema,
+      description:
+        'Another collection: what it holds now is put behind the name, at once; both go their own ways from then on. Default: an empty collection is made where there is none.',
+    }),
+  },
+  { additionalProperties: false },
+)
+const RemovedSchema = Type.Object({ deleted: Type.String({ description: 'Its name.' }) })
+
+/** PUT and DELETE /v1/collections/:name: creates an empty collection or a copy of another one, and deletes it. */
+export const adminCollectionsRoutes: FastifyPluginAsyncTypebox<AdminCollectionsOptions> = (app, options) => {
+  const { collections, access, requireAdmin } = options
+  app.addHook('onRequest', requireAdmin)
+  const schema = { tags: ['collections'], security: ADMIN_SECURITY, params: CollectionParamsSchema }
+  const mayUse = (request: FastifyRequest, name: string, field: string): void => {
+    if (!access.mayUse(request, name)) throw unknownCollection(name, field)
+  }
+
+  app.put(
+    '/v1/collections/:name',
+    {
+      schema: {
+        ...schema,
+        operationId: 'putCollection',
+        summary: 'Make an empty collection, or point its name at what another one holds',
+        querystring: QuerySchema,
+        response: { 200: CollectionSchema, 201: CollectionSchema, ...errorResponses(401, 403, 404, 409, 422, 507) },
+      },
+    },
+    async (request, reply) => {
+      const { name } = request.params
+      const { copy_of: source } = request.query
+      mayUse(request, name, 'name')
+      if (source !== undefined) mayUse(request, source, 'copy_of')
+      const made = source === undefined ? await collections.create(name) : await collections.copy(name, source)
+      return reply.code(made ? 201 : 200).send(shownTo(request, options)(at(await collections.describe([name]), 0)))
+    },
+  )
+  app.delete(
+    '/v1/collections/:name',
+    {
+      schema: {
+        ...schema,
+        operationId: 'deleteCollection',
+        summary: 'Remove a collection with its snapshots',
+        response: { 200: RemovedSchema, ...errorResponses(401, 403, 404, 409) },
+      },
+    },
+    async (request) => {
+      const { name } = request.params
+      mayUse(request, name, 'name')
+      await collections.remove(name)
+      return { deleted: name }
     },
   )
   return Promise.resolve()

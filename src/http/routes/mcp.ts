@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import type { FastifyError, onRequestHookHandler } from 'fastify'
+import type { FastifyError, onRequestHookHandler, FastifyReply, FastifyRequest } from 'fastify'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Type } from '#typebox'
 import { CodedError } from '../../../base/errors.ts'
@@ -9,13 +9,13 @@ import { createToolServer } from '../../mcp/server.ts'
 import { toolServices } from '../../mcp/tool-services.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import type { PublicText } from '../errors/public-text.ts'
-import { reportError } from '../errors/report-error.ts'
+import { reportError } from '../errors/describe-error.ts'
 import { weightOf } from '../request/accept.ts'
 import { runOptions } from '../request/run-options.ts'
-import { sendWebResponse, webRequest } from '../request/web-request.ts'
 import type { QuestionRouteOptions } from './answer.ts'
+import { streamResponse } from '../request/stream-response.ts'
 
-export interface McpOptions extends QuestionRouteOptions {
+interface McpOptions extends QuestionRouteOptions {
   readonly version: string
   /** Origins allowed to call tools from a browser. */
   readonly origins: readonly string[]
@@ -112,4 +112,24 @@ function refuseOtherOrigins(allowed: readonly string[]): onRequestHookHandler {
       }),
     )
   }
+}
+
+/** Base of URLs in place of the requested host, which need not be valid. */
+const LOCAL = 'http://localhost'
+
+/** Converts a request with a parsed body to a fetch Request. @param signal aborts when its client disconnects */
+function webRequest({ method, headers, url }: FastifyRequest, signal: AbortSignal): Request {
+  const own = new Headers()
+  for (const [name, value] of Object.entries(headers)) for (const one of [value ?? []].flat()) own.append(name, one)
+  return new Request(new URL(url, LOCAL), { method, headers: own, signal })
+}
+
+/** Sends a fetch Response, streaming its body. */
+async function sendWebResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
+  void reply.code(response.status)
+  const type = response.headers.get('content-type')
+  if (response.body !== null && type?.startsWith('text/event-stream') === true)
+    return streamResponse(reply, 'text/event-stream', response.body.pipeThrough(new TextDecoderStream()))
+  if (type !== null) void reply.type(type)
+  return reply.send(response.body === null ? undefined : await response.text())
 }

@@ -3,7 +3,7 @@ import { contentStems, plainWords, stemsOf } from '../../text/stems.ts'
 import { confidence } from '../../inference/confidence.ts'
 import type { AnswerReadResult } from '../../inference/contract.ts'
 import type { Evidence } from '../schema.ts'
-import type { Signals } from './signal-names.ts'
+import type { Signals } from './calibration.ts'
 
 /** Bounds the logarithm for a probability of 1. */
 const LEAST_DOUBT = 1e-4

@@ -3,8 +3,63 @@ import { LIMITS } from '../limits.ts'
 import { isNoAnswer } from '../no-answer/words.ts'
 import { isSmallTalk } from '../no-answer/small-talk.ts'
 import type { ChatQuestion } from '../schema.ts'
-import { entityOf } from './entity.ts'
-import { AUXILIARY, PREPOSITION, QUESTION_WORD, RELATION } from './vocabulary.ts'
+import type { Span } from '../../text/sentences.ts'
+
+/** Closed classes of English words, as patterns for the rules of follow-up questions. */
+
+/** First words of questions, besides auxiliaries. */
+const QUESTION_WORD = String.raw`(?:who|whom|whose|what|which|when|where|why|how)`
+const AUXILIARY = String.raw`(?:is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may)`
+const PREPOSITION = String.raw`(?:of|in|for|by|from|on|at|to|with|about|during|after|before|under|near)`
+
+/** Final verbs of questions about an entity: `when was the tower [built]`, `where does the river [end]`. */
+const VERB_TAIL = String.raw`(?:\w+ed|born|built|written|made|held|won|found|sung|shot|known|fought|begun|sunk|drawn|sold|spoken|grown|taken|given|take place|die|begin|start|end|open|happen|live|win|write|play|invent|discover|become|come|go|get|mean|cost|weigh)(?: (?:from|in|at|to|on|by|for|with|up|out))?`
+
+/** Relational nouns: `the population` is not an entity that could replace another. */
+const RELATION = String.raw`(?:capital|population|president|king|queen|leader|mayor|governor|prime minister|chancellor|language|currency|area|size|flag|anthem|author|writer|director|composer|painter|architect|inventor|founder|owner|ceo|height|length|depth|width|weight|age|date|year|place|name|birthplace|nationality|wife|husband|mother|father|brother|sister|son|daughter|children|parents|religion|climate|history|elevation|area code|time zone|largest city|highest mountain|longest river|national animal|official language)`
+
+const CAPITALISED = /\p{Lu}[\p{L}\p{N}'’.-]*(?:\s+(?:(?:of|the|de|da|di|von|van|la|le|and)\s+)*\p{Lu}[\p{L}\p{N}'’.-]*)*/gu
+const PLAIN_END = /[\s?!.]+$/
+/** `when was the tower built`, `how tall is the tower`, `in what year did the war end`: subject and predicate. */
+const FRAME = new RegExp(
+  `^(?:${PREPOSITION} )?(?:when|where|why|how(?: \\w+){0,2}|(?:what|which)(?: year| day| month| century| country| city)) ${AUXILIARY} (.+)$`,
+  'i',
+)
+const TAIL = new RegExp(`\\s+${VERB_TAIL}$`, 'i')
+/** `what is the capital of france`, `who won the cup in 1998`: the object of the last preposition. */
+const OBJECT = new RegExp(`^(.*\\s${PREPOSITION}\\s+)(?!${QUESTION_WORD}\\b)(.+)$`, 'i')
+/** `who wrote hamlet`, `who is the queen`. */
+const DIRECT = new RegExp(`^(${QUESTION_WORD}\\s+\\w+\\s+)(.+)$`, 'i')
+
+/** The entity of a question: a name if it has one, else by its form; undefined for unknown forms. */
+function entityOf(question: string): Span | undefined {
+  const end = question.length - (PLAIN_END.exec(question)?.[0].length ?? 0)
+  const text = question.slice(0, end)
+  return nameIn(text) ?? subjectIn(text) ?? match(OBJECT, text) ?? match(DIRECT, text)
+}
+
+/** The last run of capitalised words, except the first word of the question, unless all words are capitalised. */
+function nameIn(text: string): Span | undefined {
+  if (!/\p{Ll}/u.test(text)) return undefined
+  const names = Array.from(text.matchAll(CAPITALISED), ({ 0: name, index }) => ({ start: index, end: index + name.length }))
+  const last = names.filter(({ start }) => start > 0).at(-1)
+  if (last === undefined) return undefined
+  const article = /\bthe\s+$/i.exec(text.slice(0, last.start))?.[0] ?? ''
+  return { start: last.start - article.length, end: last.end }
+}
+
+function subjectIn(text: string): Span | undefined {
+  const subject = FRAME.exec(text)?.[1]
+  if (subject === undefined) return undefined
+  const start = text.length - subject.length
+  const name = subject.replace(TAIL, '')
+  return { start, end: start + name.length }
+}
+
+function match(form: RegExp, text: string): Span | undefined {
+  const [, before, object] = form.exec(text) ?? []
+  return before === undefined || object === undefined ? undefined : { start: before.length, end: text.length }
+}
 
 /** A question of a chat with its answer. */
 interface Exchange {

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { CodedError } from '../../../base/errors.ts'
-import { shutDown } from '../../../src/service/shut-down.ts'
+import { shutDown } from '../../../src/cli/service.ts'
 import { heldReader, parseRaw, rawConnection, testApp, type ErrorBody } from '../helpers.ts'
 
 function ask(url: string): Promise<Response> {

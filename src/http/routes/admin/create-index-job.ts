@@ -11,8 +11,7 @@ import type { UploadedFile } from '../../../jobs/upload/contract.ts'
 import { MOST_ADDRESSES } from '../../../jobs/web/addresses.ts'
 import { hashedBody, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
-import { charsetOf } from '../../request/part-types.ts'
-import { filesOf, formFiles, hashedFiles } from '../../request/upload-parts.ts'
+import { charsetOf, filesOf, formFiles, hashedFiles } from '../../request/upload-parts.ts'
 
 /** File name assigned to an archive by its media type. */
 const ARCHIVES: ReadonlyMap<string, string> = new Map([

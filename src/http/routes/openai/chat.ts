@@ -3,11 +3,12 @@ import type { AnswerResponse, ChatQuestion, Evidence } from '../../../rag/schema
 import type { ChatTemplate } from '../../../text/chat-template.ts'
 import { noAnswerText, refusalOf } from '../../../rag/no-answer/words.ts'
 import { annotationsOf, titleOf, type AddressOf } from './citations.ts'
-import { formOf, logprobsOf } from './format.ts'
-import { conversationOf } from './messages.ts'
-import { questionOf } from './question.ts'
+import { conversationOf, questionOf } from './question.ts'
 import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './schema.ts'
 import { refuseUnread } from './unread.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import { grammarOf } from '../../../text/grammar/from-schema.ts'
+import type { Grammar } from '../../../text/grammar/grammar.ts'
 
 /** Converts a chat request to a question. @throws invalid_request naming the unsupported field or message */
 export function toAnswerRequest(chat: ChatRequest, own: ChatTemplate): ChatQuestion {
@@ -120,4 +121,42 @@ export async function* toChunks(
       if (includeUsage) yield { ...base, choices: [], usage }
     }
   }
+}
+
+/** Output options of a chat: a grammar that constrains decoding, and the number of top tokens to report. */
+interface AnswerForm {
+  readonly grammar?: Grammar
+  readonly logprobs?: number
+}
+
+/** @throws invalid_request naming the field, for an unsupported response format */
+function formOf({ response_format, logprobs, top_logprobs }: ChatRequest): AnswerForm {
+  const grammar = formatGrammar(response_format)
+  if (typeof top_logprobs === 'number' && top_logprobs > 0 && logprobs !== true)
+    throw new CodedError('invalid_request', 'top_logprobs needs logprobs: true.', { field: 'top_logprobs' })
+  return { ...(grammar && { grammar }), ...(logprobs === true && { logprobs: top_logprobs ?? 0 }) }
+}
+
+function formatGrammar(format: ChatRequest['response_format']): Grammar | undefined {
+  if (!format || format.type === 'text') return undefined
+  if (format.type !== 'json_schema')
+    throw new CodedError(
+      'invalid_request',
+      `response_format.type is ${JSON.stringify(format.type)}, which is not supported: take json_schema, with a schema that names the fields.`,
+      { field: 'response_format' },
+    )
+  return grammarOf(format.json_schema?.schema, 'response_format.json_schema.schema')
+}
+
+type Logprobs = ChatResponse['choices'][number]['logprobs']
+
+/** Log-probabilities in OpenAI's format; null if not requested, or without an answer. */
+function logprobsOf({ tokens }: Pick<AnswerResponse, 'tokens'>): Logprobs {
+  if (!tokens) return null
+  const told = ({ text, logprob }: { readonly text: string; readonly logprob: number }) => ({
+    token: text,
+    logprob,
+    bytes: [...new TextEncoder().encode(text)],
+  })
+  return { content: tokens.map(({ top, ...token }) => ({ ...told(token), top_logprobs: top.map(told) })), refusal: null }
 }

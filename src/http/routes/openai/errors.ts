@@ -5,7 +5,7 @@ import { Value } from '#typebox/value'
 import { CodedError } from '../../../../base/errors.ts'
 import { documentedHeaders, setErrorHeaders } from '../../errors/error-headers.ts'
 import type { PublicText } from '../../errors/public-text.ts'
-import { reportError } from '../../errors/report-error.ts'
+import { reportError } from '../../errors/describe-error.ts'
 
 /** Error body in OpenAI's format. */
 const OpenAiErrorSchema = Type.Object(

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 
 /** Parses an option as an integer. @throws InvalidArgumentError with the allowed range */
 export function wholeNumber({ min = 0, max = Number.MAX_SAFE_INTEGER } = {}): (text: string) => number {
@@ -18,4 +18,12 @@ export function decimal({ min = 0, max = Infinity } = {}): (text: string) => num
     if (text.trim() !== '' && value >= min && value <= max) return value
     throw new InvalidArgumentError(max === Infinity ? `It must be a number from ${min}.` : `It must be a number from ${min} to ${max}.`)
   }
+}
+
+/** `--collection`, of every command that works on one. */
+export function collectionOption(): Option {
+  const option = new Option('--table, --collection <name>', 'collection (default: CEPE_TABLE)')
+  // The earlier name is understood, not shown.
+  option.flags = '--collection <name>'
+  return option
 }

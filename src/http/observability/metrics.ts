@@ -1,0 +1,200 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { Observer } from '../../inference/observer.ts'
+import type { CacheCounts } from '../../inference/protocol.ts'
+import { type CodedError, messageOf } from '../../../base/errors.ts'
+import type { Collections } from '../../../index/collections/contract.ts'
+import { modelId } from '../../../models/manifest.ts'
+import type { Retriever } from '../../rag/retrieve.ts'
+import { allEmbedders, servingEmbedder } from './retrievers.ts'
+import type { Keys } from '../../keys/keys.ts'
+import type { Jobs } from '../../jobs/contract.ts'
+import { isSettled, JOB_STATES, type Job } from '../../jobs/schema.ts'
+
+/** State of the inference processes of one role. */
+export interface ProcessStatus {
+  readonly role: string
+  readonly queued: number
+  readonly busy: number
+  readonly ready: number
+  readonly restarts: number
+  readonly rssBytes?: number
+  readonly cache?: CacheCounts | undefined
+}
+
+const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+
+/** Metrics of questions: stages (including the time in the queue), tokens. */
+export function workMetrics(registry: Registry): Observer {
+  const stages = new Histogram({
+    name: 'cepe_stage_duration_seconds',
+    help: 'Time of the stages of questions: embed, search, parse (of documents), queue (waiting for a reader), plan, encode, generate; read for scores.',
+    labelNames: ['stage'],
+    buckets: SECONDS,
+    registers: [registry],
+  })
+  const tokens = new Counter({
+    name: 'cepe_tokens_total',
+    help: "Tokens of prompts, of the encoder's contexts (cached ones too), and of answers.",
+    labelNames: ['kind'],
+    registers: [registry],
+  })
+  return {
+    stage: (stage, _startedAt, ms) => stages.observe({ stage }, ms / 1000),
+    tokens: (kind, count) => tokens.inc({ kind }, count),
+  }
+}
+
+/** Metrics of the inference processes at the time of a scrape. */
+export function registerProcessMetrics(registry: Registry, processes: () => readonly ProcessStatus[]): void {
+  const gauge = (name: string, help: string, value: (status: ProcessStatus) => number | undefined) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['role'],
+      registers: [registry],
+      collect() {
+        for (const status of processes()) {
+          const now = value(status)
+          if (now !== undefined) this.set({ role: status.role }, now)
+        }
+      },
+    })
+  gauge('cepe_inference_queue_length', 'Requests queued for an inference process.', (status) => status.queued)
+  gauge('cepe_inference_busy', 'Busy inference processes.', (status) => status.busy)
+  gauge('cepe_inference_ready', 'Ready inference processes.', (status) => status.ready)
+  gauge('cepe_inference_resident_memory_bytes', 'Memory of the inference processes at their last messages.', (status) => status.rssBytes)
+  gauge('cepe_state_cache_bytes', 'Cached encoder states in memory.', (status) => status.cache?.bytes)
+  new Counter({
+    name: 'cepe_inference_restarts_total',
+    help: 'Inference processes replaced since the start.',
+    labelNames: ['role'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const { role, restarts } of processes()) this.inc({ role }, restarts)
+    },
+  })
+  new Counter({
+    name: 'cepe_state_cache_lookups_total',
+    help: 'Passages whose encoder states were looked up; counts restart when a process is replaced.',
+    labelNames: ['outcome'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const { cache } of processes()) {
+        if (cache === undefined) continue
+        this.inc({ outcome: 'hit' }, cache.hits)
+        this.inc({ outcome: 'miss' }, cache.misses)
+      }
+    },
+  })
+}
+
+interface MeasuredIndex {
+  readonly retriever: Retriever
+  readonly collections: Pick<Collections, 'opened'>
+  /** Why the table that replaced the one in service is not searched here. */
+  readonly newerTable: () => CodedError | undefined
+}
+
+/** Metrics of the default collection at the time of a scrape, and the number of open ones. Collections are no label: there may be many. */
+export function registerIndexMetrics(registry: Registry, { retriever, collections, newerTable }: MeasuredIndex): void {
+  new Gauge({
+    name: 'cepe_retriever_serves',
+    help: 'By loaded retriever: 1 for the one that questions are embedded with, that of the table in service.',
+    labelNames: ['model'],
+    registers: [registry],
+    async collect() {
+      const serving = await servingEmbedder(retriever)
+      for (const embedder of allEmbedders(retriever)) this.set({ model: modelId(embedder.manifest) }, embedder === serving ? 1 : 0)
+    },
+  })
+  new Gauge({
+    name: 'cepe_collections_open',
+    help: 'Collections that are held open, the default one among them.',
+    registers: [registry],
+    collect() {
+      this.set(collections.opened)
+    },
+  })
+  new Gauge({
+    name: 'cepe_index_behind',
+    help: '1 where the table that is searched was replaced by one that this process cannot search: GET /v1/info says why.',
+    registers: [registry],
+    collect() {
+      this.set(newerTable() === undefined ? 0 : 1)
+    },
+  })
+}
+
+/** Metrics of the keys at the time of a scrape. */
+export function registerKeyMetrics(registry: Registry, keys: Pick<Keys, 'unreadable'>): void {
+  new Gauge({
+    name: 'cepe_keys_unreadable',
+    help: 'Key files that cannot be read, 1 where their folder cannot: what was read of them last counts, and a revocation in them does not.',
+    registers: [registry],
+    collect() {
+      this.set(keys.unreadable)
+    },
+  })
+}
+
+const STEPS = ['accepted', 'embedded', 'skipped', 'committed'] as const
+
+/**
+ * Index jobs in Prometheus format: number per state, and progress of unfinished ones. If they cannot be read, they are missing from the
+ * scrape.
+ * @param onTrouble called once with the reason, until they can be read again
+ */
+export function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): void {
+  const list = listedOnce(jobs, onTrouble)
+  const gauge = (name: string, help: string, label: string, values: (all: readonly Job[]) => Iterable<readonly [string, number]>) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [registry],
+      async collect() {
+        const all = await list()
+        this.reset()
+        if (all !== undefined) for (const [value, count] of values(all)) this.set({ [label]: value }, count)
+      },
+    })
+  gauge('cepe_index_jobs', 'Index jobs by state; stopped ones wait for a resume.', 'state', (all) =>
+    JOB_STATES.map((state) => [state, all.filter((job) => job.state === state).length]),
+  )
+  gauge(
+    'cepe_index_job_passages',
+    'Passages of jobs that have not ended: to be indexed, embedded, known already, durably in the table.',
+    'step',
+    (all) => STEPS.map((step) => [step, total(all, step)]),
+  )
+  gauge('cepe_index_job_lines', 'Lines of the corpora of jobs that have not ended.', 'outcome', (all) =>
+    (['read', 'rejected'] as const).map((outcome) => [outcome, total(all, outcome)]),
+  )
+}
+
+/** Reads the jobs from disk once for all gauges of a scrape; undefined on failure. */
+function listedOnce(jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): () => Promise<readonly Job[] | undefined> {
+  let looking: Promise<readonly Job[] | undefined> | undefined
+  let troubled = false
+  const look = async (): Promise<readonly Job[] | undefined> => {
+    try {
+      const all = await jobs.list()
+      troubled = false
+      return all
+    } catch (error) {
+      if (!troubled) onTrouble(`Metrics of index jobs are missing: ${messageOf(error)}`)
+      troubled = true
+      return undefined
+    }
+  }
+  return () =>
+    (looking ??= look().finally(() => {
+      looking = undefined
+    }))
+}
+
+function total(all: readonly Job[], counter: keyof Job['counters']): number {
+  return all.filter((job) => !isSettled(job.state)).reduce((sum, { counters }) => sum + counters[counter], 0)
+}
