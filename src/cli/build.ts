@@ -63,11 +63,7 @@ async function build(checkpointDir: string, given: BuildArguments): Promise<void
   const { out, dtype, blockSize, lmHead, inPlace = false, adapter, rope, window, texts } = given
   if (texts !== undefined) await checkTextsOption(texts, dtype)
   const { modelId } = await import('../../models/manifest.ts')
-  const checkpoint = {
-    checkpointDir,
-    adapters: adapter,
-    rope: { rope, window },
-  }
+  const checkpoint = { checkpointDir, adapters: adapter, rope: { rope, window } }
   const manifest = await withProgress('Building', {
     ...checkpoint,
     outDir: out,
@@ -100,10 +96,7 @@ async function withProgress(what: string, options: BuildOptions): Promise<ModelM
   const { buildModel } = await import('../../models/build.ts')
   const progress = createProgress(what, 'MB')
   try {
-    return await buildModel({
-      ...options,
-      onProgress: ({ done, total, name }) => progress.update(megabytes(done), megabytes(total), name),
-    })
+    return await buildModel({ ...options, onProgress: ({ done, total, name }) => progress.update(megabytes(done), megabytes(total), name) })
   } finally {
     progress.stop()
   }

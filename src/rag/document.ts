@@ -80,11 +80,7 @@ export async function answerDocument(
         ...(form.include_text === true && { text: document.text }),
       },
       evidence: evidenceOf(document, read, { count: form.evidence ?? DEFAULT_EVIDENCE, answer: resolved.stopAtLineEnd ? read.text : '' }),
-      usage: {
-        prompt_tokens: read.promptTokens,
-        context_tokens: contextTokens,
-        generated_tokens: read.logprobs.length,
-      },
+      usage: { prompt_tokens: read.promptTokens, context_tokens: contextTokens, generated_tokens: read.logprobs.length },
       timings_ms: roundedMs({ read: loaded, ...read.timingsMs, total }),
       model: { reader: modelId(reader.manifest) },
       ...(form.include_prompts === true && { prompts: [...read.prompts], contexts: [...read.contexts] }),

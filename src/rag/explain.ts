@@ -43,10 +43,7 @@ function namedAnew(error: unknown): never {
   throw new CodedError(
     'unprocessable',
     'The answer fills the window, and cannot be scored: lower k_decoder or max_new_tokens, or leave explain out.',
-    {
-      field: 'explain',
-      cause: error,
-    },
+    { field: 'explain', cause: error },
   )
 }
 

@@ -36,9 +36,7 @@ export function resolveRequest(
     throw new CodedError(
       'invalid_request',
       'mode is cepe, but this model is a decoder without encoder: omit it, or use mode decoder-only.',
-      {
-        field: 'mode',
-      },
+      { field: 'mode' },
     )
   if (mode === 'replug' && request.sampling)
     throw new CodedError('invalid_request', 'sampling is not available in replug mode: omit it, or choose another mode.', {

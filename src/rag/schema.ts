@@ -166,11 +166,7 @@ export const AnswerRequestSchema = Type.Object(
       Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut.' }),
     ),
     replug_temperature: Type.Optional(
-      Type.Number({
-        minimum: LIMITS.leastTemperature,
-        maximum: 1000,
-        description: 'Temperature of the passage weights in replug mode.',
-      }),
+      Type.Number({ minimum: LIMITS.leastTemperature, maximum: 1000, description: 'Temperature of the passage weights in replug mode.' }),
     ),
   },
   { additionalProperties: false, title: 'Question' },

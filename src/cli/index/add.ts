@@ -91,9 +91,7 @@ async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
     throw new CodedError(
       'options_invalid',
       `${unused} applies to tables, and there is none: leave it out, or give --format with a table.`,
-      {
-        field: unused,
-      },
+      { field: unused },
     )
   if (options.deleteMissing === true && documents.length + pages.length === 0)
     throw new CodedError('options_invalid', '--delete-missing requires a folder of documents or addresses of web pages.', {
@@ -110,10 +108,7 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
   await withIndexing(options.collection, 'embeds', async ({ jobs }) => {
     const work: { readonly name: string; readonly start: (jobs: Jobs) => Promise<Job> }[] = [
       ...tables.map((file) => ({ name: file, start: (jobs: Jobs) => jobs.addFile(file, order) })),
-      ...documents.map(({ path, only }) => ({
-        name: path,
-        start: (jobs: Jobs) => jobs.addFolder(path, withMissing, only),
-      })),
+      ...documents.map(({ path, only }) => ({ name: path, start: (jobs: Jobs) => jobs.addFolder(path, withMissing, only) })),
     ]
     for (const file of archives) work.push({ name: file, start: (jobs: Jobs) => jobs.addFiles({ files: [opened(file)], options: order }) })
     const [page] = pages

@@ -62,9 +62,7 @@ async function requireSource(index: Pick<PassageIndex, 'count' | 'table'>, sourc
   throw new CodedError(
     'not_found',
     `There are no passages from ${JSON.stringify(source)} in the collection ${index.table}: \`cepe index sources\` lists the sources.`,
-    {
-      field: '--source',
-    },
+    { field: '--source' },
   )
 }
 

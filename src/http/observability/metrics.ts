@@ -38,10 +38,7 @@ export function workMetrics(registry: Registry): Observer {
     labelNames: ['kind'],
     registers: [registry],
   })
-  return {
-    stage: (stage, _startedAt, ms) => stages.observe({ stage }, ms / 1000),
-    tokens: (kind, count) => tokens.inc({ kind }, count),
-  }
+  return { stage: (stage, _startedAt, ms) => stages.observe({ stage }, ms / 1000), tokens: (kind, count) => tokens.inc({ kind }, count) }
 }
 
 /** Metrics of the inference processes at the time of a scrape. */

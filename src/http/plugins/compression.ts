@@ -31,9 +31,7 @@ export const compression = fp(async (app: FastifyInstance) => {
       new CodedError(
         'unsupported_media_type',
         `Compressed request bodies are not supported (Content-Encoding: ${coding.slice(0, 100)}). Send the body uncompressed.`,
-        {
-          field: 'content-encoding',
-        },
+        { field: 'content-encoding' },
       ),
     )
   })

@@ -132,9 +132,7 @@ async function* alone(held: readonly Buffer[], rest: AsyncIterator<Buffer>, file
     throw new CodedError(
       'invalid_request',
       'A table of this size must be the one file of its form: send the others in another request, or all in an archive.',
-      {
-        field: 'body',
-      },
+      { field: 'body' },
     )
 }
 

@@ -20,9 +20,7 @@ interface FeedbackOptions {
 /** Limits of the fields. */
 const FEEDBACK_LIMITS = { answerCharacters: 4096, expected: 16, expectedCharacters: 1000, commentCharacters: 2000 } as const
 
-const ParamsSchema = Type.Object({
-  id: Type.String({ pattern: '^[A-Za-z0-9._:-]{1,128}$', description: "The answer's x-request-id." }),
-})
+const ParamsSchema = Type.Object({ id: Type.String({ pattern: '^[A-Za-z0-9._:-]{1,128}$', description: "The answer's x-request-id." }) })
 const BodySchema = Type.Object(
   {
     question: nonBlank(LIMITS.questionCharacters, 'As it was asked.'),

@@ -32,10 +32,7 @@ export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app,
       },
       logLevel: 'warn',
     },
-    () => ({
-      status: 'ok' as const,
-      uptime_s: Math.round(process.uptime()),
-    }),
+    () => ({ status: 'ok' as const, uptime_s: Math.round(process.uptime()) }),
   )
   app.get(
     '/readyz',

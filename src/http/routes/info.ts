@@ -38,17 +38,13 @@ const InfoSchema = Type.Object({
         ...{ k: number, k_decoder: number, demonstrations: number, context_tokens: number, max_new_tokens: number },
         instruction: QaDefaultsSchema.properties.instruction,
       },
-      {
-        description: "The model's own protocol: what holds where a request does not say.",
-      },
+      { description: "The model's own protocol: what holds where a request does not say." },
     ),
   }),
   retriever: Type.Object({ ...RetrieverFields, method: MethodSchema }, { description: 'What questions are embedded with now.' }),
   retrievers: Type.Array(
     Type.Object({ ...RetrieverFields, serves: Type.Boolean({ description: 'The table in service is of this one.' }) }),
-    {
-      description: 'All that are loaded: a table of any of them is searched.',
-    },
+    { description: 'All that are loaded: a table of any of them is searched.' },
   ),
   index: Type.Union([IndexVersionSchema, Type.Null()], { description: 'null where there is no index yet.' }),
   corpus: Type.Object(

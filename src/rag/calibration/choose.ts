@@ -30,9 +30,7 @@ export async function chooseCalibration(
       throw new CodedError(
         'config_invalid',
         `There is no calibration at ${named}: create it (cepe calibrate), or leave CEPE_CALIBRATION empty.`,
-        {
-          field: 'CEPE_CALIBRATION',
-        },
+        { field: 'CEPE_CALIBRATION' },
       )
     return ofReader(calibration, named, reader, log)
   }

@@ -90,9 +90,7 @@ export async function createIndexJob({
     throw new CodedError(
       'invalid_request',
       'The body is empty: send the corpus, or JSON that names a file or folder of the import folder or pages of the web.',
-      {
-        field: 'body',
-      },
+      { field: 'body' },
     )
   return doOnce(request, reply, {
     fingerprint: () => requestFingerprint(request),

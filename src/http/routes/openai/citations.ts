@@ -67,12 +67,7 @@ export function citationsOf(
 ): Citation[] {
   // An empty answer in a JSON text is none either: it has an extract.
   if (answer === null || answer === '' || extract !== null) return []
-  return cited(evidence).map((passage) => ({
-    title: titleOf(passage),
-    url: addressOf(passage),
-    start_index: 0,
-    end_index: answer.length,
-  }))
+  return cited(evidence).map((passage) => ({ title: titleOf(passage), url: addressOf(passage), start_index: 0, end_index: answer.length }))
 }
 
 export function annotationsOf(response: Pick<AnswerResponse, 'answer' | 'evidence'>, addressOf: AddressOf): Annotations {

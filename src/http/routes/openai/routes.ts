@@ -237,12 +237,7 @@ async function total(texts: readonly string[], count: (text: string) => number):
 
 function describeModel(manifest: ModelManifest) {
   const created = Math.floor(Date.parse(manifest.built_at) / 1000)
-  return {
-    id: modelId(manifest),
-    object: 'model' as const,
-    created: Number.isFinite(created) ? created : 0,
-    owned_by: 'cepe-qa',
-  }
+  return { id: modelId(manifest), object: 'model' as const, created: Number.isFinite(created) ? created : 0, owned_by: 'cepe-qa' }
 }
 
 /** Ends a stream as OpenAI's API does. */

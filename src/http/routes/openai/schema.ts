@@ -109,10 +109,7 @@ const UsageSchema = Type.Object({ prompt_tokens: Type.Integer(), completion_toke
 const chance = { token: Type.String(), logprob: Type.Number(), bytes: Type.Array(Type.Integer()) }
 const LogprobsSchema = Type.Union(
   [
-    Type.Object({
-      content: Type.Array(Type.Object({ ...chance, top_logprobs: Type.Array(Type.Object(chance)) })),
-      refusal: Type.Null(),
-    }),
+    Type.Object({ content: Type.Array(Type.Object({ ...chance, top_logprobs: Type.Array(Type.Object(chance)) })), refusal: Type.Null() }),
     Type.Null(),
   ],
   { description: 'With logprobs: the tokens of the answer, whose texts joined are the answer.' },

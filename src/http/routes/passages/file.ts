@@ -54,9 +54,7 @@ export const passageFileRoutes: FastifyPluginAsyncTypebox<PassageFileOptions> = 
         throw new CodedError(
           'forbidden',
           'The service gives out no files: whoever runs it sets CEPE_SERVE_FILES=true, and CEPE_IMPORT_DIR or CEPE_KEEP_UPLOADS_MB.',
-          {
-            field: 'id',
-          },
+          { field: 'id' },
         )
       const passage = await index.get(storedId(id))
       if (passage === undefined) throw new CodedError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
