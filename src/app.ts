@@ -18,7 +18,7 @@ import { forwarded, rateLimit } from './http/plugins/rate-limit.ts'
 import { headers, requestId, setHeaders } from './http/plugins/headers.ts'
 import { host } from './http/plugins/host.ts'
 import { jsonBodies } from './http/plugins/json-bodies.ts'
-import { metrics } from './http/observability/metrics-plugin.ts'
+import { metrics } from './http/observability/metrics.ts'
 import { observers } from './http/observability/observers.ts'
 import { serializerCompiler, validatorCompiler } from './http/plugins/compilers.ts'
 import { traces } from './http/observability/traces-plugin.ts'
@@ -38,7 +38,7 @@ import { adminSnapshotsRoutes } from './http/routes/admin/snapshots.ts'
 import { adminIndexRoutes } from './http/routes/admin/index.ts'
 import { answerRoutes } from './http/routes/answer.ts'
 import { answersRoutes } from './http/routes/answers.ts'
-import { adminCollectionsRoutes, collectionsRoutes } from './http/routes/collections.ts'
+import { collectionsRoutes } from './http/routes/collections.ts'
 import { documentsRoutes } from './http/routes/documents.ts'
 import { feedbackRoutes } from './http/routes/feedback.ts'
 import { healthRoutes } from './http/routes/health.ts'
@@ -50,7 +50,7 @@ import { browseRoutes } from './http/routes/passages/browse.ts'
 import { passageFileRoutes } from './http/routes/passages/file.ts'
 import { passagesRoutes } from './http/routes/passages/passages.ts'
 import { rerankRoutes } from './http/routes/rerank.ts'
-import { scoreRoutes, searchRoutes } from './http/routes/search.ts'
+import { searchRoutes } from './http/routes/search.ts'
 import { upsertRoutes } from './http/routes/passages/upsert.ts'
 import { createLog } from './service/log.ts'
 import { servedFiles } from './service/paths.ts'
@@ -104,20 +104,20 @@ export async function buildApp(
   if (config.ROLE !== 'indexer') await registerQuestions(app, services, config, { access, version, origins, publicText: said })
   const once = onceFor(new StoredResponses({ dir: path.join(answersDir(config, index.dir), `${index.table}.answers`) }), index.table)
   const changes = { access, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, requireAdmin, once }
-  const named = { collections, access, publicText: said }
-  await app.register(collectionsRoutes, named)
-  await app.register(adminCollectionsRoutes, { ...named, requireAdmin })
+  await app.register(collectionsRoutes, { collections, access, publicText: said, requireAdmin })
   await app.register(upsertRoutes, changes)
   await app.register(passagesRoutes, changes)
   await app.register(browseRoutes, { access })
   await app.register(passageFileRoutes, { access, files: servedFiles(config) })
-  const admin = { access, requireAdmin }
-  await app.register(adminPassagesRoutes, admin)
-  await app.register(adminIndexRoutes, admin)
-  await app.register(adminSnapshotsRoutes, { snapshots, ...admin })
-  await app.register(adminKeysRoutes, { keys, quotas: services.quotas, requireAdmin })
-  const jobRoutes = { jobs, fetchHosts: listed(config.FETCH), once, basePath: config.BASE_PATH, publicText: said }
-  await app.register(adminIndexJobsRoutes, { ...admin, ...jobRoutes })
+  await app.register(async (admin) => {
+    admin.addHook('onRequest', requireAdmin)
+    await admin.register(adminPassagesRoutes, { access })
+    await admin.register(adminIndexRoutes, { access })
+    await admin.register(adminSnapshotsRoutes, { snapshots, access })
+    await admin.register(adminKeysRoutes, { keys, quotas: services.quotas })
+    const { BASE_PATH: basePath, FETCH } = config
+    await admin.register(adminIndexJobsRoutes, { access, jobs, fetchHosts: listed(FETCH), once, basePath, publicText: said })
+  })
   return app
 }
 
@@ -152,7 +152,6 @@ async function registerQuestions(
   await app.register(answersRoutes, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
   await app.register(feedbackRoutes, { file: config.FEEDBACK, maxBytes: config.FEEDBACK_MB * 2 ** 20, access })
   await app.register(searchRoutes, questions)
-  await app.register(scoreRoutes, questions)
   await app.register(rerankRoutes, questions)
   await app.register(documentsRoutes, {
     ...services.documents,

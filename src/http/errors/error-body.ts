@@ -2,7 +2,6 @@ import { STATUS_CODES } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Type, type Static } from '#typebox'
 import { ERROR_CODES } from '../../../base/errors.ts'
-import { documentedHeaders } from './error-headers.ts'
 
 /** The body of every response that is not 2xx. */
 export const ErrorBodySchema = Type.Object(
@@ -34,7 +33,10 @@ export function mediaResponse(description: string, ...types: readonly string[]) 
 
 /** Error responses of a route without a body, for its schema: its own statuses and those of all routes. */
 export function errorResponses(...statuses: number[]) {
-  return Object.fromEntries([...new Set([...EVERYWHERE, ...statuses])].sort((a, b) => a - b).map((status) => [status, described(status)]))
+  return documentedErrors(
+    ErrorBodySchema,
+    [...new Set([...EVERYWHERE, ...statuses])].sort((a, b) => a - b),
+  )
 }
 
 /** Error responses of a route with a body, for its schema. */
@@ -42,6 +44,21 @@ export function bodyErrorResponses(...statuses: number[]) {
   return errorResponses(...WITH_BODY, ...statuses)
 }
 
-function described(status: number) {
-  return { ...ErrorBodySchema, description: STATUS_CODES[status] ?? String(status), ...documentedHeaders(status) }
+const retryAfter = {
+  'retry-after': { type: 'integer', description: 'Seconds after which to send the request again, where waiting helps.' },
+}
+const HEADERS: Readonly<Record<number, object>> = {
+  401: { 'www-authenticate': { type: 'string', description: 'The kind of key that is wanted (RFC 6750).' } },
+  429: retryAfter,
+  503: retryAfter,
+  504: retryAfter,
+}
+
+/** Responses with these statuses, their headers and one body, for a route's schema. */
+export function documentedErrors<Body extends object>(body: Body, statuses: readonly number[]) {
+  const described = statuses.map((status) => {
+    const headers = HEADERS[status]
+    return [status, { ...body, description: STATUS_CODES[status] ?? String(status), ...(headers && { headers }) }] as const
+  })
+  return Object.fromEntries(described)
 }

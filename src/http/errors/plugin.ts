@@ -1,9 +1,8 @@
 import fp from 'fastify-plugin'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { CodedError } from '../../../base/errors.ts'
-import { setErrorHeaders } from './error-headers.ts'
+import { CodedError, type ErrorCode } from '../../../base/errors.ts'
 import type { PublicText } from './public-text.ts'
-import { errorBody, reportError } from './describe-error.ts'
+import { errorBody, reportError, type Described } from './describe-error.ts'
 
 export interface ErrorsOptions {
   readonly publicText: PublicText
@@ -20,11 +19,35 @@ export const errors = fp((app: FastifyInstance, { publicText }: ErrorsOptions, d
   done()
 })
 
-/** Sends an error's code, status and message, and logs it in full. */
-export function errorSender(publicText: PublicText) {
+/** Sends an error's code, status and message, and logs it in full. @param bodyOf its body, for clients that expect another than the documented one */
+export function errorSender(
+  publicText: PublicText,
+  bodyOf: (described: Described, request: FastifyRequest, error: FastifyError) => object = errorBody,
+) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const described = reportError(error, request, publicText)
     setErrorHeaders(reply, request, described)
-    return reply.code(described.status).type('application/json; charset=utf-8').send(errorBody(described, request))
+    return reply
+      .code(described.status)
+      .type('application/json; charset=utf-8')
+      .send(bodyOf(described, request, error))
   }
+}
+
+/** Default Retry-After in seconds. */
+const PAUSE_S: Partial<Readonly<Record<ErrorCode, number>>> = { overloaded: 5, not_ready: 5, rate_limited: 60 }
+
+/** WWW-Authenticate without a valid key (RFC 9110, section 11.6.1, and RFC 6750, section 3). */
+const CHALLENGE = 'Bearer realm="cepe-qa"'
+
+/** Sets the headers of an error. */
+function setErrorHeaders(
+  reply: FastifyReply,
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  { status, code, retryAfterS = PAUSE_S[code] }: Pick<Described, 'status' | 'code' | 'retryAfterS'>,
+): void {
+  // The rate-limit plugin has set its own.
+  if (retryAfterS !== undefined && !reply.hasHeader('retry-after')) void reply.header('retry-after', String(Math.ceil(retryAfterS)))
+  if (status === 401)
+    void reply.header('www-authenticate', headers.authorization === undefined ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`)
 }

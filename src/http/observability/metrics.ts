@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
 import type { Observer } from '../../inference/observer.ts'
 import type { CacheCounts } from '../../inference/protocol.ts'
 import { type CodedError, messageOf } from '../../../base/errors.ts'
@@ -9,6 +9,8 @@ import { allEmbedders, servingEmbedder } from './retrievers.ts'
 import type { Keys } from '../../keys/keys.ts'
 import type { Jobs } from '../../jobs/contract.ts'
 import { isSettled, JOB_STATES, type Job } from '../../jobs/schema.ts'
+import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
 
 /** State of the inference processes of one role. */
 export interface ProcessStatus {
@@ -24,7 +26,7 @@ export interface ProcessStatus {
 const SECONDS = [0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
 /** Metrics of questions: stages (including the time in the queue), tokens. */
-export function workMetrics(registry: Registry): Observer {
+function workMetrics(registry: Registry): Observer {
   const stages = new Histogram({
     name: 'cepe_stage_duration_seconds',
     help: 'Time of the stages of questions: embed, search, parse (of documents), queue (waiting for a reader), plan, encode, generate; read for scores.',
@@ -42,7 +44,7 @@ export function workMetrics(registry: Registry): Observer {
 }
 
 /** Metrics of the inference processes at the time of a scrape. */
-export function registerProcessMetrics(registry: Registry, processes: () => readonly ProcessStatus[]): void {
+function registerProcessMetrics(registry: Registry, processes: () => readonly ProcessStatus[]): void {
   const gauge = (name: string, help: string, value: (status: ProcessStatus) => number | undefined) =>
     new Gauge({
       name,
@@ -87,15 +89,17 @@ export function registerProcessMetrics(registry: Registry, processes: () => read
   })
 }
 
-interface MeasuredIndex {
-  readonly retriever: Retriever
-  readonly collections: Pick<Collections, 'opened'>
-  /** Why the table that replaced the one in service is not searched here. */
-  readonly newerTable: () => CodedError | undefined
-}
-
-/** Metrics of the default collection at the time of a scrape, and the number of open ones. Collections are no label: there may be many. */
-export function registerIndexMetrics(registry: Registry, { retriever, collections, newerTable }: MeasuredIndex): void {
+/** Metrics of the keys and the default collection at the time of a scrape, and the number of open ones. Collections are no label: there may be many. */
+function registerStateMetrics(registry: Registry, { keys, retriever, collections, newerTable }: MetricsOptions): void {
+  const gauge = (name: string, help: string, value: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(value())
+      },
+    })
   new Gauge({
     name: 'cepe_retriever_serves',
     help: 'By loaded retriever: 1 for the one that questions are embedded with, that of the table in service.',
@@ -106,34 +110,17 @@ export function registerIndexMetrics(registry: Registry, { retriever, collection
       for (const embedder of allEmbedders(retriever)) this.set({ model: modelId(embedder.manifest) }, embedder === serving ? 1 : 0)
     },
   })
-  new Gauge({
-    name: 'cepe_collections_open',
-    help: 'Collections that are held open, the default one among them.',
-    registers: [registry],
-    collect() {
-      this.set(collections.opened)
-    },
-  })
-  new Gauge({
-    name: 'cepe_index_behind',
-    help: '1 where the table that is searched was replaced by one that this process cannot search: GET /v1/info says why.',
-    registers: [registry],
-    collect() {
-      this.set(newerTable() === undefined ? 0 : 1)
-    },
-  })
-}
-
-/** Metrics of the keys at the time of a scrape. */
-export function registerKeyMetrics(registry: Registry, keys: Pick<Keys, 'unreadable'>): void {
-  new Gauge({
-    name: 'cepe_keys_unreadable',
-    help: 'Key files that cannot be read, 1 where their folder cannot: what was read of them last counts, and a revocation in them does not.',
-    registers: [registry],
-    collect() {
-      this.set(keys.unreadable)
-    },
-  })
+  gauge('cepe_collections_open', 'Collections that are held open, the default one among them.', () => collections.opened)
+  gauge(
+    'cepe_index_behind',
+    '1 where the table that is searched was replaced by one that this process cannot search: GET /v1/info says why.',
+    () => (newerTable() === undefined ? 0 : 1),
+  )
+  gauge(
+    'cepe_keys_unreadable',
+    'Key files that cannot be read, 1 where their folder cannot: what was read of them last counts, and a revocation in them does not.',
+    () => keys.unreadable,
+  )
 }
 
 const STEPS = ['accepted', 'embedded', 'skipped', 'committed'] as const
@@ -143,7 +130,7 @@ const STEPS = ['accepted', 'embedded', 'skipped', 'committed'] as const
  * scrape.
  * @param onTrouble called once with the reason, until they can be read again
  */
-export function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): void {
+function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): void {
   const list = listedOnce(jobs, onTrouble)
   const gauge = (name: string, help: string, label: string, values: (all: readonly Job[]) => Iterable<readonly [string, number]>) =>
     new Gauge({
@@ -195,3 +182,55 @@ function listedOnce(jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => vo
 function total(all: readonly Job[], counter: keyof Job['counters']): number {
   return all.filter((job) => !isSettled(job.state)).reduce((sum, { counters }) => sum + counters[counter], 0)
 }
+
+interface MetricsOptions {
+  /** State of the inference processes at the time of a scrape. */
+  readonly processes: () => readonly ProcessStatus[]
+  readonly jobs: Pick<Jobs, 'list'>
+  readonly keys: Pick<Keys, 'unreadable'>
+  readonly retriever: Retriever
+  readonly collections: Pick<Collections, 'opened'>
+  /** Why the newest table is not searched here. */
+  readonly newerTable: () => CodedError | undefined
+}
+
+/** GET /metrics in Prometheus' text format: this process, requests, errors, stages, tokens, inference processes, jobs. */
+export const metrics = fp((app: FastifyInstance, options: MetricsOptions, done) => {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const durations = new Histogram({
+    name: 'cepe_http_request_duration_seconds',
+    help: "Time from the request's arrival to the end of its response.",
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+    registers: [registry],
+  })
+  const errors = new Counter({
+    name: 'cepe_errors_total',
+    help: 'Requests that were refused or failed, by the code of the error.',
+    labelNames: ['code'],
+    registers: [registry],
+  })
+  const work = workMetrics(registry)
+  registerProcessMetrics(registry, options.processes)
+  registerJobMetrics(registry, options.jobs, (message) => app.log.warn(message))
+  registerStateMetrics(registry, options)
+
+  app.addHook('onRequest', (request, _reply, next) => {
+    request.observers.push(work)
+    next()
+  })
+  app.addHook('onResponse', (request, reply, next) => {
+    if (request.failedWith !== null) errors.inc({ code: request.failedWith })
+    durations.observe(
+      { method: request.method, route: request.routeOptions.url ?? 'unknown', status: reply.statusCode },
+      reply.elapsedTime / 1000,
+    )
+    next()
+  })
+  app.get('/metrics', { schema: { hide: true }, logLevel: 'warn' }, async (_request, reply) => {
+    void reply.type(registry.contentType)
+    return registry.metrics()
+  })
+  done()
+})

@@ -13,6 +13,7 @@ interface CollectionsOptions {
   readonly collections: Collections
   readonly access: CollectionAccess
   readonly publicText: PublicText
+  readonly requireAdmin: onRequestAsyncHookHandler
 }
 
 const MOST = 1000
@@ -46,63 +47,6 @@ const ListSchema = Type.Object({
   next: Type.Union([Type.String(), Type.Null()], { description: 'Give it as `after` for the next page; null after the last.' }),
 })
 
-/** Returns a function that describes collections to the sender of a request. */
-function shownTo(request: Parameters<CollectionAccess['implied']>[0], { collections, access, publicText }: CollectionsOptions) {
-  const implied = access.implied(request) ?? collections.main.table
-  return ({ name, passages, state, problem }: CollectionInfo): Static<typeof CollectionSchema> => ({
-    name,
-    passages: passages ?? null,
-    state,
-    default: name === implied,
-    problem: problem === undefined ? null : { code: problem.code, message: publicText(problem.message) },
-  })
-}
-
-/** GET /v1/collections and GET /v1/collections/:name: collections that the key may use. */
-export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = (app, options) => {
-  const { collections, access } = options
-  app.get(
-    '/v1/collections',
-    {
-      schema: {
-        tags: ['collections'],
-        operationId: 'listCollections',
-        summary: 'List the collections, in the order of their names',
-        querystring: PageSchema,
-        response: { 200: ListSchema, ...errorResponses() },
-      },
-    },
-    async (request) => {
-      const { limit = PAGE, after } = request.query
-      const { collections, next } = await access.page(request, { limit, after })
-      return { collections: collections.map(shownTo(request, options)), next: next ?? null }
-    },
-  )
-  app.get(
-    '/v1/collections/:name',
-    {
-      schema: {
-        tags: ['collections'],
-        operationId: 'getCollection',
-        summary: 'One collection',
-        params: CollectionParamsSchema,
-        response: { 200: CollectionSchema, ...errorResponses(404) },
-      },
-    },
-    async (request) => {
-      const { name } = request.params
-      const [found] = access.mayUse(request, name) ? await collections.describe([name]) : []
-      if (found === undefined) throw unknownCollection(name, 'name')
-      return shownTo(request, options)(found)
-    },
-  )
-  return Promise.resolve()
-}
-
-interface AdminCollectionsOptions extends CollectionsOptions {
-  readonly requireAdmin: onRequestAsyncHookHandler
-}
-
 const QuerySchema = Type.Object(
   {
     copy_of: Type.Optional({
@@ -115,20 +59,46 @@ const QuerySchema = Type.Object(
 )
 const RemovedSchema = Type.Object({ deleted: Type.String({ description: 'Its name.' }) })
 
-/** PUT and DELETE /v1/collections/:name: creates an empty collection or a copy of another one, and deletes it. */
-export const adminCollectionsRoutes: FastifyPluginAsyncTypebox<AdminCollectionsOptions> = (app, options) => {
+/** Returns a function that describes collections to the sender of a request. */
+function shownTo(request: Parameters<CollectionAccess['implied']>[0], { collections, access, publicText }: CollectionsOptions) {
+  const implied = access.implied(request) ?? collections.main.table
+  return ({ name, passages, state, problem }: CollectionInfo): Static<typeof CollectionSchema> => ({
+    name,
+    passages: passages ?? null,
+    state,
+    default: name === implied,
+    problem: problem === undefined ? null : { code: problem.code, message: publicText(problem.message) },
+  })
+}
+
+/** The collections that a key may use: list and describe them; with an admin key create an empty one or a copy of another, and delete them. */
+export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = (app, options) => {
   const { collections, access, requireAdmin } = options
-  app.addHook('onRequest', requireAdmin)
-  const schema = { tags: ['collections'], security: ADMIN_SECURITY, params: CollectionParamsSchema }
+  const tags = ['collections']
+  const list = { tags, operationId: 'listCollections', summary: 'List the collections, in the order of their names' }
+  const listed = { querystring: PageSchema, response: { 200: ListSchema, ...errorResponses() } }
+  app.get('/v1/collections', { schema: { ...list, ...listed } }, async (request) => {
+    const { limit = PAGE, after } = request.query
+    const { collections, next } = await access.page(request, { limit, after })
+    return { collections: collections.map(shownTo(request, options)), next: next ?? null }
+  })
+  const one = { tags, operationId: 'getCollection', summary: 'One collection', params: CollectionParamsSchema }
+  app.get('/v1/collections/:name', { schema: { ...one, response: { 200: CollectionSchema, ...errorResponses(404) } } }, async (request) => {
+    const { name } = request.params
+    const [found] = access.mayUse(request, name) ? await collections.describe([name]) : []
+    if (found === undefined) throw unknownCollection(name, 'name')
+    return shownTo(request, options)(found)
+  })
+  const changing = { tags, security: ADMIN_SECURITY, params: CollectionParamsSchema }
   const mayUse = (request: FastifyRequest, name: string, field: string): void => {
     if (!access.mayUse(request, name)) throw unknownCollection(name, field)
   }
-
   app.put(
     '/v1/collections/:name',
     {
+      onRequest: requireAdmin,
       schema: {
-        ...schema,
+        ...changing,
         operationId: 'putCollection',
         summary: 'Make an empty collection, or point its name at what another one holds',
         querystring: QuerySchema,
@@ -147,8 +117,9 @@ export const adminCollectionsRoutes: FastifyPluginAsyncTypebox<AdminCollectionsO
   app.delete(
     '/v1/collections/:name',
     {
+      onRequest: requireAdmin,
       schema: {
-        ...schema,
+        ...changing,
         operationId: 'deleteCollection',
         summary: 'Remove a collection with its snapshots',
         response: { 200: RemovedSchema, ...errorResponses(401, 403, 404, 409) },

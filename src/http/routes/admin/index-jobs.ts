@@ -1,6 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Type, type Static } from '#typebox'
@@ -23,8 +23,6 @@ export interface AdminIndexJobsOptions {
   /** Hosts whose pages may be fetched; empty disables fetching. */
   readonly fetchHosts: readonly string[]
   readonly access: CollectionAccess
-  /** Rejects requests without the admin key before their body is read. */
-  readonly requireAdmin: onRequestAsyncHookHandler
   /** Runs the work of requests with the same idempotency key once. */
   readonly once: Once
   /** Path under which a proxy serves the routes. */
@@ -81,9 +79,8 @@ const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
 /** Routes of bulk indexing: create, follow, cancel and resume jobs. */
 export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (
   app,
-  { jobs, access, fetchHosts, requireAdmin, once, basePath, publicText },
+  { jobs, access, fetchHosts, once, basePath, publicText },
 ) => {
-  app.addHook('onRequest', requireAdmin)
   // The jobs limit the size of uploads themselves.
   await app.register(multipart, { limits: UPLOAD_LIMITS, preservePath: true })
   for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))

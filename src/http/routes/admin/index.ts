@@ -1,15 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { onRequestAsyncHookHandler } from 'fastify'
 import { Type } from '#typebox'
 import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
 import { errorResponses } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
-
-export interface AdminIndexOptions {
-  readonly access: CollectionAccess
-  readonly requireAdmin: onRequestAsyncHookHandler
-}
 
 const IndexInfoSchema = Type.Object({
   table: Type.String(),
@@ -34,8 +28,7 @@ const IndexInfoSchema = Type.Object({
 })
 
 /** GET /v1/admin/index: the live table and its indexes. */
-export const adminIndexRoutes: FastifyPluginAsyncTypebox<AdminIndexOptions> = (app, { access, requireAdmin }) => {
-  app.addHook('onRequest', requireAdmin)
+export const adminIndexRoutes: FastifyPluginAsyncTypebox<{ readonly access: CollectionAccess }> = (app, { access }) => {
   app.get(
     '/v1/admin/index',
     {

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { onRequestAsyncHookHandler } from 'fastify'
 import { Type } from '#typebox'
 import { CodedError } from '../../../../base/errors.ts'
 import type { Keys } from '../../../keys/keys.ts'
@@ -11,7 +10,6 @@ import { errorResponses } from '../../errors/error-body.ts'
 export interface AdminKeysOptions {
   readonly keys: Pick<Keys, 'records'>
   readonly quotas: Pick<Quotas, 'used'> | undefined
-  readonly requireAdmin: onRequestAsyncHookHandler
 }
 
 const { sha256: _, ...shown } = KeyRecordSchema.properties
@@ -20,8 +18,7 @@ const KeysSchema = Type.Object({
 })
 
 /** GET /v1/admin/keys: the keys with their limits and use; neither keys nor hashes. */
-export const adminKeysRoutes: FastifyPluginAsyncTypebox<AdminKeysOptions> = (app, { keys, quotas, requireAdmin }) => {
-  app.addHook('onRequest', requireAdmin)
+export const adminKeysRoutes: FastifyPluginAsyncTypebox<AdminKeysOptions> = (app, { keys, quotas }) => {
   const list = {
     tags: ['operations'],
     security: ADMIN_SECURITY,

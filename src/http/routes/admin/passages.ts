@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { onRequestAsyncHookHandler } from 'fastify'
 import { Type } from '#typebox'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
@@ -8,11 +7,6 @@ import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
-
-export interface AdminPassagesOptions {
-  readonly access: CollectionAccess
-  readonly requireAdmin: onRequestAsyncHookHandler
-}
 
 const MOST = 1000
 const PAGE = 100
@@ -38,8 +32,7 @@ const SourcesSchema = Type.Object({
 })
 
 /** Contents of the index: pages of passages, an export as JSON lines, counts by source. */
-export const adminPassagesRoutes: FastifyPluginAsyncTypebox<AdminPassagesOptions> = (app, { access, requireAdmin }) => {
-  app.addHook('onRequest', requireAdmin)
+export const adminPassagesRoutes: FastifyPluginAsyncTypebox<{ readonly access: CollectionAccess }> = (app, { access }) => {
   const keyed = { tags: ['passages'], security: ADMIN_SECURITY }
 
   app.get(

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { onRequestAsyncHookHandler } from 'fastify'
 import { Type } from '#typebox'
 import { SnapshotSchema, type Snapshots } from '../../../../index/snapshot-schema.ts'
 import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
@@ -10,7 +9,6 @@ import { CollectionQuerySchema } from '../passages/passages.ts'
 export interface AdminSnapshotsOptions {
   readonly snapshots: Snapshots
   readonly access: CollectionAccess
-  readonly requireAdmin: onRequestAsyncHookHandler
 }
 
 const name = Type.String({ minLength: 1, maxLength: 64, description: '1 to 64 letters, digits, "-" and "_".' })
@@ -26,8 +24,7 @@ const ListSchema = Type.Object({
 const RestoredSchema = Type.Object({ restored: Type.String(), passages: Type.Integer({ description: 'Passages in the collection.' }) })
 
 /** Creates, lists, restores and deletes snapshots of a collection. */
-export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<AdminSnapshotsOptions> = (app, { snapshots, access, requireAdmin }) => {
-  app.addHook('onRequest', requireAdmin)
+export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<AdminSnapshotsOptions> = (app, { snapshots, access }) => {
   const keyed = { tags: ['index'], security: ADMIN_SECURITY, querystring: CollectionQuerySchema }
   const one = { ...keyed, params: ParamsSchema }
   const list = { operationId: 'listSnapshots', summary: 'List the snapshots of a collection' }

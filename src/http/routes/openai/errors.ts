@@ -1,11 +1,9 @@
-import { STATUS_CODES } from 'node:http'
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyRequest } from 'fastify'
 import { Type } from '#typebox'
 import { Value } from '#typebox/value'
 import { CodedError } from '../../../../base/errors.ts'
-import { documentedHeaders, setErrorHeaders } from '../../errors/error-headers.ts'
-import type { PublicText } from '../../errors/public-text.ts'
-import { reportError } from '../../errors/describe-error.ts'
+import { documentedErrors } from '../../errors/error-body.ts'
+import type { Described } from '../../errors/describe-error.ts'
 
 /** Error body in OpenAI's format. */
 const OpenAiErrorSchema = Type.Object(
@@ -22,12 +20,7 @@ const OpenAiErrorSchema = Type.Object(
 
 /** Error responses of a route's schema, in OpenAI's format. */
 export function openAiErrorResponses(...statuses: number[]) {
-  return Object.fromEntries(
-    statuses.map((status) => [
-      status,
-      { ...OpenAiErrorSchema, description: STATUS_CODES[status] ?? String(status), ...documentedHeaders(status) },
-    ]),
-  )
+  return documentedErrors(OpenAiErrorSchema, statuses)
 }
 
 /** An unknown model; OpenAI's clients expect its code with the 404. */
@@ -53,22 +46,8 @@ function pathOf(field: string, body: unknown): string {
   return Value.Check(ExtendedBodySchema, body) && name in body.cepe && !(name in body) ? `cepe.${field}` : field
 }
 
-/** Logs an error and converts it to OpenAI's format. */
-export function openAiError(error: FastifyError, request: FastifyRequest, publicText: PublicText) {
-  const described = reportError(error, request, publicText)
-  const { status, code, message, field } = described
+/** An error in OpenAI's format. */
+export function openAiErrorBody({ status, code, message, field }: Described, request: FastifyRequest, error: FastifyError) {
   const own = error instanceof UnknownModelError ? 'model_not_found' : code
-  return {
-    described,
-    body: { error: { message, type: typeOf(status), param: field === undefined ? null : pathOf(field, request.body), code: own } },
-  }
-}
-
-/** Error handler of the OpenAI-compatible routes. */
-export function openAiErrorSender(publicText: PublicText) {
-  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const { described, body } = openAiError(error, request, publicText)
-    setErrorHeaders(reply, request, described)
-    return reply.code(described.status).type('application/json; charset=utf-8').send(body)
-  }
+  return { error: { message, type: typeOf(status), param: field === undefined ? null : pathOf(field, request.body), code: own } }
 }

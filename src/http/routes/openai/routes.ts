@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyError, FastifyReply } from 'fastify'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Type } from '#typebox'
@@ -24,7 +24,9 @@ import { encodeVector, textsOf } from './embeddings.ts'
 import { ignoredIn } from './question.ts'
 import { answered, ignoredOf, toQuestion, toResponseEvents } from './responses.ts'
 import { ResponsesRequestSchema, ResponsesResponseSchema } from './responses-schema.ts'
-import { openAiError, openAiErrorResponses, openAiErrorSender, UnknownModelError } from './errors.ts'
+import { openAiErrorBody, openAiErrorResponses, UnknownModelError } from './errors.ts'
+import { reportError } from '../../errors/describe-error.ts'
+import { errorSender } from '../../errors/plugin.ts'
 import {
   ChatRequestSchema,
   ChatResponseSchema,
@@ -54,7 +56,7 @@ type App = Parameters<FastifyPluginAsyncTypebox>[0]
 /** OpenAI-compatible routes: chat completions and responses from the corpus, embeddings of the retrievers, models. */
 export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, options) => {
   const { reader, reranker, retriever } = options.services
-  app.setErrorHandler(openAiErrorSender(options.publicText))
+  app.setErrorHandler(errorSender(options.publicText, openAiErrorBody))
   const loaded = [reader, ...allEmbedders(retriever), ...(reranker ? [reranker] : [])]
   modelRoutes(
     app,
@@ -146,7 +148,7 @@ function chatRoute(app: App, options: OpenAiOptions): void {
     return sendEvents(reply, {
       events: closed(toChunks(answerEvents(question, services, run), { ...own, includeUsage })),
       format: serverEvent,
-      failed: (error) => serverEvent(JSON.stringify(openAiError(error as FastifyError, request, publicText).body)),
+      failed: (error) => serverEvent(JSON.stringify(failure(error, request, publicText))),
     })
   })
 }
@@ -173,7 +175,7 @@ function responsesRoute(app: App, options: OpenAiOptions): void {
       events: toResponseEvents(answerEvents(question, services, run), own, body),
       format: (event) => serverEvent(JSON.stringify(event), event.type),
       failed: (error) => {
-        const { error: told } = openAiError(error as FastifyError, request, publicText).body
+        const { error: told } = failure(error, request, publicText)
         const { code, message, param } = told
         // OpenAI's error event has the fields at the top level; its client raises the content of `error`.
         return serverEvent(JSON.stringify({ type: 'error', code, message, param, error: told }), 'error')
@@ -238,6 +240,11 @@ async function total(texts: readonly string[], count: (text: string) => number):
 function describeModel(manifest: ModelManifest) {
   const created = Math.floor(Date.parse(manifest.built_at) / 1000)
   return { id: modelId(manifest), object: 'model' as const, created: Number.isFinite(created) ? created : 0, owned_by: 'cepe-qa' }
+}
+
+/** The body of an error within a stream, which is logged. */
+function failure(error: unknown, request: FastifyRequest, publicText: PublicText) {
+  return openAiErrorBody(reportError(error as FastifyError, request, publicText), request, error as FastifyError)
 }
 
 /** Ends a stream as OpenAI's API does. */
