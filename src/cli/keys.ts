@@ -92,15 +92,8 @@ function warn(message: string): void {
 }
 
 function line(record: KeyRecord, questions: number): string {
-  const {
-    name,
-    role,
-    created_at: created,
-    revoked_at: revoked,
-    requests_per_minute: perMinute,
-    questions_per_day: perDay,
-    collections,
-  } = record
+  const { name, role, created_at: created, revoked_at: revoked, collections } = record
+  const { requests_per_minute: perMinute, questions_per_day: perDay } = record
   return [
     `${name}  ${role}`,
     `made ${created.slice(0, 10)}`,

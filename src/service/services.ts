@@ -191,21 +191,13 @@ interface Parts {
   readonly testQuestion: TestQuestion | undefined
 }
 
-async function readinessOf({
-  answers,
-  reader,
-  reranker,
-  embedders,
-  collections: { main: index },
-  keys,
-  testQuestion,
-  replicaCache,
-}: Parts): Promise<readonly ReadinessCheck[]> {
+async function readinessOf(parts: Parts): Promise<readonly ReadinessCheck[]> {
+  const { answers, reader, reranker, embedders, collections, keys, testQuestion, replicaCache } = parts
   const checks = await Promise.all([
     ...(answers ? [processCheck('reader', reader)] : []),
     ...(reranker ? [processCheck('reranker', reranker)] : []),
-    embedderChecks(index, embedders),
-    indexCheck(index),
+    embedderChecks(collections.main, embedders),
+    indexCheck(collections.main),
     ...(testQuestion ? [testQuestion.check()] : []),
     ...(replicaCache ? [storeCheck(replicaCache)] : []),
     keysCheck(keys),

@@ -141,25 +141,17 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
   const order = addOptions(options)
   await withIndexing(options.collection, 'embeds', async ({ index }) => {
     const checking = { options: order, dimension: index.model.dimension, ...(options.show === true && { onItem: showPassage }) }
+    const none = { indexed: 0, left_out: [] }
     const files: Pick<Job, 'files'>[] = []
     for (const file of tables) {
       const maySkip = options.strict !== true && besideDocuments.has(file)
       const fits = await checkTable(file, checking, maySkip ? SKIPPED : undefined)
-      files.push(fits ? {} : { files: { indexed: 0, left_out: [] } })
+      files.push(fits ? {} : { files: none })
       if (!fits && maySkip) leftOut.push({ file, problem: 'not_supported', detail: 'It is no table of passages.' })
     }
-    for (const source of documents) {
-      const found = await checkDocuments(source, checking)
-      files.push({ files: found ?? { indexed: 0, left_out: [] } })
-    }
-    for (const archive of archives) {
-      const found = await checkArchive(archive, checking)
-      files.push({ files: found ?? { indexed: 0, left_out: [] } })
-    }
-    if (pages.length > 0) {
-      const found = await checkPages(webSource(pages, options), checking)
-      files.push({ files: found ?? { indexed: 0, left_out: [] } })
-    }
+    for (const source of documents) files.push({ files: (await checkDocuments(source, checking)) ?? none })
+    for (const archive of archives) files.push({ files: (await checkArchive(archive, checking)) ?? none })
+    if (pages.length > 0) files.push({ files: (await checkPages(webSource(pages, options), checking)) ?? none })
     if (documents.length + archives.length + pages.length + leftOut.length > 0) await summarise(files, leftOut, 'fit to index')
   })
 }

@@ -54,19 +54,21 @@ export async function checkArchive(file: string, checking: Checking): Promise<Fi
     import('../../jobs/upload/take.ts'),
     loadConfig(),
   ])
-  const folder = await mkdtemp(path.join(tmpdir(), 'cepe-check-'))
-  try {
+  return inTemporaryFolder(async (folder) => {
     const spool = new FileSpool(folder)
     const opening = takeFiles(one({ name: path.basename(file), bytes: createReadStream(file) }), spool, UPLOAD_LIMIT_MB * 2 ** 20)
-    if (
-      (await reported(
-        file,
-        opening.then(() => true),
-      )) === undefined
-    )
-      return undefined
+    const taken = opening.then(() => true)
+    if ((await reported(file, taken)) === undefined) return undefined
     await spool.finish()
-    return await checkDocuments({ path: folder, uploaded: true }, checking, file)
+    return checkDocuments({ path: folder, uploaded: true }, checking, file)
+  })
+}
+
+/** Runs work with a temporary folder. */
+async function inTemporaryFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'cepe-check-'))
+  try {
+    return await work(folder)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -82,8 +84,7 @@ export async function checkPages(web: WebSource, checking: Checking): Promise<Fi
     loadConfig(),
   ])
   const urls = checkedAddresses(web)
-  const folder = await mkdtemp(path.join(tmpdir(), 'cepe-check-'))
-  try {
+  return inTemporaryFolder(async (folder) => {
     const spool = new FileSpool(folder)
     const bounds = { parseMs: config.DOCUMENT_PARSE_MS, maxBytes: config.DOCUMENT_MB * 2 ** 20 }
     await interruptibleAtOnce(
@@ -91,10 +92,8 @@ export async function checkPages(web: WebSource, checking: Checking): Promise<Fi
       'Interrupted; nothing was indexed.',
     )
     await spool.finish()
-    return await checkDocuments({ path: folder, uploaded: true }, checking, urls.join(', '))
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+    return checkDocuments({ path: folder, uploaded: true }, checking, urls.join(', '))
+  })
 }
 
 /** Prints a passage as it would be indexed. */

@@ -5,10 +5,8 @@ import { pipeline } from 'node:stream/promises'
 import { CodedError } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import type { Indexing } from '../../service/indexing.ts'
 import { collectionOption } from '../program/options.ts'
-
-type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
+import { withIndexing } from './with-indexing.ts'
 
 interface Options {
   readonly collection?: string
@@ -16,13 +14,13 @@ interface Options {
 }
 
 /** `cepe index report`, `export`, `sources` and `delete`: rejected lines of a job, and the index's content. */
-export function contentsCommands(withIndexing: WithIndexing): Command[] {
+export function contentsCommands(): Command[] {
   const command = (name: string, description: string): Command => new Command(name).description(description).addOption(collectionOption())
   return [
     command('report', 'print the rejected lines of a job with reasons, as JSON lines')
       .argument('<job>')
       .action((job: string, { collection }: Options) =>
-        withIndexing(collection, async ({ jobs }) => {
+        withIndexing(collection, 'looks', async ({ jobs }) => {
           const path = await jobs.reportPath(job)
           if (await exists(path)) await print(createReadStream(path))
         }),
@@ -30,7 +28,7 @@ export function contentsCommands(withIndexing: WithIndexing): Command[] {
     command('export', 'print all passages as JSON lines, which can be indexed again')
       .option('--source <text>', "only passages from this source; '' for those without one")
       .action(({ collection, source }: Options) =>
-        withIndexing(collection, async ({ index }) => {
+        withIndexing(collection, 'looks', async ({ index }) => {
           if (source !== undefined) await requireSource(index, source)
           const lines = async function* (): AsyncGenerator<string> {
             for await (const passage of index.export(source === undefined ? undefined : { source })) yield `${JSON.stringify(passage)}\n`
@@ -39,7 +37,7 @@ export function contentsCommands(withIndexing: WithIndexing): Command[] {
         }),
       ),
     command('sources', 'list the sources with their number of passages').action(({ collection }: Options) =>
-      withIndexing(collection, async ({ index }) => {
+      withIndexing(collection, 'looks', async ({ index }) => {
         for (const { source, passages } of await index.sources()) process.stdout.write(`${passages}\t${source}\n`)
       }),
     ),
@@ -48,7 +46,7 @@ export function contentsCommands(withIndexing: WithIndexing): Command[] {
       .action(({ collection, source = '' }: Options) => {
         // Most likely an unset shell variable; it would match all passages without a source.
         if (source === '') throw new CodedError('options_invalid', '--source is empty: name the source to delete.', { field: '--source' })
-        return withIndexing(collection, async ({ index }) => {
+        return withIndexing(collection, 'looks', async ({ index }) => {
           await requireSource(index, source)
           process.stdout.write(`${await index.delete({ source })} passages deleted\n`)
         })

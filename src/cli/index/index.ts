@@ -23,16 +23,15 @@ const ORDER = [
 /** `cepe index`: commands on a corpus and its table. */
 export function indexCommand(): Command {
   const command = new Command('index')
-  const looking = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => withIndexing(table, 'looks', run)
   const commands = [
-    ...contentsCommands(looking),
-    ...snapshotCommands(looking),
+    ...contentsCommands(),
+    ...snapshotCommands(),
     addCommand(),
     encodeAheadCommand(),
     planCommand(),
     vectorsCommand(),
     pendingCommand(),
-    commitCommand((table, order) => withIndexing(table, 'embeds', ({ jobs }) => follow(jobs, order(jobs), table))),
+    commitCommand(),
     new Command('reembed')
       .description(
         're-embed the texts of the collection with the configured retriever; the old vectors serve until the new ones are verified',

@@ -55,18 +55,8 @@ export function tableOptionOf({ columns, ids, quotes, metadata }: ReadingOptions
 }
 
 /** The options of a command in a job's form; unset ones are absent. */
-export function jobOptions({
-  split,
-  format,
-  columns,
-  ids,
-  encoding,
-  quotes,
-  metadata,
-  label,
-  maxRejected,
-  strict,
-}: ReadingOptions): JobOptions {
+export function jobOptions(given: ReadingOptions): JobOptions {
+  const { split, format, columns, ids, encoding, quotes, metadata, label, maxRejected, strict } = given
   return {
     ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS.byDefault : split }),
     ...(format !== undefined && { format }),

@@ -2,11 +2,11 @@ import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { CodedError } from '../../../base/errors.ts'
-import type { Jobs } from '../../jobs/contract.ts'
-import type { Job } from '../../jobs/schema.ts'
 import { loadConfig } from '../program/load-config.ts'
 import { wholeNumber, collectionOption } from '../program/options.ts'
 import { createProgress } from '../program/progress.ts'
+import { follow } from './jobs.ts'
+import { withIndexing } from './with-indexing.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
 
 /** `cepe index plan`: plans a corpus as shards for distributed embedding. */
@@ -71,17 +71,17 @@ export function pendingCommand(): Command {
     })
 }
 
-/** Queues a job in the configured index, or the given table, and follows it to its end. */
-type Follow = (table: string | undefined, order: (jobs: Jobs) => Promise<Job>) => Promise<void>
-
 /** `cepe index commit`: commits the vectors of a planned corpus, as a job. */
-export function commitCommand(follow: Follow): Command {
+export function commitCommand(): Command {
   return new Command('commit')
     .description('commit the vectors of a planned corpus to the collection; resumes when run again')
     .argument('<folder>', 'folder of `cepe index plan`')
     .option('--replace', 'replace the contents of the collection with this corpus')
     .addOption(collectionOption())
     .action((folder: string, { collection: table, replace }: { collection?: string; replace?: boolean }) =>
-      follow(table, (jobs) => jobs.addShardDir(path.resolve(folder), replace === true ? { replace } : {})),
+      withIndexing(table, 'embeds', ({ jobs }) => {
+        const ordered = jobs.addShardDir(path.resolve(folder), replace === true ? { replace } : {})
+        return follow(jobs, ordered, table)
+      }),
     )
 }

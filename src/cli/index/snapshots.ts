@@ -1,23 +1,21 @@
 import { Command } from 'commander'
 import type { PassageIndex } from '../../../index/open.ts'
-import type { Indexing } from '../../service/indexing.ts'
 import { collectionOption } from '../program/options.ts'
-
-type WithIndexing = (table: string | undefined, run: (indexing: Indexing) => Promise<unknown>) => Promise<void>
+import { withIndexing } from './with-indexing.ts'
 
 const KB = 1000
 
 const snapshots = () => import('../../../index/snapshots/snapshots.ts')
 
 /** `cepe index snapshot`, `cepe index verify` and `cepe index alias`. */
-export function snapshotCommands(withIndexing: WithIndexing): Command[] {
+export function snapshotCommands(): Command[] {
   const command = (name: string, description: string, run: (index: PassageIndex, name: string) => Promise<string>): Command =>
     new Command(name)
       .description(description)
       .addOption(collectionOption())
       .action(async (...given: unknown[]) => {
         const [options, name] = typeof given[0] === 'string' ? [given[1], given[0]] : [given[0], '']
-        await withIndexing((options as { collection?: string }).collection, async ({ index }) => {
+        await withIndexing((options as { collection?: string }).collection, 'looks', async ({ index }) => {
           process.stdout.write(await run(index, name))
         })
       })

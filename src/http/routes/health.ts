@@ -21,36 +21,18 @@ const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(Chec
 
 /** GET /healthz: liveness. GET /readyz: readiness to answer questions. */
 export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app, { readiness, publicText }) => {
-  app.get(
-    '/healthz',
-    {
-      schema: {
-        tags: ['operations'],
-        operationId: 'getHealth',
-        summary: 'Liveness',
-        response: { ...errorResponses(), 200: Type.Object({ status: Type.Literal('ok'), uptime_s: Type.Number() }) },
-      },
-      logLevel: 'warn',
-    },
-    () => ({ status: 'ok' as const, uptime_s: Math.round(process.uptime()) }),
-  )
-  app.get(
-    '/readyz',
-    {
-      schema: {
-        tags: ['operations'],
-        operationId: 'getReadiness',
-        summary: 'Readiness',
-        response: { ...errorResponses(), 200: ReadySchema, 503: ReadySchema },
-      },
-      logLevel: 'warn',
-    },
-    async (_request, reply) => {
-      const checks = (await readiness()).map(({ name, ok, detail }) => ({ name, ok, detail: publicText(detail) }))
-      const ready = checks.every((check) => check.ok)
-      if (!ready) void reply.header('retry-after', String(RETRY_AFTER_S))
-      return reply.code(ready ? 200 : 503).send({ ready, checks })
-    },
-  )
+  const tags = ['operations']
+  const live = { 200: Type.Object({ status: Type.Literal('ok'), uptime_s: Type.Number() }), ...errorResponses() }
+  const alive = { tags, operationId: 'getHealth', summary: 'Liveness', response: live }
+  app.get('/healthz', { schema: alive, logLevel: 'warn' }, () => ({ status: 'ok' as const, uptime_s: Math.round(process.uptime()) }))
+
+  const response = { ...errorResponses(), 200: ReadySchema, 503: ReadySchema }
+  const ready = { tags, operationId: 'getReadiness', summary: 'Readiness', response }
+  app.get('/readyz', { schema: ready, logLevel: 'warn' }, async (_request, reply) => {
+    const checks = (await readiness()).map(({ name, ok, detail }) => ({ name, ok, detail: publicText(detail) }))
+    const ready = checks.every((check) => check.ok)
+    if (!ready) void reply.header('retry-after', String(RETRY_AFTER_S))
+    return reply.code(ready ? 200 : 503).send({ ready, checks })
+  })
   return Promise.resolve()
 }

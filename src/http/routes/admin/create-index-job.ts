@@ -41,7 +41,7 @@ export const JobQuerySchema = Type.Object(
   { additionalProperties: false },
 )
 
-export interface IndexJobRequest {
+interface IndexJobRequest {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   readonly jobs: Jobs
@@ -53,23 +53,11 @@ export interface IndexJobRequest {
   readonly collection: string | undefined
 }
 
-export function optionsOf({ collection, ...options }: Static<typeof JobQuerySchema>): Pick<IndexJobRequest, 'options' | 'collection'> {
-  return { options, collection }
-}
-
 /** Creates a job from the body: a form, a corpus or JSON. @throws invalid_request for an empty body */
-export async function createIndexJob({
-  request,
-  reply,
-  jobs,
-  access,
-  fetchHosts,
-  once,
-  options,
-  collection: named,
-}: IndexJobRequest): Promise<Job> {
+export async function createIndexJob(given: IndexJobRequest): Promise<Job> {
+  const { request, reply, jobs, access, fetchHosts, once, options } = given
   const body = jsonBodyOf(request.body)
-  const { table } = await access.index(request, body?.collection ?? named)
+  const { table } = await access.index(request, body?.collection ?? given.collection)
   const doOnce: Once = (...[asked, answer, work]) => once(asked, answer, { ...work, collection: table })
   if (request.isMultipart()) {
     const { files, digest } = hashedFiles(filesOf(request))

@@ -12,7 +12,7 @@ import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
 import { bodyErrorResponses, errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { PublicText } from '../../errors/public-text.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
-import { createIndexJob, ImportSchema, JobQuerySchema, optionsOf } from './create-index-job.ts'
+import { createIndexJob, ImportSchema, JobQuerySchema } from './create-index-job.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { UPLOAD_LIMITS } from '../../request/upload-parts.ts'
@@ -42,21 +42,15 @@ const STREAMED = [
   'application/zip',
   'application/x-tar',
 ]
+const corpus = {
+  type: 'string',
+  format: 'binary',
+  description: 'The corpus; its format is detected from the content unless `format` is given.',
+}
 /** Body for the OpenAPI document only: streamed bodies and forms are not validated by a schema. */
 const DOCUMENTED_BODY = {
   content: {
-    ...Object.fromEntries(
-      STREAMED.map((type) => [
-        type,
-        {
-          schema: {
-            type: 'string',
-            format: 'binary',
-            description: 'The corpus; its format is detected from the content unless `format` is given.',
-          },
-        },
-      ]),
-    ),
+    ...Object.fromEntries(STREAMED.map((type) => [type, { schema: corpus }])),
     'multipart/form-data': {
       schema: {
         type: 'object',
@@ -103,7 +97,8 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
       },
     },
     async (request, reply) => {
-      const job = await createIndexJob({ request, reply, jobs, access, fetchHosts, once, ...optionsOf(request.query) })
+      const { collection, ...options } = request.query
+      const job = await createIndexJob({ request, reply, jobs, access, fetchHosts, once, options, collection })
       return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, publicText))
     },
   )

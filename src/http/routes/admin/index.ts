@@ -29,30 +29,19 @@ const IndexInfoSchema = Type.Object({
 
 /** GET /v1/admin/index: the live table and its indexes. */
 export const adminIndexRoutes: FastifyPluginAsyncTypebox<{ readonly access: CollectionAccess }> = (app, { access }) => {
-  app.get(
-    '/v1/admin/index',
-    {
-      schema: {
-        tags: ['index'],
-        security: ADMIN_SECURITY,
-        operationId: 'getIndex',
-        summary: 'The index in service',
-        querystring: CollectionQuerySchema,
-        response: { 200: IndexInfoSchema, ...errorResponses(401, 403, 404) },
-      },
-    },
-    async (request) => {
-      const index = await access.index(request, request.query.collection)
-      const { storedAs, schemaVersion, questionRecall, unindexedRows, fullText, ...same } = await index.info()
-      return {
-        ...same,
-        stored_as: storedAs,
-        schema_version: schemaVersion,
-        question_recall: questionRecall,
-        unindexed_rows: unindexedRows,
-        full_text: fullText,
-      }
-    },
-  )
+  const schema = {
+    tags: ['index'],
+    security: ADMIN_SECURITY,
+    operationId: 'getIndex',
+    summary: 'The index in service',
+    querystring: CollectionQuerySchema,
+    response: { 200: IndexInfoSchema, ...errorResponses(401, 403, 404) },
+  }
+  app.get('/v1/admin/index', { schema }, async (request) => {
+    const index = await access.index(request, request.query.collection)
+    const { storedAs: stored_as, schemaVersion: schema_version, questionRecall: question_recall, ...info } = await index.info()
+    const { unindexedRows: unindexed_rows, fullText: full_text, ...same } = info
+    return { ...same, stored_as, schema_version, question_recall, unindexed_rows, full_text }
+  })
   return Promise.resolve()
 }

@@ -12,7 +12,8 @@ import type { CollectionAccess } from '../../request/collections.ts'
 import { StoredPassageSchema } from './passages.ts'
 
 const MOST = 1000
-const PAGE = 100
+/** Default of `limit`. */
+export const PAGE = 100
 /** Maximum passages of a source that are sorted by position. */
 const MOST_SORTED = 10_000
 
@@ -21,6 +22,13 @@ const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: P
 const collection = Type.Optional(CollectionNameSchema)
 const after = (maxLength: number) => Type.Optional(Type.String({ maxLength, description: "The last page's `next`." }))
 const next = Type.Union([Type.String(), Type.Null()], { description: 'Give it as `after` for the next page; null after the last.' })
+
+const source = Type.Optional(
+  Type.String({ maxLength: SOURCE_CHARACTERS, description: 'Only passages from this source; empty: only those without one.' }),
+)
+const SourceSchema = Type.Object({ source: Type.String({ description: 'Empty for passages without one.' }), passages: Type.Integer() })
+/** Fields of routes that list passages or their sources. */
+export const ListFields = { limit, collection, next, source, sourceCount: SourceSchema }
 
 const SourcesQuerySchema = Type.Object(
   {
@@ -34,17 +42,13 @@ const SourcesQuerySchema = Type.Object(
   { additionalProperties: false },
 )
 const SourcesSchema = Type.Object({
-  sources: Type.Array(Type.Object({ source: Type.String({ description: 'Empty for passages without one.' }), passages: Type.Integer() }), {
-    description: 'In the order of their names.',
-  }),
+  sources: Type.Array(SourceSchema, { description: 'In the order of their names.' }),
   total: Type.Object({ sources: Type.Integer(), passages: Type.Integer() }, { description: 'Of all pages.' }),
   next,
 })
 const PassagesQuerySchema = Type.Object(
   {
-    source: Type.Optional(
-      Type.String({ maxLength: SOURCE_CHARACTERS, description: 'Only passages from this source; empty: only those without one.' }),
-    ),
+    source,
     limit,
     after: after(READ_LIMITS.idBytes + 32),
     collection,
