@@ -5,8 +5,7 @@ import type { Logger } from 'pino'
 import * as snapshots from '../index/snapshots/snapshots.ts'
 import { listed } from './config.ts'
 import type { Config } from './settings.ts'
-import { adminGuard, refuseChanges } from './http/auth/admin-guard.ts'
-import { auth } from './http/auth/auth.ts'
+import { adminGuard, refuseChanges, auth } from './http/auth/auth.ts'
 import { bodyTimeout } from './http/plugins/body-timeout.ts'
 import { connections } from './http/plugins/connections.ts'
 import { compression } from './http/plugins/compression.ts'
@@ -23,16 +22,14 @@ import { observers } from './http/observability/observers.ts'
 import { serializerCompiler, validatorCompiler } from './http/plugins/compilers.ts'
 import { traces } from './http/observability/traces-plugin.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
-import { withoutBasePath } from './http/request/base-path.ts'
-import { onceFor } from './http/idempotency/idempotency.ts'
-import { StoredResponses } from './http/idempotency/stored-responses.ts'
+import { onceFor, StoredResponses } from './http/idempotency/idempotency.ts'
 import { publicText, type PublicText } from './http/errors/public-text.ts'
 import { collectionAccess, type CollectionAccess } from './http/request/collections.ts'
 import { corpusTexts } from './http/page/corpus-text.ts'
 import { answerClientError, refuseExpectations } from './http/errors/raw-errors.ts'
 import { adminIndexJobsRoutes } from './http/routes/admin/index-jobs.ts'
 import { adminPassagesRoutes } from './http/routes/admin/passages.ts'
-import { answersDir } from './service/stores.ts'
+import { answersDir } from './service/open-passages.ts'
 import { adminKeysRoutes } from './http/routes/admin/keys.ts'
 import { adminSnapshotsRoutes } from './http/routes/admin/snapshots.ts'
 import { adminIndexRoutes } from './http/routes/admin/index.ts'
@@ -206,4 +203,14 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
 function proxies(setting: string): boolean | string | ((address: string, hop: number) => boolean) {
   if (setting === '') return false
   return /^\d+$/.test(setting) ? (_address, hop) => hop < Number(setting) : setting
+}
+
+/** Returns the path for routing. A proxy may pass requests on with or without the base path; both work. */
+function withoutBasePath(basePath: string): (request: { readonly url?: string | undefined }) => string {
+  return ({ url = '/' }) => {
+    if (basePath === '' || !url.startsWith(basePath)) return url
+    const rest = url.slice(basePath.length)
+    if (rest.startsWith('/')) return rest
+    return rest === '' || rest.startsWith('?') ? `/${rest}` : url
+  }
 }

@@ -3,8 +3,6 @@ import { CHUNKINGS } from '../text/document/request.ts'
 import { DOCUMENT_REQUEST_LIMITS } from './limits.ts'
 import { AnswerResponseSchema, ChatTemplateSchema, HighlightSchema, InstructionSchema, LIMITS, nonBlank, SamplingSchema } from './schema.ts'
 
-export { DOCUMENT_REQUEST_LIMITS }
-
 const DocumentOptions = {
   question: Type.Optional(
     nonBlank(

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import type { SearchFilter, SearchHit } from '../../index/contract.ts'
 import { modelId } from '../../models/manifest.ts'
 import { embedderOf, type Embedder, type Embedders, type RunOptions } from '../inference/contract.ts'
-import type { Method, SearchRequest, SearchResponse } from './schema.ts'
+import type { Method } from './schema.ts'
 
 /** Table and version of a search. */
 export interface IndexVersion {
@@ -103,27 +103,6 @@ async function embedForTable(query: string, retriever: Retriever, run: RunOption
     const newest = await retriever.index.view()
     if (newest.model.id === table.model.id) return { table: newest, embedder, vector }
     table = newest
-  }
-}
-
-/** Implements the search route. */
-export async function searchPassages(request: SearchRequest, retriever: Retriever, run: RunOptions = {}): Promise<SearchResponse> {
-  const { query, k = 10, filter, method } = request
-  const found = await retrieve(query.trim(), { k, filter, method }, retriever, run)
-  const { embed, retrieve: searched } = found.timings
-  return {
-    passages: found.hits.map(({ id, title, text, source, metadata, score, rank }) => ({
-      id,
-      title,
-      text,
-      ...(source !== undefined && { source }),
-      ...(metadata && { metadata }),
-      score,
-      rank,
-    })),
-    timings_ms: roundedMs({ embed, retrieve: searched, total: embed + searched }),
-    model: { retriever: found.model },
-    index: found.index,
   }
 }
 

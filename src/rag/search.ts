@@ -1,7 +1,7 @@
 import type { RunOptions } from '../inference/contract.ts'
 import { type AnswerServices, inCollection } from './pipeline.ts'
 import { candidatesFor, firstOf, rerank } from './rerank.ts'
-import { searchPassages, roundedMs } from './retrieve.ts'
+import { retrieve, roundedMs, type Retriever } from './retrieve.ts'
 import type { SearchRequest, SearchResponse } from './schema.ts'
 
 /** Default of the schema. */
@@ -31,6 +31,27 @@ export async function search(
     passages: firstOf(found.passages, order, k).map((passage, i) => ({ ...passage, rank: i + 1 })),
     timings_ms: { ...found.timings_ms, ...roundedMs({ total: performance.now() - started }) },
   })
+}
+
+/** Retrieves passages, without reranking. */
+export async function searchPassages(request: SearchRequest, retriever: Retriever, run: RunOptions = {}): Promise<SearchResponse> {
+  const { query, k = DEFAULT_K, filter, method } = request
+  const found = await retrieve(query.trim(), { k, filter, method }, retriever, run)
+  const { embed, retrieve: searched } = found.timings
+  return {
+    passages: found.hits.map(({ id, title, text, source, metadata, score, rank }) => ({
+      id,
+      title,
+      text,
+      ...(source !== undefined && { source }),
+      ...(metadata && { metadata }),
+      score,
+      rank,
+    })),
+    timings_ms: roundedMs({ embed, retrieve: searched, total: embed + searched }),
+    model: { retriever: found.model },
+    index: found.index,
+  }
 }
 
 /** A passage with the address of its file, if it has one. */

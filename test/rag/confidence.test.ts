@@ -4,8 +4,14 @@ import t from 'tap'
 import type { AnswerReadResult } from '../../src/inference/contract.ts'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
-import { loadCalibration, probabilityCorrect, type Calibration, SIGNALS, type Signals } from '../../src/rag/calibration/calibration.ts'
-import { chooseCalibration } from '../../src/rag/calibration/choose.ts'
+import {
+  loadCalibration,
+  probabilityCorrect,
+  type Calibration,
+  SIGNALS,
+  type Signals,
+  chooseCalibration,
+} from '../../src/rag/calibration/calibration.ts'
 import { signalsOf } from '../../src/rag/calibration/signals.ts'
 import { explanationCost, questionCost } from '../../src/rag/cost.ts'
 import { nearestSentence, evidence } from '../../src/rag/evidence.ts'

@@ -4,12 +4,8 @@ import { CodedError, type ErrorCode } from '../../../base/errors.ts'
 import type { PublicText } from './public-text.ts'
 import { errorBody, reportError, type Described } from './describe-error.ts'
 
-export interface ErrorsOptions {
-  readonly publicText: PublicText
-}
-
 /** One error handler for all routes. */
-export const errors = fp((app: FastifyInstance, { publicText }: ErrorsOptions, done) => {
+export const errors = fp((app: FastifyInstance, { publicText }: { readonly publicText: PublicText }, done) => {
   app.setErrorHandler(errorSender(publicText))
   // Required by HTTP/1.1; Node's own rejection has no body.
   app.addHook('onRequest', (request, _reply, next) => {

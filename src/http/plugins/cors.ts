@@ -2,11 +2,6 @@ import allow from '@fastify/cors'
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
-export interface CorsOptions {
-  /** Origins whose pages may read responses; none: the service's own only. */
-  readonly origins: readonly string[]
-}
-
 const A_DAY_S = 86_400
 
 /** Headers that pages may read, beside the safelisted ones. */
@@ -27,8 +22,9 @@ const EXPOSED = [
  * Allows pages of listed origins. Keys are sent in a header set by the page, so cookies and other credentials are not allowed. Runs before
  * any hook that can reject a request, since a page can only read a rejection with CORS headers. All request headers are allowed: clients
  * made for OpenAI's service send many of their own.
+ * @param options origins whose pages may read responses; none: the service's own only
  */
-export const cors = fp(async (app: FastifyInstance, { origins }: CorsOptions) => {
+export const cors = fp(async (app: FastifyInstance, { origins }: { readonly origins: readonly string[] }) => {
   if (origins.length === 0) return
   await app.register(allow, {
     origin: [...origins],

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { utf8Body } from '../request/utf8-body.ts'
+import { utf8Body } from '../request/read-question.ts'
 
 const TYPE = 'application/json'
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import type { UploadedFile } from '../../jobs/upload/contract.ts'
+import { hashing } from '../idempotency/idempotency.ts'
 import { entryName } from '../../jobs/upload/entry-name.ts'
 
 /** A table up to this size is buffered until it is known whether other files follow. */
@@ -66,16 +67,10 @@ export function hashedFiles(files: AsyncIterable<UploadedFile>): {
   readonly digest: () => Promise<string>
 } {
   const hash = createHash('sha256')
-  const hashed = async function* (bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const chunk of bytes) {
-      hash.update(chunk)
-      yield chunk
-    }
-  }
   const all = async function* (): AsyncGenerator<UploadedFile> {
     for await (const { name, bytes, encoding } of files) {
       hash.update(`\0${name}\0${encoding ?? ''}\0`)
-      const own = hashed(bytes)
+      const own = hashing(hash, bytes)
       yield { name, bytes: own, encoding }
       for await (const _ of own) continue
     }

@@ -9,10 +9,9 @@ import { runOptions } from '../request/run-options.ts'
 import { weightOf } from '../request/accept.ts'
 import { bodyErrorResponses, ErrorBodySchema } from '../errors/error-body.ts'
 import type { PublicText } from '../errors/public-text.ts'
-import { parseLine, readQuestion } from '../request/read-question.ts'
+import { parseLine, readQuestion, utf8Body } from '../request/read-question.ts'
 import { streamResponse } from '../request/stream-response.ts'
 import { errorBody, reportError } from '../errors/describe-error.ts'
-import { utf8Body } from '../request/utf8-body.ts'
 import type { AnswerRouteOptions } from './answer.ts'
 
 /** Maximum questions of a batch. */

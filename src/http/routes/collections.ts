@@ -7,7 +7,7 @@ import type { PublicText } from '../errors/public-text.ts'
 import type { CollectionAccess } from '../request/collections.ts'
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { at } from '../../../base/at.ts'
-import { ADMIN_SECURITY } from '../auth/admin-guard.ts'
+import { ADMIN_SECURITY } from '../auth/auth.ts'
 
 interface CollectionsOptions {
   readonly collections: Collections

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { packageRoot } from '../../config.ts'
-import { needsSlash } from '../request/base-path.ts'
 
 /** Files of the page. An allowlist: the path of a request is never looked up on disk. */
 const MODULES =
@@ -44,4 +44,9 @@ export const pageRoutes: FastifyPluginAsyncTypebox<PageOptions> = async (app, { 
 /** Escapes a text for HTML. */
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+/** Whether a request is for the base path without a trailing slash, which would break relative links of a page. */
+function needsSlash(request: FastifyRequest, basePath: string): boolean {
+  return basePath !== '' && request.originalUrl.split('?')[0] === basePath
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '#typebox'
-import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
+import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { errorResponses } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'

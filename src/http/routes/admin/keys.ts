@@ -4,7 +4,7 @@ import { CodedError } from '../../../../base/errors.ts'
 import type { Keys } from '../../../keys/keys.ts'
 import type { Quotas } from '../../../keys/quota.ts'
 import { KeyRecordSchema } from '../../../keys/record.ts'
-import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
+import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { errorResponses } from '../../errors/error-body.ts'
 
 export interface AdminKeysOptions {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '#typebox'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
-import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
+import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { streamResponse } from '../../request/stream-response.ts'

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '#typebox'
 import { SnapshotSchema, type Snapshots } from '../../../../index/snapshot-schema.ts'
-import { ADMIN_SECURITY } from '../../auth/admin-guard.ts'
+import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { bodyErrorResponses, errorResponses } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
