@@ -3,7 +3,15 @@ import type { CollectionPage, PageRange } from '../../index/collections/page.ts'
 import type { PassageIndex } from '../../index/passage-index.ts'
 import type { RunOptions } from '../inference/contract.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
-import type { SourceList } from './tool-services.ts'
+
+export interface SourceCount {
+  /** Empty for passages without a source. */
+  readonly source: string
+  readonly passages: number
+}
+
+/** Returns the number of passages by source, largest first. */
+export type SourceList = () => Promise<readonly SourceCount[]>
 
 /** Services of one collection for tools. */
 export interface ToolServices {

@@ -1,15 +1,6 @@
 import type { PassageIndex } from '../../index/passage-index.ts'
 import { inCollection, type AnswerServices } from '../rag/pipeline.ts'
-import type { ToolServices } from './contract.ts'
-
-interface SourceCount {
-  /** Empty for passages without a source. */
-  readonly source: string
-  readonly passages: number
-}
-
-/** Returns the number of passages by source, largest first. */
-export type SourceList = () => Promise<readonly SourceCount[]>
+import type { SourceCount, SourceList, ToolServices } from './contract.ts'
 
 /** Minimum interval between counts of a changing table: counting reads a whole column. */
 const KEEP_MS = 60_000

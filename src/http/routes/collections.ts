@@ -93,44 +93,30 @@ export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = 
   const mayUse = (request: FastifyRequest, name: string, field: string): void => {
     if (!access.mayUse(request, name)) throw unknownCollection(name, field)
   }
-  app.put(
-    '/v1/collections/:name',
-    {
-      onRequest: requireAdmin,
-      schema: {
-        ...changing,
-        operationId: 'putCollection',
-        summary: 'Make an empty collection, or point its name at what another one holds',
-        querystring: QuerySchema,
-        response: { 200: CollectionSchema, 201: CollectionSchema, ...errorResponses(401, 403, 404, 409, 422, 507) },
-      },
-    },
-    async (request, reply) => {
-      const { name } = request.params
-      const { copy_of: source } = request.query
-      mayUse(request, name, 'name')
-      if (source !== undefined) mayUse(request, source, 'copy_of')
-      const made = source === undefined ? await collections.create(name) : await collections.copy(name, source)
-      return reply.code(made ? 201 : 200).send(shownTo(request, options)(at(await collections.describe([name]), 0)))
-    },
-  )
-  app.delete(
-    '/v1/collections/:name',
-    {
-      onRequest: requireAdmin,
-      schema: {
-        ...changing,
-        operationId: 'deleteCollection',
-        summary: 'Remove a collection with its snapshots',
-        response: { 200: RemovedSchema, ...errorResponses(401, 403, 404, 409) },
-      },
-    },
-    async (request) => {
-      const { name } = request.params
-      mayUse(request, name, 'name')
-      await collections.remove(name)
-      return { deleted: name }
-    },
-  )
+  const put = {
+    operationId: 'putCollection',
+    summary: 'Make an empty collection, or point its name at what another one holds',
+    querystring: QuerySchema,
+    response: { 200: CollectionSchema, 201: CollectionSchema, ...errorResponses(401, 403, 404, 409, 422, 507) },
+  }
+  app.put('/v1/collections/:name', { onRequest: requireAdmin, schema: { ...changing, ...put } }, async (request, reply) => {
+    const { name } = request.params
+    const { copy_of: source } = request.query
+    mayUse(request, name, 'name')
+    if (source !== undefined) mayUse(request, source, 'copy_of')
+    const made = source === undefined ? await collections.create(name) : await collections.copy(name, source)
+    return reply.code(made ? 201 : 200).send(shownTo(request, options)(at(await collections.describe([name]), 0)))
+  })
+  const remove = {
+    operationId: 'deleteCollection',
+    summary: 'Remove a collection with its snapshots',
+    response: { 200: RemovedSchema, ...errorResponses(401, 403, 404, 409) },
+  }
+  app.delete('/v1/collections/:name', { onRequest: requireAdmin, schema: { ...changing, ...remove } }, async (request) => {
+    const { name } = request.params
+    mayUse(request, name, 'name')
+    await collections.remove(name)
+    return { deleted: name }
+  })
   return Promise.resolve()
 }
