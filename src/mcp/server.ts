@@ -1,12 +1,12 @@
 import { McpServer, type StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import type { TObject, Static } from '#typebox'
+import { Compile } from '#typebox/compile'
 import type { Tool, ToolContext } from './contract.ts'
 import { answerTool } from './tools/answer.ts'
 import { getPassageTool } from './tools/get-passage.ts'
 import { listCollectionsTool } from './tools/list-collections.ts'
 import { listSourcesTool } from './tools/list-sources.ts'
 import { searchTool } from './tools/search.ts'
-import { Compile } from '#typebox/compile'
 import { CodedError } from '../../base/errors.ts'
 import { describeValidation } from '../http/errors/describe-validation.ts'
 

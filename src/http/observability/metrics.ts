@@ -1,4 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import fp from 'fastify-plugin'
+import type { FastifyInstance } from 'fastify'
 import type { Observer } from '../../inference/observer.ts'
 import type { CacheCounts } from '../../inference/protocol.ts'
 import { type CodedError, messageOf } from '../../../base/errors.ts'
@@ -9,8 +11,6 @@ import { allEmbedders, servingEmbedder } from './retrievers.ts'
 import type { Keys } from '../../keys/keys.ts'
 import type { Jobs } from '../../jobs/contract.ts'
 import { isSettled, JOB_STATES, type Job } from '../../jobs/schema.ts'
-import fp from 'fastify-plugin'
-import type { FastifyInstance } from 'fastify'
 
 /** State of the inference processes of one role. */
 export interface ProcessStatus {

@@ -1,8 +1,8 @@
 import { Compile } from '#typebox/compile'
+import { isUtf8 } from 'node:buffer'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { AnswerRequestSchema, type AnswerRequest } from '../../rag/schema.ts'
 import { describeValidation } from '../errors/describe-validation.ts'
-import { isUtf8 } from 'node:buffer'
 
 const schema = Compile(AnswerRequestSchema)
 

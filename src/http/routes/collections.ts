@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from '#typebox'
+import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { COLLECTION_STATES, unknownCollection, type CollectionInfo, type Collections } from '../../../index/collections/contract.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import type { PublicText } from '../errors/public-text.ts'
 import type { CollectionAccess } from '../request/collections.ts'
-import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { at } from '../../../base/at.ts'
 import { ADMIN_SECURITY } from '../auth/auth.ts'
 

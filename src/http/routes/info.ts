@@ -108,52 +108,47 @@ export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
   { services, access, version, deadlineMs, newerTable, corpusText, publicText, feedback, files },
 ) => {
   const { reader, calibration, minConfidence = calibration ? LEAST_PROBABILITY : 0 } = services
-  app.get(
-    '/v1/info',
-    {
-      schema: {
-        tags: ['operations'],
-        operationId: 'getInfo',
-        summary: 'Models, index and limits',
-        querystring: Type.Object({ collection: Type.Optional(CollectionNameSchema) }),
-        response: { 200: InfoSchema, ...errorResponses(404) },
-      },
-    },
-    async (request) => {
-      const { holder, query } = request
-      const { retriever } = await inCollection(access.answering(request), query.collection)
-      const named = query.collection ?? access.implied(request)
-      const own = named === undefined ? undefined : await access.index(request, named).catch(() => undefined)
-      const index = await retriever.index
-        .view()
-        .then((table) => table.version())
-        .catch(() => null)
-      const { manifest } = await servingEmbedder(retriever)
-      const unread = named === undefined ? newerTable() : own?.behind()
-      const { title, about, questions } = await corpusText(index, own)
-      const known = calibration && access.mayUse(request, calibration.index.table) ? calibration : undefined
-      return {
-        version,
-        key: holder && { name: holder.name, role: holder.role },
-        feedback,
-        files,
-        reader: describeReader(reader.manifest),
-        retriever: { ...describeRetriever(manifest), method: retriever.method ?? 'dense' },
-        retrievers: allEmbedders(retriever).map((one) => ({
-          ...describeRetriever(one.manifest),
-          serves: index !== null && one.manifest === manifest,
-        })),
-        index,
-        corpus: { title, about, questions: [...questions] },
-        newer_table: unread ? { code: unread.code, message: publicText(unread.message) } : null,
-        calibration: known ? describeCalibration(known, modelId(manifest), index) : null,
-        min_confidence: minConfidence,
-        modes: MODES.filter((mode) => mode !== 'cepe' || reader.manifest.graphs.encoder !== null),
-        methods: [...METHODS],
-        limits: { ...REQUEST_LIMITS, deadline_ms: deadlineMs },
-      }
-    },
-  )
+  const schema = {
+    tags: ['operations'],
+    operationId: 'getInfo',
+    summary: 'Models, index and limits',
+    querystring: Type.Object({ collection: Type.Optional(CollectionNameSchema) }),
+    response: { 200: InfoSchema, ...errorResponses(404) },
+  }
+  app.get('/v1/info', { schema }, async (request) => {
+    const { holder, query } = request
+    const { retriever } = await inCollection(access.answering(request), query.collection)
+    const named = query.collection ?? access.implied(request)
+    const own = named === undefined ? undefined : await access.index(request, named).catch(() => undefined)
+    const index = await retriever.index
+      .view()
+      .then((table) => table.version())
+      .catch(() => null)
+    const { manifest } = await servingEmbedder(retriever)
+    const unread = named === undefined ? newerTable() : own?.behind()
+    const { title, about, questions } = await corpusText(index, own)
+    const known = calibration && access.mayUse(request, calibration.index.table) ? calibration : undefined
+    return {
+      version,
+      key: holder && { name: holder.name, role: holder.role },
+      feedback,
+      files,
+      reader: describeReader(reader.manifest),
+      retriever: { ...describeRetriever(manifest), method: retriever.method ?? 'dense' },
+      retrievers: allEmbedders(retriever).map((one) => ({
+        ...describeRetriever(one.manifest),
+        serves: index !== null && one.manifest === manifest,
+      })),
+      index,
+      corpus: { title, about, questions: [...questions] },
+      newer_table: unread ? { code: unread.code, message: publicText(unread.message) } : null,
+      calibration: known ? describeCalibration(known, modelId(manifest), index) : null,
+      min_confidence: minConfidence,
+      modes: MODES.filter((mode) => mode !== 'cepe' || reader.manifest.graphs.encoder !== null),
+      methods: [...METHODS],
+      limits: { ...REQUEST_LIMITS, deadline_ms: deadlineMs },
+    }
+  })
   return Promise.resolve()
 }
 

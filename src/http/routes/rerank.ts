@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifySchemaCompiler } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { Compile } from '#typebox/compile'
+import { Type, type Static } from '#typebox'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { modelId } from '../../../models/manifest.ts'
@@ -9,7 +10,6 @@ import { bodyErrorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import type { QuestionRouteOptions } from './answer.ts'
 import { isReader } from './model-name.ts'
-import { Type, type Static } from '#typebox'
 import { LIMITS, nonBlank } from '../../rag/schema.ts'
 
 const query = nonBlank(LIMITS.questionCharacters, 'What the documents are ordered by.')

@@ -102,28 +102,23 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
       return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, publicText))
     },
   )
-  app.post(
-    '/v1/admin/index/reembed',
-    {
-      schema: {
-        tags: ['index'],
-        security: ADMIN_SECURITY,
-        operationId: 'createReembeddingJob',
-        summary: "Embed the table's own passages with the retriever in service",
-        description:
-          'For a table of another retriever, as after an upgrade. A job makes the new table beside the present one, from its texts, and puts it in its place once it is verified. One that is under way or stopped goes on.',
-        headers: IdempotencyHeaders,
-        querystring: CollectionQuerySchema,
-        response: { 202: JobSchema, ...errorResponses(401, 403, 404, 409, 422, 503, 507) },
-      },
-    },
-    async (request, reply) => {
-      const { table } = await access.index(request, request.query.collection)
-      const work = { collection: table, fingerprint: () => requestFingerprint(request), work: () => jobs.addReembed(table) }
-      const job = await once(request, reply, work)
-      return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, publicText))
-    },
-  )
+  const reembed = {
+    tags: ['index'],
+    security: ADMIN_SECURITY,
+    operationId: 'createReembeddingJob',
+    summary: "Embed the table's own passages with the retriever in service",
+    description:
+      'For a table of another retriever, as after an upgrade. A job makes the new table beside the present one, from its texts, and puts it in its place once it is verified. One that is under way or stopped goes on.',
+    headers: IdempotencyHeaders,
+    querystring: CollectionQuerySchema,
+    response: { 202: JobSchema, ...errorResponses(401, 403, 404, 409, 422, 503, 507) },
+  }
+  app.post('/v1/admin/index/reembed', { schema: reembed }, async (request, reply) => {
+    const { table } = await access.index(request, request.query.collection)
+    const work = { collection: table, fingerprint: () => requestFingerprint(request), work: () => jobs.addReembed(table) }
+    const job = await once(request, reply, work)
+    return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, publicText))
+  })
   followingRoutes(app, { jobs, access, publicText })
 }
 

@@ -3,11 +3,10 @@ import { Type } from '#typebox'
 import { CodedError } from '../../../../base/errors.ts'
 import { wellFormed } from '../../../../index/passage-metadata.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
-import { storedId } from '../../../../index/read/validate.ts'
 import { openPassageFile, type ServedFiles } from '../../../jobs/source-file.ts'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
-import { CollectionQuerySchema } from './passages.ts'
+import { CollectionQuerySchema, passageOf } from './passages.ts'
 
 export interface PassageFileOptions {
   readonly access: CollectionAccess
@@ -32,49 +31,43 @@ function quotedName(name: string): string {
 
 /** GET /v1/passages/:id/file: the source file of a passage. */
 export const passageFileRoutes: FastifyPluginAsyncTypebox<PassageFileOptions> = (app, { access, files }) => {
-  app.get(
-    '/v1/passages/:id/file',
-    {
-      schema: {
-        tags: ['passages'],
-        operationId: 'getPassageFile',
-        summary: 'The file that a passage was taken from, where it lies in the import folder or is an upload that was kept',
-        params: ParamsSchema,
-        querystring: CollectionQuerySchema,
-        response: {
-          200: mediaResponse('The file.', 'application/octet-stream', 'application/pdf', 'text/plain'),
-          ...errorResponses(403, 404),
-        },
-      },
+  const schema = {
+    tags: ['passages'],
+    operationId: 'getPassageFile',
+    summary: 'The file that a passage was taken from, where it lies in the import folder or is an upload that was kept',
+    params: ParamsSchema,
+    querystring: CollectionQuerySchema,
+    response: {
+      200: mediaResponse('The file.', 'application/octet-stream', 'application/pdf', 'text/plain'),
+      ...errorResponses(403, 404),
     },
-    async (request, reply) => {
-      const { id } = request.params
-      const index = await access.index(request, request.query.collection)
-      if (files === undefined)
-        throw new CodedError(
-          'forbidden',
-          'The service gives out no files: whoever runs it sets CEPE_SERVE_FILES=true, and CEPE_IMPORT_DIR or CEPE_KEEP_UPLOADS_MB.',
-          { field: 'id' },
-        )
-      const passage = await index.get(storedId(id))
-      if (passage === undefined) throw new CodedError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
-      const { handle, name, bytes } = await openPassageFile(files, {
-        ...passage,
-        table: index.table,
-        isBound: request.holder?.collections !== undefined,
-      })
-      const { type, disposition } = shownAs(name)
-      void reply.type(type).headers({
-        'content-disposition': `${disposition}; filename*=UTF-8''${quotedName(name)}`,
-        'content-length': bytes,
-        'cache-control': 'private, no-cache',
-        // Not for PDF: the viewers of browsers do not run in a sandbox.
-        ...(type !== 'application/pdf' && { 'content-security-policy': "sandbox; default-src 'none'" }),
-      })
-      if (bytes > 0) return reply.send(handle.createReadStream({ end: bytes - 1 }))
-      await handle.close()
-      return reply.send('')
-    },
-  )
+  }
+  app.get('/v1/passages/:id/file', { schema }, async (request, reply) => {
+    const { id } = request.params
+    const index = await access.index(request, request.query.collection)
+    if (files === undefined)
+      throw new CodedError(
+        'forbidden',
+        'The service gives out no files: whoever runs it sets CEPE_SERVE_FILES=true, and CEPE_IMPORT_DIR or CEPE_KEEP_UPLOADS_MB.',
+        { field: 'id' },
+      )
+    const passage = await passageOf(index, id)
+    const { handle, name, bytes } = await openPassageFile(files, {
+      ...passage,
+      table: index.table,
+      isBound: request.holder?.collections !== undefined,
+    })
+    const { type, disposition } = shownAs(name)
+    void reply.type(type).headers({
+      'content-disposition': `${disposition}; filename*=UTF-8''${quotedName(name)}`,
+      'content-length': bytes,
+      'cache-control': 'private, no-cache',
+      // Not for PDF: the viewers of browsers do not run in a sandbox.
+      ...(type !== 'application/pdf' && { 'content-security-policy': "sandbox; default-src 'none'" }),
+    })
+    if (bytes > 0) return reply.send(handle.createReadStream({ end: bytes - 1 }))
+    await handle.close()
+    return reply.send('')
+  })
   return Promise.resolve()
 }

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { Type } from '#typebox'
+import type { Passage } from '../../../../index/contract.ts'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { storedId } from '../../../../index/read/validate.ts'
@@ -68,8 +69,7 @@ export const passagesRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, 
     const { id } = request.params
     const { collection } = request.query
     const index = await access.index(request, collection)
-    const passage = await index.get(storedId(id))
-    if (passage === undefined) throw noPassage(id)
+    const passage = await passageOf(index, id)
     return withFile(passage, access.answering(request).fileOf?.(passage, collection))
   })
   deletionRoutes(app, { access, requireAdmin, once })
@@ -94,45 +94,40 @@ function deletionRoutes(
     })
   }
   const deletion = { tags, security: ADMIN_SECURITY, headers: IdempotencyHeaders, querystring: CollectionQuerySchema }
-  app.delete(
-    '/v1/passages/:id',
-    {
-      onRequest: requireAdmin,
-      schema: {
-        ...deletion,
-        operationId: 'deletePassage',
-        summary: 'Delete a passage',
-        params: ParamsSchema,
-        response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409, 422) },
-      },
-    },
-    async (request, reply) => {
-      const { id } = request.params
-      const found = (deleted: number): number => {
-        if (deleted === 0) throw noPassage(id)
-        return deleted
-      }
-      return deleteOnce(request, reply, request.query.collection, async (index) => found(await index.delete([storedId(id)])))
-    },
-  )
+  const one = {
+    ...deletion,
+    operationId: 'deletePassage',
+    summary: 'Delete a passage',
+    params: ParamsSchema,
+    response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409, 422) },
+  }
+  app.delete('/v1/passages/:id', { onRequest: requireAdmin, schema: one }, async (request, reply) => {
+    const { id } = request.params
+    const found = (deleted: number): number => {
+      if (deleted === 0) throw noPassage(id)
+      return deleted
+    }
+    return deleteOnce(request, reply, request.query.collection, async (index) => found(await index.delete([storedId(id)])))
+  })
 
-  app.post(
-    '/v1/passages/delete',
-    {
-      onRequest: requireAdmin,
-      schema: {
-        ...deletion,
-        operationId: 'deletePassages',
-        summary: 'Delete passages by ids or by filter',
-        body: DeleteSchema,
-        response: { 200: DeletedSchema, ...bodyErrorResponses(401, 403, 404, 409, 422) },
-      },
-    },
-    async (request, reply) => {
-      const { body, query } = request
-      return deleteOnce(request, reply, query.collection, (index) => index.delete('ids' in body ? body.ids.map(storedId) : body.filter))
-    },
-  )
+  const several = {
+    ...deletion,
+    operationId: 'deletePassages',
+    summary: 'Delete passages by ids or by filter',
+    body: DeleteSchema,
+    response: { 200: DeletedSchema, ...bodyErrorResponses(401, 403, 404, 409, 422) },
+  }
+  app.post('/v1/passages/delete', { onRequest: requireAdmin, schema: several }, async (request, reply) => {
+    const { body, query } = request
+    return deleteOnce(request, reply, query.collection, (index) => index.delete('ids' in body ? body.ids.map(storedId) : body.filter))
+  })
+}
+
+/** @throws not_found */
+export async function passageOf(index: Pick<PassageIndex, 'get'>, id: string): Promise<Passage> {
+  const passage = await index.get(storedId(id))
+  if (passage === undefined) throw noPassage(id)
+  return passage
 }
 
 function noPassage(id: string): CodedError {
