@@ -1,4 +1,4 @@
-/** The tables of a service: that of its settings, and those that are asked for by name. */
+/** The tables of a service: that of its settings, and those that are asked for by name. Their object store and a replica's copy are checked before anything is opened. */
 import { messageOf, CodedError } from '../../base/errors.ts'
 import { openCollections } from '../../index/collections/collections.ts'
 import type { Collections } from '../../index/collections/contract.ts'
