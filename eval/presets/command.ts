@@ -46,7 +46,8 @@ export async function runPreset(given: PresetOptions, connect: Connect): Promise
   const out = given.out ?? path.join(packageRoot(), 'eval', 'runs', `${preset.paper}-${preset.table}`)
   const fileOf = given.data === undefined ? () => undefined : await dataFiles(given.data)
   const asking = { preset, cells, out, fileOf, given, connect }
-  const notAsked = given.plan === true && given.data === undefined ? new Map<string, string>() : await askCells(asking)
+  const isPlanAlone = given.plan === true && cells.every((cell) => missingFiles(cell, fileOf).length > 0)
+  const notAsked = isPlanAlone ? new Map<string, string>() : await askCells(asking)
   const report = presetReport(preset, {
     cells,
     published: await readPublishedTables(preset.paper),

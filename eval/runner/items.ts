@@ -78,12 +78,19 @@ export async function runItems<M extends Parameters<typeof openRun>[1], R extend
     }
   }
   const left = items.filter(({ id }) => !finished.has(id))
-  const first = left.slice(0, concurrency)
-  const started = performance.now()
-  await Promise.all(first.map((item) => unlessFailed(() => askOne(item))))
-  const records = first.flatMap(({ id }) => finished.get(id) ?? [])
-  if (records.length > 0) await unlessFailed(() => onCost(costOf(options, records, left.length, performance.now() - started)))
-  const rest = planOnly ? [] : left.slice(concurrency)
+  let begunItems = 0
+  let started = performance.now()
+  let measured: R[] = []
+  // A skipped item says nothing about the cost of others.
+  while (!failure && measured.length === 0 && begunItems < left.length) {
+    const batch = left.slice(begunItems, (begunItems += concurrency))
+    started = performance.now()
+    await Promise.all(batch.map((item) => unlessFailed(() => askOne(item))))
+    measured = batch.flatMap(({ id }) => finished.get(id) ?? []).filter(({ skipped }) => !skipped)
+  }
+  const remaining = left.length - begunItems + measured.length
+  if (measured.length > 0) await unlessFailed(() => onCost(costOf(options, measured, remaining, performance.now() - started)))
+  const rest = planOnly ? [] : left.slice(begunItems)
   await Promise.all(rest.map((item) => limit(unlessFailed, () => askOne(item))))
   await run.writer?.close().catch((error: unknown) => {
     failure ??= { error }

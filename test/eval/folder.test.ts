@@ -138,6 +138,12 @@ await t.test('the cost is measured on the first items: an error of it keeps them
   }
   await t.rejects(runItems({ ...base, onCost: refuse }), { message: /too long/ })
   t.equal((await readStored(folder, TASK_RUNS)).records.length, 4)
+  const late: Cost[] = []
+  const tooLong = { code: 'unprocessable', message: 'too long', setting: null, retry: false }
+  const skipsFirst = ({ id }: { id: string }) =>
+    Promise.resolve(id === 'item 4' ? { ...recordOf(id), results: [], skipped: tooLong } : recordOf(id))
+  await runItems({ ...base, concurrency: 1, planOnly: true, ask: skipsFirst, onCost: (cost) => void late.push(cost) })
+  t.match(late, [{ items: 35 }], 'the cost is not that of a skipped item')
   const seen: [number, number, string][] = []
   await runItems({ ...base, onCost: (cost) => void costs.push(cost), onProgress: (...progress) => void seen.push(progress) })
   t.equal(costs.at(-1)?.items, 36, 'a resumed run costs what is left')
