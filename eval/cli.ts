@@ -23,18 +23,19 @@ const program = new Command('cepe eval')
   .option('--encoder-passages <list>', 'passages for the encoder in mode cepe: others (those outside the prompt), all', 'others')
   .option(
     '--protocol <name>',
-    "paper: 2 demonstrations, 10 passages in the decoder, 256 tokens per passage, 25 new tokens; paper-exact: prompts cut as the published evaluation cuts them, too (docs/evaluation.md); model: the served model's own",
+    "paper: 2 demonstrations, 10 passages in the decoder, 256 tokens per passage, 25 new tokens; paper-exact: prompts cut as the published evaluation cuts them, too (docs/evaluation.md); model: the served model's own (qa_config.json), its mode and k too where --modes and --k are not given",
     'paper',
   )
   .option(
     '--table <number>',
     "a table of CEPE's paper, row by row: 1, 2, 3, 4, 6, 7, 8, 11, 12, 13; takes --data, --columns, --as, --limit, --plan, --out",
   )
-  .option('--giraffe <number>', "a table of Giraffe's paper: 1, 2, 3, 4, 5; takes the same options")
+  .option('--giraffe <number>', "a table of Giraffe's paper, as it numbers them: 1 to 9; takes the same options")
   .option('--data <folder>', 'with --table and --giraffe: the folder of the data files')
   .option('--columns <list>', 'with --table and --giraffe: columns of the table (default: all)')
   .option('--as <model>', "with --table and --giraffe: the table's model that the configured one represents (default: by its name)")
-  .option('--plan', 'with --table and --giraffe: only show rows, models and data files')
+  .option('--plan', 'only estimate the cost; with --table and --giraffe also show rows, models and data files (with --data: and the cost)')
+  .option('--yes', 'run even if it takes more than a day by the estimate')
   .option('--shots <number|service>', 'demonstrations per question')
   .option('--k-decoder <number|service>', 'passages in the decoder prompt')
   .option('--context-tokens <number|service>', 'maximum tokens of each passage')

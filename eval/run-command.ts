@@ -3,21 +3,20 @@ import type { Command } from 'commander'
 import { CodedError } from '../base/errors.ts'
 import { createProgress } from '../src/cli/program/progress.ts'
 import type { AnswerClient } from './client/client.ts'
-import { connectTo } from './client/connect.ts'
+import { connectTo } from './client/http.ts'
 import { compareRuns, comparisonBlocks } from './tasks/open-domain-qa/compare.ts'
-import { describeProblem } from './datasets/problems.ts'
-import { defaultFolder, parseOptions, type RawOptions } from './tasks/open-domain-qa/options.ts'
-import { chooseRetrieval, prepare } from './tasks/open-domain-qa/prepare.ts'
+import { describeProblem } from './datasets/question-set.ts'
+import { parseOptions, type RawOptions } from './tasks/open-domain-qa/options.ts'
+import { chooseRetrieval, followModel, prepare } from './tasks/open-domain-qa/prepare.ts'
 import { toMarkdown } from './report/blocks.ts'
 import { runPreset, type PresetOptions } from './presets/command.ts'
-import { readPublished } from './tasks/open-domain-qa/published.ts'
+import { readPublished } from './tasks/open-domain-qa/tables.ts'
 import { reportRuns } from './tasks/open-domain-qa/report.ts'
-import { evaluate } from './tasks/open-domain-qa/evaluate.ts'
-import { taskOfRun } from './runner/folder.ts'
-import { readRun } from './tasks/open-domain-qa/run.ts'
-import { compareTaskRuns } from './task/compare.ts'
-import { readRunOf } from './task/read.ts'
-import { reportTaskRuns } from './task/report.ts'
+import { evaluate } from './tasks/open-domain-qa/ask.ts'
+import { costGate } from './runner/cost.ts'
+import { OPEN_DOMAIN_QA, runFolder, taskOfRun } from './runner/folder.ts'
+import { readRun } from './tasks/open-domain-qa/record.ts'
+import { compareTaskRuns, readRunOf, reportTaskRuns } from './task/report.ts'
 
 export interface RunOptions extends RawOptions, PresetOptions {
   readonly url?: string
@@ -33,8 +32,8 @@ async function connect({ url, key }: Pick<RunOptions, 'url' | 'key'>, retrieval:
 }
 
 /** Options valid with --table and --giraffe only, and options valid always. The table determines all others. */
-const OF_TABLES = ['table', 'giraffe', 'data', 'columns', 'as', 'plan']
-const OF_ALL = ['limit', 'dumpPrompts', 'out', 'url', 'key', 'concurrency']
+const OF_TABLES = ['table', 'giraffe', 'data', 'columns', 'as']
+const OF_ALL = ['limit', 'dumpPrompts', 'out', 'url', 'key', 'concurrency', 'plan', 'yes']
 
 /** Whether a table of a paper is requested. @throws options_invalid for conflicting options */
 function asksTable({ table, giraffe }: RunOptions, command: Command): boolean {
@@ -55,30 +54,27 @@ function asksTable({ table, giraffe }: RunOptions, command: Command): boolean {
 /** `cepe eval`. */
 export async function runEvaluation(raw: RunOptions, command: Command): Promise<void> {
   if (asksTable(raw, command)) return runPreset(raw, () => connect(raw, 'supplied'))
-  const options = await chooseRetrieval(parseOptions(raw))
+  const parsed = await chooseRetrieval(parseOptions(raw))
   const published = await readPublished(raw.published)
-  const folder = raw.out ?? defaultFolder(options, raw.url)
-  const client = await connect(raw, options.protocol.retrieval)
+  const client = await connect(raw, parsed.protocol.retrieval)
+  let folder: string
   try {
+    const isGiven = (option: string) => command.getOptionValueSource(option) === 'cli'
+    const own = raw.protocol === 'model' ? await client.defaults?.() : undefined
+    const options = own === undefined ? parsed : followModel(parsed, own, { modes: isGiven('modes'), k: isGiven('k') })
+    folder = raw.out ?? runFolder(options.dataset, [options, raw.url ?? null])
     const { manifest, questions, pool } = await prepare(options, client)
     for (const problem of manifest.data.problems) process.stderr.write(`${describeProblem(problem)}\n`)
-    const progress = createProgress('Evaluating', 'questions')
-    try {
-      await evaluate({
-        client,
-        folder,
-        manifest,
-        questions,
-        pool,
-        concurrency: raw.concurrency,
-        onProgress: (done, total, detail) => progress.update(done, total, detail),
-      })
-    } finally {
-      progress.stop()
-    }
+    const progress = createProgress('Evaluating', 'answers')
+    const onProgress = (done: number, total: number, detail: string) => progress.update(done, total, detail)
+    const { concurrency, plan: planOnly } = raw
+    await evaluate({ client, folder, manifest, questions, pool, concurrency, onProgress, onCost: costGate(raw), planOnly }).finally(() =>
+      progress.stop(),
+    )
   } finally {
     await client.close()
   }
+  if (raw.plan === true) return
   await reportRuns([folder], folder, published)
   process.stderr.write(`Report: ${path.join(folder, 'report.md')} and report.html\n`)
 }
@@ -86,7 +82,7 @@ export async function runEvaluation(raw: RunOptions, command: Command): Promise<
 /** `cepe eval compare`. */
 export async function printComparison(runA: string, runB: string): Promise<void> {
   const blocks =
-    (await taskOfRun(runA)) === undefined
+    (await taskOfRun(runA)) === OPEN_DOMAIN_QA
       ? comparisonBlocks(compareRuns(await readRun(runA), await readRun(runB)))
       : compareTaskRuns(await readRunOf(runA), await readRunOf(runB))
   process.stdout.write(toMarkdown(blocks))
@@ -98,7 +94,7 @@ export async function writeReports(
   options: { readonly out?: string; readonly published?: string },
 ): Promise<void> {
   const out = options.out ?? runs[0] ?? '.'
-  if (runs[0] !== undefined && (await taskOfRun(runs[0])) !== undefined) await reportTaskRuns(runs, out)
+  if (runs[0] !== undefined && (await taskOfRun(runs[0])) !== OPEN_DOMAIN_QA) await reportTaskRuns(runs, out)
   else await reportRuns(runs, out, await readPublished(options.published))
   process.stderr.write(`${path.join(out, 'report.md')}\n`)
 }

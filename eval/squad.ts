@@ -1,31 +1,16 @@
 import path from 'node:path'
-import { parseArgs } from 'node:util'
-import { packageRoot } from '../src/package.ts'
+import { at, present } from '../base/at.ts'
 import type { Services } from '../src/service/services.ts'
-import { at } from '../base/at.ts'
-import { CodedError } from '../base/errors.ts'
-import { runScript } from './run-script.ts'
 import { servicesClient, startServices } from './client/in-process.ts'
-import { measure } from './demo/measure.ts'
+import { finishScript, measure, runScript, type ScriptOptions } from './demo/script.ts'
+import { listedWords, wholeNumber } from './task/options.ts'
 import { SURENESS_HEADER, sureAnswers, surenessRows } from './demo/sureness.ts'
 import { heading, table, text, type Block } from './report/blocks.ts'
-import { writeReport } from './report/report.ts'
-import { askArticles, type ArticleScores } from './squad/articles.ts'
-import { listedWords, wholeNumber } from './option-values.ts'
-import { realQuestions } from './squad/questions.ts'
-import { askings, optionsOf, withoutAnswers } from './squad/runs.ts'
-import { readPublished } from './tasks/open-domain-qa/published.ts'
-import { buildReport } from './tasks/open-domain-qa/report.ts'
-import type { StoredRun } from './tasks/open-domain-qa/run.ts'
+import { askArticles, type ArticleScores, askings, optionsOf, realQuestions, withoutAnswers } from './squad/questions.ts'
+import type { StoredRun } from './tasks/open-domain-qa/record.ts'
 import { summarise } from './tasks/open-domain-qa/summary.ts'
 
 const CONCURRENCY = 2
-
-interface Options {
-  readonly out: string
-  readonly limit: number | undefined
-  readonly ks: readonly number[] | undefined
-}
 
 interface Measured {
   readonly runs: readonly StoredRun[]
@@ -34,34 +19,11 @@ interface Measured {
   readonly articles: ArticleScores
 }
 
-/**
- * Evaluates the models on real text that they were not trained on: the questions of `folder` against its passages (passages.tsv,
- * questions.jsonl with passage_id), with their own passage, with retrieved ones and with their whole article. Some are also asked with
- * passages that do not contain the answer, to tell how well the probability separates right answers from all others.
- */
-async function squad(folder: string, options: Options): Promise<void> {
-  const { out } = options
-  const index = path.join(out, 'index')
-  const corpus = path.join(folder, 'passages.tsv')
-  const services = await startServices({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
-  let measured: Measured
-  try {
-    measured = await askAll(services, folder, options)
-  } finally {
-    await services.close()
-  }
-  const title = 'Real text that the models were not trained on'
-  const lead = leadOf(measured)
-  await writeReport(buildReport(measured.runs, await readPublished(), { title, lead }), out)
-  process.stdout.write(
-    `${measured.runs.map(shortly).join('\n')}\n${articleLine(measured.articles)}\n${measured.sureness.map((row) => row.join('  ')).join('\n')}\nReport: ${path.join(out, 'report.md')} and report.html\n`,
-  )
-}
-
-async function askAll(services: Services, folder: string, { out, limit, ks }: Options): Promise<Measured> {
+async function askAll(services: Services, { folder, out, limit, given }: ScriptOptions): Promise<Measured> {
+  const ks = given('k') === undefined ? undefined : listedWords(given('k') ?? '').map((k) => wholeNumber('--k', k, 1))
   const { answered, unanswered, isAnsweredBy, articleOf } = await realQuestions(folder, out, limit)
   const client = servicesClient(services)
-  const mode = client.mode ?? 'cepe'
+  const { mode } = await present(client.defaults)()
   const runs: StoredRun[] = []
   const sureness: string[][] = []
   for (const asking of askings(mode, client.hasEncoder ?? false, ks)) {
@@ -114,14 +76,25 @@ function shortly({ manifest, records }: StoredRun): string {
   return `${manifest.subject.dataset}: ${scored} questions; ${[...(recalls.length > 0 ? [`recall ${recalls.join(', ')}`] : []), ...scores].join('; ')}`
 }
 
-await runScript('eval squad', async () => {
-  const text = { type: 'string' } as const
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { out: text, questions: text, k: text } })
-  const [folder] = positionals
-  if (folder === undefined) throw new CodedError('options_invalid', 'Name the folder with passages.tsv and questions.jsonl.')
-  await squad(folder, {
-    out: values.out ?? path.join(packageRoot(), 'eval', 'runs', 'squad'),
-    limit: values.questions === undefined ? undefined : wholeNumber('--questions', values.questions, 1),
-    ks: values.k === undefined ? undefined : listedWords(values.k).map((k) => wholeNumber('--k', k, 1)),
+/**
+ * Evaluates the models on real text that they were not trained on: the questions of `folder` against its passages (passages.tsv,
+ * questions.jsonl with passage_id), with their own passage, with retrieved ones and with their whole article. Some are also asked with
+ * passages that do not contain the answer, to tell how well the probability separates right answers from all others.
+ */
+await runScript('eval:squad', { options: ['out', 'questions', 'k'], folder: 'with passages.tsv and questions.jsonl' }, async (options) => {
+  const { folder, out } = options
+  const index = path.join(out, 'index')
+  const corpus = path.join(folder, 'passages.tsv')
+  const services = await startServices({ INDEX_DIR: index, JOBS_DIR: path.join(index, 'jobs'), CORPUS: corpus })
+  let measured: Measured
+  try {
+    measured = await askAll(services, options)
+  } finally {
+    await services.close()
+  }
+  await finishScript(options, measured.runs, {
+    title: 'Real text that the models were not trained on',
+    lead: leadOf(measured),
+    lines: [...measured.runs.map(shortly), articleLine(measured.articles), ...measured.sureness.map((row) => row.join('  '))],
   })
 })

@@ -2,8 +2,7 @@ import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { seededRandom } from '../../base/random.ts'
 import { type Calibration, type Quality, SIGNALS, type Signals } from '../../src/rag/calibration/calibration.ts'
-import { auroc, calibrationError, logLoss, type JudgedAnswer } from '../metrics/confidence.ts'
-import { fitLogistic, predict, type Examples } from './logistic.ts'
+import { auroc, calibrationError, type JudgedAnswer, logLoss } from '../metrics/confidence.ts'
 
 /** Signals of one answer with its judgement. */
 export interface JudgedSignals {
@@ -107,4 +106,141 @@ function examples(answers: readonly JudgedSignals[], weights: readonly number[])
 
 function row({ signals }: JudgedSignals): number[] {
   return SIGNALS.map((name) => signals[name])
+}
+
+/** Rows of features with labels. */
+export interface Examples {
+  readonly rows: readonly (readonly number[])[]
+  /** 0 or 1 for each row. */
+  readonly labels: readonly number[]
+  /** Weight of each row; they sum to the number of rows. */
+  readonly weights: readonly number[]
+}
+
+/** p = 1 / (1 + exp(-(bias + sum_i weights[i] (row[i] - means[i]) / scales[i]))) */
+export interface Logistic {
+  readonly bias: number
+  readonly means: readonly number[]
+  readonly scales: readonly number[]
+  readonly weights: readonly number[]
+}
+
+/** Newton's method doubles the correct digits per step: far fewer are needed. */
+const MOST_STEPS = 100
+const CONVERGED = 1e-10
+/** A constant column has no information; its scale must not be 0. */
+const LEAST_SCALE = 1e-9
+
+/**
+ * Logistic regression with a squared penalty, l2/2 |weights|^2 on the summed loss, without the bias: standardised columns, Newton's method
+ * with step halving (Hastie, Tibshirani, Friedman, section 4.4).
+ * @param l2 above 0
+ */
+export function fitLogistic({ rows, labels, weights }: Examples, l2: number): Logistic {
+  const width = at(rows, 0).length
+  const means = columns(width, (i) => weighedMean(rows, weights, (row) => at(row, i)))
+  const scales = columns(width, (i) =>
+    Math.max(LEAST_SCALE, Math.sqrt(weighedMean(rows, weights, (row) => (at(row, i) - at(means, i)) ** 2))),
+  )
+  const design = rows.map((row) => [1, ...row.map((value, i) => (value - at(means, i)) / at(scales, i))])
+  const penalty = (i: number): number => (i === 0 ? 0 : l2)
+  const loss = (theta: readonly number[]): number =>
+    design.reduce((sum, x, n) => sum + at(weights, n) * crossEntropy(dot(x, theta), at(labels, n)), 0) +
+    theta.reduce((sum, value, i) => sum + (penalty(i) / 2) * value ** 2, 0)
+
+  let theta: number[] = columns(width + 1, () => 0)
+  let current = loss(theta)
+  for (let step = 0; step < MOST_STEPS; step++) {
+    const { gradient, hessian } = derivatives({ rows: design, labels, weights }, theta, penalty)
+    const direction = solve(hessian, gradient)
+    let rate = 1
+    let next = theta
+    let reached = Infinity
+    for (; rate > CONVERGED && reached > current; rate /= 2) {
+      const tried = rate
+      next = theta.map((value, i) => value - tried * at(direction, i))
+      reached = loss(next)
+    }
+    if (!(reached < current)) break
+    const gained = current - reached
+    theta = next
+    current = reached
+    if (gained < CONVERGED) break
+  }
+  return { bias: at(theta, 0), means, scales, weights: theta.slice(1) }
+}
+
+/** The probability of label 1 for a row. */
+export function predict({ bias, means, scales, weights }: Logistic, row: readonly number[]): number {
+  return sigmoid(row.reduce((sum, value, i) => sum + (at(weights, i) * (value - at(means, i))) / at(scales, i), bias))
+}
+
+function derivatives(
+  { rows, labels, weights }: Examples,
+  theta: readonly number[],
+  penalty: (i: number) => number,
+): { gradient: number[]; hessian: number[][] } {
+  const size = theta.length
+  const gradient = theta.map((value, i) => penalty(i) * value)
+  // The bias has no penalty; a tiny one keeps the matrix regular if all labels are equal.
+  const hessian = columns(size, (i) => columns(size, (j) => (i === j ? penalty(i) + CONVERGED : 0)))
+  rows.forEach((x, n) => {
+    const p = sigmoid(dot(x, theta))
+    const error = at(weights, n) * (p - at(labels, n))
+    const curvature = at(weights, n) * p * (1 - p)
+    for (let i = 0; i < size; i++) {
+      const row = at(hessian, i)
+      gradient[i] = at(gradient, i) + error * at(x, i)
+      for (let j = 0; j < size; j++) row[j] = at(row, j) + curvature * at(x, i) * at(x, j)
+    }
+  })
+  return { gradient, hessian }
+}
+
+/** Solves matrix x = vector by Gaussian elimination with row exchange. */
+function solve(matrix: readonly (readonly number[])[], vector: readonly number[]): number[] {
+  const rows = matrix.map((row, i) => [...row, at(vector, i)])
+  const size = rows.length
+  for (let column = 0; column < size; column++) {
+    let pivot = column
+    for (let i = column + 1; i < size; i++) if (Math.abs(at(at(rows, i), column)) > Math.abs(at(at(rows, pivot), column))) pivot = i
+    const chosen = at(rows, pivot)
+    rows[pivot] = at(rows, column)
+    rows[column] = chosen
+    for (let i = column + 1; i < size; i++) {
+      const row = at(rows, i)
+      const factor = at(row, column) / at(chosen, column)
+      for (let j = column; j <= size; j++) row[j] = at(row, j) - factor * at(chosen, j)
+    }
+  }
+  const solution: number[] = columns(size, () => 0)
+  for (let i = size - 1; i >= 0; i--) {
+    const row = at(rows, i)
+    let left = at(row, size)
+    for (let j = i + 1; j < size; j++) left -= at(row, j) * at(solution, j)
+    solution[i] = left / at(row, i)
+  }
+  return solution
+}
+
+function columns<T>(count: number, make: (i: number) => T): T[] {
+  return Array.from({ length: count }, (_, i) => make(i))
+}
+
+function weighedMean(rows: Examples['rows'], weights: readonly number[], value: (row: readonly number[]) => number): number {
+  const total = weights.reduce((sum, weight) => sum + weight, 0)
+  return rows.reduce((sum, row, n) => sum + at(weights, n) * value(row), 0) / total
+}
+
+function dot(a: readonly number[], b: readonly number[]): number {
+  return a.reduce((sum, value, i) => sum + value * at(b, i), 0)
+}
+
+function sigmoid(z: number): number {
+  return 1 / (1 + Math.exp(-z))
+}
+
+/** -log of the probability of a label, without overflow. */
+function crossEntropy(z: number, label: number): number {
+  return Math.max(z, 0) - z * label + Math.log1p(Math.exp(-Math.abs(z)))
 }

@@ -1,5 +1,17 @@
-import type { Mode } from '../../src/text/plan.ts'
+import { Type, type Static } from '#typebox'
+import { MODES } from '../../src/text/plan.ts'
 import type { AnswerRequest, AnswerResponse, SearchRequest, SearchResponse } from '../../src/rag/schema.ts'
+
+/** How a service answers a request that names nothing but the question: the model's qa_config.json. */
+export const ServiceDefaultsSchema = Type.Object({
+  mode: Type.Enum([...MODES]),
+  k: Type.Integer(),
+  k_decoder: Type.Integer(),
+  demonstrations: Type.Integer(),
+  context_tokens: Type.Integer(),
+  max_new_tokens: Type.Integer(),
+})
+export type ServiceDefaults = Static<typeof ServiceDefaultsSchema>
 
 /** The pipeline under evaluation, in-process or over HTTP, with equal answers. */
 export interface AnswerClient {
@@ -7,8 +19,8 @@ export interface AnswerClient {
   readonly name: string
   /** Whether the reader has a context encoder; undefined if unknown. */
   readonly hasEncoder?: boolean
-  /** The reader's default mode; undefined if unknown. */
-  readonly mode?: Mode
+  /** The reader's defaults. @throws the service's errors */
+  readonly defaults?: () => Promise<ServiceDefaults>
   /** @throws the service's errors; service_unreachable if it is gone */
   answer(request: AnswerRequest): Promise<AnswerResponse>
   search(request: SearchRequest): Promise<SearchResponse>

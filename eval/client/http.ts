@@ -1,9 +1,10 @@
-import { type TSchema, type Static } from '#typebox'
+import { Type, type TSchema, type Static } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { CodedError, isErrorCode } from '../../base/errors.ts'
+import { type AnswerClient, ServiceDefaultsSchema } from './client.ts'
 import { CepeError, createClient } from '../../src/client/index.ts'
+import { clientKey } from '../../src/config.ts'
 import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema.ts'
-import type { AnswerClient } from './client.ts'
 
 export interface HttpClientOptions {
   /** API key, if the service requires one; never part of a message or a file. */
@@ -15,6 +16,8 @@ export interface HttpClientOptions {
   /** Milliseconds before the second attempt, doubled for each further one; also the minimum wait. A Retry-After takes precedence. */
   readonly pauseMs?: number
 }
+
+const InfoSchema = Type.Object({ reader: Type.Object({ defaults: ServiceDefaultsSchema }) })
 
 /** Busy services and limits per minute are waited for; a used-up daily quota would take until tomorrow. */
 const LONGEST_WAIT_MS = 120_000
@@ -36,6 +39,7 @@ export function createHttpClient(
     name: client.url,
     answer: async (request) => checked(AnswerResponseSchema, await client.answer(request).catch(rethrow), `${client.url}/v1/answer`),
     search: async (request) => checked(SearchResponseSchema, await client.search(request).catch(rethrow), `${client.url}/v1/search`),
+    defaults: async () => checked(InfoSchema, await client.getInfo().catch(rethrow), `${client.url}/v1/info`).reader.defaults,
     close: () => Promise.resolve(),
   }
 }
@@ -67,4 +71,12 @@ function rethrow(error: unknown): never {
   if (code === 'options_invalid') throw new CodedError(code, `The service (--url, --key or CEPE_KEY): ${message}`, details)
   const remedy = code === 'unauthorized' ? ' (here: --key, or CEPE_KEY)' : ''
   throw new CodedError(isErrorCode(code) ? code : 'internal', message + remedy, details)
+}
+
+/**
+ * Connects to the service at an address, with the key from the options or CEPE_KEY.
+ * @throws options_invalid for an invalid address or key
+ */
+export function connectTo(url: string, key = clientKey()): AnswerClient {
+  return createHttpClient(url, key === undefined ? {} : { key })
 }

@@ -10,11 +10,15 @@ import type { AnswerServices } from '../../src/rag/pipeline.ts'
 import { searchPassages } from '../../src/rag/search.ts'
 import { createServices, type Services } from '../../src/service/services.ts'
 import { ensureArtefacts } from '../../src/service/setup.ts'
-import type { AnswerClient } from './client.ts'
+import type { AnswerClient, ServiceDefaults } from './client.ts'
 import { createReaderClient } from './reader.ts'
 
 /** Admits everything: concurrency is an option of the evaluation, without deadlines. */
 const OPEN: Admission = { enter: () => ({ release: () => undefined }) }
+
+function defaultsOf({ manifest }: Pick<AnswerServices['reader'], 'manifest'>): Promise<ServiceDefaults> {
+  return Promise.resolve({ ...manifest.qa_defaults, mode: defaultMode(manifest) })
+}
 
 /** The pipeline of constructed services, without HTTP, deadline and admission control. */
 export function servicesClient(services: Pick<Services, 'answering' | 'close'>): AnswerClient {
@@ -22,7 +26,7 @@ export function servicesClient(services: Pick<Services, 'answering' | 'close'>):
   return {
     name: 'in process',
     hasEncoder: answering.reader.manifest.graphs.encoder !== null,
-    mode: defaultMode(answering.reader.manifest),
+    defaults: () => defaultsOf(answering.reader),
     answer: (request) => answerQuestion(request, answering),
     search: (request) => searchPassages(request, answering.retriever, { admitted: true }),
     close: () => services.close(),
@@ -53,6 +57,7 @@ export async function createReadingClient(): Promise<AnswerClient> {
   return {
     name: 'in process',
     hasEncoder: reader.manifest.graphs.encoder !== null,
+    defaults: () => defaultsOf(reader),
     answer: (request) => answerQuestion(request, services),
     search: none,
     close: () => client.close(),

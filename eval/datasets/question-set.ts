@@ -48,3 +48,37 @@ export interface RawRecord {
   readonly at: string
   readonly value: unknown
 }
+
+/** Locations kept per kind of problem. */
+const SHOWN_PLACES = 5
+
+/** Collects problems by kind, with counts and the first locations. */
+export class ProblemLog {
+  readonly #kinds = new Map<string, { count: number; places: string[]; effect: Problem['effect'] }>()
+
+  add(kind: string, at: string, effect: Problem['effect'] = 'skipped'): void {
+    const entry = this.#kinds.get(kind) ?? { count: 0, places: [], effect }
+    entry.count++
+    if (entry.places.length < SHOWN_PLACES) entry.places.push(at)
+    this.#kinds.set(kind, entry)
+  }
+
+  list(): Problem[] {
+    return [...this.#kinds].map(([kind, { count, places, effect }]) => ({ kind, count, places, effect }))
+  }
+}
+
+/** `3 x no answer (line 4, line 9, line 11), skipped`. */
+export function describeProblem({ kind, count, places, effect }: Problem): string {
+  const where = places.length === 0 ? '' : ` (${places.join(', ')}${count > places.length ? ', ...' : ''})`
+  return `${count} x ${kind}${where}, ${effect}`
+}
+
+/** Of tasks whose demo data is sorted by kind. */
+export const ITEMS = 'items, from the first (of the demo questions: evenly spaced)'
+
+/** `count` of the values, or all, evenly spaced from the first. */
+export function spread<T>(values: readonly T[], most: number): T[] {
+  const kept = Math.min(most, values.length)
+  return values.filter((_, i) => Math.floor((i * kept) / values.length) !== Math.floor(((i - 1) * kept) / values.length))
+}

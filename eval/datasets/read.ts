@@ -1,9 +1,10 @@
 import path from 'node:path'
+import { type Static, type TSchema, Type } from '#typebox'
+import { Compile } from '#typebox/compile'
 import { CodedError } from '../../base/errors.ts'
-import { describeProblem, ProblemLog } from './problems.ts'
-import { parseQuestion } from './question.ts'
+import { parseJson } from '../../base/json.ts'
+import { type Dataset, describeProblem, type EvalPassage, type EvalQuestion, ProblemLog } from './question-set.ts'
 import { fileHash, readRecords } from './records.ts'
-import type { Dataset, EvalPassage, EvalQuestion } from './question-set.ts'
 
 export interface ReadOptions {
   /** False: the questions have no answer in the corpus, and need none in the file. */
@@ -40,7 +41,7 @@ export async function readDataset(file: string, { answerable = true, keepPassage
   if (questions.length === 0) {
     throw new CodedError(
       'dataset_invalid',
-      `${file} has no question that can be asked: ${problems.list().map(describeProblem).join('; ') || 'it holds no record'}. Supported: {"question", "answer"} lines, CEPE/FiD/Contriever/DPR JSON with ctxs, TriviaQA's JSON, PopQA's TSV.`,
+      `${file} has no question that can be asked: ${problems.list().map(describeProblem).join('; ') || 'it holds no record'}. Supported: {"question", "answer"} lines, CEPE/FiD/Contriever/DPR JSON with ctxs, TriviaQA's JSON, Hugging Face's records of it as JSON or Parquet, PopQA's TSV.`,
     )
   }
   return { questions, problems: problems.list(), file: path.basename(file), sha256: await fileHash(file) }
@@ -90,4 +91,150 @@ export function withPassages(dataset: Dataset, byQuestion: ReadonlyMap<string, r
     )
   }
   return { ...dataset, questions, problems: [...dataset.problems, ...problems.list()] }
+}
+
+const MONTHS = 'january|february|march|april|may|june|july|august|september|october|november|december'
+const DATE = new RegExp(`\\b(?:1\\d{3}|20\\d{2})\\b|\\b(?:${MONTHS})\\b \\d|\\d (?:${MONTHS})\\b`, 'i')
+const NUMBER_WORDS =
+  /^(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion)\b/i
+
+/** Years and counts are often written as numbers. */
+const AnswerSchema = Type.Union([Type.String(), Type.Number()])
+const AnswersSchema = Type.Union([AnswerSchema, Type.Array(Type.Union([AnswerSchema, Type.Array(AnswerSchema)]))])
+
+/** A retrieved passage as CEPE, FiD, Contriever and DPR write it; Contriever's scores are strings. */
+const ContextSchema = Type.Object({
+  id: Type.Optional(Type.Union([Type.String(), Type.Number(), Type.Null()])),
+  title: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  text: Type.String(),
+  score: Type.Optional(Type.Union([Type.Number(), Type.String(), Type.Null()])),
+})
+
+const TriviaQaSchema = Type.Object({
+  Question: Type.String(),
+  QuestionId: Type.Optional(Type.String()),
+  Answer: Type.Object({ Value: Type.String(), Aliases: Type.Optional(Type.Array(Type.String())) }),
+})
+
+function compile<T extends TSchema>(schema: T) {
+  const validator = Compile(schema)
+  return (value: unknown): value is Static<T> => validator.Check(value)
+}
+/** TriviaQA's answers as Hugging Face has them, in JSON and Parquet. */
+const AliasedSchema = Type.Object({
+  value: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+  aliases: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
+})
+const isAliased = compile(AliasedSchema)
+const isAnswers = compile(AnswersSchema)
+const isContexts = compile(Type.Array(ContextSchema))
+const isTriviaQa = compile(TriviaQaSchema)
+
+/** A parsed record, or its problem; `notes` are problems that did not skip the question. */
+export type Parsed = { readonly question: EvalQuestion; readonly notes: readonly string[] } | { readonly problem: string }
+
+export interface ParseOptions {
+  readonly answerable: boolean
+  /** Passages kept per question. */
+  readonly keepPassages: number
+}
+
+/**
+ * Parses one record of any supported dataset: NQ-open and other {question, answer} lines, CEPE (`ctxs` or `docs`), FiD, Contriever and DPR
+ * (`answers`, `ctxs`), FlashRAG (`golden_answers`), PopQA's rows, TriviaQA's elements and Hugging Face's records of it.
+ */
+export function parseQuestion(value: unknown, at: string, options: ParseOptions): Parsed {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { problem: value === undefined ? 'not valid JSON' : 'not an object' }
+  if (isTriviaQa(value)) {
+    const answers = [value.Answer.Value, ...(value.Answer.Aliases ?? [])]
+    return build({ id: value.QuestionId ?? at, question: value.Question, answers, groups: {} }, undefined, options)
+  }
+  const record = value as Record<string, unknown>
+  const question = record['question'] ?? record['query']
+  if (typeof question !== 'string') return { problem: 'no question' }
+  const answers = answersOf(record)
+  if (answers === undefined && options.answerable) return { problem: 'no answer' }
+  const contexts = listInCell(record['ctxs'] ?? record['docs'])
+  if (contexts !== undefined && !isContexts(contexts)) return { problem: 'ctxs that are not passages' }
+  const gold = record['passage_id']
+  const id = record['id'] ?? record['question_id']
+  return build(
+    {
+      id: typeof id === 'string' || typeof id === 'number' ? String(id) : at,
+      question,
+      answers: answers ?? [],
+      groups: groupsOf(record),
+      ...((typeof gold === 'string' || typeof gold === 'number') && { goldPassage: String(gold) }),
+      ...(typeof record['entity'] === 'string' && { goldTitle: record['entity'] }),
+    },
+    contexts,
+    options,
+  )
+}
+
+function answersOf(record: Record<string, unknown>): string[] | undefined {
+  const cell = record['possible_answers']
+  // PopQA keeps its answers as a JSON list inside a cell, and nothing else.
+  const own = typeof cell === 'string' ? parseJson(cell) : cell
+  const given = listInCell(record['answer'] ?? record['answers'] ?? record['golden_answers']) ?? own
+  if (isAnswers(given)) return [given].flat(2).map(String)
+  return isAliased(given) ? [given.value ?? [], given.aliases ?? []].flat() : undefined
+}
+
+/** A JSON list in a text, as in the cells of tables, is that list; any other text is itself. */
+function listInCell(cell: unknown): unknown {
+  if (typeof cell !== 'string') return cell
+  const value = parseJson(cell)
+  return Array.isArray(value) ? value : cell
+}
+
+function groupsOf(record: Record<string, unknown>): Record<string, string> {
+  const groups: Record<string, string> = {}
+  const relation = record['prop'] ?? record['relation']
+  for (const [name, value] of Object.entries({ class: record['class'], manner: record['manner'], kind: record['kind'], relation }))
+    if (typeof value === 'string') groups[name] = value
+  const views = Number(record['s_pop'] ?? Number.NaN)
+  if (Number.isFinite(views)) groups['popularity'] = popularityBucket(views)
+  return groups
+}
+
+type Draft = Pick<EvalQuestion, 'id' | 'question' | 'answers' | 'groups' | 'goldPassage' | 'goldTitle'>
+
+function build(draft: Draft, contexts: Static<typeof ContextSchema>[] | undefined, { answerable, keepPassages }: ParseOptions): Parsed {
+  const question = draft.question.trim()
+  if (question === '') return { problem: 'no question' }
+  const answers = [...new Set(draft.answers.map((answer) => answer.trim()).filter((answer) => answer !== ''))]
+  const [first] = answers
+  if (answerable && first === undefined) return { problem: 'no answer' }
+  const passages = contexts
+    ?.filter(({ text }) => text.trim() !== '')
+    .slice(0, keepPassages)
+    .map(toPassage)
+  const blank = contexts?.some(({ text }) => text.trim() === '') ?? false
+  const groups = answerable && first !== undefined ? { answer_type: answerType(first), ...draft.groups } : draft.groups
+  return {
+    question: { ...draft, question, answers: answerable ? answers : [], answerable, groups, ...(passages && { passages }) },
+    notes: blank ? ['passage without text'] : [],
+  }
+}
+
+function toPassage({ id, title, text, score }: Static<typeof ContextSchema>, rank: number): EvalPassage {
+  const number = score === undefined || score === null || score === '' ? Number.NaN : Number(score)
+  return { id: String(id ?? rank + 1), title: title ?? '', text, ...(Number.isFinite(number) && { score: number }) }
+}
+
+/** Heuristic type of the first gold answer, for breaking scores down. */
+function answerType(answer: string): string {
+  if (/^(?:yes|no|true|false)$/i.test(answer.trim())) return 'yes/no'
+  if (DATE.test(answer)) return 'date'
+  if (/\d/.test(answer) || NUMBER_WORDS.test(answer.trim())) return 'number'
+  return /\p{Lu}/u.test(answer) ? 'name' : 'phrase'
+}
+
+/** Popularity bucket of a subject by its monthly Wikipedia page views (PopQA's s_pop), one per decade. */
+function popularityBucket(views: number): string {
+  const decade = Math.min(5, Math.max(1, Math.floor(Math.log10(Math.max(views, 1)))))
+  if (decade === 1) return '< 10^2'
+  return decade === 5 ? '>= 10^5' : `10^${decade} - 10^${decade + 1}`
 }

@@ -1,5 +1,3 @@
-import { stemOf } from './porter.ts'
-
 /** Words up to this length are not stemmed. */
 const UNSTEMMED_LENGTH = 3
 
@@ -30,4 +28,116 @@ function longestCommonSubsequence(a: readonly string[], b: readonly string[]): n
     previous = current
   }
   return previous[b.length] as number
+}
+
+/*
+ * Porter's stemmer (1980) as NLTK's PorterStemmer has it by default, which rouge_score uses: words known by heart, and some
+ * rules that differ from Porter's (marked NLTK).
+ */
+
+/** NLTK: irregular words. */
+const KNOWN: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ skies: 'sky', dying: 'die', lying: 'lie', tying: 'tie', innings: 'inning', outings: 'outing', cannings: 'canning' },
+    ...Object.fromEntries(
+      ['sky', 'news', 'inning', 'outing', 'canning', 'howe', 'proceed', 'exceed', 'succeed'].map((word) => [word, word]),
+    ),
+  }),
+)
+
+/** The word as c and v: a y after a consonant is a vowel. */
+function shapeOf(word: string): string {
+  let shape = ''
+  for (const letter of word) shape += 'aeiou'.includes(letter) || (letter === 'y' && shape.endsWith('c')) ? 'v' : 'c'
+  return shape
+}
+
+/** Porter's m: the number of vowel-consonant sequences. */
+function measure(word: string): number {
+  return shapeOf(word).match(/vc/g)?.length ?? 0
+}
+
+function hasVowel(word: string): boolean {
+  return shapeOf(word).includes('v')
+}
+
+/** Porter's *o: ends in consonant, vowel, consonant, the last not w, x or y; NLTK: also a word of vowel and consonant. */
+function endsShort(word: string): boolean {
+  const shape = shapeOf(word)
+  return (shape.endsWith('cvc') && !/[wxy]$/.test(word)) || shape === 'vc'
+}
+
+function endsDouble(word: string): boolean {
+  return word.at(-1) === word.at(-2) && shapeOf(word).endsWith('c')
+}
+
+type Rule = readonly [suffix: string, replacement: string]
+
+/** `ies i, s`: a suffix and its replacement, or nothing. */
+function rules(text: string): Rule[] {
+  return text.split(', ').map((rule): Rule => {
+    const [suffix = '', replacement = ''] = rule.split(' ')
+    return [suffix, replacement]
+  })
+}
+
+/** Applies the first rule with a matching suffix and condition; otherwise returns the word. */
+function replaced(word: string, rules: readonly Rule[], condition: (stem: string, suffix: string) => boolean): string {
+  const rule = rules.find(([suffix]) => word.endsWith(suffix))
+  if (rule === undefined) return word
+  const stem = word.slice(0, word.length - rule[0].length)
+  return condition(stem, rule[0]) ? stem + rule[1] : word
+}
+
+function plural(word: string): string {
+  // NLTK: dies, ties.
+  if (word.length === 4 && word.endsWith('ies')) return word.slice(0, -1)
+  return replaced(word, rules('sses ss, ies i, ss ss, s'), () => true)
+}
+
+function participle(word: string): string {
+  // NLTK: died, tried.
+  if (word.endsWith('ied')) return word.slice(0, word.length === 4 ? -1 : -2)
+  if (word.endsWith('eed')) return replaced(word, [['eed', 'ee']], (stem) => measure(stem) > 0)
+  const [, stem] = /^(.*)(?:ed|ing)$/.exec(word) ?? []
+  if (stem === undefined || !hasVowel(stem)) return word
+  if (/(?:at|bl|iz)$/.test(stem)) return `${stem}e`
+  if (endsDouble(stem)) return /[lsz]$/.test(stem) ? stem : stem.slice(0, -1)
+  return measure(stem) === 1 && endsShort(stem) ? `${stem}e` : stem
+}
+
+/** NLTK: only after a consonant that is not the first letter (enjoy, by). */
+function finalY(word: string): string {
+  return replaced(word, [['y', 'i']], (stem) => stem.length > 1 && shapeOf(stem).endsWith('c'))
+}
+
+const DOUBLE_SUFFIXES = rules(
+  'ational ate, tional tion, enci ence, anci ance, izer ize, bli ble, alli al, entli ent, eli e, ousli ous, ization ize, ation ate, ator ate, alism al, iveness ive, fulness ful, ousness ous, aliti al, iviti ive, biliti ble, fulli ful, logi log',
+)
+
+function doubleSuffix(word: string): string {
+  // NLTK: the result of alli is processed again (rationally).
+  if (word.endsWith('alli') && measure(word.slice(0, -4)) > 0) return doubleSuffix(word.slice(0, -2))
+  // NLTK: the l of logi counts with the stem (geology).
+  return replaced(word, DOUBLE_SUFFIXES, (stem, suffix) => measure(suffix === 'logi' ? `${stem}l` : stem) > 0)
+}
+
+const SINGLE_SUFFIXES = rules('icate ic, ative, alize al, iciti ic, ical ic, ful, ness')
+
+const DROPPED = rules('al, ance, ence, er, ic, able, ible, ant, ement, ment, ent, ion, ou, ism, ate, iti, ous, ive, ize')
+
+function finalLetters(word: string): string {
+  const bare = replaced(word, [['e', '']], (stem) => measure(stem) > 1 || (measure(stem) === 1 && !endsShort(stem)))
+  return replaced(bare, [['ll', 'l']], (stem) => measure(`${stem}l`) > 1)
+}
+
+/** The stem of a word in lower case. */
+export function stemOf(word: string): string {
+  const known = KNOWN.get(word)
+  if (known !== undefined) return known
+  if (word.length <= 2) return word
+  const base = doubleSuffix(finalY(participle(plural(word))))
+  const single = replaced(base, SINGLE_SUFFIXES, (stem) => measure(stem) > 0)
+  const dropped = replaced(single, DROPPED, (stem, suffix) => measure(stem) > 1 && (suffix !== 'ion' || /[st]$/.test(stem)))
+  return finalLetters(dropped)
 }

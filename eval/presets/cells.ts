@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { at } from '../../base/at.ts'
-import type { Preset, PresetColumn, PresetRow } from './schema.ts'
+import { OPEN_DOMAIN_QA } from '../runner/folder.ts'
+import type { Preset, PresetColumn, PresetRow } from './read.ts'
 
 /** One cell of a table with its options. */
 export interface Cell {
@@ -15,9 +16,6 @@ export interface Cell {
   readonly files: Readonly<Record<string, string>>
   readonly metric: string
 }
-
-/** Name of open-domain question answering in presets. */
-export const OPEN_DOMAIN_QA = 'open-domain-qa'
 
 /** Makes a value valid in a folder name. */
 export function folderName(value: string): string {

@@ -3,19 +3,16 @@ import { CodedError } from '../../base/errors.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { packageRoot } from '../../src/config.ts'
 import type { AnswerClient } from '../client/client.ts'
-import { describeProblem } from '../datasets/problems.ts'
+import { describeProblem } from '../datasets/question-set.ts'
+import { OPEN_DOMAIN_QA } from '../runner/folder.ts'
+import { costGate } from '../runner/cost.ts'
 import { toMarkdown } from '../report/blocks.ts'
 import { readPublishedTables } from '../report/published-tables.ts'
 import { writeReport } from '../report/report.ts'
-import { cellName, cellsOf, cellsOfModel, folderName, modelFolder, OPEN_DOMAIN_QA, type Cell } from './cells.ts'
-import { dataFiles } from './files.ts'
-import { chooseModel, type AskedReader } from './model.ts'
-import { readerOf, runQuestions } from './questions.ts'
-import { readPreset } from './read.ts'
-import { presetReport } from './report.ts'
-import { missingFiles, runCells, type NotAsked } from './run.ts'
-import { readScores } from './scores.ts'
-import type { Preset } from './schema.ts'
+import { cellName, cellsOf, cellsOfModel, folderName, modelFolder, type Cell } from './cells.ts'
+import { type AskedReader, chooseModel, dataFiles, type Preset, readPreset } from './read.ts'
+import { missingFiles, type NotAsked, readerOf, runCells, type RunCellsOptions, runQuestions } from './run.ts'
+import { presetReport, readScores } from './report.ts'
 
 /** Options of `cepe eval --table` and `--giraffe`. */
 export interface PresetOptions {
@@ -26,8 +23,9 @@ export interface PresetOptions {
   readonly columns?: string
   readonly limit?: string | undefined
   readonly as?: string
-  /** Only shows the plan. */
+  /** Only shows the plan; with `data` also the cost. */
   readonly plan?: boolean
+  readonly yes?: boolean
   readonly dumpPrompts?: boolean
   readonly out?: string
   /** Concurrent questions. */
@@ -47,7 +45,9 @@ export async function runPreset(given: PresetOptions, connect: Connect): Promise
   const cells = cellsOf(preset, { ...wantedColumns(preset, given.columns), ...(given.limit !== undefined && { limit: given.limit }) })
   const out = given.out ?? path.join(packageRoot(), 'eval', 'runs', `${preset.paper}-${preset.table}`)
   const fileOf = given.data === undefined ? () => undefined : await dataFiles(given.data)
-  const notAsked = given.plan === true ? new Map<string, string>() : await askCells({ preset, cells, out, fileOf, given, connect })
+  const asking = { preset, cells, out, fileOf, given, connect }
+  const isPlanAlone = given.plan === true && cells.every((cell) => missingFiles(cell, fileOf).length > 0)
+  const notAsked = isPlanAlone ? new Map<string, string>() : await askCells(asking)
   const report = presetReport(preset, {
     cells,
     published: await readPublishedTables(preset.paper),
@@ -79,54 +79,27 @@ interface Asking {
   readonly connect: Connect
 }
 
+/** Measures the cost of all runs of the table, then asks them unless only the plan is wanted. */
 async function askCells(asking: Asking): Promise<NotAsked> {
   checkFiles(asking)
-  const { preset } = asking
-  const progress = createProgress(preset.title, 'items')
-  const onProgress = (cell: Cell, done: number, total: number) => progress.update(done, total, cellName(cell))
+  const { preset, fileOf, given } = asking
+  const { plan, dumpPrompts = false, concurrency } = given
+  const client = preset.task === OPEN_DOMAIN_QA ? await asking.connect() : await (await import('../client/reader.ts')).createReaderClient()
+  const progress = createProgress(preset.title, 'answers')
+  const onProblem: RunCellsOptions['onProblem'] = (cell, problem) =>
+    process.stderr.write(`${cellName(cell)}: ${describeProblem(problem)}\n`)
   try {
-    return await (preset.task === OPEN_DOMAIN_QA ? askQuestions(asking, onProgress) : askTask(asking, onProgress))
+    const reader = 'model' in client ? { id: client.model, hasEncoder: client.manifest.graphs.encoder !== null } : await readerOf(client)
+    const common = { ...asModel(asking, reader), fileOf, dumpPrompts }
+    const pass = (given: Pick<RunCellsOptions, 'onCost' | 'planOnly' | 'onProgress'>) =>
+      'model' in client
+        ? runCells({ ...common, ...given, preset, client, onProblem: given.planOnly ? () => undefined : onProblem })
+        : runQuestions({ ...common, ...given, client, concurrency })
+    const left = await pass({ planOnly: true, onCost: costGate(given), onProgress: () => undefined })
+    if (plan === true) return left
+    return await pass({ onProgress: (cell, done, total, time) => progress.update(done, total, `${cellName(cell)}${time && `, ${time}`}`) })
   } finally {
     progress.stop()
-  }
-}
-
-type OnProgress = (cell: Cell, done: number, total: number) => void
-
-async function askTask(asking: Asking, onProgress: OnProgress): Promise<NotAsked> {
-  const { preset, fileOf, given } = asking
-  const { createReaderClient } = await import('../client/reader.ts')
-  const client = await createReaderClient()
-  try {
-    const reader = { id: client.model, hasEncoder: client.manifest.graphs.encoder !== null }
-    return await runCells({
-      preset,
-      ...asModel(asking, reader),
-      client,
-      fileOf,
-      dumpPrompts: given.dumpPrompts ?? false,
-      onProblem: (cell, problem) => process.stderr.write(`${cellName(cell)}: ${describeProblem(problem)}\n`),
-      onProgress,
-    })
-  } finally {
-    await client.close()
-  }
-}
-
-async function askQuestions(asking: Asking, onProgress: OnProgress): Promise<NotAsked> {
-  const { fileOf, given } = asking
-  const client = await asking.connect()
-  try {
-    const reader = await readerOf(client)
-    return await runQuestions({
-      ...asModel(asking, reader),
-      client,
-      fileOf,
-      dumpPrompts: given.dumpPrompts ?? false,
-      concurrency: given.concurrency,
-      onProgress,
-    })
-  } finally {
     await client.close()
   }
 }

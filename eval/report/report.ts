@@ -1,10 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import type { Static } from '#typebox'
 import type { TopLevelSpec } from 'vega-lite'
 import { CodedError } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
-import { text, toHtml, toMarkdown, type Block } from './blocks.ts'
+import { type Block, text, toHtml, toMarkdown } from './blocks.ts'
 import { loadPlotter } from './plot.ts'
+import type { EnvironmentSchema, FileSchema, ResumedSchema } from '../runner/manifest.ts'
 
 export interface Report {
   readonly title: string
@@ -50,4 +52,25 @@ async function writeFiles({ title, blocks, figures }: Report, folder: string): P
   )
   await writeFile(path.join(folder, 'report.md'), toMarkdown(shown))
   await writeFile(path.join(folder, 'report.html'), toHtml(title, shown, drawn))
+}
+
+/** A file in reports. */
+export function fileText({ file, sha256 }: Static<typeof FileSchema>): string {
+  return `${file} (SHA-256 ${sha256.slice(0, 12)})`
+}
+
+interface Measured {
+  readonly environment: Static<typeof EnvironmentSchema>
+  readonly started_at: string
+  readonly resumed: Static<typeof ResumedSchema>
+}
+
+/** Rows of a report's last table: date and environment of a run. */
+export function environmentRows({ environment, started_at: startedAt, resumed }: Measured): string[][] {
+  const { client, version, node, platform, cores, cpu, memory_gb: memory } = environment
+  return [
+    ['asked', `${client}, from ${startedAt}`],
+    ...resumed.map(({ at, index_version: index }) => ['resumed', index === null ? at : `${at}, index version ${index}`]),
+    ['evaluated with', `version ${version}, Node ${node}, ${platform}, ${cores} x ${cpu}, ${memory} GB`],
+  ]
 }

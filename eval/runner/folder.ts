@@ -1,22 +1,33 @@
+import { createHash } from 'node:crypto'
 import { mkdir, open, readFile, rename, writeFile, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
+import { Type } from '#typebox'
+import { Compile } from '#typebox/compile'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
+import { packageRoot } from '../../src/package.ts'
 import { parseJson } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
 
 const MANIFEST_FILE = 'manifest.json'
 const PREDICTIONS_FILE = 'predictions.jsonl'
-/** Task of a manifest without a task name. */
-export const UNNAMED_TASK = 'open-domain question answering'
+/** Task name of open-domain question answering, which is no `Task`. */
+export const OPEN_DOMAIN_QA = 'open-domain-qa'
 /** Folder of the writer's lock. */
 const WRITER = 'writer'
 /** Records written and synced together. */
 const BATCH = 16
 const BATCH_MS = 1000
 
+/** Folder of a run by what determines it, so that repeating a command resumes its run. */
+export function runFolder(name: string, subject: unknown): string {
+  const hash = createHash('sha256').update(JSON.stringify(subject)).digest('hex').slice(0, 8)
+  return path.join(packageRoot(), 'eval', 'runs', `${name.replace(/[^\w.-]/g, '_')}-${hash}`)
+}
+
 /** Fields of every run's manifest: what it measures, and when it was resumed. */
 interface RunManifest {
+  readonly task: string
   readonly subject: object
   readonly started_at: string
   readonly resumed: readonly { at: string; index_version: number | null }[]
@@ -24,8 +35,6 @@ interface RunManifest {
 
 /** Format of a kind of run: one manifest, and one line per item. */
 export interface RunFormat<M extends RunManifest, R extends { readonly id: string }> {
-  /** Name of the kind of run, for messages. */
-  readonly name: string
   readonly manifest: Validator<M>
   readonly record: Validator<R>
 }
@@ -35,13 +44,13 @@ export interface Stored<M, R> {
   /** The last record of each item, in order of first occurrence. */
   readonly records: readonly R[]
 }
-/** The task of the run in the folder; undefined for open-domain question answering. @throws run_invalid */
-export async function taskOfRun(folder: string): Promise<string | undefined> {
+
+const isAnyManifest = Compile(Type.Object({ task: Type.String() }))
+
+/** The task of the run in the folder. @throws run_invalid */
+export async function taskOfRun(folder: string): Promise<string> {
   const file = path.join(folder, MANIFEST_FILE)
-  const manifest = parseJson(await readText(file))
-  if (manifest === undefined) throw new CodedError('run_invalid', `${file} is not valid JSON.`)
-  const task = typeof manifest === 'object' && manifest !== null && 'task' in manifest ? manifest.task : undefined
-  return typeof task === 'string' ? task : undefined
+  return parseChecked(await readText(file), isAnyManifest, file).task
 }
 
 /**
@@ -83,6 +92,11 @@ function parseChecked<T>(text: string, validator: Validator<T>, where: string): 
   )
 }
 
+/** Whether the folder holds a run. */
+export function hasRun(folder: string): Promise<boolean> {
+  return exists(path.join(folder, MANIFEST_FILE))
+}
+
 export interface OpenRun<R> {
   readonly records: readonly R[]
   readonly writer: RecordWriter<R>
@@ -122,7 +136,7 @@ async function openLocked<M extends RunManifest, R extends { readonly id: string
   const predictions = path.join(folder, PREDICTIONS_FILE)
   const file = await open(predictions, 'a')
   try {
-    if (!(await exists(manifestFile))) {
+    if (!(await hasRun(folder))) {
       if ((await file.stat()).size > 0)
         throw new CodedError(
           'run_invalid',
@@ -149,12 +163,11 @@ async function openLocked<M extends RunManifest, R extends { readonly id: string
 }
 
 /** Reports a run of another task in the folder as such, not as a broken run. */
-async function otherTask(folder: string, manifest: object, error: unknown): Promise<unknown> {
-  const wanted = 'task' in manifest && typeof manifest.task === 'string' ? manifest.task : undefined
-  const held = await taskOfRun(folder).catch(() => wanted)
-  return held === wanted
+async function otherTask(folder: string, { task }: RunManifest, error: unknown): Promise<unknown> {
+  const held = await taskOfRun(folder).catch(() => task)
+  return held === task
     ? error
-    : new CodedError('run_mismatch', `${folder} holds a run of ${held ?? UNNAMED_TASK}: choose another folder with --out, or remove it.`)
+    : new CodedError('run_mismatch', `${folder} holds a run of ${held}: choose another folder with --out, or remove it.`)
 }
 
 /** Atomic: a kill leaves the old or the new manifest. */

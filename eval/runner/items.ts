@@ -1,8 +1,10 @@
 import pLimit from 'p-limit'
 import { CodedError, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
-import { openRun, type RunFormat } from './folder.ts'
-import type { Skipped } from './skipped.ts'
+import { mean } from '../statistics/bootstrap.ts'
+import { type Cost, duration } from './cost.ts'
+import { hasRun, openRun, type OpenRun, readStored, type RunFormat } from './folder.ts'
+import type { Skipped } from './manifest.ts'
 
 /** The part of a record that the loop needs, for any task. */
 export interface ItemRecord {
@@ -17,13 +19,22 @@ export interface RunItemsOptions<M extends Parameters<typeof openRun>[1], R exte
   readonly items: readonly Item[]
   /** Plural noun for the items in messages. */
   readonly what: string
+  /** Settings that each item is asked in: an item has as many answers. */
+  readonly settings?: number
+  /** Tokens read and generated for a record. */
+  readonly tokensOf?: (record: R) => number
   /** Concurrent items. */
   readonly concurrency: number
   /** Asks one item; a record with `skipped` counts as skipped, an error ends the run. */
   readonly ask: (item: Item) => Promise<R>
   /** Called with every finished record, including earlier ones first. */
   readonly onRecord?: (record: R) => void
-  readonly onProgress: (done: number, total: number) => void
+  /** In answers, with the time left in words. */
+  readonly onProgress: (done: number, total: number, left: string) => void
+  /** Called once the first items left are asked; an error of it ends the run. */
+  readonly onCost?: ((cost: Cost) => void) | undefined
+  /** Only measures the cost: nothing is kept, and no record returned. */
+  readonly planOnly?: boolean | undefined
 }
 
 /** Consecutive skipped items after which the run stops: the cause is then the protocol or the service. */
@@ -34,50 +45,54 @@ const SKIPPED_IN_A_ROW = 10
  * resumes.
  * @throws service_unreachable, nothing_scored, run_mismatch, conflict, disk_full; errors that concern all items
  */
-export async function runItems<M extends Parameters<typeof openRun>[1], R extends ItemRecord, Item extends { readonly id: string }>({
-  folder,
-  format,
-  manifest,
-  items,
-  what,
-  concurrency,
-  ask,
-  onRecord = () => undefined,
-  onProgress,
-}: RunItemsOptions<M, R, Item>): Promise<R[]> {
-  const { records, writer } = await openRun(folder, manifest, format).catch((error: unknown) => {
-    throw explained(error, folder, '')
-  })
-  const finished = new Map(records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
+export async function runItems<M extends Parameters<typeof openRun>[1], R extends ItemRecord, Item extends { readonly id: string }>(
+  options: RunItemsOptions<M, R, Item>,
+): Promise<R[]> {
+  const { folder, items, what, concurrency, ask, planOnly = false, onRecord = () => undefined, onCost = () => undefined } = options
+  const run = await begun(options)
+  const finished = new Map(run.records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
   finished.forEach(onRecord)
   const limit = pLimit(concurrency)
   let skippedInARow = 0
   let failure: { readonly error: unknown } | undefined
-  onProgress(finished.size, items.length)
+  const show = progressOf(options, finished)
+  show()
 
   const askOne = async (item: Item): Promise<void> => {
     const record = await ask(item)
-    await writer.add(record)
+    await run.writer?.add(record)
     finished.set(record.id, record)
     onRecord(record)
-    onProgress(finished.size, items.length)
+    show()
     skippedInARow = record.skipped ? skippedInARow + 1 : 0
-    if (record.skipped && skippedInARow >= Math.min(SKIPPED_IN_A_ROW, items.length)) {
-      throw new CodedError(
-        'nothing_scored',
-        `${skippedInARow} ${what} in a row were skipped; the last in ${record.skipped.setting ?? 'retrieval'}: ${record.skipped.message}`,
-      )
-    }
+    if (record.skipped && skippedInARow >= Math.min(SKIPPED_IN_A_ROW, items.length))
+      throw nothingScored(`${skippedInARow} ${what} in a row were skipped; the last`, record.skipped)
   }
   /** After the first failure, running items are finished and kept, and no further one is started. */
-  const askUnlessFailed = async (item: Item): Promise<void> => {
+  const unlessFailed = async (next: () => Promise<void> | void): Promise<void> => {
     if (failure) return
-    await askOne(item).catch((error: unknown) => {
+    try {
+      await next()
+    } catch (error) {
       failure ??= { error }
-    })
+    }
   }
-  await Promise.all(items.filter(({ id }) => !finished.has(id)).map((item) => limit(askUnlessFailed, item)))
-  await writer.close().catch((error: unknown) => {
+  const left = items.filter(({ id }) => !finished.has(id))
+  let begunItems = 0
+  let started = performance.now()
+  let measured: R[] = []
+  // A skipped item says nothing about the cost of others.
+  while (!failure && measured.length === 0 && begunItems < left.length) {
+    const batch = left.slice(begunItems, (begunItems += concurrency))
+    started = performance.now()
+    await Promise.all(batch.map((item) => unlessFailed(() => askOne(item))))
+    measured = batch.flatMap(({ id }) => finished.get(id) ?? []).filter(({ skipped }) => !skipped)
+  }
+  const remaining = left.length - begunItems + measured.length
+  if (measured.length > 0) await unlessFailed(() => onCost(costOf(options, measured, remaining, performance.now() - started)))
+  const rest = planOnly ? [] : left.slice(begunItems)
+  await Promise.all(rest.map((item) => limit(unlessFailed, () => askOne(item))))
+  await run.writer?.close().catch((error: unknown) => {
     failure ??= { error }
   })
   if (failure)
@@ -86,14 +101,54 @@ export async function runItems<M extends Parameters<typeof openRun>[1], R extend
       folder,
       `${finished.size} of ${items.length} ${what} are kept in ${folder}: repeat the command to resume.`,
     )
+  if (planOnly) return []
   const asked = items.flatMap(({ id }) => finished.get(id) ?? [])
-  const [first] = asked
-  if (first?.skipped && asked.every(({ skipped }) => skipped))
-    throw new CodedError(
-      'nothing_scored',
-      `All ${asked.length} ${what} were skipped; the first in ${first.skipped.setting ?? 'retrieval'}: ${first.skipped.message}`,
-    )
+  const [one] = asked
+  if (one?.skipped && asked.every(({ skipped }) => skipped))
+    throw nothingScored(`All ${asked.length} ${what} were skipped; the first`, one.skipped)
   return asked
+}
+
+/** The records of the folder, and its writer unless only a plan is wanted. */
+async function begun<M extends Parameters<typeof openRun>[1], R extends ItemRecord>({
+  folder,
+  format,
+  manifest,
+  planOnly,
+}: Pick<RunItemsOptions<M, R, never>, 'folder' | 'format' | 'manifest' | 'planOnly'>): Promise<
+  Pick<OpenRun<R>, 'records'> & Partial<OpenRun<R>>
+> {
+  try {
+    if (!planOnly) return await openRun(folder, manifest, format)
+    return (await hasRun(folder)) ? await readStored(folder, format) : { records: [] }
+  } catch (error) {
+    throw explained(error, folder, '')
+  }
+}
+
+type Shown = Pick<RunItemsOptions<never, never, { readonly id: string }>, 'items' | 'settings' | 'onProgress'>
+
+/** Reports the finished answers, and the time left by the pace so far. */
+function progressOf({ items, settings = 1, onProgress }: Shown, finished: ReadonlyMap<string, unknown>): () => void {
+  const [before, started] = [finished.size, performance.now()]
+  return () => {
+    const [asked, left] = [finished.size - before, items.length - finished.size]
+    const time = asked > 0 && left > 0 ? `${duration(((performance.now() - started) / asked) * left)} left` : ''
+    onProgress(finished.size * settings, items.length * settings, time)
+  }
+}
+
+function costOf<R>(
+  { what, settings = 1, tokensOf = () => 0 }: { what: string; settings?: number; tokensOf?: (record: R) => number },
+  records: readonly R[],
+  items: number,
+  ms: number,
+): Cost {
+  return { what, items, settings, tokens: mean(records.map(tokensOf)), ms: (ms / records.length) * items }
+}
+
+function nothingScored(which: string, { setting, message }: Skipped): CodedError {
+  return new CodedError('nothing_scored', `${which} in ${setting ?? 'retrieval'}: ${message}`)
 }
 
 /** Errors that end a run although every item could be asked later. */

@@ -1,5 +1,7 @@
 import os from 'node:os'
-import { Type, type Static } from '#typebox'
+import { type Static, Type } from '#typebox'
+import { CodedError, type ErrorCode } from '../../base/errors.ts'
+import type { Problem } from '../datasets/question-set.ts'
 import { packageVersion } from '../../src/config.ts'
 
 /** Fields common to the manifests of all runs. */
@@ -37,4 +39,41 @@ export function environment(client: { readonly name: string }): Static<typeof En
     cores: os.availableParallelism(),
     memory_gb: Math.round(os.totalmem() / 2 ** 30),
   }
+}
+
+/** Why an item was skipped. */
+export const SkippedSchema = Type.Object({
+  code: Type.String(),
+  message: Type.String(),
+  setting: Type.Union([Type.String(), Type.Null()], { description: 'Where it failed; null: before the first answer.' }),
+  retry: Type.Boolean({ description: 'The service failed, not the item: a resumed run asks again.' }),
+})
+export type Skipped = Static<typeof SkippedSchema>
+
+/** Errors of one item: it is skipped and counted. */
+const ITEM_CODES: readonly ErrorCode[] = ['invalid_request', 'unprocessable', 'payload_too_large']
+/** Failures of the service at one item: it is skipped, and retried by a resumed run. */
+const FAILURE_CODES: readonly ErrorCode[] = ['inference_failed', 'deadline_exceeded', 'internal']
+
+/** True if the service failed at one item, so that a retry may succeed. */
+export function isFailure(error: unknown): boolean {
+  return error instanceof CodedError && FAILURE_CODES.includes(error.code)
+}
+
+/** Returns why an item is skipped. @throws the error itself if it concerns more than this item */
+export function skippedFor(error: unknown, setting: string | null): Skipped {
+  if (!(error instanceof CodedError) || !(isFailure(error) || ITEM_CODES.includes(error.code))) throw error
+  return { code: error.code, message: error.message, setting, retry: isFailure(error) }
+}
+
+/** Skipped items by reason, with a few of their ids. */
+export function skippedProblems(
+  records: readonly { readonly id: string; readonly skipped?: Skipped }[],
+  kindOf: (skipped: Skipped) => string,
+): Problem[] {
+  const byReason = new Map<string, string[]>()
+  for (const { id, skipped } of records) {
+    if (skipped) byReason.set(kindOf(skipped), [...(byReason.get(kindOf(skipped)) ?? []), id])
+  }
+  return [...byReason].map(([kind, ids]) => ({ kind, count: ids.length, places: ids.slice(0, 5), effect: 'skipped' }))
 }

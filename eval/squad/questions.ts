@@ -1,12 +1,20 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import pLimit from 'p-limit'
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
-import { readPassageFile } from '../../index/read/read.ts'
-import type { EvalPassage, EvalQuestion } from '../datasets/question-set.ts'
+import type { AnswerClient } from '../client/client.ts'
+import { type EvalPassage, type EvalQuestion, spread } from '../datasets/question-set.ts'
 import { readDataset } from '../datasets/read.ts'
-import { spread } from '../datasets/spread.ts'
+import { bestOver, exactMatch, f1 } from '../metrics/answer.ts'
 import { answerFinder } from '../metrics/retrieval.ts'
+import { type Estimate, estimateShare } from '../statistics/bootstrap.ts'
+import type { EvaluationOptions } from '../tasks/open-domain-qa/prepare.ts'
+import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
+import type { EvalRecord } from '../tasks/open-domain-qa/record.ts'
+import { readPassageFile } from '../../index/read/read.ts'
+import { answerDocument, type DocumentServices } from '../../src/rag/document.ts'
+import type { Mode } from '../../src/text/plan.ts'
 
 /** Questions that are asked without a passage that answers them, as a share of those that are asked with one. */
 const UNANSWERED = 0.5
@@ -100,4 +108,93 @@ function neighbour(
 
 function line({ id, question, answers, goldPassage }: EvalQuestion, { id: passage, title, text }: EvalPassage, which: string): string {
   return `${JSON.stringify({ id, question, answer: answers, passage_id: goldPassage, class: which, ctxs: [{ id: passage, title, text }] })}\n`
+}
+
+const RECALL_DEPTH = 40
+const ENCODED_PASSAGES = 10
+
+/** How questions about real text are asked in one run. */
+export interface Asking {
+  readonly name: string
+  /** `supplied` is one passage: that of the question. */
+  readonly retrieval: 'supplied' | 'hybrid'
+  /** Passages per question. */
+  readonly ks: readonly number[]
+  /** 0: all passages through the encoder; null: the model's own. */
+  readonly kDecoder: 0 | null
+}
+
+/**
+ * The runs for a reader. Those that are read separately may be many passages, those of one prompt are few.
+ * @param hasEncoder whether the reader can read through an encoder alone
+ */
+export function askings(mode: Mode, hasEncoder: boolean, ks?: readonly number[]): Asking[] {
+  const all: Asking[] = [
+    { name: 'supplied', retrieval: 'supplied', ks: [1], kDecoder: null },
+    { name: 'supplied, encoder alone', retrieval: 'supplied', ks: [1], kDecoder: 0 },
+    { name: 'hybrid', retrieval: 'hybrid', ks: ks ?? (mode === 'decoder-only' ? [3, 5] : [5, 10, 20, 40]), kDecoder: null },
+    { name: 'hybrid, encoder alone', retrieval: 'hybrid', ks: [ENCODED_PASSAGES], kDecoder: 0 },
+  ]
+  return all.filter(({ kDecoder }) => kDecoder === null || hasEncoder)
+}
+
+export function optionsOf(
+  { name, retrieval, ks, kDecoder }: Asking,
+  { mode, questions, limit }: { readonly mode: Mode; readonly questions: string; readonly limit: number | undefined },
+): EvaluationOptions {
+  return {
+    dataset: `real text, ${name}`,
+    questions,
+    limit,
+    protocol: { ...modelProtocol([mode], [...ks], retrieval, retrieval === 'supplied' ? 1 : RECALL_DEPTH), k_decoder: kDecoder },
+    dumpPrompts: false,
+  }
+}
+
+/** The pipeline over a corpus without the passages that answer a question. */
+export function withoutAnswers(client: AnswerClient, isAnsweredBy: RealQuestions['isAnsweredBy']): AnswerClient {
+  return {
+    ...client,
+    search: async (request) => {
+      const { k = RECALL_DEPTH, query } = request
+      const found = await client.search({ ...request, k: 2 * k })
+      return { ...found, passages: found.passages.filter((passage) => !isAnsweredBy.get(query)?.(passage)).slice(0, k) }
+    },
+  }
+}
+
+export interface ArticleScores {
+  readonly exactMatch: Estimate
+  readonly f1: Estimate
+  /** Mean characters of the articles. */
+  readonly characters: number
+}
+
+/** Asks questions with their whole article in the request, as POST /v1/documents/answer. */
+export async function askArticles(
+  records: readonly Pick<EvalRecord, 'id' | 'question' | 'answers'>[],
+  articleOf: RealQuestions['articleOf'],
+  services: DocumentServices,
+  concurrency: number,
+): Promise<ArticleScores> {
+  const limit = pLimit(concurrency)
+  const asked = await Promise.all(
+    records.map(({ id, question, answers }) =>
+      limit(async () => {
+        const article = articleOf.get(question)
+        if (article === undefined) throw new Error(`${id} has no article. This is a bug.`)
+        const { text } = article
+        const load = () => Promise.resolve({ ...article, type: 'text' as const, pages: [], warnings: [] })
+        const { answer } = await answerDocument({ form: { question }, bytes: Buffer.byteLength(text), load }, services)
+        return { cluster: id, answer, answers, characters: text.length }
+      }),
+    ),
+  )
+  const scored = (metric: typeof exactMatch) =>
+    estimateShare(
+      asked.map(({ cluster, answer, answers }) => ({ cluster, value: bestOver(metric, answer, answers) })),
+      0,
+    )
+  const characters = asked.reduce((sum, article) => sum + article.characters, 0) / asked.length
+  return { exactMatch: scored(exactMatch), f1: scored(f1), characters }
 }

@@ -1,4 +1,5 @@
 import type { TopLevelSpec } from 'vega-lite'
+import { present } from '../../base/at.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import type { Problem } from '../datasets/question-set.ts'
 import type { Block } from '../report/blocks.ts'
@@ -8,6 +9,11 @@ import type { SettingResult } from './record.ts'
 import type { TaskSummary } from './summary.ts'
 
 export type { Metric, TaskOption }
+
+/** An option as a row: flags, description, the default, and that with `--small`. */
+export function option(flags: string, description: string, byDefault?: string, small?: string): TaskOption {
+  return { flags, description, ...(byDefault !== undefined && { byDefault }), ...(small !== undefined && { small }) }
+}
 
 /** An item that is asked in every setting. */
 export interface TaskItem {
@@ -46,6 +52,24 @@ export interface PreparedTask {
    * @throws CodedError invalid_request or unprocessable if this item cannot be asked: it is skipped and counted
    */
   ask(item: TaskItem): Promise<readonly SettingAnswer[]>
+}
+
+/** Items that are asked in one setting after another; no answer: the item has no score in that setting. */
+export function askedInTurn<Item extends TaskItem, Setting extends { readonly name: string }>(
+  items: readonly Item[],
+  settings: readonly Setting[],
+  ask: (item: Item, setting: Setting) => Promise<SettingAnswer | undefined>,
+): Pick<PreparedTask, 'items' | 'settings' | 'ask'> {
+  const byId = new Map(items.map((item) => [item.id, item]))
+  return {
+    items,
+    settings: settings.map(({ name }) => name),
+    ask: async ({ id }) => {
+      const results: SettingAnswer[] = []
+      for (const setting of settings) results.push(...[(await ask(present(byId.get(id)), setting)) ?? []].flat())
+      return results
+    },
+  }
 }
 
 export interface TaskFigure {

@@ -1,4 +1,4 @@
-import { invalidOption, listedWords, wholeNumber } from '../option-values.ts'
+import { CodedError } from '../../base/errors.ts'
 import type { TaskOption } from './parts.ts'
 
 /** A task's options as texts, with defaults, and typed accessors whose errors name the option. */
@@ -65,4 +65,23 @@ export function taskOptions(
         return known
       }),
   }
+}
+
+/** Error for an invalid option. */
+export function invalidOption(message: string): CodedError {
+  return new CodedError('options_invalid', message)
+}
+
+/** @param flag the option as written by the user @throws options_invalid */
+export function wholeNumber(flag: string, value: string, least: number): number {
+  const number = Number(value)
+  if (value.trim() === '' || !Number.isInteger(number) || number < least)
+    throw invalidOption(`${flag} takes whole numbers from ${least}, not ${JSON.stringify(value)}.`)
+  return number
+}
+
+/** The distinct words of a comma-separated list. */
+export function listedWords(value: string): string[] {
+  const words = value.split(',').map((word) => word.trim())
+  return [...new Set(words.filter((word) => word !== ''))]
 }

@@ -1,8 +1,7 @@
 import { Type, type Static } from '#typebox'
 import { Compile } from '#typebox/compile'
 import type { RunFormat } from '../runner/folder.ts'
-import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema } from '../runner/manifest.ts'
-import { SkippedSchema } from '../runner/skipped.ts'
+import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema, SkippedSchema } from '../runner/manifest.ts'
 
 /** Result of one item in one setting. */
 const SettingResultSchema = Type.Object({
@@ -10,7 +9,7 @@ const SettingResultSchema = Type.Object({
   scores: Type.Record(Type.String(), Type.Number(), { description: 'By metric; perplexities as losses (mean negative log-likelihood).' }),
   output: Type.Optional(Type.String({ description: 'What was generated or chosen.' })),
   expected: Type.Optional(Type.Array(Type.String())),
-  prompt_sha256: Type.Optional(Type.String({ description: 'Of the token ids of the decoder prompts and the contexts; absent: before.' })),
+  prompt_sha256: Type.String({ description: 'Of the token ids of the decoder prompts and the contexts.' }),
   demonstrations: Type.Optional(Type.Array(Type.String(), { description: 'Ids of the demonstrations, in the order of the prompt.' })),
   prompts: Type.Optional(
     Type.Object(
@@ -75,4 +74,4 @@ const isManifest = Compile(TaskManifestSchema)
 const isRecord = Compile(TaskRecordSchema)
 
 /** Runs of tasks. */
-export const TASK_RUNS: RunFormat<TaskManifest, TaskRecord> = { name: 'a task', manifest: isManifest, record: isRecord }
+export const TASK_RUNS: RunFormat<TaskManifest, TaskRecord> = { manifest: isManifest, record: isRecord }

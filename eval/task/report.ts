@@ -1,12 +1,14 @@
-import { readRunOf } from './read.ts'
-import { figure, heading, list, table, text, type Block } from '../report/blocks.ts'
-import { publishedBlocks, readPublishedTables, type PublishedTables } from '../report/published-tables.ts'
-import { environmentRows, fileText } from '../report/provenance.ts'
-import { writeReport, type Report } from '../report/report.ts'
-import { describeProblem } from '../datasets/problems.ts'
-import { shown, summariseTask, type TaskSummary } from './summary.ts'
-import type { TaskRun } from './read.ts'
+import { CodedError } from '../../base/errors.ts'
+import { describeProblem } from '../datasets/question-set.ts'
+import { type Block, figure, heading, list, table, text } from '../report/blocks.ts'
+import { publishedBlocks, type PublishedTables, readPublishedTables } from '../report/published-tables.ts'
+import { environmentRows, fileText, type Report, writeReport } from '../report/report.ts'
+import { readStored, type Stored, taskOfRun } from '../runner/folder.ts'
+import { pairedBootstrap, pText, sharedItems } from '../statistics/paired.ts'
 import type { Metric, Task } from './contract.ts'
+import { clusterOf, TASK_RUNS, type TaskManifest, type TaskRecord } from './record.ts'
+import { shown, summariseTask, type TaskSummary } from './summary.ts'
+import { TASKS } from '../tasks/list.ts'
 
 /** Outputs shown per setting. */
 const EXAMPLES = 5
@@ -168,4 +170,58 @@ export async function reportTaskRuns(
     },
     out,
   )
+}
+
+/**
+ * Paired differences of two runs of the same task, item by item, in every common setting and metric.
+ * @throws run_mismatch if they share none
+ */
+export function compareTaskRuns(a: TaskRun, b: TaskRun): Block[] {
+  if (a.task !== b.task) throw new CodedError('run_mismatch', `The runs are of different tasks: ${a.task.name} and ${b.task.name}.`)
+  const pairs = sharedItems(a.records, b.records, ({ skipped }) => !skipped)
+  const scoreOf = (record: TaskRecord, setting: string, metric: string) =>
+    record.results.find((result) => result.setting === setting)?.scores[metric]
+  const rows = a.manifest.subject.settings.flatMap((setting) =>
+    a.task.metrics.flatMap((metric) => {
+      const scores = pairs.flatMap(([first, second]) => {
+        const [x, y] = [scoreOf(first, setting, metric.name), scoreOf(second, setting, metric.name)]
+        return x === undefined || y === undefined ? [] : [{ cluster: clusterOf(first), a: x, b: y }]
+      })
+      if (scores.length === 0) return []
+      const { difference, low, high, p } = pairedBootstrap(scores, 0)
+      const scale = metric.aggregate === 'percent' ? 100 : 1
+      const number = (value: number) => (scale * value).toFixed(3)
+      const label = metric.aggregate === 'perplexity' ? `${metric.label} (as loss)` : metric.label
+      return [[setting, label, String(scores.length), `${number(difference)} (${number(low)}, ${number(high)})`, pText(p)]]
+    }),
+  )
+  if (rows.length === 0) throw new CodedError('run_mismatch', 'The two runs share no scored item in a common setting.')
+  return [
+    text(
+      'Differences are second minus first over the items that both scored, with 95 % intervals of the paired bootstrap; rows about the same question or document are resampled as one.',
+    ),
+    table(['setting', 'metric', 'items', 'difference', 'p (bootstrap)'], rows, 2),
+  ]
+}
+
+export interface TaskRun extends Stored<TaskManifest, TaskRecord> {
+  readonly task: Task
+}
+
+/** Reads a task's run. @throws run_invalid if the folder holds no run of this version's tasks */
+export async function readRunOf(folder: string): Promise<TaskRun> {
+  const name = await taskOfRun(folder)
+  const task = TASKS.find((candidate) => candidate.name === name)
+  if (task === undefined)
+    throw new CodedError(
+      'run_invalid',
+      `${folder} holds a run of ${name}, which cannot be reported together with runs of ${TASKS.map((known) => known.name).join(', ')}.`,
+    )
+  const stored = await readStored(folder, TASK_RUNS)
+  if (stored.manifest.subject.version !== task.version)
+    throw new CodedError(
+      'run_mismatch',
+      `${folder} is of version ${stored.manifest.subject.version} of the task ${task.name}; this is version ${task.version}: run it again.`,
+    )
+  return { ...stored, task }
 }

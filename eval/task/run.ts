@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import path from 'node:path'
 import { CodedError } from '../../base/errors.ts'
-import { packageRoot } from '../../src/package.ts'
 import type { ReaderClient } from '../client/reader.ts'
-import { describeProblem } from '../datasets/problems.ts'
-import { environment } from '../runner/manifest.ts'
+import { describeProblem } from '../datasets/question-set.ts'
+import { environment, skippedFor } from '../runner/manifest.ts'
+import type { Cost } from '../runner/cost.ts'
+import { runFolder } from '../runner/folder.ts'
 import { runItems } from '../runner/items.ts'
-import { skippedFor } from '../runner/skipped.ts'
 import { TASK_RUNS, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 import type { TaskOptions } from './options.ts'
 import type { PreparedTask, SettingAnswer, Task, TaskItem, AskedIds } from './contract.ts'
@@ -24,7 +23,9 @@ export interface RunTaskOptions {
   /** Also stores the prompts as text. */
   readonly dumpPrompts?: boolean
   readonly onProblem?: (problem: TaskManifest['data']['problems'][number]) => void
-  readonly onProgress?: (done: number, total: number) => void
+  readonly onProgress?: (done: number, total: number, left: string) => void
+  readonly onCost?: ((cost: Cost) => void) | undefined
+  readonly planOnly?: boolean | undefined
 }
 
 /**
@@ -37,6 +38,8 @@ export async function runTask({
   folder,
   onProblem,
   onProgress,
+  onCost,
+  planOnly,
   dumpPrompts = false,
 }: RunTaskOptions): Promise<string> {
   const prepared = await task.prepare(options, client)
@@ -47,7 +50,7 @@ export async function runTask({
   const described = describeRun(task, options, prepared, client)
   const manifest = dumpPrompts ? { ...described, subject: { ...described.subject, dump_prompts: true } } : described
   const keep = (answer: SettingAnswer) => keptResult(answer, client.tokenizer, dumpPrompts)
-  const into = folder ?? defaultFolder(manifest)
+  const into = folder ?? runFolder(task.name, manifest.subject)
   manifest.data.problems.forEach((problem) => onProblem?.(problem))
   await runItems({
     folder: into,
@@ -55,9 +58,13 @@ export async function runTask({
     manifest,
     items: prepared.items,
     what: 'items',
+    settings: prepared.settings.length,
+    tokensOf: ({ results }) => results.reduce((sum, { tokens }) => sum + tokens.decoder + tokens.encoder + tokens.generated, 0),
     concurrency: CONCURRENCY,
     ask: (item) => askItem(item, prepared, keep),
     onProgress: onProgress ?? (() => undefined),
+    onCost,
+    planOnly,
   })
   return into
 }
@@ -79,12 +86,6 @@ function describeRun(task: Task, options: TaskOptions, prepared: PreparedTask, c
     started_at: new Date().toISOString(),
     resumed: [],
   }
-}
-
-/** Equal task, options, data and model give the same folder, so that repeating a command resumes its run. */
-function defaultFolder({ task, subject }: TaskManifest): string {
-  const name = createHash('sha256').update(JSON.stringify(subject)).digest('hex').slice(0, 8)
-  return path.join(packageRoot(), 'eval', 'runs', `${task}-${name}`)
 }
 
 async function askItem(item: TaskItem, prepared: PreparedTask, keep: (answer: SettingAnswer) => SettingResult): Promise<TaskRecord> {

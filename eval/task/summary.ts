@@ -1,6 +1,6 @@
 import type { Problem } from '../datasets/question-set.ts'
 import type { Stored } from '../runner/folder.ts'
-import { skippedProblems } from '../runner/skipped.ts'
+import { skippedProblems } from '../runner/manifest.ts'
 import { estimate, estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
 import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
 import { clusterOf, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'

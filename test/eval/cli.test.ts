@@ -9,9 +9,8 @@ import { CodedError } from '../../base/errors.ts'
 import { createHttpClient } from '../../eval/client/http.ts'
 import { servicesClient } from '../../eval/client/in-process.ts'
 import { prepare } from '../../eval/tasks/open-domain-qa/prepare.ts'
-import { readRun } from '../../eval/tasks/open-domain-qa/run.ts'
-import { evaluate } from '../../eval/tasks/open-domain-qa/evaluate.ts'
-import type { EvalRecord } from '../../eval/tasks/open-domain-qa/record.ts'
+import { type EvalRecord, readRun } from '../../eval/tasks/open-domain-qa/record.ts'
+import { evaluate } from '../../eval/tasks/open-domain-qa/ask.ts'
 import { compareRuns, comparisonBlocks } from '../../eval/tasks/open-domain-qa/compare.ts'
 import { parseOptions, type RawOptions } from '../../eval/tasks/open-domain-qa/options.ts'
 import { toMarkdown } from '../../eval/report/blocks.ts'
@@ -117,7 +116,7 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
   const resumed = await finished(start(command))
   t.equal(resumed.code, 0, resumed.stderr)
   t.equal(asked.generate.length, (12 - kept) * 3 + 1)
-  t.match(resumed.stderr, /12\/12 questions \(EM 100\.0 cepe, k = 6, 0\.0 closed-book\)/)
+  t.match(resumed.stderr, /36\/36 answers \(EM 100\.0 cepe, k = 6, 0\.0 closed-book\)/)
 
   const whole = path.join(dir, 'whole')
   const client = servicesClient(services)

@@ -72,6 +72,61 @@ t.test('TriviaQA unfiltered JSON, pretty-printed and packed', async (t) => {
   await t.rejects(readDataset(await file(t, 'bomb.jsonl.gz', bomb)), { code: 'payload_too_large' })
 })
 
+/** A record as Hugging Face's trivia_qa has it. */
+const ALIASED = {
+  question: 'Which city?',
+  question_id: 'tc_1',
+  question_source: 'x',
+  entity_pages: { title: [], wiki_context: [] },
+  answer: { value: 'Paris', aliases: ['Paris', 'City of Light'], normalized_aliases: ['paris'], type: 'WikipediaEntity' },
+}
+
+t.test("Hugging Face's TriviaQA: the value first, then its aliases; an answer without either is none", async (t) => {
+  const records = [
+    ALIASED,
+    { question: 'b', question_id: 'tc_2', answer: { value: null, aliases: [] } },
+    { question: 'c', answer: { text: 'x' } },
+  ]
+  const expected = [{ id: 'tc_1', question: 'Which city?', answers: ['Paris', 'City of Light'], groups: { answer_type: 'name' } }]
+  for (const [name, content] of [
+    ['hf.jsonl', lines(...records)],
+    ['hf.json', JSON.stringify(records)],
+  ] as const) {
+    const { questions, problems } = await readDataset(await file(t, name, content))
+    t.match(questions, expected)
+    t.equal(questions.length, 1)
+    t.match(problems, [{ kind: 'no answer', count: 2 }])
+  }
+  t.match((await readDataset('test/fixtures/datasets/triviaqa.parquet')).questions, [
+    { id: 'tc_1', question: 'Which city?', answers: ['Paris', 'City of Light'] },
+    { id: 'tc_2', answers: ['7'] },
+  ])
+})
+
+t.test('a JSON list in a text is the list, in every field of answers; another text is itself', async (t) => {
+  const { questions, problems } = await readDataset(
+    await file(
+      t,
+      'lists.jsonl',
+      lines(
+        { question: 'a', answers: '["x", "y"]' },
+        { question: 'b', answer: '["x"]' },
+        { question: 'c', golden_answers: '[1972]' },
+        { question: 'd', answers: '[Untitled]' },
+        { question: 'e', answers: '{"x": 1}' },
+        { question: 'f', answers: '[]' },
+      ),
+    ),
+  )
+  t.same(
+    questions.map(({ answers }) => answers),
+    [['x', 'y'], ['x'], ['1972'], ['[Untitled]'], ['{"x": 1}']],
+  )
+  t.match(problems, [{ kind: 'no answer', places: ['line 6'] }])
+  const table = await file(t, 'lists.tsv', 'question\tanswers\nwho?\t"[""Ann"", ""Ann B""]"\n')
+  t.match((await readDataset(table)).questions, [{ answers: ['Ann', 'Ann B'] }])
+})
+
 t.test('PopQA TSV: answers are a JSON list inside CSV quoting', async (t) => {
   const table =
     'id\tsubj\tprop\tobj\ts_pop\to_pop\tquestion\tpossible_answers\n4222362\tG. R.\toccupation\tpolitician\t142\t25692\tWhat is G. R.\'s occupation?\t"[""politician"", ""pol, ""]"\n7\ta\tauthor\tb\tx\ty\tWho?\t"[]"\n'

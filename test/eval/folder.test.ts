@@ -1,6 +1,7 @@
 import { readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t, { type Test } from 'tap'
+import { costGate, describeCost, type Cost } from '../../eval/runner/cost.ts'
 import { runItems } from '../../eval/runner/items.ts'
 import { readStored } from '../../eval/runner/folder.ts'
 import { TASK_RUNS, type TaskManifest, type TaskRecord } from '../../eval/task/record.ts'
@@ -17,7 +18,11 @@ const manifest: TaskManifest = {
 const items = Array.from({ length: 40 }, (_, i) => ({ id: `item ${i}` }))
 
 function recordOf(id: string): TaskRecord {
-  return { id, groups: {}, results: [{ setting: 'one', scores: { accuracy: 1 }, tokens: { decoder: 1, encoder: 0, generated: 1 }, ms: 1 }] }
+  return {
+    id,
+    groups: {},
+    results: [{ setting: 'one', scores: { accuracy: 1 }, prompt_sha256: '0', tokens: { decoder: 1, encoder: 0, generated: 1 }, ms: 1 }],
+  }
 }
 
 function run(folder: string, ask: (id: string) => Promise<void> = () => Promise.resolve()) {
@@ -90,4 +95,64 @@ await t.test('a full disk is named with what helps', { skip: process.platform !=
   await t.rejects(full, { code: 'disk_full', message: /is full\. Earlier results are kept: free space, then repeat/ })
   t.ok(asked < items.length, 'nothing more is asked once nothing can be kept')
   t.match(JSON.parse(await readFile(path.join(folder, 'manifest.json'), 'utf8')), { task: 'lines' })
+})
+
+const HOUR = 3_600_000
+const cost = (ms: number): Cost => ({ what: 'questions', items: 100, settings: 3, tokens: 720, ms })
+
+await t.test('cost: items x settings, tokens and time; runs that take more than a day together need --yes', (t) => {
+  t.equal(
+    describeCost(cost(2 * HOUR)),
+    '100 questions x 3 settings = 300 answers, 720 tokens per item, 72000 in all: about 2.0 h at 10 tokens/s (measured on the first)',
+  )
+  const gate = costGate({})
+  gate(cost(23 * HOUR))
+  t.throws(() => gate(cost(2 * HOUR)), { code: 'options_invalid', message: /about 25\.0 h, more than a day: confirm with --yes/ })
+  const confirmed = costGate({ yes: true })
+  t.doesNotThrow(() => confirmed(cost(400 * HOUR)))
+  t.end()
+})
+
+await t.test('the cost is measured on the first items: an error of it keeps them and asks no other; a plan keeps nothing', async (t) => {
+  const folder = folderOf(t)
+  const asked: string[] = []
+  const costs: Cost[] = []
+  const base = {
+    folder,
+    format: TASK_RUNS,
+    manifest,
+    items,
+    what: 'items',
+    settings: 2,
+    tokensOf: () => 8,
+    concurrency: 4,
+    ask: ({ id }: { id: string }) => Promise.resolve(recordOf((asked.push(id), id))),
+    onProgress: () => undefined,
+  }
+  t.same(await runItems({ ...base, planOnly: true, onCost: (cost) => void costs.push(cost) }), [])
+  t.match(costs, [{ what: 'items', items: 40, settings: 2, tokens: 8 }])
+  t.equal(asked.length, 4)
+  await t.rejects(readFile(path.join(folder, 'manifest.json')), { code: 'ENOENT' })
+  const refuse = () => {
+    throw new Error('too long')
+  }
+  await t.rejects(runItems({ ...base, onCost: refuse }), { message: /too long/ })
+  t.equal((await readStored(folder, TASK_RUNS)).records.length, 4)
+  const late: Cost[] = []
+  const tooLong = { code: 'unprocessable', message: 'too long', setting: null, retry: false }
+  const skipsFirst = ({ id }: { id: string }) =>
+    Promise.resolve(id === 'item 4' ? { ...recordOf(id), results: [], skipped: tooLong } : recordOf(id))
+  await runItems({ ...base, concurrency: 1, planOnly: true, ask: skipsFirst, onCost: (cost) => void late.push(cost) })
+  t.match(late, [{ items: 35 }], 'the cost is not that of a skipped item')
+  const seen: [number, number, string][] = []
+  await runItems({ ...base, onCost: (cost) => void costs.push(cost), onProgress: (...progress) => void seen.push(progress) })
+  t.equal(costs.at(-1)?.items, 36, 'a resumed run costs what is left')
+  t.same(
+    [seen[0], seen.at(-1)],
+    [
+      [8, 80, ''],
+      [80, 80, ''],
+    ],
+  )
+  t.match(seen[1]?.[2], /^about \d+ s left$/)
 })

@@ -1,16 +1,15 @@
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { built, finished, startNode } from '../helpers/processes.ts'
 import { servicesClient } from '../../eval/client/in-process.ts'
-import { cellName, cellsOf, cellsOfModel, modelFolder, OPEN_DOMAIN_QA } from '../../eval/presets/cells.ts'
-import { chooseModel } from '../../eval/presets/model.ts'
-import { runQuestions } from '../../eval/presets/questions.ts'
-import { presetTables, readPreset } from '../../eval/presets/read.ts'
-import { presetReport } from '../../eval/presets/report.ts'
-import { readScores } from '../../eval/presets/scores.ts'
-import type { Paper, Preset } from '../../eval/presets/schema.ts'
+import { cellName, cellsOf, cellsOfModel, modelFolder, publishedScore } from '../../eval/presets/cells.ts'
+import { OPEN_DOMAIN_QA } from '../../eval/runner/folder.ts'
+import { chooseModel, type Paper, type Preset, presetTables, readPreset } from '../../eval/presets/read.ts'
+import { runQuestions } from '../../eval/presets/run.ts'
+import { presetReport, readScores } from '../../eval/presets/report.ts'
 import { toMarkdown } from '../../eval/report/blocks.ts'
 import { readPublishedTables } from '../../eval/report/published-tables.ts'
 import { TASKS } from '../../eval/tasks/list.ts'
@@ -18,6 +17,7 @@ import { builtFixture } from '../fixtures/built-fixture.ts'
 import { factServices } from '../helpers/fact-services.ts'
 
 const CLI = built('eval/cli.js')
+const GIRAFFE = '../shared/data/published/giraffe-tables.json'
 const QA_OPTIONS = ['modes', 'k', 'protocol', 'seed', 'limit', 'questions', 'train']
 
 async function folder(t: Test): Promise<string> {
@@ -32,10 +32,10 @@ async function presetsOf(paper: Paper): Promise<Preset[]> {
 
 await t.test('presets: which tables there are, and why not the others', async (t) => {
   t.same(await presetTables('cepe'), ['1', '2', '3', '4', '6', '7', '8', '11', '12', '13'])
-  t.same(await presetTables('giraffe'), ['1', '2', '3', '4', '5'])
+  t.same(await presetTables('giraffe'), ['1', '2', '3', '4', '5', '6', '7', '8', '9'])
   await t.rejects(readPreset('cepe', '5'), { code: 'options_invalid', message: /averages Tables 11 and 12/ })
   await t.rejects(readPreset('cepe', '../1'), { code: 'options_invalid', message: /--table takes 1, 2, 3/ })
-  await t.rejects(readPreset('giraffe', '6'), { code: 'options_invalid', message: /--giraffe takes 1, 2, 3, 4, 5/ })
+  await t.rejects(readPreset('giraffe', '10'), { code: 'options_invalid', message: /--giraffe takes 1, 2, 3, 4, 5, 6, 7, 8, 9,/ })
 })
 
 for (const paper of ['cepe', 'giraffe'] as const)
@@ -85,6 +85,66 @@ for (const paper of ['cepe', 'giraffe'] as const)
         )
     }
   })
+
+/** Cells as the paper prints them, by table, row label and column; accuracies are printed as shares and reported in percent. */
+const GIRAFFE_CELLS: readonly (readonly [table: string, label: Readonly<Record<string, unknown>>, column: string, score: string])[] = [
+  ['1', { model: 'power basis' }, '2500', '96'],
+  ['1', { model: 'linear scale 16' }, '16000', '10'],
+  ['1', { model: 'linear scale 4' }, '7100', '36'],
+  ['2', { model: 'truncated basis' }, '2000', '74'],
+  ['2', { model: 'linear scale 16' }, '32000', '18'],
+  ['3', { model: 'truncated basis' }, '3800', '55'],
+  ['3', { model: 'linear scale 4' }, '1900', '44'],
+  ['4', { basis: 'linear', trained_at: 4, evaluated_at: 8 }, '11800', '30'],
+  ['4', { basis: 'truncated', trained_at: 1, evaluated_at: 2 }, '2500', '58'],
+  ['5', { model: 'LLaMA base' }, '4k', '9022'],
+  ['5', { model: 'linear scale 16' }, '24k', '8.73'],
+  ['5', { model: 'truncated basis' }, '512', '3.79'],
+  ['6', { place: 'answer end' }, '24000', '50'],
+  ['6', { place: 'question start' }, '24000', '14'],
+  ['7', { place: 'question end' }, '15000', '48'],
+  ['7', { place: 'answer middle' }, '32000', '11'],
+  ['8', { model: 'LLaMA-2 linear scale 8' }, '4800', '74'],
+  ['8', { model: 'LLaMA-2 linear scale 8' }, '30000', '0'],
+  ['9', { data: 'AltQA' }, '4k', '76'],
+  ['9', { data: 'FFQA' }, '32k', '10'],
+]
+
+await t.test("Giraffe's tables are numbered as in its paper, with its scores; the README's stand in rows of their own", async (t) => {
+  const { tables, doubtful } = await readPublishedTables('giraffe')
+  for (const [table, label, column, score] of GIRAFFE_CELLS) {
+    const { rows } = await readPreset('giraffe', table)
+    const row = rows.find(({ label: own }) => Object.entries(label).every(([field, value]) => own[field] === value))
+    t.ok(row, `Table ${table}: ${JSON.stringify(label)}`)
+    if (row) t.equal(publishedScore(tables[table]?.rows ?? [], row, column), score, `Table ${table}: ${JSON.stringify(label)} at ${column}`)
+  }
+  t.match(await readPreset('giraffe', '5'), { columns: { 6: { name: '24k', options: { 'decoder-tokens': '24576' } } } })
+  for (const table of ['1', '4']) t.ok(doubtful.some((entry) => entry.table === table && /other values in all five/.test(entry.why)))
+  const readme = (await readPreset('giraffe', '3')).rows.filter(({ label }) => String(label['model']).startsWith('README'))
+  t.same(
+    readme.map(({ published }) => published?.['1900']),
+    ['32.33', '22.17'],
+  )
+  t.notMatch(JSON.stringify(tables), /32\.33|72\.81/)
+})
+
+await t.test(
+  "every cell of Giraffe's tables is as transcribed from the paper",
+  { skip: !existsSync(GIRAFFE) && `${GIRAFFE} is absent` },
+  async (t) => {
+    const transcribed = JSON.parse(await readFile(GIRAFFE, 'utf8')) as {
+      tables: Record<string, { row_key: string; columns: string[]; rows: Record<string, number | string>[] }>
+    }
+    const { tables } = await readPublishedTables('giraffe')
+    for (const [number, { row_key: key, columns, rows }] of Object.entries(transcribed.tables)) {
+      t.equal(tables[number]?.rows.length, columns.length, `Table ${number}`)
+      columns.forEach((column, i) => {
+        const wanted = rows.map((row) => [String(row[key]), number === '5' ? row[column] : Math.round(100 * Number(row[column]))])
+        t.match(tables[number]?.rows[i], Object.fromEntries(wanted), `Table ${number}: ${column}`)
+      })
+    }
+  },
+)
 
 await t.test('Table 3 scores each data set as Table 8 says; Table 7 asks every model at its own k', async (t) => {
   const { tables } = await readPublishedTables()
@@ -194,6 +254,23 @@ await t.test('cepe eval --table 3: runs, published scores and footnotes in one r
   t.match(alone.stderr, /--columns requires --table or --giraffe/)
   const plan = await evaluated('--plan', '--data', data)
   t.match(plan.stdout, /\| mr-train \| mr-train\.jsonl \|.*\n\| mr-test \| mr-test\.json \|/)
+})
+
+await t.test('scores by place are of one run: those of the row alone', async (t) => {
+  const dir = await folder(t)
+  const env = { CEPE_READER_DIR: await builtFixture(t, 'cepe-tiny-gqa'), CEPE_READER_CHECKPOINT: '' }
+  await mkdir(path.join(dir, 'data'))
+  await copyFile('test/fixtures/datasets/conversations.parquet', path.join(dir, 'data', 'wikiqa-free-form-2k.parquet'))
+  const args = ['--giraffe', '7', '--columns', '1900', '--data', path.join(dir, 'data'), '--out', path.join(dir, 'out')]
+  const plan = await finished(startNode(CLI, [...args, '--plan'], { env }))
+  t.equal(plan.code, 0, plan.stderr)
+  t.match(plan.stderr, /Cost: 7 items x 1 setting = 7 answers, \d+ tokens per item, \d+ in all: about \d+ s at .* tokens\/s/)
+  t.notOk(existsSync(path.join(dir, 'out')), 'a plan keeps nothing')
+  const { code, stdout, stderr } = await finished(startNode(CLI, args, { env }))
+  t.equal(code, 0, stderr)
+  t.match(stderr, /7\/7 answers/)
+  t.match(stdout, /\| answer start \| published \| 37 \|.*\n\| answer start \| \w+@\S+ \| 0\.0 \(0\.0, 65\.8\) \|/, 'of two questions')
+  t.match(stdout, /\| answer end \| published \| 36 \|.*\n\| answer end \| \w+@\S+ \| 0\.0 \(0\.0, 79\.3\) \|/, 'of one question')
 })
 
 await t.test('Table 7: questions with their passages, every model at its own k, in one run a data set', async (t) => {

@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { servicesClient } from '../../eval/client/in-process.ts'
+import { toMarkdown } from '../../eval/report/blocks.ts'
 import { f1 } from '../../eval/metrics/answer.ts'
 import { parseOptions, type RawOptions } from '../../eval/tasks/open-domain-qa/options.ts'
-import { chooseRetrieval, prepare } from '../../eval/tasks/open-domain-qa/prepare.ts'
-import { evaluate } from '../../eval/tasks/open-domain-qa/evaluate.ts'
+import { chooseRetrieval, followModel, prepare } from '../../eval/tasks/open-domain-qa/prepare.ts'
+import { readRun } from '../../eval/tasks/open-domain-qa/record.ts'
+import { buildReport } from '../../eval/tasks/open-domain-qa/report.ts'
+import { evaluate } from '../../eval/tasks/open-domain-qa/ask.ts'
 import { factServices } from '../helpers/fact-services.ts'
 
 const RAW: RawOptions = { k: '2', modes: 'cepe', encoderPassages: 'others', protocol: 'paper', recallDepth: '5', seed: '0', shots: '0' }
@@ -98,6 +101,35 @@ t.test('paper-exact: long contexts keep their end, dumped prompts show them as c
     usual?.every((text) => text.startsWith('Document') && !text.endsWith('indeed')),
     String(usual),
   )
+})
+
+t.test("--protocol model: the model's own mode and k where none is given; the report says how the service answers", async (t) => {
+  const own = { mode: 'map-rerank', k: 3, k_decoder: 1, demonstrations: 0, context_tokens: 64, max_new_tokens: 8 } as const
+  const parsed = parseOptions({ ...RAW, dataset: 'q.jsonl', protocol: 'model', shots: 'service' })
+  const none = followModel(parsed, own, { modes: false, k: false }).protocol
+  t.match(none, { modes: ['map-rerank'], ks: [3], shots: null, k_decoder: null, context_tokens: null, max_new_tokens: null })
+  const given = followModel(parsed, own, { modes: true, k: true }).protocol
+  t.same([given.modes, given.ks], [parsed.protocol.modes, parsed.protocol.ks])
+
+  const file = await files(t, { 'ctxs.jsonl': [fact(1, 3)] })
+  const { services } = factServices()
+  const client = { ...servicesClient({ answering: services, close: () => Promise.resolve() }), defaults: () => Promise.resolve(own) }
+  const reported = async (protocol: string, given: { modes: boolean; k: boolean }) => {
+    const raw = { ...RAW, dataset: file('ctxs.jsonl'), protocol, k: '2', modes: 'decoder-only', shots: 'service' }
+    const options = followModel(await chooseRetrieval(parseOptions(raw)), own, given)
+    const prepared = await prepare(options, client)
+    const folder = file(protocol)
+    await evaluate({ client, folder, concurrency: 1, onProgress: () => undefined, ...prepared })
+    return toMarkdown(buildReport([await readRun(folder)], { source: '', scores: [] }).blocks)
+  }
+  const said =
+    'The service itself would have answered in mode map-rerank with k = 3: 0 demonstrations of its own, 1 passages in the decoder'
+  const model = await reported('model', { modes: false, k: false })
+  t.ok(model.includes(said), model)
+  t.match(model, /That is the setting map-rerank, k = 3 here/)
+  const paper = await reported('paper', { modes: true, k: true })
+  t.ok(paper.includes(said), paper)
+  t.match(paper, /No setting here is asked so; --protocol model does/)
 })
 
 t.test('F1 of yes and no is all or nothing', (t) => {

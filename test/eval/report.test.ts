@@ -1,11 +1,11 @@
 import path from 'node:path'
 import t from 'tap'
-import { demoTargets } from '../../eval/demo/targets.ts'
+import { demoTargets } from '../../eval/demo/sureness.ts'
 import { list, table, text, toHtml, toMarkdown } from '../../eval/report/blocks.ts'
 import { exactMatchOverK } from '../../eval/tasks/open-domain-qa/figures.ts'
 import { evaluationPackage } from '../../eval/report/plot.ts'
 import { loadPlotter } from '../../eval/report/plot.ts'
-import { readPublished } from '../../eval/tasks/open-domain-qa/published.ts'
+import { readPublished } from '../../eval/tasks/open-domain-qa/tables.ts'
 import type { EvalRecord } from '../../eval/tasks/open-domain-qa/record.ts'
 import type { SettingSummary, Summary } from '../../eval/tasks/open-domain-qa/summary.ts'
 

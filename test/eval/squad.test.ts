@@ -3,8 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { SearchResponse } from '../../src/rag/schema.ts'
 import type { AnswerClient } from '../../eval/client/client.ts'
-import { realQuestions } from '../../eval/squad/questions.ts'
-import { askings, withoutAnswers } from '../../eval/squad/runs.ts'
+import { askings, realQuestions, withoutAnswers } from '../../eval/squad/questions.ts'
 
 const PASSAGES = [
   { id: '1', text: 'The river Arl rises in Tromm.', title: 'Arl' },

@@ -12,6 +12,8 @@ export function taskCommand(task: Task): Command {
     .description(`${task.title}: ${task.description}`)
     .option('--out <folder>', `run folder (default: eval/runs/${task.name}-<hash of the options>)`)
     .option('--small', 'sizes for the shipped model')
+    .option('--plan', 'only estimate the cost, from the first item')
+    .option('--yes', 'run even if it takes more than a day by the estimate')
     .option('--dump-prompts', 'store the prompts as text in predictions.jsonl, beside their hash')
     .action(async (given: GivenOptions) => (await import('./run-command.ts')).runTaskCommand(task, given))
   for (const { flags, description, byDefault, small } of task.options)
@@ -32,7 +34,7 @@ export function allCommand(): Command {
     .action(async ({ small, runs, out = runs }: { small?: boolean; runs: string; out?: string }) => {
       if (small !== true)
         throw new CodedError('options_invalid', 'all takes --small: for other sizes name the data of each task (cepe eval lm --help).')
-      await (await import('./all-run.ts')).runAll(runs, out)
+      await (await import('./run-command.ts')).runAll(runs, out)
       process.stderr.write(`Report: ${path.join(out, 'report.md')} and report.html\n`)
     })
 }

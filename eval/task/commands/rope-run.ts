@@ -10,7 +10,7 @@ import { lengthOf } from '../../tasks/language/figures.ts'
 import { lines } from '../../tasks/lines/task.ts'
 import { lm } from '../../tasks/lm/task.ts'
 import { taskOptions } from '../options.ts'
-import { readRunOf } from '../read.ts'
+import { readRunOf } from '../report.ts'
 import { runTask } from '../run.ts'
 import { summariseTask } from '../summary.ts'
 import type { Task } from '../contract.ts'
@@ -25,12 +25,6 @@ const LM = {
   step: '4096',
 }
 const LINES = { methods: 'decoder-only', lines: '5,10,20,40', cases: '4', maxNewTokens: '8', minNewTokens: '2', decoderTokens: '2048' }
-
-interface Point {
-  readonly kind: string
-  readonly x: number
-  readonly y: number
-}
 
 export interface RopeOptions {
   readonly kinds: string
@@ -50,8 +44,8 @@ export async function runRope({ kinds, window, runs, out = runs }: RopeOptions):
   const { READER_CHECKPOINT: checkpointDir } = loadConfig()
   if (checkpointDir === '')
     throw new CodedError('options_invalid', 'Each kind is built from the checkpoint: set CEPE_READER_CHECKPOINT to its folder.')
-  const perplexity: Point[] = []
-  const accuracy: Point[] = []
+  const perplexity: LinePoint[] = []
+  const accuracy: LinePoint[] = []
   const named = kinds.split(',').map((word) => word.trim())
   for (const kind of named) parseRopeOption(kind, positions)
   for (const kind of named) {
@@ -78,13 +72,13 @@ async function measure(kind: string, window: number, checkpointDir: string, fold
     const language = await run(lm, LM)
     const record = await run(lines, LINES)
     return {
-      perplexity: language.settings.map((setting): Point => ({
-        kind,
+      perplexity: language.settings.map((setting): LinePoint => ({
+        series: kind,
         x: lengthOf(setting),
         y: setting.scores['loss']?.mean ?? Number.NaN,
       })),
       accuracy: record.settings.flatMap(({ groups }) =>
-        groups.map(({ value, scores }): Point => ({ kind, x: Number(value), y: scores['accuracy']?.mean ?? Number.NaN })),
+        groups.map(({ value, scores }): LinePoint => ({ series: kind, x: Number(value), y: scores['accuracy']?.mean ?? Number.NaN })),
       ),
     }
   } finally {
@@ -92,7 +86,7 @@ async function measure(kind: string, window: number, checkpointDir: string, fold
   }
 }
 
-async function report(perplexity: readonly Point[], accuracy: readonly Point[], window: number, out: string): Promise<void> {
+async function report(perplexity: readonly LinePoint[], accuracy: readonly LinePoint[], window: number, out: string): Promise<void> {
   const title = 'Context extension by rotary bases'
   await writeReport(
     {
@@ -119,32 +113,24 @@ async function report(perplexity: readonly Point[], accuracy: readonly Point[], 
       figures: new Map([
         [
           'perplexity',
-          linesOver(
-            series(perplexity),
-            { x: 'tokens of text', y: 'perplexity', series: 'basis' },
-            { type: 'log', nice: false, padding: 10 },
-          ),
+          linesOver(perplexity, { x: 'tokens of text', y: 'perplexity', series: 'basis' }, { type: 'log', nice: false, padding: 10 }),
         ],
-        ['lines', linesOver(series(accuracy), { x: 'lines', y: 'accuracy (%)', series: 'basis' }, { domain: [0, 100] })],
+        ['lines', linesOver(accuracy, { x: 'lines', y: 'accuracy (%)', series: 'basis' }, { domain: [0, 100] })],
       ]),
     },
     out,
   )
 }
 
-function series(points: readonly Point[]): LinePoint[] {
-  return points.map(({ kind, x, y }) => ({ series: kind, x, y }))
-}
-
-function byKind(points: readonly Point[], unit: string, digits: number) {
+function byKind(points: readonly LinePoint[], unit: string, digits: number) {
   const xs = [...new Set(points.map(({ x }) => x))].sort((a, b) => a - b)
-  const kinds = [...new Set(points.map(({ kind }) => kind))]
+  const kinds = [...new Set(points.map(({ series }) => series))]
   return table(
     ['basis', ...xs.map((x) => `${x} ${unit}`)],
     kinds.map((kind) => [
       kind,
       ...xs.map((x) => {
-        const point = points.find((candidate) => candidate.kind === kind && candidate.x === x)
+        const point = points.find((candidate) => candidate.series === kind && candidate.x === x)
         return point === undefined || Number.isNaN(point.y) ? '-' : point.y.toFixed(digits)
       }),
     ]),

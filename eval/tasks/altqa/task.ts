@@ -6,7 +6,7 @@ import { packageRoot } from '../../../src/package.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { EvalQuestion } from '../../datasets/question-set.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { Metric, PreparedTask, Task } from '../../task/contract.ts'
+import { option, type Metric, type PreparedTask, type Task } from '../../task/contract.ts'
 import { VICUNA } from '../documents/generate.ts'
 import { NEEDLE_OPTIONS, prepareNeedles, type NeedleItem, type NeedleTask } from '../documents/needle.ts'
 import { demoCorpus } from '../language/passage-texts.ts'
@@ -33,18 +33,15 @@ export const altqa: Task = {
   description:
     'Questions over documents of a given length with the answer in the first tenth, anywhere, or in the last tenth; altered numbers cannot be known by heart.',
   options: [
-    { flags: '--data <file>', description: "published rows instead of generated ones: Giraffe's WikiQA (conversations)" },
-    { flags: '--passages <file>', description: 'passages, .tsv or .jsonl (default: the demo corpus)' },
-    {
-      flags: '--questions <file>',
-      description: 'questions with passage_id, or with entity naming a title (default: the demo test questions)',
-    },
-    { flags: '--kinds <list>', description: 'altered (numeric answers, replaced everywhere), free-form', byDefault: 'altered,free-form' },
-    { flags: '--characters <numbers>', description: 'length of the document, a list', byDefault: '8000,16000,32000', small: '1500,4000' },
-    { flags: '--items <number>', description: 'questions per kind', byDefault: '100', small: '3' },
-    { flags: '--seed <number>', description: 'of numbers and positions', byDefault: '0' },
+    option('--data <file>', "published rows instead of generated ones: Giraffe's WikiQA (conversations)"),
+    option('--passages <file>', 'passages, .tsv or .jsonl (default: the demo corpus)'),
+    option('--questions <file>', 'questions with passage_id, or with entity naming a title (default: the demo test questions)'),
+    option('--kinds <list>', 'altered (numeric answers, replaced everywhere), free-form', 'altered,free-form'),
+    option('--characters <numbers>', 'length of the document, a list', '8000,16000,32000', '1500,4000'),
+    option('--items <number>', 'questions per kind', '100', '3'),
+    option('--seed <number>', 'of numbers and positions', '0'),
     ...NEEDLE_OPTIONS,
-    { flags: '--max-new-tokens <number>', description: 'longest output', byDefault: '50', small: '12' },
+    option('--max-new-tokens <number>', 'longest output', '50', '12'),
   ],
   metrics: METRICS,
   prepare,

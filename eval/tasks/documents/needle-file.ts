@@ -1,7 +1,6 @@
 import path from 'node:path'
 import { CodedError } from '../../../base/errors.ts'
-import { ProblemLog } from '../../datasets/problems.ts'
-import type { Problem, RawRecord } from '../../datasets/question-set.ts'
+import { type Problem, ProblemLog, type RawRecord } from '../../datasets/question-set.ts'
 import { fileHash, readRecords } from '../../datasets/records.ts'
 import type { NamedFile } from '../../task/contract.ts'
 import type { NeedleItem } from './needle.ts'

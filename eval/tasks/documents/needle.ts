@@ -1,10 +1,11 @@
+import type { TopLevelSpec } from 'vega-lite'
 import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
+import { linesOver } from '../../report/lines.ts'
+import { askedInTurn, option, type Metric, type PreparedTask, type TaskItem, type TaskOption } from '../../task/contract.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { Metric, PreparedTask, TaskItem, TaskOption } from '../../task/contract.ts'
-import { present } from '../../../base/at.ts'
-import { reachingEncoder, type Lengths } from './lengths.ts'
-import { chunkTokens, generateText, promptBudget } from './generate.ts'
+import type { TaskSummary } from '../../task/summary.ts'
+import { chunkTokens, generateText, type Lengths, promptBudget, reachingEncoder } from './generate.ts'
 import { splitDocument } from '../../../src/text/document/split-document.ts'
 
 /** A needle in a long text: the text up to the question, the question, and the judgement of an output. */
@@ -41,18 +42,13 @@ export const NUMBERS: Pick<NeedleTask, 'files' | 'metric' | 'judge' | 'stopAtLin
 
 /** Options common to needle tasks. */
 export const NEEDLE_OPTIONS: readonly TaskOption[] = [
-  {
-    flags: '--methods <list>',
-    description: 'cepe (what the decoder does not hold is encoded), decoder-only (the whole prompt in the decoder)',
-    byDefault: 'cepe,decoder-only',
-  },
-  {
-    flags: '--decoder-tokens <number>',
-    description: "cepe: tokens of the decoder, new ones included (at most the model's window)",
-    byDefault: '2048',
-    small: '160',
-  },
-  { flags: '--chunk-tokens <number>', description: 'cepe: tokens of a chunk', byDefault: '256', small: '128' },
+  option(
+    '--methods <list>',
+    'cepe (what the decoder does not hold is encoded), decoder-only (the whole prompt in the decoder)',
+    'cepe,decoder-only',
+  ),
+  option('--decoder-tokens <number>', "cepe: tokens of the decoder, new ones included (at most the model's window)", '2048', '160'),
+  option('--chunk-tokens <number>', 'cepe: tokens of a chunk', '256', '128'),
 ]
 
 /** Asks every item with its whole text in the decoder, and with the beginning of the text in the encoder. */
@@ -73,31 +69,23 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
   const nothing = `every text fits into the ${budget} tokens of the decoder, so that the encoder reads nothing (lower --decoder-tokens)`
   if (settings.length === 0) throw new CodedError('options_invalid', `No setting can be asked: cepe: ${nothing}.`)
   return {
-    settings,
-    items: task.items,
     files: task.files,
     problems: [...(task.problems ?? []), ...(idle ? [{ kind: nothing, count: 1, places: ['cepe'], effect: 'skipped' as const }] : [])],
-    ask: async (item) => {
-      const needle = present(task.items.find(({ id }) => id === item.id))
-      const { expected } = needle
-      const { documentIds, questionIds } = idsOf(needle)
-      const results = []
-      for (const method of settings) {
-        const room = method === 'cepe' ? budget : documentIds.length + questionIds.length
+    ...askedInTurn(
+      task.items,
+      settings.map((name) => ({ name })),
+      async (needle, { name }) => {
+        const { documentIds, questionIds } = idsOf(needle)
+        const whole = documentIds.length + questionIds.length
+        const room = name === 'cepe' ? budget : whole
         // A text that exceeds the decoder's window has no score in the decoder-only setting.
-        if (room + task.maxNewTokens > window) continue
+        if (room + task.maxNewTokens > window) return undefined
         const split = splitDocument({ documentIds, questionIds, decoderTokens: room, encoderTokens: Infinity, chunkTokens: chunk })
         const { output, ...cost } = await generateText(split, task, client)
-        results.push({
-          setting: method,
-          scores: { [task.metric]: task.judge(output, expected) ? 1 : 0, tokens: documentIds.length + questionIds.length },
-          output,
-          expected: [expected],
-          ...cost,
-        })
-      }
-      return results
-    },
+        const scores = { [task.metric]: task.judge(output, needle.expected) ? 1 : 0, tokens: whole }
+        return { setting: name, scores, output, expected: [needle.expected], ...cost }
+      },
+    ),
   }
 }
 
@@ -115,4 +103,18 @@ function* lengths(
 function firstNumber(text: string): number | undefined {
   const digits = /\d+/.exec(text)?.[0]
   return digits === undefined ? undefined : Number(digits)
+}
+
+/** Plots a metric of every setting over the numeric values of a group, one line per setting. */
+export function overGroup(
+  { settings }: TaskSummary,
+  { group, metric }: { readonly group: string; readonly metric: string },
+  { xTitle, yTitle }: { readonly xTitle: string; readonly yTitle: string },
+): TopLevelSpec {
+  const points = settings.flatMap(({ setting, groups }) =>
+    groups
+      .filter((score) => score.group === group && (score.scores[metric]?.n ?? 0) > 0)
+      .map(({ value, scores }) => ({ series: setting, x: Number(value), y: scores[metric]?.mean ?? Number.NaN })),
+  )
+  return linesOver(points, { x: xTitle, y: yTitle, series: 'setting' }, { domain: [0, 100] })
 }

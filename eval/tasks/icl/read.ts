@@ -3,10 +3,9 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream'
 import { parse } from 'csv-parse'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { ProblemLog } from '../../datasets/problems.ts'
+import { type Problem, ProblemLog } from '../../datasets/question-set.ts'
 import { classNames } from '../../datasets/parquet.ts'
 import { fileHash, readRecords } from '../../datasets/records.ts'
-import type { Problem } from '../../datasets/question-set.ts'
 import type { Labelled } from './demonstrations.ts'
 
 export interface LabelledFile {

@@ -3,10 +3,9 @@ import { at, present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { packageRoot } from '../../../src/package.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { ProblemLog } from '../../datasets/problems.ts'
+import { ITEMS, ProblemLog, spread } from '../../datasets/question-set.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { Metric, PreparedTask, SettingAnswer, Task, TaskItem } from '../../task/contract.ts'
-import { ITEMS, spread } from '../../datasets/spread.ts'
+import { askedInTurn, option, type Metric, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
 import { balancedDemonstrations, type Labelled } from './demonstrations.ts'
 import { optionSums, predictions } from './score.ts'
 
@@ -30,40 +29,22 @@ export const icl: Task = {
   title: 'In-context classification',
   description: 'Accuracy of the likeliest label, with further demonstrations in the encoder, each alone.',
   options: [
-    { flags: '--test <file>', description: 'labelled texts, .csv, .tsv or .jsonl (default: the demo questions)' },
-    { flags: '--train <file>', description: 'file to sample demonstrations from (default: the demo training questions)' },
-    { flags: '--text-field <name>', description: 'field of the text', byDefault: 'question' },
-    { flags: '--label-field <name>', description: 'field of the label', byDefault: 'kind' },
-    {
-      flags: '--labels <list>',
-      description:
-        'words of the labels where the file numbers them, from 0 (default: the names in a Parquet file, else as the file has them)',
-    },
-    {
-      flags: '--text-name <word>',
-      description: 'name of the text in the prompt (Sentence, Review, Article, Question ...)',
-      byDefault: 'Question',
-    },
-    {
-      flags: '--label-name <word>',
-      description: 'name of the label in the prompt (Sentiment, Topic, Type, Intent ...)',
-      byDefault: 'Type',
-    },
-    { flags: '--decoder-shots <number>', description: 'demonstrations in the decoder', byDefault: '2' },
-    { flags: '--encoder-shots <numbers>', description: 'further demonstrations in the encoder, a list', byDefault: '0,18,38' },
-    {
-      flags: '--oracle <number>',
-      description: 'demonstrations of a setting that has all of them in the decoder; 0 for none',
-      byDefault: '40',
-      small: '10',
-    },
-    {
-      flags: '--context-tokens <number>',
-      description: 'tokens of a demonstration in the encoder, truncated on the left',
-      byDefault: '256',
-    },
-    { flags: '--items <number>', description: ITEMS, byDefault: '250', small: '20' },
-    { flags: '--seeds <numbers>', description: 'seeds of the demonstrations, a list', byDefault: '42,43,44', small: '42' },
+    option('--test <file>', 'labelled texts, .csv, .tsv or .jsonl (default: the demo questions)'),
+    option('--train <file>', 'file to sample demonstrations from (default: the demo training questions)'),
+    option('--text-field <name>', 'field of the text', 'question'),
+    option('--label-field <name>', 'field of the label', 'kind'),
+    option(
+      '--labels <list>',
+      'words of the labels where the file numbers them, from 0 (default: the names in a Parquet file, else as the file has them)',
+    ),
+    option('--text-name <word>', 'name of the text in the prompt (Sentence, Review, Article, Question ...)', 'Question'),
+    option('--label-name <word>', 'name of the label in the prompt (Sentiment, Topic, Type, Intent ...)', 'Type'),
+    option('--decoder-shots <number>', 'demonstrations in the decoder', '2'),
+    option('--encoder-shots <numbers>', 'further demonstrations in the encoder, a list', '0,18,38'),
+    option('--oracle <number>', 'demonstrations of a setting that has all of them in the decoder; 0 for none', '40', '10'),
+    option('--context-tokens <number>', 'tokens of a demonstration in the encoder, truncated on the left', '256'),
+    option('--items <number>', ITEMS, '250', '20'),
+    option('--seeds <numbers>', 'seeds of the demonstrations, a list', '42,43,44', '42'),
   ],
   metrics: [
     accuracy('sum', 'accuracy (%)'),
@@ -131,19 +112,11 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     .flatMap((seed): Asked[] =>
       asked.map((example) => ({ id: `${seed}: ${example.id}`, groups: {}, cluster: example.id, test: example, seed })),
     )
-  const settings = settingsOf(options)
   const classification = await classificationOf(options, { labels, pool }, client)
   return {
-    settings: settings.map(({ name }) => name),
-    items,
+    ...askedInTurn(items, settingsOf(options), (item, setting) => classify(item, setting, classification, client)),
     files: [test, train].map(({ file, sha256 }) => ({ file, sha256 })),
     problems: [...test.problems, ...train.problems, ...problems.list()],
-    ask: async (item) => {
-      const wanted = present(items.find(({ id }) => id === item.id))
-      const results = []
-      for (const setting of settings) results.push(await classify(wanted, setting, classification, client))
-      return results
-    },
   }
 }
 

@@ -12,6 +12,8 @@ function methodOf({ setting }: Pick<SettingSummary, 'setting'>): string {
   return setting.split(',')[0] ?? setting
 }
 
+export const PERPLEXITY: Metric = { name: 'loss', label: 'perplexity', aggregate: 'perplexity', digits: 3 }
+
 /** Plots a value of every setting over the length of its text, one line per method. */
 export function overLength(
   { settings }: TaskSummary,

@@ -1,12 +1,11 @@
+import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
+import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
+import { option, type PreparedTask, type Task } from '../../task/contract.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { PreparedTask, Task } from '../../task/contract.ts'
-import { overGroup } from '../documents/figures.ts'
-import { VICUNA } from '../documents/generate.ts'
-import { sizeFor } from '../documents/lengths.ts'
-import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, prepareNeedles, type NeedleItem } from '../documents/needle.ts'
-import { linesCase, MOST_LINES } from './generate.ts'
+import { sizeFor, VICUNA } from '../documents/generate.ts'
+import { NEEDLE_OPTIONS, type NeedleItem, NUMBER_METRICS, NUMBERS, overGroup, prepareNeedles } from '../documents/needle.ts'
 
 /** LongChat-Lines, as in Giraffe. */
 export const lines: Task = {
@@ -15,22 +14,19 @@ export const lines: Task = {
   title: 'LongChat-Lines',
   description: 'A record of named lines with a number each, one of which is asked for.',
   options: [
-    {
-      flags: '--data <file>',
-      description: "published cases in place of generated ones: LongChat's or Giraffe's {prompt, expected_number}",
-    },
-    {
-      flags: '--tokens <numbers>',
-      description: 'tokens of the prompt, a list: as many lines as fill them',
-      byDefault: '2500,5000,7500,10000,15000,22000',
-      small: '200,400,800,1600',
-    },
-    { flags: '--lines <numbers>', description: 'lines of a record in place of tokens, a list' },
-    { flags: '--cases <number>', description: 'cases per length', byDefault: '50', small: '4' },
-    { flags: '--seed <number>', description: 'of the records', byDefault: '0' },
+    option('--data <file>', "published cases in place of generated ones: LongChat's or Giraffe's {prompt, expected_number}"),
+    option(
+      '--tokens <numbers>',
+      'tokens of the prompt, a list: as many lines as fill them',
+      '2500,5000,7500,10000,15000,22000',
+      '200,400,800,1600',
+    ),
+    option('--lines <numbers>', 'lines of a record in place of tokens, a list'),
+    option('--cases <number>', 'cases per length', '50', '4'),
+    option('--seed <number>', 'of the records', '0'),
     ...NEEDLE_OPTIONS,
-    { flags: '--max-new-tokens <number>', description: 'longest output', byDefault: '35', small: '8' },
-    { flags: '--min-new-tokens <number>', description: 'least new tokens', byDefault: '5', small: '2' },
+    option('--max-new-tokens <number>', 'longest output', '35', '8'),
+    option('--min-new-tokens <number>', 'least new tokens', '5', '2'),
   ],
   metrics: NUMBER_METRICS,
   prepare,
@@ -93,3 +89,40 @@ function checked(count: number, unit: string): number {
   if (count <= MOST_LINES) return count
   throw new CodedError('options_invalid', `--${unit} takes what ${MOST_LINES} lines fill, since names are different; not ${count} lines.`)
 }
+
+const ADJECTIVES =
+  'amber ancient brave bright calm clever cold crimson curious daring eager early elegant faint fancy fierce gentle giant golden grand happy hidden honest humble icy jolly keen large lively lonely loud lucky mellow merry mighty misty modern narrow noble odd patient plain polite proud quick quiet rapid rare royal rustic shy silent silver simple sleepy small smooth soft solid steady strange sturdy swift tall tender tiny vivid warm wild wise young'.split(
+    ' ',
+  )
+const NOUNS =
+  'anchor apple arrow badge basket beacon bell blanket bottle bridge bucket button cabin candle canyon carpet castle chair cherry circle clock cloud coin compass copper cottage cradle desert diamond drum eagle engine falcon feather fence field flute forest fountain garden gate glacier harbor hammer harvest helmet island ivory jacket jewel kettle key ladder lantern lemon letter marble meadow mirror mountain needle ocean orchard paper pebble pillow planet pocket puzzle quilt ribbon river rocket saddle shell shield spoon statue stone sunset table temple thunder tower tunnel valley violin wagon walnut window winter'.split(
+    ' ',
+  )
+const HIGHEST = 50_000
+
+const HEADER =
+  "Below is a record of lines I want you to remember. Each line begins with 'line <line index>' and contains a '<REGISTER_CONTENT>' at the end of the line as a numerical value. For each line index, memorize its corresponding <REGISTER_CONTENT>. At the end of the record, I will ask you to retrieve the corresponding <REGISTER_CONTENT> of a certain line index. Now the record start:\n\n"
+
+export interface LinesCase {
+  readonly document: string
+  readonly question: string
+  readonly expected: string
+}
+
+/** One case of LongChat-Lines: `count` lines with distinct names, and a question about one of them. */
+export function linesCase(count: number, seed: number, index: number): LinesCase {
+  const random = seededRandom('lines', seed, count, index)
+  const names = sampleIndices(ADJECTIVES.length * NOUNS.length, count, random).map(
+    (i) => `${at(ADJECTIVES, Math.floor(i / NOUNS.length))}-${at(NOUNS, i % NOUNS.length)}`,
+  )
+  const values = names.map(() => 1 + Math.floor(random() * HIGHEST))
+  const asked = Math.floor(random() * names.length)
+  return {
+    document: HEADER + names.map((name, i) => `line ${name}: REGISTER_CONTENT is <${at(values, i)}>\n`).join(''),
+    question: `\nNow the record is over. Tell me what is the <REGISTER_CONTENT> in line ${at(names, asked)}? I need the number.`,
+    expected: String(at(values, asked)),
+  }
+}
+
+/** Maximum lines of a case: names are distinct. */
+export const MOST_LINES = ADJECTIVES.length * NOUNS.length

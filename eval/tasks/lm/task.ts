@@ -1,16 +1,12 @@
 import { CodedError } from '../../../base/errors.ts'
-import { present } from '../../../base/at.ts'
 import type { CepeManifest } from '../../../models/manifest.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { Metric, PreparedTask, Task, TaskItem } from '../../task/contract.ts'
-import { ProblemLog } from '../../datasets/problems.ts'
-import { overLength, valueOf } from '../language/figures.ts'
-import { lossOf, METHODS, scoreText, windowNeeded, type Method, type ScoredText } from '../language/score.ts'
-import { retrievalScores } from '../language/retrieval.ts'
+import { askedInTurn, option, type PreparedTask, type Task, type TaskItem } from '../../task/contract.ts'
+import { ProblemLog } from '../../datasets/question-set.ts'
+import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
+import { lossOf, type Method, METHODS, retrievalScores, type ScoredText, scoreText, windowNeeded } from '../language/score.ts'
 import { demoCorpus, isPassageFile, joinTexts, type LanguageText } from '../language/passage-texts.ts'
-
-const PERPLEXITY: Metric = { name: 'loss', label: 'perplexity', aggregate: 'perplexity', digits: 3 }
 
 interface Setting {
   readonly name: string
@@ -30,27 +26,20 @@ export const lm: Task = {
   title: 'Long-context language modelling',
   description: 'Perplexity of the last tokens of a window, of which the decoder reads the end and the encoder what comes before.',
   options: [
-    {
-      flags: '--data <file>',
-      description: 'texts: .jsonl or .parquet ({text} or {ids}), a passage .tsv, or plain text (default: the demo corpus)',
-    },
-    { flags: '--text-field <name>', description: 'field of the text in records (default: text)' },
-    { flags: '--methods <list>', description: METHODS.join(', '), byDefault: 'cepe,full-context,replug,streaming' },
-    { flags: '--contexts <numbers>', description: 'contexts in the encoder, a list', byDefault: '8', small: '0,2,4,8' },
-    { flags: '--context-tokens <number>', description: 'tokens of a context', byDefault: '256', small: '64' },
-    { flags: '--decoder-tokens <number>', description: 'tokens in the decoder', byDefault: '2048', small: '256' },
-    { flags: '--scored-tokens <number>', description: 'tokens scored, from the end', byDefault: '256', small: '64' },
-    { flags: '--step <number>', description: 'tokens between the starts of windows', byDefault: '256', small: '1024' },
-    { flags: '--windows <number>', description: 'windows at most, in the order of the file', byDefault: '5000', small: '6' },
-    {
-      flags: '--min-tokens <number>',
-      description: 'minimum tokens of a text; shorter ones are skipped (in a passage file: joined)',
-      byDefault: '0',
-    },
-    { flags: '--replug-weights <kind>', description: 'uniform (as the released code ran), or scores (Contriever)', byDefault: 'uniform' },
-    { flags: '--sinks <number>', description: 'streaming: first tokens kept', byDefault: '4' },
-    { flags: '--recent <number>', description: 'streaming: last tokens kept (default: half the window less the sinks)' },
-    { flags: '--stride <number>', description: 'streaming: tokens read at a time (default: half the window)' },
+    option('--data <file>', 'texts: .jsonl or .parquet ({text} or {ids}), a passage .tsv, or plain text (default: the demo corpus)'),
+    option('--text-field <name>', 'field of the text in records (default: text)'),
+    option('--methods <list>', METHODS.join(', '), 'cepe,full-context,replug,streaming'),
+    option('--contexts <numbers>', 'contexts in the encoder, a list', '8', '0,2,4,8'),
+    option('--context-tokens <number>', 'tokens of a context', '256', '64'),
+    option('--decoder-tokens <number>', 'tokens in the decoder', '2048', '256'),
+    option('--scored-tokens <number>', 'tokens scored, from the end', '256', '64'),
+    option('--step <number>', 'tokens between the starts of windows', '256', '1024'),
+    option('--windows <number>', 'windows at most, in the order of the file', '5000', '6'),
+    option('--min-tokens <number>', 'minimum tokens of a text; shorter ones are skipped (in a passage file: joined)', '0'),
+    option('--replug-weights <kind>', 'uniform (as the released code ran), or scores (Contriever)', 'uniform'),
+    option('--sinks <number>', 'streaming: first tokens kept', '4'),
+    option('--recent <number>', 'streaming: last tokens kept (default: half the window less the sinks)'),
+    option('--stride <number>', 'streaming: tokens read at a time (default: half the window)'),
   ],
   metrics: [PERPLEXITY],
   prepare,
@@ -115,21 +104,14 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const windows = windowsOf(texts, { total, least, step: options.integer('step', 1) }, problems).slice(0, options.integer('windows', 1))
   const byScores = options.words('replugWeights', ['uniform', 'scores'])[0] === 'scores'
   return {
-    settings: settings.map(({ name }) => name),
-    items: windows,
+    ...askedInTurn(windows, settings, async ({ text, start }, { name, method, contexts }) => {
+      const scored = cut(text, start, { total, contexts, contextTokens, decoderTokens, scoredTokens })
+      const contextScores = method === 'replug' && byScores ? await retrievalScores(scored, client) : scored.contextScores
+      const { logprobs, ...cost } = await scoreText(method, { ...scored, contextScores }, client, cache)
+      return { setting: name, scores: { loss: lossOf(logprobs) }, ...cost }
+    }),
     files: [{ file: data.file, sha256: data.sha256 }],
     problems: [...data.problems, ...problems.list()],
-    ask: async (item) => {
-      const { text, start } = present(windows.find(({ id }) => id === item.id))
-      const results = []
-      for (const { name, method, contexts } of settings) {
-        const scored = cut(text, start, { total, contexts, contextTokens, decoderTokens, scoredTokens })
-        const contextScores = method === 'replug' && byScores ? await retrievalScores(scored, client) : scored.contextScores
-        const { logprobs, ...cost } = await scoreText(method, { ...scored, contextScores }, client, cache)
-        results.push({ setting: name, scores: { loss: lossOf(logprobs) }, ...cost })
-      }
-      return results
-    },
   }
 }
 

@@ -1,14 +1,19 @@
+import type { Cost } from '../../runner/cost.ts'
 import { createHash } from 'node:crypto'
+import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
-import type { Demonstration } from '../../../src/text/prompt.ts'
-import type { AnswerResponse, SearchResponse } from '../../../src/rag/schema.ts'
+import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import type { AnswerClient } from '../../client/client.ts'
 import type { EvalPassage, EvalQuestion } from '../../datasets/question-set.ts'
+import { sameQuestion } from '../../datasets/read.ts'
+import { bestOver, exactMatch } from '../../metrics/answer.ts'
 import { answerFinder } from '../../metrics/retrieval.ts'
-import { chooseDemonstrations, toDemonstration } from './demonstrations.ts'
-import { answerRequest, largestK, retrievalDepth, settingName, settingsOf, type Protocol, type Setting } from './protocol.ts'
-import type { EvalRecord, Prediction } from './record.ts'
-import { isFailure, skippedFor } from '../../runner/skipped.ts'
+import { runItems } from '../../runner/items.ts'
+import { isFailure, skippedFor } from '../../runner/manifest.ts'
+import { type EvalRecord, type Prediction, QA_RUNS, type QaManifest } from './record.ts'
+import { answerRequest, largestK, type Protocol, retrievalDepth, type Setting, settingName, settingsOf } from './protocol.ts'
+import type { AnswerResponse, SearchResponse } from '../../../src/rag/schema.ts'
+import type { Demonstration } from '../../../src/text/prompt.ts'
 
 /** What asking needs beside the question. */
 export interface AskContext {
@@ -184,4 +189,84 @@ function toPrompts({ method, k }: Setting, { prompts, contexts }: AnswerResponse
     decoder: prompts ?? [],
     encoder: contexts ?? [],
   }
+}
+
+/**
+ * Samples the demonstrations of one question from the pool, never the question itself. Depends on the seed and the question only, so a
+ * resumed run samples the same.
+ */
+export function chooseDemonstrations(pool: readonly EvalQuestion[], question: string, shots: number, seed: number): EvalQuestion[] {
+  const asked = sameQuestion(question)
+  const random = seededRandom('demonstrations', seed, asked)
+  // Samples more than needed, since the question itself (under several ids, in PopQA) may be among them.
+  for (let drawn = shots + 1; ; drawn = Math.min(pool.length, drawn * 2)) {
+    const others = sampleIndices(pool.length, drawn, random)
+      .map((i) => at(pool, i))
+      .filter((candidate) => sameQuestion(candidate.question) !== asked)
+    if (others.length >= shots || drawn >= pool.length) return others.slice(0, shots)
+  }
+}
+
+/** A training question as a worked example: its first answer, and its top passage if any. */
+export function toDemonstration({ question, answers }: EvalQuestion, passage: EvalPassage | undefined): Demonstration {
+  return { question, answer: at(answers, 0), ...(passage && { passage: { title: passage.title, text: passage.text } }) }
+}
+
+export interface EvaluateOptions {
+  readonly client: AnswerClient
+  readonly folder: string
+  readonly manifest: QaManifest
+  readonly questions: readonly EvalQuestion[]
+  /** Training questions, for demonstrations. */
+  readonly pool: readonly EvalQuestion[]
+  /** Concurrent questions. */
+  readonly concurrency: number
+  /** Called after every question with the running scores. */
+  readonly onProgress: (done: number, total: number, detail: string) => void
+  readonly onCost?: ((cost: Cost) => void) | undefined
+  readonly planOnly?: boolean | undefined
+}
+
+/**
+ * Asks every question that the folder does not contain yet, and returns all records in question order. Finished questions are durable: the
+ * same call resumes.
+ * @throws service_unreachable, nothing_scored, run_mismatch; errors that concern all questions
+ */
+export async function evaluate({ client, manifest, questions, pool, onProgress, ...run }: EvaluateOptions): Promise<EvalRecord[]> {
+  const { protocol, dump_prompts: dumpPrompts } = manifest.subject
+  const context: AskContext = { client, protocol, pool, dumpPrompts, topPassages: new Map() }
+  const running = runningScores(protocol)
+  return runItems({
+    ...run,
+    format: QA_RUNS,
+    manifest,
+    items: questions,
+    what: 'questions',
+    settings: settingsOf(protocol).length,
+    tokensOf: ({ predictions }) =>
+      predictions.reduce((sum, { prompt_tokens: read, context_tokens: encoded, generated_tokens: made }) => sum + read + encoded + made, 0),
+    ask: (question) => askQuestion(question, context),
+    onRecord: running.add,
+    onProgress: (done, total, left) => onProgress(done, total, [running.line(), left].filter((part) => part !== '').join('; ')),
+  })
+}
+
+/** Running exact match at each method's largest k, for the progress line. */
+function runningScores(protocol: Protocol) {
+  const shown = new Map(settingsOf(protocol).map((setting) => [setting.method, setting]))
+  const sums = new Map([...shown.keys()].map((method) => [method, 0]))
+  let scored = 0
+  const add = ({ answerable, skipped, answers, predictions }: EvalRecord): void => {
+    if (!answerable || skipped) return
+    scored++
+    for (const [method, { k }] of shown) {
+      const prediction = predictions.find((candidate) => candidate.method === method && candidate.k === k)
+      if (prediction) sums.set(method, (sums.get(method) ?? 0) + bestOver(exactMatch, prediction.answer, answers))
+    }
+  }
+  const line = (): string =>
+    scored === 0
+      ? ''
+      : `EM ${[...shown.values()].map((setting) => `${((100 * (sums.get(setting.method) ?? 0)) / scored).toFixed(1)} ${settingName(setting)}`).join(', ')}`
+  return { add, line }
 }

@@ -2,12 +2,10 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { bestOver, exactMatch, f1 } from '../../metrics/answer.ts'
 import { table, text, type Block } from '../../report/blocks.ts'
-import type { StoredRun } from './run.ts'
+import type { EvalRecord, StoredRun } from './record.ts'
 import { settingName, settingsOf } from './protocol.ts'
-import type { EvalRecord } from './record.ts'
-import { mcnemar, pairedBootstrap, type PairedDifference } from '../../statistics/paired.ts'
+import { mcnemar, pairedBootstrap, type PairedDifference, pText, sharedItems } from '../../statistics/paired.ts'
 import { mean } from '../../statistics/bootstrap.ts'
-import { pText, sharedItems } from '../../statistics/shared.ts'
 
 export interface Comparison {
   readonly setting: string

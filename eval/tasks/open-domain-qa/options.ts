@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto'
 import path from 'node:path'
 import Value from '#typebox/value'
-import { packageRoot } from '../../../src/package.ts'
 import { MODES } from '../../../src/text/plan.ts'
-import { invalidOption, listedWords, wholeNumber } from '../../option-values.ts'
+import { invalidOption, listedWords, wholeNumber } from '../../task/options.ts'
 import type { EvaluationOptions } from './prepare.ts'
 import { EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, ProtocolSchema, type Protocol } from './protocol.ts'
 
@@ -87,13 +85,4 @@ function readProtocol(raw: RawOptions): Protocol {
     recall_depth: '--recall-depth takes a number from 1 to 200',
   }
   throw invalidOption(`${allowed[field] ?? `--${field} is not valid`}, not ${JSON.stringify(protocol[field as keyof typeof protocol])}.`)
-}
-
-/** A folder determined by the options, so that repeating a command resumes its run. */
-export function defaultFolder(options: EvaluationOptions, url: string | undefined): string {
-  const name = createHash('sha256')
-    .update(JSON.stringify([options, url ?? null]))
-    .digest('hex')
-    .slice(0, 8)
-  return path.join(packageRoot(), 'eval', 'runs', `${options.dataset.replace(/[^\w.-]/g, '_')}-${name}`)
 }

@@ -1,10 +1,11 @@
 import path from 'node:path'
-import type { AnswerClient } from '../../client/client.ts'
+import type { AnswerClient, ServiceDefaults } from '../../client/client.ts'
 import { readDataset, readPassages, sameQuestion, withPassages } from '../../datasets/read.ts'
 import { fileHash } from '../../datasets/records.ts'
 import type { Dataset, EvalQuestion } from '../../datasets/question-set.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { identify, namedFile, RUN_VERSION, type QaManifest } from './manifest.ts'
+import { identify, namedFile, type QaManifest, RUN_VERSION } from './record.ts'
+import { OPEN_DOMAIN_QA } from '../../runner/folder.ts'
 import { environment } from '../../runner/manifest.ts'
 import { checkDemonstrationSource, largestK, retrievalDepth, type Protocol } from './protocol.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
@@ -53,6 +54,16 @@ export async function chooseRetrieval(options: EvaluationOptions): Promise<Evalu
   return { ...rest, protocol: { ...rest.protocol, retrieval: 'supplied' } }
 }
 
+/** The model's own mode and passages, where neither is given. */
+export function followModel(
+  options: EvaluationOptions,
+  { mode, k }: ServiceDefaults,
+  given: { modes: boolean; k: boolean },
+): EvaluationOptions {
+  const own = { ...(!given.modes && { modes: [mode] }), ...(!given.k && { ks: [Math.max(1, k)] }) }
+  return { ...options, protocol: { ...options.protocol, ...own } }
+}
+
 /** The data of a run. */
 interface Data {
   readonly answerable: Dataset
@@ -78,6 +89,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
       `The index ${identity.index.table} has ${identity.index.passages} passages, fewer than k = ${largestK(protocol)}: lower --k.`,
     )
   }
+  const service = await client.defaults?.().catch(() => undefined)
   const asked = sample(data.answerable.questions, limit, protocol.seed)
   const without = sample(data.unanswerable?.questions ?? [], limit, protocol.seed).map((question) => ({
     ...question,
@@ -87,8 +99,10 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
     questions: [...asked, ...without],
     pool: data.train?.questions ?? [],
     manifest: {
+      task: OPEN_DOMAIN_QA,
       subject: { ...(await subjectOf(options, data)), ...identity, dump_prompts: options.dumpPrompts },
       data: { answerable: asked.length, unanswerable: without.length, problems: allProblems(data) },
+      ...(service && { service }),
       environment: environment(client),
       started_at: new Date().toISOString(),
       resumed: [],

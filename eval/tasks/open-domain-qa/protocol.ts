@@ -52,6 +52,11 @@ export const MODEL_PROTOCOL = {
   max_new_tokens: null,
 } as const satisfies Partial<Protocol>
 
+/** The model's own protocol in some modes, each at every k. */
+export function modelProtocol(modes: Protocol['modes'], ks: number[], retrieval: Protocol['retrieval'], recallDepth: number): Protocol {
+  return { modes, ks, encoder_passages: ['others'], ...MODEL_PROTOCOL, retrieval, recall_depth: recallDepth, seed: 0 }
+}
+
 /** One way of answering all questions: a row and column of the results table. */
 export interface Setting {
   /** The mode, or `cepe-all` for cepe with all passages in the encoder. */

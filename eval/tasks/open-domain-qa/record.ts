@@ -1,5 +1,11 @@
-import { Type, type Static } from '#typebox'
-import { SkippedSchema } from '../../runner/skipped.ts'
+import { type Static, Type } from '#typebox'
+import { Compile } from '#typebox/compile'
+import { CodedError } from '../../../base/errors.ts'
+import { type AnswerClient, ServiceDefaultsSchema } from '../../client/client.ts'
+import type { Dataset } from '../../datasets/question-set.ts'
+import { OPEN_DOMAIN_QA, readStored, type RunFormat, type Stored, taskOfRun } from '../../runner/folder.ts'
+import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema, SkippedSchema } from '../../runner/manifest.ts'
+import { answerRequest, type Protocol, ProtocolSchema } from './protocol.ts'
 
 const Milliseconds = Type.Number({ minimum: 0 })
 
@@ -9,11 +15,9 @@ const PredictionSchema = Type.Object({
   k: Type.Integer(),
   answer: Type.String(),
   confidence: Type.Number(),
-  probability_correct: Type.Optional(
-    Type.Union([Type.Number(), Type.Null()], {
-      description: "By the service's calibration; null where it has none, absent in runs of before.",
-    }),
-  ),
+  probability_correct: Type.Union([Type.Number(), Type.Null()], {
+    description: "By the service's calibration; null where it has none.",
+  }),
   finish_reason: Type.Union([Type.Enum(['stop', 'length']), Type.Null()]),
   prompt_sha256: Type.String({ description: 'Of the rendered decoder prompts, joined by NUL.' }),
   prompt_tokens: Type.Integer(),
@@ -63,3 +67,72 @@ export const RecordSchema = Type.Object({
   prompts: Type.Optional(Type.Array(PromptSchema)),
 })
 export type EvalRecord = Static<typeof RecordSchema>
+
+const NullableString = Type.Union([Type.String(), Type.Null()])
+
+/** Increased when the same options give other answers: earlier runs are rejected, never mixed. */
+export const RUN_VERSION = 2
+
+/** What a run measures: a change of any field makes another run. */
+const SubjectSchema = Type.Object({
+  version: Type.Integer({ description: 'Of how questions are asked.' }),
+  dataset: Type.String({ description: 'nq, triviaqa, popqa, or the name of the question file.' }),
+  questions: FileSchema,
+  passages: Type.Union([FileSchema, Type.Null()]),
+  train: Type.Union([FileSchema, Type.Null()]),
+  unanswerable: Type.Union([FileSchema, Type.Null()]),
+  limit: Type.Union([Type.Integer(), Type.Null()], { description: 'Questions drawn with the seed; null for all.' }),
+  protocol: ProtocolSchema,
+  reader: Type.String({ description: 'Model id: name, revision and precision.' }),
+  retriever: NullableString,
+  index: Type.Union([Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() }), Type.Null()]),
+  dump_prompts: Type.Boolean(),
+})
+export type Subject = Static<typeof SubjectSchema>
+
+/** manifest.json of a run folder. */
+export const QaManifestSchema = Type.Object({
+  task: Type.Literal(OPEN_DOMAIN_QA),
+  subject: SubjectSchema,
+  data: Type.Object({ answerable: Type.Integer(), unanswerable: Type.Integer(), problems: Type.Array(ProblemSchema) }),
+  service: Type.Optional(ServiceDefaultsSchema),
+  environment: EnvironmentSchema,
+  started_at: Type.String(),
+  resumed: ResumedSchema,
+})
+export type QaManifest = Static<typeof QaManifestSchema>
+
+/** Asks the pipeline for its models and index; options that the model does not support are rejected here. */
+export async function identify(client: AnswerClient, protocol: Protocol): Promise<Pick<Subject, 'reader' | 'retriever' | 'index'>> {
+  const probe = await client.answer({
+    ...answerRequest(
+      'which model is this',
+      { method: 'closed-book', k: 0, request: { mode: 'closed-book' } },
+      { passages: [], demonstrations: [] },
+      protocol,
+    ),
+    max_new_tokens: 1,
+  })
+  if (protocol.retrieval === 'supplied') return { reader: probe.model.reader, retriever: null, index: null }
+  const found = await client.search({ query: 'which index is this', k: 1, method: protocol.retrieval })
+  return { reader: probe.model.reader, retriever: protocol.retrieval === 'text' ? 'BM25' : found.model.retriever, index: found.index }
+}
+
+export function namedFile({ file, sha256 }: Pick<Dataset, 'file' | 'sha256'>) {
+  return { file, sha256 }
+}
+
+const isManifest = Compile(QaManifestSchema)
+const isRecord = Compile(RecordSchema)
+
+/** Runs of open-domain question answering. */
+export const QA_RUNS: RunFormat<QaManifest, EvalRecord> = { manifest: isManifest, record: isRecord }
+
+export type StoredRun = Stored<QaManifest, EvalRecord>
+
+/** Reads a run of open-domain question answering. @throws run_invalid */
+export async function readRun(folder: string): Promise<StoredRun> {
+  const task = await taskOfRun(folder)
+  if (task !== OPEN_DOMAIN_QA) throw new CodedError('run_invalid', `${folder} holds a run of the task ${task}, not of ${OPEN_DOMAIN_QA}.`)
+  return readStored(folder, QA_RUNS)
+}

@@ -2,14 +2,22 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
 import { figure, heading, list, table, text, type Block } from '../../report/blocks.ts'
-import { environmentRows, fileText } from '../../report/provenance.ts'
-import { writeReport, type Report } from '../../report/report.ts'
+import { environmentRows, fileText, type Report, writeReport } from '../../report/report.ts'
 import { atLargestK, exactMatchOverK, latencyBars, recallCurve, riskCoverageCurves } from './figures.ts'
-import { settingName } from './protocol.ts'
-import { matchingScores, type Published } from './published.ts'
-import { readRun, type StoredRun } from './run.ts'
+import { settingName, settingsOf } from './protocol.ts'
+import {
+  groupTable,
+  latencyTable,
+  matchingScores,
+  metricsTable,
+  problemList,
+  type Published,
+  recallTable,
+  resultsTable,
+  worstExamples,
+} from './tables.ts'
+import { readRun, type StoredRun } from './record.ts'
 import { summarise, type Summary } from './summary.ts'
-import { groupTable, latencyTable, metricsTable, problemList, recallTable, resultsTable, worstExamples } from './tables.ts'
 
 const WORST_EXAMPLES = 15
 
@@ -72,6 +80,7 @@ function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: 
     text(
       `${summary.scored} of ${summary.asked - manifest.data.unanswerable} questions are scored, all of them in every setting${summary.unanswerable > 0 ? `; ${summary.unanswerable} questions without an answer in the corpus are asked beside them` : ''}.`,
     ),
+    ...serviceText(manifest),
     problemList(summary),
     addFigure(
       'exact-match',
@@ -99,6 +108,27 @@ function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: 
     ...(shown ? [heading(3, `Most confident wrong answers (${settingName(shown)})`), worstExamples(records, shown, WORST_EXAMPLES)] : []),
     heading(3, 'How it was measured'),
     ...provenance(manifest),
+  ]
+}
+
+/** How the service answers by itself, and whether the run asked it so. */
+function serviceText({ subject: { protocol }, service }: StoredRun['manifest']): Block[] {
+  if (service === undefined) return []
+  const { mode, k, k_decoder: kDecoder, demonstrations, context_tokens: tokens, max_new_tokens: most } = service
+  const asked = settingsOf(protocol).find((setting) => setting.request.mode === mode && setting.k === k)
+  const pairs = [
+    [protocol.shots, demonstrations],
+    [protocol.k_decoder, kDecoder],
+    [protocol.context_tokens, tokens],
+    [protocol.max_new_tokens, most],
+  ] as const
+  // Sampled demonstrations are not those of the service, however many.
+  const differs =
+    protocol.packing !== undefined || (protocol.shots ?? 0) > 0 || pairs.some(([given, own]) => given !== null && given !== own)
+  return [
+    text(
+      `The service itself would have answered in mode ${mode} with k = ${k}: ${demonstrations} demonstrations of its own, ${kDecoder} passages in the decoder, ${tokens} tokens per passage, ${most} new tokens at most. ${asked !== undefined && !differs ? `That is the setting ${settingName(asked)} here.` : 'No setting here is asked so; --protocol model does.'}`,
+    ),
   ]
 }
 

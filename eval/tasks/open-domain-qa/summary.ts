@@ -4,10 +4,9 @@ import { auroc, riskCoverage, type CoveragePoint } from '../../metrics/confidenc
 import { ndcgAt, recallAt, reciprocalRankAt } from '../../metrics/retrieval.ts'
 import { estimateShare, mean, quantile, type Estimate, type Sample } from '../../statistics/bootstrap.ts'
 import type { Problem } from '../../datasets/question-set.ts'
-import type { QaManifest } from './manifest.ts'
+import type { EvalRecord, Prediction, QaManifest } from './record.ts'
 import { largestK, settingsOf } from './protocol.ts'
-import type { EvalRecord, Prediction } from './record.ts'
-import { skippedProblems } from '../../runner/skipped.ts'
+import { skippedProblems } from '../../runner/manifest.ts'
 
 /** Depths for recall, as in the literature. */
 const RECALL_DEPTHS = [1, 5, 20, 50, 100] as const

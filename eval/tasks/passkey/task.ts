@@ -2,12 +2,11 @@ import { CodedError } from '../../../base/errors.ts'
 import { seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { PreparedTask, Task } from '../../task/contract.ts'
+import { option, type PreparedTask, type Task } from '../../task/contract.ts'
 import { table, text, type Block } from '../../report/blocks.ts'
 import type { TaskSummary } from '../../task/summary.ts'
-import { sizeFor } from '../documents/lengths.ts'
-import { overGroup } from '../documents/figures.ts'
-import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, prepareNeedles } from '../documents/needle.ts'
+import { sizeFor } from '../documents/generate.ts'
+import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, overGroup, prepareNeedles } from '../documents/needle.ts'
 
 const TASK =
   'There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. I will quiz you about the important information there.'
@@ -85,17 +84,12 @@ export const passkey: Task = {
   title: 'Passkey retrieval',
   description: 'Five digits hidden in filler text at a given distance from the question.',
   options: [
-    { flags: '--tokens <number>', description: 'tokens of the prompt: the target window', byDefault: '4096', small: '768' },
-    {
-      flags: '--distances <number>',
-      description: 'distances in tokens, spaced evenly up to the farthest that the prompt allows',
-      byDefault: '32',
-      small: '6',
-    },
-    { flags: '--tries <number>', description: 'keys per distance', byDefault: '10', small: '3' },
-    { flags: '--seed <number>', description: 'of the keys', byDefault: '1' },
+    option('--tokens <number>', 'tokens of the prompt: the target window', '4096', '768'),
+    option('--distances <number>', 'distances in tokens, spaced evenly up to the farthest that the prompt allows', '32', '6'),
+    option('--tries <number>', 'keys per distance', '10', '3'),
+    option('--seed <number>', 'of the keys', '1'),
     ...NEEDLE_OPTIONS,
-    { flags: '--max-new-tokens <number>', description: 'longest output', byDefault: '10', small: '6' },
+    option('--max-new-tokens <number>', 'longest output', '10', '6'),
   ],
   metrics: NUMBER_METRICS,
   prepare,

@@ -1,18 +1,16 @@
-import { at, present } from '../../../base/at.ts'
+import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { ProblemLog } from '../../datasets/problems.ts'
+import { ProblemLog } from '../../datasets/question-set.ts'
 import { table, text, type Block } from '../../report/blocks.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import type { TaskSummary } from '../../task/summary.ts'
-import type { Metric, PreparedTask, SettingAnswer, Task, TaskItem } from '../../task/contract.ts'
-import { overLength, valueOf } from '../language/figures.ts'
-import { nearest } from '../language/retrieval.ts'
-import { lossOf, scoreText, windowNeeded, type Method } from '../language/score.ts'
+import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
+import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
+import { lossOf, type Method, nearest, scoreText, windowNeeded } from '../language/score.ts'
 import { demoCorpus, isPassageFile, joinTexts, type LanguageText } from '../language/passage-texts.ts'
 
-const PERPLEXITY: Metric = { name: 'loss', label: 'perplexity', aggregate: 'perplexity', digits: 3 }
 const METHODS = ['cepe', 'full-context', 'replug'] as const satisfies readonly Method[]
 
 interface Sequence extends TaskItem {
@@ -27,23 +25,17 @@ export const ralm: Task = {
   title: 'Retrieval-augmented language modelling',
   description: 'Perplexity of a sequence after its first tokens, which contexts were retrieved for.',
   options: [
-    {
-      flags: '--data <file>',
-      description:
-        'sequences with ctxs as .jsonl ({domain, ids or text, ctxs}), or a passage .tsv whose chunks are both (default: the demo corpus)',
-    },
-    { flags: '--methods <list>', description: METHODS.join(', '), byDefault: 'cepe,full-context,replug' },
-    {
-      flags: '--contexts <numbers>',
-      description: 'contexts retrieved, a list; 0 is the decoder alone',
-      byDefault: '0,8,20,50',
-      small: '0,2,8',
-    },
-    { flags: '--context-tokens <number>', description: 'tokens of a context, truncated at its end', byDefault: '256', small: '64' },
-    { flags: '--decoder-tokens <number>', description: 'tokens of a sequence', byDefault: '2048', small: '192' },
-    { flags: '--query-tokens <number>', description: 'first tokens, used as the query and not scored', byDefault: '256', small: '64' },
-    { flags: '--sequences <number>', description: 'sequences per domain at most', byDefault: '5000', small: '3' },
-    { flags: '--domains <number>', description: 'passage file: articles that are domains', byDefault: '7', small: '2' },
+    option(
+      '--data <file>',
+      'sequences with ctxs as .jsonl ({domain, ids or text, ctxs}), or a passage .tsv whose chunks are both (default: the demo corpus)',
+    ),
+    option('--methods <list>', METHODS.join(', '), 'cepe,full-context,replug'),
+    option('--contexts <numbers>', 'contexts retrieved, a list; 0 is the decoder alone', '0,8,20,50', '0,2,8'),
+    option('--context-tokens <number>', 'tokens of a context, truncated at its end', '256', '64'),
+    option('--decoder-tokens <number>', 'tokens of a sequence', '2048', '192'),
+    option('--query-tokens <number>', 'first tokens, used as the query and not scored', '256', '64'),
+    option('--sequences <number>', 'sequences per domain at most', '5000', '3'),
+    option('--domains <number>', 'passage file: articles that are domains', '7', '2'),
   ],
   metrics: [PERPLEXITY],
   prepare,
@@ -122,11 +114,9 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     return ids.length >= sizes.decoderTokens && contexts.length >= most
   })
   return {
-    settings: settings.map(({ name }) => name),
-    items,
     files: [{ file: data.file, sha256: data.sha256 }],
     problems: [...data.problems, ...problems.list()],
-    ask: (item) => askSequence(present(items.find(({ id }) => id === item.id)), settings, sizes, client),
+    ...askedInTurn(items, settings, (sequence, setting) => askSequence(sequence, setting, sizes, client)),
   }
 }
 
@@ -153,23 +143,19 @@ function settingsOf(options: TaskOptions, ks: readonly number[], { contextTokens
 
 async function askSequence(
   { ids, contexts }: Sequence,
-  settings: readonly Setting[],
+  { name, method, k }: Setting,
   { contextTokens, queryTokens }: Sizes,
   client: ReaderClient,
-): Promise<SettingAnswer[]> {
-  const results = []
-  for (const { name, method, k } of settings) {
-    const used = contexts.slice(0, k)
-    const scored = {
-      contextIds: used.map((context) => context.ids.slice(0, contextTokens)),
-      ids,
-      scoredTokens: ids.length - queryTokens,
-      contextScores: used.map(({ score }) => score),
-    }
-    const { logprobs, ...cost } = await scoreText(method, scored, client, { sinks: 0, recent: 1, stride: 1 })
-    results.push({ setting: name, scores: { loss: lossOf(logprobs) }, ...cost })
+): Promise<SettingAnswer> {
+  const used = contexts.slice(0, k)
+  const scored = {
+    contextIds: used.map((context) => context.ids.slice(0, contextTokens)),
+    ids,
+    scoredTokens: ids.length - queryTokens,
+    contextScores: used.map(({ score }) => score),
   }
-  return results
+  const { logprobs, ...cost } = await scoreText(method, scored, client, { sinks: 0, recent: 1, stride: 1 })
+  return { setting: name, scores: { loss: lossOf(logprobs) }, ...cost }
 }
 
 function perDomain(items: readonly Sequence[], most: number): Sequence[] {

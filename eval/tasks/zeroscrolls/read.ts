@@ -1,10 +1,9 @@
 import path from 'node:path'
 import { readPassageFile } from '../../../index/read/read.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { ProblemLog } from '../../datasets/problems.ts'
+import { type Problem, ProblemLog } from '../../datasets/question-set.ts'
 import { fileHash, readRecords } from '../../datasets/records.ts'
 import { readDataset } from '../../datasets/read.ts'
-import type { Problem } from '../../datasets/question-set.ts'
 import type { NamedFile } from '../../task/contract.ts'
 import type { ScrollsSet } from './sets.ts'
 

@@ -1,17 +1,15 @@
 import path from 'node:path'
-import { at, present } from '../../../base/at.ts'
+import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { packageRoot } from '../../../src/package.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { ProblemLog } from '../../datasets/problems.ts'
-import { ITEMS, spread } from '../../datasets/spread.ts'
+import { ITEMS, ProblemLog, spread } from '../../datasets/question-set.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
 import { rougeL } from '../../metrics/rouge.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import type { Metric, PreparedTask, SettingAnswer, Task, TaskItem } from '../../task/contract.ts'
-import { chunkTokens, generateText, promptBudget } from '../documents/generate.ts'
+import { askedInTurn, option, type Metric, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
+import { chunkTokens, generateText, type Lengths, promptBudget, reachingEncoder } from '../documents/generate.ts'
 import { splitDocument } from '../../../src/text/document/split-document.ts'
-import { reachingEncoder, type Lengths } from '../documents/lengths.ts'
 import { demoCorpus } from '../language/passage-texts.ts'
 import type { ScrollsExample } from './read.ts'
 import { documentHead, questionText, SET_NAMES, SETS, type ScrollsSet, type SetName } from './sets.ts'
@@ -29,32 +27,20 @@ export const zeroscrolls: Task = {
   title: 'Questions about long documents (ZeroSCROLLS)',
   description: 'The end of the document stands in the decoder with the question; what comes before it is read by the encoder in chunks.',
   options: [
-    {
-      flags: '--data <file>',
-      description: "SCROLLS's validation file, .jsonl (default: the demo questions over the joined passages of their title)",
-    },
-    { flags: '--set <name>', description: SET_NAMES.join(', '), byDefault: 'qasper' },
-    {
-      flags: '--encoder-tokens <numbers>',
-      description: 'tokens of the document in the encoder, a list; 0 is the decoder alone',
-      byDefault: '0,2048,30720',
-      small: '0,64,1024',
-    },
-    {
-      flags: '--decoder-tokens <number>',
-      description: "tokens of the decoder, new ones included (at most the model's window)",
-      byDefault: '2048',
-      small: '192',
-    },
-    { flags: '--chunk-tokens <number>', description: 'tokens of a chunk', byDefault: '256', small: '64' },
-    { flags: '--max-new-tokens <number>', description: "longest output (default: the set's, 50 or 1,024)", small: '16' },
-    { flags: '--items <number>', description: ITEMS, byDefault: '500', small: '20' },
-    { flags: '--seeds <numbers>', description: 'seeds where the set samples (gov_report)', byDefault: '42,43,44', small: '42' },
-    {
-      flags: '--chat-template <name>',
-      description: 'none, or inst ([INST] ... [/INST] around the prompt: not what the paper did)',
-      byDefault: 'none',
-    },
+    option('--data <file>', "SCROLLS's validation file, .jsonl (default: the demo questions over the joined passages of their title)"),
+    option('--set <name>', SET_NAMES.join(', '), 'qasper'),
+    option(
+      '--encoder-tokens <numbers>',
+      'tokens of the document in the encoder, a list; 0 is the decoder alone',
+      '0,2048,30720',
+      '0,64,1024',
+    ),
+    option('--decoder-tokens <number>', "tokens of the decoder, new ones included (at most the model's window)", '2048', '192'),
+    option('--chunk-tokens <number>', 'tokens of a chunk', '256', '64'),
+    option('--max-new-tokens <number>', "longest output (default: the set's, 50 or 1,024)", undefined, '16'),
+    option('--items <number>', ITEMS, '500', '20'),
+    option('--seeds <numbers>', 'seeds where the set samples (gov_report)', '42,43,44', '42'),
+    option('--chat-template <name>', 'none, or inst ([INST] ... [/INST] around the prompt: not what the paper did)', 'none'),
   ],
   metrics: METRICS,
   prepare,
@@ -130,16 +116,9 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
       `Every document fits into the decoder's ${asking.promptTokens} tokens, so that the encoder would read nothing: lower --decoder-tokens, or ask for --encoder-tokens 0.`,
     )
   return {
-    settings: settings.map((setting) => setting.name),
-    items,
+    ...askedInTurn(items, settings, (item, setting) => askExample(item, setting, asking, client)),
     files: read.files,
     problems: [...read.problems, ...problems.list()],
-    ask: async (item) => {
-      const asked = present(items.find(({ id }) => id === item.id))
-      const results = []
-      for (const setting of settings) results.push(await askExample(asked, setting, asking, client))
-      return results
-    },
   }
 }
 
