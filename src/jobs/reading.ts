@@ -65,10 +65,7 @@ export function checkReading({ encoding, ...options }: JobOptions): void {
     throw new CodedError(
       'invalid_request',
       `The encoding ${JSON.stringify(encoding)} is not known: name it as web pages do (windows-1252, shift_jis).`,
-      {
-        field: 'encoding',
-        cause: error,
-      },
+      { field: 'encoding', cause: error },
     )
   }
 }

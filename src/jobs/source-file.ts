@@ -51,9 +51,7 @@ export async function openPassageFile({ importDir, jobsDir, keepsUploads }: Serv
   const none = new CodedError(
     'not_found',
     'No job read the file of this passage from the import folder, and it is no upload that was kept.',
-    {
-      field: 'id',
-    },
+    { field: 'id' },
   )
   const { id, source, table, isBound } = passage
   // Tables have ids of their own.

@@ -17,12 +17,7 @@ const Read = { type: Type.Enum([...DOCUMENT_TYPES]), warnings: Type.Array(Type.S
 export const PassagesSchema = Type.Object({
   ...Read,
   passages: Type.Array(
-    Type.Object({
-      title: Type.String(),
-      text: Type.String(),
-      heading: Type.String(),
-      page: Type.Optional(Type.Integer({ minimum: 1 })),
-    }),
+    Type.Object({ title: Type.String(), text: Type.String(), heading: Type.String(), page: Type.Optional(Type.Integer({ minimum: 1 })) }),
   ),
 })
 

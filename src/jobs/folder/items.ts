@@ -188,9 +188,5 @@ async function* itemsOf(file: ListedFile, outcome: Outcome, options: FolderOptio
   for (const [i, item] of items.entries())
     yield 'reason' in item
       ? item
-      : {
-          ...item,
-          ...(i === first && warnings.length > 0 && { warnings }),
-          ...(i === last && { whole: { source, prefix, rest: kept } }),
-        }
+      : { ...item, ...(i === first && warnings.length > 0 && { warnings }), ...(i === last && { whole: { source, prefix, rest: kept } }) }
 }

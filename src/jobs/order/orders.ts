@@ -94,9 +94,7 @@ export abstract class IndexOrders implements JobOrders {
       throw new CodedError(
         'conflict',
         `The job ${open.id} commits ${folder} already, ordered ${open.options.replace === true ? 'with' : 'without'} --replace: resume or cancel it.`,
-        {
-          field: '--replace',
-        },
+        { field: '--replace' },
       )
     if (open !== undefined) return this.resume(open.id)
     await checkShardDir(shardDir)

@@ -13,9 +13,7 @@ export function entryName(given: string, holder = 'archive'): string {
     throw new CodedError(
       'corpus_invalid',
       `The ${holder} holds the path ${JSON.stringify(given.slice(0, 100))}, which leads out of it: it is refused.`,
-      {
-        field: 'file',
-      },
+      { field: 'file' },
     )
   return parts.join('/')
 }

@@ -146,13 +146,7 @@ class Reader {
       case 'table-row':
         return repeated(made('tr', this.read(children, depth)), attribs['number-rows-repeated'])
       case 'table-cell':
-        return repeated(
-          made('td', this.read(children, depth), {
-            colspan: columns,
-            rowspan: rows,
-          }),
-          attribs['number-columns-repeated'],
-        )
+        return repeated(made('td', this.read(children, depth), { colspan: columns, rowspan: rows }), attribs['number-columns-repeated'])
       default:
         return SKIPPED.has(name) ? [] : inside()
     }
