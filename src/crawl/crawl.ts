@@ -1,14 +1,19 @@
 import pLimit from 'p-limit'
 import { at } from '../../base/at.ts'
-import { createHostTurns } from './host-turns.ts'
 import { checkedLookup } from './lookup.ts'
 import { isSameSite, pageAddress } from './page-address.ts'
 import { CRAWL_LIMITS, PageError, type CrawlLimits, type CrawlOptions, type CrawlSink } from './contract.ts'
-import { isPageType } from './page-type.ts'
-import { createRobotsCache } from './robots-cache.ts'
+import { createRobotsCache } from './robots.ts'
 import { sendRequest, type PageResponse } from './request.ts'
 import { isSitemap, readSitemap, type Sitemap } from './sitemap.ts'
-import { visit, type VisitOptions } from './visit.ts'
+import { createHostTurns, visit, type VisitOptions } from './visit.ts'
+
+/** Media types of supported pages. */
+const PAGE_TYPES =
+  /^(?:text\/(?:html|plain|markdown|vtt)|application\/(?:xhtml\+xml|pdf|epub\+zip|msword|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet|presentationml\.presentation)|vnd\.oasis\.opendocument\.(?:text|spreadsheet|presentation)))$/
+/** Unspecific types: the extension decides. */
+const UNTOLD = /^(?:application\/(?:octet-stream|x-download)|binary\/octet-stream)?$/
+const ENDING = /\.(?:html?|xhtml|md|markdown|txt|rst|adoc|org|tex|vtt|pdf|docx?|xlsx|pptx|od[tsp]|epub)$/i
 
 /** Where an address was found: in the order, a sitemap index or a sitemap. */
 type Origin = 'order' | 'index' | 'sitemap'
@@ -150,4 +155,10 @@ class Crawl {
       })
     await Promise.all(addresses.slice(0, sitemaps).map((address) => this.#address(address, 'index', url)))
   }
+}
+
+/** True for a supported page, by its media type or, if that is unspecific, by its extension. */
+function isPageType(mediaType: string, { pathname }: URL): boolean {
+  const type = at(mediaType.split(';'), 0).trim().toLowerCase()
+  return PAGE_TYPES.test(type) || (UNTOLD.test(type) && ENDING.test(pathname))
 }

@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pLimit, { type LimitFunction } from 'p-limit'
 import { checkAllowed, pageAddress } from './page-address.ts'
 import { PageError, type CrawlLimits, type CrawlRules, type Validators } from './contract.ts'
-import type { AtHost } from './host-turns.ts'
 import type { PageResponse } from './request.ts'
+
+/** Runs work at a host when it is the host's turn. */
+type AtHost = <Result>(host: string, work: () => Promise<Result>) => Promise<Result>
 
 export interface VisitOptions {
   readonly rules: CrawlRules
@@ -66,4 +70,19 @@ function nextOf(from: URL, { status, headers: { location } }: PageResponse): { r
   if (from.protocol === 'https:' && next.protocol !== 'https:')
     throw new PageError('redirect', `It redirects from https to ${next.href}, where the page could be changed on its way.`)
   return { next }
+}
+
+/** Serializes work per host, with a delay before all but the first. */
+export function createHostTurns({ delayMs, signal }: { readonly delayMs: number; readonly signal: AbortSignal }): AtHost {
+  const hosts = new Map<string, LimitFunction>()
+  return (host, work) => {
+    const known = hosts.get(host)
+    const turns = known ?? pLimit(1)
+    hosts.set(host, turns)
+    return turns(async () => {
+      if (known !== undefined && delayMs > 0) await sleep(delayMs, undefined, { signal })
+      signal.throwIfAborted()
+      return work()
+    })
+  }
 }

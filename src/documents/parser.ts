@@ -1,7 +1,8 @@
 import { CodedError } from '../../base/errors.ts'
-import { DOCUMENT_LIMITS, type DocumentParser, type ReadDocument, type ReadOptions } from './contract.ts'
+import { DOCUMENT_LIMITS, type DocumentParser, type ReadOptions } from './contract.ts'
+import { ReadDocumentSchema, type ReadDocument } from './schema.ts'
 import { ReadingProcess } from './corpus/process.ts'
-import { TextSchema, type ReadTask } from './corpus/protocol.ts'
+import type { ReadTask } from './corpus/protocol.ts'
 import { readText, plainDocument } from './text.ts'
 import { createTurns } from './turns.ts'
 import { documentType } from './type.ts'
@@ -38,7 +39,7 @@ export function createDocumentParser({ parseMs, childFile }: ParserOptions): Doc
       // One process per file, so that a hostile file cannot affect others.
       const process = new ReadingProcess({ parseMs, ...(childFile && { childFile }) })
       try {
-        return await process.run(task, TextSchema, AbortSignal.any([closing.signal, expiry, ...(signal ? [signal] : [])]))
+        return await process.run(task, ReadDocumentSchema, AbortSignal.any([closing.signal, expiry, ...(signal ? [signal] : [])]))
       } catch (error) {
         if (isUnwanted()) throw unwanted()
         throw expiry.aborted ? late(deadlineMs) : error

@@ -1,5 +1,6 @@
 import chardet from 'chardet'
-import { DOCUMENT_LIMITS, type ReadDocument } from './contract.ts'
+import { DOCUMENT_LIMITS } from './contract.ts'
+import type { ReadDocument } from './schema.ts'
 import { DocumentError } from './errors.ts'
 
 /** Byte order marks. */
@@ -113,5 +114,5 @@ export function plainDocument(text: string, warnings: readonly string[] = []): R
   if (text.length > DOCUMENT_LIMITS.characters)
     throw new DocumentError('too_large', `The document has ${text.length} characters; ${DOCUMENT_LIMITS.characters} are read at most.`)
   if (text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
-  return { type: 'text', text, title: '', pages: [], warnings }
+  return { type: 'text', text, title: '', pages: [], warnings: [...warnings] }
 }

@@ -1,6 +1,16 @@
 import { at } from '../../base/at.ts'
-import type { DocumentFile, DocumentType } from './contract.ts'
 import { DocumentError } from './errors.ts'
+
+/** A file as received. */
+export interface DocumentFile {
+  readonly bytes: Uint8Array
+  /** File name; its extension helps to detect the format. */
+  readonly name?: string
+  /** Content-Type, with parameters. */
+  readonly mediaType?: string
+  /** Encoding of a text that is not UTF-8 and declares none. */
+  readonly encoding?: string | undefined
+}
 
 interface Kind {
   /** File extensions, separated by spaces. */
@@ -13,7 +23,7 @@ interface Kind {
 
 const OFFICE = 'application/vnd.openxmlformats-officedocument'
 const OPEN = 'application/vnd.oasis.opendocument'
-const KINDS: Readonly<Record<DocumentType, Kind>> = {
+const BY_TYPE = {
   text: { name: 'text', endings: 'txt text', mediaTypes: 'text/plain' },
   markdown: { name: 'Markdown', endings: 'md markdown', mediaTypes: 'text/markdown' },
   html: { name: 'HTML', endings: 'html htm xhtml', mediaTypes: 'text/html application/xhtml+xml' },
@@ -41,7 +51,11 @@ const KINDS: Readonly<Record<DocumentType, Kind>> = {
   notebook: { name: 'Jupyter notebook', endings: 'ipynb', mediaTypes: 'application/x-ipynb+json' },
   subtitles: { name: 'subtitles', endings: 'vtt srt', mediaTypes: 'text/vtt application/x-subrip' },
   email: { name: 'e-mail', endings: 'eml', mediaTypes: 'message/rfc822' },
-}
+} satisfies Readonly<Record<string, Kind>>
+export type DocumentType = keyof typeof BY_TYPE
+const KINDS: Readonly<Record<DocumentType, Kind>> = BY_TYPE
+/** Supported file types. */
+export const DOCUMENT_TYPES = Object.keys(KINDS) as readonly DocumentType[]
 
 /** Names of text files that usually have no extension. */
 const TEXT_NAMES =

@@ -29,8 +29,11 @@ export interface FilesUpload extends Ordered {
   readonly options: JobOptions
 }
 
-/** Creates and queues jobs of bulk indexing. All throw unknown_collection for a named table that does not exist. */
-export interface JobOrders {
+/**
+ * Bulk indexing: a job queue on disk. One job runs at a time, across all processes of an index. Adding a job throws unknown_collection
+ * for a named table that does not exist.
+ */
+export interface Jobs {
   /** Indexes a file by path. For the command line only; HTTP uses `addImport`. @throws options_invalid */
   addFile(path: string, options: JobOptions): Promise<Job>
   /** Indexes all or the named documents of a folder. For the command line only. @throws options_invalid */
@@ -69,10 +72,6 @@ export interface JobOrders {
    * @throws payload_too_large, corpus_invalid for a damaged archive, invalid_request without a file
    */
   addFiles(upload: FilesUpload): Promise<Job>
-}
-
-/** Bulk indexing: a job queue on disk. One job runs at a time, across all processes of an index. */
-export interface Jobs extends JobOrders {
   /** All jobs, oldest first. */
   list(): Promise<Job[]>
   /** @throws not_found */

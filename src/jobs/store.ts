@@ -159,7 +159,7 @@ export class JobStore {
   async #read(id: string): Promise<Job | 'unreadable' | undefined> {
     try {
       const value = parseJson(await readFile(this.#record(id), 'utf8'))
-      return Value.Check(JobSchema, value) && (value.version ?? 1) <= JOB_VERSION ? value : 'unreadable'
+      return Value.Check(JobSchema, value) && value.version === JOB_VERSION ? value : 'unreadable'
     } catch (error) {
       if (osCode(error) === 'ENOENT') return undefined
       throw error

@@ -3,7 +3,7 @@ import { messageOf } from '../../../base/errors.ts'
 import type { DocumentLimits } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
 import { inline } from './contract.ts'
-import { raisedText } from './markup/script.ts'
+import { raisedText } from './markup/text.ts'
 
 /** A line of a page; lengths in points. */
 export interface Line {

@@ -1,6 +1,6 @@
 import { groupsOf, joinedText, SURPLUS } from '../../../index/read/units.ts'
 import type { Block, BlockDocument } from '../blocks/contract.ts'
-import type { DocumentPassage } from './contract.ts'
+import type { DocumentPassage } from '../schema.ts'
 import { sectionsOf, type Section } from './sections.ts'
 import { unitsOf, type DocumentUnit } from './units.ts'
 

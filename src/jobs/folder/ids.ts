@@ -1,5 +1,5 @@
 import { contentId, prefixOf } from '../../../index/read/row-ids.ts'
-import type { DocumentPassage } from '../../documents/passages/contract.ts'
+import type { DocumentPassage } from '../../documents/schema.ts'
 
 /** The source of a file's passages. */
 export function sourceOf(file: string, label: string | undefined): string {

@@ -31,6 +31,9 @@ export interface LeftOutFile {
   readonly detail: string
 }
 
+/** Result of listing one file. */
+export type ListedFile = FolderFile | LeftOutFile | UnchangedFile
+
 const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz|\.zst)?$/i
 
 /** Extensions of supported archives. */

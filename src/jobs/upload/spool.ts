@@ -8,7 +8,7 @@ import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
 import { wellFormed } from '../../../index/passage-metadata.ts'
 import type { FileProblem } from '../../../index/read/contract.ts'
-import { isDocument, isTable, type FolderFile, type LeftOutFile, type UnchangedFile } from '../folder/list.ts'
+import { isDocument, isTable, type ListedFile } from '../folder/list.ts'
 import { UploadListSchema, type UploadList } from './contract.ts'
 import { isHidden } from './entry-name.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
@@ -109,7 +109,7 @@ export function isSpooled(folder: string): Promise<boolean> {
 }
 
 /** Lists the files of a complete spool. @throws internal if it is incomplete */
-export async function listSpool(folder: string): Promise<(FolderFile | LeftOutFile | UnchangedFile)[]> {
+export async function listSpool(folder: string): Promise<ListedFile[]> {
   const text = await readFile(path.join(folder, LIST_FILE), 'utf8').catch(() => '')
   const list = parseJson(text)
   if (!Value.Check(UploadListSchema, list)) throw new CodedError('internal', 'The upload was not stored to its end: send it again.')

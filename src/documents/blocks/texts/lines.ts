@@ -1,5 +1,5 @@
 import { at } from '../../../../base/at.ts'
-import type { DocumentType } from '../../contract.ts'
+import type { DocumentType } from '../../type.ts'
 import { inline, type Block } from '../contract.ts'
 import { rowTexts, type GridRow } from '../markup/row-texts.ts'
 import { plainBlocks } from '../plain.ts'
