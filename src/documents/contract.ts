@@ -1,15 +1,9 @@
 import type { ReadDocument } from './schema.ts'
 import type { DocumentFile } from './type.ts'
 
-/** Limits of parsing a file. Errors name the one exceeded. */
-export interface DocumentLimits {
-  readonly pages: number
-  /** Characters (UTF-16 code units) of the text. */
-  readonly characters: number
-}
-
-/** Pages and characters of a file. */
-export const DOCUMENT_LIMITS: DocumentLimits = { pages: 2000, characters: 10_000_000 }
+/** Limits of parsing a file: its pages, and characters (UTF-16 code units) of its text. Errors name the one exceeded. */
+export const DOCUMENT_LIMITS = { pages: 2000, characters: 10_000_000 }
+export type DocumentLimits = Readonly<Record<keyof typeof DOCUMENT_LIMITS, number>>
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined

@@ -67,12 +67,7 @@ export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml =
   }
 }
 
-/** The text alone. @throws as `readText` */
-export function decodeText(bytes: Uint8Array, hints: EncodingHints = {}): string {
-  return readText(bytes, hints).text
-}
-
-/** Text of a part of a file that declares its encoding. */
+/** The encoding that a file declares. */
 function declared(bytes: Uint8Array, isHtml: boolean): string | undefined {
   const head = new TextDecoder('latin1').decode(bytes.subarray(0, HEAD_BYTES))
   const label = XML.exec(head)?.[1] ?? (isHtml ? CHARSET.exec(head)?.[1] : CODING.exec(head)?.[1])

@@ -1,9 +1,32 @@
 import type { ReplacedTable } from '../../index/ingest/remove-stale.ts'
-import type { QueueOptions } from './queue.ts'
+import type { PassageIndex } from '../../index/open.ts'
+import type { ReadLimits } from '../../index/read/contract.ts'
+import type { SearchPolicy } from '../../index/search/ann.ts'
+import type { Embedders } from '../inference/contract.ts'
+import type { FileBounds } from './folder/read.ts'
 import type { Job, JobOptions, WebSource } from './schema.ts'
-import type { UploadedFile } from './upload/contract.ts'
+import type { UploadedFile } from './upload/take.ts'
+import type { CrawlSettings } from './web/fetch-pages.ts'
 
-export interface JobsOptions extends QueueOptions {
+export interface JobsOptions extends Embedders {
+  readonly index: PassageIndex
+  /** Opens the index of a job's table in the same folder. Default: `index`. */
+  readonly indexOf?: (table: string) => PassageIndex
+  /** Lists all tables whose replaced versions are to be removed. Default: the table of `index`. */
+  readonly tables?: () => Promise<readonly string[]>
+  readonly limits?: Partial<ReadLimits>
+  readonly policy?: Partial<SearchPolicy>
+  /** Passages per commit. */
+  readonly shardRows?: number
+  /** Limits of reading documents. */
+  readonly fileBounds?: FileBounds
+  /** Maximum bytes of uploaded files kept after their job. Default: none are kept. */
+  readonly keepBytes?: number
+  /** Settings of the crawler for web pages. */
+  readonly crawl?: CrawlSettings
+  /** Called with the table after every job that ran in this process. */
+  readonly onIndexed?: (table: string) => void
+  readonly log?: ((level: 'info' | 'warn' | 'error', message: string) => void) | undefined
   /** Folder of uploads, journals and reports. Shared by all processes of an index. */
   readonly jobsDir: string
   /** Folder from which sources may be named over HTTP. */

@@ -269,11 +269,8 @@ class IndexJobs implements Jobs {
   }
 }
 
-/** Parameters of a new job. */
-type NewJob = Required<Pick<Job, 'id' | 'table' | 'model' | 'source' | 'options'>>
-
 /** Creates the record of a queued job. @throws options_invalid for options that its stored record could not contain */
-function newJob({ id, table, model, source, options }: NewJob): Job {
+function newJob({ id, table, model, source, options }: Pick<Job, 'id' | 'table' | 'model' | 'source' | 'options'>): Job {
   const [wrong] = Value.Errors(JobOptionsSchema, options)
   if (wrong !== undefined) {
     const field = wrong.instancePath.slice(1)

@@ -151,9 +151,7 @@ export const JobSchema = Type.Object(
     version: Type.Integer({ description: 'Of the record.' }),
     id: Type.String(),
     table: Type.String(),
-    model: Type.Optional(
-      Type.String({ description: 'Embedding model that it was ordered with: only processes of that model take it up.' }),
-    ),
+    model: Type.String({ description: 'Embedding model that it was ordered with: only processes of that model take it up.' }),
     state: JobStateSchema,
     source: Type.Object({
       name: Type.String({ description: 'Name of the file or upload.' }),

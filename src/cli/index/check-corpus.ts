@@ -38,7 +38,7 @@ export async function checkTable(file: string, checking: Checking, verdict = FAI
  */
 export async function checkDocuments(source: FolderSource, checking: Checking, name = source.path): Promise<Files | undefined> {
   const { DOCUMENT_PARSE_MS: parseMs, DOCUMENT_MB } = await loadConfig()
-  const [{ checkFolder }, { describeFiles }] = await Promise.all([import('../../jobs/check.ts'), import('../../jobs/folder/describe.ts')])
+  const [{ checkFolder }, { describeFiles }] = await Promise.all([import('../../jobs/check.ts'), import('../../jobs/folder/summary.ts')])
   const bounds = { parseMs, maxBytes: DOCUMENT_MB * 2 ** 20 }
   const report = await reported(name, checkFolder(source, bounds, checking))
   if (report?.files === undefined) return undefined

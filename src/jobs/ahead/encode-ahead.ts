@@ -1,15 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../../base/errors.ts'
 import type { PassageIndex } from '../../../index/open.ts'
 import type { AheadEncoder, AheadResult } from '../../inference/contract.ts'
 import { renderPassage } from '../../text/prompt.ts'
+import { withRetry } from '../bulk-embed.ts'
 
 /** Passages per request: few, since a question may have to wait for one request. */
 const BATCH = 8
 /** Passages after which the size of the remaining states is estimated. */
 const SAMPLE = 64
-const PASSING = ['overloaded', 'inference_failed', 'deadline_exceeded', 'not_ready']
-const ATTEMPTS = 6
 
 export interface AheadProgress {
   readonly done: number
@@ -68,17 +66,4 @@ function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): Coded
       'raise CEPE_STATE_DISK_MB, or free space. What is stored is kept and used; passages without states are encoded when they are asked for.',
     { field: 'CEPE_STATE_DISK_MB' },
   )
-}
-
-/** Retries while the reader is busy or its process is replaced: hours of work must not fail with one process. */
-async function withRetry<Result>(work: () => Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work()
-    } catch (error) {
-      signal?.throwIfAborted()
-      if (!(error instanceof CodedError) || !PASSING.includes(error.code) || attempt === ATTEMPTS) throw error
-      await sleep(2 ** attempt * 250, undefined, signal ? { signal } : {})
-    }
-  }
 }

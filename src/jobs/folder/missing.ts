@@ -9,8 +9,7 @@ import type { PassageIndex } from '../../../index/passage-index.ts'
 import { prefixOf } from '../../../index/read/row-ids.ts'
 import type { Job, JobOptions } from '../schema.ts'
 import type { JobStore } from '../store.ts'
-import { sourceOf } from './ids.ts'
-import type { ListedFile } from './list.ts'
+import { sourceOf, type ListedFile } from './list.ts'
 
 const ListedSchema = Type.Object({
   /** Sources of all files found, including those left out. */

@@ -14,27 +14,20 @@ import {
   type Rejected,
 } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
-import { prefixOf } from '../../../index/read/row-ids.ts'
+import { contentId, prefixOf } from '../../../index/read/row-ids.ts'
 import { checkRow } from '../../../index/read/validate.ts'
 import { isPageAddress } from '../../crawl/page-address.ts'
-import type { DocumentPassages } from '../../documents/schema.ts'
+import type { DocumentPassage, DocumentPassages } from '../../documents/schema.ts'
 import { createPassageReader, type PassageReader } from '../../documents/corpus/reader.ts'
 import { DocumentError } from '../../documents/errors.ts'
-import { passageIds, sourceOf } from './ids.ts'
-import { isTable, listFiles, listFolder, unreadable, type FolderFile, type LeftOutFile, type ListedFile } from './list.ts'
+import { isTable, listFiles, listFolder, sourceOf, unreadable, type FolderFile, type LeftOutFile, type ListedFile } from './list.ts'
 import { corpusReadOptions } from '../reading.ts'
 import { SPLIT_WORDS, type JobOptions } from '../schema.ts'
 import { listSpool } from '../upload/spool.ts'
 
-/** Limits of reading files. */
-export interface FileBounds {
-  /** CPU time limit per file in milliseconds. */
-  readonly parseMs: number
-  /** Maximum bytes of a file. */
-  readonly maxBytes: number
-}
-
-export const DEFAULT_FILE_BOUNDS: FileBounds = { parseMs: 30_000, maxBytes: 32 * 2 ** 20 }
+/** Limits of a file: milliseconds of CPU time that reading it takes, and its bytes. */
+export const DEFAULT_FILE_BOUNDS = { parseMs: 30_000, maxBytes: 32 * 2 ** 20 }
+export type FileBounds = Readonly<Record<keyof typeof DEFAULT_FILE_BOUNDS, number>>
 
 export interface FolderSource {
   readonly path: string
@@ -242,4 +235,22 @@ async function* itemsOf(file: ListedFile, outcome: Outcome, reading: FolderReadi
     yield 'reason' in item
       ? item
       : { ...item, ...(i === first && warnings.length > 0 && { warnings }), ...(i === last && { whole: { source, prefix, rest: kept } }) }
+}
+
+/**
+ * Ids of a file's passages: `path/to/file.md#4kJq0Zr2vX1b`. They are derived from the content, not the position, so that a passage keeps
+ * its id while its title and text stay the same. Equal passages get different ids.
+ */
+function passageIds(
+  source: string,
+  passages: readonly Pick<DocumentPassage, 'title' | 'text'>[],
+): { readonly prefix: string; readonly rest: readonly string[] } {
+  const counts = new Map<string, number>()
+  const rest = passages.map(({ title, text }) => {
+    const content = JSON.stringify([title, text])
+    const number = (counts.get(content) ?? 0) + 1
+    counts.set(content, number)
+    return contentId(title, text, number)
+  })
+  return { prefix: prefixOf(source), rest }
 }

@@ -1,6 +1,6 @@
 import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import { sourceOf } from '../folder/ids.ts'
+import { sourceOf } from '../folder/list.ts'
 import { listedSources } from '../folder/missing.ts'
 import type { Job } from '../schema.ts'
 import type { JobStore } from '../store.ts'

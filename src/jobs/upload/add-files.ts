@@ -4,9 +4,8 @@ import type { Lock } from '../../../base/locks/lock.ts'
 import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
 import type { Job } from '../schema.ts'
 import type { JobStore } from '../store.ts'
-import type { UploadedFile } from './contract.ts'
 import { FileSpool } from './spool.ts'
-import { takeFiles } from './take.ts'
+import { takeFiles, type UploadedFile } from './take.ts'
 
 export interface AddFilesParts {
   readonly store: JobStore

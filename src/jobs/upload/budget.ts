@@ -1,6 +1,15 @@
 import { CodedError } from '../../../base/errors.ts'
 import { RATIO_FROM } from '../../../index/read/contract.ts'
-import type { ArchiveLimits } from './contract.ts'
+
+/** Limits of expanding archives. */
+interface ArchiveLimits {
+  /** Files, folders and links. */
+  readonly entries: number
+  /** Maximum expanded bytes of all files of an upload. */
+  readonly bytes: number
+  /** Maximum ratio of expanded to compressed bytes, applied beyond 64 MiB. */
+  readonly ratio: number
+}
 
 /** Remaining limits of expanding an archive. Counts actual bytes, not the declared sizes. */
 export class ArchiveBudget {

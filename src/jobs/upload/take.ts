@@ -1,11 +1,17 @@
 import { stat } from 'node:fs/promises'
 import { READ_LIMITS } from '../../../index/read/contract.ts'
 import { ARCHIVE, isArchive } from '../folder/list.ts'
+import { takeTar, takeZip } from './archives.ts'
 import { ArchiveBudget, limitBytes } from './budget.ts'
-import type { UploadedFile } from './contract.ts'
 import type { FileSpool } from './spool.ts'
-import { takeTar } from './tar.ts'
-import { takeZip } from './zip.ts'
+
+/** A file being received. */
+export interface UploadedFile {
+  readonly name: string
+  readonly bytes: AsyncIterable<Buffer>
+  /** Encoding named by its content type. */
+  readonly encoding?: string | undefined
+}
 
 /** Maximum entries of an archive. */
 const MOST_ENTRIES = 20_000

@@ -82,6 +82,11 @@ function beginningOf(nodes: readonly AnyNode[]): string {
   return text
 }
 
+/** The elements around a node, innermost first. @param most number of them that are looked at */
+export function* ancestors({ parent }: AnyNode, most = Infinity): Generator<Element> {
+  for (let [above, i] = [parent, 0]; above !== null && isTag(above) && i < most; above = above.parent, i++) yield above
+}
+
 /** @throws document_invalid */
 export function checkDepth(depth: number): void {
   if (depth > MAX_DEPTH) throw new DocumentError('damaged', `The page has elements nested deeper than ${MAX_DEPTH}.`)

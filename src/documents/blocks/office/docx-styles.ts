@@ -62,7 +62,7 @@ export class Styles {
 }
 
 /** Formats of numbers, as types of HTML's lists. */
-const TYPES: Readonly<Record<string, string>> = { lowerLetter: 'a', upperLetter: 'A', lowerRoman: 'i', upperRoman: 'I' }
+const TYPES = new Map(Object.entries({ lowerLetter: 'a', upperLetter: 'A', lowerRoman: 'i', upperRoman: 'I' }))
 
 interface Level {
   readonly start: number
@@ -109,7 +109,7 @@ export class Numbering {
     if (own.format === 'none') return undefined
     return own.text.replace(/%(\d)/g, (_, digit: string) => {
       const i = Number(digit) - 1
-      return numberText(counts.at(i) ?? 1, TYPES[levels?.get(i)?.format ?? ''] ?? '1')
+      return numberText(counts.at(i) ?? 1, TYPES.get(levels?.get(i)?.format ?? '') ?? '1')
     })
   }
 }

@@ -20,7 +20,8 @@ export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const blocks: Block[] = []
   const unread = new Unread()
   for (const [i, { attribs }] of elementsOf((await zip.read(main)).toString(), 'sldId').entries()) {
-    const nodes = await slideNodes(zip, parts.get(attribs['r:id'] ?? '') ?? '', unread)
+    const { 'r:id': id = '' } = attribs
+    const nodes = await slideNodes(zip, parts.get(id) ?? '', unread)
     tidy(elementsIn(nodes))
     blocks.push(...markupBlocks(nodes).map((block) => ({ ...block, page: i + 1 })))
   }
