@@ -89,19 +89,23 @@ export interface FetchedPage extends Validators {
   readonly body: AsyncIterable<Buffer>
 }
 
+/** A page left out. */
+export interface LeftOutPage {
+  readonly url: string
+  readonly problem: PageProblem
+  readonly detail: string
+  /** Whether a sitemap lists it; any other may be a sitemap itself. */
+  readonly isListed: boolean
+}
+
 /** Receives the results of a crawl. */
 export interface CrawlSink {
   /** Called with each page; must read its body completely. */
   readonly page: (page: FetchedPage) => Promise<void>
   /** Called with each unchanged page (304). */
   readonly unchanged: (page: { readonly url: string; readonly asked: string }) => void
-  /** Called with each page left out. @param page `isListed` if a sitemap lists it; any other may be a sitemap itself */
-  readonly leftOut: (page: {
-    readonly url: string
-    readonly problem: PageProblem
-    readonly detail: string
-    readonly isListed: boolean
-  }) => void
+  /** Called with each page left out. */
+  readonly leftOut: (page: LeftOutPage) => void
 }
 
 export interface CrawlOptions {

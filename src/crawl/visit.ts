@@ -17,25 +17,19 @@ export interface VisitOptions {
   readonly known?: ((url: string) => Promise<Validators | undefined>) | undefined
 }
 
-/** Result of visiting an address. */
-export interface Visited<Result> {
-  /** Final address, after redirects. */
-  readonly url: URL
-  readonly result: Result
-}
-
 const REDIRECTS = [301, 302, 303, 307, 308]
 
 /**
  * Requests an address and follows its redirects; each target is checked like the first address.
  * @param take receives the final response; the next request to its host waits for it
+ * @returns the final address, after redirects, and what `take` made of its response
  * @throws PageError; errors of `take`
  */
 export async function visit<Result>(
   asked: URL,
   { rules, limits, atHost, send, permit, known }: VisitOptions,
   take: (url: URL, response: PageResponse) => Promise<Result>,
-): Promise<Visited<Result>> {
+): Promise<{ readonly url: URL; readonly result: Result }> {
   const seen = new Set<string>()
   let url = asked
   for (let redirects = 0; ; redirects++) {

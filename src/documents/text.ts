@@ -55,11 +55,10 @@ export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml =
       ? [encoding, detected(bytes)].find((one) => one !== undefined && decoded(bytes, one) !== undefined)
       : undefined
   const found = other === undefined ? text : decoded(bytes, other)
-  if (found === undefined || found.includes('\0'))
-    throw new DocumentError(
-      'encoding',
-      `The file is not ${label}, nor text of another encoding that could be detected: name its encoding, or save it as UTF-8.`,
-    )
+  if (found === undefined || found.includes('\0')) {
+    const message = `The file is not ${label}, nor text of another encoding that could be detected: name its encoding, or save it as UTF-8.`
+    throw new DocumentError('encoding', message)
+  }
   const isGuess = other !== undefined && other !== encoding
   return {
     text: found.normalize(),

@@ -124,8 +124,6 @@ export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile)
 
 function unknown(ending: string, media: string): DocumentError {
   const names = Object.values(KINDS).map(({ name }) => name)
-  return new DocumentError(
-    'not_supported',
-    `${ending === '' ? media || 'This file' : `A .${ending} file`} cannot be read: send ${names.join(', ')}.`,
-  )
+  const message = `${ending === '' ? media || 'This file' : `A .${ending} file`} cannot be read: send ${names.join(', ')}.`
+  return new DocumentError('not_supported', message)
 }

@@ -24,9 +24,9 @@ import { checkReading } from './reading.ts'
 import { cancelStopped } from './run/run.ts'
 import { isSettled, JOB_VERSION, JobOptionsSchema, type Job, type JobOptions, type WebSource } from './schema.ts'
 import { JobStore } from './store.ts'
-import { addFiles } from './upload/add-files.ts'
 import { addTable } from './upload/add-table.ts'
-import { checkedAddresses } from './web/addresses.ts'
+import { addFiles } from './upload/take.ts'
+import { checkedAddresses } from './web/fetch-pages.ts'
 
 const POLL_MS = 200
 const DEFAULT_UPLOAD_BYTES = 64 * 2 ** 30
@@ -97,12 +97,10 @@ class IndexJobs implements Jobs {
       ({ source, table, state }) =>
         source.place === true && source.path === folder && table === this.#options.index.table && isUnfinished({ state }),
     )
-    if (open !== undefined && (open.options.replace ?? false) !== (options.replace ?? false))
-      throw new CodedError(
-        'conflict',
-        `The job ${open.id} commits ${folder} already, ordered ${open.options.replace === true ? 'with' : 'without'} --replace: resume or cancel it.`,
-        { field: '--replace' },
-      )
+    if (open !== undefined && (open.options.replace ?? false) !== (options.replace ?? false)) {
+      const message = `The job ${open.id} commits ${folder} already, ordered ${open.options.replace === true ? 'with' : 'without'} --replace: resume or cancel it.`
+      throw new CodedError('conflict', message, { field: '--replace' })
+    }
     if (open !== undefined) return this.resume(open.id)
     await checkShardDir(shardDir)
     return this.#order({ name: shardDir.name, path: folder, place: true }, options, { model: model.id })

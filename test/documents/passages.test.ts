@@ -3,7 +3,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { createPassageReader } from '../../src/documents/corpus/reader.ts'
 import type { DocumentPassage } from '../../src/documents/schema.ts'
-import { permissionFlags } from '../../src/documents/permissions.ts'
+import { permissionFlags } from '../../src/documents/corpus/process.ts'
 import { makePdf } from '../fixtures/pdf.ts'
 import { fileUrl } from '../helpers/root.ts'
 

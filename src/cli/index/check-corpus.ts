@@ -77,7 +77,7 @@ export async function checkPages(web: WebSource, checking: Checking): Promise<Fi
   const [{ FileSpool }, { fetchInto }, { checkedAddresses }, { crawlSettings }, config] = await Promise.all([
     import('../../jobs/upload/spool.ts'),
     import('../../jobs/web/fetch-pages.ts'),
-    import('../../jobs/web/addresses.ts'),
+    import('../../jobs/web/fetch-pages.ts'),
     import('../../service/indexing.ts'),
     loadConfig(),
   ])

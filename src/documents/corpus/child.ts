@@ -7,8 +7,7 @@ import { lowerPriority } from '../../../base/process.ts'
 import { textsOf, type BlockDocument } from '../blocks/contract.ts'
 import { readBlocks } from '../blocks/read.ts'
 import { DocumentError } from '../errors.ts'
-import { cutPassages } from '../passages/cut.ts'
-import { titleOf } from '../passages/sections.ts'
+import { cutPassages, titleOf } from '../passages/cut.ts'
 import type { ReadResult, ReadTask } from './protocol.ts'
 
 async function resultOf({ name, words, limits, ...file }: ReadTask): Promise<ReadResult> {

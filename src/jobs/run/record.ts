@@ -1,3 +1,5 @@
+import { messageOf, type ErrorCode } from '../../../base/errors.ts'
+import { failureOf } from '../../../base/failures.ts'
 import type { Counters, Phase } from '../../../index/ingest/plan/contract.ts'
 import type { Embedders } from '../../inference/contract.ts'
 import type { JobsOptions } from '../contract.ts'
@@ -112,4 +114,10 @@ export class JobRecord {
   async saved(): Promise<void> {
     await this.#saved.catch(() => undefined)
   }
+}
+
+/** Converts an error to the `error` field of a job. */
+export function toJobError(error: unknown): { code: ErrorCode; message: string } {
+  const { code = 'internal' as const, message = messageOf(error) } = failureOf(error) ?? {}
+  return { code, message }
 }

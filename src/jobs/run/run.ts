@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, messageOf, type ErrorCode } from '../../../base/errors.ts'
 import { isDiskFull } from '../../../base/failures.ts'
 import { allModels, isBuildOf, type EmbeddingModel } from '../../../index/contract.ts'
 import { abandonJob } from '../../../index/ingest/abandon-job.ts'
@@ -13,11 +13,13 @@ import { leftOutShare } from '../folder/read.ts'
 import { deleteMissing } from '../folder/missing.ts'
 import { keepUploads } from '../kept/keep-uploads.ts'
 import { isSettled, type Job } from '../schema.ts'
-import { FINAL, toJobError } from './failure.ts'
 import { ensurePlan } from './plan.ts'
-import { JobRecord, type JobRunOptions } from './record.ts'
+import { JobRecord, toJobError, type JobRunOptions } from './record.ts'
 
 const SAVE_MS = 1000
+/** Errors of the corpus or the options: the job fails. After any other error it stops and can be resumed. */
+const FINAL: readonly ErrorCode[] = ['corpus_invalid', 'invalid_request', 'not_found', 'payload_too_large', 'unsupported_media_type']
+
 type EndState = 'done' | 'failed' | 'stopped' | 'cancelled'
 
 /** Cancels a job that does not run: removes its copy of the corpus and the table it was building. */

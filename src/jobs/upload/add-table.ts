@@ -3,11 +3,11 @@ import type { Lock } from '../../../base/locks/lock.ts'
 import { planCorpus } from '../../../index/ingest/plan/plan.ts'
 import type { ReadLimits } from '../../../index/read/contract.ts'
 import { readPassages } from '../../../index/read/read.ts'
-import { toJobError } from '../run/failure.ts'
+import { toJobError } from '../run/record.ts'
 import { corpusReadOptions, ReadingNotes } from '../reading.ts'
 import { rejectedShare, type Job } from '../schema.ts'
 import { limitBytes } from './budget.ts'
-import { receive, type AddFilesParts } from './add-files.ts'
+import { receive, type AddFilesParts } from './take.ts'
 
 export interface AddTableParts extends Omit<AddFilesParts, 'newJob'> {
   readonly newJob: (id: string) => Job

@@ -55,12 +55,10 @@ export async function* limitBytes(bytes: AsyncIterable<Buffer>, most: number): A
   let total = 0
   for await (const chunk of bytes) {
     total += chunk.length
-    if (total > most)
-      throw new CodedError(
-        'payload_too_large',
-        `The upload has more than ${most} bytes: put the file into the import folder and name it.`,
-        { field: 'body' },
-      )
+    if (total > most) {
+      const message = `The upload has more than ${most} bytes: put the file into the import folder and name it.`
+      throw new CodedError('payload_too_large', message, { field: 'body' })
+    }
     yield chunk
   }
 }

@@ -6,8 +6,10 @@ import { CodedError } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import type { CrawlOptions, PageProblem, Validators } from '../../crawl/contract.ts'
+import { PageError, type CrawlOptions, type LeftOutPage, type Validators } from '../../crawl/contract.ts'
 import { crawl } from '../../crawl/crawl.ts'
+import { checkLiteral } from '../../crawl/lookup.ts'
+import { checkAllowed, pageAddress } from '../../crawl/page-address.ts'
 import { noteListed } from '../folder/missing.ts'
 import type { FileBounds } from '../folder/read.ts'
 import type { Job, JobOptions, WebSource } from '../schema.ts'
@@ -37,20 +39,6 @@ const PageRecordsSchema = Type.Array(
   }),
 )
 type PageRecord = Static<typeof PageRecordsSchema>[number]
-
-/** Pages fetched by earlier jobs. */
-interface EarlierPages {
-  /** Validators by address, for pages whose passages would be the same. */
-  readonly validators: ReadonlyMap<string, Validators>
-  /** Final address by requested address. */
-  readonly ledTo: ReadonlyMap<string, string>
-}
-
-interface LeftOutPage {
-  readonly url: string
-  readonly problem: PageProblem
-  readonly isListed: boolean
-}
 
 /** Result of a crawl. */
 interface Fetched {
@@ -84,9 +72,9 @@ export async function fetchInto(
         spool.leaveUnchanged(url)
         pages.push({ url, asked })
       },
-      leftOut: ({ url, problem, detail, isListed }) => {
-        spool.leaveOut(url, problem, detail)
-        leftOut.push({ url, problem, isListed })
+      leftOut: (page) => {
+        spool.leaveOut(page.url, page.problem, page.detail)
+        leftOut.push(page)
       },
     },
   )
@@ -136,8 +124,10 @@ async function hasPassages(index: PassageIndex, source: string): Promise<boolean
 }
 
 /** Reads the pages fetched by earlier jobs of the table. Validators of jobs that did not succeed are not used. */
-async function earlierPages(job: Job, store: JobStore): Promise<EarlierPages> {
+async function earlierPages(job: Job, store: JobStore) {
+  /** Validators by address, for pages whose passages would be the same. */
   const validators = new Map<string, Validators>()
+  /** Final address by requested address. */
   const ledTo = new Map<string, string>()
   for (const earlier of await store.list()) {
     if (earlier.id >= job.id || earlier.table !== job.table || earlier.source.files?.web === undefined) continue
@@ -159,4 +149,35 @@ function cutOf({ split_words: words, no_metadata: none }: JobOptions): string {
 async function recordsOf(jobFolder: string): Promise<readonly PageRecord[]> {
   const found = parseJson(await readFile(jobFiles(jobFolder).fetched, 'utf8').catch(() => ''))
   return Value.Check(PageRecordsSchema, found) ? found : []
+}
+
+/** Maximum addresses per job. */
+export const MOST_ADDRESSES = 100
+
+/**
+ * Validates and normalizes the addresses of a job. Host names are resolved and checked only when fetched.
+ * @throws invalid_request for an invalid address, forbidden for one that may not be fetched
+ */
+export function checkedAddresses({ urls, hosts, private: withPrivate }: WebSource): string[] {
+  const allowPrivate = withPrivate === true
+  if (urls.length === 0 || urls.length > MOST_ADDRESSES)
+    throw new CodedError('invalid_request', `Give 1 to ${MOST_ADDRESSES} addresses; a sitemap names as many pages as it likes.`, {
+      field: 'urls',
+    })
+  return urls.map((text) => {
+    const url = orRefused('invalid_request', () => pageAddress(text))
+    orRefused('forbidden', () => {
+      checkAllowed(url, { hosts, named: urls, allowPrivate })
+      checkLiteral(url.hostname, { allowPrivate })
+    })
+    return url.href
+  })
+}
+
+function orRefused<Result>(code: 'invalid_request' | 'forbidden', check: () => Result): Result {
+  try {
+    return check()
+  } catch (error) {
+    throw error instanceof PageError ? new CodedError(code, error.message, { field: 'urls', cause: error }) : error
+  }
 }
