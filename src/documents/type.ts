@@ -72,14 +72,7 @@ const SIGNATURES = { zip: /^PK/, ole: /^\xd0\xcf\x11\xe0/ }
 
 function keyed(list: (kind: Kind) => string): ReadonlyMap<string, DocumentType> {
   const types = Object.entries(KINDS) as [DocumentType, Kind][]
-  return new Map(
-    types.flatMap(([type, kind]) =>
-      list(kind)
-        .split(' ')
-        .filter((one) => one !== '')
-        .map((one) => [one, type] as const),
-    ),
-  )
+  return new Map(types.flatMap(([type, kind]) => (list(kind).match(/\S+/g) ?? []).map((one) => [one, type] as const)))
 }
 
 /** The type that a file's name says; undefined for other names. */

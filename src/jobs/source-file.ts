@@ -4,7 +4,7 @@ import { basename, join, relative, sep } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import { prefixOf } from '../../index/read/row-ids.ts'
 import { isDocument, isTable, sourceOf } from './folder/list.ts'
-import { listedSources } from './folder/missing.ts'
+import { listedBy } from './folder/missing.ts'
 import { importPath } from './import-folder.ts'
 import { keptFolder, KeptFiles } from './kept/kept-files.ts'
 import type { JobState } from './schema.ts'
@@ -96,7 +96,7 @@ async function fileRead(store: JobStore, { source, table, isBound }: Omit<FileOf
     const counts = written === table || !(isBound || isTable(source))
     if (!counts || !WRITING.includes(state) || from.place === true || from.reembed === true) continue
     const prefix = options.label === undefined ? '' : sourceOf('', options.label)
-    if (from.files === undefined ? source === (options.label ?? from.name) : (await listedSources(store.folder(id))).includes(source)) {
+    if (from.files === undefined ? source === (options.label ?? from.name) : (await listedBy(store.folder(id))).sources.includes(source)) {
       if (from.path === null) return undefined
       return from.files === undefined ? from.path : join(from.path, source.slice(prefix.length))
     }

@@ -98,12 +98,8 @@ function isOfSameFiles(a: Job, b: Job): boolean {
   )
 }
 
-/** Returns the sources that a job found. */
-export async function listedSources(jobFolder: string): Promise<readonly string[]> {
-  return (await listedBy(jobFolder)).sources
-}
-
-async function listedBy(jobFolder: string): Promise<Listed> {
+/** What a job found. */
+export async function listedBy(jobFolder: string): Promise<Listed> {
   const found = parseJson(await readFile(jobFiles(jobFolder).listed, 'utf8').catch(() => ''))
   return Value.Check(ListedSchema, found) ? found : { sources: [], unseen: [] }
 }

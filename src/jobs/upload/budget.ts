@@ -1,15 +1,8 @@
 import { CodedError } from '../../../base/errors.ts'
 import { RATIO_FROM } from '../../../index/read/contract.ts'
 
-/** Limits of expanding archives. */
-interface ArchiveLimits {
-  /** Files, folders and links. */
-  readonly entries: number
-  /** Maximum expanded bytes of all files of an upload. */
-  readonly bytes: number
-  /** Maximum ratio of expanded to compressed bytes, applied beyond 64 MiB. */
-  readonly ratio: number
-}
+/** Entries (files, folders and links), expanded bytes of an upload's files, and ratio to compressed bytes beyond 64 MiB, at most. */
+type ArchiveLimits = Readonly<Record<'entries' | 'bytes' | 'ratio', number>>
 
 /** Remaining limits of expanding an archive. Counts actual bytes, not the declared sizes. */
 export class ArchiveBudget {
