@@ -127,14 +127,14 @@ class Crawl {
   async #page(url: URL, asked: URL, response: PageResponse, mediaType: string): Promise<void> {
     const { etag, 'last-modified': modified } = response.headers
     const most = Math.min(this.#limits.pageBytes, this.#limits.totalBytes - this.#bytes)
-    const body = async function* (count: (bytes: number) => void): AsyncGenerator<Buffer> {
+    const count = (bytes: number): number => (this.#bytes += bytes)
+    const body = async function* (): AsyncGenerator<Buffer> {
       for await (const chunk of response.body(most)) {
         count(chunk.length)
         yield chunk
       }
     }
-    const counted = body((bytes) => (this.#bytes += bytes))
-    await this.#sink.page({ url: url.href, asked: asked.href, mediaType, etag, modified, body: counted })
+    await this.#sink.page({ url: url.href, asked: asked.href, mediaType, etag, modified, body: body() })
   }
 
   async #follow(url: URL, { kind, addresses }: Sitemap, origin: Origin): Promise<void> {

@@ -5,7 +5,6 @@ import type { SearchPolicy } from '../../index/search/ann.ts'
 import type { Embedders } from '../inference/contract.ts'
 import type { FileBounds } from './folder/read.ts'
 import type { Job, JobOptions, WebSource } from './schema.ts'
-import type { UploadedFile } from './upload/take.ts'
 import type { CrawlSettings } from './web/fetch-pages.ts'
 
 export interface JobsOptions extends Embedders {
@@ -34,22 +33,25 @@ export interface JobsOptions extends Embedders {
   readonly maxUploadBytes?: number
 }
 
-/** Target of a job. */
-interface Ordered {
-  /** Default: the index's main table. */
-  readonly table?: string | undefined
+/** A file being received. */
+export interface UploadedFile {
+  readonly name: string
+  readonly bytes: AsyncIterable<Buffer>
+  /** Encoding named by its content type. */
+  readonly encoding?: string | undefined
 }
 
-export interface Upload extends Ordered {
+export interface Upload {
+  /** Default: the index's main table. */
+  readonly table?: string | undefined
   readonly bytes: AsyncIterable<Buffer>
   /** File name, if the client sent one. */
   readonly name?: string | undefined
   readonly options: JobOptions
 }
 
-export interface FilesUpload extends Ordered {
+export interface FilesUpload extends Pick<Upload, 'table' | 'options'> {
   readonly files: AsyncIterable<UploadedFile> | Iterable<UploadedFile>
-  readonly options: JobOptions
 }
 
 /**

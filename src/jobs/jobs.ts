@@ -24,8 +24,7 @@ import { checkReading } from './reading.ts'
 import { cancelStopped } from './run/run.ts'
 import { isSettled, JOB_VERSION, JobOptionsSchema, type Job, type JobOptions, type WebSource } from './schema.ts'
 import { JobStore } from './store.ts'
-import { addTable } from './upload/add-table.ts'
-import { addFiles } from './upload/take.ts'
+import { addFiles, addTable } from './upload/take.ts'
 import { checkedAddresses } from './web/fetch-pages.ts'
 
 const POLL_MS = 200
@@ -296,4 +295,30 @@ function newJob({ id, table, model, source, options }: Pick<Job, 'id' | 'table' 
     error: null,
     result: null,
   }
+}
+
+function refuse(): Promise<never> {
+  return Promise.reject(new CodedError('not_found', 'This process is a replica, which runs no jobs: order them from the indexer.'))
+}
+
+/** Null implementation for a process without jobs: never accesses the jobs folder. */
+export const noJobs: Jobs = {
+  addFile: refuse,
+  addFolder: refuse,
+  addImport: refuse,
+  addPages: refuse,
+  addShardDir: refuse,
+  addReembed: refuse,
+  addUpload: refuse,
+  addFiles: refuse,
+  list: () => Promise.resolve([]),
+  get: refuse,
+  isAbandoned: refuse,
+  replacedTables: () => Promise.resolve([]),
+  cancel: refuse,
+  resume: refuse,
+  reportPath: refuse,
+  wait: refuse,
+  start: () => Promise.resolve(),
+  close: () => Promise.resolve(),
 }

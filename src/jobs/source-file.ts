@@ -47,11 +47,8 @@ export interface FileOf {
  * @throws not_found if there is none
  */
 export async function openPassageFile({ importDir, jobsDir, keepsUploads }: ServedFiles, passage: FileOf): Promise<SourceFile> {
-  const none = new CodedError(
-    'not_found',
-    'No job read the file of this passage from the import folder, and it is no upload that was kept.',
-    { field: 'id' },
-  )
+  const message = 'No job read the file of this passage from the import folder, and it is no upload that was kept.'
+  const none = new CodedError('not_found', message, { field: 'id' })
   const { id, source, table, isBound } = passage
   // Tables have ids of their own.
   if (source === undefined || !isSourceFile(source) || !(isTable(source) || id.startsWith(prefixOf(source)))) throw none

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { CodedError, osCode } from '../../../base/errors.ts'
-import type { UploadedFile } from '../../jobs/upload/take.ts'
+import type { UploadedFile } from '../../jobs/contract.ts'
 import { entryName } from '../../jobs/upload/entry-name.ts'
 import { charsetOf, partTypes } from './part-types.ts'
 

@@ -5,14 +5,7 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { Passage } from '../../../index/contract.ts'
 import { IdSet } from '../../../index/id-set.ts'
-import {
-  READ_LIMITS,
-  type FileProblem,
-  type Accepted,
-  type ReadItem,
-  type ReadLimits,
-  type Rejected,
-} from '../../../index/read/contract.ts'
+import { READ_LIMITS, type FileProblem, type ReadItem, type ReadLimits, type Rejected } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
 import { contentId, prefixOf } from '../../../index/read/row-ids.ts'
 import { checkRow } from '../../../index/read/validate.ts'
@@ -163,7 +156,7 @@ function tooLarge(file: string, bytes: number, most: number): LeftOutFile {
 }
 
 /** Rejects an id of an earlier file: different tables may contain the same ids. */
-function repeated({ passage, line, lines, file }: Accepted): Rejected {
+function repeated({ passage, line, lines, file }: Extract<ReadItem, { readonly passage: Passage }>): Rejected {
   const at = { ...(file !== undefined && { file }), line, ...(lines !== undefined && { lines }) }
   return { ...at, reason: 'duplicate_id', detail: `The id "${passage.id}" occurred before in another file; its first passage is kept.` }
 }

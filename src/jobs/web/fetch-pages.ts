@@ -40,12 +40,6 @@ const PageRecordsSchema = Type.Array(
 )
 type PageRecord = Static<typeof PageRecordsSchema>[number]
 
-/** Result of a crawl. */
-interface Fetched {
-  readonly pages: readonly PageRecord[]
-  readonly leftOut: readonly LeftOutPage[]
-}
-
 /**
  * Fetches pages, and those listed by sitemaps, into a spool, which the caller finishes.
  * @param known returns the validators of a page that was fetched before
@@ -55,7 +49,7 @@ export async function fetchInto(
   { urls, hosts, private: withPrivate }: WebSource,
   { settings, bounds, signal, onShare }: PageFetching,
   known?: (url: string) => Promise<Validators | undefined>,
-): Promise<Fetched> {
+) {
   const pages: PageRecord[] = []
   const leftOut: LeftOutPage[] = []
   const limits = { ...settings.limits, pageBytes: bounds.maxBytes }
@@ -107,7 +101,7 @@ export async function fetchPages(
  * Existing pages, for `delete_missing`: a page is missing if its server responds with not found. A requested address that cannot be
  * fetched may be a sitemap: then no page counts as missing.
  */
-function listedOf({ pages, leftOut }: Fetched, ledTo: ReadonlyMap<string, string>) {
+function listedOf({ pages, leftOut }: Awaited<ReturnType<typeof fetchInto>>, ledTo: ReadonlyMap<string, string>) {
   const there = leftOut.filter(({ problem }) => problem !== 'not_found')
   return {
     sources: [...pages, ...there].map(({ url }) => url).concat(there.flatMap(({ url }) => ledTo.get(url) ?? [])),
