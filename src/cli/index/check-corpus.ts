@@ -74,9 +74,8 @@ export async function checkArchive(file: string, checking: Checking): Promise<Fi
 
 /** As `checkDocuments`, of pages of the web, which are fetched for it into a folder that goes afterwards. */
 export async function checkPages(web: WebSource, checking: Checking): Promise<Files | undefined> {
-  const [{ FileSpool }, { fetchInto }, { checkedAddresses }, { crawlSettings }, config] = await Promise.all([
+  const [{ FileSpool }, { checkedAddresses, fetchInto }, { crawlSettings }, config] = await Promise.all([
     import('../../jobs/upload/spool.ts'),
-    import('../../jobs/web/fetch-pages.ts'),
     import('../../jobs/web/fetch-pages.ts'),
     import('../../service/indexing.ts'),
     loadConfig(),
