@@ -42,45 +42,31 @@ export interface CrawlRules {
   readonly allowPrivate: boolean
 }
 
-export interface CrawlLimits {
+export const CRAWL_LIMITS = {
   /** Maximum pages of a crawl. */
-  readonly pages: number
-  /** Maximum bytes of a page, decompressed. */
-  readonly pageBytes: number
-  /** Maximum bytes of all pages. */
-  readonly totalBytes: number
-  /** Maximum bytes of a sitemap, decompressed. */
-  readonly sitemapBytes: number
-  /** Maximum addresses in sitemaps. */
-  readonly sitemapEntries: number
-  /** Maximum sitemaps in a sitemap index. */
-  readonly sitemaps: number
-  /** Bytes read of a robots.txt (RFC 9309, 2.5: at least 500 KiB). */
-  readonly robotsBytes: number
-  readonly redirects: number
-  readonly headerBytes: number
-  /** Time limit of a complete response in milliseconds. */
-  readonly responseMs: number
-  /** Delay in milliseconds between a host's response and the next request to it. */
-  readonly delayMs: number
-  /** Hosts visited concurrently; requests to one host are sequential. */
-  readonly hostsAtOnce: number
-}
-
-export const CRAWL_LIMITS: CrawlLimits = {
   pages: 2000,
+  /** Maximum bytes of a page, decompressed. */
   pageBytes: 32 * 2 ** 20,
+  /** Maximum bytes of all pages. */
   totalBytes: 64 * 2 ** 30,
+  /** Maximum bytes of a sitemap, decompressed. */
   sitemapBytes: 50 * 2 ** 20,
+  /** Maximum addresses in sitemaps. */
   sitemapEntries: 50_000,
+  /** Maximum sitemaps in a sitemap index. */
   sitemaps: 50,
+  /** Bytes read of a robots.txt (RFC 9309, 2.5: at least 500 KiB). */
   robotsBytes: 500 * 2 ** 10,
   redirects: 5,
   headerBytes: 16 * 2 ** 10,
+  /** Time limit of a complete response in milliseconds. */
   responseMs: 60_000,
+  /** Delay in milliseconds between a host's response and the next request to it. */
   delayMs: 500,
+  /** Hosts visited concurrently; requests to one host are sequential. */
   hostsAtOnce: 4,
 }
+export type CrawlLimits = Readonly<Record<keyof typeof CRAWL_LIMITS, number>>
 
 /** Maximum characters of an address. */
 export const LONGEST_ADDRESS = 1000
@@ -103,19 +89,23 @@ export interface FetchedPage extends Validators {
   readonly body: AsyncIterable<Buffer>
 }
 
+/** A page left out. */
+export interface LeftOutPage {
+  readonly url: string
+  readonly problem: PageProblem
+  readonly detail: string
+  /** Whether a sitemap lists it; any other may be a sitemap itself. */
+  readonly isListed: boolean
+}
+
 /** Receives the results of a crawl. */
 export interface CrawlSink {
   /** Called with each page; must read its body completely. */
   readonly page: (page: FetchedPage) => Promise<void>
   /** Called with each unchanged page (304). */
   readonly unchanged: (page: { readonly url: string; readonly asked: string }) => void
-  /** Called with each page left out. @param page `isListed` if a sitemap lists it; any other may be a sitemap itself */
-  readonly leftOut: (page: {
-    readonly url: string
-    readonly problem: PageProblem
-    readonly detail: string
-    readonly isListed: boolean
-  }) => void
+  /** Called with each page left out. */
+  readonly leftOut: (page: LeftOutPage) => void
 }
 
 export interface CrawlOptions {

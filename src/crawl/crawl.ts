@@ -1,14 +1,19 @@
 import pLimit from 'p-limit'
 import { at } from '../../base/at.ts'
-import { createHostTurns } from './host-turns.ts'
 import { checkedLookup } from './lookup.ts'
 import { isSameSite, pageAddress } from './page-address.ts'
 import { CRAWL_LIMITS, PageError, type CrawlLimits, type CrawlOptions, type CrawlSink } from './contract.ts'
-import { isPageType } from './page-type.ts'
-import { createRobotsCache } from './robots-cache.ts'
+import { createRobotsCache } from './robots.ts'
 import { sendRequest, type PageResponse } from './request.ts'
 import { isSitemap, readSitemap, type Sitemap } from './sitemap.ts'
-import { visit, type VisitOptions } from './visit.ts'
+import { createHostTurns, visit, type VisitOptions } from './visit.ts'
+
+/** Media types of supported pages. */
+const PAGE_TYPES =
+  /^(?:text\/(?:html|plain|markdown|vtt)|application\/(?:xhtml\+xml|pdf|epub\+zip|msword|vnd\.openxmlformats-officedocument\.(?:wordprocessingml\.document|spreadsheetml\.sheet|presentationml\.presentation)|vnd\.oasis\.opendocument\.(?:text|spreadsheet|presentation)))$/
+/** Unspecific types: the extension decides. */
+const UNTOLD = /^(?:application\/(?:octet-stream|x-download)|binary\/octet-stream)?$/
+const ENDING = /\.(?:html?|xhtml|md|markdown|txt|rst|adoc|org|tex|vtt|pdf|docx?|xlsx|pptx|od[tsp]|epub)$/i
 
 /** Where an address was found: in the order, a sitemap index or a sitemap. */
 type Origin = 'order' | 'index' | 'sitemap'
@@ -122,14 +127,14 @@ class Crawl {
   async #page(url: URL, asked: URL, response: PageResponse, mediaType: string): Promise<void> {
     const { etag, 'last-modified': modified } = response.headers
     const most = Math.min(this.#limits.pageBytes, this.#limits.totalBytes - this.#bytes)
-    const body = async function* (count: (bytes: number) => void): AsyncGenerator<Buffer> {
+    const count = (bytes: number): number => (this.#bytes += bytes)
+    const body = async function* (): AsyncGenerator<Buffer> {
       for await (const chunk of response.body(most)) {
         count(chunk.length)
         yield chunk
       }
     }
-    const counted = body((bytes) => (this.#bytes += bytes))
-    await this.#sink.page({ url: url.href, asked: asked.href, mediaType, etag, modified, body: counted })
+    await this.#sink.page({ url: url.href, asked: asked.href, mediaType, etag, modified, body: body() })
   }
 
   async #follow(url: URL, { kind, addresses }: Sitemap, origin: Origin): Promise<void> {
@@ -150,4 +155,10 @@ class Crawl {
       })
     await Promise.all(addresses.slice(0, sitemaps).map((address) => this.#address(address, 'index', url)))
   }
+}
+
+/** True for a supported page, by its media type or, if that is unspecific, by its extension. */
+function isPageType(mediaType: string, { pathname }: URL): boolean {
+  const type = at(mediaType.split(';'), 0).trim().toLowerCase()
+  return PAGE_TYPES.test(type) || (UNTOLD.test(type) && ENDING.test(pathname))
 }

@@ -1,9 +1,10 @@
 import { CodedError } from '../../base/errors.ts'
-import { DOCUMENT_LIMITS, type DocumentParser, type ReadDocument, type ReadOptions } from './contract.ts'
+import { hasShareLeft } from '../../base/fair-share.ts'
+import { DOCUMENT_LIMITS, type DocumentParser, type ReadOptions } from './contract.ts'
+import { ReadDocumentSchema, type ReadDocument } from './schema.ts'
 import { ReadingProcess } from './corpus/process.ts'
-import { TextSchema, type ReadTask } from './corpus/protocol.ts'
+import type { ReadTask } from './corpus/protocol.ts'
 import { readText, plainDocument } from './text.ts'
-import { createTurns } from './turns.ts'
 import { documentType } from './type.ts'
 
 /** Files parsed concurrently, each in a process. */
@@ -38,7 +39,7 @@ export function createDocumentParser({ parseMs, childFile }: ParserOptions): Doc
       // One process per file, so that a hostile file cannot affect others.
       const process = new ReadingProcess({ parseMs, ...(childFile && { childFile }) })
       try {
-        return await process.run(task, TextSchema, AbortSignal.any([closing.signal, expiry, ...(signal ? [signal] : [])]))
+        return await process.run(task, ReadDocumentSchema, AbortSignal.any([closing.signal, expiry, ...(signal ? [signal] : [])]))
       } catch (error) {
         if (isUnwanted()) throw unwanted()
         throw expiry.aborted ? late(deadlineMs) : error
@@ -67,4 +68,63 @@ function unwanted(): CodedError {
 
 function late(deadlineMs: number): CodedError {
   return new CodedError('deadline_exceeded', `The file was not read within ${deadlineMs} ms.`, { retryAfterS: RETRY_AFTER_S })
+}
+
+interface TurnOptions {
+  /** Concurrent work. */
+  readonly atOnce: number
+  /** Limit of waiting work; several clients together may have twice as much. */
+  readonly mostWaiting: number
+}
+
+/** Runs work of a client under fair scheduling. @throws overloaded */
+type InTurn = <Result>(client: string, work: () => Promise<Result>) => Promise<Result>
+
+/**
+ * Shares slots between clients: a free one goes to the client with the fewest; ties to the one served longest ago. When the queue is full,
+ * no client may exceed its share of it.
+ */
+export function createTurns({ atOnce, mostWaiting }: TurnOptions): InTurn {
+  /** By client, the one served longest ago first. */
+  const clients = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
+  let [running, waiting] = [0, 0]
+
+  const start = (): void => {
+    if (running >= atOnce) return
+    const [next] = [...clients].filter(([, one]) => one.waiting.length > 0).sort(([, a], [, b]) => a.running - b.running)
+    if (next === undefined) return
+    const [name, client] = next
+    const begin = client.waiting.shift()
+    clients.delete(name)
+    clients.set(name, client)
+    client.running++
+    running++
+    waiting--
+    begin?.()
+  }
+
+  const checkRoom = (client: string): void => {
+    const own = clients.get(client)?.waiting.length ?? 0
+    if (hasShareLeft(mostWaiting, { total: waiting, own, clients: clients.size + (clients.has(client) ? 0 : 1) })) return
+    throw new CodedError('overloaded', `${waiting} files are queued already. Try again later.`, { retryAfterS: RETRY_AFTER_S })
+  }
+
+  return async (name, work) => {
+    checkRoom(name)
+    const client = clients.get(name) ?? { running: 0, waiting: [] }
+    clients.set(name, client)
+    waiting++
+    await new Promise<void>((resolve) => {
+      client.waiting.push(resolve)
+      start()
+    })
+    try {
+      return await work()
+    } finally {
+      running--
+      client.running--
+      if (client.running + client.waiting.length === 0) clients.delete(name)
+      start()
+    }
+  }
 }

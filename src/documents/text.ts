@@ -1,5 +1,6 @@
 import chardet from 'chardet'
-import { DOCUMENT_LIMITS, type ReadDocument } from './contract.ts'
+import { DOCUMENT_LIMITS } from './contract.ts'
+import type { ReadDocument } from './schema.ts'
 import { DocumentError } from './errors.ts'
 
 /** Byte order marks. */
@@ -54,11 +55,10 @@ export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml =
       ? [encoding, detected(bytes)].find((one) => one !== undefined && decoded(bytes, one) !== undefined)
       : undefined
   const found = other === undefined ? text : decoded(bytes, other)
-  if (found === undefined || found.includes('\0'))
-    throw new DocumentError(
-      'encoding',
-      `The file is not ${label}, nor text of another encoding that could be detected: name its encoding, or save it as UTF-8.`,
-    )
+  if (found === undefined || found.includes('\0')) {
+    const message = `The file is not ${label}, nor text of another encoding that could be detected: name its encoding, or save it as UTF-8.`
+    throw new DocumentError('encoding', message)
+  }
   const isGuess = other !== undefined && other !== encoding
   return {
     text: found.normalize(),
@@ -66,12 +66,7 @@ export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml =
   }
 }
 
-/** The text alone. @throws as `readText` */
-export function decodeText(bytes: Uint8Array, hints: EncodingHints = {}): string {
-  return readText(bytes, hints).text
-}
-
-/** Text of a part of a file that declares its encoding. */
+/** The encoding that a file declares. */
 function declared(bytes: Uint8Array, isHtml: boolean): string | undefined {
   const head = new TextDecoder('latin1').decode(bytes.subarray(0, HEAD_BYTES))
   const label = XML.exec(head)?.[1] ?? (isHtml ? CHARSET.exec(head)?.[1] : CODING.exec(head)?.[1])
@@ -113,5 +108,5 @@ export function plainDocument(text: string, warnings: readonly string[] = []): R
   if (text.length > DOCUMENT_LIMITS.characters)
     throw new DocumentError('too_large', `The document has ${text.length} characters; ${DOCUMENT_LIMITS.characters} are read at most.`)
   if (text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
-  return { type: 'text', text, title: '', pages: [], warnings }
+  return { type: 'text', text, title: '', pages: [], warnings: [...warnings] }
 }

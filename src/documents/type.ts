@@ -1,6 +1,16 @@
 import { at } from '../../base/at.ts'
-import type { DocumentFile, DocumentType } from './contract.ts'
 import { DocumentError } from './errors.ts'
+
+/** A file as received. */
+export interface DocumentFile {
+  readonly bytes: Uint8Array
+  /** File name; its extension helps to detect the format. */
+  readonly name?: string
+  /** Content-Type, with parameters. */
+  readonly mediaType?: string
+  /** Encoding of a text that is not UTF-8 and declares none. */
+  readonly encoding?: string | undefined
+}
 
 interface Kind {
   /** File extensions, separated by spaces. */
@@ -13,7 +23,7 @@ interface Kind {
 
 const OFFICE = 'application/vnd.openxmlformats-officedocument'
 const OPEN = 'application/vnd.oasis.opendocument'
-const KINDS: Readonly<Record<DocumentType, Kind>> = {
+const BY_TYPE = {
   text: { name: 'text', endings: 'txt text', mediaTypes: 'text/plain' },
   markdown: { name: 'Markdown', endings: 'md markdown', mediaTypes: 'text/markdown' },
   html: { name: 'HTML', endings: 'html htm xhtml', mediaTypes: 'text/html application/xhtml+xml' },
@@ -41,7 +51,11 @@ const KINDS: Readonly<Record<DocumentType, Kind>> = {
   notebook: { name: 'Jupyter notebook', endings: 'ipynb', mediaTypes: 'application/x-ipynb+json' },
   subtitles: { name: 'subtitles', endings: 'vtt srt', mediaTypes: 'text/vtt application/x-subrip' },
   email: { name: 'e-mail', endings: 'eml', mediaTypes: 'message/rfc822' },
-}
+} satisfies Readonly<Record<string, Kind>>
+export type DocumentType = keyof typeof BY_TYPE
+const KINDS: Readonly<Record<DocumentType, Kind>> = BY_TYPE
+/** Supported file types. */
+export const DOCUMENT_TYPES = Object.keys(KINDS) as readonly DocumentType[]
 
 /** Names of text files that usually have no extension. */
 const TEXT_NAMES =
@@ -58,14 +72,7 @@ const SIGNATURES = { zip: /^PK/, ole: /^\xd0\xcf\x11\xe0/ }
 
 function keyed(list: (kind: Kind) => string): ReadonlyMap<string, DocumentType> {
   const types = Object.entries(KINDS) as [DocumentType, Kind][]
-  return new Map(
-    types.flatMap(([type, kind]) =>
-      list(kind)
-        .split(' ')
-        .filter((one) => one !== '')
-        .map((one) => [one, type] as const),
-    ),
-  )
+  return new Map(types.flatMap(([type, kind]) => (list(kind).match(/\S+/g) ?? []).map((one) => [one, type] as const)))
 }
 
 /** The type that a file's name says; undefined for other names. */
@@ -110,8 +117,6 @@ export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile)
 
 function unknown(ending: string, media: string): DocumentError {
   const names = Object.values(KINDS).map(({ name }) => name)
-  return new DocumentError(
-    'not_supported',
-    `${ending === '' ? media || 'This file' : `A .${ending} file`} cannot be read: send ${names.join(', ')}.`,
-  )
+  const message = `${ending === '' ? media || 'This file' : `A .${ending} file`} cannot be read: send ${names.join(', ')}.`
+  return new DocumentError('not_supported', message)
 }

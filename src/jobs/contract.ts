@@ -1,9 +1,31 @@
 import type { ReplacedTable } from '../../index/ingest/remove-stale.ts'
-import type { QueueOptions } from './queue.ts'
+import type { PassageIndex } from '../../index/open.ts'
+import type { ReadLimits } from '../../index/read/contract.ts'
+import type { SearchPolicy } from '../../index/search/ann.ts'
+import type { Embedders } from '../inference/contract.ts'
+import type { FileBounds } from './folder/read.ts'
 import type { Job, JobOptions, WebSource } from './schema.ts'
-import type { UploadedFile } from './upload/contract.ts'
+import type { CrawlSettings } from './web/fetch-pages.ts'
 
-export interface JobsOptions extends QueueOptions {
+export interface JobsOptions extends Embedders {
+  readonly index: PassageIndex
+  /** Opens the index of a job's table in the same folder. Default: `index`. */
+  readonly indexOf?: (table: string) => PassageIndex
+  /** Lists all tables whose replaced versions are to be removed. Default: the table of `index`. */
+  readonly tables?: () => Promise<readonly string[]>
+  readonly limits?: Partial<ReadLimits>
+  readonly policy?: Partial<SearchPolicy>
+  /** Passages per commit. */
+  readonly shardRows?: number
+  /** Limits of reading documents. */
+  readonly fileBounds?: FileBounds
+  /** Maximum bytes of uploaded files kept after their job. Default: none are kept. */
+  readonly keepBytes?: number
+  /** Settings of the crawler for web pages. */
+  readonly crawl?: CrawlSettings
+  /** Called with the table after every job that ran in this process. */
+  readonly onIndexed?: (table: string) => void
+  readonly log?: ((level: 'info' | 'warn' | 'error', message: string) => void) | undefined
   /** Folder of uploads, journals and reports. Shared by all processes of an index. */
   readonly jobsDir: string
   /** Folder from which sources may be named over HTTP. */
@@ -11,26 +33,32 @@ export interface JobsOptions extends QueueOptions {
   readonly maxUploadBytes?: number
 }
 
-/** Target of a job. */
-interface Ordered {
-  /** Default: the index's main table. */
-  readonly table?: string | undefined
+/** A file being received. */
+export interface UploadedFile {
+  readonly name: string
+  readonly bytes: AsyncIterable<Buffer>
+  /** Encoding named by its content type. */
+  readonly encoding?: string | undefined
 }
 
-export interface Upload extends Ordered {
+export interface Upload {
+  /** Default: the index's main table. */
+  readonly table?: string | undefined
   readonly bytes: AsyncIterable<Buffer>
   /** File name, if the client sent one. */
   readonly name?: string | undefined
   readonly options: JobOptions
 }
 
-export interface FilesUpload extends Ordered {
+export interface FilesUpload extends Pick<Upload, 'table' | 'options'> {
   readonly files: AsyncIterable<UploadedFile> | Iterable<UploadedFile>
-  readonly options: JobOptions
 }
 
-/** Creates and queues jobs of bulk indexing. All throw unknown_collection for a named table that does not exist. */
-export interface JobOrders {
+/**
+ * Bulk indexing: a job queue on disk. One job runs at a time, across all processes of an index. Adding a job throws unknown_collection
+ * for a named table that does not exist.
+ */
+export interface Jobs {
   /** Indexes a file by path. For the command line only; HTTP uses `addImport`. @throws options_invalid */
   addFile(path: string, options: JobOptions): Promise<Job>
   /** Indexes all or the named documents of a folder. For the command line only. @throws options_invalid */
@@ -69,10 +97,6 @@ export interface JobOrders {
    * @throws payload_too_large, corpus_invalid for a damaged archive, invalid_request without a file
    */
   addFiles(upload: FilesUpload): Promise<Job>
-}
-
-/** Bulk indexing: a job queue on disk. One job runs at a time, across all processes of an index. */
-export interface Jobs extends JobOrders {
   /** All jobs, oldest first. */
   list(): Promise<Job[]>
   /** @throws not_found */

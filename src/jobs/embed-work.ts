@@ -6,7 +6,7 @@ import type { Embed } from '../../index/contract.ts'
 import { embedShard } from '../../index/ingest/shard-dir/embed-shard.ts'
 import type { ShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
 import { readLines } from '../../index/read/formats/lines.ts'
-import { toJobError } from './run/failure.ts'
+import { toJobError } from './run/record.ts'
 
 /** Maximum length of an input line. */
 const LINE_BYTES = 1000

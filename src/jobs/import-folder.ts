@@ -1,6 +1,6 @@
 import { lstat, realpath } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, type ErrorCode } from '../../base/errors.ts'
 
 /** A file or folder in the import folder. */
 export interface Imported {
@@ -18,35 +18,27 @@ export interface Imported {
  */
 export async function importPath(importDir: string | undefined, name: string, only?: string): Promise<Imported> {
   if (importDir === undefined)
-    throw new CodedError(
-      'forbidden',
-      'There is no import folder: start the service with CEPE_IMPORT_DIR, or send the corpus as the body of the request.',
-      { field: 'source' },
-    )
-  const outside = new CodedError(
-    'forbidden',
-    `"${name.slice(0, 200)}" is not inside the import folder: give a plain path relative to it, without ".." and symbolic links.`,
-    { field: 'source' },
-  )
+    throw refusal('There is no import folder: start the service with CEPE_IMPORT_DIR, or send the corpus as the body of the request.')
+  const shown = `"${name.slice(0, 200)}"`
+  const outside = refusal(`${shown} is not inside the import folder: give a plain path relative to it, without ".." and symbolic links.`)
   if (name.includes('\0') || path.isAbsolute(name) || name.split(/[/\\]/).includes('..')) throw outside
   if (only !== undefined && path.normalize(name).split(path.sep)[0] !== only)
-    throw new CodedError('forbidden', `This key imports from the folder "${only}" of the import folder alone: name it, or what is in it.`, {
-      field: 'source',
-    })
+    throw refusal(`This key imports from the folder "${only}" of the import folder alone: name it, or what is in it.`)
   const root = await realpath(importDir).catch(() => {
-    throw new CodedError(
-      'forbidden',
+    throw refusal(
       'The import folder is missing: whoever runs the service makes it, or sets CEPE_IMPORT_DIR to another. The corpus can be sent as the body of the request.',
-      { field: 'source' },
     )
   })
   const wanted = path.resolve(root, name)
   const real = await realpath(wanted).catch(() => {
-    throw new CodedError('not_found', `The import folder holds no file or folder "${name.slice(0, 200)}".`, { field: 'source' })
+    throw refusal(`The import folder holds no file or folder ${shown}.`, 'not_found')
   })
   if (real !== wanted) throw outside
   const found = await lstat(real)
-  if (!found.isFile() && !found.isDirectory())
-    throw new CodedError('invalid_request', `"${name.slice(0, 200)}" is neither a file nor a folder.`, { field: 'source' })
+  if (!found.isFile() && !found.isDirectory()) throw refusal(`${shown} is neither a file nor a folder.`, 'invalid_request')
   return { path: real, within: path.relative(root, real).split(path.sep).join('/'), isFolder: found.isDirectory() }
+}
+
+function refusal(message: string, code: ErrorCode = 'forbidden'): CodedError {
+  return new CodedError(code, message, { field: 'source' })
 }

@@ -2,41 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../base/errors.ts'
 import { tryJobLock } from '../../index/writers/job-lock.ts'
 import { removeStale } from '../../index/ingest/remove-stale.ts'
-import type { PassageIndex } from '../../index/open.ts'
-import type { ReadLimits } from '../../index/read/contract.ts'
-import type { SearchPolicy } from '../../index/search/ann.ts'
 import type { Lock } from '../../base/locks/lock.ts'
 import { storeOf } from '../../index/store/store-of.ts'
 import { allModels, isBuildOf } from '../../index/contract.ts'
-import { embedderOf, type Embedders } from '../inference/contract.ts'
+import { embedderOf } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
-import type { FileBounds } from './folder/read.ts'
-import { toJobError } from './run/failure.ts'
+import type { JobsOptions } from './contract.ts'
+import { toJobError } from './run/record.ts'
 import { JobRun } from './run/run.ts'
 import { isSettled, type Job } from './schema.ts'
 import type { JobStore } from './store.ts'
-import type { CrawlSettings } from './web/fetch-pages.ts'
-
-export interface QueueOptions extends Embedders {
-  readonly index: PassageIndex
-  /** Opens the index of a job's table in the same folder. Default: `index`. */
-  readonly indexOf?: (table: string) => PassageIndex
-  /** Lists all tables whose replaced versions are to be removed. Default: the table of `index`. */
-  readonly tables?: () => Promise<readonly string[]>
-  readonly limits?: Partial<ReadLimits>
-  readonly policy?: Partial<SearchPolicy>
-  /** Passages per commit. */
-  readonly shardRows?: number
-  /** Limits of reading documents. */
-  readonly fileBounds?: FileBounds
-  /** Maximum bytes of uploaded files kept after their job. Default: none are kept. */
-  readonly keepBytes?: number
-  /** Settings of the crawler for web pages. */
-  readonly crawl?: CrawlSettings
-  /** Called with the table after every job that ran in this process. */
-  readonly onIndexed?: (table: string) => void
-  readonly log?: ((level: 'info' | 'warn' | 'error', message: string) => void) | undefined
-}
 
 const POLL_MS = 200
 const RETRY_MS = 2000
@@ -50,7 +25,7 @@ const REMOVE_STALE_MS = 10 * 60_000
  * queued or runs; an unfinished job without a lease was abandoned by a process that died.
  */
 export class JobQueue {
-  readonly #options: QueueOptions
+  readonly #options: JobsOptions
   readonly #store: JobStore
   #queue: string[] = []
   readonly #leases = new Map<string, Lock>()
@@ -63,7 +38,7 @@ export class JobQueue {
   readonly #removingStale = new Set<string>()
   #removedStaleAt = -Infinity
 
-  constructor(options: QueueOptions, store: JobStore) {
+  constructor(options: JobsOptions, store: JobStore) {
     this.#options = options
     this.#store = store
   }
@@ -154,17 +129,7 @@ export class JobQueue {
 
   /** Runs a job if it is its turn. @returns false if other jobs come first */
   async #attempt(id: string): Promise<boolean> {
-    const {
-      index,
-      indexOf = () => index,
-      limits,
-      policy,
-      shardRows,
-      fileBounds,
-      crawl,
-      keepBytes = 0,
-      log = () => undefined,
-    } = this.#options
+    const { index, indexOf = () => index, log, onIndexed } = this.#options
     const lock = await tryJobLock(index.dir)
     if (lock === undefined) return isSettled((await this.#store.load(id)).state)
     try {
@@ -172,16 +137,10 @@ export class JobQueue {
       if (await this.#isBehind(job)) return false
       const signals = [this.closing, lock.lost, this.#leases.get(id)?.lost]
       this.#current = new JobRun(job, {
+        ...this.#options,
         index: indexOf(job.table),
         embedOf: (model) => bulkEmbed(embedderOf(this.#options, model)),
         store: this.#store,
-        limits,
-        policy,
-        shardRows,
-        fileBounds,
-        crawl,
-        keepBytes,
-        log,
         closing: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
       })
       await this.#current.run()
@@ -189,8 +148,8 @@ export class JobQueue {
       if (lock.lost.aborted && !storeOf(index.dir).keepsFiles) await this.#stop(id, lock.lost.reason)
       // Removes tables that were replaced by this job, or too recently when it began.
       if (!this.closing.aborted)
-        await this.#removeStale(job.table).catch((error: unknown) => log('warn', `index jobs: ${messageOf(error)}`))
-      this.#options.onIndexed?.(job.table)
+        await this.#removeStale(job.table).catch((error: unknown) => log?.('warn', `index jobs: ${messageOf(error)}`))
+      onIndexed?.(job.table)
       return true
     } finally {
       this.#current = undefined
@@ -217,7 +176,7 @@ export class JobQueue {
 
   /** True if this process has the job's embedding model. Other jobs are left to processes that have theirs. */
   isOfOurModel({ model }: Job): boolean {
-    return model === undefined || allModels(this.#options.index).some((one) => isBuildOf(model, one))
+    return allModels(this.#options.index).some((one) => isBuildOf(model, one))
   }
 
   /** Queues jobs abandoned by other processes, and removes replaced tables. */

@@ -62,14 +62,8 @@ export function checkReading({ encoding, ...options }: JobOptions): void {
   try {
     if (encoding !== undefined) void new TextDecoder(encoding)
   } catch (error) {
-    throw new CodedError(
-      'invalid_request',
-      `The encoding ${JSON.stringify(encoding)} is not known: name it as web pages do (windows-1252, shift_jis).`,
-      {
-        field: 'encoding',
-        cause: error,
-      },
-    )
+    const message = `The encoding ${JSON.stringify(encoding)} is not known: name it as web pages do (windows-1252, shift_jis).`
+    throw new CodedError('invalid_request', message, { field: 'encoding', cause: error })
   }
 }
 

@@ -12,14 +12,17 @@ export interface RemoveReplacedOptions {
   readonly models: Models | undefined
 }
 
-export interface RemovedTables {
-  readonly before: readonly ReplacedTable[]
-  /** Kept for now: replaced less than a minute ago, being read, serving another model, or while a job runs. */
-  readonly after: readonly ReplacedTable[]
-}
-
-/** Removes replaced tables from the command line, by the same rules as jobs. */
-export async function removeReplaced({ dir, table, jobsDir, models }: RemoveReplacedOptions): Promise<RemovedTables> {
+/**
+ * Removes replaced tables from the command line, by the same rules as jobs.
+ * @returns those that were there, and those kept for now: replaced less than a minute ago, being read, serving another model, or while a
+ * job runs
+ */
+export async function removeReplaced({
+  dir,
+  table,
+  jobsDir,
+  models,
+}: RemoveReplacedOptions): Promise<Record<'before' | 'after', readonly ReplacedTable[]>> {
   const store = new JobStore(jobsDir)
   const knownJobs = () => store.known(table)
   const before = await replacedTables(dir, table, knownJobs)

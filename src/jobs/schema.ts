@@ -3,7 +3,6 @@ import { STAGES } from '../../index/stages.ts'
 import { MADE_IDS } from '../../index/read/column-map.ts'
 import { FORMATS } from '../../index/read/contract.ts'
 import { FilesSchema } from './folder/summary.ts'
-import { SPLIT_WORDS } from './split-words.ts'
 
 export const JOB_STATES = ['queued', 'planning', 'indexing', 'verifying', 'done', 'failed', 'stopped', 'cancelled'] as const
 const JobStateSchema = Type.Enum([...JOB_STATES], {
@@ -20,7 +19,8 @@ export function isSettled(state: JobState): boolean {
 /** Default of `max_rejected_share`. */
 export const DEFAULT_REJECTED_SHARE = 0.01
 
-export { SPLIT_WORDS }
+/** Words per passage of split documents. The default is the literature's. */
+export const SPLIT_WORDS = { least: 20, most: 1000, byDefault: 100 } as const
 const LABEL_CHARACTERS = 500
 const COLUMNS_CHARACTERS = 2000
 
@@ -104,12 +104,6 @@ export function rejectedShare({ strict, max_rejected_share: share = DEFAULT_REJE
   return strict === true ? 0 : share
 }
 
-/** Version of a job's record: the oldest version whose software can resume it. */
-export function recordVersion({ place: shardDir, reembed, files }: Job['source']): number {
-  if (files !== undefined) return files.web === undefined ? 4 : JOB_VERSION
-  return reembed === true ? 3 : shardDir === true ? 2 : 1
-}
-
 const RejectSchema = Type.Object({
   file: Type.Optional(Type.String({ description: 'Path of the file, where the corpus is several.' })),
   line: Type.Integer({ description: '0 for a whole file.' }),
@@ -144,22 +138,20 @@ const WebSourceSchema = Type.Object(
     hosts: Type.Optional(Type.Array(Type.String(), { description: 'Hosts that may be fetched. Absent: any of the public internet.' })),
     private: Type.Optional(Type.Literal(true, { description: 'Private addresses may be fetched too.' })),
   },
-  { description: 'The files are pages of the web; the path is null. Since version 5.' },
+  { description: 'The files are pages of the web; the path is null.' },
 )
 export type WebSource = Static<typeof WebSourceSchema>
 
-/** Newest version of job records that this software reads and writes. */
-export const JOB_VERSION = 5
+/** Version of the job records that this software reads and writes. */
+export const JOB_VERSION = 1
 
 /** A job, as stored in its folder and returned by the API. */
 export const JobSchema = Type.Object(
   {
-    version: Type.Optional(Type.Integer({ description: 'Of the record. Absent in the first records, which are of version 1.' })),
+    version: Type.Integer({ description: 'Of the record.' }),
     id: Type.String(),
     table: Type.String(),
-    model: Type.Optional(
-      Type.String({ description: 'Embedding model that it was ordered with: only processes of that model take it up.' }),
-    ),
+    model: Type.String({ description: 'Embedding model that it was ordered with: only processes of that model take it up.' }),
     state: JobStateSchema,
     source: Type.Object({
       name: Type.String({ description: 'Name of the file or upload.' }),
@@ -169,12 +161,10 @@ export const JobSchema = Type.Object(
       }),
       place: Type.Optional(
         Type.Literal(true, {
-          description: 'The path is a shard folder: a corpus planned by `cepe index plan`, with vectors of embed workers. Since version 2.',
+          description: 'The path is a shard folder: a corpus planned by `cepe index plan`, with vectors of embed workers.',
         }),
       ),
-      reembed: Type.Optional(
-        Type.Literal(true, { description: "The passages are the table's own, to be embedded with another model. Since version 3." }),
-      ),
+      reembed: Type.Optional(Type.Literal(true, { description: "The passages are the table's own, to be embedded with another model." })),
       files: Type.Optional(
         Type.Object(
           {
@@ -183,7 +173,7 @@ export const JobSchema = Type.Object(
             web: Type.Optional(WebSourceSchema),
             uploaded: Type.Optional(Type.Literal(true, { description: 'The files came as an upload; the path is null.' })),
           },
-          { description: 'The source is several files: the path is their folder. Since version 4.' },
+          { description: 'The source is several files: the path is their folder.' },
         ),
       ),
     }),

@@ -3,9 +3,8 @@ import { lstat, open, realpath, type FileHandle } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import { prefixOf } from '../../index/read/row-ids.ts'
-import { sourceOf } from './folder/ids.ts'
-import { isDocument, isTable } from './folder/list.ts'
-import { listedSources } from './folder/missing.ts'
+import { isDocument, isTable, sourceOf } from './folder/list.ts'
+import { listedBy } from './folder/missing.ts'
 import { importPath } from './import-folder.ts'
 import { keptFolder, KeptFiles } from './kept/kept-files.ts'
 import type { JobState } from './schema.ts'
@@ -48,13 +47,8 @@ export interface FileOf {
  * @throws not_found if there is none
  */
 export async function openPassageFile({ importDir, jobsDir, keepsUploads }: ServedFiles, passage: FileOf): Promise<SourceFile> {
-  const none = new CodedError(
-    'not_found',
-    'No job read the file of this passage from the import folder, and it is no upload that was kept.',
-    {
-      field: 'id',
-    },
-  )
+  const message = 'No job read the file of this passage from the import folder, and it is no upload that was kept.'
+  const none = new CodedError('not_found', message, { field: 'id' })
   const { id, source, table, isBound } = passage
   // Tables have ids of their own.
   if (source === undefined || !isSourceFile(source) || !(isTable(source) || id.startsWith(prefixOf(source)))) throw none
@@ -99,7 +93,7 @@ async function fileRead(store: JobStore, { source, table, isBound }: Omit<FileOf
     const counts = written === table || !(isBound || isTable(source))
     if (!counts || !WRITING.includes(state) || from.place === true || from.reembed === true) continue
     const prefix = options.label === undefined ? '' : sourceOf('', options.label)
-    if (from.files === undefined ? source === (options.label ?? from.name) : (await listedSources(store.folder(id))).includes(source)) {
+    if (from.files === undefined ? source === (options.label ?? from.name) : (await listedBy(store.folder(id))).sources.includes(source)) {
       if (from.path === null) return undefined
       return from.files === undefined ? from.path : join(from.path, source.slice(prefix.length))
     }

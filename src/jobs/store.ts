@@ -57,12 +57,10 @@ export class JobStore {
   /** @throws not_found for an unknown id, conflict for a record that this software cannot read */
   async load(id: string): Promise<Job> {
     const job = new RegExp(JOB_ID).test(id) ? await this.#read(id) : undefined
-    if (job === 'unreadable')
-      throw new CodedError(
-        'conflict',
-        `The record ${this.#record(id)} was written by newer software or is damaged. Nothing of the job is removed: update this software, or, to give the job up, remove its folder.`,
-        { field: 'id' },
-      )
+    if (job === 'unreadable') {
+      const message = `The record ${this.#record(id)} was written by newer software or is damaged. Nothing of the job is removed: update this software, or, to give the job up, remove its folder.`
+      throw new CodedError('conflict', message, { field: 'id' })
+    }
     if (job === undefined) throw unknownJob(id)
     return job
   }
@@ -159,7 +157,7 @@ export class JobStore {
   async #read(id: string): Promise<Job | 'unreadable' | undefined> {
     try {
       const value = parseJson(await readFile(this.#record(id), 'utf8'))
-      return Value.Check(JobSchema, value) && (value.version ?? 1) <= JOB_VERSION ? value : 'unreadable'
+      return Value.Check(JobSchema, value) && value.version === JOB_VERSION ? value : 'unreadable'
     } catch (error) {
       if (osCode(error) === 'ENOENT') return undefined
       throw error

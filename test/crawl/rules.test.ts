@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addressKind } from '../../src/crawl/ip-address.ts'
+import { addressKind } from '../../src/crawl/lookup.ts'
 import { visit, type VisitOptions } from '../../src/crawl/visit.ts'
 import { CRAWL_LIMITS } from '../../src/crawl/contract.ts'
 import { parseRobots } from '../../src/crawl/robots.ts'

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { isAlive } from '../../base/locks/process.ts'
-import type { DocumentFile } from '../../src/documents/contract.ts'
+import type { DocumentFile } from '../../src/documents/type.ts'
 import { createDocumentParser } from '../../src/documents/parser.ts'
-import { createTurns } from '../../src/documents/turns.ts'
+import { createTurns } from '../../src/documents/parser.ts'
 import { makePdf } from '../fixtures/pdf.ts'
 import { fileUrl } from '../helpers/root.ts'
 

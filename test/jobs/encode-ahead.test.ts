@@ -3,7 +3,7 @@ import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Passage } from '../../index/contract.ts'
 import type { AheadEncoder, EncoderInput } from '../../src/inference/contract.ts'
-import { startAheadFollower } from '../../src/jobs/ahead/ahead-follower.ts'
+import { startAheadFollower } from '../../src/jobs/ahead/encode-ahead.ts'
 import { encodeIndexAhead, type AheadProgress } from '../../src/jobs/ahead/encode-ahead.ts'
 import { readerManifest } from '../helpers/recording-services.ts'
 

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { describeFiles } from '../../src/jobs/folder/describe.ts'
+import { describeFiles } from '../../src/jobs/folder/summary.ts'
 import type { JobOptions } from '../../src/jobs/schema.ts'
 import { makePdf } from '../fixtures/pdf.ts'
 import { embed, tempDir } from '../index/helpers.ts'
@@ -41,7 +41,7 @@ t.test('a folder of each kind: passages with source and metadata, and all that i
   await symlink('/etc/passwd', path.join(docs, 'link.md'))
   const job = await add()
   t.match(job, {
-    version: 4,
+    version: 1,
     state: 'done',
     source: { name: 'docs', path: docs, files: {} },
     counters: { read: 15, rejected: 9, accepted: 30, embedded: 30, committed: 30 },

@@ -7,7 +7,7 @@ import { Command } from 'commander'
 import { withReadingOptions } from '../../src/cli/index/reading-options.ts'
 import { importPath } from '../../src/jobs/import-folder.ts'
 import { JobQueue } from '../../src/jobs/queue.ts'
-import { Rate } from '../../src/jobs/run/progress.ts'
+import { Rate } from '../../src/jobs/run/record.ts'
 import { JobRun } from '../../src/jobs/run/run.ts'
 import { JobStore } from '../../src/jobs/store.ts'
 import { embed, embedText, somePassages, tempDir } from '../index/helpers.ts'
@@ -347,12 +347,6 @@ await t.test('a job whose turn comes as the service ends is left for the next st
     index,
     embedOf: () => embed,
     store,
-    limits: undefined,
-    policy: undefined,
-    shardRows: undefined,
-    fileBounds: undefined,
-    crawl: undefined,
-    keepBytes: 0,
     log: () => undefined,
   }
   await new JobRun(job, { ...asked, closing: AbortSignal.abort() }).run()
@@ -371,7 +365,10 @@ await t.test('a lease that cannot be given back ends neither the queue nor the p
     }
   }
   const store = new AwayStore(join(dir, 'index', 'jobs'))
-  const queue = new JobQueue({ index, embedder: embedderOf(), log: (_level, message) => said.push(message) }, store)
+  const queue = new JobQueue(
+    { index, jobsDir: join(dir, 'index', 'jobs'), embedder: embedderOf(), log: (_level, message) => said.push(message) },
+    store,
+  )
   const { jobs } = await withJobs(t, dir)
   await jobs.close()
   for (const words of ['one', 'two']) {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { citationsOf } from '../../src/http/routes/openai/citations.ts'
-import { describeFiles } from '../../src/jobs/folder/describe.ts'
+import { describeFiles } from '../../src/jobs/folder/summary.ts'
 import type { Job, JobOptions } from '../../src/jobs/schema.ts'
 import { makePdf } from '../fixtures/pdf.ts'
 import { pageOf, sitemapOf, webSite, type Answer } from '../fixtures/web-site.ts'
@@ -58,7 +58,7 @@ t.test('a sitemap becomes passages whose source is their address; a second run t
   const listed = ['/lamps', '/bells.html', '/dues.pdf', '/latin', '/secret', '/gone']
   pages['/sitemap.xml'] = sitemapOf(listed.map((path) => site.url(path)))
   const first = await add(['/sitemap.xml'])
-  t.match(first, { version: 5, state: 'done', source: { path: null, name: site.url('/sitemap.xml') }, files: { indexed: 4 } })
+  t.match(first, { version: 1, state: 'done', source: { path: null, name: site.url('/sitemap.xml') }, files: { indexed: 4 } })
   t.equal(
     describeFiles(first.files ?? { indexed: 0, left_out: [] }),
     '4 files indexed; 2 left out: 1 page (not found), 1 page (disallowed by robots.txt)',

@@ -3,9 +3,8 @@ import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { CodedError } from '../../../base/errors.ts'
 import type { LeftOutFile } from '../../jobs/folder/list.ts'
-import type { Jobs } from '../../jobs/contract.ts'
+import type { Jobs, UploadedFile } from '../../jobs/contract.ts'
 import type { Job, JobOptions, WebSource } from '../../jobs/schema.ts'
-import type { UploadedFile } from '../../jobs/upload/contract.ts'
 import { checkArchive, checkDocuments, checkPages, checkTable, showPassage, SKIPPED } from './check-corpus.ts'
 import type { Corpus } from './corpus-files.ts'
 import { follow } from './jobs.ts'
@@ -159,7 +158,7 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
 /** Prints the number of indexed and skipped files over all jobs; a table is one file. */
 async function summarise(jobs: readonly Pick<Job, 'files'>[], leftOut: readonly LeftOutFile[], verb: string): Promise<void> {
   const [{ describeFiles, joinedFiles }, { tallyOf }] = await Promise.all([
-    import('../../jobs/folder/describe.ts'),
+    import('../../jobs/folder/summary.ts'),
     import('../../jobs/folder/summary.ts'),
   ])
   const files = joinedFiles([...jobs.map(({ files }) => files ?? { indexed: 1, left_out: [] }), tallyOf(leftOut)])

@@ -38,7 +38,7 @@ export async function checkTable(file: string, checking: Checking, verdict = FAI
  */
 export async function checkDocuments(source: FolderSource, checking: Checking, name = source.path): Promise<Files | undefined> {
   const { DOCUMENT_PARSE_MS: parseMs, DOCUMENT_MB } = await loadConfig()
-  const [{ checkFolder }, { describeFiles }] = await Promise.all([import('../../jobs/check.ts'), import('../../jobs/folder/describe.ts')])
+  const [{ checkFolder }, { describeFiles }] = await Promise.all([import('../../jobs/check.ts'), import('../../jobs/folder/summary.ts')])
   const bounds = { parseMs, maxBytes: DOCUMENT_MB * 2 ** 20 }
   const report = await reported(name, checkFolder(source, bounds, checking))
   if (report?.files === undefined) return undefined
@@ -76,10 +76,9 @@ async function inTemporaryFolder<Result>(work: (folder: string) => Promise<Resul
 
 /** As `checkDocuments`, of pages of the web, which are fetched for it into a folder that goes afterwards. */
 export async function checkPages(web: WebSource, checking: Checking): Promise<Files | undefined> {
-  const [{ FileSpool }, { fetchInto }, { checkedAddresses }, { crawlSettings }, config] = await Promise.all([
+  const [{ FileSpool }, { checkedAddresses, fetchInto }, { crawlSettings }, config] = await Promise.all([
     import('../../jobs/upload/spool.ts'),
     import('../../jobs/web/fetch-pages.ts'),
-    import('../../jobs/web/addresses.ts'),
     import('../../service/indexing.ts'),
     loadConfig(),
   ])

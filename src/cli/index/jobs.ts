@@ -1,5 +1,5 @@
 import type { Jobs } from '../../jobs/contract.ts'
-import { describeFiles } from '../../jobs/folder/describe.ts'
+import { describeFiles } from '../../jobs/folder/summary.ts'
 import type { Job } from '../../jobs/schema.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'

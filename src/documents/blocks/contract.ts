@@ -1,4 +1,4 @@
-import type { DocumentType } from '../contract.ts'
+import type { DocumentType } from '../type.ts'
 
 interface OnPage {
   /** 1-based page of its first character; absent for file types without pages. */
@@ -43,6 +43,11 @@ export function inline(text: string): string {
     .replace(/\s+/g, ' ')
     .trim()
     .normalize()
+}
+
+/** The items, rows or the text of a block. */
+export function textsOf(block: Block): readonly string[] {
+  return block.kind === 'list' ? block.items : block.kind === 'table' ? block.rows : [block.text]
 }
 
 /** The page of a character of a block's text. */

@@ -1,6 +1,6 @@
 import path from 'node:path/posix'
 import { DocumentError } from '../errors.ts'
-import { decodeText } from '../text.ts'
+import { readText } from '../text.ts'
 import type { Block, BlockDocument } from './contract.ts'
 import { markupBlocks } from './markup/markup.ts'
 import { parseMarkup } from './markup/tidy.ts'
@@ -29,7 +29,8 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
     if (item?.properties?.split(' ').includes('nav') === true || (item !== undefined && !PAGES.includes(mediaType))) continue
     const name = path.join(path.dirname(packageFile), decoded(item?.href ?? ''))
     if (item === undefined || !zip.names.includes(name)) missing.push(item?.href ?? attribs.idref ?? '')
-    else blocks.push(...markupBlocks(parseMarkup(decodeText(await zip.read(name), { isHtml: true }), { recognizeSelfClosing: true }).nodes))
+    else
+      blocks.push(...markupBlocks(parseMarkup(readText(await zip.read(name), { isHtml: true }).text, { recognizeSelfClosing: true }).nodes))
   }
   if (blocks.length === 0 && missing.length > 0)
     throw new DocumentError('damaged', 'The EPUB is incomplete: its chapters are missing in it.')

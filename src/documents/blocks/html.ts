@@ -1,13 +1,16 @@
+import { Readability } from '@mozilla/readability'
 import { isText, type AnyNode, type Element } from 'domhandler'
 import { DomUtils } from 'htmlparser2'
-import type { Block, BlockDocument } from './contract.ts'
-import { articleOf, MOST_ELEMENTS } from './article.ts'
+import { parseHTML } from 'linkedom'
+import { textsOf, type Block, type BlockDocument } from './contract.ts'
 import { markupBlocks } from './markup/markup.ts'
 import { lengths, letterCount } from './markup/navigation.ts'
 import { parseMarkup, type ParsedMarkup } from './markup/tidy.ts'
 import { textOf } from './markup/text.ts'
 
 const LONGEST_TITLE = 300
+/** Maximum elements of a page for Readability, since time grows superlinearly. */
+const MOST_ELEMENTS = 20_000
 /** Minimum share of the page's text, without links, for a main-text candidate. */
 const LEAST_SHARE = 0.5
 /** Share of the page's text below which a warning says what was read. */
@@ -56,11 +59,21 @@ function proseOf(nodes: readonly AnyNode[]): number {
 function shareWarnings(elements: readonly Element[], blocks: readonly Block[]): string[] {
   const texts = elements.flatMap(({ name, children }) => (UNSEEN.has(name) ? [] : children.filter(isText)))
   const all = texts.reduce((sum, { data }) => sum + letterCount(data), 0)
-  const read = blocks.reduce(
-    (sum, block) => sum + letterCount('text' in block ? block.text : ('items' in block ? block.items : block.rows).join('')),
-    0,
-  )
+  const read = blocks.reduce((sum, block) => sum + letterCount(textsOf(block).join('')), 0)
   return read < WARN_BELOW * all
     ? [`${Math.round((100 * read) / all)} % of the page's text was read, without menus, headers, footers and hidden parts.`]
     : []
+}
+
+/** HTML of the article found by Readability; undefined without one. */
+function articleOf(source: string): string | undefined {
+  try {
+    const window: unknown = parseHTML(source)
+    if (typeof window !== 'object' || window === null || !('document' in window)) return undefined
+    const { content } = new Readability<string>(window.document, { maxElemsToParse: MOST_ELEMENTS, keepClasses: true }).parse() ?? {}
+    return content ?? undefined
+  } catch {
+    // Too many elements, or a page that breaks either library: use the full text.
+    return undefined
+  }
 }

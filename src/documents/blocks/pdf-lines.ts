@@ -3,7 +3,7 @@ import { messageOf } from '../../../base/errors.ts'
 import type { DocumentLimits } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
 import { inline } from './contract.ts'
-import { raisedText } from './markup/script.ts'
+import { raisedText } from './markup/text.ts'
 
 /** A line of a page; lengths in points. */
 export interface Line {
@@ -48,12 +48,11 @@ export async function readPdfPages(bytes: Uint8Array, limits: DocumentLimits): P
   const pages: Line[][] = []
   let characters = 0
   for (let number = 1; number <= numPages; number++) {
-    const page = await document.getPage(number).catch((error: unknown) => {
+    const failed = (error: unknown): never => {
       throw unreadable(error, number)
-    })
-    const { items } = await page.getTextContent().catch((error: unknown) => {
-      throw unreadable(error, number)
-    })
+    }
+    const page = await document.getPage(number).catch(failed)
+    const { items } = await page.getTextContent().catch(failed)
     const lines = linesOf(items, number)
     characters += lines.reduce((sum, { text }) => sum + text.length, 0)
     if (characters > limits.characters)
@@ -61,11 +60,10 @@ export async function readPdfPages(bytes: Uint8Array, limits: DocumentLimits): P
     pages.push(lines)
     page.cleanup()
   }
-  if (characters === 0)
-    throw new DocumentError(
-      'scanned',
-      `The PDF has ${numPages} ${numPages === 1 ? 'page' : 'pages'} and no text: it seems to be scanned. Send one with recognised text (OCR).`,
-    )
+  if (characters === 0) {
+    const message = `The PDF has ${numPages} ${numPages === 1 ? 'page' : 'pages'} and no text: it seems to be scanned. Send one with recognised text (OCR).`
+    throw new DocumentError('scanned', message)
+  }
   return { pages, title: await titleOf(document) }
 }
 

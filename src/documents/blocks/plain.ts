@@ -56,12 +56,7 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
   if (lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
   const list = lines.findIndex((line) => BULLET.test(line))
   // A list directly below its lead-in.
-  if (
-    list > 0 &&
-    at(lines, list - 1)
-      .trimEnd()
-      .endsWith(':')
-  )
+  if (list > 0 && /:\s*$/.test(at(lines, list - 1)))
     return [
       { kind: 'paragraph', text: inline(lines.slice(0, list).join('\n')) },
       { kind: 'list', items: itemsOf(lines.slice(list)) },

@@ -1,5 +1,6 @@
-import type { DocumentLimits, DocumentType } from '../contract.ts'
+import type { DocumentLimits } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
+import type { DocumentType } from '../type.ts'
 import { readText } from '../text.ts'
 import type { Block, BlockDocument } from './contract.ts'
 

@@ -42,6 +42,11 @@ export function childOf(element: Element | undefined, name: string): Element | u
   return element?.children.find((node): node is Element => isTag(node) && node.name === name)
 }
 
+/** The child elements with a name. */
+export function childrenOf(element: Element | undefined, name: string): Element[] {
+  return element?.children.filter((node): node is Element => isTag(node) && node.name === name) ?? []
+}
+
 /** Makes an element of HTML, for `markupBlocks`. */
 export function made(name: string, children: readonly (ChildNode | string)[], attribs: Record<string, string> = {}): Element {
   const element = new Element(name, attribs, [])

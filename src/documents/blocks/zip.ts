@@ -47,11 +47,10 @@ async function entriesOf(zip: ZipFile, size: number): Promise<ReadonlyMap<string
   let total = 0
   for await (const entry of zip.eachEntry()) {
     total += entry.uncompressedSize
-    if (entries.size >= MOST_ENTRIES || total > MOST_BYTES || (total > RATIO_FROM && total > size * MOST_RATIO))
-      throw new DocumentError(
-        'too_large',
-        `The file expands to more than is read (${MOST_ENTRIES} entries, ${MOST_BYTES} bytes, ${MOST_RATIO} times its size).`,
-      )
+    if (entries.size >= MOST_ENTRIES || total > MOST_BYTES || (total > RATIO_FROM && total > size * MOST_RATIO)) {
+      const message = `The file expands to more than is read (${MOST_ENTRIES} entries, ${MOST_BYTES} bytes, ${MOST_RATIO} times its size).`
+      throw new DocumentError('too_large', message)
+    }
     entries.set(entry.fileName, entry)
   }
   return entries

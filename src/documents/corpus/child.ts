@@ -4,11 +4,10 @@
  */
 import { messageOf } from '../../../base/errors.ts'
 import { lowerPriority } from '../../../base/process.ts'
+import { textsOf, type BlockDocument } from '../blocks/contract.ts'
 import { readBlocks } from '../blocks/read.ts'
-import { renderBlocks } from '../blocks/render.ts'
 import { DocumentError } from '../errors.ts'
-import { cutPassages } from '../passages/cut.ts'
-import { titleOf } from '../passages/sections.ts'
+import { cutPassages, titleOf } from '../passages/cut.ts'
 import type { ReadResult, ReadTask } from './protocol.ts'
 
 async function resultOf({ name, words, limits, ...file }: ReadTask): Promise<ReadResult> {
@@ -29,6 +28,22 @@ async function resultOf({ name, words, limits, ...file }: ReadTask): Promise<Rea
       error instanceof DocumentError ? error : new DocumentError('damaged', `The file cannot be read (${messageOf(error)}).`, error)
     return { problem, message }
   }
+}
+
+/** Renders a document as one text with Markdown headings, and where its pages begin in it. */
+function renderBlocks({ blocks, pages = 0 }: BlockDocument): { readonly text: string; readonly pages: readonly number[] } {
+  const starts: number[] = []
+  let text = ''
+  for (const block of blocks) {
+    const mark = block.kind === 'heading' ? `${'#'.repeat(block.level)} ` : ''
+    const { page = 0, breaks = [] } = block
+    // A page without text begins where the next one does.
+    while (starts.length < page) starts.push(text.length)
+    for (const { at, page } of breaks) while (starts.length < page) starts.push(text.length + mark.length + at)
+    text += `${mark}${textsOf(block).join('\n')}\n\n`
+  }
+  while (starts.length < pages) starts.push(text.length)
+  return { text, pages: starts }
 }
 
 lowerPriority()

@@ -1,11 +1,12 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Static, TSchema } from '#typebox'
 import { Value } from '#typebox/value'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
-import { permissionFlags } from '../permissions.ts'
 import { ProblemSchema, type ReadTask } from './protocol.ts'
 
 const CHILD_FILE = new URL('./child.js', import.meta.url)
@@ -21,6 +22,9 @@ const PAGE_BYTES = 4096
 const TICK_MS = 10
 /** Ratio of wall-clock to CPU time limits: allows for a low-priority process on a busy machine, stops one that hangs idle. */
 const WALL_FACTOR = 10
+
+/** Node's permission model by its names: that of Node 22.13 and newer, and that of before. */
+const FLAGS = ['--permission', '--experimental-permission'] as const
 
 export interface ProcessOptions {
   /** CPU time limit per file in milliseconds. */
@@ -159,4 +163,27 @@ async function processorMs(pid: number | undefined): Promise<number> {
 async function residentBytes(pid: number | undefined): Promise<number> {
   const fields = await readFile(`/proc/${pid ?? 0}/statm`, 'utf8').catch(() => '')
   return PAGE_BYTES * Number(fields.split(' ').at(1) ?? 0)
+}
+
+/**
+ * Arguments of Node that let a process read this program and its packages, and nothing else: no other file, no further process or
+ * thread, no native code, and from Node 25 on no network. None where Node has no permission model.
+ * @param childFile file that the process runs
+ */
+export function permissionFlags(childFile: URL): string[] {
+  const flag = FLAGS.find((name) => process.allowedNodeEnvironmentFlags.has(name))
+  if (flag === undefined) return []
+  const own = fileURLToPath(new URL('../../../', import.meta.url))
+  const readable = [path.join(own, '*'), fileURLToPath(childFile), ...packagesAbove(own)]
+  return [flag, ...readable.map((name) => `--allow-fs-read=${name}`)]
+}
+
+/** Packages, and descriptions of packages, where Node looks for them from a folder on. */
+function packagesAbove(from: string): string[] {
+  const found: string[] = []
+  for (let folder = path.resolve(from); ; folder = path.dirname(folder)) {
+    if (existsSync(path.join(folder, 'node_modules'))) found.push(path.join(folder, 'node_modules', '*'))
+    found.push(path.join(folder, 'package.json'))
+    if (folder === path.dirname(folder)) return found
+  }
 }

@@ -1,9 +1,8 @@
 import pLimit from 'p-limit'
-import { DOCUMENT_LIMITS, type DocumentFile } from '../contract.ts'
-import type { DocumentPassages } from '../passages/contract.ts'
-import { documentType } from '../type.ts'
+import { DOCUMENT_LIMITS } from '../contract.ts'
+import { DocumentPassagesSchema, type DocumentPassages } from '../schema.ts'
+import { documentType, type DocumentFile } from '../type.ts'
 import { ReadingProcess, type ProcessOptions } from './process.ts'
-import { PassagesSchema } from './protocol.ts'
 
 /** Pool of processes that parse the files of a corpus. */
 const PROCESSES = 2
@@ -36,7 +35,7 @@ export function createPassageReader(options: ProcessOptions): PassageReader {
       return limit(async () => {
         const one = free.pop() ?? new ReadingProcess(options)
         try {
-          return await one.run({ type, bytes, mediaType, encoding, name, words, limits: DOCUMENT_LIMITS }, PassagesSchema, signal)
+          return await one.run({ type, bytes, mediaType, encoding, name, words, limits: DOCUMENT_LIMITS }, DocumentPassagesSchema, signal)
         } finally {
           free.push(one)
         }

@@ -1,6 +1,6 @@
 import { sentencesIn } from '../../../base/sentences.ts'
 import { countWords, sentenceUnits, type Unit } from '../../../index/read/units.ts'
-import { pageAt, type Block } from '../blocks/contract.ts'
+import { pageAt, textsOf, type Block } from '../blocks/contract.ts'
 
 /** A unit of a document. */
 export interface DocumentUnit extends Unit {
@@ -74,7 +74,7 @@ function* partsOf(block: Block): Generator<Part> {
     return
   }
   let start = 0
-  for (const text of block.kind === 'list' ? block.items : block.kind === 'table' ? block.rows : [block.text]) {
+  for (const text of textsOf(block)) {
     yield { text, start, join: '\n' }
     start += text.length + 1
   }

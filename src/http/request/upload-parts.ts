@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { CodedError, osCode } from '../../../base/errors.ts'
-import type { UploadedFile } from '../../jobs/upload/contract.ts'
+import type { UploadedFile } from '../../jobs/contract.ts'
 import { hashing } from '../idempotency/idempotency.ts'
 import { entryName } from '../../jobs/upload/entry-name.ts'
 

@@ -1,15 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { PassageIndex } from '../../../index/open.ts'
 import type { AheadEncoder, AheadResult } from '../../inference/contract.ts'
+import type { Log } from '../../inference/log.ts'
 import { renderPassage } from '../../text/prompt.ts'
+import { withRetry } from '../bulk-embed.ts'
 
 /** Passages per request: few, since a question may have to wait for one request. */
 const BATCH = 8
 /** Passages after which the size of the remaining states is estimated. */
 const SAMPLE = 64
-const PASSING = ['overloaded', 'inference_failed', 'deadline_exceeded', 'not_ready']
-const ATTEMPTS = 6
 
 export interface AheadProgress {
   readonly done: number
@@ -70,15 +69,44 @@ function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): Coded
   )
 }
 
-/** Retries while the reader is busy or its process is replaced: hours of work must not fail with one process. */
-async function withRetry<Result>(work: () => Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work()
-    } catch (error) {
-      signal?.throwIfAborted()
-      if (!(error instanceof CodedError) || !PASSING.includes(error.code) || attempt === ATTEMPTS) throw error
-      await sleep(2 ** attempt * 250, undefined, signal ? { signal } : {})
+/** Stores the encoder states of new passages whenever the table changes. */
+export interface AheadFollower {
+  /** Starts a pass over the table, or schedules another one if a pass is running. */
+  follow(): void
+  close(): Promise<void>
+}
+
+/** Runs at lower priority than questions. A failure is logged; the next change of the table retries. */
+export function startAheadFollower(options: {
+  readonly index: Pick<PassageIndex, 'count' | 'export' | 'refresh'>
+  readonly reader: AheadEncoder
+  readonly log?: Log | undefined
+}): AheadFollower {
+  const { log = () => undefined } = options
+  const closing = new AbortController()
+  let wanted = false
+  let running: Promise<void> | undefined
+  const run = async (): Promise<void> => {
+    while (wanted && !closing.signal.aborted) {
+      wanted = false
+      try {
+        await options.index.refresh()
+        const { done, stored, bytes } = await encodeIndexAhead({ ...options, signal: closing.signal })
+        log('info', `Encoder states of ${done} passages are on the disk: ${stored} new ones of ${Math.round(bytes / 2 ** 20)} MB`)
+      } catch (error) {
+        if (!closing.signal.aborted) log('warn', `Encoder states are not stored ahead: ${messageOf(error)}`)
+      }
     }
+    running = undefined
+  }
+  return {
+    follow: () => {
+      wanted = true
+      running ??= run()
+    },
+    close: async () => {
+      closing.abort()
+      await running
+    },
   }
 }

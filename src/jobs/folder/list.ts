@@ -31,10 +31,18 @@ export interface LeftOutFile {
   readonly detail: string
 }
 
+/** Result of listing one file. */
+export type ListedFile = FolderFile | LeftOutFile | UnchangedFile
+
 const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz|\.zst)?$/i
 
 /** Extensions of supported archives. */
 export const ARCHIVE = /\.(?:zip|tar|tgz|tar\.gz)$/i
+
+/** The source of a file's passages. */
+export function sourceOf(file: string, label: string | undefined): string {
+  return label === undefined ? file : `${label.replace(/\/+$/, '')}/${file}`
+}
 
 /** True if the file name has the extension of an archive. */
 export function isArchive(name: string): boolean {

@@ -9,8 +9,7 @@ import type { PassageIndex } from '../../../index/passage-index.ts'
 import { prefixOf } from '../../../index/read/row-ids.ts'
 import type { Job, JobOptions } from '../schema.ts'
 import type { JobStore } from '../store.ts'
-import { sourceOf } from './ids.ts'
-import type { ListedFile } from './items.ts'
+import { sourceOf, type ListedFile } from './list.ts'
 
 const ListedSchema = Type.Object({
   /** Sources of all files found, including those left out. */
@@ -99,12 +98,8 @@ function isOfSameFiles(a: Job, b: Job): boolean {
   )
 }
 
-/** Returns the sources that a job found. */
-export async function listedSources(jobFolder: string): Promise<readonly string[]> {
-  return (await listedBy(jobFolder)).sources
-}
-
-async function listedBy(jobFolder: string): Promise<Listed> {
+/** What a job found. */
+export async function listedBy(jobFolder: string): Promise<Listed> {
   const found = parseJson(await readFile(jobFiles(jobFolder).listed, 'utf8').catch(() => ''))
   return Value.Check(ListedSchema, found) ? found : { sources: [], unseen: [] }
 }

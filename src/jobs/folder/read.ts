@@ -1,21 +1,26 @@
-import type { ReadItem, ReadLimits } from '../../../index/read/contract.ts'
-import { createPassageReader } from '../../documents/corpus/reader.ts'
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import path from 'node:path'
+import { at } from '../../../base/at.ts'
+import { CodedError } from '../../../base/errors.ts'
+import type { Passage } from '../../../index/contract.ts'
+import { IdSet } from '../../../index/id-set.ts'
+import { READ_LIMITS, type FileProblem, type ReadItem, type ReadLimits, type Rejected } from '../../../index/read/contract.ts'
+import { readPassageFile } from '../../../index/read/read.ts'
+import { contentId, prefixOf } from '../../../index/read/row-ids.ts'
+import { checkRow } from '../../../index/read/validate.ts'
+import { isPageAddress } from '../../crawl/page-address.ts'
+import type { DocumentPassage, DocumentPassages } from '../../documents/schema.ts'
+import { createPassageReader, type PassageReader } from '../../documents/corpus/reader.ts'
+import { DocumentError } from '../../documents/errors.ts'
+import { isTable, listFiles, listFolder, sourceOf, unreadable, type FolderFile, type LeftOutFile, type ListedFile } from './list.ts'
 import { corpusReadOptions } from '../reading.ts'
-import type { JobOptions } from '../schema.ts'
-import { SPLIT_WORDS } from '../split-words.ts'
+import { SPLIT_WORDS, type JobOptions } from '../schema.ts'
 import { listSpool } from '../upload/spool.ts'
-import { folderItems, type FolderOptions, type ListedFile } from './items.ts'
-import { listFiles, listFolder } from './list.ts'
 
-/** Limits of reading files. */
-export interface FileBounds {
-  /** CPU time limit per file in milliseconds. */
-  readonly parseMs: number
-  /** Maximum bytes of a file. */
-  readonly maxBytes: number
-}
-
-export const DEFAULT_FILE_BOUNDS: FileBounds = { parseMs: 30_000, maxBytes: 32 * 2 ** 20 }
+/** Limits of a file: milliseconds of CPU time that reading it takes, and its bytes. */
+export const DEFAULT_FILE_BOUNDS = { parseMs: 30_000, maxBytes: 32 * 2 ** 20 }
+export type FileBounds = Readonly<Record<keyof typeof DEFAULT_FILE_BOUNDS, number>>
 
 export interface FolderSource {
   readonly path: string
@@ -32,37 +37,33 @@ export interface FolderReading {
   readonly bounds: FileBounds
   readonly limits?: Partial<ReadLimits> | undefined
   readonly signal: AbortSignal
+  /** Called with the share of the files read so far, 0 to 1. */
   readonly onShare?: (share: number) => void
   /** Called with all files before the first is read. */
   readonly onListed?: (files: readonly ListedFile[]) => Promise<void>
-  readonly onEmptied?: FolderOptions['onEmptied']
+  /** Called with the source of each file that is readable and has no passage. */
+  readonly onEmptied?: (source: string) => void
   /** Returns the stored passages of an unchanged file. */
-  readonly stored?: FolderOptions['stored']
+  readonly stored?: (source: string) => AsyncIterable<Passage>
 }
 
+/** Files that are read ahead of the consumer, beyond the reader's concurrency. */
+const AHEAD = 2
+
+/** Of files that are readable. */
+const WITHOUT_PASSAGES: readonly FileProblem[] = ['without_text', 'scanned']
+
+type Outcome = DocumentPassages | LeftOutFile | 'table' | 'unchanged'
+
 /** Reads the documents of a folder as passages, in child processes that end with the iteration. @throws not_found; the signal's reason once aborted */
-export async function* readFolder(
-  source: FolderSource,
-  { options, bounds, limits, signal, onShare, onListed, onEmptied, stored }: FolderReading,
-): AsyncGenerator<ReadItem> {
+export async function* readFolder(source: FolderSource, reading: FolderReading): AsyncGenerator<ReadItem> {
   const files = await filesOf(source)
-  await onListed?.(files)
-  const reader = createPassageReader({ parseMs: bounds.parseMs })
+  await reading.onListed?.(files)
+  // Refuses invalid options also where no file is a table.
+  corpusReadOptions(reading.options, undefined, reading.limits)
+  const reader = createPassageReader({ parseMs: reading.bounds.parseMs })
   try {
-    yield* folderItems(files, {
-      reader,
-      words: options.split_words ?? SPLIT_WORDS.byDefault,
-      label: options.label,
-      metadata: options.no_metadata !== true,
-      encoding: options.encoding,
-      maxBytes: bounds.maxBytes,
-      limits,
-      signal,
-      tables: corpusReadOptions(options, undefined, limits),
-      onShare,
-      onEmptied,
-      ...(stored && { stored }),
-    })
+    yield* folderItems(files, reading, reader)
   } finally {
     reader.close()
   }
@@ -82,4 +83,167 @@ export function leftOutShare({ strict, max_rejected_share: share = 1 }: JobOptio
 export async function folderBytes(source: FolderSource): Promise<number> {
   const files = await filesOf(source)
   return files.reduce((sum, file) => sum + ('bytes' in file ? file.bytes : 0), 0)
+}
+
+/** Yields the passages of files and the files left out, in order. Line 0 stands for a whole file. */
+async function* folderItems(files: readonly ListedFile[], reading: FolderReading, reader: PassageReader): AsyncGenerator<ReadItem> {
+  const ahead: { readonly file: ListedFile; readonly outcome: Promise<Outcome> }[] = []
+  const seen = new IdSet()
+  let next = 0
+  for (let taken = 0; taken < files.length; taken++) {
+    for (; next < Math.min(files.length, taken + reader.atOnce + AHEAD); next++) {
+      const file = at(files, next)
+      const outcome = outcomeOf(file, reading, reader)
+      // Awaited later: without a handler, an earlier failure would be unhandled.
+      outcome.catch(() => undefined)
+      ahead.push({ file, outcome })
+    }
+    const first = ahead.shift()
+    if (first === undefined) return
+    for await (const item of itemsOf(first.file, await first.outcome, reading)) {
+      if ('passage' in item && !seen.add(item.passage.id)) yield repeated(item)
+      else yield item
+    }
+    reading.onShare?.((taken + 1) / files.length)
+  }
+}
+
+/** @throws errors not caused by the file */
+async function outcomeOf(
+  file: ListedFile,
+  { options, bounds: { maxBytes }, signal }: FolderReading,
+  reader: PassageReader,
+): Promise<Outcome> {
+  if ('problem' in file) return file
+  if ('unchanged' in file) return 'unchanged'
+  // The type of a web page is declared by its server, not by its name.
+  if (file.mediaType === undefined && isTable(file.file)) return 'table'
+  if (file.bytes > maxBytes) return tooLarge(file.file, file.bytes, maxBytes)
+  const bytes = await bytesOf(file, maxBytes)
+  if (!Buffer.isBuffer(bytes)) return bytes
+  try {
+    const { mediaType } = file
+    const hints = { encoding: file.encoding ?? options.encoding, ...(mediaType !== undefined && { mediaType }) }
+    return await reader.read({ bytes, name: nameOf(file.file), ...hints }, { words: options.split_words ?? SPLIT_WORDS.byDefault, signal })
+  } catch (error) {
+    if (error instanceof DocumentError) return { file: file.file, problem: error.problem, detail: error.message }
+    throw error
+  }
+}
+
+/** The last segment of a path or URL, without the query. */
+function nameOf(file: string): string {
+  return path.basename(isPageAddress(file) ? new URL(file).pathname : file)
+}
+
+async function bytesOf({ file, path }: FolderFile, maxBytes: number): Promise<Buffer | LeftOutFile> {
+  try {
+    // The file may have been replaced since it was listed: do not follow a link, do not block on a pipe.
+    const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      const { size } = await handle.stat()
+      return size > maxBytes ? tooLarge(file, size, maxBytes) : await handle.readFile()
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    return unreadable(file, error)
+  }
+}
+
+function tooLarge(file: string, bytes: number, most: number): LeftOutFile {
+  return { file, problem: 'too_large', detail: `The file has ${bytes} bytes; ${most} are read at most (CEPE_DOCUMENT_MB).` }
+}
+
+/** Rejects an id of an earlier file: different tables may contain the same ids. */
+function repeated({ passage, line, lines, file }: Extract<ReadItem, { readonly passage: Passage }>): Rejected {
+  const at = { ...(file !== undefined && { file }), line, ...(lines !== undefined && { lines }) }
+  return { ...at, reason: 'duplicate_id', detail: `The id "${passage.id}" occurred before in another file; its first passage is kept.` }
+}
+
+/** Yields the rows of a table, and a rejection if it cannot be read completely. */
+async function* tableItems({ file, path, encoding }: FolderFile, { options, limits }: FolderReading): AsyncGenerator<ReadItem> {
+  const tables = corpusReadOptions(options, undefined, limits)
+  const own = { encoding: encoding ?? options.encoding, source: sourceOf(file, options.label) }
+  try {
+    for await (const item of readPassageFile(path, { ...tables, ...own })) yield { ...item, file }
+  } catch (error) {
+    if (!(error instanceof CodedError)) throw error
+    yield { file, line: 0, reason: 'damaged', detail: error.message }
+  }
+}
+
+/** Yields the stored passages of an unchanged file. */
+async function* storedItems(source: string, stored: NonNullable<FolderReading['stored']>): AsyncGenerator<ReadItem> {
+  const prefix = prefixOf(source)
+  const passages: Passage[] = []
+  for await (const passage of stored(source)) if (passage.id.startsWith(prefix)) passages.push(passage)
+  const whole = { source, prefix, rest: passages.map(({ id }) => id.slice(prefix.length)) }
+  for (const [i, passage] of passages.entries()) yield { file: source, line: 0, passage, ...(i === passages.length - 1 && { whole }) }
+}
+
+async function* itemsOf(file: ListedFile, outcome: Outcome, reading: FolderReading): AsyncGenerator<ReadItem> {
+  if (outcome === 'table') {
+    if ('path' in file) yield* tableItems(file, reading)
+    return
+  }
+  if (outcome === 'unchanged') {
+    if (reading.stored !== undefined) yield* storedItems(file.file, reading.stored)
+    return
+  }
+  if ('problem' in outcome) {
+    const { problem, detail } = outcome
+    if (WITHOUT_PASSAGES.includes(problem)) reading.onEmptied?.(sourceOf(outcome.file, reading.options.label))
+    yield { file: outcome.file, line: 0, reason: problem, detail } satisfies Rejected
+    return
+  }
+  const { passages, type, warnings } = outcome
+  const limits = { ...READ_LIMITS, ...reading.limits }
+  const source = sourceOf(file.file, reading.options.label)
+  const modified = 'modified' in file ? file.modified?.toISOString() : undefined
+  const { prefix, rest } = passageIds(source, passages)
+  const items: ReadItem[] = []
+  for (const [i, { title, text, heading, page }] of passages.entries()) {
+    const metadata = {
+      ...(heading !== '' && { heading }),
+      kind: type,
+      ...(modified !== undefined && { modified }),
+      ...(page !== undefined && { page }),
+      position: i + 1,
+    }
+    const row = {
+      line: 0,
+      id: prefix + at(rest, i),
+      title,
+      text,
+      source,
+      metadata: reading.options.no_metadata === true ? undefined : metadata,
+    }
+    items.push({ ...checkRow(row, limits, limits.textBytes), file: file.file })
+  }
+  const kept = items.flatMap((item) => ('passage' in item ? [item.passage.id.slice(prefix.length)] : []))
+  const [first, last] = [items.findIndex((item) => 'passage' in item), items.findLastIndex((item) => 'passage' in item)]
+  if (kept.length === 0) reading.onEmptied?.(source)
+  for (const [i, item] of items.entries())
+    yield 'reason' in item
+      ? item
+      : { ...item, ...(i === first && warnings.length > 0 && { warnings }), ...(i === last && { whole: { source, prefix, rest: kept } }) }
+}
+
+/**
+ * Ids of a file's passages: `path/to/file.md#4kJq0Zr2vX1b`. They are derived from the content, not the position, so that a passage keeps
+ * its id while its title and text stay the same. Equal passages get different ids.
+ */
+function passageIds(
+  source: string,
+  passages: readonly Pick<DocumentPassage, 'title' | 'text'>[],
+): { readonly prefix: string; readonly rest: readonly string[] } {
+  const counts = new Map<string, number>()
+  const rest = passages.map(({ title, text }) => {
+    const content = JSON.stringify([title, text])
+    const number = (counts.get(content) ?? 0) + 1
+    counts.set(content, number)
+    return contentId(title, text, number)
+  })
+  return { prefix: prefixOf(source), rest }
 }

@@ -1,7 +1,7 @@
 import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import { sourceOf } from '../folder/ids.ts'
-import { listedSources } from '../folder/missing.ts'
+import { sourceOf } from '../folder/list.ts'
+import { listedBy } from '../folder/missing.ts'
 import type { Job } from '../schema.ts'
 import type { JobStore } from '../store.ts'
 import { isSpooled, listSpool } from '../upload/spool.ts'
@@ -37,7 +37,7 @@ export async function keepUploads(
         await kept.forget(table, name)
       }
     }
-  if (!isUpload) for (const name of await listedSources(store.folder(id))) await kept.forget(table, name)
+  if (!isUpload) for (const name of (await listedBy(store.folder(id))).sources) await kept.forget(table, name)
   for (const one of await kept.list()) if (one.table === table && !present.has(one.source)) await kept.forget(table, one.source)
   return tooLarge + (await kept.fit(maxBytes))
 }

@@ -2,21 +2,14 @@ import { CodedError } from '../../../base/errors.ts'
 import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
 import { livePassages, textBytes } from '../../../index/ingest/reembed.ts'
 import { planBytes } from '../../../index/ingest/space.ts'
-import type { PassageIndex } from '../../../index/open.ts'
-import type { ReadItem, ReadLimits } from '../../../index/read/contract.ts'
+import type { ReadItem } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
+import type { ListedFile } from '../folder/list.ts'
 import { noteEmptied, noteFiles } from '../folder/missing.ts'
-import { DEFAULT_FILE_BOUNDS, folderBytes, readFolder, type FileBounds } from '../folder/read.ts'
+import { DEFAULT_FILE_BOUNDS, folderBytes, readFolder } from '../folder/read.ts'
 import { corpusReadOptions } from '../reading.ts'
 import type { Job } from '../schema.ts'
-import type { JobStore } from '../store.ts'
-
-export interface CorpusParts {
-  readonly index: PassageIndex
-  readonly store: JobStore
-  readonly limits: Partial<ReadLimits> | undefined
-  readonly fileBounds: FileBounds | undefined
-}
+import type { JobRunOptions } from './record.ts'
 
 export interface CorpusReading {
   readonly signal: AbortSignal
@@ -34,7 +27,7 @@ export interface Corpus {
 /** Opens the corpus of a job. Uploaded and fetched files must be in its folder. @throws internal if they are missing */
 export function corpusOf(
   job: Job,
-  { index, store, limits, fileBounds: bounds = DEFAULT_FILE_BOUNDS }: CorpusParts,
+  { index, store, limits, fileBounds: bounds = DEFAULT_FILE_BOUNDS }: JobRunOptions,
   reading: CorpusReading,
 ): Corpus {
   const { id, table, options } = job
@@ -53,7 +46,7 @@ export function corpusOf(
   // The list of pages was recorded when they were fetched.
   const further =
     files.web === undefined
-      ? { onListed: (listed: Parameters<typeof noteFiles>[1]) => noteFiles(store.folder(id), listed, options.label) }
+      ? { onListed: (listed: readonly ListedFile[]) => noteFiles(store.folder(id), listed, options.label) }
       : { stored: (page: string) => index.export({ source: [page] }) }
   const items = async function* (): AsyncGenerator<ReadItem> {
     const emptied: string[] = []

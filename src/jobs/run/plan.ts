@@ -5,18 +5,15 @@ import { adoptPlan } from '../../../index/ingest/shard-dir/adopt-plan.ts'
 import { checkShardDir } from '../../../index/ingest/shard-dir/check.ts'
 import { checkShardDirModel, type ShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
 import { requireSpace } from '../../../index/ingest/space.ts'
-import { describeFiles } from '../folder/describe.ts'
+import { describeFiles, FileTally, type Files } from '../folder/summary.ts'
 import { DEFAULT_FILE_BOUNDS, leftOutShare } from '../folder/read.ts'
-import { FileTally, type Files } from '../folder/summary.ts'
 import { ReadingNotes } from '../reading.ts'
 import { rejectedShare } from '../schema.ts'
 import { DEFAULT_CRAWL, fetchPages } from '../web/fetch-pages.ts'
 import { corpusOf } from './corpus.ts'
 import type { JobRecord, JobRunOptions } from './record.ts'
 
-type PlanOptions = Pick<JobRunOptions, 'index' | 'store' | 'limits' | 'shardRows' | 'fileBounds' | 'crawl'> & {
-  readonly signal: AbortSignal
-}
+type PlanOptions = JobRunOptions & { readonly signal: AbortSignal }
 
 /** Plans a job's corpus unless an earlier run has. @param shardDir planned directory with vectors, whose plan is adopted */
 export async function ensurePlan(

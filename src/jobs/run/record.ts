@@ -1,28 +1,60 @@
+import { messageOf, type ErrorCode } from '../../../base/errors.ts'
+import { failureOf } from '../../../base/failures.ts'
 import type { Counters, Phase } from '../../../index/ingest/plan/contract.ts'
+import type { Embedders } from '../../inference/contract.ts'
+import type { JobsOptions } from '../contract.ts'
 import type { Job } from '../schema.ts'
 import type { JobStore } from '../store.ts'
-import { Rate, StageEta } from './progress.ts'
 import type { Embed, EmbeddingModel } from '../../../index/contract.ts'
 import type { PassageIndex } from '../../../index/open.ts'
-import type { ReadLimits } from '../../../index/read/contract.ts'
-import type { SearchPolicy } from '../../../index/search/ann.ts'
-import type { FileBounds } from '../folder/read.ts'
-import type { CrawlSettings } from '../web/fetch-pages.ts'
 
-export interface JobRunOptions {
+/** Options of running one job. */
+export interface JobRunOptions extends Omit<JobsOptions, keyof Embedders | 'indexOf' | 'tables' | 'jobsDir'> {
+  /** The index of the job's table. */
   readonly index: PassageIndex
   readonly embedOf: (model: EmbeddingModel) => Embed
   readonly store: JobStore
-  readonly limits: Partial<ReadLimits> | undefined
-  readonly policy: Partial<SearchPolicy> | undefined
-  readonly shardRows: number | undefined
-  readonly fileBounds: FileBounds | undefined
-  readonly crawl: CrawlSettings | undefined
-  /** Maximum bytes of kept uploads. */
-  readonly keepBytes: number
-  readonly log: (level: 'info' | 'warn' | 'error', message: string) => void
   /** Aborted when the service stops: the job keeps its state and resumes at the next start. */
   readonly closing: AbortSignal
+}
+
+const WINDOW_MS = 30_000
+
+/** Rate over the last 30 seconds, from cumulative counts. */
+export class Rate {
+  #samples: { readonly at: number; readonly count: number }[] = []
+
+  /** @param at milliseconds on a monotonic clock */
+  add(count: number, at: number): void {
+    const last = this.#samples.at(-1)
+    if (last !== undefined && at - last.at < 250) return
+    this.#samples = [...this.#samples.filter((sample) => at - sample.at <= WINDOW_MS), { at, count }]
+  }
+
+  /** Rate per second; null until there are two samples. */
+  perSecond(): number | null {
+    const [first, last] = [this.#samples[0], this.#samples.at(-1)]
+    if (first === undefined || last === undefined || last.at === first.at) return null
+    return Math.max(0, ((last.count - first.count) * 1000) / (last.at - first.at))
+  }
+}
+
+type JobStage = NonNullable<Job['stage']>
+
+/** Estimates the remaining time of a stage from its progress. */
+class StageEta {
+  #name: string | undefined
+  #since = 0
+
+  /** @param now milliseconds on a monotonic clock. @returns whole seconds; null without progress */
+  left({ name, share }: JobStage, now: number): number | null {
+    if (name !== this.#name) {
+      this.#name = name
+      this.#since = now
+    }
+    const elapsed = now - this.#since
+    return share > 0 && elapsed > 0 ? Math.round((elapsed * (1 - share)) / share / 1000) : null
+  }
 }
 
 /** State of a running job, in memory and on disk. */
@@ -48,7 +80,7 @@ export class JobRecord {
     this.#job = { ...this.#job, ...part }
   }
 
-  atStage(stage: NonNullable<Job['stage']>, part: Partial<Job>): void {
+  atStage(stage: JobStage, part: Partial<Job>): void {
     this.change({ ...part, stage, eta_s: this.#stageEta.left(stage, performance.now()) })
   }
 
@@ -82,4 +114,10 @@ export class JobRecord {
   async saved(): Promise<void> {
     await this.#saved.catch(() => undefined)
   }
+}
+
+/** Converts an error to the `error` field of a job. */
+export function toJobError(error: unknown): { code: ErrorCode; message: string } {
+  const { code = 'internal' as const, message = messageOf(error) } = failureOf(error) ?? {}
+  return { code, message }
 }

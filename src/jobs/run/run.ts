@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, messageOf, type ErrorCode } from '../../../base/errors.ts'
 import { isDiskFull } from '../../../base/failures.ts'
 import { allModels, isBuildOf, type EmbeddingModel } from '../../../index/contract.ts'
 import { abandonJob } from '../../../index/ingest/abandon-job.ts'
@@ -13,11 +13,13 @@ import { leftOutShare } from '../folder/read.ts'
 import { deleteMissing } from '../folder/missing.ts'
 import { keepUploads } from '../kept/keep-uploads.ts'
 import { isSettled, type Job } from '../schema.ts'
-import { FINAL, toJobError } from './failure.ts'
 import { ensurePlan } from './plan.ts'
-import { JobRecord, type JobRunOptions } from './record.ts'
+import { JobRecord, toJobError, type JobRunOptions } from './record.ts'
 
 const SAVE_MS = 1000
+/** Errors of the corpus or the options: the job fails. After any other error it stops and can be resumed. */
+const FINAL: readonly ErrorCode[] = ['corpus_invalid', 'invalid_request', 'not_found', 'payload_too_large', 'unsupported_media_type']
+
 type EndState = 'done' | 'failed' | 'stopped' | 'cancelled'
 
 /** Cancels a job that does not run: removes its copy of the corpus and the table it was building. */
@@ -34,6 +36,9 @@ export class JobRun {
   readonly #abort = new AbortController()
   readonly #record: JobRecord
   #cancelled = false
+  #hasEnded: () => void = () => undefined
+  /** Resolves when the job has ended or stopped and its state is on disk. */
+  readonly ended = new Promise<void>((resolve) => (this.#hasEnded = resolve))
 
   constructor(job: Job, options: JobRunOptions) {
     this.#record = new JobRecord(job, options.store)
@@ -52,19 +57,12 @@ export class JobRun {
   cancel(): Promise<void> {
     this.#cancelled = true
     this.#abort.abort(new CodedError('conflict', 'The job was cancelled.'))
-    return this.#ended.promise
+    return this.ended
   }
-
-  /** Resolves when the job has ended or stopped and its state is on disk. */
-  get ended(): Promise<void> {
-    return this.#ended.promise
-  }
-
-  readonly #ended = deferred()
 
   async run(): Promise<void> {
     const { store, closing } = this.#options
-    if (isSettled(this.job.state) && this.job.state !== 'stopped') return this.#ended.resolve()
+    if (isSettled(this.job.state) && this.job.state !== 'stopped') return this.#hasEnded()
     const stop = (): void => this.#abort.abort(closing.reason)
     // An already aborted signal emits no event.
     if (closing.aborted) stop()
@@ -72,7 +70,7 @@ export class JobRun {
     const timer = setInterval(() => {
       this.#record
         .save()
-        .catch((error: unknown) => this.#options.log('warn', `index job ${this.id}: its state could not be saved: ${messageOf(error)}`))
+        .catch((error: unknown) => this.#options.log?.('warn', `index job ${this.id}: its state could not be saved: ${messageOf(error)}`))
       store.cancelRequested(this.id).then(
         (wanted) => {
           if (wanted && !this.#cancelled) this.cancel().catch(() => undefined)
@@ -93,7 +91,7 @@ export class JobRun {
       clearInterval(timer)
       closing.removeEventListener('abort', stop)
       await this.#record.saved()
-      this.#ended.resolve()
+      this.#hasEnded()
     }
   }
 
@@ -130,7 +128,7 @@ export class JobRun {
         else this.#record.atStage(stage, { state, counters, rate: null })
       },
       onWarning: (message) => {
-        this.#options.log('warn', message)
+        this.#options.log?.('warn', message)
         this.#record.warn(message)
       },
     })
@@ -146,7 +144,7 @@ export class JobRun {
   }
 
   async #keepUploads(): Promise<void> {
-    const { index, store, keepBytes: maxBytes } = this.#options
+    const { index, store, keepBytes: maxBytes = 0 } = this.#options
     const evicted = await keepUploads(this.job, { index, store, maxBytes })
     if (evicted === 0 || maxBytes === 0) return
     const warning = `${evicted} uploaded ${evicted === 1 ? 'file is' : 'files are'} not kept: CEPE_KEEP_UPLOADS_MB is used up.`
@@ -189,7 +187,7 @@ export class JobRun {
 
   async #fail(error: unknown): Promise<void> {
     const described = toJobError(error)
-    this.#options.log('error', `index job ${this.id}: ${described.message}`)
+    this.#options.log?.('error', `index job ${this.id}: ${described.message}`)
     await this.#end(FINAL.includes(described.code) ? 'failed' : 'stopped', described)
   }
 
@@ -208,7 +206,7 @@ export class JobRun {
         return
       } catch (failed) {
         if (!isDiskFull(failed) || closing.aborted) throw failed
-        if (attempt === 2) log('error', `index job ${this.id}: the disk is full, its state is kept in memory until there is room`)
+        if (attempt === 2) log?.('error', `index job ${this.id}: the disk is full, its state is kept in memory until there is room`)
         if (attempt > 1) this.#record.change(final)
         if (attempt > 1) await sleep(SAVE_MS, undefined, { signal: closing }).catch(() => undefined)
         await store.giveReserve(this.id)
@@ -227,12 +225,4 @@ export class JobRun {
     else await abandonJob({ dir: index.dir, table, jobId: id, folder: store.folder(id) })
     await store.giveReserve(id)
   }
-}
-
-function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve: () => void = () => undefined
-  const promise = new Promise<void>((done) => {
-    resolve = done
-  })
-  return { promise, resolve }
 }

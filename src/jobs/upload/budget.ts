@@ -1,6 +1,8 @@
 import { CodedError } from '../../../base/errors.ts'
 import { RATIO_FROM } from '../../../index/read/contract.ts'
-import type { ArchiveLimits } from './contract.ts'
+
+/** Entries (files, folders and links), expanded bytes of an upload's files, and ratio to compressed bytes beyond 64 MiB, at most. */
+type ArchiveLimits = Readonly<Record<'entries' | 'bytes' | 'ratio', number>>
 
 /** Remaining limits of expanding an archive. Counts actual bytes, not the declared sizes. */
 export class ArchiveBudget {
@@ -46,12 +48,10 @@ export async function* limitBytes(bytes: AsyncIterable<Buffer>, most: number): A
   let total = 0
   for await (const chunk of bytes) {
     total += chunk.length
-    if (total > most)
-      throw new CodedError(
-        'payload_too_large',
-        `The upload has more than ${most} bytes: put the file into the import folder and name it.`,
-        { field: 'body' },
-      )
+    if (total > most) {
+      const message = `The upload has more than ${most} bytes: put the file into the import folder and name it.`
+      throw new CodedError('payload_too_large', message, { field: 'body' })
+    }
     yield chunk
   }
 }

@@ -9,14 +9,10 @@ export function entryName(given: string, holder = 'archive'): string {
     .replaceAll('\\', '/')
     .split('/')
     .filter((part) => part !== '' && part !== '.')
-  if (/^(?:[/\\]|[a-z]:)/i.test(given) || parts.includes('..') || parts.length === 0 || given.includes('\0'))
-    throw new CodedError(
-      'corpus_invalid',
-      `The ${holder} holds the path ${JSON.stringify(given.slice(0, 100))}, which leads out of it: it is refused.`,
-      {
-        field: 'file',
-      },
-    )
+  if (/^(?:[/\\]|[a-z]:)/i.test(given) || parts.includes('..') || parts.length === 0 || given.includes('\0')) {
+    const message = `The ${holder} holds the path ${JSON.stringify(given.slice(0, 100))}, which leads out of it: it is refused.`
+    throw new CodedError('corpus_invalid', message, { field: 'file' })
+  }
   return parts.join('/')
 }
 

@@ -1,15 +1,15 @@
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import pLimit from 'p-limit'
+import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
 import { wellFormed } from '../../../index/passage-metadata.ts'
-import type { FileProblem } from '../../../index/read/contract.ts'
-import { isDocument, isTable, type FolderFile, type LeftOutFile, type UnchangedFile } from '../folder/list.ts'
-import { UploadListSchema, type UploadList } from './contract.ts'
+import { FILE_PROBLEMS, type FileProblem } from '../../../index/read/contract.ts'
+import { isDocument, isTable, type ListedFile } from '../folder/list.ts'
 import { isHidden } from './entry-name.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 
@@ -18,6 +18,24 @@ const LIST_FILE = 'files.json'
 const SYNCED_TOGETHER = 32
 /** Maximum characters of a path in reports. */
 const LONGEST_NAME = 1000
+
+/** List of an upload's files, stored beside them: stored files under numbers, unchanged ones, and those left out. */
+const UploadListSchema = Type.Array(
+  Type.Union([
+    Type.Object({
+      file: Type.String(),
+      /** Name in the folder. Paths from an upload are never used on disk. */
+      stored: Type.String({ pattern: '^[0-9]{6}$' }),
+      bytes: Type.Integer(),
+      modified: Type.Optional(Type.String()),
+      media_type: Type.Optional(Type.String()),
+      encoding: Type.Optional(Type.String()),
+    }),
+    Type.Object({ file: Type.String(), unchanged: Type.Literal(true) }),
+    Type.Object({ file: Type.String(), problem: Type.Enum([...FILE_PROBLEMS]), detail: Type.String() }),
+  ]),
+)
+type UploadList = Static<typeof UploadListSchema>
 
 interface KeptWith {
   readonly modified?: Date | undefined
@@ -109,7 +127,7 @@ export function isSpooled(folder: string): Promise<boolean> {
 }
 
 /** Lists the files of a complete spool. @throws internal if it is incomplete */
-export async function listSpool(folder: string): Promise<(FolderFile | LeftOutFile | UnchangedFile)[]> {
+export async function listSpool(folder: string): Promise<ListedFile[]> {
   const text = await readFile(path.join(folder, LIST_FILE), 'utf8').catch(() => '')
   const list = parseJson(text)
   if (!Value.Check(UploadListSchema, list)) throw new CodedError('internal', 'The upload was not stored to its end: send it again.')

@@ -1,16 +1,20 @@
-import { rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
+import { Type, type Static } from '#typebox'
+import { Value } from '#typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError } from '../../../base/errors.ts'
+import { parseJson } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import type { CrawlOptions, PageProblem, Validators } from '../../crawl/contract.ts'
+import { PageError, type CrawlOptions, type LeftOutPage, type Validators } from '../../crawl/contract.ts'
 import { crawl } from '../../crawl/crawl.ts'
+import { checkLiteral } from '../../crawl/lookup.ts'
+import { checkAllowed, pageAddress } from '../../crawl/page-address.ts'
 import { noteListed } from '../folder/missing.ts'
 import type { FileBounds } from '../folder/read.ts'
-import type { Job, WebSource } from '../schema.ts'
+import type { Job, JobOptions, WebSource } from '../schema.ts'
 import type { JobStore } from '../store.ts'
 import { FileSpool, isSpooled } from '../upload/spool.ts'
-import { earlierPages, type PageRecord } from './page-records.ts'
 
 /** Settings of the crawler. */
 export type CrawlSettings = Pick<CrawlOptions, 'userAgent' | 'resolve' | 'limits'>
@@ -24,17 +28,17 @@ export interface PageFetching {
   readonly onShare?: (share: number) => void
 }
 
-interface LeftOutPage {
-  readonly url: string
-  readonly problem: PageProblem
-  readonly isListed: boolean
-}
-
-/** Result of a crawl. */
-interface Fetched {
-  readonly pages: readonly PageRecord[]
-  readonly leftOut: readonly LeftOutPage[]
-}
+/** Record of the pages that a job fetched. */
+const PageRecordsSchema = Type.Array(
+  Type.Object({
+    url: Type.String(),
+    /** Requested address, before redirects. */
+    asked: Type.String(),
+    etag: Type.Optional(Type.String()),
+    modified: Type.Optional(Type.String()),
+  }),
+)
+type PageRecord = Static<typeof PageRecordsSchema>[number]
 
 /**
  * Fetches pages, and those listed by sitemaps, into a spool, which the caller finishes.
@@ -45,7 +49,7 @@ export async function fetchInto(
   { urls, hosts, private: withPrivate }: WebSource,
   { settings, bounds, signal, onShare }: PageFetching,
   known?: (url: string) => Promise<Validators | undefined>,
-): Promise<Fetched> {
+) {
   const pages: PageRecord[] = []
   const leftOut: LeftOutPage[] = []
   const limits = { ...settings.limits, pageBytes: bounds.maxBytes }
@@ -62,9 +66,9 @@ export async function fetchInto(
         spool.leaveUnchanged(url)
         pages.push({ url, asked })
       },
-      leftOut: ({ url, problem, detail, isListed }) => {
-        spool.leaveOut(url, problem, detail)
-        leftOut.push({ url, problem, isListed })
+      leftOut: (page) => {
+        spool.leaveOut(page.url, page.problem, page.detail)
+        leftOut.push(page)
       },
     },
   )
@@ -97,7 +101,7 @@ export async function fetchPages(
  * Existing pages, for `delete_missing`: a page is missing if its server responds with not found. A requested address that cannot be
  * fetched may be a sitemap: then no page counts as missing.
  */
-function listedOf({ pages, leftOut }: Fetched, ledTo: ReadonlyMap<string, string>) {
+function listedOf({ pages, leftOut }: Awaited<ReturnType<typeof fetchInto>>, ledTo: ReadonlyMap<string, string>) {
   const there = leftOut.filter(({ problem }) => problem !== 'not_found')
   return {
     sources: [...pages, ...there].map(({ url }) => url).concat(there.flatMap(({ url }) => ledTo.get(url) ?? [])),
@@ -111,4 +115,63 @@ async function hasPassages(index: PassageIndex, source: string): Promise<boolean
     throw error
   })
   return found.length > 0
+}
+
+/** Reads the pages fetched by earlier jobs of the table. Validators of jobs that did not succeed are not used. */
+async function earlierPages(job: Job, store: JobStore) {
+  /** Validators by address, for pages whose passages would be the same. */
+  const validators = new Map<string, Validators>()
+  /** Final address by requested address. */
+  const ledTo = new Map<string, string>()
+  for (const earlier of await store.list()) {
+    if (earlier.id >= job.id || earlier.table !== job.table || earlier.source.files?.web === undefined) continue
+    const isSame = earlier.state === 'done' && cutOf(earlier.options) === cutOf(job.options)
+    for (const { url, asked, etag, modified } of await recordsOf(store.folder(earlier.id))) {
+      ledTo.set(asked, url)
+      if (isSame && (etag !== undefined || modified !== undefined)) validators.set(url, { etag, modified })
+      else validators.delete(url)
+    }
+  }
+  return { validators, ledTo }
+}
+
+/** Key of the options that determine a page's passages. */
+function cutOf({ split_words: words, no_metadata: none }: JobOptions): string {
+  return JSON.stringify([words, none])
+}
+
+async function recordsOf(jobFolder: string): Promise<readonly PageRecord[]> {
+  const found = parseJson(await readFile(jobFiles(jobFolder).fetched, 'utf8').catch(() => ''))
+  return Value.Check(PageRecordsSchema, found) ? found : []
+}
+
+/** Maximum addresses per job. */
+export const MOST_ADDRESSES = 100
+
+/**
+ * Validates and normalizes the addresses of a job. Host names are resolved and checked only when fetched.
+ * @throws invalid_request for an invalid address, forbidden for one that may not be fetched
+ */
+export function checkedAddresses({ urls, hosts, private: withPrivate }: WebSource): string[] {
+  const allowPrivate = withPrivate === true
+  if (urls.length === 0 || urls.length > MOST_ADDRESSES)
+    throw new CodedError('invalid_request', `Give 1 to ${MOST_ADDRESSES} addresses; a sitemap names as many pages as it likes.`, {
+      field: 'urls',
+    })
+  return urls.map((text) => {
+    const url = orRefused('invalid_request', () => pageAddress(text))
+    orRefused('forbidden', () => {
+      checkAllowed(url, { hosts, named: urls, allowPrivate })
+      checkLiteral(url.hostname, { allowPrivate })
+    })
+    return url.href
+  })
+}
+
+function orRefused<Result>(code: 'invalid_request' | 'forbidden', check: () => Result): Result {
+  try {
+    return check()
+  } catch (error) {
+    throw error instanceof PageError ? new CodedError(code, error.message, { field: 'urls', cause: error }) : error
+  }
 }

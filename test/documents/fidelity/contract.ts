@@ -1,4 +1,4 @@
-import type { DocumentPassage } from '../../../src/documents/passages/contract.ts'
+import type { DocumentPassage } from '../../../src/documents/schema.ts'
 
 /** What a small document says, written by hand. Every field holds for the index's passages; `has`, `lacks` and `warnings` for the text that is asked too. */
 export interface FidelityCase {

@@ -6,10 +6,9 @@ import t, { type Test } from 'tap'
 import { createPassageReader } from '../../../src/documents/corpus/reader.ts'
 import { createDocumentParser } from '../../../src/documents/parser.ts'
 import { DOCUMENT_LIMITS } from '../../../src/documents/contract.ts'
+import { ReadDocumentSchema, type DocumentPassage } from '../../../src/documents/schema.ts'
 import { ReadingProcess } from '../../../src/documents/corpus/process.ts'
-import { TextSchema } from '../../../src/documents/corpus/protocol.ts'
 import { documentType } from '../../../src/documents/type.ts'
-import type { DocumentPassage } from '../../../src/documents/passages/contract.ts'
 import { CASES } from './cases/list.ts'
 import { SKIPS } from '../../helpers/skips.ts'
 import { wordChanges, wordsOf } from './compare.ts'
@@ -66,7 +65,7 @@ async function check(t: Test, expected: FidelityCase, bytes: Buffer, isFirst: bo
   const [least = 0, most = Infinity] = expected.characters ?? []
   for (const { length } of passages.map(({ text }) => text).slice(0, -1)) t.ok(length >= least && length <= most, `${length} characters`)
   const task = { ...source, type: documentType(source), limits: DOCUMENT_LIMITS }
-  const asked = await process.run(task, TextSchema, signal)
+  const asked = await process.run(task, ReadDocumentSchema, signal)
   if (isFirst && asked.type !== 'text') t.match(await parser.read(source), { text: asked.text, pages: asked.pages, warnings })
   if (asked.type !== 'text') {
     const whole = await reader.read(source, { words: Infinity, signal })

@@ -1,31 +1,17 @@
 import { isTag, type AnyNode, type Element } from 'domhandler'
-import type { Block } from '../contract.ts'
+import { textsOf, type Block } from '../contract.ts'
 import { textOf } from './text.ts'
 
 /** Parses an item's content. */
 type BlocksOf = (nodes: readonly AnyNode[], depth: number) => Block[]
 
 const INDENT = '  '
-const ROMAN: readonly (readonly [number, string])[] = Object.entries({
-  m: 1000,
-  cm: 900,
-  d: 500,
-  cd: 400,
-  c: 100,
-  xc: 90,
-  l: 50,
-  xl: 40,
-  x: 10,
-  ix: 9,
-  v: 5,
-  iv: 4,
-  i: 1,
-}).map(([letters, value]) => [value, letters])
+const ROMAN = Object.entries({ m: 1000, cm: 900, d: 500, cd: 400, c: 100, xc: 90, l: 50, xl: 40, x: 10, ix: 9, v: 5, iv: 4, i: 1 })
 
 /** Items of a list with their marks, those of nested lists indented; a definition list's read "term: definition". */
 export function listItems(list: Element, blocksOf: BlocksOf, depth: number): string[] {
   if (list.name === 'dl') return definitions(list, blocksOf, depth)
-  const items = elements(list.children)
+  const items = list.children.filter(isTag)
   const isReversed = list.attribs.reversed !== undefined
   let number = integer(list.attribs.start) ?? (isReversed ? items.filter(({ name }) => name === 'li').length : 1)
   return items.flatMap((item) => {
@@ -43,7 +29,7 @@ export function numberText(number: number, type = '1'): string {
   if (number < 1 || number > 3999) return String(number)
   if (type.toLowerCase() === 'i') {
     let [left, text] = [number, '']
-    for (const [value, letters] of ROMAN) for (; left >= value; left -= value) text += letters
+    for (const [letters, value] of ROMAN) for (; left >= value; left -= value) text += letters
     return type === 'I' ? text.toUpperCase() : text
   }
   if (type.toLowerCase() !== 'a') return String(number)
@@ -64,7 +50,11 @@ function itemTexts(blocks: readonly Block[], mark: string): string[] {
     if (block.kind === 'list' || block.kind === 'table') {
       end()
       if (texts.length === 0 && mark !== '-') texts.push(mark)
-      texts.push(...(block.kind === 'list' ? block.items : block.rows.map((row) => `- ${row}`)).map((line) => INDENT + line))
+      texts.push(
+        ...textsOf(block)
+          .map((line) => (block.kind === 'list' ? line : `- ${line}`))
+          .map((line) => INDENT + line),
+      )
     } else own += own === '' ? block.text : (block.kind === 'code' ? '\n' : ' ') + block.text
   }
   end()
@@ -74,7 +64,7 @@ function itemTexts(blocks: readonly Block[], mark: string): string[] {
 function definitions(list: Element, blocksOf: BlocksOf, depth: number): string[] {
   const items: string[] = []
   let terms: string[] = []
-  for (const entry of elements(list.children).flatMap((one) => (one.name === 'div' ? elements(one.children) : [one]))) {
+  for (const entry of list.children.filter(isTag).flatMap((one) => (one.name === 'div' ? one.children.filter(isTag) : [one]))) {
     if (entry.name === 'dt') terms.push(textOf(entry.children, depth + 1))
     else {
       const term = terms.filter((one) => one !== '').join(', ')
@@ -90,8 +80,4 @@ function definitions(list: Element, blocksOf: BlocksOf, depth: number): string[]
 function integer(given: string | undefined): number | undefined {
   const number = Number(given ?? Number.NaN)
   return Number.isSafeInteger(number) ? number : undefined
-}
-
-function elements(nodes: readonly AnyNode[]): Element[] {
-  return nodes.filter(isTag)
 }

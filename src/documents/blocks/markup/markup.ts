@@ -1,5 +1,5 @@
 import { isTag, isText, type AnyNode, type Element } from 'domhandler'
-import { inline, type Block } from '../contract.ts'
+import { inline, textsOf, type Block } from '../contract.ts'
 import { listItems } from './list.ts'
 import { isLayout, tableRows } from './table.ts'
 import { BLOCKS, checkDepth, codeText, isSkipped, textOf } from './text.ts'
@@ -55,7 +55,7 @@ class Walk {
 
   #push(block: Block): void {
     this.endParagraph()
-    if ('text' in block ? block.text !== '' : 'items' in block ? block.items.length > 0 : block.rows.length > 0) this.blocks.push(block)
+    if ('text' in block ? block.text !== '' : textsOf(block).length > 0) this.blocks.push(block)
   }
 }
 
@@ -68,7 +68,9 @@ function cellText(nodes: readonly AnyNode[], depth: number): string {
   return markupBlocks(nodes, depth)
     .map((block) => {
       if ('text' in block) return inline(block.text)
-      return (block.kind === 'list' ? block.items : block.rows).map((line) => line.replace(/^[\s-]+/, '')).join(', ')
+      return textsOf(block)
+        .map((line) => line.replace(/^[\s-]+/, ''))
+        .join(', ')
     })
     .join(' ')
 }

@@ -19,8 +19,6 @@ const SAME: Readonly<Record<string, string>> = {
   sSup: 'msup',
   sSub: 'msub',
   sSubSup: 'msubsup',
-  nary: 'nary',
-  rad: 'rad',
   mr: 'mtr',
   munder: 'msub',
   mover: 'msup',

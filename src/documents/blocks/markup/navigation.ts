@@ -1,5 +1,5 @@
 import { isTag, isText, type AnyNode, type Element } from 'domhandler'
-import { isSkipped, textOf } from './text.ts'
+import { ancestors, isSkipped, textOf } from './text.ts'
 
 /** Names of menus in classes, ids, roles, labels and summaries. */
 const MENU =
@@ -50,11 +50,7 @@ export function removeNavigation(elements: readonly Element[]): void {
 /** The largest part around a link to the next page that holds little more than such links. */
 function menuAround(link: Element, isRelated: boolean): Element | undefined {
   let menu: Element | undefined
-  for (
-    let [above, i]: [AnyNode | null, number] = [link.parent, 0];
-    above !== null && isTag(above) && i < MOST_ABOVE;
-    above = above.parent, i++
-  ) {
+  for (const above of ancestors(link, MOST_ABOVE)) {
     if (above.name === 'nav') return undefined
     if (SECTIONS.has(above.name) && above.name !== 'td') break
     const { characters, links } = lengths(above)
@@ -64,9 +60,8 @@ function menuAround(link: Element, isRelated: boolean): Element | undefined {
   return menu !== undefined && (isRelated || /prev[^]*next|next[^]*prev/i.test(textOf(menu.children))) ? menu : undefined
 }
 
-function isInSection({ parent }: Element): boolean {
-  for (let above: AnyNode | null = parent; above !== null; above = above.parent) if (isTag(above) && SECTIONS.has(above.name)) return true
-  return false
+function isInSection(element: Element): boolean {
+  return [...ancestors(element)].some(({ name }) => SECTIONS.has(name))
 }
 
 function holdsHeading(element: Element): boolean {

@@ -1,6 +1,6 @@
-import { Element, isTag, Text, type AnyNode } from 'domhandler'
+import { Element, isTag, Text } from 'domhandler'
 import { DomUtils } from 'htmlparser2'
-import { textOf } from './text.ts'
+import { ancestors, textOf } from './text.ts'
 
 const REFERENCE = /\bfootnote(?:-?ref(?:erence)?)?\b|\bfn-?ref\b|\bnoteref\b/
 /** Sources cited in an encyclopedia, which would interrupt the text. */
@@ -61,7 +61,7 @@ function isRaised({ parent, children }: Element): boolean {
 
 /** The element that an address names, its description or the paragraph after it. */
 function noteAt(target: Element): Element | undefined {
-  for (let [one, i]: [AnyNode | null, number] = [target, 0]; one !== null && isTag(one) && i < MOST_ABOVE; one = one.parent, i++) {
+  for (const one of [target, ...ancestors(target, MOST_ABOVE - 1)]) {
     if (NOTES.has(one.name)) return one
     if (one.name !== 'dt' && !/^h[1-6]$/.test(one.name)) continue
     const next = DomUtils.nextElementSibling(one)
@@ -73,18 +73,11 @@ function noteAt(target: Element): Element | undefined {
 }
 
 function placeOf(reference: Element): Element | undefined {
-  for (
-    let [above, i]: [AnyNode | null, number] = [reference.parent, 0];
-    above !== null && isTag(above) && i < MOST_ABOVE;
-    above = above.parent, i++
-  )
-    if (AFTER.has(above.name) || HOLDERS.has(above.name)) return above
-  return undefined
+  return [...ancestors(reference, MOST_ABOVE)].find(({ name }) => AFTER.has(name) || HOLDERS.has(name))
 }
 
 function isInside(element: Element, other: Element): boolean {
-  for (let above: AnyNode | null = element; above !== null; above = above.parent) if (above === other) return true
-  return false
+  return element === other || [...ancestors(element)].includes(other)
 }
 
 /** A note with its label, without links back. */

@@ -1,6 +1,6 @@
 import { Element, Text } from 'domhandler'
 import { DomUtils } from 'htmlparser2'
-import { textOf } from './text.ts'
+import { ancestors, textOf } from './text.ts'
 
 /** Elements that a button in them names. */
 const NAMES = new Set(['dt', 'summary', 'legend', 'caption'])
@@ -76,8 +76,8 @@ function isName(button: Element): boolean {
 }
 
 /** The heading, or another name of a part, that a button is in. */
-function headingAround({ parent }: Element): Element | undefined {
-  for (let above = parent; above !== null && above instanceof Element; above = above.parent)
+function headingAround(element: Element): Element | undefined {
+  for (const above of ancestors(element))
     if (/^h[1-6]$/.test(above.name) || NAMES.has(above.name) || above.attribs.role === 'heading') return above
     else if (above.name === 'div' || above.name === 'section' || above.name === 'body') return undefined
   return undefined

@@ -22,6 +22,10 @@ const LINE_NUMBERS = /\b(?:linenos?|line-?numbers?|blob-num|hljs-ln-n(?:umbers)?
 const NO_TEXT = /^(?:[^\p{L}\p{N}]*|\s*(?:anchor|link|permalink)\s*)$/iu
 /** Characters of a link that are looked at: a longer one is text. */
 const LONGEST_MARK = 40
+/** Letters that end a word in superscript: 2nd, 3e, 1a. */
+const ORDINAL = /^(?:\p{L}{2,}|[eaod\u00aa\u00ba])$/u
+/** Where the number of a note is: after punctuation, or a word that is no unit. */
+const NOTED = /(?:[.,;:!?"\u201d)\]]|\p{L}{4,})$/u
 /** Elements inside each other. */
 const MAX_DEPTH = 512
 
@@ -31,7 +35,7 @@ export function textOf(nodes: readonly AnyNode[], depth = 0): string {
 }
 
 /** The characters of an element as they are. @param around what separates a block from the text around it */
-export function rawText(nodes: readonly AnyNode[], depth = 0, around = ' '): string {
+function rawText(nodes: readonly AnyNode[], depth = 0, around = ' '): string {
   checkDepth(depth)
   return nodes
     .map((node) => {
@@ -78,7 +82,21 @@ function beginningOf(nodes: readonly AnyNode[]): string {
   return text
 }
 
+/** The elements around a node, innermost first. @param most number of them that are looked at */
+export function* ancestors({ parent }: AnyNode, most = Infinity): Generator<Element> {
+  for (let [above, i] = [parent, 0]; above !== null && isTag(above) && i < most; above = above.parent, i++) yield above
+}
+
 /** @throws document_invalid */
 export function checkDepth(depth: number): void {
   if (depth > MAX_DEPTH) throw new DocumentError('damaged', `The page has elements nested deeper than ${MAX_DEPTH}.`)
+}
+
+/** The text of a superscript: "^6" in 10^6, "nd" in 2nd, "[1]" of a note. @param before the text before it */
+export function raisedText(text: string, before: string, isNote = NOTED.test(before.slice(-8))): string {
+  if (text === '' || before === '' || /\s$/.test(before)) return text
+  if (/^TM$/i.test(text)) return '\u2122'
+  if (/^\d+$/.test(text) && isNote) return `[${text}]`
+  if (ORDINAL.test(text) || !/^[-+\u2212\p{L}\p{N}]/u.test(text)) return text
+  return /^[-+\u2212]?(?:\p{L}|[\d.,]+)$/u.test(text) ? `^${text}` : `^(${text})`
 }

@@ -4,8 +4,7 @@ import { removeNavigation } from './navigation.ts'
 import { mathText } from './math.ts'
 import { placeNotes } from './notes.ts'
 import { namePanels } from './panels.ts'
-import { raisedText } from './script.ts'
-import { BLOCKS, textOf } from './text.ts'
+import { BLOCKS, raisedText, textOf } from './text.ts'
 
 /** Elements of ARIA roles. */
 const ROLES: Readonly<Record<string, string>> = {

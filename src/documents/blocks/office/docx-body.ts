@@ -4,9 +4,9 @@ import { hex } from 'dingbat-to-unicode'
 import { mathText } from '../markup/math.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
-import { childOf, made, textIn } from '../xml.ts'
-import { valueOf, type Numbering } from './docx-numbering.ts'
-import type { Styles } from './docx-styles.ts'
+import { childOf, childrenOf, made, textIn } from '../xml.ts'
+import { valueOf, type Numbering, type Styles } from './docx-styles.ts'
+import { Unread } from './parts.ts'
 
 export interface BodyParts {
   readonly styles: Styles
@@ -16,19 +16,7 @@ export interface BodyParts {
 }
 
 /** What is deleted, or holds no text of the document. */
-const SKIPPED = new Set([
-  'del',
-  'moveFrom',
-  'delText',
-  'instrText',
-  'delInstrText',
-  'sectPr',
-  'ffData',
-  'sdtPr',
-  'sdtEndPr',
-  'rt',
-  'binData',
-])
+const SKIPPED = new Set('del moveFrom delText instrText delInstrText sectPr ffData sdtPr sdtEndPr rt binData'.split(' '))
 const PROPERTIES = /(?<!doc)Pr$/
 const UNREAD: Readonly<Record<string, string>> = {
   chart: 'charts',
@@ -49,7 +37,7 @@ interface Item {
 export class Body {
   readonly #parts: BodyParts
   readonly #notes: ReadonlyMap<string, Element>
-  readonly #unread = new Map<string, number>()
+  readonly #unread = new Unread()
   /** Numbers of the notes that were referred to. */
   readonly #numbers = new Map<string, number>()
   /** What follows the current paragraph: notes and text boxes. */
@@ -63,7 +51,7 @@ export class Body {
 
   get warnings(): string[] {
     const contents = this.#contents === 0 ? [] : [`The table of contents was left out (${this.#contents} lines).`]
-    return [...[...this.#unread].map(([kind, count]) => `Not read: ${kind} (${count}).`), ...contents]
+    return [...this.#unread.warnings, ...contents]
   }
 
   read(nodes: readonly AnyNode[], depth = 0): Element[] {
@@ -217,16 +205,14 @@ export class Body {
       const isHead = isOn(childOf(rowProperties, 'tblHeader')) || (i === 0 && showsHead)
       return { isHead, row: made('tr', cells) }
     })
-    return made(
-      'table',
-      lines.map(({ isHead, row }) => (isHead ? made('thead', [row]) : row)),
-    )
+    const shown = lines.map(({ isHead, row }) => (isHead ? made('thead', [row]) : row))
+    return made('table', shown)
   }
 
   /** Counts what is not read. */
   #note({ name }: Element): void {
     const kind = UNREAD[name]
-    if (kind !== undefined) this.#unread.set(kind, (this.#unread.get(kind) ?? 0) + 1)
+    if (kind !== undefined) this.#unread.add(kind)
   }
 }
 
@@ -275,8 +261,7 @@ function fieldText(field: Element): string {
   if (box !== undefined)
     return isOn(childOf(box, 'checked') ?? (valueOf(childOf(box, 'default')) === '1' ? childOf(box, 'default') : undefined)) ? '[x]' : '[ ]'
   const list = childOf(data, 'ddList')
-  const entries = list?.children.filter(isTag).filter(({ name }) => name === 'listEntry') ?? []
-  return valueOf(entries[Number(valueOf(childOf(list, 'result')) || 0)])
+  return valueOf(childrenOf(list, 'listEntry')[Number(valueOf(childOf(list, 'result')) || 0)])
 }
 
 /** A property that is there and not switched off. */

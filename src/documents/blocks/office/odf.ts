@@ -9,24 +9,14 @@ import { checkDepth, textOf } from '../markup/text.ts'
 import { elementsIn, tidy } from '../markup/tidy.ts'
 import { childOf, elementsOf, elementText, made, parseXml, textIn } from '../xml.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
-import { partText } from './parts.ts'
+import { partText, Unread } from './parts.ts'
 
 interface List {
   readonly style: string
   readonly level: number
 }
 
-const SKIPPED = new Set([
-  'annotation',
-  'tracked-changes',
-  'forms',
-  'sequence-decls',
-  'note',
-  'covered-table-cell',
-  'change',
-  'scripts',
-  'settings',
-])
+const SKIPPED = new Set('annotation tracked-changes forms sequence-decls note covered-table-cell change scripts settings'.split(' '))
 const MOST_LEVELS = 6
 const CODE = /^Preformatted/i
 /** Cells and rows that a repeated one stands for at most. */
@@ -51,7 +41,7 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
     type === 'odp'
       ? pages.flatMap(({ children }, i) => blocksOf(children).map((block) => ({ ...block, page: i + 1 })))
       : blocksOf(elements.find(({ name }) => name === 'body')?.children ?? [])
-  return { type, title: elementText(await partText(zip, 'meta.xml'), 'title'), blocks, warnings: reader.warnings }
+  return { type, title: elementText(await partText(zip, 'meta.xml'), 'title'), blocks, warnings: reader.unread.warnings }
 }
 
 /** Formulas of a document, which are objects of their own, by address. */
@@ -74,7 +64,7 @@ class Reader {
   /** Numbers of the current items, and of the current headings, by level. */
   readonly #items: number[] = []
   readonly #headings: number[] = []
-  readonly #unread = new Map<string, number>()
+  readonly unread = new Unread()
   #notes = 0
   /** What follows the current paragraph; absent outside of one. */
   #after: Element[] | undefined
@@ -85,10 +75,6 @@ class Reader {
     )
     this.#formulas = formulas
     this.#isSheet = isSheet
-  }
-
-  get warnings(): string[] {
-    return [...this.#unread].map(([kind, count]) => `Not read: ${kind} (${count}).`)
   }
 
   read(nodes: readonly AnyNode[], depth = 0, list?: List): Element[] {
@@ -130,10 +116,11 @@ class Reader {
       case 'ruby-text':
         return [`(${textIn([element])})`]
       case 'table-of-content':
-      case 'object':
-        return (
-          this.#formulas.get(attribs.href ?? '')?.split('\n') ?? this.#leave(name === 'object' ? 'embedded objects' : 'tables of contents')
-        )
+      case 'object': {
+        const formula = this.#formulas.get(attribs.href ?? '')
+        if (formula === undefined) this.unread.add(name === 'object' ? 'embedded objects' : 'tables of contents')
+        return formula?.split('\n') ?? []
+      }
       case 'frame':
         return this.#frame(element, depth)
       case 'table':
@@ -146,13 +133,7 @@ class Reader {
       case 'table-row':
         return repeated(made('tr', this.read(children, depth)), attribs['number-rows-repeated'])
       case 'table-cell':
-        return repeated(
-          made('td', this.read(children, depth), {
-            colspan: columns,
-            rowspan: rows,
-          }),
-          attribs['number-columns-repeated'],
-        )
+        return repeated(made('td', this.read(children, depth), { colspan: columns, rowspan: rows }), attribs['number-columns-repeated'])
       default:
         return SKIPPED.has(name) ? [] : inside()
     }
@@ -167,10 +148,8 @@ class Reader {
     const { 'style-name': style = '', 'outline-level': outline = '1' } = element.attribs
     if (element.name === 'h') {
       const level = Math.max(1, Number(outline) || 1)
-      const mark =
-        element.attribs['is-list-header'] === 'true'
-          ? ''
-          : this.#number({ counts: this.#headings, level, levels: this.#levels('outline-style', level) })
+      const isUnnumbered = element.attribs['is-list-header'] === 'true'
+      const mark = isUnnumbered ? '' : this.#number(this.#headings, level, this.#levels('outline-style', level))
       return [made(`h${Math.min(level, MOST_LEVELS)}`, [mark, ' ', ...inside]), ...after]
     }
     const parent = this.#styles.get(`style ${style}`)?.attribs['parent-style-name'] ?? ''
@@ -189,11 +168,6 @@ class Reader {
     return texts.map((text) => ` ${text} `)
   }
 
-  #leave(kind: string): [] {
-    this.#unread.set(kind, (this.#unread.get(kind) ?? 0) + 1)
-    return []
-  }
-
   #list({ attribs }: Element, around: List | undefined): List {
     const list = { style: attribs['style-name'] ?? around?.style ?? '', level: (around?.level ?? 0) + 1 }
     const isContinued = attribs['continue-numbering'] === 'true' || attribs['continue-list'] !== undefined
@@ -205,7 +179,7 @@ class Reader {
     if (list === undefined) return '-'
     const start = Number(attribs['start-value'] ?? Number.NaN)
     if (Number.isInteger(start)) this.#items[list.level] = start - 1
-    return this.#number({ counts: this.#items, level: list.level, levels: this.#levels(`list-style ${list.style}`, list.level) }) || '-'
+    return this.#number(this.#items, list.level, this.#levels(`list-style ${list.style}`, list.level)) || '-'
   }
 
   #levels(style: string, level: number): (Element | undefined)[] {
@@ -216,15 +190,7 @@ class Reader {
   }
 
   /** The next number at a level, as its style shows it; empty for bullets. */
-  #number({
-    counts,
-    level,
-    levels,
-  }: {
-    readonly counts: number[]
-    readonly level: number
-    readonly levels: readonly (Element | undefined)[]
-  }): string {
+  #number(counts: number[], level: number, levels: readonly (Element | undefined)[]): string {
     const {
       'num-format': format = '',
       'num-prefix': prefix = '',

@@ -1,13 +1,30 @@
 import path from 'node:path/posix'
-import { elementsOf } from '../xml.ts'
-import type { ZipDocument } from '../zip.ts'
+import { elementsOf, elementText } from '../xml.ts'
+import { openZip, type ZipDocument } from '../zip.ts'
 
 /** A relationship of a part of an Office document. */
-export interface Related {
+interface Related {
   readonly id: string
   /** Last segment of its type: "styles". */
   readonly type: string
   readonly part: string
+}
+
+/** An Office document. */
+export interface OfficeDocument {
+  readonly zip: ZipDocument
+  /** Name of its main part, and the parts to which that refers. */
+  readonly main: string
+  readonly related: readonly Related[]
+  readonly title: string
+}
+
+/** @param usual name of the main part where the file does not say it. @throws document_invalid (damaged), payload_too_large */
+export async function openOffice(bytes: Uint8Array, usual: string): Promise<OfficeDocument> {
+  const zip = await openZip(bytes)
+  const main = (await relatedParts(zip, '')).find(({ type }) => type === 'officeDocument')?.part ?? usual
+  const title = elementText(await partText(zip, 'docProps/core.xml'), 'title')
+  return { zip, main, related: await relatedParts(zip, main), title }
 }
 
 /** The parts that a part refers to (ECMA-376, part 2); of the whole file for an empty name. */
@@ -24,4 +41,17 @@ export async function relatedParts(zip: ZipDocument, part: string): Promise<Rela
 /** A part's XML; empty if there is none. */
 export async function partText(zip: ZipDocument, name: string): Promise<string> {
   return zip.names.includes(name) ? (await zip.read(name)).toString() : ''
+}
+
+/** Counts what is not read, by kind. */
+export class Unread {
+  readonly #counts = new Map<string, number>()
+
+  add(kind: string): void {
+    this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1)
+  }
+
+  get warnings(): string[] {
+    return [...this.#counts].map(([kind, count]) => `Not read: ${kind} (${count}).`)
+  }
 }

@@ -4,9 +4,9 @@ import { markupBlocks } from '../markup/markup.ts'
 import { mathText } from '../markup/math.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn, tidy } from '../markup/tidy.ts'
-import { childOf, elementsOf, elementText, made, parseXml, textIn } from '../xml.ts'
-import { openZip, type ZipDocument } from '../zip.ts'
-import { partText, relatedParts } from './parts.ts'
+import { childOf, childrenOf, elementsOf, made, parseXml, textIn } from '../xml.ts'
+import type { ZipDocument } from '../zip.ts'
+import { openOffice, partText, relatedParts, Unread } from './parts.ts'
 
 /** Placeholders of a slide that repeat on every slide. */
 const REPEATED = new Set(['sldNum', 'dt', 'ftr', 'hdr', 'sldImg'])
@@ -15,35 +15,28 @@ const BULLETED = new Set(['body', 'obj'])
 
 /** A presentation (PPTX): slides in their order, each with its notes. @throws document_invalid (damaged), payload_too_large */
 export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
-  const zip = await openZip(bytes)
-  const main = (await relatedParts(zip, '')).find(({ type }) => type === 'officeDocument')?.part ?? 'ppt/presentation.xml'
-  const parts = new Map((await relatedParts(zip, main)).map(({ id, part }) => [id, part]))
+  const { zip, main, related, title } = await openOffice(bytes, 'ppt/presentation.xml')
+  const parts = new Map(related.map(({ id, part }) => [id, part]))
   const blocks: Block[] = []
-  const unread = new Map<string, number>()
-  for (const [
-    i,
-    {
-      attribs: { 'r:id': id = '' },
-    },
-  ] of elementsOf((await zip.read(main)).toString(), 'sldId').entries()) {
+  const unread = new Unread()
+  for (const [i, { attribs }] of elementsOf((await zip.read(main)).toString(), 'sldId').entries()) {
+    const { 'r:id': id = '' } = attribs
     const nodes = await slideNodes(zip, parts.get(id) ?? '', unread)
     tidy(elementsIn(nodes))
     blocks.push(...markupBlocks(nodes).map((block) => ({ ...block, page: i + 1 })))
   }
-  const warnings = [...unread].map(([kind, count]) => `Not read: ${kind} (${count}).`)
-  return { type: 'pptx', title: elementText(await partText(zip, 'docProps/core.xml'), 'title'), blocks, warnings }
+  return { type: 'pptx', title, blocks, warnings: unread.warnings }
 }
 
-async function slideNodes(zip: ZipDocument, part: string, unread: Map<string, number>): Promise<Element[]> {
+async function slideNodes(zip: ZipDocument, part: string, unread: Unread): Promise<Element[]> {
   const slide = parseXml((await zip.read(part)).toString()).children
-  const count = (kind: string): void => void unread.set(kind, (unread.get(kind) ?? 0) + 1)
   if (slide.some((node) => isTag(node) && node.attribs.show === '0')) {
-    count('hidden slides')
+    unread.add('hidden slides')
     return []
   }
   const nodes = shapes(slide, 0)
   for (const { type, part: related } of await relatedParts(zip, part)) {
-    if (type === 'chart') count('charts')
+    if (type === 'chart') unread.add('charts')
     if (type !== 'notesSlide' && type !== 'diagramData') continue
     const inside = shapes(parseXml(await partText(zip, related)).children, 0)
     nodes.push(...(type === 'notesSlide' ? inside.filter(({ name }) => !/^h\d$/.test(name)) : inside))
@@ -68,19 +61,11 @@ function shape(element: Element): Element[] {
   const place = inside.find(({ name }) => name === 'ph')?.attribs.type ?? (inside.some(({ name }) => name === 'ph') ? 'obj' : '')
   if (REPEATED.has(place)) return []
   const paragraphs = inside.filter(({ name }) => name === 'p').filter((one) => textIn([one]).trim() !== '')
-  if (TITLES.has(place))
-    return [
-      made(
-        'h2',
-        paragraphs.flatMap((one) => [...runs(one), ' ']),
-      ),
-    ]
+  const titleOf = (): (Element | string)[] => paragraphs.flatMap((one) => [...runs(one), ' '])
+  if (TITLES.has(place)) return [made('h2', titleOf())]
   const isBulleted = (one: Element): boolean => {
-    const properties = childOf(one, 'pPr')
-    return (
-      childOf(properties, 'buNone') === undefined &&
-      (BULLETED.has(place) || childOf(properties, 'buChar') !== undefined || childOf(properties, 'buAutoNum') !== undefined)
-    )
+    const has = (name: string): boolean => childOf(childOf(one, 'pPr'), name) !== undefined
+    return !has('buNone') && (BULLETED.has(place) || has('buChar') || has('buAutoNum'))
   }
   const found: Element[] = []
   for (const one of paragraphs) {
@@ -113,23 +98,20 @@ function runs(paragraph: Element): (Element | string)[] {
 
 function table(element: Element): Element {
   const showsHead = childOf(element, 'tblPr')?.attribs.firstRow === '1'
-  const rows = element.children.filter((node): node is Element => isTag(node) && node.name === 'tr')
+  const rows = childrenOf(element, 'tr')
   return made(
     'table',
     rows.map((row, i) => {
-      const cells = row.children.filter(
-        (node): node is Element =>
-          isTag(node) && node.name === 'tc' && node.attribs.hMerge === undefined && node.attribs.vMerge === undefined,
-      )
-      const columns = cells.map((cell) =>
-        made(
+      const cells = childrenOf(row, 'tc').filter(({ attribs }) => attribs.hMerge === undefined && attribs.vMerge === undefined)
+      const columns = cells.map((cell) => {
+        const paragraphs = elementsIn([cell]).filter(({ name }) => name === 'p')
+        const { gridSpan: colspan = '1', rowSpan: rowspan = '1' } = cell.attribs
+        return made(
           'td',
-          elementsIn([cell])
-            .filter(({ name }) => name === 'p')
-            .map((one) => made('p', runs(one))),
-          { colspan: cell.attribs.gridSpan ?? '1', rowspan: cell.attribs.rowSpan ?? '1' },
-        ),
-      )
+          paragraphs.map((one) => made('p', runs(one))),
+          { colspan, rowspan },
+        )
+      })
       return i === 0 && showsHead && rows.length > 1 && cells.length > 2 ? made('thead', [made('tr', columns)]) : made('tr', columns)
     }),
   )

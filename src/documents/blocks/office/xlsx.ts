@@ -2,9 +2,8 @@ import { Parser } from 'htmlparser2'
 import { format, getFormatFromId, isDateFormat } from 'numfmt'
 import { inline, type Block, type BlockDocument } from '../contract.ts'
 import { rowTexts, type GridCell, type GridRow } from '../markup/row-texts.ts'
-import { elementsOf, elementText } from '../xml.ts'
-import { openZip } from '../zip.ts'
-import { partText, relatedParts } from './parts.ts'
+import { childrenOf, elementsOf } from '../xml.ts'
+import { openOffice, partText } from './parts.ts'
 
 /** Columns of a sheet that are read, and cells that a merged one covers. */
 const MOST_COLUMNS = 1000
@@ -25,9 +24,7 @@ interface Workbook {
 
 /** A spreadsheet (XLSX): the rows of its visible sheets, values as they are shown, dates as 2024-05-31. @throws document_invalid (damaged), payload_too_large */
 export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
-  const zip = await openZip(bytes)
-  const main = (await relatedParts(zip, '')).find(({ type }) => type === 'officeDocument')?.part ?? 'xl/workbook.xml'
-  const related = await relatedParts(zip, main)
+  const { zip, main, related, title } = await openOffice(bytes, 'xl/workbook.xml')
   const part = async (wanted: string): Promise<string> => partText(zip, related.find(({ type }) => type === wanted)?.part ?? '')
   const xml = (await zip.read(main)).toString()
   const book: Workbook = {
@@ -50,7 +47,7 @@ export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
       if (texts.length > 0) blocks.push({ kind: 'heading', level: 2, text: inline(name) }, { kind: 'table', rows: texts })
     } else warnings.push(`Not read: the ${found?.type ?? 'missing sheet'} ${JSON.stringify(name.slice(0, 100))}.`)
   }
-  return { type: 'xlsx', title: elementText(await partText(zip, 'docProps/core.xml'), 'title'), blocks, warnings }
+  return { type: 'xlsx', title, blocks, warnings }
 }
 
 /** Calls back for each element of XML, without keeping the whole in memory. Names come without prefixes. */
@@ -96,11 +93,9 @@ function sharedStrings(xml: string): string[] {
 function formatsOf(xml: string): string[] {
   const own = new Map(elementsOf(xml, 'numFmt').map(({ attribs }) => [attribs.numFmtId ?? '', attribs.formatCode ?? 'General']))
   const [styles] = elementsOf(xml, 'cellXfs')
-  return (styles?.children ?? []).flatMap((style) => {
-    if (!('attribs' in style)) return []
-    const { numFmtId = '0' } = style.attribs
-    return [own.get(numFmtId) ?? getFormatFromId(Number(numFmtId)) ?? 'General']
-  })
+  return childrenOf(styles, 'xf').map(
+    ({ attribs: { numFmtId = '0' } }) => own.get(numFmtId) ?? getFormatFromId(Number(numFmtId)) ?? 'General',
+  )
 }
 
 /** The rows of a sheet by their numbers, merged cells repeated. */

@@ -1,5 +1,5 @@
 import { at } from '../../../../base/at.ts'
-import type { DocumentType } from '../../contract.ts'
+import type { DocumentType } from '../../type.ts'
 import { inline, type Block } from '../contract.ts'
 import { rowTexts, type GridRow } from '../markup/row-texts.ts'
 import { plainBlocks } from '../plain.ts'
@@ -91,7 +91,7 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
     endProse()
     blocks.push(block)
   }
-  const lines = (type === 'latex' ? printed(text) : text).replace(/\r\n?/g, '\n').split('\n')
+  const lines = (type === 'latex' ? printed(text) : text).split(/\r\n?|\n/)
   /** The first line after `from` that does not match. */
   const endOf = (from: number, matches: (line: string) => boolean): number => {
     let end = from
@@ -107,11 +107,8 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
     } else if (fence.test(line)) {
       const last = syntax.fenceEnd(line)
       const end = endOf(i + 1, (one) => !last.test(one))
-      const code = lines
-        .slice(i + 1, end)
-        .join('\n')
-        .replace(/^(?:\s*\n)+/, '')
-        .trimEnd()
+      const listing = lines.slice(i + 1, end).join('\n')
+      const code = listing.replace(/^(?:\s*\n)+/, '').trimEnd()
       if (code !== '') push({ kind: 'code', text: code })
       // An indented listing ends before the next line.
       i = type === 'rst' ? end - 1 : end
@@ -146,10 +143,7 @@ function barRows(lines: readonly string[], rule: RegExp | undefined): string[] {
   const rows = lines.filter((line) => rule?.test(line) !== true)
   const isNamed = rows.length < lines.length && rule?.test(lines.at(1) ?? '') === true
   const grid = rows.map((line, i): GridRow => {
-    const cells = line
-      .trim()
-      .replace(/^\||\|$/g, '')
-      .split('|')
+    const cells = line.replace(/^\s*\||\|\s*$/g, '').split('|')
     return { cells: cells.map((cell) => ({ text: inline(cell) })), isHead: isNamed && i === 0 }
   })
   return rowTexts(grid)

@@ -4,12 +4,11 @@ import { inline, type Block } from '../contract.ts'
 const PART_CHARACTERS = 800
 const CUE = /^\d{0,3}:?\d{1,2}:\d{2}[.,]\d{3}\s+-->/
 
+const ENTITIES = new Map(Object.entries({ amp: '&', lt: '<', gt: '>' }))
+
 /** A log as its lines; source code as parts that end at blank lines between definitions where they can. */
 export function sourceBlocks(text: string, type: 'code' | 'log'): Block[] {
-  const lines = text
-    .replace(/\r\n?/g, '\n')
-    .split('\n')
-    .map((line) => line.trimEnd())
+  const lines = text.split(/\r\n?|\n/).map((line) => line.trimEnd())
   if (type === 'log') return [{ kind: 'table', rows: lines.filter((line) => line !== '') }]
   const parts: string[] = []
   let part = ''
@@ -31,15 +30,12 @@ export function subtitleBlocks(text: string): Block[] {
     const lines = cue.split('\n')
     const time = lines.findIndex((line) => CUE.test(line.trim()))
     if (time < 0) return []
-    const shown = lines.slice(time + 1).join(' ')
-    return [
-      inline(
-        shown
-          .replace(/<v(?:\.\S+)?\s+([^>]*)>/g, '$1: ')
-          .replace(/<[^>]*>|\{\\[^}]*\}/g, '')
-          .replace(/&(amp|lt|gt|nbsp);/g, (_, name: string) => (name === 'amp' ? '&' : name === 'lt' ? '<' : name === 'gt' ? '>' : ' ')),
-      ),
-    ]
+    const shown = lines
+      .slice(time + 1)
+      .join(' ')
+      .replace(/<v(?:\.\S+)?\s+([^>]*)>/g, '$1: ')
+    const bare = shown.replace(/<[^>]*>|\{\\[^}]*\}/g, '')
+    return [inline(bare.replace(/&(amp|lt|gt|nbsp);/g, (_, name: string) => ENTITIES.get(name) ?? ' '))]
   })
   const paragraphs: string[] = []
   for (const one of said) {
