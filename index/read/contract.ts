@@ -3,6 +3,9 @@ import type { Passage } from '../contract.ts'
 export const FORMATS = ['tsv', 'csv', 'jsonl', 'json', 'parquet'] as const
 export type Format = (typeof FORMATS)[number]
 
+/** Words per passage of split documents. The default is the literature's. */
+export const SPLIT_WORDS = { least: 20, most: 1000, byDefault: 100 } as const
+
 /** Why a file was skipped. */
 export const FILE_PROBLEMS = [
   'not_supported',

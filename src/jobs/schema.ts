@@ -1,7 +1,7 @@
 import { Type, type Static } from '#typebox'
 import { STAGES } from '../../index/stages.ts'
 import { MADE_IDS } from '../../index/read/column-map.ts'
-import { FORMATS } from '../../index/read/contract.ts'
+import { FORMATS, SPLIT_WORDS } from '../../index/read/contract.ts'
 import { FilesSchema } from './folder/summary.ts'
 
 export const JOB_STATES = ['queued', 'planning', 'indexing', 'verifying', 'done', 'failed', 'stopped', 'cancelled'] as const
@@ -19,8 +19,6 @@ export function isSettled(state: JobState): boolean {
 /** Default of `max_rejected_share`. */
 export const DEFAULT_REJECTED_SHARE = 0.01
 
-/** Words per passage of split documents. The default is the literature's. */
-export const SPLIT_WORDS = { least: 20, most: 1000, byDefault: 100 } as const
 const LABEL_CHARACTERS = 500
 const COLUMNS_CHARACTERS = 2000
 

@@ -146,7 +146,7 @@ await t.test('they fit together', async (t) => {
   t.match(autoscaler?.spec.scaleTargetRef, { kind: 'Deployment', name: 'cepe-replica' })
   const metric = autoscaler?.spec.metrics[0]?.pods.metric.name ?? ''
   t.ok(
-    (await readFile('src/http/observability/work-metrics.ts', 'utf8')).includes(`'${metric}'`),
+    (await readFile('src/http/observability/metrics.ts', 'utf8')).includes(`'${metric}'`),
     `${metric} is a metric that the service has`,
   )
 })

@@ -5,7 +5,7 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { Passage } from '../../../index/contract.ts'
 import { IdSet } from '../../../index/id-set.ts'
-import { READ_LIMITS, type FileProblem, type ReadItem, type ReadLimits, type Rejected } from '../../../index/read/contract.ts'
+import { READ_LIMITS, SPLIT_WORDS, type FileProblem, type ReadItem, type ReadLimits, type Rejected } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
 import { contentId, prefixOf } from '../../../index/read/row-ids.ts'
 import { checkRow } from '../../../index/read/validate.ts'
@@ -15,7 +15,7 @@ import { createPassageReader, type PassageReader } from '../../documents/corpus/
 import { DocumentError } from '../../documents/errors.ts'
 import { isTable, listFiles, listFolder, sourceOf, unreadable, type FolderFile, type LeftOutFile, type ListedFile } from './list.ts'
 import { corpusReadOptions } from '../reading.ts'
-import { SPLIT_WORDS, type JobOptions } from '../schema.ts'
+import type { JobOptions } from '../schema.ts'
 import { listSpool } from '../upload/spool.ts'
 
 /** Limits of a file: milliseconds of CPU time that reading it takes, and its bytes. */
