@@ -10,6 +10,7 @@ import { readMetadata } from '../table/metadata.ts'
 import { checkFolder, checkTableName, readAlias } from '../versions/alias.ts'
 import { incompatibility, relatedModel } from '../versions/compatibility.ts'
 import { createLiveTable } from '../versions/create-live.ts'
+import type { WordLanguage } from '../word-languages.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
 import { CollectionIndex } from './collection-index.ts'
 import { unknownCollection, type CollectionInfo, type Collections } from './contract.ts'
@@ -114,7 +115,7 @@ class IndexCollections implements Collections {
     }
   }
 
-  async create(name: string): Promise<boolean> {
+  async create(name: string, language?: WordLanguage): Promise<boolean> {
     const dir = this.#dir
     checkTableName(name)
     await checkFolder(dir)
@@ -125,7 +126,7 @@ class IndexCollections implements Collections {
       return await withWriterLock(dir, name, async () => {
         await finishRemoval(dir, name)
         if ((await readAlias(dir, name)) !== undefined) return false
-        return createLiveTable({ dir, name, connection, model: this.main.model })
+        return createLiveTable({ dir, name, connection, model: this.main.model, language })
       })
     } finally {
       connection.close()

@@ -1,5 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import type { PassageIndex } from '../passage-index.ts'
+import type { WordLanguage } from '../word-languages.ts'
 
 /**
  * ready: searchable. incompatible: its vectors are of a model that is not loaded, or it was written by other software. missing: it has no
@@ -34,8 +35,13 @@ export interface Collections {
   names(): Promise<string[]>
   /** Describes some collections. An unreadable one has the state `unavailable`. */
   describe(names: readonly string[]): Promise<CollectionInfo[]>
-  /** Creates an empty collection. @returns false if it exists. @throws unprocessable beyond the limit */
-  create(name: string): Promise<boolean>
+  /**
+   * Creates an empty collection.
+   * @param language of its word index; by default the one that most texts are in when words are indexed
+   * @returns false if it exists
+   * @throws unprocessable beyond the limit
+   */
+  create(name: string, language?: WordLanguage): Promise<boolean>
   /**
    * Creates or replaces a collection with a copy of another one, atomically. Both change independently afterwards.
    * @returns false if it existed

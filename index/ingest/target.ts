@@ -1,15 +1,17 @@
-import { storedName, tableFolder, tableOf, type Alias } from '../versions/alias.ts'
+import { readAlias, storedName, tableFolder, tableOf, type Alias } from '../versions/alias.ts'
 import { storeOf } from '../store/store-of.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { compatibleMetadata, isOfModel, incompatibility } from '../versions/compatibility.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { createTable } from '../table/create.ts'
+import { readWordIndex } from '../table/words.ts'
 import { migrateTable } from '../table/migrate.ts'
 import { hasVersion, openStored } from '../versions/recover.ts'
 import { stringAt } from '../table/rows.ts'
 import type { ChangeLog } from '../writers/change-log.ts'
 import type { EmbeddingModel } from '../contract.ts'
+import type { WordLanguage } from '../word-languages.ts'
 import type { Target } from './journal.ts'
 
 /**
@@ -63,7 +65,15 @@ export async function openOwnTable({ connection, dir, model, onWarning }: Openin
     table?.close()
     await storeOf(folder).files.removeTree(folder)
   }
-  return createTable(connection, storedAs, model)
+  return createTable(connection, storedAs, model, await chosenLanguage(connection, dir, storedAs))
+}
+
+/** The language that was chosen for the words of the table that is replaced. */
+async function chosenLanguage(connection: Connection, dir: string, storedAs: string): Promise<WordLanguage | undefined> {
+  const live = await readAlias(dir, tableOf(storedAs))
+  if (live === undefined || !(await hasVersion(tableFolder(dir, live.stored_as)))) return undefined
+  const table = await openStored(connection, dir, live.stored_as)
+  return (await readWordIndex(table).finally(() => table.close())).chosen
 }
 
 /** A table with rows was created completely; it may have an earlier schema if this software was updated since. */

@@ -1,9 +1,12 @@
 import type { Passage } from '../contract.ts'
-import { checkMetadata, wellFormed } from '../passage-metadata.ts'
+import { checkMetadata } from '../passage-metadata.ts'
 import type { RawRow, ReadItem, ReadLimits, Rejected } from './contract.ts'
 
 /** Control characters and lone surrogates cannot be represented in a URL or in UTF-8. */
 const UNREPRESENTABLE = /[\u0000-\u001f\u007f]|\p{Surrogate}/u
+
+/** Half of a surrogate pair, which UTF-8 cannot represent: a text that was cut within a character. */
+const HALF_PAIR = /\p{Surrogate}/u
 
 /** Byte order marks of concatenated files. Arrow drops one when it reads a value back, so such an id would never be found. */
 const MARKS = /^\ufeff+|\ufeff+$/g
@@ -33,10 +36,14 @@ export function passageId(given: unknown, maxBytes: number): string | Problem {
 
 function optionalText(field: string, value: unknown, exact: boolean): string | Problem {
   if (value === undefined || value === null) return ''
-  if (typeof value === 'string') return wellFormed(exact ? value : value.trim())
+  if (typeof value === 'string') return HALF_PAIR.test(value) ? { problem: halfPair(field) } : exact ? value : value.trim()
   if (typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value))) return String(value)
   const kind = Array.isArray(value) ? 'a list' : typeof value === 'number' ? 'not an exact number' : `a JSON ${typeof value}`
   return { problem: `The ${field} is ${kind}: write it as one string.` }
+}
+
+function halfPair(field: string): string {
+  return `The ${field} holds half of a surrogate pair: it was cut within a character. Cut it elsewhere.`
 }
 
 /**
@@ -54,7 +61,8 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, 
   if (typeof id !== 'string') return reject('bad_id', id.problem)
   const given = exact ? row.text : joined(row.text)
   if (typeof given !== 'string') return reject('malformed', 'The text is neither a string nor a list of strings.')
-  const text = wellFormed(exact ? given : given.trim()).normalize()
+  if (HALF_PAIR.test(given)) return reject('malformed', halfPair('text'))
+  const text = (exact ? given : given.trim()).normalize()
   if (text.trim() === '') return reject('empty_text', 'The text is empty.')
   const bytes = Buffer.byteLength(text)
   if (bytes > maxTextBytes)

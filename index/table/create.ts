@@ -1,10 +1,11 @@
 import { Field, Schema } from 'apache-arrow'
 import { base } from '../../migrations/list.ts'
 import type { EmbeddingModel } from '../contract.ts'
+import type { WordLanguage } from '../word-languages.ts'
 import { writing, type Connection, type Table } from './lance.ts'
 import { MODEL_KEY, SCHEMA_KEY } from './metadata.ts'
 import { migrateTable } from './migrate.ts'
-import { indexWords } from './words.ts'
+import { chooseLanguage, indexWords } from './words.ts'
 
 /** LanceDB's key for this property in the schema. */
 const PRIMARY_KEY = 'lance-schema:unenforced-primary-key'
@@ -29,12 +30,18 @@ export async function createBaseTable(connection: Connection, storedAs: string, 
 }
 
 /**
- * Creates an empty table of the current schema. Its full-text indexes exist from the start: words of unindexed rows are only found with
+ * Creates an empty table of the current schema, with words in a language, by default the one that most texts will be in. Its full-text indexes exist from the start: words of unindexed rows are only found with
  * them.
  */
-export async function createTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
+export async function createTable(
+  connection: Connection,
+  storedAs: string,
+  model: EmbeddingModel,
+  language?: WordLanguage,
+): Promise<Table> {
   const table = await createBaseTable(connection, storedAs, model)
   await migrateTable(table)
+  if (language !== undefined) await chooseLanguage(table, language)
   await indexWords(table)
   return table
 }

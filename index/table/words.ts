@@ -1,4 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
+import { WORD_LANGUAGES, type WordLanguage } from '../word-languages.ts'
 import { TEXT_COLUMNS } from './columns.ts'
 import { textIndexConfig, writing, type Table } from './lance.ts'
 import { stringsOf } from './rows.ts'
@@ -8,7 +8,7 @@ import { sampleRows } from './sample.ts'
  * Languages whose words are reduced to stems, by ISO 639-1 code, with LanceDB's name and the ISO 639-3 codes that detection gives. Languages
  * that detection confuses with one of them (Scots) count as it.
  */
-const STEMMED = {
+const STEMMED: Readonly<Record<Exclude<WordLanguage, 'none'>, { readonly name: string; readonly detected: readonly string[] }>> = {
   ar: { name: 'Arabic', detected: ['arb'] },
   da: { name: 'Danish', detected: ['dan'] },
   de: { name: 'German', detected: ['deu', 'nds'] },
@@ -27,11 +27,7 @@ const STEMMED = {
   sv: { name: 'Swedish', detected: ['swe'] },
   ta: { name: 'Tamil', detected: ['tam'] },
   tr: { name: 'Turkish', detected: ['tur'] },
-} as const
-
-/** Languages of a word index; `none` leaves words as they are. */
-export const WORD_LANGUAGES = ['none', ...(Object.keys(STEMMED) as (keyof typeof STEMMED)[])] as const
-export type WordLanguage = (typeof WORD_LANGUAGES)[number]
+}
 
 /** How the word index of a table was built, and the language chosen for it, in the metadata of the column `text`. */
 const WORDS_KEY = 'cepe:words'
@@ -69,18 +65,9 @@ export async function isWordIndexOutdated(table: Table): Promise<boolean> {
   return language === undefined || (chosen !== undefined && chosen !== language)
 }
 
-/** Sets the language of a table's word index, which has to be built anew if it is of another one. @throws options_invalid for an unknown one */
-export async function chooseLanguage(table: Table, language: string): Promise<void> {
-  if (known(language) === undefined)
-    throw new CodedError(
-      'options_invalid',
-      `The language must be ${WORD_LANGUAGES.join(', ')}, not ${JSON.stringify(language.slice(0, 20))}.`,
-      {
-        field: 'language',
-      },
-    )
-  if ((await readWordIndex(table)).chosen === language) return
-  await writing(table, () => table.updateFieldMetadata([{ path: 'text', metadata: { [LANGUAGE_KEY]: language } }]))
+/** Sets the language of a new table's word index. */
+export function chooseLanguage(table: Table, language: WordLanguage): Promise<unknown> {
+  return writing(table, () => table.updateFieldMetadata([{ path: 'text', metadata: { [LANGUAGE_KEY]: language } }]))
 }
 
 /**

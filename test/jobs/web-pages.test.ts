@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { readFile } from 'node:fs/promises'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
-import { citationsOf } from '../../src/http/routes/openai/citations.ts'
+import { citationsOf, passageAddress } from '../../src/http/routes/openai/citations.ts'
 import { describeFiles } from '../../src/jobs/folder/summary.ts'
 import type { Job, JobOptions } from '../../src/jobs/schema.ts'
 import { makePdf } from '../fixtures/pdf.ts'
@@ -77,7 +77,9 @@ t.test('a sitemap becomes passages whose source is their address; a second run t
   const cited = { answer: 'dusk', evidence: [{ ...lamps, role: 'encoder', attention: 1, highlights: [] }] } as unknown as Parameters<
     typeof citationsOf
   >[0]
-  t.match(citationsOf(cited, String), [{ url: site.url('/lamps') }], 'citations lead to the page')
+  const request = { protocol: 'http', host: 'qa.example', socket: {} } as unknown as Parameters<typeof passageAddress>[0]
+  const addressOf = passageAddress(request, { basePath: '', publicUrl: '', filesOpen: false })
+  t.match(citationsOf(cited, addressOf), [{ url: site.url('/lamps') }], 'citations lead to the page')
 
   const second = await add(['/sitemap.xml'])
   t.match(second, { state: 'done', files: { indexed: 4 }, counters: { accepted: 4, embedded: 0, skipped: 4 } })

@@ -3,10 +3,12 @@ import { Type, type Static } from '#typebox'
 import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { COLLECTION_STATES, unknownCollection, type CollectionInfo, type Collections } from '../../../index/collections/contract.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
+import { WORD_LANGUAGES } from '../../../index/word-languages.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import type { PublicText } from '../errors/public-text.ts'
 import type { CollectionAccess } from '../request/collections.ts'
 import { at } from '../../../base/at.ts'
+import { CodedError } from '../../../base/errors.ts'
 import { ADMIN_SECURITY } from '../auth/auth.ts'
 
 interface CollectionsOptions {
@@ -49,6 +51,12 @@ const ListSchema = Type.Object({
 
 const QuerySchema = Type.Object(
   {
+    language: Type.Optional(
+      Type.Enum([...WORD_LANGUAGES], {
+        description:
+          'Language whose words text search reduces to stems, for a new collection; `none`: words stay as they are. Default: the language of most of its texts, or none.',
+      }),
+    ),
     copy_of: Type.Optional({
       ...CollectionNameSchema,
       description:
@@ -101,10 +109,12 @@ export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = 
   }
   app.put('/v1/collections/:name', { onRequest: requireAdmin, schema: { ...changing, ...put } }, async (request, reply) => {
     const { name } = request.params
-    const { copy_of: source } = request.query
+    const { copy_of: source, language } = request.query
+    if (source !== undefined && language !== undefined)
+      throw new CodedError('invalid_request', 'A copy has the language of its original: leave `language` out.', { field: 'language' })
     mayUse(request, name, 'name')
     if (source !== undefined) mayUse(request, source, 'copy_of')
-    const made = source === undefined ? await collections.create(name) : await collections.copy(name, source)
+    const made = source === undefined ? await collections.create(name, language) : await collections.copy(name, source)
     return reply.code(made ? 201 : 200).send(shownTo(request, options)(at(await collections.describe([name]), 0)))
   })
   const remove = {

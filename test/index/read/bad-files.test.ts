@@ -193,9 +193,10 @@ const cases: readonly Case[] = [
   { file: 'JSON lines with blank ones', content: '{"id":1,"text":"a"}\n\n  \n{"id":2,"text":"b"}\n', rows: ['1 1: a', '4 2: b'], aside: 2 },
   {
     file: 'half a surrogate pair',
-    content: '{"id":"\\ud800","text":"a"}\n{"id":2,"text":"\\udc00b"}\n',
-    rows: ['2 2: \ufffdb'],
-    rejects: ['1 bad_id'],
+    content:
+      '{"id":"\\ud800","text":"a"}\n{"id":2,"text":"\\udc00b"}\n{"id":3,"text":"c","title":"\\ud83d"}\n{"id":4,"text":"\\ud83d\\ude00"}\n',
+    rows: ['4 4: \ud83d\ude00'],
+    rejects: ['1 bad_id', '2 malformed', '3 malformed'],
   },
   {
     file: 'a JSON array over lines',

@@ -2,7 +2,8 @@ import t, { type Test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Embed, Passage } from '../../../index/contract.ts'
 import { openIndex } from '../../../index/open.ts'
-import { connectLance } from '../../../index/table/lance.ts'
+import { connectForWriting, connectLance } from '../../../index/table/lance.ts'
+import { createLiveTable } from '../../../index/versions/create-live.ts'
 import { readWordIndex } from '../../../index/table/words.ts'
 import { migrateIndex } from '../../../index/versions/migrate-index.ts'
 import { embed, embedText, hashEmbedding, tempDir } from '../helpers.ts'
@@ -233,4 +234,17 @@ await t.test('cepe migrate builds the word index of an earlier table anew, witho
   await table.checkoutLatest()
   t.equal((await readWordIndex(table)).language, 'none')
   t.same((await migrateIndex({ dir, table: 'passages' })).migrations, [], 'nothing is left to do')
+})
+
+await t.test('a collection keeps the language that was chosen for it, also when its passages are replaced', async (t) => {
+  const dir = await tempDir(t)
+  const connection = await connectForWriting(dir)
+  t.teardown(() => connection.close())
+  await createLiveTable({ dir, name: 'passages', connection, model: hashEmbedding, language: 'de' })
+  // English texts, whose plural a German stemmer leaves as it is.
+  await planned(dir, 'j1', corpusOf(CASES[0] as Case))
+  const { storedAs } = await run(dir, 'j1', { embed: ANY, replace: true })
+  const index = await storedIn(t, dir)
+  t.match(await readWordIndex(await connection.openTable(storedAs)), { language: 'de', chosen: 'de' })
+  t.same((await index.searchText('Not', { k: 3 })).length, 0)
 })
