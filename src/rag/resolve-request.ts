@@ -70,7 +70,8 @@ export function resolveRequest(
     ),
     contextTokens,
     chatTemplate: template,
-    ...instructionOf(request, template, defaults),
+    // The default speaks of passages.
+    ...instructionOf(request, mode === 'closed-book' ? 'none' : template, defaults),
     packing: request.packing ?? 'passages',
     // Of each value of a response format.
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens * (grammar ? valueCount(grammar) : 1),
