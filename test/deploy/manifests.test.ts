@@ -145,10 +145,7 @@ await t.test('they fit together', async (t) => {
   const autoscaler = all.find(({ kind }) => kind === 'HorizontalPodAutoscaler')
   t.match(autoscaler?.spec.scaleTargetRef, { kind: 'Deployment', name: 'cepe-replica' })
   const metric = autoscaler?.spec.metrics[0]?.pods.metric.name ?? ''
-  t.ok(
-    (await readFile('src/http/observability/metrics.ts', 'utf8')).includes(`'${metric}'`),
-    `${metric} is a metric that the service has`,
-  )
+  t.ok((await readFile('src/http/observability/metrics.ts', 'utf8')).includes(`'${metric}'`), `${metric} is a metric that the service has`)
 })
 
 await t.test('a pod writes to its volumes alone, and only those who ask it reach it', async (t) => {
