@@ -1,5 +1,6 @@
 import { readdir, rm, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
+import { bytesUnder } from '../../index/store/store-of.ts'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../base/errors.ts'
 import { passageText, type Embed, type EmbeddingModel, type Models, type Passage } from '../../index/contract.ts'
@@ -179,7 +180,11 @@ await t.test('a copy keeps to the table that can be searched here, and within it
     message: /alone is larger.*leave CEPE_MIRROR_DIR out/,
   })
   t.equal(await tablesIn(other), 0)
-  const size = 80_000
+  const sized = join(dir, 'sized')
+  const whole = await follow(sized, { model: B })
+  await whole.close()
+  // One table fits, two of them do not.
+  const size = 1.6 * (await bytesUnder(sized))
   const small = await follow(other, { model: B, furtherModels: [A] }, size)
   t.teardown(() => small.close())
   const limited = await opened(t, other, { model: B, furtherModels: [A] }, true)
