@@ -90,9 +90,11 @@ await t.test('a process that has both models searches and changes tables of both
   t.equal(await found(index, text), `${A.id} p7 1.00`, 'and the way back')
   t.equal(await restoreSnapshot('of-a', { dir, table: 'passages', model: B }), 21, 'also where none but A can search it before and after')
   await replaced(dir, 'j3', B, somePassages(10))
-  const tables = await readdir(dir)
+  // The lock of upkeep appears when words are indexed, a second after a put.
+  const entries = async () => (await readdir(dir)).filter((name) => !name.endsWith('.upkeep'))
+  const tables = await entries()
   await t.rejects(restoreSnapshot('of-a', { dir, table: 'passages', model: B }), { code: 'index_invalid', message: new RegExp(B.id) })
-  t.same(await readdir(dir), tables, 'what was made in vain is gone')
+  t.same(await entries(), tables, 'what was made in vain is gone')
 })
 
 await t.test('who has not the model of the newest table answers from the one before, says so, and changes nothing', async (t) => {
