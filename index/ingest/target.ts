@@ -68,12 +68,17 @@ export async function openOwnTable({ connection, dir, model, onWarning }: Openin
   return createTable(connection, storedAs, model, await chosenLanguage(connection, dir, storedAs))
 }
 
-/** The language that was chosen for the words of the table that is replaced. */
+/** The language that was chosen for the words of the table that is replaced; undefined too if that table is damaged. */
 async function chosenLanguage(connection: Connection, dir: string, storedAs: string): Promise<WordLanguage | undefined> {
-  const live = await readAlias(dir, tableOf(storedAs))
-  if (live === undefined || !(await hasVersion(tableFolder(dir, live.stored_as)))) return undefined
-  const table = await openStored(connection, dir, live.stored_as)
-  return (await readWordIndex(table).finally(() => table.close())).chosen
+  try {
+    const live = await readAlias(dir, tableOf(storedAs))
+    if (live === undefined || !(await hasVersion(tableFolder(dir, live.stored_as)))) return undefined
+    const table = await openStored(connection, dir, live.stored_as)
+    return (await readWordIndex(table).finally(() => table.close())).chosen
+  } catch (error) {
+    if (error instanceof CodedError && error.code === 'index_invalid') return undefined
+    throw error
+  }
 }
 
 /** A table with rows was created completely; it may have an earlier schema if this software was updated since. */
