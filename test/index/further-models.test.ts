@@ -184,7 +184,7 @@ await t.test('a copy keeps to the table that can be searched here, and within it
   t.equal(await tablesIn(other), 0)
   const sized = join(dir, 'sized')
   const whole = await follow(sized, { model: B })
-  await whole.close()
+  whole.close()
   // One table fits, two of them do not.
   const size = 1.6 * (await bytesUnder(sized))
   const small = await follow(other, { model: B, furtherModels: [A] }, size)
