@@ -1,8 +1,7 @@
 import { lanceText } from '../../base/failures.ts'
 import { cleanTable, compactTable, fragmentation, isWasteful, KEEP_MS } from './compact.ts'
-import { TEXT_COLUMNS } from '../table/columns.ts'
 import { type Table } from '../table/lance.ts'
-import { indexWords } from '../table/words.ts'
+import { areWordsIndexed, indexWords } from '../table/words.ts'
 import { MOST_SEGMENTS, vectorSegments } from './segments.ts'
 import type { TableSync } from '../table/table-sync.ts'
 
@@ -57,6 +56,7 @@ export class BackgroundCompaction {
   #running: Promise<void> | undefined
   #notBefore = 0
   #settling: NodeJS.Timeout | undefined
+  #wordsNotBefore = 0
   #watch: NodeJS.Timeout | undefined
 
   constructor(options: BackgroundCompactionOptions) {
@@ -66,7 +66,8 @@ export class BackgroundCompaction {
   /** Counts a write to a table; every few writes, checks whether to compact. */
   noteWrite(table: Table, sync: TableSync): void {
     clearTimeout(this.#settling)
-    this.#settling = setTimeout(() => this.#indexNewWords(table, sync), SETTLED_MS).unref()
+    const wait = Math.max(SETTLED_MS, this.#wordsNotBefore - performance.now())
+    this.#settling = setTimeout(() => this.#indexNewWords(table, sync), wait).unref()
     if (++this.#writes < this.#options.surplus / CHECKS || this.#running !== undefined || performance.now() < this.#notBefore) return
     this.#writes = 0
     this.#running = this.#compact(table, sync)
@@ -109,15 +110,13 @@ export class BackgroundCompaction {
 
   #indexNewWords(table: Table, sync: TableSync): void {
     const index = async (): Promise<void> => {
-      const rows = await table.countRows()
-      if (rows > INDEXED_ROWS) return
-      const indices = await table.listIndices()
-      if (TEXT_COLUMNS.every((column) => indices.some(({ name, numUnindexedRows }) => name === `${column}_idx` && numUnindexedRows === 0)))
-        return
+      if ((await table.countRows()) > INDEXED_ROWS || (await areWordsIndexed(table))) return
+      const from = performance.now()
       await this.#options.withMaintenanceLock(async () => {
         await indexWords(table)
         await sync.flush()
       })
+      this.#wordsNotBefore = performance.now() + PAUSE_FACTOR * (performance.now() - from)
     }
     void index().catch((error: unknown) => this.#options.onWarning(`Words of ${table.storedAs} could not be indexed: ${lanceText(error)}`))
   }

@@ -70,15 +70,9 @@ export async function openOwnTable({ connection, dir, model, onWarning }: Openin
 
 /** The language that was chosen for the words of the table that is replaced; undefined too if that table is damaged. */
 async function chosenLanguage(connection: Connection, dir: string, storedAs: string): Promise<WordLanguage | undefined> {
-  try {
-    const live = await readAlias(dir, tableOf(storedAs))
-    if (live === undefined || !(await hasVersion(tableFolder(dir, live.stored_as)))) return undefined
-    const table = await openStored(connection, dir, live.stored_as)
-    return (await readWordIndex(table).finally(() => table.close())).chosen
-  } catch (error) {
-    if (error instanceof CodedError && error.code === 'index_invalid') return undefined
-    throw error
-  }
+  const live = await readAlias(dir, tableOf(storedAs))
+  const table = live && (await openUnlessDamaged(connection, dir, live.stored_as))
+  return table && (await readWordIndex(table).finally(() => table.close())).chosen
 }
 
 /** A table with rows was created completely; it may have an earlier schema if this software was updated since. */
@@ -108,12 +102,25 @@ export async function openPrevious(
   target: Target,
 ): Promise<Table | undefined> {
   if (!target.replace || alias === undefined) return undefined
-  const table = await openStored(connection, dir, alias.stored_as, { onWarning }).catch((error: unknown) => {
-    if (!(error instanceof CodedError && error.code === 'index_invalid')) throw error
-    onWarning(error.message)
-  })
+  const table = await openUnlessDamaged(connection, dir, alias.stored_as, onWarning)
   if (table === undefined) return undefined
   if (isOfModel(await readMetadata(table), model)) return table
   table.close()
   return undefined
+}
+
+/** As `openStored`; undefined for a damaged table, after `onWarning`. */
+async function openUnlessDamaged(
+  connection: Connection,
+  dir: string,
+  storedAs: string,
+  onWarning?: (message: string) => void,
+): Promise<Table | undefined> {
+  try {
+    return await openStored(connection, dir, storedAs, { onWarning })
+  } catch (error) {
+    if (!(error instanceof CodedError && error.code === 'index_invalid')) throw error
+    onWarning?.(error.message)
+    return undefined
+  }
 }

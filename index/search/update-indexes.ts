@@ -6,7 +6,7 @@ import { TEXT_COLUMNS } from '../table/columns.ts'
 import { Stages } from '../stages.ts'
 import { stringAt } from '../table/rows.ts'
 import { sampleRows } from '../table/sample.ts'
-import { indexWords, isWordIndexOutdated } from '../table/words.ts'
+import { indexName, indexWords, isWordIndexOutdated } from '../table/words.ts'
 
 /**
  * Minimum of added rows for an index update: an update copies the indexes and the table's last fragments, and until then those rows are
@@ -19,10 +19,6 @@ const MAX_UPDATE_ROWS = 20_000
 const SAMPLE = 4096
 const FEW = 1000
 
-/** LanceDB's default name of a column's index. */
-function indexName(column: string): string {
-  return `${column}_idx`
-}
 /** Titles also have a text index, under the column's own name. */
 export function filterIndexName(column: string): string {
   return `${column}_filter`

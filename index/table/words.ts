@@ -65,6 +65,17 @@ export async function isWordIndexOutdated(table: Table): Promise<boolean> {
   return language === undefined || (chosen !== undefined && chosen !== language)
 }
 
+/** LanceDB's default name of a column's index. */
+export function indexName(column: string): string {
+  return `${column}_idx`
+}
+
+/** Whether the words of every row are indexed. */
+export async function areWordsIndexed(table: Table): Promise<boolean> {
+  const left = new Map((await table.listIndices()).map(({ name, numUnindexedRows }) => [name, numUnindexedRows]))
+  return TEXT_COLUMNS.every((column) => left.get(indexName(column)) === 0)
+}
+
 /** Sets the language of a new table's word index. */
 export function chooseLanguage(table: Table, language: WordLanguage): Promise<unknown> {
   return writing(table, () => table.updateFieldMetadata([{ path: 'text', metadata: { [LANGUAGE_KEY]: language } }]))
