@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { IdSet } from '../id-set.ts'
 import { readCsv } from './formats/csv.ts'
@@ -16,6 +15,7 @@ import type { TableShape } from './column-map.ts'
 import { toUtf8, toUtf8WhereNeeded, utf16Kind } from './formats/encoding.ts'
 import { checkRow } from './validate.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
+import { fileBytes } from '../../base/file-bytes.ts'
 
 export interface ReadOptions {
   /** Detected from the first bytes if absent. */
@@ -151,26 +151,26 @@ async function* told(chunks: AsyncIterable<Buffer>, bytes: number, onShare: Read
  * ```
  */
 export async function* readPassageFile(path: string, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
-  const stream = createReadStream(path, { highWaterMark: 256 * 1024 })
-  const bytes =
+  const size =
     options.onShare === undefined
       ? 0
       : await stat(path).then(
-          ({ size }) => size,
+          (file) => file.size,
           () => 0,
         )
+  const bytes = fileBytes(path, 256 * 1024)
   try {
-    const { head, all } = await peek(stream as AsyncIterable<Buffer>, 4)
+    const { head, all } = await peek(bytes, 4)
     if (isParquet(head)) yield* accept(readParquet(path, options), options)
     else if (options.format === 'parquet' && !isGzip(head))
       throw new CodedError('corpus_invalid', 'The file is no Parquet: its first bytes are not PAR1.', { field: 'format' })
-    else yield* readPassages(told(all, bytes, options.onShare), options)
+    else yield* readPassages(told(all, size, options.onShare), options)
   } catch (error) {
     if (osCode(error) === 'ENOENT') throw new CodedError('not_found', `The file ${path} does not exist.`, { field: 'file', cause: error })
     if (osCode(error) === 'EISDIR')
       throw new CodedError('corpus_invalid', `${path} is a folder; name a file.`, { field: 'file', cause: error })
     throw error
   } finally {
-    stream.destroy()
+    await bytes.return(undefined)
   }
 }

@@ -1,6 +1,6 @@
-import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { fileBytes } from '../../base/file-bytes.ts'
 import { READ_LIMITS } from '../read/contract.ts'
 import { readLines } from '../read/formats/lines.ts'
 import { checkedId } from './ids.ts'
@@ -57,7 +57,7 @@ async function readNpyHeader(path: string): Promise<Matrix> {
 
 /** Reads ids, one per line. */
 export async function* idLines(path: string): AsyncGenerator<string> {
-  for await (const line of readLines(createReadStream(path) as AsyncIterable<Buffer>, READ_LIMITS.lineBytes)) {
+  for await (const line of readLines(fileBytes(path), READ_LIMITS.lineBytes)) {
     const at = `line ${line.line}`
     if ('reason' in line) refuse(basename(path), `is no list of ids: ${at}: ${line.detail}`)
     else yield checkedId(line.bytes.toString('utf8'), basename(path), at)

@@ -1,7 +1,7 @@
-import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { messageOf, CodedError } from '../../base/errors.ts'
+import { fileBytes } from '../../base/file-bytes.ts'
 import { parseJson } from '../../base/json.ts'
 import { READ_LIMITS } from '../read/contract.ts'
 import { gunzip } from '../read/expand.ts'
@@ -24,7 +24,7 @@ const GROUP_NUMBERS = 1 << 26
 /** Reads JSON lines, optionally gzipped, with the fields id (or _id) and vector. @throws corpus_invalid naming the line */
 export async function* readJsonVectors(path: string): AsyncGenerator<VectorRow> {
   const name = basename(path)
-  const { head, all } = await peek(createReadStream(path) as AsyncIterable<Buffer>, 4)
+  const { head, all } = await peek(fileBytes(path), 4)
   for await (const line of readLines(isGzip(head) ? gunzip(all, READ_LIMITS) : all, READ_LIMITS.lineBytes)) {
     const at = `line ${line.line}`
     if ('reason' in line) refuse(name, `cannot be used: ${at}: ${line.detail}`)

@@ -1,9 +1,9 @@
-import { createReadStream } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Value } from '#typebox/value'
 import { CodedError } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
+import { fileBytes } from '../../base/file-bytes.ts'
 import type { Lock } from '../../base/locks/lock.ts'
 import { unknownCollection } from '../../index/collections/contract.ts'
 import { allModels } from '../../index/contract.ts'
@@ -74,7 +74,7 @@ class IndexJobs implements Jobs {
       const source = { name: within || basename(path), path, files: { tables: true as const } }
       return this.#order(source, labelled(within), { table })
     }
-    if (isArchive(path)) return this.addFiles({ files: [{ name: basename(path), bytes: createReadStream(path) }], options, table })
+    if (isArchive(path)) return this.addFiles({ files: [{ name: basename(path), bytes: fileBytes(path) }], options, table })
     const file = basename(path)
     if (isDocument(path))
       return this.#order({ name: file, path: dirname(path), files: { only: [file] } }, labelled(dirname(within)), { table })

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { CodedError } from '../../../base/errors.ts'
+import { fileBytes } from '../../../base/file-bytes.ts'
 import type { LeftOutFile } from '../../jobs/folder/list.ts'
 import type { Jobs, UploadedFile } from '../../jobs/contract.ts'
 import type { Job, JobOptions, WebSource } from '../../jobs/schema.ts'
@@ -172,7 +172,7 @@ function webSource(urls: readonly string[], { allowPrivate }: AddOptions): WebSo
 
 /** An archive in the form of an upload. */
 function opened(file: string): UploadedFile {
-  return { name: basename(file), bytes: createReadStream(file) }
+  return { name: basename(file), bytes: fileBytes(file) }
 }
 
 function isCorpusInvalid(error: unknown): error is CodedError {

@@ -1,8 +1,8 @@
-import { createReadStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { CodedError, messageOf } from '../../../base/errors.ts'
+import { fileBytes } from '../../../base/file-bytes.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import type { Checking, CheckReport } from '../../jobs/check.ts'
 import type { FolderSource } from '../../jobs/folder/read.ts'
@@ -56,7 +56,7 @@ export async function checkArchive(file: string, checking: Checking): Promise<Fi
   ])
   return inTemporaryFolder(async (folder) => {
     const spool = new FileSpool(folder)
-    const opening = takeFiles(one({ name: path.basename(file), bytes: createReadStream(file) }), spool, UPLOAD_LIMIT_MB * 2 ** 20)
+    const opening = takeFiles(one({ name: path.basename(file), bytes: fileBytes(file) }), spool, UPLOAD_LIMIT_MB * 2 ** 20)
     const taken = opening.then(() => true)
     if ((await reported(file, taken)) === undefined) return undefined
     await spool.finish()

@@ -1,9 +1,9 @@
-import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { extract } from 'tar-stream'
 import { openPromise, type Entry } from 'yauzl'
 import { CodedError, messageOf } from '../../../base/errors.ts'
+import { fileBytes } from '../../../base/file-bytes.ts'
 import { READ_LIMITS } from '../../../index/read/contract.ts'
 import { gunzip } from '../../../index/read/expand.ts'
 import { isGzip, peek } from '../../../index/read/sniff.ts'
@@ -18,7 +18,7 @@ const KIND = 0o170000
 
 /** Stores the files of a tar archive, optionally gzipped. @throws corpus_invalid (damaged, paths outside of it), payload_too_large */
 export async function takeTar(archive: string, spool: FileSpool, budget: ArchiveBudget, within: string): Promise<void> {
-  const { head, all } = await peek(createReadStream(archive) as AsyncIterable<Buffer>, 2)
+  const { head, all } = await peek(fileBytes(archive), 2)
   const entries = extract()
   const reading = pipeline(Readable.from(isGzip(head) ? gunzip(all, READ_LIMITS) : all), entries)
   // Awaited below: without a handler, an earlier failure would be unhandled.
