@@ -51,14 +51,14 @@ export const FilterSchema = Type.Object(
         minProperties: 1,
         maxProperties: FILTER_LIMITS.fields,
         description:
-          'By field of the metadata. equal and in: the value, or one value of a list, is one of these, of the same type. gt, gte, lt, lte: numbers by size, strings by code points; a field of another type does not match. prefix: strings.',
+          'Conditions by metadata field. equal, in: same type and value, or one value of a list. gt, gte, lt, lte: numbers, or strings by code points. prefix: strings.',
       }),
     ),
   },
   {
     additionalProperties: false,
     title: 'Filter',
-    description: 'Conditions on the passages; all must hold. A value means equal, a list means in.',
+    description: 'Filter on passages; all conditions must hold. A value means equal, a list means in.',
   },
 )
 export type SearchFilter = Static<typeof FilterSchema>

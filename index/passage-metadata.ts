@@ -24,7 +24,7 @@ export type MetadataValue = Static<typeof ValueSchema>
 export const PassageMetadataSchema = Type.Record(Type.String(), ValueSchema, {
   title: 'PassageMetadata',
   maxProperties: METADATA_LIMITS.fields,
-  description: `Named values: strings, numbers, true, false, null or lists of strings; usable as a filter. At most ${METADATA_LIMITS.fields} of them, ${METADATA_LIMITS.bytes} bytes of JSON together.`,
+  description: `Named strings, numbers, booleans, nulls or lists of strings; can be filtered. At most ${METADATA_LIMITS.fields}, and ${METADATA_LIMITS.bytes} bytes of JSON.`,
 })
 export type PassageMetadata = Readonly<Static<typeof PassageMetadataSchema>>
 

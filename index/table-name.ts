@@ -8,6 +8,5 @@ export const CollectionNameSchema = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: TABLE_NAME,
-  description:
-    "A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others.",
+  description: 'Collection to search. Default: CEPE_TABLE, or the first collection of the key.',
 })

@@ -166,6 +166,6 @@ export function formatDistance(distance: Distance): string {
   const { tokens, meanKl, p99Kl, sameChoice, states } = distance
   return [
     `${tokens} next-token distributions: KL divergence ${meanKl.toExponential(2)} nats on average, ${p99Kl.toExponential(2)} at the 99th percentile`,
-    `same likeliest token: ${(100 * sameChoice).toFixed(2)} %; encoder states differ by ${(100 * states).toFixed(2)} %`,
+    `same most probable token: ${(100 * sameChoice).toFixed(2)} %; encoder states differ by ${(100 * states).toFixed(2)} %`,
   ].join('\n')
 }

@@ -99,7 +99,7 @@ export const ConfigSchema = Type.Object({
   CALIBRATION: Type.Optional(
     Type.String({
       description:
-        'Output of `cepe calibrate`: maps features of an answer to its probability of being right; empty for none. Default: `calibration.<table>.json` in INDEX_DIR, else the shipped one, each only if fitted for the current reader.',
+        'Output of `cepe calibrate`; empty for none. Default: `calibration.<table>.json` in INDEX_DIR, else the shipped one, each only if fitted for the current reader.',
     }),
   ),
   FEEDBACK: Type.Optional(
@@ -142,7 +142,7 @@ export const ConfigSchema = Type.Object({
     Type.String({ description: 'Folder that admin jobs may read source files and folders from; disabled if not set.', minLength: 1 }),
   ),
   FETCH: text(
-    'Hosts that admin jobs may fetch pages from (`{"urls": [...]}`), comma-separated: `docs.example.org` at the default ports, or `docs.example.org:8443`; empty for none. The command line fetches from any public host.',
+    'Hosts that admin jobs may fetch pages from, comma-separated: `docs.example.org` at the default ports, or `docs.example.org:8443`; empty for none. The command line fetches from any public host.',
     '',
   ),
   FETCH_DELAY_MS: integer('Pause between two requests to one host while pages are fetched.', 500, 0, 60_000),
@@ -166,7 +166,7 @@ export const ConfigSchema = Type.Object({
   ),
   EXACT_BELOW: integer('Tables with fewer passages are searched exactly; larger ones get a vector index.', 50_000, 0, 1_000_000_000),
   KEEP_VERSIONS_MIN: integer(
-    'Minutes to retain replaced files of the index: longer than a question (DEADLINE_MS), a copy of the folder and, in an object store, an export by another process. Exports from a folder retain the files they read.',
+    'Minutes to retain replaced files of the index: longer than a question (DEADLINE_MS), a copy of the folder and, in an object store, an export by another process.',
     3,
     1,
     100_000,
@@ -280,7 +280,7 @@ export const ConfigSchema = Type.Object({
     pattern: BASE_PATH,
   }),
   PUBLIC_URL: text(
-    'Address of the service as clients see it, for links in chat answers (`https://qa.example.org`; without a path, BASE_PATH is appended). Empty: the address of the request, from a trusted proxy its `X-Forwarded-Proto` and `X-Forwarded-Host`.',
+    "Public address of the service, for links in chat answers (`https://qa.example.org`; without a path, BASE_PATH is appended). Empty: that of the request, with a trusted proxy's `X-Forwarded` headers.",
     '',
   ),
   BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
@@ -293,7 +293,7 @@ export const ConfigSchema = Type.Object({
     3_600_000,
   ),
   MAX_CONNECTIONS: integer(
-    'Maximum open connections, half of them of one address (all, with TRUST_PROXY). Beyond them only probes are answered; other requests get 503. Never more than half of the descriptors of the process (`ulimit -n`).',
+    "Maximum open connections, half of them of one address (all, with TRUST_PROXY), and at most half of the process's descriptors (`ulimit -n`). Beyond them requests other than probes get 503.",
     1000,
     1,
     1_000_000,

@@ -37,7 +37,7 @@ export async function calibrate(files: string[], options: CalibrateOptions): Pro
   if (out === undefined)
     throw new CodedError(
       'options_invalid',
-      'The index is in an object store: name the file with --out, and give it to the service by CEPE_CALIBRATION.',
+      'The index is in an object store: name the file with --out and set CEPE_CALIBRATION to it.',
     )
   const ks = readKs(options.k)
   const { questions, files: read, skipped } = await readQuestions(files, options.unanswerable)

@@ -65,7 +65,7 @@ const RowSchema = Type.Object(
     label: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
       description: 'What the row is called; the published row has the same fields.',
     }),
-    models: Type.Array(Type.String(), { minItems: 1, description: 'Models of the preset that the row can be asked of.' }),
+    models: Type.Array(Type.String(), { minItems: 1, description: 'Models of the preset that the row applies to.' }),
     options: Type.Optional(OptionsSchema),
     values: Type.Optional(Type.Record(Type.String(), Type.String())),
     metric: Type.Optional(Type.String()),

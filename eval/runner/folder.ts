@@ -140,7 +140,7 @@ async function openLocked<M extends RunManifest, R extends { readonly id: string
       if ((await file.stat()).size > 0)
         throw new CodedError(
           'run_invalid',
-          `${predictions} has answers, but there is no ${MANIFEST_FILE} beside it: choose another folder with --out.`,
+          `${predictions} has answers, but there is no ${MANIFEST_FILE} next to it: choose another folder with --out.`,
         )
       await writeManifest(manifestFile, manifest)
       return { records: [], writer: new RecordWriter<R>(file, lock) }

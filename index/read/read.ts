@@ -15,7 +15,7 @@ import type { TableShape } from './column-map.ts'
 import { toUtf8, toUtf8WhereNeeded, utf16Kind } from './formats/encoding.ts'
 import { checkRow } from './validate.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
-import { fileBytes } from '../../base/file-bytes.ts'
+import { fileBytes } from '../../base/files.ts'
 
 export interface ReadOptions {
   /** Detected from the first bytes if absent. */
@@ -117,7 +117,7 @@ export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadO
   if (isParquet(head) || options.format === 'parquet') {
     throw new CodedError(
       'unsupported_media_type',
-      'Parquet is read from a file of its own, neither from a stream nor out of gzip: over HTTP, put it into the import folder and name it.',
+      'Parquet cannot be read from a stream or from gzip. Over HTTP, put the file into the import folder and name it.',
       { field: 'format' },
     )
   }

@@ -110,7 +110,7 @@ export class TableCopies {
       if (sums !== undefined && !sums.has(await sha256Of(aside)))
         throw new CodedError(
           'index_invalid',
-          `${source} has changed since it was committed (SHA-256): run cepe index verify beside the table.`,
+          `${source} has changed since it was committed (SHA-256): run cepe index verify where the table is stored.`,
         )
       await rename(aside, target)
     } catch (error) {

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
-import { filesUnder } from '../../base/files-under.ts'
+import { filesUnder } from '../../base/files.ts'
 import { storeOf } from '../store/store-of.ts'
 import { Checksums } from './checksums.ts'
 import { newestVersion, VERSIONS } from './manifest.ts'

@@ -1,6 +1,6 @@
 import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { fileBytes } from '../../base/file-bytes.ts'
+import { fileBytes } from '../../base/files.ts'
 import { READ_LIMITS } from '../read/contract.ts'
 import { readLines } from '../read/formats/lines.ts'
 import { checkedId } from './ids.ts'

@@ -50,10 +50,7 @@ async function openByHead(head: Buffer, options: SpoolOptions): Promise<VectorSo
   if (head.subarray(0, NPY_MAGIC.length).equals(NPY_MAGIC)) return openNpy(path)
   if (isParquet(head)) return spoolVectors(readParquetVectors(path, dimension), options)
   if (isGzip(head) || head.toString('latin1').trimStart().startsWith('{')) return spoolVectors(readJsonVectors(path), options)
-  return refuse(
-    basename(path),
-    'holds no vectors: pickles of ids and a numpy array, .npy with ids beside it, JSON lines and Parquet are read',
-  )
+  return refuse(basename(path), 'holds no vectors: pickles of ids and a numpy array, .npy with .ids.txt, JSON lines and Parquet are read')
 }
 
 async function headOf(path: string): Promise<Buffer> {

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { messageOf, CodedError } from '../../base/errors.ts'
-import { fileBytes } from '../../base/file-bytes.ts'
+import { fileBytes } from '../../base/files.ts'
 import { parseJson } from '../../base/json.ts'
 import { READ_LIMITS } from '../read/contract.ts'
 import { gunzip } from '../read/expand.ts'

@@ -68,7 +68,7 @@ export async function readAlias(dir: string, table: string): Promise<Alias | und
     found.set(dir, { identity, tables: new Set(found.get(dir)?.tables).add(table) })
     return value
   }
-  throw new CodedError('index_invalid', `${path} is damaged: it should read {"stored_as": "<a folder beside it, without .lance>"}.`, {
+  throw new CodedError('index_invalid', `${path} is damaged: it should read {"stored_as": "<a folder next to it, without .lance>"}.`, {
     field: path,
   })
 }

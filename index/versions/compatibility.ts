@@ -37,7 +37,7 @@ export function fitModel(name: string, metadata: TableMetadata, models: Models):
     'index_invalid',
     `The table "${name}" holds vectors of the model ${metadata.model} (${metadata.dimension} numbers), this process embeds with ${here.join(' and ')}. ` +
       `The table is sound: its passages can be read, exported and deleted. To search it, embed its own texts again (\`cepe index reembed\`; it stays until the new one is verified), ` +
-      `start with the model it was made with (CEPE_RETRIEVER_DIR, or beside another in CEPE_FURTHER_RETRIEVERS), or use another table (CEPE_TABLE).`,
+      `start with the model it was made with (CEPE_RETRIEVER_DIR, or in addition in CEPE_FURTHER_RETRIEVERS), or use another table (CEPE_TABLE).`,
     { field: 'model' },
   )
 }

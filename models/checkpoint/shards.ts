@@ -26,7 +26,7 @@ const IndexSchema = Type.Object({ weight_map: Type.Record(Type.String(), Type.St
 /** Shards must be beside their index: names with a path are rejected. */
 function checkShardName(shard: string, index: string): void {
   if (/[/\\\0]/.test(shard) || shard === '..' || shard === '.') {
-    throw invalid(`${index}: shard ${JSON.stringify(shard)} is not a plain file name; shards must be beside the index`, index)
+    throw invalid(`${index}: shard ${JSON.stringify(shard)} is not a plain file name; shards must be in the folder of the index`, index)
   }
 }
 

@@ -111,7 +111,7 @@ export class Graph {
   output(name: string, value: Value): void {
     const body = this.#current()
     if (!body.nodes.some((node) => node.outputs.includes(value)) || body.outputs.includes(value)) {
-      throw new GraphError(`output ${name} must be a node's result of its own`)
+      throw new GraphError(`output ${name} must be the result of exactly one node`)
     }
     this.#names.set(value, this.#claim(name))
     body.outputs.push(value)

@@ -10,7 +10,7 @@ type Pieces = SentencePieceModel['pieces']
 const MODEL_TYPE_NAMES = new Map<number, string>(Object.entries(MODEL_TYPE).map(([name, type]) => [type, name]))
 
 function unconverted(file: string, what: string): Error {
-  return unsupported(`${file} ${what}; convert it to tokenizer.json with huggingface/tokenizers and put that beside it`, file)
+  return unsupported(`${file} ${what}; convert it to tokenizer.json with huggingface/tokenizers and put it into the same folder`, file)
 }
 
 function checkSupported({ trainer_spec: trainer, normalizer_spec: normalizer }: SentencePieceModel, file: string): void {

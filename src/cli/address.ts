@@ -43,7 +43,7 @@ export async function checkExposure({ HOST: host, ALLOW_OPEN: allowed, KEYS_DIR:
   if (allowed || isLoopback(host) || needsKey(records)) return
   throw new CodedError(
     'config_invalid',
-    `Everyone who reaches ${host} could ask: make a key (cepe keys add <name>; folder ${dir}), set CEPE_ALLOW_OPEN=true where that is meant, or listen on 127.0.0.1 (CEPE_HOST).`,
+    `Everyone who reaches ${host} could ask: make a key (cepe keys add <name>; folder ${dir}), set CEPE_ALLOW_OPEN=true to allow it, or listen on 127.0.0.1 (CEPE_HOST).`,
     { field: 'CEPE_HOST' },
   )
 }

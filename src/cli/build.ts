@@ -52,10 +52,7 @@ export function buildCommand(): Command {
       "context extension in place of the checkpoint's: none, linear:8, yarn:16, power:0.5, truncated:2048, linear:2+truncated:2048, randomised:0.0625, xpos:8192, xpos-halves:8192, dynamic:2",
     )
     .option('--window <positions>', "decoder positions in place of the checkpoint's", wholeNumber({ min: 1 }))
-    .option(
-      '--texts <file>',
-      'say what the precision costs on this text (a passage a line): builds the checkpoint in f32 too, beside the model, and removes it',
-    )
+    .option('--texts <file>', 'measure the loss of the precision on this text (one passage per line), against a temporary f32 build')
     .action(build)
 }
 
@@ -85,7 +82,7 @@ async function build(checkpointDir: string, given: BuildArguments): Promise<void
 /** @throws options_invalid */
 async function checkTextsOption(texts: string, dtype: Dtype): Promise<void> {
   if (dtype === 'f32')
-    throw new CodedError('options_invalid', '--texts says what a precision costs beside f32: choose another --dtype, or leave it out.', {
+    throw new CodedError('options_invalid', '--texts compares a precision with f32: choose another --dtype, or omit --texts.', {
       field: '--texts',
     })
   const { checkTexts } = await import('./build-distance.ts')

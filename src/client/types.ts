@@ -4,94 +4,94 @@
 export interface AnswerDocumentRequest {
   /** The document. */
   text: string
-  /** What the text is (default: text). Text is read as it is, with the headings of Markdown; Markdown and HTML as files of that type. */
+  /** Format of the text. text: read as is, with Markdown headings. markdown, html: parsed as a file of that type. Default: text. */
   type?: 'text' | 'markdown' | 'html'
-  /** The question. Without one, and without summarise, the document must bring its own between BEGIN and END lines and after them. */
+  /** The question. Required, unless summarise is true or the document contains its own question after BEGIN and END lines. */
   question?: string
-  /** Ask for a summary instead. */
+  /** Summarise the document instead of answering a question. Default: false. */
   summarise?: boolean
-  /** What the document is called; default: what the file itself says, or its name. */
+  /** Title of the document. Default: the title stored in the file, else the file name. */
   title?: string
-  /** passages (default): sentences and lines are packed into chunks, each with title and heading in front. tokens: slices of the tokens, cut from the end, as in the published evaluation of long documents; the default for a document that brings its own question. */
+  /** passages: chunks of whole sentences with title and heading. tokens: fixed slices cut from the end, as in the paper. Default: passages; tokens if the document contains its own question. */
   chunking?: 'passages' | 'tokens'
-  /** Tokens of a chunk (default: the model's own). */
+  /** Tokens per chunk. Default: the model's protocol. */
   chunk_tokens?: number
-  /** Tokens of the document's end that stand in the decoder's prompt, where they fit (default: the model's k_decoder passages, or as much as there is room for without an encoder; 2,048 with question and answer at most). A model whose mode is map-rerank reads the chunks that fit the question best, one at a time, unless this is given. */
+  /** Tokens at the end of the document to place in the decoder prompt. Default: the model's k_decoder passages; in map-rerank mode the best chunks are read one at a time. */
   decoder_tokens?: number
-  /** Tokens in front of those that the encoder reads; what is earlier is not read (default: all; of a model without encoder 0). */
+  /** Tokens before those that the encoder reads; earlier text is not read. Default: all; 0 for a model without encoder. */
   encoder_tokens?: number
-  /** Most tokens of the answer (default: the model's own; for a summary 256 or half the window). */
+  /** Maximum number of tokens to generate. Default: the model's protocol; 256 or half the window for a summary. */
   max_new_tokens?: number
-  /** Tokens before which the answer does not end; attention is not measured then. */
+  /** Minimum number of tokens to generate. If set, attention is not measured. */
   min_new_tokens?: number
   sampling?: Sampling
-  /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
+  /** Chat template of the prompt. none: no template, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own. Default: CEPE_CHAT_TEMPLATE, else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
-  /** Text after the question in the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write. */
+  /** Instruction after the question in the prompt; empty for none. Default with a chat template: that of qa_config.json, else to answer in the fewest words. */
   instruction?: string
-  /** Chunks of the encoder to return, by their share of attention (default: 5). */
+  /** Number of encoder chunks to return, by share of attention. Default: 5. */
   evidence?: number
-  /** Also return the document's text, which the offsets are of. */
+  /** Also return the document's text, to which all offsets refer. */
   include_text?: boolean
   /** Also return the decoder's prompt and the encoder's texts. */
   include_prompts?: boolean
 }
 
 export interface AnswerDocumentResponse {
-  /** The answer, or the summary; empty where the model stopped at once. */
+  /** The answer or summary; empty if the model generated nothing. */
   answer: string
-  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. With sampling: of the greedy answer too, the lower of both; with a response format: of the value alone. A ranking score, not a calibrated probability. */
+  /** Geometric mean of the generated tokens' probabilities, stop token included; 0 for an empty answer. With sampling: at most that of the greedy answer. Not a calibrated probability. */
   confidence: number
   finish_reason: 'stop' | 'length'
   document: {
     title: string
-    /** Kind of the file: `text`, `markdown`, `html`, `pdf`, `docx`, ... */
+    /** Format of the file: `text`, `markdown`, `html`, `pdf`, `docx`, ... */
     type: string
     characters: number
-    /** Of the whole document. */
+    /** Tokens in the document. */
     tokens: number
     pages: number | null
-    /** Chunks that the encoder read. */
+    /** Number of chunks that the encoder read. */
     chunks: number
-    /** Characters that neither side read (encoder_tokens, a model without encoder, or in mode map-rerank what fits the question less). */
+    /** Characters that neither encoder nor decoder read. */
     unread: number
-    /** What of the file is not in its text. */
+    /** Content of the file that is missing from its text. */
     warnings: string[]
     text?: string
   }
-  /** The encoder's chunks by their share of attention, then what the decoder read. */
+  /** The encoder's chunks by share of attention, followed by those of the decoder. */
   evidence: {
     /** First UTF-16 code unit of the chunk in the document's text. */
     start: number
-    /** Where it ends, exclusive. */
+    /** End of the chunk in the document's text, exclusive. */
     end: number
     text: string
-    /** Pages that it stands on; null for what has no pages. */
+    /** First and last page of the chunk; null for a format without pages. */
     pages: {
       first: number
       last: number
     } | null
     rank: number
-    /** Where the model read it; decoder: in a prompt (the document's end, or in mode map-rerank a chunk that fits the question). */
+    /** Where the model read the chunk: encoder, or the decoder's prompt. */
     role: 'encoder' | 'decoder'
-    /** Share of the decoder's cross-attention on this chunk; null in the decoder, and where it is not measured (sampling, min_new_tokens, very long documents). */
+    /** Share of the decoder's cross-attention on this chunk; null for chunks in the decoder, with sampling or min_new_tokens, and for very long documents. */
     attention: number | null
     tokens: number
-    /** Where the chunk says the answer's words, as offsets in the document's text; at most 20. */
+    /** Occurrences of the answer in the chunk, as offsets in the document's text. At most 20. */
     highlights: Highlight[]
   }[]
   usage: {
-    /** Decoder prompt (in replug mode: of all prompts). */
+    /** Tokens in the decoder prompt; in replug mode, in all prompts. */
     prompt_tokens: number
-    /** Encoder tokens over all passages. */
+    /** Tokens that the encoder read, over all passages. */
     context_tokens: number
     generated_tokens: number
   }
   timings_ms: {
-    /** Getting the text out of the file. */
+    /** Extracting the text, in milliseconds. */
     read: number
     queue: number
-    /** Dividing and tokenising the document. */
+    /** Chunking and tokenising the document, in milliseconds. */
     plan: number
     encode: number
     generate: number
@@ -119,108 +119,108 @@ export type AnswerEvent =
     }
 
 export interface AnswerManyRequest {
-  /** Each as in POST /v1/answer. */
+  /** Questions, each with the fields of POST /v1/answer. */
   questions: Question[]
 }
 
 export interface AnswerRequest {
-  /** The question, in any manner of writing. */
+  /** The question. Case and punctuation do not matter. */
   question: string
-  /** Questions before this one with their answers, oldest first: a question that follows them is made to stand alone. */
+  /** Earlier questions with their answers, oldest first. A follow-up question is rewritten to stand alone. */
   earlier?: EarlierQuestion[]
-  /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
+  /** Collection to search. Default: CEPE_TABLE, or the first collection of the key. */
   collection?: string
-  /** Passages to retrieve (default: the model's own). */
+  /** Number of passages to retrieve. Default: the model's protocol. */
   k?: number
-  /** Passages placed in the decoder prompt; the others go to the encoder (default: the model's own). */
+  /** Number of passages in the decoder prompt; the others go to the encoder. Default: the model's protocol. */
   k_decoder?: number
-  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: passages are read one at a time, best first, the first k_decoder in a prompt and the others through the encoder if there is one; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
+  /** How the reader reads the passages; docs/api.md describes each mode. Default: the mode of qa_config.json, else cepe, or decoder-only for a model without encoder. */
   mode?: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
-  /** others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them. */
+  /** Passages that the encoder reads. others: those not in the decoder prompt. all: all of them. Default: others. */
   encoder_passages?: 'others' | 'all'
-  /** dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL). */
+  /** Search method. dense: embeddings. text: BM25. hybrid: a weighted sum of both scores. Default: CEPE_RETRIEVAL. */
   method?: 'dense' | 'text' | 'hybrid'
-  /** Find more passages than are kept, and keep those that fit the question best (ordered as by POST /v1/rerank). Scores stay the search's. Default: false. */
+  /** Retrieve more passages, rerank them as POST /v1/rerank does, and keep the best. Default: false. */
   rerank?: boolean
   filter?: Filter
   /** Answer from these passages, best first, instead of retrieving. */
   passages?: SuppliedPassage[]
-  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template). */
+  /** Number of the service's few-shot examples in the prompt, or the examples themselves. Default: the model's protocol; none with a chat template. */
   demonstrations?: number | Demonstration[]
-  /** Tokens kept of each passage. */
+  /** Maximum number of tokens per passage; longer passages are truncated. */
   context_tokens?: number
-  /** Most tokens of the answer. */
+  /** Maximum number of tokens to generate. */
   max_new_tokens?: number
-  /** Texts that end the answer where they come up, and are not part of it. A line end always ends it. */
+  /** Stop sequences, excluded from the answer. A line end always stops generation. */
   stop?: string[]
   sampling?: Sampling
-  /** passages (default): each passage is cut to context_tokens, and what does not fit the window is left out whole. text: as the published evaluation: passages are cut where the window ends, with a line that says so, and encoder contexts at their front. */
+  /** passages: each is truncated to context_tokens, those that do not fit are left out. text: the prompt is truncated at the window, as in the published evaluation. Default: passages. */
   packing?: 'passages' | 'text'
-  /** Least probability_correct, or confidence where that is null, of an answer; one below it is withheld (abstained). Default: the service's setting (CEPE_MIN_CONFIDENCE), else 0.5 where probability_correct is not null. 0 withholds none, and streams the answer as it is generated. */
+  /** Minimum probability_correct (confidence if null); answers below it are withheld. Default: CEPE_MIN_CONFIDENCE, else 0.5 with a calibration. 0 also streams while generating. */
   min_confidence?: number
-  /** sentences: also tell the sentence of each passage that the answer attended to most (evidence[].attended). The texts are tokenised again for that. */
+  /** sentences: also return the sentence of each passage with most attention (evidence[].attended). */
   attention?: 'sentences'
-  /** drop: answer again without each of the 5 passages with most attention, one at a time, and tell what changes (explanation). Reads 11 prompts more. Not with sampling, replug or closed-book. */
+  /** drop: answer again without each of the 5 passages with most attention, and return the differences. Reads 11 more prompts. Not with sampling, replug or closed-book. */
   explain?: 'drop'
-  /** Also return the answer's tokens with their log-probabilities, and so many of the likeliest tokens in the place of each (tokens). More than 0 reads the prompt once more. Not in mode replug. */
+  /** Also return the answer's tokens with log-probabilities and this many alternatives for each. Values above 0 read the prompt again. Not in replug mode. */
   logprobs?: number
-  /** Also return what a calibration weighs (signals). */
+  /** Also return the inputs of the calibration (signals). */
   include_signals?: boolean
-  /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
+  /** Chat template of the prompt. none: no template, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own. Default: CEPE_CHAT_TEMPLATE, else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
-  /** Text after the question in the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write. */
+  /** Instruction after the question in the prompt; empty for none. Default with a chat template: that of qa_config.json, else to answer in the fewest words. */
   instruction?: string
-  /** Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut. */
+  /** Also return the decoder prompts and the encoder's texts, as tokenised and truncated. */
   include_prompts?: boolean
-  /** Temperature of the passage weights in replug mode. */
+  /** Temperature of the softmax over passage weights in replug mode. */
   replug_temperature?: number
-  /** Answer in server-sent events, as POST /v1/answer/stream does. Default: false. */
+  /** Stream server-sent events, as POST /v1/answer/stream does. Default: false. */
   stream?: boolean
 }
 
 export interface AnswerResponse {
-  /** What was searched and asked: the question, made to stand alone where it follows another. */
+  /** The question that was searched for; a follow-up is rewritten to stand alone. */
   question: string
-  /** The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason). */
+  /** The answer; empty if the model generated nothing, null if withheld or without passages (see reason). */
   answer: string | null
-  /** The answer is withheld: it is less likely right than min_confidence asks for. */
+  /** True if the answer was withheld because it is below min_confidence. */
   abstained: boolean
-  /** Why there is no answer: no_question, the message asks nothing (a greeting, thanks), so nothing was searched; no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one. */
+  /** Why there is no answer. no_question: a greeting or thanks. no_passages: none found or supplied. low_probability_correct, low_confidence: below min_confidence. null with an answer. */
   reason: 'no_question' | 'no_passages' | 'low_probability_correct' | 'low_confidence' | null
-  /** Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for the modes closed-book and replug, and an empty answer. With sampling: of the greedy answer too, the lower of both. */
+  /** Calibrated probability that the answer is right; null without a calibration for this mode, and for an empty answer. With sampling: at most that of the greedy answer. */
   probability_correct: number | null
-  /** Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage. */
+  /** Without an answer: the sentence of the passages most similar to the question. null with an answer or without passages. */
   extract: {
     /** The passage. */
     id: string
     title: string
-    /** Of the sentence in the passage's text, in UTF-16 code units. */
+    /** Offsets of the sentence in the passage's text, in UTF-16 code units. */
     start: number
     end: number
     text: string
   } | null
-  /** With the reason no_question: a sentence on what can be asked here. */
+  /** With reason no_question: a sentence on what can be asked. */
   suggestion?: string
-  /** Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. With sampling: of the greedy answer too, the lower of both; with a response format: of the value alone. A ranking score, not a calibrated probability. */
+  /** Geometric mean of the generated tokens' probabilities, stop token included; 0 for an empty answer. With sampling: at most that of the greedy answer. Not a calibrated probability. */
   confidence: number
-  /** stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated. */
+  /** stop: the model ended the answer. length: max_new_tokens was reached. null: nothing was generated. */
   finish_reason: 'stop' | 'length' | null
   evidence: Evidence[]
-  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: passages are read one at a time, best first, the first k_decoder in a prompt and the others through the encoder if there is one; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
+  /** How the reader reads the passages; docs/api.md describes each mode. Default: the mode of qa_config.json, else cepe, or decoder-only for a model without encoder. */
   mode: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
   usage: {
-    /** Decoder prompt (in replug mode: of all prompts). */
+    /** Tokens in the decoder prompt; in replug mode, in all prompts. */
     prompt_tokens: number
-    /** Encoder tokens over all passages. */
+    /** Tokens that the encoder read, over all passages. */
     context_tokens: number
     generated_tokens: number
   }
   timings_ms: {
     embed: number
     retrieve: number
-    /** Waiting for a free reader. */
+    /** Waiting for a free reader, in milliseconds. */
     queue: number
-    /** Making and tokenising the prompts. */
+    /** Rendering and tokenising the prompts, in milliseconds. */
     plan: number
     encode: number
     generate: number
@@ -231,28 +231,28 @@ export interface AnswerResponse {
     retriever: string | null
   }
   index: IndexVersion | null
-  /** With explain: what hangs on which passage; null where there is no answer to explain. */
+  /** With explain: how the answer changes without single passages; null without an answer. */
   explanation?: {
-    /** Ids of the passages without which the answer is another one. */
+    /** Ids of the passages whose removal changes the answer. */
     hangs_on: string[]
-    /** Log-probability of the answer and the line end after it, with all passages. */
+    /** Log-probability of the answer and its line end, with all passages. */
     logprob: number
     /** Most attended passage first. */
     dropped: {
-      /** The passage that was left out. */
+      /** Id of the passage that was removed. */
       id: string
       rank: number
-      /** The answer without it. */
+      /** Answer without that passage. */
       answer: string
-      /** The answer is another one, case, accents and punctuation aside. */
+      /** True if the answer differs, ignoring case, accents and punctuation. */
       changed: boolean
-      /** Log-probability of the first answer without the passage, less that with it: below 0 where the passage supports it. */
+      /** Change in the original answer's log-probability; negative if the passage supports the answer. */
       logprob_change: number
     }[]
   } | null
-  /** With logprobs: the tokens of the answer, whose texts joined are the answer; null where there is none, or it is withheld. */
+  /** With logprobs: the tokens of the answer; their concatenated texts are the answer. null without an answer. */
   tokens?: AnswerToken[] | null
-  /** With include_signals: what a calibration weighs; null where it is not measured. */
+  /** With include_signals: the inputs of the calibration; null if not measured. */
   signals?: {
     confidence: number
     mean_doubt: number
@@ -279,12 +279,12 @@ export interface AnswerResponse {
 
 export interface AnswerToken {
   text: string
-  /** Natural logarithm of the token's probability, by the model's own distribution. */
+  /** Natural logarithm of the token's probability under the model. */
   logprob: number
-  /** Likeliest first. */
+  /** Most probable first. */
   top: {
     text: string
-    /** Natural logarithm of the token's probability, by the model's own distribution. */
+    /** Natural logarithm of the token's probability under the model. */
     logprob: number
   }[]
 }
@@ -292,13 +292,13 @@ export interface AnswerToken {
 export interface BatchItem {
   /** Index of the question in the request. */
   index: number
-  /** What POST /v1/answer would have answered. */
+  /** HTTP status that POST /v1/answer would return. */
   status: number
   result?: AnswerResponse
   error?: {
-    /** Stable: programs may depend on it. */
+    /** Stable error code. */
     code: string
-    /** For people: what is wrong, where, and what to do. */
+    /** Human-readable: the problem and the remedy. */
     message: string
     /** The offending field of the request. */
     field?: string
@@ -308,39 +308,39 @@ export interface BatchItem {
 
 export interface BrowsePassagesResponse {
   passages: StoredPassage[]
-  /** Of all pages. */
+  /** Total over all pages. */
   total: number
-  /** position: in the order of the document (`metadata.position`). id: they have no position, come from several sources, or are more than 10000. */
+  /** position: by `metadata.position`, the order of the document. id: by id, without positions, with several sources or more than 10000 passages. */
   order: 'position' | 'id'
-  /** Give it as `after` for the next page; null after the last. */
+  /** Value of `after` for the next page; null on the last page. */
   next: string | null
 }
 
 export interface BrowseSourcesResponse {
-  /** In the order of their names. */
+  /** Ordered by name. */
   sources: {
-    /** Empty for passages without one. */
+    /** Source; empty for passages without one. */
     source: string
     passages: number
   }[]
-  /** Of all pages. */
+  /** Total over all pages. */
   total: {
     sources: number
     passages: number
   }
-  /** Give it as `after` for the next page; null after the last. */
+  /** Value of `after` for the next page; null on the last page. */
   next: string | null
 }
 
 export interface Collection {
   name: string
-  /** null where it cannot be read. */
+  /** null if the table cannot be read. */
   passages: number | null
-  /** ready: it is searched. incompatible: its vectors are of a retriever that is not loaded, or of other software. missing: it has no table yet (the service's own alone). unavailable: it cannot be read now. */
+  /** ready: searchable. incompatible: vectors of a retriever that is not loaded. missing: no table yet. unavailable: the table cannot be read. */
   state: 'ready' | 'incompatible' | 'missing' | 'unavailable'
-  /** It is meant where a request of this key names none. */
+  /** True for the collection used if a request of this key names none. */
   default: boolean
-  /** Why it is not searched. */
+  /** Why the collection cannot be searched. */
   problem: {
     code: string
     message: string
@@ -364,19 +364,19 @@ export interface DeletePassagesResponse {
 }
 
 export interface Demonstration {
-  /** A worked example's question. */
+  /** Question of a few-shot example. */
   question: string
-  /** Its answer. */
+  /** Answer of the example. */
   answer: string
   passage?: {
     title: string
-    /** The passage that answers it. */
+    /** Passage that contains the answer. */
     text: string
   }
 }
 
 export interface EarlierQuestion {
-  /** The question as it was asked. */
+  /** The question. */
   question: string
   /** null: there was none. */
   answer: string | null
@@ -385,9 +385,9 @@ export interface EarlierQuestion {
 /** Bad Request */
 export interface ErrorBody {
   error: {
-    /** Stable: programs may depend on it. */
+    /** Stable error code. */
     code: string
-    /** For people: what is wrong, where, and what to do. */
+    /** Human-readable: the problem and the remedy. */
     message: string
     /** The offending field of the request. */
     field?: string
@@ -399,23 +399,23 @@ export interface Evidence {
   id: string
   title: string
   text: string
-  /** Where the passage came from, if the corpus says so: a URL, a file. */
+  /** Origin of the passage, such as a URL or a file, if the corpus names it. */
   source?: string
   metadata?: PassageMetadata
-  /** Where the file is to be had that the passage was taken from, by its name (CEPE_SERVE_FILES). */
+  /** URL of the file that the passage was taken from (CEPE_SERVE_FILES). */
   file?: string
-  /** By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one. */
+  /** Retrieval score: dot product (dense), BM25 (text) or weighted sum (hybrid); null if supplied without one. */
   score: number | null
   rank: number
-  /** Where the model read the passage; unused: it did not fit (decoder-only), or could not change the answer (map-rerank). */
+  /** Where the model read the passage. unused: it did not fit (decoder-only) or could not change the answer (map-rerank). */
   role: 'encoder' | 'decoder' | 'both' | 'unused'
-  /** Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and in scores. With sampling: of the greedy answer. */
+  /** Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null if the encoder did not read it. With sampling: of the greedy answer. */
   attention: number | null
-  /** Tokens that the encoder kept; null where it did not see it. */
+  /** Tokens that the encoder read; null if it did not read the passage. */
   tokens: number | null
-  /** Where the passage says the answer's words, each with its sentence; at most 20. Empty where it does not say them. */
+  /** Occurrences of the answer in the passage, each with its sentence. At most 20. */
   highlights: Highlight[]
-  /** With attention: sentences: the sentence of `text` with most of the passage's cross-attention, and its share of that. null where it was not measured (the 20 passages with most attention are). */
+  /** With attention: sentences: the sentence of `text` with most cross-attention and its share; null beyond the 20 passages with most attention. */
   attended?: {
     start: number
     end: number
@@ -423,9 +423,9 @@ export interface Evidence {
   } | null
 }
 
-/** The passages, before they are read; the event `answer` says where and how each was. */
+/** The retrieved passages, before they are read; the event `answer` contains where each was read. */
 export interface EvidenceEvent {
-  /** What was searched and asked: the question, made to stand alone where it follows another. */
+  /** The question that was searched for; a follow-up is rewritten to stand alone. */
   question: string
   evidence: FoundPassage[]
   model: {
@@ -435,7 +435,7 @@ export interface EvidenceEvent {
   index: IndexVersion | null
 }
 
-/** Conditions on the passages; all must hold. A value means equal, a list means in. */
+/** Filter on passages; all conditions must hold. A value means equal, a list means in. */
 export interface Filter {
   /** Only passages from this source (or one of these). */
   source?:
@@ -476,7 +476,7 @@ export interface Filter {
         lt?: string
         lte?: string
       }
-  /** By field of the metadata. equal and in: the value, or one value of a list, is one of these, of the same type. gt, gte, lt, lte: numbers by size, strings by code points; a field of another type does not match. prefix: strings. */
+  /** Conditions by metadata field. equal, in: same type and value, or one value of a list. gt, gte, lt, lte: numbers, or strings by code points. prefix: strings. */
   metadata?: Record<
     string,
     | string
@@ -500,22 +500,22 @@ export interface FoundPassage {
   id: string
   title: string
   text: string
-  /** Where the passage came from, if the corpus says so: a URL, a file. */
+  /** Origin of the passage, such as a URL or a file, if the corpus names it. */
   source?: string
-  /** By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one. */
+  /** Retrieval score: dot product (dense), BM25 (text) or weighted sum (hybrid); null if supplied without one. */
   score: number | null
   rank: number
 }
 
 export interface GetInfoResponse {
-  /** Of the service. */
+  /** Version of the service. */
   version: string
-  /** The key of this request; null without a valid one. */
+  /** Name of this request's key; null without a valid one. */
   key: {
     name: string
     role: 'user' | 'admin'
   } | null
-  /** Whether feedback on answers is kept (CEPE_FEEDBACK). */
+  /** Whether feedback on answers is stored (CEPE_FEEDBACK). */
   feedback: boolean
   /** Whether the files of passages can be downloaded (CEPE_SERVE_FILES). */
   files: boolean
@@ -523,9 +523,9 @@ export interface GetInfoResponse {
     id: string
     dtype: string
     parameters: number
-    /** Tokens of the decoder's prompt and answer. */
+    /** Context window of the decoder in tokens, prompt and answer. */
     window: number
-    /** The model's own protocol: what holds where a request does not say. */
+    /** The model's protocol: defaults for fields that a request omits. */
     defaults: {
       mode: string
       k: number
@@ -537,51 +537,51 @@ export interface GetInfoResponse {
       instruction?: string
     }
   }
-  /** What questions are embedded with now. */
+  /** Id of the model that embeds questions. */
   retriever: {
     id: string
     dtype: string
     dimension: number
-    /** dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL). */
+    /** Search method. dense: embeddings. text: BM25. hybrid: a weighted sum of both scores. Default: CEPE_RETRIEVAL. */
     method: 'dense' | 'text' | 'hybrid'
   }
-  /** All that are loaded: a table of any of them is searched. */
+  /** Ids of all loaded retrievers; tables of any of them can be searched. */
   retrievers: {
     id: string
     dtype: string
     dimension: number
-    /** The table in service is of this one. */
+    /** Model id of the table in service. */
     serves: boolean
   }[]
-  /** null where there is no index yet. */
+  /** null if there is no index yet. */
   index: IndexVersion | null
-  /** What the page shows of the corpus: settings of the operator, else made from titles. */
+  /** Corpus description shown on the page: from settings, else from titles. */
   corpus: {
     title: string
-    /** A sentence: what is in the corpus. */
+    /** One sentence on the content of the corpus. */
     about: string
     /** Example questions. */
     questions: string[]
   }
-  /** Why the table that replaced the one in service is not searched by this process; null where the newest is. */
+  /** Why this process does not serve the newest table; null if it does. */
   newer_table: {
     code: string
     message: string
   } | null
-  /** What probability_correct comes from; null where the reader has no calibration. */
+  /** Calibration behind probability_correct; null if the reader has none. */
   calibration: {
     fitted_at: string
-    /** That it was fitted on. */
+    /** Number of answers used for fitting. */
     answers: number
     index: IndexVersion
-    /** False where it was fitted on another table, another number of passages, or another retriever than serves now. */
+    /** False if fitted with another table, number of passages or retriever than in service. */
     same_index: boolean
     /** Expected calibration error, cross-validated. */
     ece: number
     auroc: number
   } | null
   min_confidence: number
-  /** In which this reader can be asked. */
+  /** Modes that this reader supports. */
   modes: string[]
   methods: string[]
   limits: {
@@ -595,7 +595,7 @@ export interface GetInfoResponse {
   }
 }
 
-/** UTF-16 code units of `text`; the end is exclusive. */
+/** Offsets in `text` in UTF-16 code units; the end is exclusive. */
 export interface Highlight {
   start: number
   end: number
@@ -613,7 +613,7 @@ export interface IndexVersion {
 
 export interface ListCollectionsResponse {
   collections: Collection[]
-  /** Give it as `after` for the next page; null after the last. */
+  /** Value of `after` for the next page; null on the last page. */
   next: string | null
 }
 
@@ -621,75 +621,75 @@ export interface Passage {
   id: string
   title: string
   text: string
-  /** Where it came from; usable as a filter. */
+  /** Origin of the passage; can be filtered. */
   source?: string
   metadata?: PassageMetadata
 }
 
-/** Named values: strings, numbers, true, false, null or lists of strings; usable as a filter. At most 32 of them, 4096 bytes of JSON together. */
+/** Named strings, numbers, booleans, nulls or lists of strings; can be filtered. At most 32, and 4096 bytes of JSON. */
 export type PassageMetadata = Record<string, string | number | boolean | null | string[]>
 
 export interface Question {
-  /** The question, in any manner of writing. */
+  /** The question. Case and punctuation do not matter. */
   question: string
-  /** Questions before this one with their answers, oldest first: a question that follows them is made to stand alone. */
+  /** Earlier questions with their answers, oldest first. A follow-up question is rewritten to stand alone. */
   earlier?: EarlierQuestion[]
-  /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
+  /** Collection to search. Default: CEPE_TABLE, or the first collection of the key. */
   collection?: string
-  /** Passages to retrieve (default: the model's own). */
+  /** Number of passages to retrieve. Default: the model's protocol. */
   k?: number
-  /** Passages placed in the decoder prompt; the others go to the encoder (default: the model's own). */
+  /** Number of passages in the decoder prompt; the others go to the encoder. Default: the model's protocol. */
   k_decoder?: number
-  /** cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. map-rerank: passages are read one at a time, best first, the first k_decoder in a prompt and the others through the encoder if there is one; the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe. */
+  /** How the reader reads the passages; docs/api.md describes each mode. Default: the mode of qa_config.json, else cepe, or decoder-only for a model without encoder. */
   mode?: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
-  /** others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them. */
+  /** Passages that the encoder reads. others: those not in the decoder prompt. all: all of them. Default: others. */
   encoder_passages?: 'others' | 'all'
-  /** dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL). */
+  /** Search method. dense: embeddings. text: BM25. hybrid: a weighted sum of both scores. Default: CEPE_RETRIEVAL. */
   method?: 'dense' | 'text' | 'hybrid'
-  /** Find more passages than are kept, and keep those that fit the question best (ordered as by POST /v1/rerank). Scores stay the search's. Default: false. */
+  /** Retrieve more passages, rerank them as POST /v1/rerank does, and keep the best. Default: false. */
   rerank?: boolean
   filter?: Filter
   /** Answer from these passages, best first, instead of retrieving. */
   passages?: SuppliedPassage[]
-  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template). */
+  /** Number of the service's few-shot examples in the prompt, or the examples themselves. Default: the model's protocol; none with a chat template. */
   demonstrations?: number | Demonstration[]
-  /** Tokens kept of each passage. */
+  /** Maximum number of tokens per passage; longer passages are truncated. */
   context_tokens?: number
-  /** Most tokens of the answer. */
+  /** Maximum number of tokens to generate. */
   max_new_tokens?: number
-  /** Texts that end the answer where they come up, and are not part of it. A line end always ends it. */
+  /** Stop sequences, excluded from the answer. A line end always stops generation. */
   stop?: string[]
   sampling?: Sampling
-  /** passages (default): each passage is cut to context_tokens, and what does not fit the window is left out whole. text: as the published evaluation: passages are cut where the window ends, with a line that says so, and encoder contexts at their front. */
+  /** passages: each is truncated to context_tokens, those that do not fit are left out. text: the prompt is truncated at the window, as in the published evaluation. Default: passages. */
   packing?: 'passages' | 'text'
-  /** Least probability_correct, or confidence where that is null, of an answer; one below it is withheld (abstained). Default: the service's setting (CEPE_MIN_CONFIDENCE), else 0.5 where probability_correct is not null. 0 withholds none, and streams the answer as it is generated. */
+  /** Minimum probability_correct (confidence if null); answers below it are withheld. Default: CEPE_MIN_CONFIDENCE, else 0.5 with a calibration. 0 also streams while generating. */
   min_confidence?: number
-  /** sentences: also tell the sentence of each passage that the answer attended to most (evidence[].attended). The texts are tokenised again for that. */
+  /** sentences: also return the sentence of each passage with most attention (evidence[].attended). */
   attention?: 'sentences'
-  /** drop: answer again without each of the 5 passages with most attention, one at a time, and tell what changes (explanation). Reads 11 prompts more. Not with sampling, replug or closed-book. */
+  /** drop: answer again without each of the 5 passages with most attention, and return the differences. Reads 11 more prompts. Not with sampling, replug or closed-book. */
   explain?: 'drop'
-  /** Also return the answer's tokens with their log-probabilities, and so many of the likeliest tokens in the place of each (tokens). More than 0 reads the prompt once more. Not in mode replug. */
+  /** Also return the answer's tokens with log-probabilities and this many alternatives for each. Values above 0 read the prompt again. Not in replug mode. */
   logprobs?: number
-  /** Also return what a calibration weighs (signals). */
+  /** Also return the inputs of the calibration (signals). */
   include_signals?: boolean
-  /** Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none. */
+  /** Chat template of the prompt. none: no template, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own. Default: CEPE_CHAT_TEMPLATE, else none. */
   chat_template?: 'none' | 'inst' | 'tokenizer'
-  /** Text after the question in the prompt. Default with a chat template: the model's own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write. */
+  /** Instruction after the question in the prompt; empty for none. Default with a chat template: that of qa_config.json, else to answer in the fewest words. */
   instruction?: string
-  /** Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut. */
+  /** Also return the decoder prompts and the encoder's texts, as tokenised and truncated. */
   include_prompts?: boolean
-  /** Temperature of the passage weights in replug mode. */
+  /** Temperature of the softmax over passage weights in replug mode. */
   replug_temperature?: number
 }
 
 export interface RerankRequest {
-  /** What orders them, the cross-encoder or else the reader, as answers name it, its short name, or cepe. */
+  /** Model to rerank with: the cross-encoder or reader by id or short name, or cepe. */
   model?: string
-  /** What the documents are ordered by. */
+  /** Query that the documents are scored against. */
   query: string
-  /** Most results. Default: all. */
+  /** Maximum number of results. Default: all. */
   top_n?: number
-  /** A cross-encoder's logits, or the reader's mean log-probabilities, in place of numbers from 0 to 1. Default: false. */
+  /** Return logits (cross-encoder) or mean log-probabilities (reader) instead of scores from 0 to 1. Default: false. */
   raw_scores?: boolean
   documents: (
     | string
@@ -698,17 +698,17 @@ export interface RerankRequest {
         title?: string
       }
   )[]
-  /** Give the documents back too. Default: false. */
+  /** Return the documents too. Default: false. */
   return_documents?: boolean
-  /** Tokens that are read of each document; default: the model's own. */
+  /** Maximum number of tokens per document. Default: the model's limit. */
   max_tokens_per_doc?: number
-  /** Fields of the documents that are read: `text` always. Default: both. */
+  /** Fields of the documents to read; must include `text`. Default: title and text. */
   rank_fields?: ('text' | 'title')[]
-  /** Without effect. */
+  /** No effect. */
   max_chunks_per_doc?: number
-  /** Without effect. */
+  /** No effect. */
   priority?: number
-  /** Without effect. */
+  /** No effect. */
   user?: string
 }
 
@@ -719,7 +719,7 @@ export interface RerankResponse {
   results: {
     /** Index in the request. */
     index: number
-    /** 0 to 1, not calibrated: a cross-encoder's logit through the sigmoid; of a reader the geometric mean of the probabilities of the query's tokens after the document, which orders the documents of one request alone. */
+    /** 0 to 1, not calibrated. Cross-encoder: sigmoid of the logit. Reader: geometric mean of the query's token probabilities, comparable within one request only. */
     relevance_score: number
     document?: {
       text: string
@@ -731,11 +731,11 @@ export interface RerankResponse {
   }
 }
 
-/** Sample instead of greedy decoding. The greedy answer is read first: it selects the passages, and an answer is withheld if the greedy one is. */
+/** Sample instead of greedy decoding. The greedy answer still selects the passages and decides whether to withhold. */
 export interface Sampling {
   temperature: number
   top_p: number
-  /** Most likely tokens to choose from. Default: all. */
+  /** Sample from this many most probable tokens. Default: all. */
   top_k?: number
   seed: number
 }
@@ -743,24 +743,24 @@ export interface Sampling {
 export interface ScoreRequest {
   /** The question. */
   question: string
-  /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
+  /** Collection to search. Default: CEPE_TABLE, or the first collection of the key. */
   collection?: string
   choices: string[]
-  /** Passages to retrieve (default: the model's own). */
+  /** Number of passages to retrieve. Default: the model's protocol. */
   k?: number
   k_decoder?: number
-  /** dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL). */
+  /** Search method. dense: embeddings. text: BM25. hybrid: a weighted sum of both scores. Default: CEPE_RETRIEVAL. */
   method?: 'dense' | 'text' | 'hybrid'
   filter?: Filter
   passages?: SuppliedPassage[]
-  /** How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template). */
+  /** Number of the service's few-shot examples in the prompt, or the examples themselves. Default: the model's protocol; none with a chat template. */
   demonstrations?: number | Demonstration[]
 }
 
 export interface ScoreResponse {
   choices: {
     choice: string
-    /** Log-probability of the choice and the line end after it, given question and passages. */
+    /** Log-probability of the choice and its line end, given question and passages. */
     logprob: number
     tokens: number
     /** Softmax of the log-probabilities over the choices. */
@@ -768,7 +768,7 @@ export interface ScoreResponse {
   }[]
   /** Index of the most probable choice; null where there were no passages. */
   best: number | null
-  /** Why there is no answer: no_passages, none were found (or supplied). null where there is one. */
+  /** no_passages: none were found or supplied. null otherwise. */
   reason: 'no_passages' | null
   evidence: Evidence[]
   model: {
@@ -779,15 +779,15 @@ export interface ScoreResponse {
 }
 
 export interface SearchRequest {
-  /** What to look for. */
+  /** The query. */
   query: string
-  /** A collection: a table of the index. Default: the service's (CEPE_TABLE), or the first of the key's, where that is bound to others. */
+  /** Collection to search. Default: CEPE_TABLE, or the first collection of the key. */
   collection?: string
   k?: number
   filter?: Filter
-  /** dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL). */
+  /** Search method. dense: embeddings. text: BM25. hybrid: a weighted sum of both scores. Default: CEPE_RETRIEVAL. */
   method?: 'dense' | 'text' | 'hybrid'
-  /** Find more passages than are kept, and keep those that fit the question best (ordered as by POST /v1/rerank). Scores stay the search's. Default: false. */
+  /** Retrieve more passages, rerank them as POST /v1/rerank does, and keep the best. Default: false. */
   rerank?: boolean
 }
 
@@ -796,10 +796,10 @@ export interface SearchResponse {
     id: string
     title: string
     text: string
-    /** Where the passage came from, if the corpus says so: a URL, a file. */
+    /** Origin of the passage, such as a URL or a file, if the corpus names it. */
     source?: string
     metadata?: PassageMetadata
-    /** Where the file is to be had that the passage was taken from, by its name (CEPE_SERVE_FILES). */
+    /** URL of the file that the passage was taken from (CEPE_SERVE_FILES). */
     file?: string
     score: number
     rank: number
@@ -819,10 +819,10 @@ export interface StoredPassage {
   id: string
   title: string
   text: string
-  /** Where it came from; usable as a filter. */
+  /** Origin of the passage; can be filtered. */
   source?: string
   metadata?: PassageMetadata
-  /** Where the file is to be had that the passage was taken from, by its name (CEPE_SERVE_FILES). */
+  /** URL of the file that the passage was taken from (CEPE_SERVE_FILES). */
   file?: string
 }
 
@@ -831,41 +831,41 @@ export interface SuppliedPassage {
   title: string
   /** The passage. */
   text: string
-  /** Retrieval score (replug weighs passages by it). */
+  /** Retrieval score; weight of the passage in replug mode. */
   score?: number
-  /** Where it came from; comes back with the evidence. */
+  /** Origin of the passage; returned with the evidence. */
   source?: string
   metadata?: PassageMetadata
 }
 
-/** The next part of the answer: all of them joined are the answer. */
+/** Next part of the answer; the concatenated parts are the answer. */
 export interface TokenEvent {
   text: string
 }
 
 export interface UpsertPassagesRequest {
   passages: Passage[]
-  /** Cut each into passages of about 100 words, "id#1", "id#2", ..., as `cepe index add --split` does. Default: false. */
+  /** Split each text into passages of about 100 words with ids `id#1`, `id#2`, ... Default: false. */
   split?: boolean
 }
 
 export interface UpsertPassagesResponse {
   /** Passages written. */
   upserted: number
-  /** Passages known already: neither embedded nor written. */
+  /** Unchanged passages, neither embedded nor written. */
   unchanged: number
-  /** Tokens (the retriever's) past what retriever and reader read of each passage, of all together: they are stored, but only a search by words finds them. */
+  /** Retriever tokens beyond the limits of retriever and reader, in total; they are stored, but only text search finds them. */
   truncated_tokens: number
-  /** The passages that have such tokens. */
+  /** Passages with such tokens. */
   truncated?: {
     id: string
     tokens: number
   }[]
-  /** With partial: passages that were not written. */
+  /** With partial: number of passages that were rejected. */
   rejected?: number
-  /** With partial: what became of each passage, in their order. */
+  /** With partial: one result per passage, in request order. */
   results?: {
-    /** Null where the passage has no id that could be read. */
+    /** Null if the passage has no readable id. */
     id: string | null
     status: 'upserted' | 'unchanged' | 'rejected'
     error?: {

@@ -7,7 +7,7 @@ import { FilesSchema } from './folder/summary.ts'
 export const JOB_STATES = ['queued', 'planning', 'indexing', 'verifying', 'done', 'failed', 'stopped', 'cancelled'] as const
 const JobStateSchema = Type.Enum([...JOB_STATES], {
   description:
-    'queued: waits for its turn. planning: the corpus is read and checked. indexing: passages are embedded and committed. verifying: read back, indexed, recall measured. done. failed: the corpus was refused, nothing was indexed. stopped: met an obstacle (full disk, no embedder, vectors or recall that do not pass), keeps its work and goes on when resumed. cancelled.',
+    'queued, planning (reading the corpus), indexing (embedding and committing), verifying, done, failed (nothing indexed), stopped (resumable, for example a full disk) or cancelled.',
 })
 export type JobState = Static<typeof JobStateSchema>
 
@@ -27,16 +27,16 @@ export const JobOptionsSchema = Type.Object(
     replace: Type.Optional(
       Type.Boolean({
         description:
-          'The table is to hold this corpus and nothing else. It is built beside the live one, which answers until the new one is verified. Default: passages are added, those of known ids replaced.',
+          'Replace all passages. A new table is built and verified while the current one serves. Default: false, passages are added and those with existing ids replaced.',
       }),
     ),
-    format: Type.Optional(Type.Enum([...FORMATS], { description: 'Detected from the content by default.' })),
+    format: Type.Optional(Type.Enum([...FORMATS], { description: 'Format of the corpus. Default: detected from the content.' })),
     split_words: Type.Optional(
       Type.Integer({
         minimum: SPLIT_WORDS.least,
         maximum: SPLIT_WORDS.most,
         description:
-          'Cut documents into passages of about so many words (100 in the literature), at sentence ends; ids become `doc#1`, `doc#2`, ... Default: each row is a passage; of documents 100 words.',
+          'Split texts at sentence ends into passages of about this many words, with ids `doc#1`, `doc#2`, ... Default: 100 for documents; rows of tables are not split.',
       }),
     ),
     columns: Type.Optional(
@@ -44,29 +44,28 @@ export const JobOptionsSchema = Type.Object(
         minLength: 1,
         maxLength: COLUMNS_CHARACTERS,
         description:
-          'Tables: which columns (members of JSON objects, `a.b` for nested ones) are id, text, title, source, metadata and metadata.<name>: `text=content,id=docid,title=name`. Numbers from 1 for TSV and CSV without a header: `id=1,text=2`. Fields that are not named keep the columns of their own names; without an id, one is made of what the row says.',
+          'Tables: columns or JSON members for id, text, title, source, metadata and metadata.<name>, such as `text=content,id=docid`; numbers from 1 without a header.',
       }),
     ),
     ids: Type.Optional(
       Type.Enum([...MADE_IDS], {
-        description:
-          'Tables: make the ids, `file#...`: of the line number, or of a hash of title and text. Default: the rows have their own.',
+        description: 'Tables: generate ids `file#...` from the line number or from a hash of title and text. Default: the ids of the rows.',
       }),
     ),
     encoding: Type.Optional(
       Type.String({
         pattern: '^[\\w.:-]{1,40}$',
         description:
-          'Encoding of texts and tables that are not UTF-8 and declare none (`windows-1252`, `shift_jis`). Default: that of the file in its content type; of documents as detected, which the report says.',
+          'Encoding of files that are not UTF-8 and declare none, such as `windows-1252`. Default: the charset of the content type; detected for documents, with a warning in the report.',
       }),
     ),
     no_quotes: Type.Optional(
-      Type.Boolean({ description: 'TSV and CSV: treat quotes as ordinary characters. Default: fields may be quoted as in CSV.' }),
+      Type.Boolean({ description: 'TSV and CSV: treat quotes as ordinary characters. Default: quoted fields as in CSV.' }),
     ),
     no_metadata: Type.Optional(
       Type.Boolean({
         description:
-          'Ignore the metadata of the rows. Default: it is stored; nested fields are left out and counted in `warnings`, and a row whose metadata does not fit is rejected.',
+          "Ignore the rows' metadata. Default: metadata is stored; nested fields are dropped and counted in `warnings`, rows with invalid metadata are rejected.",
       }),
     ),
     label: Type.Optional(
@@ -74,7 +73,7 @@ export const JobOptionsSchema = Type.Object(
         minLength: 1,
         maxLength: LABEL_CHARACTERS,
         description:
-          "Source of passages that name none of their own; of documents it stands in front of each source (`label/path`). Default: the file's name, and of documents the path in their folder.",
+          'Source of passages that name none; prefix of the sources of documents (`label/path`). Default: the file name; the path in the folder for documents.',
       }),
     ),
     max_rejected_share: Type.Optional(
@@ -82,16 +81,16 @@ export const JobOptionsSchema = Type.Object(
         minimum: 0,
         maximum: 1,
         description:
-          'The job fails, with nothing indexed, if a larger share of lines is rejected. Default: 0.01; of documents any share of files may be left out.',
+          'Maximum share of rejected lines; above it the job fails and nothing is indexed. Default: 0.01; no limit for skipped documents.',
       }),
     ),
     delete_missing: Type.Optional(
       Type.Boolean({
         description:
-          'Delete the passages of files that earlier jobs of the same folder found and this one does not; of uploads, jobs of the same label.',
+          'Delete passages of files that earlier jobs of the same folder (uploads: of the same label) indexed and that no longer exist.',
       }),
     ),
-    strict: Type.Optional(Type.Boolean({ description: 'The job fails, with nothing indexed, if a line is rejected or a file left out.' })),
+    strict: Type.Optional(Type.Boolean({ description: 'Fail the job, with nothing indexed, if a line is rejected or a file skipped.' })),
   },
   { additionalProperties: false },
 )
@@ -103,8 +102,8 @@ export function rejectedShare({ strict, max_rejected_share: share = DEFAULT_REJE
 }
 
 const RejectSchema = Type.Object({
-  file: Type.Optional(Type.String({ description: 'Path of the file, where the corpus is several.' })),
-  line: Type.Integer({ description: '0 for a whole file.' }),
+  file: Type.Optional(Type.String({ description: 'Path of the file in a corpus of several files.' })),
+  line: Type.Integer({ description: 'Line number; 0 for a whole file.' }),
   lines: Type.Optional(Type.Integer()),
   reason: Type.String(),
   detail: Type.String(),
@@ -112,13 +111,13 @@ const RejectSchema = Type.Object({
 
 const CountersSchema = Type.Object({
   read: Type.Integer({
-    description: 'Lines of the source that were read, rejected ones included; header and blank lines apart. Of documents: files.',
+    description: 'Lines read, rejected ones included, without header and blank lines; files for documents.',
   }),
-  rejected: Type.Integer({ description: 'Lines not accepted, or files left out; the report says why.' }),
-  accepted: Type.Integer({ description: 'Passages to index; 0 until the corpus is planned.' }),
-  embedded: Type.Integer({ description: 'Passages embedded by this job, or for it.' }),
-  skipped: Type.Integer({ description: 'Passages known already, unchanged: not embedded again.' }),
-  committed: Type.Integer({ description: 'Passages durably in the table, skipped ones included.' }),
+  rejected: Type.Integer({ description: 'Rejected lines or skipped files; reasons are in the report.' }),
+  accepted: Type.Integer({ description: 'Passages to index; 0 until planning ends.' }),
+  embedded: Type.Integer({ description: 'Passages embedded by or for this job.' }),
+  skipped: Type.Integer({ description: 'Unchanged passages, not embedded again.' }),
+  committed: Type.Integer({ description: 'Passages durably stored, skipped ones included.' }),
 })
 
 const StageSchema = Type.Object({
@@ -126,17 +125,17 @@ const StageSchema = Type.Object({
   share: Type.Number({
     minimum: 0,
     maximum: 1,
-    description: 'Of the stage that is done; of work that cannot be counted, as expected by time.',
+    description: 'Share of the stage that is complete, from 0 to 1; estimated from time if not countable.',
   }),
 })
 
 const WebSourceSchema = Type.Object(
   {
-    urls: Type.Array(Type.String(), { description: 'Pages and sitemaps.' }),
-    hosts: Type.Optional(Type.Array(Type.String(), { description: 'Hosts that may be fetched. Absent: any of the public internet.' })),
-    private: Type.Optional(Type.Literal(true, { description: 'Private addresses may be fetched too.' })),
+    urls: Type.Array(Type.String(), { description: 'URLs of pages and sitemaps.' }),
+    hosts: Type.Optional(Type.Array(Type.String(), { description: 'Hosts that may be fetched; absent for the whole public internet.' })),
+    private: Type.Optional(Type.Literal(true, { description: 'True if private addresses may be fetched.' })),
   },
-  { description: 'The files are pages of the web; the path is null.' },
+  { description: 'Set if the files are web pages; the path is null.' },
 )
 export type WebSource = Static<typeof WebSourceSchema>
 
@@ -146,32 +145,31 @@ export const JOB_VERSION = 1
 /** A job, as stored in its folder and returned by the API. */
 export const JobSchema = Type.Object(
   {
-    version: Type.Integer({ description: 'Of the record.' }),
+    version: Type.Integer({ description: 'Version of the record.' }),
     id: Type.String(),
     table: Type.String(),
-    model: Type.String({ description: 'Embedding model that it was ordered with: only processes of that model take it up.' }),
+    model: Type.String({ description: 'Model id of the job: only processes with that retriever run it.' }),
     state: JobStateSchema,
     source: Type.Object({
       name: Type.String({ description: 'Name of the file or upload.' }),
       path: Type.Union([Type.String(), Type.Null()], {
-        description:
-          'Begins with the name of the setting of a folder: `(CEPE_IMPORT_DIR)/handbook`. Null for an upload, which was planned as it came in, and for passages of the table itself.',
+        description: 'Path, starting with the setting of its folder: `(CEPE_IMPORT_DIR)/handbook`. Null for uploads and re-embedding.',
       }),
       place: Type.Optional(
         Type.Literal(true, {
-          description: 'The path is a shard folder: a corpus planned by `cepe index plan`, with vectors of embed workers.',
+          description: 'True if the path is a shard folder of `cepe index plan` with vectors of embed workers.',
         }),
       ),
-      reembed: Type.Optional(Type.Literal(true, { description: "The passages are the table's own, to be embedded with another model." })),
+      reembed: Type.Optional(Type.Literal(true, { description: "True if the job embeds the table's own passages with another model." })),
       files: Type.Optional(
         Type.Object(
           {
-            only: Type.Optional(Type.Array(Type.String(), { description: 'Names of files; absent for all of the folder.' })),
-            tables: Type.Optional(Type.Literal(true, { description: 'Tables in the folder are read with its documents.' })),
+            only: Type.Optional(Type.Array(Type.String(), { description: 'Names of the files; absent for the whole folder.' })),
+            tables: Type.Optional(Type.Literal(true, { description: 'True if tables in the folder are indexed too.' })),
             web: Type.Optional(WebSourceSchema),
-            uploaded: Type.Optional(Type.Literal(true, { description: 'The files came as an upload; the path is null.' })),
+            uploaded: Type.Optional(Type.Literal(true, { description: 'True if the files were uploaded; the path is null.' })),
           },
-          { description: 'The source is several files: the path is their folder.' },
+          { description: 'Set if the source has several files; the path is their folder.' },
         ),
       ),
     }),
@@ -180,22 +178,19 @@ export const JobSchema = Type.Object(
     finished_at: Type.Union([Type.String(), Type.Null()]),
     counters: CountersSchema,
     files: Type.Optional(FilesSchema),
-    rate: Type.Union([Type.Number(), Type.Null()], { description: 'Recent passages per second.' }),
+    rate: Type.Union([Type.Number(), Type.Null()], { description: 'Passages per second, recent average.' }),
     eta_s: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Seconds until the last passage is committed, at that rate; of planning and verifying, until the end of the stage.',
+      description: 'Estimated seconds until the last commit; while planning or verifying, until the end of the stage.',
     }),
-    stage: Type.Optional(
-      Type.Union([StageSchema, Type.Null()], { description: 'Of planning and verifying; null where nothing is known of it.' }),
-    ),
-    recent_rejects: Type.Array(RejectSchema, { description: 'The latest rejected lines; all of them are in the report.' }),
+    stage: Type.Optional(Type.Union([StageSchema, Type.Null()], { description: 'Progress of planning and verifying; null if unknown.' })),
+    recent_rejects: Type.Array(RejectSchema, { description: 'Most recent rejected lines; the report contains all.' }),
     warnings: Type.Array(Type.String()),
     error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
     result: Type.Union([
       Type.Object({
         rows: Type.Integer({ description: 'Passages in the table.' }),
         recall: Type.Union([Type.Number(), Type.Null()], {
-          description:
-            'Measured recall@10 of the vector index, by stored vectors and by questions the lower; null where every vector is compared.',
+          description: 'Measured recall@10 of the vector index, the lower of stored vectors and questions; null for exact search.',
         }),
       }),
       Type.Null(),

@@ -14,11 +14,11 @@ export const KeyRecordSchema = Type.Object({
   sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   created_at: Type.String(),
   revoked_at: Type.Optional(Type.String()),
-  requests_per_minute: positive('Requests of any kind in a minute.'),
+  requests_per_minute: positive('Requests per minute.'),
   questions_per_day: positive('Questions admitted per day (UTC).'),
   collections: Type.Optional(
     Type.Array(Type.String({ pattern: TABLE_NAME }), {
-      description: 'The only ones that the key may use; all of them where absent. The first is meant where a request names none.',
+      description: 'Collections that the key may use; absent for all. The first is the default.',
       minItems: 1,
       maxItems: 100,
       uniqueItems: true,

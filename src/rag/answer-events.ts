@@ -13,12 +13,12 @@ export const EvidenceEventSchema = Type.Object(
     model: AnswerResponseSchema.properties.model,
     index: AnswerResponseSchema.properties.index,
   },
-  { title: 'EvidenceEvent', description: 'The passages, before they are read; the event `answer` says where and how each was.' },
+  { title: 'EvidenceEvent', description: 'The retrieved passages, before they are read; the event `answer` contains where each was read.' },
 )
 
 export const TokenEventSchema = Type.Object(
   { text: Type.String() },
-  { title: 'TokenEvent', description: 'The next part of the answer: all of them joined are the answer.' },
+  { title: 'TokenEvent', description: 'Next part of the answer; the concatenated parts are the answer.' },
 )
 
 /** Events of an answer in order: the passages, parts of the text, the complete answer. */

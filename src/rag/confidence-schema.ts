@@ -14,18 +14,17 @@ export const ConfidenceRequestFields = {
       minimum: 0,
       maximum: 1,
       description:
-        "Least probability_correct, or confidence where that is null, of an answer; one below it is withheld (abstained). Default: the service's setting (CEPE_MIN_CONFIDENCE), else 0.5 where probability_correct is not null. 0 withholds none, and streams the answer as it is generated.",
+        'Minimum probability_correct (confidence if null); answers below it are withheld. Default: CEPE_MIN_CONFIDENCE, else 0.5 with a calibration. 0 also streams while generating.',
     }),
   ),
   attention: Type.Optional(
     Type.Enum(['sentences'], {
-      description:
-        'sentences: also tell the sentence of each passage that the answer attended to most (evidence[].attended). The texts are tokenised again for that.',
+      description: 'sentences: also return the sentence of each passage with most attention (evidence[].attended).',
     }),
   ),
   explain: Type.Optional(
     Type.Enum(['drop'], {
-      description: `drop: answer again without each of the ${MAX_DROPPED} passages with most attention, one at a time, and tell what changes (explanation). Reads ${2 * MAX_DROPPED + 1} prompts more. Not with sampling, replug or closed-book.`,
+      description: `drop: answer again without each of the ${MAX_DROPPED} passages with most attention, and return the differences. Reads ${2 * MAX_DROPPED + 1} more prompts. Not with sampling, replug or closed-book.`,
     }),
   ),
   logprobs: Type.Optional(
@@ -33,10 +32,10 @@ export const ConfidenceRequestFields = {
       minimum: 0,
       maximum: LIMITS.topTokens,
       description:
-        "Also return the answer's tokens with their log-probabilities, and so many of the likeliest tokens in the place of each (tokens). More than 0 reads the prompt once more. Not in mode replug.",
+        "Also return the answer's tokens with log-probabilities and this many alternatives for each. Values above 0 read the prompt again. Not in replug mode.",
     }),
   ),
-  include_signals: Type.Optional(Type.Boolean({ description: 'Also return what a calibration weighs (signals).' })),
+  include_signals: Type.Optional(Type.Boolean({ description: 'Also return the inputs of the calibration (signals).' })),
 }
 
 const AbstentionReasonSchema = Type.Union(
@@ -49,39 +48,39 @@ const AbstentionReasonSchema = Type.Union(
   ],
   {
     description:
-      'Why there is no answer: no_question, the message asks nothing (a greeting, thanks), so nothing was searched; no_passages, none were found (or supplied); low_probability_correct, low_confidence: what is named is below min_confidence. null where there is one.',
+      'Why there is no answer. no_question: a greeting or thanks. no_passages: none found or supplied. low_probability_correct, low_confidence: below min_confidence. null with an answer.',
   },
 )
 
 /** Response fields on confidence. */
 export const ConfidenceResponseFields = {
-  abstained: Type.Boolean({ description: 'The answer is withheld: it is less likely right than min_confidence asks for.' }),
+  abstained: Type.Boolean({ description: 'True if the answer was withheld because it is below min_confidence.' }),
   reason: AbstentionReasonSchema,
   probability_correct: Type.Union([probability, Type.Null()], {
     description:
-      "Probability that the answer is right, by the model's calibration (cepe calibrate); null where there is none, or one fitted on answers that were read in another way (with the encoder, or in the prompt alone), and for the modes closed-book and replug, and an empty answer. With sampling: of the greedy answer too, the lower of both.",
+      'Calibrated probability that the answer is right; null without a calibration for this mode, and for an empty answer. With sampling: at most that of the greedy answer.',
   }),
 }
 
 const DroppedSchema = Type.Object({
-  id: Type.String({ description: 'The passage that was left out.' }),
+  id: Type.String({ description: 'Id of the passage that was removed.' }),
   rank: Type.Integer({ minimum: 1 }),
-  answer: Type.String({ description: 'The answer without it.' }),
-  changed: Type.Boolean({ description: 'The answer is another one, case, accents and punctuation aside.' }),
+  answer: Type.String({ description: 'Answer without that passage.' }),
+  changed: Type.Boolean({ description: 'True if the answer differs, ignoring case, accents and punctuation.' }),
   logprob_change: Type.Number({
-    description: 'Log-probability of the first answer without the passage, less that with it: below 0 where the passage supports it.',
+    description: "Change in the original answer's log-probability; negative if the passage supports the answer.",
   }),
 })
 
 const ExplanationSchema = Type.Object({
-  hangs_on: Type.Array(Type.String(), { description: 'Ids of the passages without which the answer is another one.' }),
-  logprob: Type.Number({ description: 'Log-probability of the answer and the line end after it, with all passages.' }),
+  hangs_on: Type.Array(Type.String(), { description: 'Ids of the passages whose removal changes the answer.' }),
+  logprob: Type.Number({ description: 'Log-probability of the answer and its line end, with all passages.' }),
   dropped: Type.Array(DroppedSchema, { description: 'Most attended passage first.' }),
 })
 
-const logprob = Type.Number({ description: "Natural logarithm of the token's probability, by the model's own distribution." })
+const logprob = Type.Number({ description: "Natural logarithm of the token's probability under the model." })
 const TokenSchema = Type.Object(
-  { text: Type.String(), logprob, top: Type.Array(Type.Object({ text: Type.String(), logprob }), { description: 'Likeliest first.' }) },
+  { text: Type.String(), logprob, top: Type.Array(Type.Object({ text: Type.String(), logprob }), { description: 'Most probable first.' }) },
   { title: 'AnswerToken' },
 )
 export type AnswerToken = Static<typeof TokenSchema>
@@ -90,18 +89,17 @@ export type AnswerToken = Static<typeof TokenSchema>
 export const ExplanationResponseFields = {
   explanation: Type.Optional(
     Type.Union([ExplanationSchema, Type.Null()], {
-      description: 'With explain: what hangs on which passage; null where there is no answer to explain.',
+      description: 'With explain: how the answer changes without single passages; null without an answer.',
     }),
   ),
   tokens: Type.Optional(
     Type.Union([Type.Array(TokenSchema), Type.Null()], {
-      description:
-        'With logprobs: the tokens of the answer, whose texts joined are the answer; null where there is none, or it is withheld.',
+      description: 'With logprobs: the tokens of the answer; their concatenated texts are the answer. null without an answer.',
     }),
   ),
   signals: Type.Optional(
     Type.Union([Type.Object(Object.fromEntries(SIGNALS.map((name) => [name, Type.Number()]))), Type.Null()], {
-      description: 'With include_signals: what a calibration weighs; null where it is not measured.',
+      description: 'With include_signals: the inputs of the calibration; null if not measured.',
     }),
   ),
 }
@@ -111,6 +109,6 @@ const offset = Type.Integer({ minimum: 0 })
 export const AttendedSchema = Type.Optional(
   Type.Union([Type.Object({ start: offset, end: offset, share: probability }), Type.Null()], {
     description:
-      "With attention: sentences: the sentence of `text` with most of the passage's cross-attention, and its share of that. null where it was not measured (the 20 passages with most attention are).",
+      'With attention: sentences: the sentence of `text` with most cross-attention and its share; null beyond the 20 passages with most attention.',
   }),
 )

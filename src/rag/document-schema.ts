@@ -7,51 +7,50 @@ const DocumentOptions = {
   question: Type.Optional(
     nonBlank(
       LIMITS.questionCharacters,
-      'The question. Without one, and without summarise, the document must bring its own between BEGIN and END lines and after them.',
+      'The question. Required, unless summarise is true or the document contains its own question after BEGIN and END lines.',
     ),
   ),
-  summarise: Type.Optional(Type.Boolean({ description: 'Ask for a summary instead.' })),
+  summarise: Type.Optional(Type.Boolean({ description: 'Summarise the document instead of answering a question. Default: false.' })),
   title: Type.Optional(
     Type.String({
       maxLength: DOCUMENT_REQUEST_LIMITS.titleCharacters,
-      description: 'What the document is called; default: what the file itself says, or its name.',
+      description: 'Title of the document. Default: the title stored in the file, else the file name.',
     }),
   ),
   chunking: Type.Optional(
     Type.Enum([...CHUNKINGS], {
       description:
-        'passages (default): sentences and lines are packed into chunks, each with title and heading in front. tokens: slices of the tokens, cut from the end, as in the published evaluation of long documents; the default for a document that brings its own question.',
+        'passages: chunks of whole sentences with title and heading. tokens: fixed slices cut from the end, as in the paper. Default: passages; tokens if the document contains its own question.',
     }),
   ),
   chunk_tokens: Type.Optional(
-    Type.Integer({ minimum: 16, maximum: LIMITS.contextTokens, description: "Tokens of a chunk (default: the model's own)." }),
+    Type.Integer({ minimum: 16, maximum: LIMITS.contextTokens, description: "Tokens per chunk. Default: the model's protocol." }),
   ),
   decoder_tokens: Type.Optional(
     Type.Integer({
       minimum: 0,
       description:
-        "Tokens of the document's end that stand in the decoder's prompt, where they fit (default: the model's k_decoder passages, or as much as there is room for without an encoder; 2,048 with question and answer at most). A model whose mode is map-rerank reads the chunks that fit the question best, one at a time, unless this is given.",
+        "Tokens at the end of the document to place in the decoder prompt. Default: the model's k_decoder passages; in map-rerank mode the best chunks are read one at a time.",
     }),
   ),
   encoder_tokens: Type.Optional(
     Type.Integer({
       minimum: 0,
-      description:
-        'Tokens in front of those that the encoder reads; what is earlier is not read (default: all; of a model without encoder 0).',
+      description: 'Tokens before those that the encoder reads; earlier text is not read. Default: all; 0 for a model without encoder.',
     }),
   ),
   max_new_tokens: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: DOCUMENT_REQUEST_LIMITS.newTokens,
-      description: "Most tokens of the answer (default: the model's own; for a summary 256 or half the window).",
+      description: "Maximum number of tokens to generate. Default: the model's protocol; 256 or half the window for a summary.",
     }),
   ),
   min_new_tokens: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: DOCUMENT_REQUEST_LIMITS.newTokens,
-      description: 'Tokens before which the answer does not end; attention is not measured then.',
+      description: 'Minimum number of tokens to generate. If set, attention is not measured.',
     }),
   ),
   sampling: Type.Optional(SamplingSchema),
@@ -61,10 +60,10 @@ const DocumentOptions = {
     Type.Integer({
       minimum: 0,
       maximum: DOCUMENT_REQUEST_LIMITS.evidence,
-      description: 'Chunks of the encoder to return, by their share of attention (default: 5).',
+      description: 'Number of encoder chunks to return, by share of attention. Default: 5.',
     }),
   ),
-  include_text: Type.Optional(Type.Boolean({ description: "Also return the document's text, which the offsets are of." })),
+  include_text: Type.Optional(Type.Boolean({ description: "Also return the document's text, to which all offsets refer." })),
   include_prompts: Type.Optional(Type.Boolean({ description: "Also return the decoder's prompt and the encoder's texts." })),
 }
 
@@ -78,7 +77,7 @@ export const DocumentRequestSchema = Type.Object(
     type: Type.Optional(
       Type.Enum(['text', 'markdown', 'html'], {
         description:
-          'What the text is (default: text). Text is read as it is, with the headings of Markdown; Markdown and HTML as files of that type.',
+          'Format of the text. text: read as is, with Markdown headings. markdown, html: parsed as a file of that type. Default: text.',
       }),
     ),
     ...DocumentOptions,
@@ -89,23 +88,22 @@ export const DocumentRequestSchema = Type.Object(
 const offset = Type.Integer({ minimum: 0 })
 const DocumentEvidenceSchema = Type.Object({
   start: Type.Integer({ minimum: 0, description: "First UTF-16 code unit of the chunk in the document's text." }),
-  end: Type.Integer({ minimum: 0, description: 'Where it ends, exclusive.' }),
+  end: Type.Integer({ minimum: 0, description: "End of the chunk in the document's text, exclusive." }),
   text: Type.String(),
   pages: Type.Union([Type.Object({ first: Type.Integer({ minimum: 1 }), last: Type.Integer({ minimum: 1 }) }), Type.Null()], {
-    description: 'Pages that it stands on; null for what has no pages.',
+    description: 'First and last page of the chunk; null for a format without pages.',
   }),
   rank: Type.Integer({ minimum: 1 }),
   role: Type.Enum(['encoder', 'decoder'], {
-    description:
-      "Where the model read it; decoder: in a prompt (the document's end, or in mode map-rerank a chunk that fits the question).",
+    description: "Where the model read the chunk: encoder, or the decoder's prompt.",
   }),
   attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
     description:
-      "Share of the decoder's cross-attention on this chunk; null in the decoder, and where it is not measured (sampling, min_new_tokens, very long documents).",
+      "Share of the decoder's cross-attention on this chunk; null for chunks in the decoder, with sampling or min_new_tokens, and for very long documents.",
   }),
   tokens: offset,
   highlights: Type.Array(HighlightSchema, {
-    description: "Where the chunk says the answer's words, as offsets in the document's text; at most 20.",
+    description: "Occurrences of the answer in the chunk, as offsets in the document's text. At most 20.",
   }),
 })
 export type DocumentEvidence = Static<typeof DocumentEvidenceSchema>
@@ -113,31 +111,30 @@ export type DocumentEvidence = Static<typeof DocumentEvidenceSchema>
 const { confidence, model } = AnswerResponseSchema.properties
 
 export const DocumentResponseSchema = Type.Object({
-  answer: Type.String({ description: 'The answer, or the summary; empty where the model stopped at once.' }),
+  answer: Type.String({ description: 'The answer or summary; empty if the model generated nothing.' }),
   confidence,
   finish_reason: Type.Enum(['stop', 'length']),
   document: Type.Object({
     title: Type.String(),
-    type: Type.String({ description: 'Kind of the file: `text`, `markdown`, `html`, `pdf`, `docx`, ...' }),
+    type: Type.String({ description: 'Format of the file: `text`, `markdown`, `html`, `pdf`, `docx`, ...' }),
     characters: Type.Integer(),
-    tokens: Type.Integer({ description: 'Of the whole document.' }),
+    tokens: Type.Integer({ description: 'Tokens in the document.' }),
     pages: Type.Union([Type.Integer(), Type.Null()]),
-    chunks: Type.Integer({ description: 'Chunks that the encoder read.' }),
+    chunks: Type.Integer({ description: 'Number of chunks that the encoder read.' }),
     unread: Type.Integer({
-      description:
-        'Characters that neither side read (encoder_tokens, a model without encoder, or in mode map-rerank what fits the question less).',
+      description: 'Characters that neither encoder nor decoder read.',
     }),
-    warnings: Type.Array(Type.String(), { description: 'What of the file is not in its text.' }),
+    warnings: Type.Array(Type.String(), { description: 'Content of the file that is missing from its text.' }),
     text: Type.Optional(Type.String()),
   }),
   evidence: Type.Array(DocumentEvidenceSchema, {
-    description: "The encoder's chunks by their share of attention, then what the decoder read.",
+    description: "The encoder's chunks by share of attention, followed by those of the decoder.",
   }),
   usage: AnswerResponseSchema.properties.usage,
   timings_ms: Type.Object({
-    read: Type.Number({ description: 'Getting the text out of the file.' }),
+    read: Type.Number({ description: 'Extracting the text, in milliseconds.' }),
     queue: Type.Number(),
-    plan: Type.Number({ description: 'Dividing and tokenising the document.' }),
+    plan: Type.Number({ description: 'Chunking and tokenising the document, in milliseconds.' }),
     encode: Type.Number(),
     generate: Type.Number(),
     total: Type.Number(),

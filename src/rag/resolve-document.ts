@@ -92,7 +92,7 @@ interface Asked {
 
 /** @param instruction of a question */
 function questionOf({ question, summarise, instruction: wanted }: DocumentForm, text: string, instruction?: string): Asked {
-  if (question !== undefined && summarise === true) throw invalid('summarise', 'is given beside question: give one of them')
+  if (question !== undefined && summarise === true) throw invalid('summarise', 'cannot be combined with question: set one of them')
   const whole = { from: 0, to: text.length, head: '' }
   if (question !== undefined)
     return {

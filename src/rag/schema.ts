@@ -11,49 +11,43 @@ import { LIMITS, METHODS } from './limits.ts'
 export { LIMITS, METHODS }
 
 export const MethodSchema = Type.Enum([...METHODS], {
-  description:
-    "dense: Contriever. text: BM25. hybrid: both, their scores fused with a weight measured on the corpus. Default: the service's setting (CEPE_RETRIEVAL).",
+  description: 'Search method. dense: embeddings. text: BM25. hybrid: a weighted sum of both scores. Default: CEPE_RETRIEVAL.',
 })
 export type Method = Static<typeof MethodSchema>
 
 const ModeSchema = Type.Enum([...MODES], {
   description:
-    "cepe: passages beyond the decoder's go through the encoder. decoder-only: as many passages as the window holds, nothing encoded. " +
-    'map-rerank: passages are read one at a time, best first, the first k_decoder in a prompt and the others through the encoder if there is one; ' +
-    'the answer with the highest confidence times squared relative retrieval score is returned, and passages that cannot change it are not read. ' +
-    'replug: one prompt per passage, next-token distributions mixed by retrieval score. closed-book: no passages. ' +
-    "Default: the model's own (qa_config.json), else cepe; decoder-only where the model is a decoder without encoder, which is not asked in mode cepe.",
+    'How the reader reads the passages; docs/api.md describes each mode. Default: the mode of qa_config.json, else cepe, or decoder-only for a model without encoder.',
 })
 
 export const SamplingSchema = Type.Object(
   {
     temperature: Type.Number({ minimum: LIMITS.leastTemperature, maximum: 10 }),
     top_p: Type.Number({ exclusiveMinimum: 0, maximum: 1 }),
-    top_k: Type.Optional(Type.Integer({ minimum: 1, description: 'Most likely tokens to choose from. Default: all.' })),
+    top_k: Type.Optional(Type.Integer({ minimum: 1, description: 'Sample from this many most probable tokens. Default: all.' })),
     seed: Type.Integer({ minimum: 0, maximum: 0xffffffff }),
   },
   {
     additionalProperties: false,
     title: 'Sampling',
-    description:
-      'Sample instead of greedy decoding. The greedy answer is read first: it selects the passages, and an answer is withheld if the greedy one is.',
+    description: 'Sample instead of greedy decoding. The greedy answer still selects the passages and decides whether to withhold.',
   },
 )
 
 export const StopSchema = Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.stopCharacters }), {
   maxItems: LIMITS.stops,
-  description: 'Texts that end the answer where they come up, and are not part of it. A line end always ends it.',
+  description: 'Stop sequences, excluded from the answer. A line end always stops generation.',
 })
 
 export const ChatTemplateSchema = Type.Enum([...CHAT_TEMPLATES], {
   description:
-    "Chat template of the prompt. none: nothing, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, as the only message of a user. Default: the service's setting (CEPE_CHAT_TEMPLATE), else none.",
+    "Chat template of the prompt. none: no template, as in the paper. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own. Default: CEPE_CHAT_TEMPLATE, else none.",
 })
 
 export const InstructionSchema = Type.String({
   maxLength: LIMITS.instructionCharacters,
   description:
-    'Text after the question in the prompt. Default with a chat template: the model\'s own (qa_config.json), else one that asks for a name, number or phrase from the passages, or "not in the passages", which counts as an empty answer. Empty: none. For a summary: what to write.',
+    'Instruction after the question in the prompt; empty for none. Default with a chat template: that of qa_config.json, else to answer in the fewest words.',
 })
 
 export function nonBlank(maxLength: number, description: string) {
@@ -66,9 +60,9 @@ export const SuppliedPassageSchema = Type.Object(
     title: Type.String({ maxLength: 1000 }),
     text: nonBlank(LIMITS.passageCharacters, 'The passage.'),
     score: Type.Optional(
-      Type.Number({ minimum: -LIMITS.score, maximum: LIMITS.score, description: 'Retrieval score (replug weighs passages by it).' }),
+      Type.Number({ minimum: -LIMITS.score, maximum: LIMITS.score, description: 'Retrieval score; weight of the passage in replug mode.' }),
     ),
-    source: Type.Optional(Type.String({ maxLength: 1000, description: 'Where it came from; comes back with the evidence.' })),
+    source: Type.Optional(Type.String({ maxLength: 1000, description: 'Origin of the passage; returned with the evidence.' })),
     metadata: Type.Optional(PassageMetadataSchema),
   },
   { additionalProperties: false, title: 'SuppliedPassage' },
@@ -76,11 +70,11 @@ export const SuppliedPassageSchema = Type.Object(
 
 const DemonstrationSchema = Type.Object(
   {
-    question: nonBlank(LIMITS.questionCharacters, "A worked example's question."),
-    answer: nonBlank(1000, 'Its answer.'),
+    question: nonBlank(LIMITS.questionCharacters, 'Question of a few-shot example.'),
+    answer: nonBlank(1000, 'Answer of the example.'),
     passage: Type.Optional(
       Type.Object(
-        { title: Type.String({ maxLength: 1000 }), text: nonBlank(LIMITS.passageCharacters, 'The passage that answers it.') },
+        { title: Type.String({ maxLength: 1000 }), text: nonBlank(LIMITS.passageCharacters, 'Passage that contains the answer.') },
         { additionalProperties: false },
       ),
     ),
@@ -90,7 +84,7 @@ const DemonstrationSchema = Type.Object(
 
 const EarlierSchema = Type.Object(
   {
-    question: nonBlank(LIMITS.questionCharacters, 'The question as it was asked.'),
+    question: nonBlank(LIMITS.questionCharacters, 'The question.'),
     answer: Type.Union([Type.String({ maxLength: LIMITS.passageCharacters }), Type.Null()], { description: 'null: there was none.' }),
   },
   { additionalProperties: false, title: 'EarlierQuestion' },
@@ -98,19 +92,22 @@ const EarlierSchema = Type.Object(
 
 const rerankField = Type.Optional(
   Type.Boolean({
-    description:
-      "Find more passages than are kept, and keep those that fit the question best (ordered as by POST /v1/rerank). Scores stay the search's. Default: false.",
+    description: 'Retrieve more passages, rerank them as POST /v1/rerank does, and keep the best. Default: false.',
   }),
 )
-export const kField = Type.Integer({ minimum: 0, maximum: LIMITS.k, description: "Passages to retrieve (default: the model's own)." })
+export const kField = Type.Integer({
+  minimum: 0,
+  maximum: LIMITS.k,
+  description: "Number of passages to retrieve. Default: the model's protocol.",
+})
 
 export const AnswerRequestSchema = Type.Object(
   {
-    question: nonBlank(LIMITS.questionCharacters, 'The question, in any manner of writing.'),
+    question: nonBlank(LIMITS.questionCharacters, 'The question. Case and punctuation do not matter.'),
     earlier: Type.Optional(
       Type.Array(EarlierSchema, {
         maxItems: LIMITS.earlier,
-        description: 'Questions before this one with their answers, oldest first: a question that follows them is made to stand alone.',
+        description: 'Earlier questions with their answers, oldest first. A follow-up question is rewritten to stand alone.',
       }),
     ),
     collection: Type.Optional(CollectionNameSchema),
@@ -119,13 +116,13 @@ export const AnswerRequestSchema = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: LIMITS.k,
-        description: "Passages placed in the decoder prompt; the others go to the encoder (default: the model's own).",
+        description: "Number of passages in the decoder prompt; the others go to the encoder. Default: the model's protocol.",
       }),
     ),
     mode: Type.Optional(ModeSchema),
     encoder_passages: Type.Optional(
       Type.Union([Type.Literal('others'), Type.Literal('all')], {
-        description: 'others (default): the encoder gets the passages that the decoder prompt does not hold. all: it gets all of them.',
+        description: 'Passages that the encoder reads. others: those not in the decoder prompt. all: all of them. Default: others.',
       }),
     ),
     method: Type.Optional(MethodSchema),
@@ -145,28 +142,40 @@ export const AnswerRequestSchema = Type.Object(
         ],
         {
           description:
-            "How many of the service's worked examples precede the question, or the examples themselves (default: the model's own number; none with a chat template).",
+            "Number of the service's few-shot examples in the prompt, or the examples themselves. Default: the model's protocol; none with a chat template.",
         },
       ),
     ),
-    context_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.contextTokens, description: 'Tokens kept of each passage.' })),
-    max_new_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.newTokens, description: 'Most tokens of the answer.' })),
+    context_tokens: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.contextTokens,
+        description: 'Maximum number of tokens per passage; longer passages are truncated.',
+      }),
+    ),
+    max_new_tokens: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: LIMITS.newTokens, description: 'Maximum number of tokens to generate.' }),
+    ),
     stop: Type.Optional(StopSchema),
     sampling: Type.Optional(SamplingSchema),
     packing: Type.Optional(
       Type.Enum(['passages', 'text'], {
         description:
-          'passages (default): each passage is cut to context_tokens, and what does not fit the window is left out whole. text: as the published evaluation: passages are cut where the window ends, with a line that says so, and encoder contexts at their front.',
+          'passages: each is truncated to context_tokens, those that do not fit are left out. text: the prompt is truncated at the window, as in the published evaluation. Default: passages.',
       }),
     ),
     ...ConfidenceRequestFields,
     chat_template: Type.Optional(ChatTemplateSchema),
     instruction: Type.Optional(InstructionSchema),
     include_prompts: Type.Optional(
-      Type.Boolean({ description: 'Also return the rendered decoder prompts, as tokenised, and the texts of the encoder, as cut.' }),
+      Type.Boolean({ description: "Also return the decoder prompts and the encoder's texts, as tokenised and truncated." }),
     ),
     replug_temperature: Type.Optional(
-      Type.Number({ minimum: LIMITS.leastTemperature, maximum: 1000, description: 'Temperature of the passage weights in replug mode.' }),
+      Type.Number({
+        minimum: LIMITS.leastTemperature,
+        maximum: 1000,
+        description: 'Temperature of the softmax over passage weights in replug mode.',
+      }),
     ),
   },
   { additionalProperties: false, title: 'Question' },
@@ -183,7 +192,7 @@ export type ChatQuestion = AnswerRequest & {
 const offset = Type.Integer({ minimum: 0 })
 export const HighlightSchema = Type.Object(
   { start: offset, end: offset, sentence: Type.Object({ start: offset, end: offset }) },
-  { title: 'Highlight', description: 'UTF-16 code units of `text`; the end is exclusive.' },
+  { title: 'Highlight', description: 'Offsets in `text` in UTF-16 code units; the end is exclusive.' },
 )
 
 export const EvidenceSchema = Type.Object(
@@ -191,27 +200,25 @@ export const EvidenceSchema = Type.Object(
     id: Type.String(),
     title: Type.String(),
     text: Type.String(),
-    source: Type.Optional(Type.String({ description: 'Where the passage came from, if the corpus says so: a URL, a file.' })),
+    source: Type.Optional(Type.String({ description: 'Origin of the passage, such as a URL or a file, if the corpus names it.' })),
     metadata: Type.Optional(PassageMetadataSchema),
-    file: Type.Optional(
-      Type.String({ description: 'Where the file is to be had that the passage was taken from, by its name (CEPE_SERVE_FILES).' }),
-    ),
+    file: Type.Optional(Type.String({ description: 'URL of the file that the passage was taken from (CEPE_SERVE_FILES).' })),
     score: Type.Union([Type.Number(), Type.Null()], {
-      description: 'By method: dot product with the question, BM25, or both fused (0 to 1); null for supplied passages without one.',
+      description: 'Retrieval score: dot product (dense), BM25 (text) or weighted sum (hybrid); null if supplied without one.',
     }),
     rank: Type.Integer({ minimum: 1 }),
     role: Type.Union([Type.Literal('encoder'), Type.Literal('decoder'), Type.Literal('both'), Type.Literal('unused')], {
-      description: 'Where the model read the passage; unused: it did not fit (decoder-only), or could not change the answer (map-rerank).',
+      description: 'Where the model read the passage. unused: it did not fit (decoder-only) or could not change the answer (map-rerank).',
     }),
     attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
       description:
-        "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null where the encoder did not see it, and in scores. With sampling: of the greedy answer.",
+        "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null if the encoder did not read it. With sampling: of the greedy answer.",
     }),
     tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-      description: 'Tokens that the encoder kept; null where it did not see it.',
+      description: 'Tokens that the encoder read; null if it did not read the passage.',
     }),
     highlights: Type.Array(HighlightSchema, {
-      description: "Where the passage says the answer's words, each with its sentence; at most 20. Empty where it does not say them.",
+      description: 'Occurrences of the answer in the passage, each with its sentence. At most 20.',
     }),
     attended: AttendedSchema,
   },
@@ -225,13 +232,13 @@ export const IndexVersionSchema = Type.Object(
 )
 
 export const ReasonSchema = Type.Union([Type.Literal('no_passages'), Type.Null()], {
-  description: 'Why there is no answer: no_passages, none were found (or supplied). null where there is one.',
+  description: 'no_passages: none were found or supplied. null otherwise.',
 })
 
 const ExtractSchema = Type.Object({
   id: Type.String({ description: 'The passage.' }),
   title: Type.String(),
-  start: Type.Integer({ minimum: 0, description: "Of the sentence in the passage's text, in UTF-16 code units." }),
+  start: Type.Integer({ minimum: 0, description: "Offsets of the sentence in the passage's text, in UTF-16 code units." }),
   end: Type.Integer({ minimum: 0 }),
   text: Type.String(),
 })
@@ -239,38 +246,36 @@ export type Extract = Static<typeof ExtractSchema>
 
 export const AnswerResponseSchema = Type.Object(
   {
-    question: Type.String({ description: 'What was searched and asked: the question, made to stand alone where it follows another.' }),
+    question: Type.String({ description: 'The question that was searched for; a follow-up is rewritten to stand alone.' }),
     answer: Type.Union([Type.String(), Type.Null()], {
-      description:
-        'The answer; empty where the model stopped at once, null where there was nothing to answer from or it is withheld (see reason).',
+      description: 'The answer; empty if the model generated nothing, null if withheld or without passages (see reason).',
     }),
     ...ConfidenceResponseFields,
     extract: Type.Union([ExtractSchema, Type.Null()], {
-      description:
-        'Where no answer is given (withheld, or empty): the sentence of the passages that comes nearest to the question. null where there is an answer, or no passage.',
+      description: 'Without an answer: the sentence of the passages most similar to the question. null with an answer or without passages.',
     }),
-    suggestion: Type.Optional(Type.String({ description: 'With the reason no_question: a sentence on what can be asked here.' })),
+    suggestion: Type.Optional(Type.String({ description: 'With reason no_question: a sentence on what can be asked.' })),
     confidence: Type.Number({
       minimum: 0,
       maximum: 1,
       description:
-        'Geometric mean of the probabilities of the generated tokens, the stop token included: exp(mean log-probability); 0 where the answer is empty. With sampling: of the greedy answer too, the lower of both; with a response format: of the value alone. A ranking score, not a calibrated probability.',
+        "Geometric mean of the generated tokens' probabilities, stop token included; 0 for an empty answer. With sampling: at most that of the greedy answer. Not a calibrated probability.",
     }),
     finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length'), Type.Null()], {
-      description: 'stop: the answer ended by itself. length: max_new_tokens was reached. null: nothing was generated.',
+      description: 'stop: the model ended the answer. length: max_new_tokens was reached. null: nothing was generated.',
     }),
     evidence: Type.Array(EvidenceSchema),
     mode: ModeSchema,
     usage: Type.Object({
-      prompt_tokens: Type.Integer({ description: 'Decoder prompt (in replug mode: of all prompts).' }),
-      context_tokens: Type.Integer({ description: 'Encoder tokens over all passages.' }),
+      prompt_tokens: Type.Integer({ description: 'Tokens in the decoder prompt; in replug mode, in all prompts.' }),
+      context_tokens: Type.Integer({ description: 'Tokens that the encoder read, over all passages.' }),
       generated_tokens: Type.Integer(),
     }),
     timings_ms: Type.Object({
       embed: Type.Number(),
       retrieve: Type.Number(),
-      queue: Type.Number({ description: 'Waiting for a free reader.' }),
-      plan: Type.Number({ description: 'Making and tokenising the prompts.' }),
+      queue: Type.Number({ description: 'Waiting for a free reader, in milliseconds.' }),
+      plan: Type.Number({ description: 'Rendering and tokenising the prompts, in milliseconds.' }),
       encode: Type.Number(),
       generate: Type.Number(),
       total: Type.Number(),
@@ -287,7 +292,7 @@ export type AnswerResponse = Static<typeof AnswerResponseSchema>
 
 export const SearchRequestSchema = Type.Object(
   {
-    query: nonBlank(LIMITS.questionCharacters, 'What to look for.'),
+    query: nonBlank(LIMITS.questionCharacters, 'The query.'),
     collection: Type.Optional(CollectionNameSchema),
     k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: 10 })),
     filter: Type.Optional(FilterSchema),

@@ -38,7 +38,7 @@ export const ScoreResponseSchema = Type.Object({
   choices: Type.Array(
     Type.Object({
       choice: Type.String(),
-      logprob: Type.Number({ description: 'Log-probability of the choice and the line end after it, given question and passages.' }),
+      logprob: Type.Number({ description: 'Log-probability of the choice and its line end, given question and passages.' }),
       tokens: Type.Integer(),
       probability: Type.Number({ description: 'Softmax of the log-probabilities over the choices.' }),
     }),

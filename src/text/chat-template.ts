@@ -54,7 +54,7 @@ export function chatWrap(
   if (template === 'none') return NO_WRAP
   if (template === 'inst') return INST
   const source = templateOf(config['chat_template'])
-  if (source === undefined) throw unusable('this model has none of its own: choose inst or none')
+  if (source === undefined) throw unusable('this model has none: choose inst or none')
   const bos = tokenText(config['bos_token'])
   const rendered = render(source, { bos, eos: tokenText(config['eos_token']), messages: [...earlier, { role: 'user', content: MARK }] })
   const parts = rendered.split(MARK)

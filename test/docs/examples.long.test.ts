@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
-import { filesUnder } from '../../base/files-under.ts'
+import { filesUnder } from '../../base/files.ts'
 import { packageRoot } from '../../src/config.ts'
 
 const FOLDERS = ['index', 'models', 'src']

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { filesUnder } from '../../base/files-under.ts'
+import { filesUnder } from '../../base/files.ts'
 import { packageRoot } from '../../src/config.ts'
 
 const FOLDERS = ['docs', 'deploy', 'bench/results', 'eval/reports', 'models/tiny', 'models/reader', 'src/client']

@@ -14,7 +14,7 @@ export function taskCommand(task: Task): Command {
     .option('--small', 'sizes for the shipped model')
     .option('--plan', 'only estimate the cost, from the first item')
     .option('--yes', 'run even if it takes more than a day by the estimate')
-    .option('--dump-prompts', 'store the prompts as text in predictions.jsonl, beside their hash')
+    .option('--dump-prompts', 'store the prompts as text in predictions.jsonl, not only their hash')
     .action(async (given: GivenOptions) => (await import('./run-command.ts')).runTaskCommand(task, given))
   for (const { flags, description, byDefault, small } of task.options)
     command.option(

@@ -27,7 +27,7 @@ export const icl: Task = {
   name: 'icl',
   version: 2,
   title: 'In-context classification',
-  description: 'Accuracy of the likeliest label, with further demonstrations in the encoder, each alone.',
+  description: 'Accuracy of the most probable label, with further demonstrations in the encoder, each alone.',
   options: [
     option('--test <file>', 'labelled texts, .csv, .tsv or .jsonl (default: the demo questions)'),
     option('--train <file>', 'file to sample demonstrations from (default: the demo training questions)'),

@@ -55,7 +55,7 @@ export function columnsOf(given: readonly string[], line: number, shape: TableSh
   if (columns.metadata >= 0 && fields.length > 0)
     throw new CodedError(
       'corpus_invalid',
-      `Line ${line}: the header names metadata and metadata.${fields[0]?.name ?? ''}: give the metadata as JSON in one column, or each field in a column of its own.`,
+      `Line ${line}: the header names metadata and metadata.${fields[0]?.name ?? ''}: give the metadata as JSON in one column, or each field in a separate column.`,
       { field: 'metadata' },
     )
   return { ...columns, names, count: names.length, fields }

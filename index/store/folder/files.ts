@@ -3,7 +3,7 @@ import { dirname, relative, sep } from 'node:path'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, osCode } from '../../../base/errors.ts'
-import { filesUnder } from '../../../base/files-under.ts'
+import { filesUnder } from '../../../base/files.ts'
 import type { FileInfo, Files } from '../store.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 

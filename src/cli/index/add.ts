@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { basename } from 'node:path'
 import { CodedError } from '../../../base/errors.ts'
-import { fileBytes } from '../../../base/file-bytes.ts'
+import { fileBytes } from '../../../base/files.ts'
 import type { LeftOutFile } from '../../jobs/folder/list.ts'
 import type { Jobs, UploadedFile } from '../../jobs/contract.ts'
 import type { Job, JobOptions, WebSource } from '../../jobs/schema.ts'
@@ -29,7 +29,7 @@ const WATCH_S = { byDefault: 2, least: 1, most: 3600 } as const
 export function addCommand(): Command {
   return withReadingOptions(new Command('add'))
     .description(
-      'index documents (text, Markdown, HTML, PDF, Office and OpenDocument files, EPUB, e-mail, source code and more) and tables of passages (psgs_w100.tsv shape, CSV, JSON lines, a JSON array or Parquet; .gz and .zst too), or archives of them (.zip, .tar, .tar.gz)',
+      'index documents (text, Markdown, HTML, PDF, Office, OpenDocument, EPUB, e-mail, source code), tables (TSV, CSV, JSON lines or array, Parquet; .gz, .zst) or archives (.zip, .tar, .tar.gz)',
     )
     .argument(
       '<files...>',

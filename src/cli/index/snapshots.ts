@@ -28,7 +28,7 @@ export function snapshotCommands(): Command[] {
     (await (await snapshots()).listSnapshots(index))
       .map(
         ({ name, created_at, rows, bytes, model }) =>
-          `${name}\t${created_at}\t${rows} passages\t${Math.round(bytes / KB)} kB of its own\t${model}\n`,
+          `${name}\t${created_at}\t${rows} passages\t${Math.round(bytes / KB)} kB freed if deleted\t${model}\n`,
       )
       .join(''),
   )

@@ -7,8 +7,8 @@ import { ERROR_CODES } from '../../../base/errors.ts'
 export const ErrorBodySchema = Type.Object(
   {
     error: Type.Object({
-      code: Type.String({ description: 'Stable: programs may depend on it.', examples: [ERROR_CODES[0]] }),
-      message: Type.String({ description: 'For people: what is wrong, where, and what to do.' }),
+      code: Type.String({ description: 'Stable error code.', examples: [ERROR_CODES[0]] }),
+      message: Type.String({ description: 'Human-readable: the problem and the remedy.' }),
       field: Type.Optional(Type.String({ description: 'The offending field of the request.' })),
       request_id: Type.String(),
     }),
@@ -45,10 +45,10 @@ export function bodyErrorResponses(...statuses: number[]) {
 }
 
 const retryAfter = {
-  'retry-after': { type: 'integer', description: 'Seconds after which to send the request again, where waiting helps.' },
+  'retry-after': { type: 'integer', description: 'Seconds to wait before a retry.' },
 }
 const HEADERS: Readonly<Record<number, object>> = {
-  401: { 'www-authenticate': { type: 'string', description: 'The kind of key that is wanted (RFC 6750).' } },
+  401: { 'www-authenticate': { type: 'string', description: 'Authentication scheme (RFC 6750).' } },
   429: retryAfter,
   503: retryAfter,
   504: retryAfter,

@@ -20,7 +20,7 @@ export const IdempotencyHeaders = Type.Object({
       minLength: 1,
       maxLength: 255,
       description:
-        'A name of your own for this request. Sent again with the same body within 24 hours, it gets the first answer again (with the header idempotency-replayed) and nothing is done twice; with another body it is refused (422). An answer is kept where the request succeeded or found nothing (404).',
+        'Idempotency key. A retry with the same body within 24 hours returns the first response (header idempotency-replayed); another body is rejected with 422.',
     }),
   ),
 })
@@ -122,7 +122,7 @@ function again({ found, body }: StoredResponse): unknown {
 function reused(): CodedError {
   return new CodedError(
     'unprocessable',
-    'This idempotency key was used for another request in the last 24 hours: send each new request with a key of its own.',
+    'This idempotency key was used for another request in the last 24 hours: use a new key for each request.',
     { field: HEADER },
   )
 }

@@ -27,15 +27,13 @@ export interface AnswerRouteOptions extends QuestionRouteOptions {
 const BodySchema = Type.Object(
   {
     ...AnswerRequestSchema.properties,
-    stream: Type.Optional(Type.Boolean({ description: 'Answer in server-sent events, as POST /v1/answer/stream does. Default: false.' })),
+    stream: Type.Optional(Type.Boolean({ description: 'Stream server-sent events, as POST /v1/answer/stream does. Default: false.' })),
   },
   { additionalProperties: false },
 )
 
 const EVENTS =
-  'Server-sent events, in this order: `evidence` ({question, evidence: [{id, title, text, source?, score, rank}], model, index}), ' +
-  '`token` ({text}, as often as needed; the texts joined are the answer), `answer` (the whole body of the unstreamed answer). ' +
-  'Where something goes wrong on the way, `error` (the body of an error) is the last event. Lines that begin with a colon say nothing.'
+  'Server-sent events: `evidence`, then `token` ({text}, repeated), then `answer` (the body of POST /v1/answer); on a failure `error` is last. Comment lines keep the connection open.'
 
 /** POST /v1/answer: answers a question with evidence, optionally as server-sent events. */
 export const answerRoutes: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app, { access, deadlineMs, publicText }) => {
@@ -63,7 +61,7 @@ export const answerRoutes: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app,
     },
   )
 
-  const streamed = { tags, operationId: 'streamAnswer', summary: 'Answer a question from the corpus in events' }
+  const streamed = { tags, operationId: 'streamAnswer', summary: 'Answer a question from the corpus as a stream of events' }
   const events = { description: EVENTS, content: { 'text/event-stream': { schema: AnswerEventSchema } } }
   app.post(
     '/v1/answer/stream',

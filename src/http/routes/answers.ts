@@ -26,7 +26,7 @@ export interface AnswersOptions extends AnswerRouteOptions {
 
 const bounds = { minItems: 1, maxItems: BATCH_QUESTIONS }
 const BodySchema = Type.Object(
-  { questions: Type.Array(AnswerRequestSchema, { ...bounds, description: 'Each as in POST /v1/answer.' }) },
+  { questions: Type.Array(AnswerRequestSchema, { ...bounds, description: 'Questions, each with the fields of POST /v1/answer.' }) },
   { additionalProperties: false },
 )
 /** Schema of the envelope: each question is validated separately and fails alone. */
@@ -35,7 +35,7 @@ const envelope = Compile(Type.Object({ questions: Type.Array(Type.Unknown(), bou
 const ItemSchema = Type.Object(
   {
     index: Type.Integer({ minimum: 0, description: 'Index of the question in the request.' }),
-    status: Type.Integer({ description: 'What POST /v1/answer would have answered.' }),
+    status: Type.Integer({ description: 'HTTP status that POST /v1/answer would return.' }),
     result: Type.Optional(AnswerResponseSchema),
     error: Type.Optional(ErrorBodySchema.properties.error),
   },
@@ -64,14 +64,11 @@ export const answersRoutes: FastifyPluginAsyncTypebox<AnswersOptions> = (app, op
         tags: ['questions'],
         operationId: 'answerMany',
         summary: 'Answer many questions',
-        description:
-          `Up to ${BATCH_QUESTIONS} questions, ${BATCH_AT_ONCE} of them in work at a time. A question that fails fails alone: its item has a status ` +
-          'and an error. One that finds the service full waits and tries again within the time of the batch (CEPE_BATCH_DEADLINE_MS). ' +
-          `Questions may come as lines (${NDJSON_TYPE}); answers go as lines then (an item a line), and where the request accepts them. A client that leaves ends the batch.`,
+        description: `Up to ${BATCH_QUESTIONS} questions, ${BATCH_AT_ONCE} at a time. A failed question has a status and an error in its item. Accepts and returns JSON or JSON lines (${NDJSON_TYPE}).`,
         consumes: [JSON_TYPE, NDJSON_TYPE],
         body: BodySchema,
         response: {
-          200: Type.Object({ results: Type.Array(ItemSchema) }, { description: 'An item for every question, in their order.' }),
+          200: Type.Object({ results: Type.Array(ItemSchema) }, { description: 'One item per question, in request order.' }),
           ...bodyErrorResponses(),
         },
       },

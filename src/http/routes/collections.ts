@@ -24,7 +24,7 @@ const PAGE = 100
 const PageSchema = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: PAGE })),
-    after: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: "The last page's `next`." })),
+    after: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Value of `next` of the previous page.' })),
   },
   { additionalProperties: false },
 )
@@ -32,21 +32,21 @@ const CollectionParamsSchema = Type.Object({ name: CollectionNameSchema })
 const CollectionSchema = Type.Object(
   {
     name: Type.String(),
-    passages: Type.Union([Type.Integer(), Type.Null()], { description: 'null where it cannot be read.' }),
+    passages: Type.Union([Type.Integer(), Type.Null()], { description: 'null if the table cannot be read.' }),
     state: Type.Enum([...COLLECTION_STATES], {
       description:
-        "ready: it is searched. incompatible: its vectors are of a retriever that is not loaded, or of other software. missing: it has no table yet (the service's own alone). unavailable: it cannot be read now.",
+        'ready: searchable. incompatible: vectors of a retriever that is not loaded. missing: no table yet. unavailable: the table cannot be read.',
     }),
-    default: Type.Boolean({ description: 'It is meant where a request of this key names none.' }),
+    default: Type.Boolean({ description: 'True for the collection used if a request of this key names none.' }),
     problem: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
-      description: 'Why it is not searched.',
+      description: 'Why the collection cannot be searched.',
     }),
   },
   { title: 'Collection' },
 )
 const ListSchema = Type.Object({
   collections: Type.Array(CollectionSchema),
-  next: Type.Union([Type.String(), Type.Null()], { description: 'Give it as `after` for the next page; null after the last.' }),
+  next: Type.Union([Type.String(), Type.Null()], { description: 'Value of `after` for the next page; null on the last page.' }),
 })
 
 const QuerySchema = Type.Object(
@@ -54,18 +54,18 @@ const QuerySchema = Type.Object(
     language: Type.Optional(
       Type.Enum([...WORD_LANGUAGES], {
         description:
-          'Language whose words text search reduces to stems, for a new collection; `none`: words stay as they are. Default: the language of most of its texts, or none.',
+          'Stemming language of text search for a new collection; `none` for no stemming. Default: the language of most texts, else none.',
       }),
     ),
     copy_of: Type.Optional({
       ...CollectionNameSchema,
       description:
-        'Another collection: what it holds now is put behind the name, at once; both go their own ways from then on. Default: an empty collection is made where there is none.',
+        'Collection whose current content the name will point to; later changes are separate. Default: create an empty collection.',
     }),
   },
   { additionalProperties: false },
 )
-const RemovedSchema = Type.Object({ deleted: Type.String({ description: 'Its name.' }) })
+const RemovedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the collection.' }) })
 
 /** Returns a function that describes collections to the sender of a request. */
 function shownTo(request: Parameters<CollectionAccess['implied']>[0], { collections, access, publicText }: CollectionsOptions) {
@@ -83,14 +83,14 @@ function shownTo(request: Parameters<CollectionAccess['implied']>[0], { collecti
 export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = (app, options) => {
   const { collections, access, requireAdmin } = options
   const tags = ['collections']
-  const list = { tags, operationId: 'listCollections', summary: 'List the collections, in the order of their names' }
+  const list = { tags, operationId: 'listCollections', summary: 'List collections by name' }
   const listed = { querystring: PageSchema, response: { 200: ListSchema, ...errorResponses() } }
   app.get('/v1/collections', { schema: { ...list, ...listed } }, async (request) => {
     const { limit = PAGE, after } = request.query
     const { collections, next } = await access.page(request, { limit, after })
     return { collections: collections.map(shownTo(request, options)), next: next ?? null }
   })
-  const one = { tags, operationId: 'getCollection', summary: 'One collection', params: CollectionParamsSchema }
+  const one = { tags, operationId: 'getCollection', summary: 'Get a collection', params: CollectionParamsSchema }
   app.get('/v1/collections/:name', { schema: { ...one, response: { 200: CollectionSchema, ...errorResponses(404) } } }, async (request) => {
     const { name } = request.params
     const [found] = access.mayUse(request, name) ? await collections.describe([name]) : []
@@ -103,7 +103,7 @@ export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = 
   }
   const put = {
     operationId: 'putCollection',
-    summary: 'Make an empty collection, or point its name at what another one holds',
+    summary: 'Create an empty collection, or point a name to the content of another collection',
     querystring: QuerySchema,
     response: { 200: CollectionSchema, 201: CollectionSchema, ...errorResponses(401, 403, 404, 409, 422, 507) },
   }
@@ -119,7 +119,7 @@ export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = 
   })
   const remove = {
     operationId: 'deleteCollection',
-    summary: 'Remove a collection with its snapshots',
+    summary: 'Delete a collection with its snapshots',
     response: { 200: RemovedSchema, ...errorResponses(401, 403, 404, 409) },
   }
   app.delete('/v1/collections/:name', { onRequest: requireAdmin, schema: { ...changing, ...remove } }, async (request) => {

@@ -67,7 +67,7 @@ function valueOf(name: string, text: string): unknown {
 }
 
 function twice(field: string): CodedError {
-  return new CodedError('invalid_request', `${field} is given twice: give it once.`, { field })
+  return new CodedError('invalid_request', `${field} is set twice: set it once.`, { field })
 }
 
 function tooLarge(field: string, problem: string): CodedError {
@@ -108,7 +108,7 @@ const DOCUMENTED_BODY = {
           file: {
             type: 'string',
             format: 'binary',
-            description: 'The document: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, ODT, EPUB, e-mail or another kind that is indexed.',
+            description: 'The document: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, ODT, EPUB, e-mail or another supported format.',
           },
           ...DocumentFormSchema.properties,
         },
@@ -144,7 +144,7 @@ export const documentsRoutes: FastifyPluginAsyncTypebox<DocumentRouteOptions> = 
         operationId: 'answerDocument',
         summary: 'Answer a question from a document, or summarise it',
         description:
-          "The document comes as the one file of a form, with the other fields beside it, or as `text` in JSON. Its end stands in the decoder's prompt as far as the protocol wants; what comes before is cut into chunks, which the encoder reads in parallel.",
+          'The document is the file of a multipart form, or `text` in JSON. Its end goes into the decoder prompt; the encoder reads chunks of the rest in parallel.',
         body: { content: { 'application/json': { schema: DocumentRequestSchema } } },
         response: { 200: DocumentResponseSchema, ...bodyErrorResponses(422, 504) },
       },

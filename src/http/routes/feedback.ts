@@ -20,15 +20,17 @@ interface FeedbackOptions {
 /** Limits of the fields. */
 const FEEDBACK_LIMITS = { answerCharacters: 4096, expected: 16, expectedCharacters: 1000, commentCharacters: 2000 } as const
 
-const ParamsSchema = Type.Object({ id: Type.String({ pattern: '^[A-Za-z0-9._:-]{1,128}$', description: "The answer's x-request-id." }) })
+const ParamsSchema = Type.Object({
+  id: Type.String({ pattern: '^[A-Za-z0-9._:-]{1,128}$', description: 'The x-request-id of the answer.' }),
+})
 const BodySchema = Type.Object(
   {
-    question: nonBlank(LIMITS.questionCharacters, 'As it was asked.'),
+    question: nonBlank(LIMITS.questionCharacters, 'The question of the answer.'),
     collection: Type.Optional(CollectionNameSchema),
     correct: Type.Boolean({ description: 'Whether the answer is right.' }),
     answer: Type.Optional(
       Type.Union([Type.String({ maxLength: FEEDBACK_LIMITS.answerCharacters }), Type.Null()], {
-        description: 'What was answered; null where it was withheld.',
+        description: 'The answer that was given; null if it was withheld.',
       }),
     ),
     expected: Type.Optional(
@@ -52,7 +54,7 @@ export const feedbackRoutes: FastifyPluginAsyncTypebox<FeedbackOptions> = (app, 
       schema: {
         tags: ['questions'],
         operationId: 'sendFeedback',
-        summary: 'Say whether an answer was right',
+        summary: 'Send feedback on an answer',
         params: ParamsSchema,
         body: BodySchema,
         response: { 200: Type.Object({ id: Type.String(), stored: Type.Boolean() }), ...bodyErrorResponses(401, 403, 404, 507) },

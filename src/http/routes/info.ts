@@ -21,61 +21,60 @@ import { allEmbedders, describeRetriever, servingEmbedder } from '../observabili
 const number = Type.Number()
 const RetrieverFields = { id: Type.String(), dtype: Type.String(), dimension: number }
 const InfoSchema = Type.Object({
-  version: Type.String({ description: 'Of the service.' }),
+  version: Type.String({ description: 'Version of the service.' }),
   key: Type.Union([Type.Object({ name: Type.String(), role: Type.Enum([...ROLES]) }), Type.Null()], {
-    description: 'The key of this request; null without a valid one.',
+    description: "Name of this request's key; null without a valid one.",
   }),
-  feedback: Type.Boolean({ description: 'Whether feedback on answers is kept (CEPE_FEEDBACK).' }),
+  feedback: Type.Boolean({ description: 'Whether feedback on answers is stored (CEPE_FEEDBACK).' }),
   files: Type.Boolean({ description: 'Whether the files of passages can be downloaded (CEPE_SERVE_FILES).' }),
   reader: Type.Object({
     id: Type.String(),
     dtype: Type.String(),
     parameters: number,
-    window: Type.Integer({ description: "Tokens of the decoder's prompt and answer." }),
+    window: Type.Integer({ description: 'Context window of the decoder in tokens, prompt and answer.' }),
     defaults: Type.Object(
       {
         mode: Type.String(),
         ...{ k: number, k_decoder: number, demonstrations: number, context_tokens: number, max_new_tokens: number },
         instruction: QaDefaultsSchema.properties.instruction,
       },
-      { description: "The model's own protocol: what holds where a request does not say." },
+      { description: "The model's protocol: defaults for fields that a request omits." },
     ),
   }),
-  retriever: Type.Object({ ...RetrieverFields, method: MethodSchema }, { description: 'What questions are embedded with now.' }),
-  retrievers: Type.Array(
-    Type.Object({ ...RetrieverFields, serves: Type.Boolean({ description: 'The table in service is of this one.' }) }),
-    { description: 'All that are loaded: a table of any of them is searched.' },
-  ),
-  index: Type.Union([IndexVersionSchema, Type.Null()], { description: 'null where there is no index yet.' }),
+  retriever: Type.Object({ ...RetrieverFields, method: MethodSchema }, { description: 'Id of the model that embeds questions.' }),
+  retrievers: Type.Array(Type.Object({ ...RetrieverFields, serves: Type.Boolean({ description: 'Model id of the table in service.' }) }), {
+    description: 'Ids of all loaded retrievers; tables of any of them can be searched.',
+  }),
+  index: Type.Union([IndexVersionSchema, Type.Null()], { description: 'null if there is no index yet.' }),
   corpus: Type.Object(
     {
       title: Type.String(),
-      about: Type.String({ description: 'A sentence: what is in the corpus.' }),
+      about: Type.String({ description: 'One sentence on the content of the corpus.' }),
       questions: Type.Array(Type.String(), { description: 'Example questions.' }),
     },
-    { description: 'What the page shows of the corpus: settings of the operator, else made from titles.' },
+    { description: 'Corpus description shown on the page: from settings, else from titles.' },
   ),
   newer_table: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
-    description: 'Why the table that replaced the one in service is not searched by this process; null where the newest is.',
+    description: 'Why this process does not serve the newest table; null if it does.',
   }),
   calibration: Type.Union(
     [
       Type.Object({
         fitted_at: Type.String(),
-        answers: Type.Integer({ description: 'That it was fitted on.' }),
+        answers: Type.Integer({ description: 'Number of answers used for fitting.' }),
         index: IndexVersionSchema,
         same_index: Type.Boolean({
-          description: 'False where it was fitted on another table, another number of passages, or another retriever than serves now.',
+          description: 'False if fitted with another table, number of passages or retriever than in service.',
         }),
         ece: Type.Number({ description: 'Expected calibration error, cross-validated.' }),
         auroc: number,
       }),
       Type.Null(),
     ],
-    { description: 'What probability_correct comes from; null where the reader has no calibration.' },
+    { description: 'Calibration behind probability_correct; null if the reader has none.' },
   ),
   min_confidence: number,
-  modes: Type.Array(Type.String(), { description: 'In which this reader can be asked.' }),
+  modes: Type.Array(Type.String(), { description: 'Modes that this reader supports.' }),
   methods: Type.Array(Type.String()),
   limits: Type.Object({
     question_characters: number,

@@ -27,8 +27,7 @@ const MessageSchema = Type.Object(
   { jsonrpc: Type.Literal('2.0'), method: Type.Optional(Type.String()), params: Type.Optional(Type.Object({})) },
   { description: 'A message of the Model Context Protocol (JSON-RPC 2.0).' },
 )
-const ANSWERED =
-  'The message that answers it, as JSON or as the only one of a stream, as the client accepts and the protocol version has it.'
+const ANSWERED = 'The response message, as JSON or as a stream of one message, by the Accept header and protocol version.'
 
 /**
  * POST /mcp: the Model Context Protocol over stateless streamable HTTP, so that any process can serve any request. Without
@@ -54,7 +53,7 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<McpOptions> = (app, options) =
         body: MessageSchema,
         response: {
           200: Type.Object({}, { description: ANSWERED }),
-          202: { description: 'A notification was taken.', type: 'null' },
+          202: { description: 'The notification was accepted.', type: 'null' },
           ...bodyErrorResponses(403, 404, 405, 406),
         },
       },

@@ -12,7 +12,7 @@ import type { QuestionRouteOptions } from './answer.ts'
 import { isReader } from './model-name.ts'
 import { LIMITS, nonBlank } from '../../rag/schema.ts'
 
-const query = nonBlank(LIMITS.questionCharacters, 'What the documents are ordered by.')
+const query = nonBlank(LIMITS.questionCharacters, 'Query that the documents are scored against.')
 const text = Type.String({ maxLength: LIMITS.passageCharacters })
 const documents = { minItems: 1, maxItems: LIMITS.suppliedPassages } as const
 
@@ -25,30 +25,32 @@ const common = {
     Type.String({
       minLength: 1,
       maxLength: 512,
-      description: 'What orders them, the cross-encoder or else the reader, as answers name it, its short name, or cepe.',
+      description: 'Model to rerank with: the cross-encoder or reader by id or short name, or cepe.',
     }),
   ),
   query,
-  top_n: Type.Optional(Type.Integer({ minimum: 1, description: 'Most results. Default: all.' })),
+  top_n: Type.Optional(Type.Integer({ minimum: 1, description: 'Maximum number of results. Default: all.' })),
   raw_scores: Type.Optional(
     Type.Boolean({
-      description: "A cross-encoder's logits, or the reader's mean log-probabilities, in place of numbers from 0 to 1. Default: false.",
+      description: 'Return logits (cross-encoder) or mean log-probabilities (reader) instead of scores from 0 to 1. Default: false.',
     }),
   ),
 }
-const ignored = { description: 'Without effect.' }
+const ignored = { description: 'No effect.' }
 
 /** Request format of Cohere, Jina and Infinity. */
 const RerankRequestSchema = Type.Object(
   {
     ...common,
     documents: Type.Array(Type.Union([text, DocumentSchema]), documents),
-    return_documents: Type.Optional(Type.Boolean({ description: 'Give the documents back too. Default: false.' })),
+    return_documents: Type.Optional(Type.Boolean({ description: 'Return the documents too. Default: false.' })),
     max_tokens_per_doc: Type.Optional(
-      Type.Integer({ minimum: 1, description: "Tokens that are read of each document; default: the model's own." }),
+      Type.Integer({ minimum: 1, description: "Maximum number of tokens per document. Default: the model's limit." }),
     ),
     rank_fields: Type.Optional(
-      Type.Array(Type.Enum(['text', 'title']), { description: 'Fields of the documents that are read: `text` always. Default: both.' }),
+      Type.Array(Type.Enum(['text', 'title']), {
+        description: 'Fields of the documents to read; must include `text`. Default: title and text.',
+      }),
     ),
     max_chunks_per_doc: Type.Optional(Type.Integer({ minimum: 1, ...ignored })),
     priority: Type.Optional(Type.Integer(ignored)),
@@ -65,7 +67,7 @@ const RerankResponseSchema = Type.Object({
     Type.Object({
       index: Type.Integer({ description: 'Index in the request.' }),
       relevance_score: score(
-        "0 to 1, not calibrated: a cross-encoder's logit through the sigmoid; of a reader the geometric mean of the probabilities of the query's tokens after the document, which orders the documents of one request alone.",
+        "0 to 1, not calibrated. Cross-encoder: sigmoid of the logit. Reader: geometric mean of the query's token probabilities, comparable within one request only.",
       ),
       document: Type.Optional(DocumentSchema),
     }),
@@ -79,8 +81,8 @@ const RankRequestSchema = Type.Object(
   {
     ...common,
     texts: Type.Array(text, documents),
-    return_text: Type.Optional(Type.Boolean({ description: 'Give the texts back too. Default: false.' })),
-    truncate: Type.Optional(Type.Boolean({ description: 'Without effect: long texts are always cut at their end.' })),
+    return_text: Type.Optional(Type.Boolean({ description: 'Return the texts too. Default: false.' })),
+    truncate: Type.Optional(Type.Boolean({ description: 'No effect: long texts are always truncated at the end.' })),
     truncation_direction: Type.Optional(Type.String({ pattern: '^[Rr]ight$', ...ignored })),
   },
   { additionalProperties: false },
@@ -90,7 +92,7 @@ type RankRequest = Static<typeof RankRequestSchema>
 const RankResponseSchema = Type.Array(
   Type.Object({
     index: Type.Integer({ description: 'Index in the request.' }),
-    score: score('As relevance_score of POST /v1/rerank.'),
+    score: score('See relevance_score of POST /v1/rerank.'),
     text: Type.Optional(Type.String()),
   }),
   { description: 'Best first.' },
@@ -117,7 +119,7 @@ export const rerankRoutes: FastifyPluginAsync<QuestionRouteOptions> = (app, { se
     const schema = {
       tags: ['questions'],
       operationId,
-      summary: `Order documents by how well they fit a query (${FORMS[own].of}; the other form is understood too)`,
+      summary: `Rerank documents by relevance to a query (form of ${FORMS[own].of}; the other is accepted too)`,
       body: FORMS[own].body,
       response: { 200: FORMS[own].answer, ...bodyErrorResponses(404, 422, 504) },
     }

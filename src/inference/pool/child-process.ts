@@ -17,7 +17,7 @@ import { PULSE_FD } from '../pulse-pipe.ts'
 const STOP_GRACE_MS = 3_000
 /** Signals of the system to a process that is out of memory, and of the process to itself. */
 const MEMORY_SIGNALS: readonly string[] = ['SIGKILL', 'SIGABRT']
-const OUT_OF_MEMORY = ', as when it is out of memory: give it more, or set a smaller CEPE_DTYPE or fewer CEPE_READERS'
+const OUT_OF_MEMORY = ', as when it is out of memory: add memory, or set a smaller CEPE_DTYPE or fewer CEPE_READERS'
 /** Retry-After in seconds if a process has ended. */
 const REPLACED_S = 1
 

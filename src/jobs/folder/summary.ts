@@ -4,19 +4,19 @@ import { Type, type Static } from '#typebox'
 import { FILE_PROBLEMS, type FileProblem, type ReadItem } from '../../../index/read/contract.ts'
 
 export const FilesSchema = Type.Object({
-  indexed: Type.Integer({ description: 'Files whose passages are planned.' }),
+  indexed: Type.Integer({ description: 'Files with indexed passages.' }),
   left_out: Type.Array(
     Type.Object({
-      kind: Type.String({ description: "The files' ending; `page` of pages of the web." }),
+      kind: Type.String({ description: 'File extension; `page` for web pages.' }),
       reason: Type.Enum([...FILE_PROBLEMS]),
       files: Type.Integer(),
     }),
-    { description: 'Files that are not, by kind and reason; the report names each.' },
+    { description: 'Skipped files by kind and reason; the report lists each.' },
   ),
   gone: Type.Optional(
     Type.Object(
-      { files: Type.Integer(), passages: Type.Integer({ description: 'Deleted with them.' }) },
-      { description: 'Files that had passages before: they are no longer there (`delete_missing`), or have no text.' },
+      { files: Type.Integer(), passages: Type.Integer({ description: 'Passages deleted with them.' }) },
+      { description: 'Previously indexed files that are gone (`delete_missing`) or have no text now.' },
     ),
   ),
 })

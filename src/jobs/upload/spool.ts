@@ -57,7 +57,7 @@ export class FileSpool {
   /** Stores a file of a supported type; discards any other and lists it as left out. @throws invalid_request for a repeated name */
   async take(file: string, bytes: AsyncIterable<Buffer>, kept: KeptWith = {}): Promise<void> {
     if (this.#names.has(file))
-      throw new CodedError('invalid_request', `${shown(file)} is there twice: give each file a name of its own.`, { field: 'file' })
+      throw new CodedError('invalid_request', `${shown(file)} occurs twice: file names must be unique.`, { field: 'file' })
     this.#names.add(file)
     const problem = isHidden(file) ? 'hidden' : isDocument(file) || isTable(file) ? undefined : 'not_supported'
     if (problem !== undefined) {

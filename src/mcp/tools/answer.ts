@@ -20,8 +20,8 @@ const ShownSchema = Type.Object({
   title,
   source,
   rank,
-  quote: Type.String({ description: 'The sentence that says the answer; where none does, the beginning of the passage.' }),
-  says_answer: Type.Boolean({ description: "Whether the passage says the answer's words." }),
+  quote: Type.String({ description: 'Sentence that contains the answer, else the beginning of the passage.' }),
+  says_answer: Type.Boolean({ description: 'Whether the passage contains the answer.' }),
 })
 const OutputSchema = Type.Object({
   answer,
@@ -32,7 +32,7 @@ const OutputSchema = Type.Object({
   confidence,
   probability_correct,
   evidence: Type.Array(ShownSchema, {
-    description: `At most ${MOST_SHOWN} passages: those that say the answer, else those with most attention. get_passage has the whole text.`,
+    description: `At most ${MOST_SHOWN} passages: those that contain the answer, else those with most attention. get_passage returns the whole text.`,
   }),
 })
 
@@ -41,7 +41,7 @@ export const answerTool: Tool<typeof InputSchema, typeof OutputSchema> = {
   name: 'answer',
   title: 'Answer from the corpus',
   description:
-    'Answer one factual question from the passages of the corpus, in a few words. Returns the answer, how likely it is right where that is known, and the passages that say so. Ask a complete question: nothing of the conversation is known here.',
+    'Answer one factual question from the corpus. Returns a short answer, its probability of being right if known, and supporting passages. Ask a complete question: the conversation is not seen.',
   input: InputSchema,
   output: OutputSchema,
   call: async ({ question, k, source }, { answering }, run) => {

@@ -3,7 +3,7 @@ import { CollectionNameSchema } from '../../../index/table-name.ts'
 
 /** The only filter that agents can use without knowing the corpus: `list_sources` returns its values. */
 export const sourceField = Type.Optional(
-  Type.String({ minLength: 1, maxLength: 1000, description: 'Only passages from this source, as list_sources names it.' }),
+  Type.String({ minLength: 1, maxLength: 1000, description: 'Only passages from this source, as returned by list_sources.' }),
 )
 
 /** Collection of a call: the server passes its services to the tool. */

@@ -8,7 +8,7 @@ import { collectionField, heading } from './fields.ts'
 
 const InputSchema = Type.Object(
   {
-    id: Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Id of a passage, as search and answer give it.' }),
+    id: Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Id of a passage, as returned by search and answer.' }),
     collection: collectionField,
   },
   { additionalProperties: false },
@@ -24,8 +24,8 @@ const OutputSchema = Type.Object({
 /** Returns a stored passage. */
 export const getPassageTool: Tool<typeof InputSchema, typeof OutputSchema> = {
   name: 'get_passage',
-  title: 'Read a passage',
-  description: 'Read one passage of the corpus by its id: title, whole text, source and metadata.',
+  title: 'Get a passage',
+  description: 'Get a passage by id: title, whole text, source and metadata.',
   input: InputSchema,
   output: OutputSchema,
   call: async ({ id }, { index }) => {

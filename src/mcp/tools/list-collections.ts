@@ -7,7 +7,7 @@ const MOST = 100
 
 const InputSchema = Type.Object(
   {
-    after: Type.Optional({ ...CollectionNameSchema, description: "The last page's `next`." }),
+    after: Type.Optional({ ...CollectionNameSchema, description: 'Value of `next` of the previous page.' }),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: MOST })),
   },
   { additionalProperties: false },
@@ -16,13 +16,13 @@ const OutputSchema = Type.Object({
   collections: Type.Array(
     Type.Object({
       name: Type.String(),
-      passages: Type.Union([Type.Integer(), Type.Null()], { description: 'null where it cannot be read.' }),
-      state: Type.Enum([...COLLECTION_STATES], { description: 'Only one that is ready can be searched.' }),
-      default: Type.Boolean({ description: 'It is meant where a call names none.' }),
+      passages: Type.Union([Type.Integer(), Type.Null()], { description: 'null if the table cannot be read.' }),
+      state: Type.Enum([...COLLECTION_STATES], { description: 'Only collections in state ready can be searched.' }),
+      default: Type.Boolean({ description: 'True for the collection used if a call names none.' }),
     }),
-    { description: 'In the order of their names.' },
+    { description: 'Ordered by name.' },
   ),
-  next: Type.Union([Type.String(), Type.Null()], { description: 'Give it as `after` for the next page; null after the last.' }),
+  next: Type.Union([Type.String(), Type.Null()], { description: 'Value of `after` for the next page; null on the last page.' }),
 })
 
 /** Lists the collections that a call may name. */
@@ -30,7 +30,7 @@ export const listCollectionsTool: Tool<typeof InputSchema, typeof OutputSchema> 
   name: 'list_collections',
   title: 'List the collections',
   description:
-    'List the collections, the corpora that can be searched here, with the number of passages of each. Every other tool takes the name of one.',
+    'List the collections that can be searched, with the number of passages of each. Every other tool accepts a collection name.',
   input: InputSchema,
   output: OutputSchema,
   call: async ({ after, limit = MOST }, services) => {

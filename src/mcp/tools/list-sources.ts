@@ -7,25 +7,27 @@ const DEFAULT_LIMIT = 100
 
 const InputSchema = Type.Object(
   {
-    prefix: Type.Optional(Type.String({ maxLength: 1000, description: 'Only sources that begin so.' })),
+    prefix: Type.Optional(Type.String({ maxLength: 1000, description: 'Only sources with this prefix.' })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: DEFAULT_LIMIT })),
     collection: collectionField,
   },
   { additionalProperties: false },
 )
 const OutputSchema = Type.Object({
-  sources: Type.Array(Type.Object({ source: Type.String({ description: 'Empty for passages without one.' }), passages: Type.Integer() }), {
-    description: 'Those with most passages first.',
-  }),
-  total: Type.Integer({ description: 'Sources that fit, listed or not.' }),
+  sources: Type.Array(
+    Type.Object({ source: Type.String({ description: 'Source; empty for passages without one.' }), passages: Type.Integer() }),
+    {
+      description: 'Ordered by number of passages, largest first.',
+    },
+  ),
+  total: Type.Integer({ description: 'Number of matching sources, listed or not.' }),
 })
 
 /** Lists the sources of the passages. */
 export const listSourcesTool: Tool<typeof InputSchema, typeof OutputSchema> = {
   name: 'list_sources',
   title: 'List the sources',
-  description:
-    'List where the passages of the corpus come from (files, URLs), with the number of passages of each. search and answer take a source.',
+  description: 'List the sources of the passages (files, URLs) with passage counts. search and answer accept a source.',
   input: InputSchema,
   output: OutputSchema,
   call: async ({ prefix = '', limit = DEFAULT_LIMIT }, { sources }) => {

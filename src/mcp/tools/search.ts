@@ -10,7 +10,7 @@ const DEFAULT_K = 5
 const InputSchema = Type.Object(
   {
     query: SearchRequestSchema.properties.query,
-    k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: DEFAULT_K, description: 'Passages to find.' })),
+    k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: DEFAULT_K, description: 'Number of passages to return.' })),
     source: sourceField,
     collection: collectionField,
   },
@@ -23,7 +23,7 @@ export const searchTool: Tool<typeof InputSchema, typeof OutputSchema> = {
   name: 'search',
   title: 'Search the corpus',
   description:
-    'Find the passages of the corpus that fit a question or keywords best, by meaning and by words. Returns whole passages with id, title and source. Use it to read for yourself; use answer for a short factual answer.',
+    'Find the passages most relevant to a question or keywords. Returns whole passages with id, title and source. For a short factual answer use answer.',
   input: InputSchema,
   output: OutputSchema,
   call: async ({ query, k = DEFAULT_K, source }, { answering }, run) => {

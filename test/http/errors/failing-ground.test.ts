@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { filesUnder } from '../../../base/files-under.ts'
+import { filesUnder } from '../../../base/files.ts'
 import { tempDir } from '../../index/helpers.ts'
 import { CHANGES, filled, put, served, TSV, type Call } from './served.ts'
 

@@ -1,7 +1,7 @@
 import { appendFile, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { filesUnder } from '../../../base/files-under.ts'
+import { filesUnder } from '../../../base/files.ts'
 import { compactionCommand } from '../../../index/compaction/command.ts'
 import { passageText, type Passage } from '../../../index/contract.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'

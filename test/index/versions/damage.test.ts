@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { filesUnder } from '../../../base/files-under.ts'
+import { filesUnder } from '../../../base/files.ts'
 import { passageText } from '../../../index/contract.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'

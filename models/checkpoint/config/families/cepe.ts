@@ -19,7 +19,7 @@ const CepeSchema = Type.Object({
 
 export function parseCepe(value: unknown): CepeConfig {
   const { encoder_is_model: shared = false } = parseAs(SharedEncoderSchema, value, 'config.json')
-  if (shared) only('encoder_is_model', shared, 'false (an encoder of its own, which the published checkpoints have)')
+  if (shared) only('encoder_is_model', shared, 'false (a separate encoder, as in the published checkpoints)')
   const raw = parseAs(Type.Intersect([LlamaSchema, CepeSchema]), value, 'config.json')
   if (!raw.do_cross_attention) only('do_cross_attention', false, 'true (a model without it is a LlamaForCausalLM)')
   const states = raw.num_cross_attn_hidden_states ?? 1

@@ -20,13 +20,17 @@ const ARCHIVES: ReadonlyMap<string, string> = new Map([
 export const ImportSchema = Type.Object(
   {
     source: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 1000, description: 'File, archive or folder in the import folder; `.` for all of it.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: 1000,
+        description: 'File, archive or folder in the import folder; `.` for the whole folder.',
+      }),
     ),
     urls: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: LONGEST_ADDRESS }), {
         minItems: 1,
         maxItems: MOST_ADDRESSES,
-        description: 'In place of `source`: pages and sitemaps of the hosts in CEPE_FETCH.',
+        description: 'Instead of `source`: URLs of pages and sitemaps on the hosts in CEPE_FETCH.',
       }),
     ),
     collection: Type.Optional(CollectionNameSchema),

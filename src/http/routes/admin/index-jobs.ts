@@ -45,7 +45,7 @@ const STREAMED = [
 const corpus = {
   type: 'string',
   format: 'binary',
-  description: 'The corpus; its format is detected from the content unless `format` is given.',
+  description: 'The corpus. The format is detected unless `format` is set.',
 }
 /** Body for the OpenAPI document only: streamed bodies and forms are not validated by a schema. */
 const DOCUMENTED_BODY = {
@@ -59,7 +59,7 @@ const DOCUMENTED_BODY = {
             type: 'string',
             format: 'binary',
             description:
-              'A table, a document (of text, HTML, PDF, Office or OpenDocument, EPUB, e-mail and more) or an archive of them (.zip, .tar, .tar.gz); the form may hold several files, named by their paths in a folder.',
+              'A table, a document or an archive (.zip, .tar, .tar.gz). A form may contain several files, named by their relative paths.',
           },
         },
         required: ['file'],
@@ -89,7 +89,7 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
         operationId: 'createIndexJob',
         summary: 'Index a corpus',
         description:
-          'The body is the corpus: tab-separated values as in psgs_w100.tsv, CSV, JSON lines ({id, title, text}, {_id, ...} or {id, contents}) or a JSON array of them (as application/octet-stream), gzip or zstd of either, or one of them as a multipart file, with the options in the query; or a form of documents and tables or archives of them, or such an archive itself (application/zip, application/x-tar); or JSON that names a file or folder of the import folder (`source`), or pages of the web and sitemaps (`urls`).',
+          'The body is a table (TSV, CSV, JSON lines or array, gzip or zstd), an archive, a multipart form of files, or JSON with `source` (import folder) or `urls`. docs/corpus.md lists the formats.',
         headers: IdempotencyHeaders,
         querystring: JobQuerySchema,
         body: { content: { 'application/json': { schema: ImportSchema } } },
@@ -106,9 +106,9 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
     tags: ['index'],
     security: ADMIN_SECURITY,
     operationId: 'createReembeddingJob',
-    summary: "Embed the table's own passages with the retriever in service",
+    summary: 'Re-embed a table with the retriever in service',
     description:
-      'For a table of another retriever, as after an upgrade. A job makes the new table beside the present one, from its texts, and puts it in its place once it is verified. One that is under way or stopped goes on.',
+      'For a table of another retriever, as after an upgrade. The job builds and verifies a new table while the current one serves. An unfinished job is resumed.',
     headers: IdempotencyHeaders,
     querystring: CollectionQuerySchema,
     response: { 202: JobSchema, ...errorResponses(401, 403, 404, 409, 422, 503, 507) },
@@ -152,10 +152,8 @@ function followingRoutes(
   }))
 
   const one = { ...tagged, params: IdSchema, response: { 200: JobSchema, ...errorResponses(401, 403, 404, 409) } }
-  app.get(
-    '/v1/admin/index-jobs/:id',
-    { schema: { ...one, operationId: 'getIndexJob', summary: 'Progress of an index job' } },
-    async (request) => shown(await jobs.get(await own(request)), publicText),
+  app.get('/v1/admin/index-jobs/:id', { schema: { ...one, operationId: 'getIndexJob', summary: 'Get an index job' } }, async (request) =>
+    shown(await jobs.get(await own(request)), publicText),
   )
   app.delete(
     '/v1/admin/index-jobs/:id',
@@ -168,9 +166,9 @@ function followingRoutes(
     async (request) => shown(await jobs.resume(await own(request)), publicText),
   )
 
-  const summary = 'All rejected lines of an index job, as JSON lines'
+  const summary = 'Download the rejected lines of an index job, as JSON lines'
   const response = {
-    200: mediaResponse('A rejected line or skipped file a line, as JSON.', 'application/x-ndjson'),
+    200: mediaResponse('One rejected line or skipped file per line, as JSON.', 'application/x-ndjson'),
     ...errorResponses(401, 403, 404),
   }
   app.get(

@@ -7,23 +7,23 @@ import { CollectionQuerySchema } from '../passages/passages.ts'
 
 const IndexInfoSchema = Type.Object({
   table: Type.String(),
-  stored_as: Type.String({ description: 'Table on disk behind the name.' }),
-  version: Type.Integer({ description: 'Grows with every commit.' }),
+  stored_as: Type.String({ description: 'Table on disk that the name points to.' }),
+  version: Type.Integer({ description: 'Increases with every commit.' }),
   rows: Type.Integer(),
   dimension: Type.Integer(),
-  model: Type.String({ description: 'Embedding model of the vectors.' }),
+  model: Type.String({ description: 'Model id of the vectors.' }),
   schema_version: Type.Integer(),
   kind: Type.Enum(['exact', 'ivf_rq'], { description: 'exact: every vector is compared. ivf_rq: inverted lists with RaBitQ codes.' }),
-  nprobes: Type.Integer({ description: 'Partitions read per question; 0 for exact.' }),
-  refine: Type.Integer({ description: 'Candidates compared exactly per passage wanted; 0 for exact.' }),
+  nprobes: Type.Integer({ description: 'Partitions read per query; 0 for exact.' }),
+  refine: Type.Integer({ description: 'Candidates compared exactly per requested passage; 0 for exact.' }),
   recall: Type.Union([Type.Number(), Type.Null()], {
     description:
-      'recall@10 of the vector index against exact search, measured on a sample when its settings were chosen: by stored vectors and by sentences of passages as questions, the lower of both. Null for exact.',
+      'recall@10 against exact search on a sample: the lower of stored vectors and sentences of passages as queries. Null for exact.',
   }),
   question_recall: Type.Union([Type.Number(), Type.Null()], {
-    description: 'That by sentences as questions alone; null where it was not measured.',
+    description: 'The same with sentences as queries alone; null if not measured.',
   }),
-  unindexed_rows: Type.Integer({ description: 'Rows that the vector index does not cover yet; they are compared exactly.' }),
+  unindexed_rows: Type.Integer({ description: 'Rows not yet in the vector index; they are compared exactly.' }),
   full_text: Type.Boolean(),
 })
 
@@ -33,7 +33,7 @@ export const adminIndexRoutes: FastifyPluginAsyncTypebox<{ readonly access: Coll
     tags: ['index'],
     security: ADMIN_SECURITY,
     operationId: 'getIndex',
-    summary: 'The index in service',
+    summary: 'Get the index in service',
     querystring: CollectionQuerySchema,
     response: { 200: IndexInfoSchema, ...errorResponses(401, 403, 404) },
   }

@@ -23,7 +23,7 @@ export const adminKeysRoutes: FastifyPluginAsyncTypebox<AdminKeysOptions> = (app
     tags: ['operations'],
     security: ADMIN_SECURITY,
     operationId: 'listKeys',
-    summary: 'List keys with their limits and use, by name',
+    summary: 'List keys with limits and usage, by name',
   }
   app.get('/v1/admin/keys', { schema: { ...list, response: { 200: KeysSchema, ...errorResponses(401, 403) } } }, ({ holder }) => {
     if (holder?.collections !== undefined)

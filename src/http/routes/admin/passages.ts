@@ -12,7 +12,9 @@ const { limit, collection, next, source, sourceCount } = ListFields
 const PageSchema = Type.Object(
   {
     limit,
-    after: Type.Optional(Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: "The last page's `next`." })),
+    after: Type.Optional(
+      Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Value of `next` of the previous page.' }),
+    ),
     source,
     collection,
   },
@@ -24,7 +26,7 @@ const SourcesSchema = Type.Object({ sources: Type.Array(sourceCount) })
 /** Contents of the index: pages of passages, an export as JSON lines, counts by source. */
 export const adminPassagesRoutes: FastifyPluginAsyncTypebox<{ readonly access: CollectionAccess }> = (app, { access }) => {
   const keyed = { tags: ['passages'], security: ADMIN_SECURITY }
-  const list = { ...keyed, operationId: 'listPassages', summary: 'List passages in the order of their ids', querystring: PageSchema }
+  const list = { ...keyed, operationId: 'listPassages', summary: 'List passages by id', querystring: PageSchema }
   const failures = errorResponses(401, 403, 404)
   app.get('/v1/admin/passages', { schema: { ...list, response: { 200: ListedSchema, ...failures } } }, async (request) => {
     const { limit = PAGE, after, source, collection } = request.query
@@ -36,9 +38,9 @@ export const adminPassagesRoutes: FastifyPluginAsyncTypebox<{ readonly access: C
   const schema = {
     ...keyed,
     operationId: 'exportPassages',
-    summary: 'All passages as JSON lines, as they can be indexed again',
+    summary: 'Export all passages as JSON lines',
     querystring: Type.Object({ source, collection }, { additionalProperties: false }),
-    response: { 200: mediaResponse('A passage a line, as JSON.', 'application/x-ndjson'), ...failures },
+    response: { 200: mediaResponse('One passage per line, as JSON.', 'application/x-ndjson'), ...failures },
   }
   app.get('/v1/admin/passages/export', { schema }, async (request, reply) => {
     const { method, query } = request
@@ -55,7 +57,7 @@ export const adminPassagesRoutes: FastifyPluginAsyncTypebox<{ readonly access: C
       : streamResponse(reply, 'application/x-ndjson', lines())
   })
 
-  const count = { ...keyed, operationId: 'listSources', summary: 'Passages of each source', querystring: CollectionQuerySchema }
+  const count = { ...keyed, operationId: 'listSources', summary: 'Count the passages of each source', querystring: CollectionQuerySchema }
   app.get('/v1/admin/sources', { schema: { ...count, response: { 200: SourcesSchema, ...failures } } }, async (request) => ({
     sources: await (await access.index(request, request.query.collection)).sources(),
   }))

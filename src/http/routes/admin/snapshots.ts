@@ -13,11 +13,11 @@ export interface AdminSnapshotsOptions {
 
 const name = Type.String({ minLength: 1, maxLength: 64, description: '1 to 64 letters, digits, "-" and "_".' })
 const BodySchema = Type.Object({ name }, { additionalProperties: false })
-const DeletedSchema = Type.Object({ deleted: Type.String({ description: 'Its name.' }) })
+const DeletedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the collection.' }) })
 const ParamsSchema = Type.Object({ snapshot: name })
 const { table: _, ...shown } = SnapshotSchema.properties
 const ListSchema = Type.Object({
-  snapshots: Type.Array(Type.Object({ ...shown, bytes: Type.Integer({ description: 'Bytes that deleting it would free.' }) }), {
+  snapshots: Type.Array(Type.Object({ ...shown, bytes: Type.Integer({ description: 'Bytes that deletion would free.' }) }), {
     description: 'Oldest first.',
   }),
 })
@@ -40,7 +40,7 @@ export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<AdminSnapshotsOptio
     async (request, reply) =>
       reply.code(201).send(await snapshots.createSnapshot(request.body.name, await access.index(request, request.query.collection))),
   )
-  const restore = { operationId: 'restoreSnapshot', summary: 'Replace the passages of a collection with a snapshot' }
+  const restore = { operationId: 'restoreSnapshot', summary: 'Restore a collection from a snapshot' }
   app.post(
     '/v1/admin/snapshots/:snapshot/restore',
     { schema: { ...one, ...restore, response: { 200: RestoredSchema, ...errorResponses(401, 403, 404, 409, 422, 507) } } },

@@ -12,7 +12,7 @@ export const CitationSchema = Type.Object({
   title: Type.String(),
   url: Type.String({
     description:
-      "Absolute: the passage's source, or the `url` of its metadata, if that is an http(s) address; else its file, where files are served; else the page of this service that shows the passage.",
+      "Absolute URL: the passage's http(s) source or `url` metadata, else its file if files are served, else this service's page that shows the passage.",
   }),
   start_index: offset,
   end_index: offset,
@@ -21,7 +21,7 @@ export type Citation = Static<typeof CitationSchema>
 
 /** Citations in the format of chat completions. */
 export const AnnotationsSchema = Type.Array(Type.Object({ type: Type.Literal('url_citation'), url_citation: CitationSchema }), {
-  description: `Passages that say the answer, at most ${MOST_CITED}; where none does, the ${MOST_ATTENDED} with most attention. Indexes are of the answer in \`content\`; the end is exclusive.`,
+  description: `Up to ${MOST_CITED} passages that contain the answer, else the ${MOST_ATTENDED} with most attention. Offsets refer to the answer in \`content\`; the end is exclusive.`,
 })
 export type Annotations = Static<typeof AnnotationsSchema>
 

@@ -5,7 +5,7 @@ import { ChatRequestSchema, ChatResponseSchema, OPENAI_LIMITS } from './schema.t
 const { model, stream, temperature, top_p, top_k, cepe, max_tokens } = ChatRequestSchema.properties
 
 const InputItemSchema = Type.Object({
-  type: Type.Optional(Type.String({ maxLength: 64, description: 'message, which is the default; others are refused.' })),
+  type: Type.Optional(Type.String({ maxLength: 64, description: 'Only message is accepted. Default: message.' })),
   ...ChatRequestSchema.properties.messages.items.properties,
 })
 
@@ -15,7 +15,7 @@ export const ResponsesRequestSchema = Type.Object({
   input: Type.Union([Type.String(), Type.Array(InputItemSchema, { minItems: 1, maxItems: OPENAI_LIMITS.messages })], {
     description: 'The question, or messages of which the last is the question, as in POST /v1/chat/completions.',
   }),
-  instructions: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'A system message in front of the input.' })),
+  instructions: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'A system message placed before the input.' })),
   stream,
   max_output_tokens: max_tokens,
   temperature,
@@ -30,7 +30,7 @@ const ContentSchema = Type.Union([
   Type.Object({
     type: Type.Literal('output_text'),
     text: Type.String(),
-    annotations: Type.Array(CitedSchema, { description: 'As in POST /v1/chat/completions.' }),
+    annotations: Type.Array(CitedSchema, { description: 'See POST /v1/chat/completions.' }),
     logprobs: Type.Array(Type.Null(), { maxItems: 0 }),
   }),
   Type.Object({ type: Type.Literal('refusal'), refusal: Type.String({ description: 'Why there is no answer.' }) }),

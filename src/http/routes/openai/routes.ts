@@ -69,13 +69,13 @@ export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, opti
 }
 
 function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>[]): void {
-  const list = { tags, operationId: 'listModels', summary: 'The models', response: { 200: ModelListSchema } }
+  const list = { tags, operationId: 'listModels', summary: 'List models', response: { 200: ModelListSchema } }
   app.get('/v1/models', { schema: list }, () => ({ object: 'list' as const, data: [...models] }))
 
   const one = {
     tags,
     operationId: 'getModel',
-    summary: 'One model',
+    summary: 'Get a model',
     params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 512 }) }),
     response: { 200: ModelSchema, ...openAiErrorResponses(400, 404) },
   }
@@ -129,7 +129,7 @@ function chatRoute(app: App, options: OpenAiOptions): void {
   const schema = {
     tags,
     operationId: 'createChatCompletion',
-    summary: "Answer a chat's last question from the corpus (OpenAI-compatible)",
+    summary: 'Answer the last question of a chat from the corpus (OpenAI-compatible)',
     body: ChatRequestSchema,
     response: { 200: ChatResponseSchema, ...openAiErrorResponses(...STATUSES) },
   }
@@ -188,7 +188,7 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
   const schema = {
     tags,
     operationId: 'createEmbeddings',
-    summary: "The retriever's embeddings (OpenAI-compatible)",
+    summary: 'Embed texts with the retriever (OpenAI-compatible)',
     body: EmbeddingsRequestSchema,
     response: { 200: EmbeddingsResponseSchema, ...openAiErrorResponses(...STATUSES) },
   }

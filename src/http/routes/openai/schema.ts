@@ -28,12 +28,11 @@ const ExtensionSchema = Type.Object(
     instruction,
     sources: Type.Optional(
       Type.Boolean({
-        description:
-          'Append the passages to the answer as a numbered list, with their URLs, for clients that show no citations. Default: the setting CEPE_CHAT_SOURCES.',
+        description: 'Append the sources to the answer as a numbered list with URLs. Default: CEPE_CHAT_SOURCES.',
       }),
     ),
   },
-  { additionalProperties: false, description: 'Options of this service, as in POST /v1/answer.' },
+  { additionalProperties: false, description: 'Options of POST /v1/answer.' },
 )
 
 const MessageSchema = Type.Object({
@@ -61,13 +60,13 @@ const FormatSchema = Type.Object(
   },
   {
     description:
-      'json_schema: the answer is JSON of this schema, an enum, a string with maxLength, a number, an integer, a boolean, or an object of these with all of its properties required; other schemas are refused.',
+      'json_schema: constrain the answer to an enum, a string with maxLength, a number, an integer, a boolean, or an object of these with all properties required.',
   },
 )
 
 const mostTokens = nullable(
   Type.Union([Type.Integer({ minimum: 1 }), Type.Literal(-1)], {
-    description: `Most tokens of the answer; above ${LIMITS.newTokens}, and -1, count as that.`,
+    description: `Maximum number of tokens to generate; values above ${LIMITS.newTokens}, and -1, mean ${LIMITS.newTokens}.`,
   }),
 )
 /** Empty: none. */
@@ -79,24 +78,24 @@ export const ChatRequestSchema = Type.Object({
   messages: Type.Array(MessageSchema, {
     minItems: 1,
     maxItems: OPENAI_LIMITS.messages,
-    description: `The last is the user's question, at most ${LIMITS.questionCharacters} characters. Those before it (system, user, assistant) stand in the model's own chat template; a model without one takes the question alone, made to stand alone, and ignores system messages (cepe.ignored).`,
+    description: `The last message is the question (${LIMITS.questionCharacters} characters at most). Earlier ones go into the chat template; without one, a follow-up is rewritten and system messages are ignored.`,
   }),
   stream: nullable(Type.Boolean()),
   stream_options: Type.Optional(Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()])),
   n: nullable(Type.Integer({ minimum: 1, maximum: 1, description: 'One answer.' })),
   max_tokens: mostTokens,
   max_completion_tokens: mostTokens,
-  temperature: nullable(Type.Number({ minimum: 0, maximum: 10, description: 'Absent or 0: greedy.' })),
+  temperature: nullable(Type.Number({ minimum: 0, maximum: 10, description: 'Sampling temperature. Default: 0, greedy decoding.' })),
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  top_k: nullable(Type.Integer({ minimum: -1, description: 'Most likely tokens to sample from; 0 and -1: all.' })),
+  top_k: nullable(Type.Integer({ minimum: -1, description: 'Sample from this many most probable tokens; 0 and -1 mean all.' })),
   stop: nullable(Type.Union([stopText, Type.Array(stopText, { ...stop, items: stopText })])),
-  seed: nullable(Type.Integer({ description: 'Of sampling; taken modulo 2^32.' })),
-  logprobs: nullable(Type.Boolean({ description: "Tell the log-probabilities of the answer's tokens." })),
+  seed: nullable(Type.Integer({ description: 'Seed of sampling, modulo 2^32.' })),
+  logprobs: nullable(Type.Boolean({ description: "Return the log-probabilities of the answer's tokens. Default: false." })),
   top_logprobs: nullable(
     Type.Integer({
       minimum: 0,
       maximum: LIMITS.topTokens,
-      description: 'So many of the likeliest tokens in the place of each; with logprobs.',
+      description: 'Number of alternatives to return per token. Requires logprobs.',
     }),
   ),
   response_format: nullable(FormatSchema),
@@ -112,7 +111,7 @@ const LogprobsSchema = Type.Union(
     Type.Object({ content: Type.Array(Type.Object({ ...chance, top_logprobs: Type.Array(Type.Object(chance)) })), refusal: Type.Null() }),
     Type.Null(),
   ],
-  { description: 'With logprobs: the tokens of the answer, whose texts joined are the answer.' },
+  { description: 'With logprobs: the tokens of the answer; their concatenated texts are the answer.' },
 )
 
 export const ChatResponseSchema = Type.Object({
@@ -126,8 +125,7 @@ export const ChatResponseSchema = Type.Object({
       message: Type.Object({
         role: Type.Literal('assistant'),
         content: Type.Union([Type.String(), Type.Null()], {
-          description:
-            'The answer; where there is none, the reason in words, with the sentence nearest to the question, or null with a response_format.',
+          description: 'The answer. Without one: the reason and the most similar sentence, or null with a response_format.',
         }),
         refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no answer.' }),
         annotations: AnnotationsSchema,
@@ -150,8 +148,7 @@ export const ChatResponseSchema = Type.Object({
     index: AnswerResponseSchema.properties.index,
     ignored: Type.Optional(
       Type.Array(Type.String(), {
-        description:
-          'Paths of request fields without effect, such as system messages for a reader without chat template; also in the header x-cepe-ignored.',
+        description: 'Paths of request fields that had no effect; also in the header x-cepe-ignored.',
       }),
     ),
   }),
@@ -161,10 +158,10 @@ export type ChatResponse = Static<typeof ChatResponseSchema>
 export const EmbeddingsRequestSchema = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 512 }),
   input: Type.Unknown({
-    description: `A text or a list of at most ${OPENAI_LIMITS.inputs}, each of at most ${OPENAI_LIMITS.inputCharacters} characters. Token ids are refused: they belong to another model's tokenizer.`,
+    description: `A text or a list of up to ${OPENAI_LIMITS.inputs} texts of up to ${OPENAI_LIMITS.inputCharacters} characters. Token ids are not accepted.`,
   }),
   encoding_format: nullable(Type.Enum(['float', 'base64'])),
-  dimensions: nullable(Type.Integer({ minimum: 1, description: "Only the model's own." })),
+  dimensions: nullable(Type.Integer({ minimum: 1, description: "Number of dimensions; must equal the model's." })),
 })
 export type EmbeddingsRequest = Static<typeof EmbeddingsRequestSchema>
 

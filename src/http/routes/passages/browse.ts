@@ -20,20 +20,23 @@ const MOST_SORTED = 10_000
 const SOURCE_CHARACTERS = 1000
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: PAGE }))
 const collection = Type.Optional(CollectionNameSchema)
-const after = (maxLength: number) => Type.Optional(Type.String({ maxLength, description: "The last page's `next`." }))
-const next = Type.Union([Type.String(), Type.Null()], { description: 'Give it as `after` for the next page; null after the last.' })
+const after = (maxLength: number) => Type.Optional(Type.String({ maxLength, description: 'Value of `next` of the previous page.' }))
+const next = Type.Union([Type.String(), Type.Null()], { description: 'Value of `after` for the next page; null on the last page.' })
 
 const source = Type.Optional(
   Type.String({ maxLength: SOURCE_CHARACTERS, description: 'Only passages from this source; empty: only those without one.' }),
 )
-const SourceSchema = Type.Object({ source: Type.String({ description: 'Empty for passages without one.' }), passages: Type.Integer() })
+const SourceSchema = Type.Object({
+  source: Type.String({ description: 'Source; empty for passages without one.' }),
+  passages: Type.Integer(),
+})
 /** Fields of routes that list passages or their sources. */
 export const ListFields = { limit, collection, next, source, sourceCount: SourceSchema }
 
 const SourcesQuerySchema = Type.Object(
   {
     contains: Type.Optional(
-      Type.String({ maxLength: SOURCE_CHARACTERS, description: 'Only sources whose name contains this, in any case.' }),
+      Type.String({ maxLength: SOURCE_CHARACTERS, description: 'Only sources whose name contains this text, ignoring case.' }),
     ),
     limit,
     after: after(SOURCE_CHARACTERS),
@@ -42,8 +45,8 @@ const SourcesQuerySchema = Type.Object(
   { additionalProperties: false },
 )
 const SourcesSchema = Type.Object({
-  sources: Type.Array(SourceSchema, { description: 'In the order of their names.' }),
-  total: Type.Object({ sources: Type.Integer(), passages: Type.Integer() }, { description: 'Of all pages.' }),
+  sources: Type.Array(SourceSchema, { description: 'Ordered by name.' }),
+  total: Type.Object({ sources: Type.Integer(), passages: Type.Integer() }, { description: 'Total over all pages.' }),
   next,
 })
 const PassagesQuerySchema = Type.Object(
@@ -57,9 +60,9 @@ const PassagesQuerySchema = Type.Object(
 )
 const PassagesSchema = Type.Object({
   passages: Type.Array(StoredPassageSchema),
-  total: Type.Integer({ description: 'Of all pages.' }),
+  total: Type.Integer({ description: 'Total over all pages.' }),
   order: Type.Enum(['position', 'id'], {
-    description: `position: in the order of the document (\`metadata.position\`). id: they have no position, come from several sources, or are more than ${MOST_SORTED}.`,
+    description: `position: by \`metadata.position\`, the order of the document. id: by id, without positions, with several sources or more than ${MOST_SORTED} passages.`,
   }),
   next,
 })
@@ -67,7 +70,7 @@ const PassagesSchema = Type.Object({
 /** GET /v1/sources and GET /v1/passages: the sources of a collection, and the passages of one. */
 export const browseRoutes: FastifyPluginAsyncTypebox<{ readonly access: CollectionAccess }> = (app, { access }) => {
   const listOf = sourceLists(0)
-  const sources = { tags: ['passages'], operationId: 'browseSources', summary: 'List sources with their number of passages' }
+  const sources = { tags: ['passages'], operationId: 'browseSources', summary: 'List sources with passage counts' }
   app.get(
     '/v1/sources',
     { schema: { ...sources, querystring: SourcesQuerySchema, response: { 200: SourcesSchema, ...errorResponses(404) } } },

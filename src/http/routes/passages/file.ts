@@ -34,7 +34,7 @@ export const passageFileRoutes: FastifyPluginAsyncTypebox<PassageFileOptions> = 
   const schema = {
     tags: ['passages'],
     operationId: 'getPassageFile',
-    summary: 'The file that a passage was taken from, where it lies in the import folder or is an upload that was kept',
+    summary: 'Download the file of a passage (import folder and stored uploads)',
     params: ParamsSchema,
     querystring: CollectionQuerySchema,
     response: {

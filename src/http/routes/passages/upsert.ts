@@ -22,11 +22,10 @@ import { splitDocument } from '../../../../index/read/split.ts'
 /** Fields of the response about truncated passages. */
 const TruncationFields = {
   truncated_tokens: Type.Integer({
-    description:
-      "Tokens (the retriever's) past what retriever and reader read of each passage, of all together: they are stored, but only a search by words finds them.",
+    description: 'Retriever tokens beyond the limits of retriever and reader, in total; they are stored, but only text search finds them.',
   }),
   truncated: Type.Optional(
-    Type.Array(Type.Object({ id: Type.String(), tokens: Type.Integer() }), { description: 'The passages that have such tokens.' }),
+    Type.Array(Type.Object({ id: Type.String(), tokens: Type.Integer() }), { description: 'Passages with such tokens.' }),
   ),
 }
 const _TruncationSchema = Type.Object(TruncationFields)
@@ -92,7 +91,7 @@ const QuerySchema = Type.Object(
     partial: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Write the passages that can be, and say of each what became of it. Default: one that cannot be written refuses all.',
+        description: 'Write the valid passages and return a result for each. Default: false, one invalid passage rejects all.',
       }),
     ),
     collection: Type.Optional(CollectionNameSchema),
@@ -101,7 +100,7 @@ const QuerySchema = Type.Object(
 )
 const split = Type.Optional(
   Type.Boolean({
-    description: 'Cut each into passages of about 100 words, "id#1", "id#2", ..., as `cepe index add --split` does. Default: false.',
+    description: 'Split each text into passages of about 100 words with ids `id#1`, `id#2`, ... Default: false.',
   }),
 )
 const UpsertSchema = Type.Object(
@@ -114,16 +113,16 @@ const LooseSchema = Type.Object(
   { additionalProperties: false },
 )
 const ResultSchema = Type.Object({
-  id: Type.Union([Type.String(), Type.Null()], { description: 'Null where the passage has no id that could be read.' }),
+  id: Type.Union([Type.String(), Type.Null()], { description: 'Null if the passage has no readable id.' }),
   status: Type.Enum(['upserted', 'unchanged', 'rejected']),
   error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String(), field: Type.Optional(Type.String()) })),
 })
 const UpsertedSchema = Type.Object({
   upserted: Type.Integer({ description: 'Passages written.' }),
-  unchanged: Type.Integer({ description: 'Passages known already: neither embedded nor written.' }),
+  unchanged: Type.Integer({ description: 'Unchanged passages, neither embedded nor written.' }),
   ...TruncationFields,
-  rejected: Type.Optional(Type.Integer({ description: 'With partial: passages that were not written.' })),
-  results: Type.Optional(Type.Array(ResultSchema, { description: 'With partial: what became of each passage, in their order.' })),
+  rejected: Type.Optional(Type.Integer({ description: 'With partial: number of passages that were rejected.' })),
+  results: Type.Optional(Type.Array(ResultSchema, { description: 'With partial: one result per passage, in request order.' })),
 })
 
 interface Rejection {

@@ -61,7 +61,7 @@ function checkContexts({ contexts, contextTokens, contextIds }: EncoderInput, { 
   const count = contexts.length + (contextIds?.length ?? 0)
   if (count > 0 && graphs.encoder === null)
     throw invalid('contexts', 'is given to a model without encoder; put the passages into the prompt')
-  if (contextIds !== undefined && contexts.length > 0) throw invalid('contextIds', 'is given beside contexts; give one of them')
+  if (contextIds !== undefined && contexts.length > 0) throw invalid('contextIds', 'cannot be combined with contexts; set one of them')
   if (!(Number.isSafeInteger(contextTokens) && contextTokens > 0))
     throw invalid('contextTokens', `is ${contextTokens}; it must be a positive integer`)
   for (const [index, ids] of (contextIds ?? []).entries()) checkVocabulary(`contextIds[${index}]`, ids, dims.encoder_vocab_size)

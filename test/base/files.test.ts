@@ -1,8 +1,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { filesUnder } from '../../base/files-under.ts'
+import { fileBytes, filesUnder } from '../../base/files.ts'
 
 t.test('folders that go while a tree is read take nothing else along', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'cepe-files-under-'))
@@ -19,4 +20,10 @@ t.test('folders that go while a tree is read take nothing else along', async (t)
   }
   t.same(await filesUnder(dir), [join(dir, 'stays')])
   t.same(await filesUnder(join(dir, 'none')), [])
+})
+
+t.test('a missing file is the error of who reads it, whenever that is', async (t) => {
+  const bytes = fileBytes(join(t.testdir(), 'none.tsv'))
+  await sleep(50)
+  await t.rejects(bytes.next(), { code: 'ENOENT' })
 })

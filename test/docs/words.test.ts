@@ -1,0 +1,58 @@
+import type { Command } from 'commander'
+import t, { type Test } from 'tap'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { answerTool } from '../../src/mcp/tools/answer.ts'
+import { getPassageTool } from '../../src/mcp/tools/get-passage.ts'
+import { listCollectionsTool } from '../../src/mcp/tools/list-collections.ts'
+import { listSourcesTool } from '../../src/mcp/tools/list-sources.ts'
+import { searchTool } from '../../src/mcp/tools/search.ts'
+import { ConfigSchema } from '../../src/settings.ts'
+import { testApp } from '../http/helpers.ts'
+
+const MOST = 200
+/** Words that a reader of documentation has to decode. */
+const RIDDLES =
+  /\b(told|beside|goes on|lets? in|taken along|nobody|meanwhile|of (its|their|your) own|says so|where there (is|are) none|what (nobody|hangs)|to be had|in any manner|so many|likeliest|is meant|made to stand|asked of|falls short)\b/
+
+/** All texts of an object's members `description`, `summary` and `title`, with the path of each. */
+function textsOf(value: unknown, path = ''): [string, string][] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, member]: [string, unknown]): [string, string][] =>
+    ['description', 'summary', 'title'].includes(name) && typeof member === 'string'
+      ? [[`${path}/${name}`, member]]
+      : textsOf(member, `${path}/${name}`),
+  )
+}
+
+function textsOfCommand(command: Command, above = 'cepe'): [string, string][] {
+  const name = `${above} ${command.name()}`
+  return [
+    [name, command.description()],
+    ...command.options.map(({ flags, description }): [string, string] => [`${name} ${flags}`, description]),
+    ...command.registeredArguments.map((argument): [string, string] => [`${name} <${argument.name()}>`, argument.description]),
+    ...command.commands.flatMap((inner) => textsOfCommand(inner, name)),
+  ]
+}
+
+function check(t: Test, texts: readonly [string, string][]): void {
+  t.ok(texts.length > 10)
+  for (const [path, text] of texts) {
+    if (text.length > MOST) t.fail(`${path} has ${text.length} characters, at most ${MOST}: ${text}`)
+    const [word] = RIDDLES.exec(text) ?? []
+    if (word !== undefined) t.fail(`${path} says "${word}": ${text}`)
+  }
+}
+
+await t.test('descriptions of the API are short and in plain words', async (t) => {
+  const { app } = await testApp(t)
+  check(t, textsOf((await app.inject('/docs/json')).json()))
+})
+
+await t.test('so are those of the tools, commands and settings', async (t) => {
+  check(t, textsOf([answerTool, getPassageTool, listCollectionsTool, listSourcesTool, searchTool]))
+  check(
+    t,
+    (await Promise.all(Object.values(COMMANDS).map((load) => load()))).flatMap((command) => textsOfCommand(command)),
+  )
+  check(t, textsOf(ConfigSchema))
+})
