@@ -46,7 +46,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   }
   const unknown = Object.keys(given).find((name) => !(name in ConfigSchema.properties))
   if (unknown !== undefined) {
-    throw new CodedError('config_invalid', `Unknown setting ${PREFIX}${unknown}; docs/configuration.md lists the settings.`, {
+    throw new CodedError('config_invalid', `Unknown setting ${PREFIX}${unknown}; docs/configuration.md and docs/tuning.md list the settings.`, {
       field: PREFIX + unknown,
     })
   }

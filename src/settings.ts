@@ -13,9 +13,105 @@ export const DEFAULT_DTYPE = 'f32'
 /** Empty, or a path such as `/qa`. Prefixes of the routes are excluded. */
 export const BASE_PATH = '^$|^(?!/(v1|docs)(/|$))(/[A-Za-z0-9_][A-Za-z0-9._~-]*)+$'
 
+/** Limits, times and sizes that few need to change: docs/tuning.md. */
+const TUNING = {
+  CPU_FALLBACK: Type.Boolean({
+    description: 'With PROVIDER=cuda: fall back to the CPU if CUDA is not available, instead of failing at start-up.',
+    default: false,
+  }),
+  MIRROR_MB: integer(
+    'Size limit of MIRROR_DIR in megabytes. A larger table is not copied: the previous copy keeps serving, and readiness reports it.',
+    100_000,
+    1,
+    1_000_000_000,
+  ),
+  MAX_OPEN_COLLECTIONS: integer(
+    'Collections besides TABLE that are kept open; the least recently used are closed, and reopened on demand.',
+    16,
+    1,
+    1000,
+  ),
+  FEEDBACK_MB: integer('Size limit of the feedback file in megabytes; further feedback is answered 507.', 64, 1, 100_000),
+  FETCH_DELAY_MS: integer('Pause between two requests to one host while pages are fetched.', 500, 0, 60_000),
+  KEEP_UPLOADS_MB: integer(
+    'Size limit in megabytes of uploaded documents kept in JOBS_DIR, which their passages link to (SERVE_FILES). The oldest are evicted first. 0 keeps none.',
+    0,
+    0,
+    100_000_000,
+  ),
+  EXACT_BELOW: integer('Tables with fewer passages are searched exactly; larger ones get a vector index.', 50_000, 0, 1_000_000_000),
+  KEEP_VERSIONS_MIN: integer(
+    'Minutes to retain replaced files of the index: longer than a question (DEADLINE_MS), a copy of the folder and, in an object store, an export by another process.',
+    3,
+    1,
+    100_000,
+  ),
+  MIN_RECALL: Type.Number({
+    description: 'Minimum recall@10 of a vector index against exact search, on a sample; an index below it is not used.',
+    default: 0.95,
+    minimum: 0,
+    maximum: 1,
+  }),
+  QUEUE: integer('Questions queued for a reader; more are rejected with 503. With several clients the limit is doubled.', 64, 0, 100_000),
+  BATCH_DEADLINE_MS: integer('Deadline of a batch; questions not started by then fail.', 3_600_000, 100, 86_400_000),
+  MAX_RUN_MS: integer('Time limit of one model run; a process that exceeds it is replaced.', 600_000, 1000, 86_400_000),
+  STATE_CACHE_MB: integer('Memory for cached encoder states of passages, per reader process.', 256, 0, 1_000_000),
+  STATE_DTYPE: Type.Enum(['f16', 'f32'], {
+    description: 'Precision of stored encoder states: half precision uses half the memory and disk.',
+    default: 'f16',
+  }),
+  STATE_DISK_MB: integer(
+    'Disk limit for encoder states of passages, shared by all readers of an index; 0 for none. The least recently used are evicted.',
+    0,
+    0,
+    1_000_000_000,
+  ),
+  STATE_DIR: Type.Optional(
+    Type.String({
+      description: 'Folder of encoder states on disk (default: `states` in INDEX_DIR; required if that is in an object store).',
+      minLength: 1,
+    }),
+  ),
+  ENCODE_AHEAD: Type.Boolean({
+    description:
+      'Precompute encoder states of all passages on disk, at lower priority than questions: at start-up and after every index job.',
+    default: false,
+  }),
+  REPLUG_MB: integer(
+    "Memory for keys and values of a RePlug question's prompts, per reader process; more is answered 422.",
+    512,
+    1,
+    1_000_000,
+  ),
+  DOCUMENT_MB: integer('Largest file of a document.', 32, 1, 1024),
+  DOCUMENT_TOKENS: integer('Token limit of a document; a longer one is answered 413.', 32_768, 1, 10_000_000),
+  DOCUMENT_PARSE_MS: integer(
+    'CPU time limit of parsing a document; wall-clock time is limited to ten times as much. A process that exceeds it is killed.',
+    30_000,
+    100,
+    3_600_000,
+  ),
+  BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
+  UPLOAD_LIMIT_MB: integer('Largest corpus upload.', 65_536, 1, 10_000_000),
+  REQUEST_TIMEOUT_MS: integer("Time for a request's headers to arrive, and again for its JSON body.", 30_000, 100, 3_600_000),
+  UPLOAD_IDLE_MS: integer(
+    'Period within which an upload must bring at least a byte per millisecond. A document must be complete after ten of them.',
+    60_000,
+    100,
+    3_600_000,
+  ),
+  MAX_CONNECTIONS: integer(
+    "Maximum open connections, half of them of one address (all, with TRUST_PROXY), and at most half of the process's descriptors (`ulimit -n`). Beyond them requests other than probes get 503.",
+    1000,
+    1,
+    1_000_000,
+  ),
+  DRAIN_MS: integer('Grace period for running requests after SIGTERM; unfinished ones are answered 503.', 30_000, 0, 3_600_000),
+}
+
 /**
- * All settings of the service: environment variables `CEPE_<NAME>`, also read from `.env` in the working folder. docs/configuration.md
- * shows this schema as a table (a test compares them); config.ts reads it.
+ * All settings of the service: environment variables `CEPE_<NAME>`, also read from `.env` in the working folder. docs/configuration.md and
+ * docs/tuning.md show this schema as tables (a test compares them); config.ts reads it.
  */
 export const ConfigSchema = Type.Object({
   HOST: Type.String({ description: 'Address to listen on.', default: '127.0.0.1', pattern: '\\S' }),
@@ -47,10 +143,6 @@ export const ConfigSchema = Type.Object({
   }),
   PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'ONNX Runtime execution provider.', default: 'cpu' }),
   DEVICE_ID: integer('CUDA device.', 0, 0, 63),
-  CPU_FALLBACK: Type.Boolean({
-    description: 'With PROVIDER=cuda: fall back to the CPU if CUDA is not available, instead of failing at start-up.',
-    default: false,
-  }),
   ROLE: Type.Enum(['all', 'replica', 'indexer'], {
     description:
       'Role of this process: `all`; `replica` answers questions and never writes to INDEX_DIR (write and admin routes return 404); `indexer` changes the index and runs its jobs, without a reader.',
@@ -71,23 +163,11 @@ export const ConfigSchema = Type.Object({
       minLength: 1,
     }),
   ),
-  MIRROR_MB: integer(
-    'Size limit of MIRROR_DIR in megabytes. A larger table is not copied: the previous copy keeps serving, and readiness reports it.',
-    100_000,
-    1,
-    1_000_000_000,
-  ),
   TABLE: Type.String({
     description: 'Table to search.',
     default: 'passages',
     pattern: TABLE_NAME,
   }),
-  MAX_OPEN_COLLECTIONS: integer(
-    'Collections besides TABLE that are kept open; the least recently used are closed, and reopened on demand.',
-    16,
-    1,
-    1000,
-  ),
   CORPUS: text(
     'Passages (psgs_w100.tsv shape or JSONL) indexed at the first start if the table is missing; empty for none. No default if another index, table or retriever is set.',
     'index/corpus/passages.tsv',
@@ -108,7 +188,6 @@ export const ConfigSchema = Type.Object({
         'File that feedback on answers is appended to, as JSON lines that `cepe calibrate` and `cepe eval` read. Default: none; the route is disabled.',
     }),
   ),
-  FEEDBACK_MB: integer('Size limit of the feedback file in megabytes; further feedback is answered 507.', 64, 1, 100_000),
   MIN_CONFIDENCE: Type.Optional(
     Type.Number({
       description:
@@ -145,18 +224,11 @@ export const ConfigSchema = Type.Object({
     'Hosts that admin jobs may fetch pages from, comma-separated: `docs.example.org` at the default ports, or `docs.example.org:8443`; empty for none. The command line fetches from any public host.',
     '',
   ),
-  FETCH_DELAY_MS: integer('Pause between two requests to one host while pages are fetched.', 500, 0, 60_000),
   SERVE_FILES: Type.Boolean({
     description:
       'Serve the source files of passages (in IMPORT_DIR, and kept uploads) to clients that may ask questions: `GET /v1/passages/:id/file`, and as `file` in the evidence.',
     default: false,
   }),
-  KEEP_UPLOADS_MB: integer(
-    'Size limit in megabytes of uploaded documents kept in JOBS_DIR, which their passages link to (SERVE_FILES). The oldest are evicted first. 0 keeps none.',
-    0,
-    0,
-    100_000_000,
-  ),
   JOBS_DIR: Type.Optional(
     Type.String({
       description:
@@ -164,19 +236,6 @@ export const ConfigSchema = Type.Object({
       minLength: 1,
     }),
   ),
-  EXACT_BELOW: integer('Tables with fewer passages are searched exactly; larger ones get a vector index.', 50_000, 0, 1_000_000_000),
-  KEEP_VERSIONS_MIN: integer(
-    'Minutes to retain replaced files of the index: longer than a question (DEADLINE_MS), a copy of the folder and, in an object store, an export by another process.',
-    3,
-    1,
-    100_000,
-  ),
-  MIN_RECALL: Type.Number({
-    description: 'Minimum recall@10 of a vector index against exact search, on a sample; an index below it is not used.',
-    default: 0.95,
-    minimum: 0,
-    maximum: 1,
-  }),
   RETRIEVAL: Type.Enum(['dense', 'text', 'hybrid'], {
     description: 'Default search `method`: Contriever, BM25, or both fused.',
     default: 'hybrid',
@@ -196,42 +255,11 @@ export const ConfigSchema = Type.Object({
       maximum: 64,
     }),
   ),
-  QUEUE: integer('Questions queued for a reader; more are rejected with 503. With several clients the limit is doubled.', 64, 0, 100_000),
   DEADLINE_MS: integer(
     'Deadline of a question, including queueing; after it, the response is 504. If the estimated wait exceeds it, the question is rejected immediately with 503.',
     120_000,
     100,
     3_600_000,
-  ),
-  BATCH_DEADLINE_MS: integer('Deadline of a batch; questions not started by then fail.', 3_600_000, 100, 86_400_000),
-  MAX_RUN_MS: integer('Time limit of one model run; a process that exceeds it is replaced.', 600_000, 1000, 86_400_000),
-  STATE_CACHE_MB: integer('Memory for cached encoder states of passages, per reader process.', 256, 0, 1_000_000),
-  STATE_DTYPE: Type.Enum(['f16', 'f32'], {
-    description: 'Precision of stored encoder states: half precision uses half the memory and disk.',
-    default: 'f16',
-  }),
-  STATE_DISK_MB: integer(
-    'Disk limit for encoder states of passages, shared by all readers of an index; 0 for none. The least recently used are evicted.',
-    0,
-    0,
-    1_000_000_000,
-  ),
-  STATE_DIR: Type.Optional(
-    Type.String({
-      description: 'Folder of encoder states on disk (default: `states` in INDEX_DIR; required if that is in an object store).',
-      minLength: 1,
-    }),
-  ),
-  ENCODE_AHEAD: Type.Boolean({
-    description:
-      'Precompute encoder states of all passages on disk, at lower priority than questions: at start-up and after every index job.',
-    default: false,
-  }),
-  REPLUG_MB: integer(
-    "Memory for keys and values of a RePlug question's prompts, per reader process; more is answered 422.",
-    512,
-    1,
-    1_000_000,
   ),
   CHAT_TEMPLATE: Type.Optional(
     Type.Enum(['none', 'inst', 'tokenizer'], {
@@ -244,14 +272,6 @@ export const ConfigSchema = Type.Object({
       'Append numbered passages with their URLs to chat answers, for clients that show no citations. A request can override it with `cepe.sources`.',
     default: false,
   }),
-  DOCUMENT_MB: integer('Largest file of a document.', 32, 1, 1024),
-  DOCUMENT_TOKENS: integer('Token limit of a document; a longer one is answered 413.', 32_768, 1, 10_000_000),
-  DOCUMENT_PARSE_MS: integer(
-    'CPU time limit of parsing a document; wall-clock time is limited to ten times as much. A process that exceeds it is killed.',
-    30_000,
-    100,
-    3_600_000,
-  ),
   PAGE_TITLE: Type.String({
     description: 'Title of the page. It and PAGE_ABOUT are visible without a key.',
     default: 'Ask your documents',
@@ -283,25 +303,10 @@ export const ConfigSchema = Type.Object({
     "Public address of the service, for links in chat answers (`https://qa.example.org`; without a path, BASE_PATH is appended). Empty: that of the request, with a trusted proxy's `X-Forwarded` headers.",
     '',
   ),
-  BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
-  UPLOAD_LIMIT_MB: integer('Largest corpus upload.', 65_536, 1, 10_000_000),
-  REQUEST_TIMEOUT_MS: integer("Time for a request's headers to arrive, and again for its JSON body.", 30_000, 100, 3_600_000),
-  UPLOAD_IDLE_MS: integer(
-    'Period within which an upload must bring at least a byte per millisecond. A document must be complete after ten of them.',
-    60_000,
-    100,
-    3_600_000,
-  ),
-  MAX_CONNECTIONS: integer(
-    "Maximum open connections, half of them of one address (all, with TRUST_PROXY), and at most half of the process's descriptors (`ulimit -n`). Beyond them requests other than probes get 503.",
-    1000,
-    1,
-    1_000_000,
-  ),
-  DRAIN_MS: integer('Grace period for running requests after SIGTERM; unfinished ones are answered 503.', 30_000, 0, 3_600_000),
   LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     description: 'Log level (JSON lines on standard output).',
     default: 'info',
   }),
+  ...TUNING,
 })
 export type Config = Static<typeof ConfigSchema>

@@ -29,10 +29,13 @@ function rowOf(name: string, schema: TSchema): string {
   return `| \`CEPE_${name}\` | ${value} | ${valuesOf(setting)} | ${setting.description ?? ''} |`
 }
 
-t.test('the table of settings is what the schema says, row by row, in its order', (t) => {
-  const document = readFileSync(path.join(packageRoot(), 'docs/configuration.md'), 'utf8')
-  const [table = ''] = document.split('\nOther variables')
-  const rows = table.split('\n').filter((line) => line.startsWith('| `CEPE_'))
+t.test('the tables of settings are what the schema says, row by row, in its order', (t) => {
+  const rows = ['configuration.md', 'tuning.md'].flatMap((name) =>
+    readFileSync(path.join(packageRoot(), 'docs', name), 'utf8')
+      .replace(/\nOther variables[^]*/, '')
+      .split('\n')
+      .filter((line) => line.startsWith('| `CEPE_')),
+  )
   // On a difference, copy the wanted rows into the document.
   t.strictSame(
     rows,
