@@ -19,7 +19,7 @@ const program = new Command('cepe eval')
   .option('--train <file>', 'file to sample demonstrations from (default for PopQA: the question file)')
   .option('--unanswerable <file>', 'unanswerable questions, to evaluate the confidence')
   .option('--k <numbers>', 'passages per question, a list', '10,20,30,60')
-  .option('--modes <list>', 'cepe, decoder-only, map-rerank, replug, closed-book', 'cepe,decoder-only,closed-book')
+  .option('--modes <list>', 'cepe, decoder-only, map-rerank, experts, replug, closed-book', 'cepe,decoder-only,closed-book')
   .option('--encoder-passages <list>', 'passages for the encoder in mode cepe: others (those outside the prompt), all', 'others')
   .option(
     '--protocol <name>',

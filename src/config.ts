@@ -46,9 +46,13 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   }
   const unknown = Object.keys(given).find((name) => !(name in ConfigSchema.properties))
   if (unknown !== undefined) {
-    throw new CodedError('config_invalid', `Unknown setting ${PREFIX}${unknown}; docs/configuration.md and docs/tuning.md list the settings.`, {
-      field: PREFIX + unknown,
-    })
+    throw new CodedError(
+      'config_invalid',
+      `Unknown setting ${PREFIX}${unknown}; docs/configuration.md and docs/tuning.md list the settings.`,
+      {
+        field: PREFIX + unknown,
+      },
+    )
   }
   for (const [name, value] of Object.entries(overrides)) if (value !== undefined) given[name] = value
   Object.assign(given, companions(given))

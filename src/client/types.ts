@@ -135,7 +135,7 @@ export interface AnswerRequest {
   /** Number of passages in the decoder prompt; the others go to the encoder. Default: the model's protocol. */
   k_decoder?: number
   /** How the reader reads the passages; docs/api.md describes each mode. Default: the mode of qa_config.json, else cepe, or decoder-only for a model without encoder. */
-  mode?: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
+  mode?: 'cepe' | 'decoder-only' | 'map-rerank' | 'experts' | 'replug' | 'closed-book'
   /** Passages that the encoder reads. others: those not in the decoder prompt. all: all of them. Default: others. */
   encoder_passages?: 'others' | 'all'
   /** Search method. dense: embeddings. text: BM25. hybrid: a weighted sum of both scores. Default: CEPE_RETRIEVAL. */
@@ -207,7 +207,7 @@ export interface AnswerResponse {
   finish_reason: 'stop' | 'length' | null
   evidence: Evidence[]
   /** How the reader reads the passages; docs/api.md describes each mode. Default: the mode of qa_config.json, else cepe, or decoder-only for a model without encoder. */
-  mode: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
+  mode: 'cepe' | 'decoder-only' | 'map-rerank' | 'experts' | 'replug' | 'closed-book'
   usage: {
     /** Tokens in the decoder prompt; in replug mode, in all prompts. */
     prompt_tokens: number
@@ -641,7 +641,7 @@ export interface Question {
   /** Number of passages in the decoder prompt; the others go to the encoder. Default: the model's protocol. */
   k_decoder?: number
   /** How the reader reads the passages; docs/api.md describes each mode. Default: the mode of qa_config.json, else cepe, or decoder-only for a model without encoder. */
-  mode?: 'cepe' | 'decoder-only' | 'map-rerank' | 'replug' | 'closed-book'
+  mode?: 'cepe' | 'decoder-only' | 'map-rerank' | 'experts' | 'replug' | 'closed-book'
   /** Passages that the encoder reads. others: those not in the decoder prompt. all: all of them. Default: others. */
   encoder_passages?: 'others' | 'all'
   /** Search method. dense: embeddings. text: BM25. hybrid: a weighted sum of both scores. Default: CEPE_RETRIEVAL. */

@@ -36,7 +36,7 @@ export function confidenceSignals(
   read: AnswerReadResult,
   evidence: readonly Evidence[],
 ): Signals | null {
-  return mode === 'replug' || mode === 'closed-book' ? null : signalsOf(question, read, evidence)
+  return ['experts', 'replug', 'closed-book'].includes(mode) ? null : signalsOf(question, read, evidence)
 }
 
 /** Returns the confidence of an answer in words, its probability of being right, and whether it is withheld as written. */

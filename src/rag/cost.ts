@@ -50,6 +50,7 @@ function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: 
     case 'map-rerank':
       // Choices of a model that reads this way by default are scored, too.
       return Math.max(1, k) * prompt(1) + scored
+    case 'experts':
     case 'replug':
       return Math.max(1, k) * prompt(1)
     case 'cepe':

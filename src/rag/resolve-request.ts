@@ -38,12 +38,8 @@ export function resolveRequest(
       'mode is cepe, but this model is a decoder without encoder: omit it, or use mode decoder-only.',
       { field: 'mode' },
     )
-  if (mode === 'replug' && request.sampling)
-    throw new CodedError('invalid_request', 'sampling is not available in replug mode: omit it, or choose another mode.', {
-      field: 'sampling',
-    })
   if (request.explain !== undefined) checkExplainable(request)
-  if (mode === 'replug') refuseMixed(request)
+  if (mode === 'replug' || mode === 'experts') refuseMixed(request, mode)
   const contextTokens = request.context_tokens ?? defaults.context_tokens
   if (dims.encoder_window > 0 && contextTokens > dims.encoder_window) {
     throw new CodedError(
@@ -98,14 +94,14 @@ export function instructionOf(
 
 /** The mode that scores given answers: passages are read together. */
 export function scoringMode(mode: Mode, manifest: CepeManifest): PlannedMode {
-  return mode === 'map-rerank' ? jointMode(manifest) : mode
+  return mode === 'map-rerank' || mode === 'experts' ? jointMode(manifest) : mode
 }
 
-/** RePlug mixes the distributions of several prompts. @throws invalid_request for options of a single prompt */
-function refuseMixed({ logprobs, grammar }: ChatQuestion): void {
-  const field = logprobs !== undefined ? 'logprobs' : grammar ? 'response_format' : undefined
+/** These modes combine several prompts. @throws invalid_request for options of a single prompt */
+function refuseMixed({ sampling, logprobs, grammar }: ChatQuestion, mode: Mode): void {
+  const field = sampling ? 'sampling' : logprobs !== undefined ? 'logprobs' : grammar ? 'response_format' : undefined
   if (field === undefined) return
-  throw new CodedError('invalid_request', `${field} is not available in replug mode: omit it, or choose another mode.`, { field })
+  throw new CodedError('invalid_request', `${field} is not available in ${mode} mode: omit it, or choose another mode.`, { field })
 }
 
 /** @throws invalid_request if dropping passages is meaningless, or the answer is sampled */

@@ -5,7 +5,7 @@ import { frameOf, packPrompt, type PromptTokenizer } from './pack.ts'
 import { packText } from './pack-text.ts'
 import { renderPassage, type Demonstration, type PromptPassage } from './prompt.ts'
 
-export const MODES = ['cepe', 'decoder-only', 'map-rerank', 'replug', 'closed-book'] as const
+export const MODES = ['cepe', 'decoder-only', 'map-rerank', 'experts', 'replug', 'closed-book'] as const
 export type Mode = (typeof MODES)[number]
 /** Modes of a single plan; map-rerank plans one prompt after the other. */
 export type PlannedMode = Exclude<Mode, 'map-rerank'>
@@ -34,7 +34,7 @@ export interface PromptLimits {
   /** Positions of the decoder. */
   readonly window: number
   readonly hasEncoder: boolean
-  /** Total tokens of a RePlug question's prompts. */
+  /** Total tokens of a question's prompts in the modes with one prompt per passage. */
   readonly replugTokens: number
 }
 
@@ -76,6 +76,7 @@ export async function planRead(
       const prompt = pack(options, tokenizer)
       return { prompts: [{ ...prompt, score: 0 }], ...nothingEncoded, inDecoder: inPrompt(prompt.passagesUsed) }
     }
+    case 'experts':
     case 'replug':
       return { ...(await replugPrompts(request, limits, tokenizer, yieldPoint)), ...nothingEncoded }
     case 'cepe': {
@@ -146,7 +147,7 @@ async function replugPrompts(
 function tooMany(reached: number, prompts: number, replugTokens: number): CodedError {
   return new CodedError(
     'unprocessable',
-    `replug would read ${prompts} prompts, but the first ${reached} have more than ${replugTokens} tokens with their answers: lower k or context_tokens, or raise CEPE_REPLUG_MB.`,
+    `This mode would read ${prompts} prompts, but the first ${reached} have more than ${replugTokens} tokens with their answers: lower k or context_tokens, or raise CEPE_REPLUG_MB.`,
     { field: 'k' },
   )
 }

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { AnswerRead } from '../../../src/inference/contract.ts'
 import { confidence } from '../../../src/inference/confidence.ts'
 import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
-import { passageWeights } from '../../../src/inference/worker/tasks/map-rerank-task.ts'
+import { passageWeights } from '../../../src/inference/worker/tasks/answer-parts.ts'
 import { builtFixture } from '../../fixtures/built-fixture.ts'
 import { question } from './golden-requests.ts'
 
@@ -88,4 +88,23 @@ await t.test('passages behind the first k_decoder are read through the encoder, 
     encoded.attended?.map((sentence) => sentence !== null),
     [0, 1, 2].map((i) => i === chosen),
   )
+})
+
+await t.test('experts: the surest passage says each token; those that cannot are not read', async (t) => {
+  const reader = await createReader({ modelDir: await builtFixture(t, 'cepe-tiny-gqa') })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  const asked = (more: Partial<AnswerRead>) => question('w5 w9 w11', { maxNewTokens: 4, kDecoder: 4, includePrompts: true, ...more })
+  const [passage] = asked({}).passages
+  t.ok(passage)
+  if (passage === undefined) return
+  const alone = await reader.answer(asked({ mode: 'decoder-only', passages: [passage] }))
+  const one = await reader.answer(asked({ mode: 'experts', passages: [passage] }))
+  t.match(one, { text: alone.text, inDecoder: [true], promptTokens: alone.promptTokens, prompts: alone.prompts })
+  t.ok(one.logprobs.every((logprob, i) => Math.abs(logprob - (alone.logprobs[i] ?? NaN)) < 1e-4))
+  const more = await reader.answer(asked({ mode: 'experts', passages: [passage, { ...passage, text: 'w3', score: 0 }] }))
+  t.match(more, { text: alone.text, inDecoder: [true, false], promptTokens: alone.promptTokens })
+  const sent: string[] = []
+  await reader.answer(asked({ mode: 'experts', passages: [passage] }), { onText: (text) => sent.push(text) })
+  t.equal(sent.join('').trim(), alone.text)
+  t.ok((await reader.answer(asked({ mode: 'experts', passages: [] }))).prompts.length === 1)
 })

@@ -126,6 +126,60 @@ export async function replug(
   return decode(model, batches, { ...runContext, phi, maxNewTokens, stopIds, mix, choose: argmax })
 }
 
+/** A prompt of {@link experts}, and the number of answer tokens that it has read. */
+interface Expert {
+  past: Past
+  logprobs: Float64Array
+  read: number
+  /** Its first token would end the answer: the passage has none. */
+  readonly isEmpty: boolean
+}
+
+/**
+ * Greedy, one prompt per passage: each token is the one that a passage is surest of, by its probability times the passage's weight, and all
+ * prompts continue with it. Passages that would begin with a stop token have no say, unless all do. As a probability is 1 at most, passages
+ * whose weight is not above the best vote are not read.
+ * @param weights of the prompts, 1 for the first and never rising
+ * @returns also how many of the prompts were read
+ */
+export async function experts(
+  model: StepModel,
+  { prompts, stopIds, maxNewTokens }: Omit<ReplugRequest, 'temperature'>,
+  weights: readonly number[],
+  { yieldPoint, onToken }: RunContext,
+): Promise<Decoded & { readonly promptsRead: number }> {
+  const phi = float32(new Float32Array(0), [0, model.dims.encoder_hidden_size])
+  const rows: Expert[] = []
+  const [tokenIds, logprobs]: [number[], number[]] = [[], []]
+  const opened = async ({ ids }: ReplugRequest['prompts'][number]): Promise<Expert> => {
+    const { past, logits } = await prefill(model, { ids, following: maxNewTokens }, phi, yieldPoint)
+    const first = logSoftmax(logits)
+    return { past, logprobs: first, read: 0, isEmpty: stopIds.includes(argmax(first)) }
+  }
+  const advance = async (row: Expert): Promise<void> => {
+    await yieldPoint()
+    const { past, logits } = await extend(model, row.past, [tokenIds.slice(row.read)], phi)
+    Object.assign(row, { past, logprobs: logSoftmax(logits.slice(-model.dims.vocab_size)), read: tokenIds.length })
+  }
+  while (tokenIds.length < maxNewTokens) {
+    let best: { readonly row: Expert; readonly id: number; readonly vote: number } | undefined
+    for (const [i, weight] of weights.entries()) {
+      if (best !== undefined && Math.log(weight) <= best.vote) break
+      const row = (rows[i] ??= await opened(at(prompts, i)))
+      if (row.isEmpty) continue
+      if (row.read < tokenIds.length) await advance(row)
+      const id = argmax(row.logprobs)
+      const vote = checkNumber(row.logprobs[id]) + Math.log(weight)
+      if (best === undefined || vote > best.vote) best = { row, id, vote }
+    }
+    const { row, id } = best ?? { row: at(rows, 0), id: argmax(at(rows, 0).logprobs) }
+    tokenIds.push(id)
+    logprobs.push(checkNumber(row.logprobs[id]))
+    if ((onToken?.(id) ?? false) || stopIds.includes(id)) break
+  }
+  return { tokenIds, logprobs, promptsRead: rows.length }
+}
+
 /**
  * Log-probability of every token of every continuation; the prompt is read once. For length-dependent rotary bases the text has the length
  * of the longest continuation.

@@ -8,6 +8,22 @@ import { cutAtStop } from '../../../text/stops.ts'
 import { answerTokens } from './answer-tokens.ts'
 import { firstLine } from '../decoder/text-streamer.ts'
 
+/** Exponent of the relative retrieval score; on 150 questions of real text 1 to 6 differ by 0.013 in exact match. */
+const RETRIEVAL_WEIGHT = 2
+
+/**
+ * Weights of ranked passages, 1 for the first and never rising: the score relative to the first passage's, to the power of
+ * RETRIEVAL_WEIGHT. Without a score, or where the first one is not positive, a passage weighs as much as the one before it.
+ */
+export function passageWeights(passages: readonly { readonly score: number | null }[]): number[] {
+  const first = passages[0]?.score ?? 0
+  let weight = 1
+  return passages.map(({ score }) => {
+    if (score !== null && first > 0) weight = Math.min(weight, Math.max(0, score / first) ** RETRIEVAL_WEIGHT)
+    return weight
+  })
+}
+
 /** The generate request of a planned prompt. */
 export function generateRequest(
   read: AnswerRead,

@@ -1,12 +1,13 @@
-import { planRead, type PlannedMode } from '../../../text/plan.ts'
+import { planRead, type PlannedMode, type ReadPlan } from '../../../text/plan.ts'
 import { asksForPhrase, instructed } from '../../../text/instruction.ts'
 import { fixedLength } from '../../../text/grammar/fill.ts'
 import type { AnswerRead } from '../../contract.ts'
 import type { Output, OnText, YieldPoint } from '../../protocol.ts'
-import { answerResult, generateRequest, replugRequest } from './answer-parts.ts'
+import { answerResult, generateRequest, passageWeights, replugRequest } from './answer-parts.ts'
 import { attendedSentences } from './attended-sentences.ts'
-import { generateTask, replugTask } from './generate-task.ts'
+import { expertsTask, generateTask, replugTask } from './generate-task.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
+import type { RunContext } from '../decoder/run-context.ts'
 import { createTextStreamer } from '../decoder/text-streamer.ts'
 import { timed } from '../runtime/timed.ts'
 
@@ -24,20 +25,33 @@ export async function answerTask(
   const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
   const question = instructed(read.question, read.instruction)
   const maxNewTokens = read.maxNewTokens + fixedLength(read.grammar)
-  const { result: plan, ms } = await timed(() => planRead({ ...read, question, maxNewTokens, wrap }, limits, tokenizer, yieldPoint))
+  const { result: planned, ms } = await timed(() => planRead({ ...read, question, maxNewTokens, wrap }, limits, tokenizer, yieldPoint))
   const runContext = {
     yieldPoint,
     onToken:
       (onText ?? read.stop) &&
       createTextStreamer({ tokenizer, stopIds, stops: read.stop, heldBack: asksForPhrase(read.instruction), onText }),
   }
-  const decoded =
-    read.mode === 'replug'
-      ? await replugTask(model, replugRequest(read, plan, stopIds), runContext)
-      : await generateTask(model, generateRequest(read, plan, stopIds), runContext)
+  const { plan, decoded } = await decode(model, read, planned, runContext)
   return {
     ...answerResult({ read, plan, decoded, stopIds, tokenizer }),
     ...(read.attendedSentences && { attended: await attendedSentences({ read, plan, decoded, tokenizer }, yieldPoint) }),
     timingsMs: { plan: ms, ...decoded.timingsMs },
   }
+}
+
+/** Decodes in the request's mode. @returns the plan of the passages that were read, too */
+async function decode(
+  model: ReaderModel,
+  read: PlannedRead,
+  plan: ReadPlan,
+  runContext: RunContext,
+): Promise<{ readonly plan: ReadPlan; readonly decoded: Output<'generate'> }> {
+  const { stopIds } = model
+  if (read.mode === 'replug') return { plan, decoded: await replugTask(model, replugRequest(read, plan, stopIds), runContext) }
+  if (read.mode !== 'experts') return { plan, decoded: await generateTask(model, generateRequest(read, plan, stopIds), runContext) }
+  const weights = read.passages.length === 0 ? [1] : passageWeights(read.passages)
+  const { promptsRead, ...decoded } = await expertsTask(model, replugRequest(read, plan, stopIds), weights, runContext)
+  const inDecoder = plan.inDecoder.map((fits, i) => fits && i < promptsRead)
+  return { plan: { ...plan, inDecoder, prompts: plan.prompts.slice(0, promptsRead) }, decoded }
 }

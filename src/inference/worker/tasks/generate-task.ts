@@ -6,7 +6,7 @@ import type { RunContext } from '../decoder/run-context.ts'
 import { encodeContexts, type EncodedContexts } from '../encoder/encode-contexts.ts'
 import { greedy, greedyInPieces, type GreedyAnswer } from '../decoder/greedy.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
-import { replug, sample } from '../decoder/step-decoding.ts'
+import { experts, replug, sample } from '../decoder/step-decoding.ts'
 import { timed } from '../runtime/timed.ts'
 
 /** Encodes the contexts and decodes from the prompt. */
@@ -45,5 +45,16 @@ function decodeGreedily(
 /** RePlug: no encoder, one prompt per passage. */
 export async function replugTask(model: ReaderModel, request: ReplugRequest, runContext: RunContext): Promise<Output<'replug'>> {
   const { result: decoded, ms } = await timed(async () => replug(await model.stepModel(), request, runContext))
+  return { ...decoded, contextShares: [], contextTokenCounts: [], timingsMs: { encode: 0, generate: ms } }
+}
+
+/** One prompt per passage, each token by the passage that is surest of it; no encoder. */
+export async function expertsTask(
+  model: ReaderModel,
+  request: ReplugRequest,
+  weights: readonly number[],
+  runContext: RunContext,
+): Promise<Output<'replug'> & { readonly promptsRead: number }> {
+  const { result: decoded, ms } = await timed(async () => experts(await model.stepModel(), request, weights, runContext))
   return { ...decoded, contextShares: [], contextTokenCounts: [], timingsMs: { encode: 0, generate: ms } }
 }

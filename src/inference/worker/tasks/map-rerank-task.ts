@@ -3,6 +3,7 @@ import { confidence } from '../../confidence.ts'
 import type { AnswerRead } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
+import { passageWeights } from './answer-parts.ts'
 import { answerTask, type PlannedRead } from './answer-task.ts'
 
 type Answer = Output<'answer'>
@@ -12,9 +13,6 @@ export interface Placed {
   readonly answer: Answer
   readonly asked: PlannedRead
 }
-
-/** Exponent of the relative retrieval score; on 150 questions of real text 1 to 6 differ by 0.013 in exact match. */
-const RETRIEVAL_WEIGHT = 2
 
 /**
  * Reads passages one at a time, best first, and returns the answer that is worth most: its confidence times the weight of its passage.
@@ -38,19 +36,6 @@ export async function mapRerankTask(model: ReaderModel, read: AnswerRead, yieldP
     if (worth > best.worth) best = { i, worth }
   }
   return { answer: joined(read, answers, at(answers, best.i)), asked: one(best.i) }
-}
-
-/**
- * Weights of ranked passages, 1 for the first and never rising: the score relative to the first passage's, to the power of
- * RETRIEVAL_WEIGHT. Without a score, or where the first one is not positive, a passage weighs as much as the one before it.
- */
-export function passageWeights(passages: readonly { readonly score: number | null }[]): number[] {
-  const first = passages[0]?.score ?? 0
-  let weight = 1
-  return passages.map(({ score }) => {
-    if (score !== null && first > 0) weight = Math.min(weight, Math.max(0, score / first) ** RETRIEVAL_WEIGHT)
-    return weight
-  })
 }
 
 /** The chosen answer, with the prompts and times of all that were read. */
