@@ -1,0 +1,134 @@
+/** Sizes of the project, one per line: `npm run measure`. */
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Command } from 'commander'
+import { COMMANDS } from '../src/cli/commands.ts'
+import { ConfigSchema } from '../src/settings.ts'
+import { root } from './helpers/root.ts'
+
+const PRODUCTION = ['base', 'src', 'models', 'index', 'migrations', 'eval', 'bench']
+const SMALL_LINES = 30
+
+interface Source {
+  readonly text: string
+  /** Names imported from each file of the project. */
+  readonly imports: ReadonlyMap<string, readonly string[]>
+}
+
+function sourcesOf(parts: readonly string[]): Map<string, Source> {
+  const files = parts.flatMap((part) =>
+    readdirSync(path.join(root, part), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
+      .map((name) => path.join(part, name)),
+  )
+  return new Map(files.map((file) => [file, sourceOf(file)]))
+}
+
+function sourceOf(file: string): Source {
+  const text = readFileSync(path.join(root, file), 'utf8')
+  const imports = new Map<string, string[]>()
+  const add = (target: string, names: readonly string[]): void => {
+    const key = path.join(path.dirname(file), target)
+    imports.set(key, [...(imports.get(key) ?? []), ...names])
+  }
+  for (const [, names = '', target = ''] of text.matchAll(/(?:import|export)(?: type)? \{([^}]*)\} from '(\.[^']+)'/g))
+    add(
+      target,
+      [...names.matchAll(/(?:type )?(\w+)(?: as \w+)?/g)].map(([, name = '']) => name),
+    )
+  for (const [, names = '', target = ''] of text.matchAll(/\{([^}]*)\} = await import\('(\.[^']+)'\)/g))
+    add(target, names.match(/\w+/g) ?? [])
+  for (const [, target = '', name = ''] of text.matchAll(/import\('(\.[^']+)'\)\)?\.(\w+)/g)) add(target, [name])
+  return { text, imports }
+}
+
+function linesOf(sources: ReadonlyMap<string, Source>, parts: readonly string[] = PRODUCTION): number {
+  let lines = 0
+  for (const [file, { text }] of sources) if (parts.some((part) => file.startsWith(`${part}/`))) lines += text.split('\n').length - 1
+  return lines
+}
+
+/** Folders below `part` with sources, and the pairs of them of which one imports from the other. */
+function roomsOf(sources: ReadonlyMap<string, Source>, part: string): { rooms: number; arrows: number; upward: number } {
+  const rooms = new Set<string>()
+  const arrows = new Set<string>()
+  for (const [file, { imports }] of sources) {
+    if (!file.startsWith(`${part}/`)) continue
+    const room = path.dirname(file)
+    rooms.add(room)
+    for (const target of imports.keys()) {
+      const other = path.dirname(target)
+      if (other !== room && target.startsWith(`${part}/`)) arrows.add(`${room} ${other}`)
+    }
+  }
+  const upward = [...arrows].filter((arrow) => {
+    const [from = '', to = ''] = arrow.split(' ')
+    return from.startsWith(`${to}/`)
+  }).length
+  return { rooms: rooms.size, arrows: arrows.size, upward }
+}
+
+/** Exports that no file of the product imports and a test does. */
+function exportsForTests(sources: ReadonlyMap<string, Source>, tests: ReadonlyMap<string, Source>): number {
+  const usedIn = (users: ReadonlyMap<string, Source>) => {
+    const used = new Set<string>()
+    for (const { imports } of users.values()) for (const [file, names] of imports) for (const name of names) used.add(`${file} ${name}`)
+    return used
+  }
+  const [inProduct, inTests] = [usedIn(sources), usedIn(tests)]
+  let count = 0
+  for (const [file, { text }] of sources)
+    for (const [, name = ''] of text.matchAll(/^export (?:async )?(?:const|function\*?|class|interface|type) (\w+)/gm))
+      if (!inProduct.has(`${file} ${name}`) && inTests.has(`${file} ${name}`)) count++
+  return count
+}
+
+function optionsOf(command: Command): number {
+  return command.options.length + command.commands.reduce((sum, inner) => sum + optionsOf(inner), 0)
+}
+
+function wordsIn(folder: string): number {
+  const files = readdirSync(path.join(root, folder)).filter((name) => name.endsWith('.md'))
+  return files.reduce((sum, name) => sum + (readFileSync(path.join(root, folder, name), 'utf8').match(/\S+/g) ?? []).length, 0)
+}
+
+/** Calls and returns of the functions that make up the service, and the files that they are called in. */
+function compositionRoot(sources: ReadonlyMap<string, Source>): string {
+  const start = [...sources].find(([, { text }]) => /export async function createServices\b/.test(text))
+  if (start === undefined) return 'none is called createServices'
+  const room = path.dirname(start[0])
+  const files = [...sources].filter(([file]) => path.dirname(file) === room)
+  const count = (pattern: RegExp) => files.reduce((sum, [, { text }]) => sum + (text.match(pattern) ?? []).length, 0)
+  return `${files.length} files in ${room}, ${count(/\b(?!if\b|for\b|while\b|switch\b|return\b|function\b)\w+\(/g)} calls, ${count(/\breturn\b/g)} returns`
+}
+
+async function measure(): Promise<readonly (readonly [string, string | number])[]> {
+  const sources = sourcesOf(PRODUCTION)
+  const commands = await Promise.all(Object.values(COMMANDS).map((load) => load()))
+  const ofEvaluation = new Set(
+    ['eval/cli.ts', 'eval/calibrate.ts'].flatMap((file) =>
+      [...(sources.get(file)?.text ?? '').matchAll(/\.option\(\s*'([^']+)'/g)].map(([, flags = '']) => `${file} ${flags}`),
+    ),
+  )
+  const { rooms, arrows, upward } = roomsOf(sources, 'src/jobs')
+  const inIndex = [...sources].filter(([file]) => file.startsWith('index/')).map(([, { text }]) => text)
+  const branches = inIndex.reduce(
+    (sum, text) => sum + (text.match(/\bif \([^)]*\breplace\b|\breplace (?:\?|&&|\|\|) |\breplace === /g) ?? []).length,
+    0,
+  )
+  return [
+    ['lines of production TypeScript', linesOf(sources)],
+    ['of these evaluation and benchmarks', linesOf(sources, ['eval', 'bench'])],
+    ['composition root', compositionRoot(sources)],
+    ['src/jobs', `${rooms} folders, ${arrows} arrows, ${upward} upward`],
+    ['branches on replace in index/', branches],
+    ['files under 30 lines', [...sources.values()].filter(({ text }) => text.split('\n').length <= SMALL_LINES).length],
+    ['exports for tests alone', exportsForTests(sources, sourcesOf(['test']))],
+    ['words of docs/', wordsIn('docs')],
+    ['decision notes', readdirSync(path.join(root, 'docs/decisions')).length],
+    ['settings', Object.keys(ConfigSchema.properties).length],
+    ['options of the command line', commands.reduce((sum, command) => sum + optionsOf(command), ofEvaluation.size)],
+  ]
+}
+
+for (const [what, size] of await measure()) process.stdout.write(`${what}: ${size}\n`)
