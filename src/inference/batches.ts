@@ -1,7 +1,7 @@
 /**
  * Token budget that gives every text its own run: the default on a CPU. The last bits of a row depend on the rows of its run (padding,
  * kernels chosen by the number of rows), which would depend on what is cached and on the speed of earlier runs. Batches are no faster there
- * (docs/decisions/2026-11-23-one-text-a-run.md).
+ * (docs/decisions/2026-11-22-readers-and-threads.md).
  */
 export const ALONE = 1
 
