@@ -81,9 +81,9 @@ export interface IndexInfo {
   readonly nprobes: number
   /** Candidates refined per hit wanted; 0 for an exact scan. */
   readonly refine: number
-  /** recall@10 measured when the settings were chosen, the lower of passages and questions as queries; null for an exact scan. */
+  /** recall@10 measured when the settings were chosen; null for an exact scan. */
   readonly recall: number | null
-  /** recall@10 of questions alone; null if not measured. */
+  /** The same if questions were the queries; null if stored vectors were. */
   readonly questionRecall: number | null
   /** Rows not covered by the vector index yet; they are scanned exactly. */
   readonly unindexedRows: number

@@ -15,9 +15,7 @@ export interface SearchPolicy {
   readonly exactBelow: number
   /** Minimum recall@10 against exact search; an index below it is not used. */
   readonly minRecall: number
-  /**
-   * Passages whose vectors and sentences are queries for measuring recall: 64 distinguish 0.95 from 0.93. They share one scan of the table.
-   */
+  /** Passages whose sentences or vectors are queries for measuring recall: 64 distinguish 0.95 from 0.93. They share one scan of the table. */
   readonly sample: number
   /** Retention of replaced files, in milliseconds. */
   readonly keepMs?: number
@@ -49,7 +47,7 @@ export function partitionsFor(rows: number): number {
 export interface BuildOptions {
   /** Embeds passages, to see whether the table's vectors are those of the model; without it they are taken for such. */
   readonly embed?: Embed | undefined
-  /** Embeds questions, to measure recall with them too. */
+  /** Embeds questions, to measure recall with them in place of stored vectors. */
   readonly embedQuestions?: Embed | undefined
   readonly signal?: AbortSignal | undefined
   /** Reports progress. */
@@ -103,7 +101,7 @@ export async function buildIndexes(
 }
 
 function ofQuestions({ questionRecall }: AnnSettings): string {
-  return questionRecall === undefined ? '' : ` (${questionRecall.toFixed(3)} for sentences of passages as questions)`
+  return questionRecall === undefined ? '' : ' (for sentences of passages as questions)'
 }
 
 /** @returns the number of partitions of the existing or new index */

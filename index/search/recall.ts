@@ -25,14 +25,6 @@ export interface Probe {
   readonly crowded: boolean
 }
 
-/** The queries for measuring recall. */
-export interface Probes {
-  /** Stored vectors as queries. */
-  readonly passages: readonly Probe[]
-  /** Sentences of the same passages, embedded as questions; empty without an embedder. */
-  readonly questions: readonly Probe[]
-}
-
 /** A measured share. */
 export interface Share {
   readonly share: number
@@ -43,35 +35,22 @@ export interface Share {
 /** Exact results per probe: the ten that count, and others that may score equally. */
 const NEIGHBOURS = 64
 
-export interface Measured {
-  /** Share of the expected passages that were found. */
-  readonly recall: number
-  /** Lower bound of the recall over all vectors. */
-  readonly atLeast: number
-  /** Lower quartile of search times, in milliseconds: other load only adds to them. */
-  readonly latency: number
-}
-
 /**
- * Samples passages evenly over the table and finds the exact neighbours of their stored vectors and of their sentences as questions in one
- * scan of all vectors, the expensive part of measuring recall. Stored vectors are central in their clusters and questions are not, so an
- * index may do well on the former only.
- * @param embedQuestions without it there are no questions among the probes
+ * Samples passages evenly over the table and finds the exact neighbours of a sentence of each as a question, or of its stored vector, in
+ * one scan of all vectors, the expensive part of measuring recall. Users ask questions: stored vectors are central in their clusters, so
+ * that an index may do well on them alone, and near-equal passages crowd around them, so that it may also do worse.
+ * @param embedQuestions without it, stored vectors are the queries
  * @throws errors of `embedQuestions`
  */
-export async function takeProbes(table: Table, count: number, embedQuestions?: Embed, signal?: AbortSignal): Promise<Probes> {
+export async function takeProbes(table: Table, count: number, embedQuestions?: Embed, signal?: AbortSignal): Promise<Probe[]> {
   const stored = await sampleRows(table, count, [...PASSAGE_COLUMNS, 'vector'])
-  const rows = Array.from({ length: stored.numRows }, (_, row) => ({
-    ...passageAt(stored, row),
-    vector: f16ToF32(halvesAt(stored, row)),
-  }))
-  const asked =
-    (await embedQuestions?.(
-      rows.map(({ text }) => middleSentence(text)),
-      signal,
-    )) ?? []
-  const probes = await withNeighbours(table, [...rows.map(({ id, vector }) => ({ id, vector })), ...asked.map((vector) => ({ vector }))])
-  return { passages: probes.slice(0, rows.length), questions: probes.slice(rows.length) }
+  const passages = Array.from({ length: stored.numRows }, (_, row) => passageAt(stored, row))
+  const asked = await embedQuestions?.(
+    passages.map(({ text }) => middleSentence(text)),
+    signal,
+  )
+  const queries = asked?.map((vector) => ({ vector })) ?? passages.map(({ id }, row) => ({ id, vector: f16ToF32(halvesAt(stored, row)) }))
+  return queries.length === 0 ? [] : withNeighbours(table, queries)
 }
 
 async function withNeighbours(table: Table, queries: readonly Pick<Probe, 'id' | 'vector'>[]): Promise<Probe[]> {
@@ -113,11 +92,10 @@ export async function reachOf(
   signal?: AbortSignal,
 ): Promise<Share[]> {
   const found = refinements.map((): number[] => [])
-  const counts = refinements.map((refine) => candidatesOf({ refine }, RECALL_AT + 1))
-  const most = counts.at(-1) ?? 0
   for (const probe of probes) {
     signal?.throwIfAborted()
-    const candidates = probe.crowded ? [] : await findCandidates(table, settings.nprobes, probe.vector, most)
+    const counts = refinements.map((refine) => candidatesOf({ refine }, hitsOf(probe)))
+    const candidates = probe.crowded ? [] : await findCandidates(table, settings.nprobes, probe.vector, counts.at(-1) ?? 0)
     const ranks = candidates.flatMap((row, rank) => (probe.rows.has(row) ? [rank] : []))
     for (const [i, refine] of refinements.entries()) {
       const count = probe.crowded
@@ -130,37 +108,38 @@ export async function reachOf(
   return found.map((counts) => shareOf(counts, wanted))
 }
 
+/** Hits to search for: those of ten, and the passage that a stored vector belongs to. */
+function hitsOf({ id }: Probe): number {
+  return id === undefined ? RECALL_AT : RECALL_AT + 1
+}
+
 /** Counts results that score at least as well as the expected ones. */
-async function countFound(table: Table, settings: AnnSettings, { id, vector, least }: Probe): Promise<number> {
-  const hits = await searchVector(table, settings, vector, { k: RECALL_AT + 1 })
-  return othersScores(hits, id).filter((score) => score >= tied(least)).length
+async function countFound(table: Table, settings: AnnSettings, probe: Probe): Promise<number> {
+  const hits = await searchVector(table, settings, probe.vector, { k: hitsOf(probe) })
+  return othersScores(hits, probe.id).filter((score) => score >= tied(probe.least)).length
 }
 
 /**
- * recall@10 and latency of search settings. Equal scores count as found: duplicates of a passage are interchangeable.
+ * Search times of settings in milliseconds, the lower quartile of each: other load only adds to them. They search in turn, so that such
+ * load affects all alike.
  * @throws the signal's reason once aborted
  */
-export async function measureRecall(
+export async function latenciesOf(
   table: Table,
-  settings: AnnSettings,
+  settings: readonly AnnSettings[],
   probes: readonly Probe[],
   signal?: AbortSignal,
-): Promise<Measured> {
-  const found: number[] = []
-  const times: number[] = []
-  for (const probe of probes) {
-    signal?.throwIfAborted()
-    const started = performance.now()
-    const count = await countFound(table, settings, probe)
-    times.push(performance.now() - started)
-    found.push(Math.min(probe.wanted, count))
+): Promise<number[]> {
+  const times = settings.map((): number[] => [])
+  for (const { vector } of probes) {
+    for (const [i, one] of settings.entries()) {
+      signal?.throwIfAborted()
+      const started = performance.now()
+      await searchVector(table, one, vector, { k: RECALL_AT })
+      at(times, i).push(performance.now() - started)
+    }
   }
-  times.sort((a, b) => a - b)
-  const { share, atLeast } = shareOf(
-    found,
-    probes.map(({ wanted }) => wanted),
-  )
-  return { recall: share, atLeast, latency: times.at(times.length >> 2) ?? 0 }
+  return times.map((each) => each.sort((a, b) => a - b).at(each.length >> 2) ?? 0)
 }
 
 /** z of the two-sided 95 % interval. */

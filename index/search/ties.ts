@@ -1,5 +1,5 @@
-/** Rows beyond the wanted ones that are read at first: most lists have no equal scores at their end. */
-export const MARGIN = 8
+/** Rows beyond the wanted ones that are read at first: the next one shows whether there are equal scores at the end. */
+export const MARGIN = 1
 /** Rows that are read at most to find those with equal scores; beyond it, LanceDB decides which of them are found. */
 const MOST = 16_384
 

@@ -2,13 +2,13 @@ import { at } from '../../base/at.ts'
 import { storeOf } from '../store/store-of.ts'
 import type { Table } from '../table/lance.ts'
 import type { AnnSettings } from '../table/metadata.ts'
-import { measureRecall, reachOf, type Probes, type Share } from './recall.ts'
+import { latenciesOf, reachOf, type Probe } from './recall.ts'
 
 /**
  * Candidates per result to refine with stored vectors. Codes of one bit per dimension rank roughly: among near-equal passages only more
  * candidates help, whatever the number of partitions.
  */
-const REFINE: readonly number[] = [4, 6, 10, 14, 20, 28, 40, 80, 160]
+const REFINE: readonly number[] = [4, 6, 8, 10, 12, 14, 17, 20, 28, 40, 80, 160]
 
 /** Minimum share of partitions to read: users' questions may be farther from the centres than the probes. */
 const FEWEST = 1 / 32
@@ -50,62 +50,40 @@ export interface TuneOptions {
 const MOST_TIMED_SLOW = 8
 
 /**
- * Finds the fastest search settings that reach a recall, of stored vectors and of questions, by measurement. Recall grows with partitions
- * and with candidates, so only the edge of their grid is walked: from the fewest partitions with the fewest sufficient candidates on, only
- * towards fewer candidates.
+ * Finds the fastest search settings that reach a recall, by measurement. Recall grows with partitions and with candidates, so only the edge
+ * of their grid is walked: from the fewest partitions with the fewest sufficient candidates on, only towards fewer candidates.
  * @throws the signal's reason once aborted
  */
 export async function tune(
   table: Table,
   { partitions, rows, minRecall, onProbes }: TuneOptions,
-  probes: Probes,
+  probes: readonly Probe[],
   signal?: AbortSignal,
 ): Promise<Tuned> {
-  const { passages, questions } = probes
-  const searched = questions.length > 0 ? questions : passages
-  const timed = storeOf(table.dir).slowReads ? searched.slice(0, MOST_TIMED_SLOW) : searched
+  const isAsked = probes.some(({ id }) => id === undefined)
+  const timed = storeOf(table.dir).slowReads ? probes.slice(0, MOST_TIMED_SLOW) : probes
   let refinements = REFINE
   let best: AnnSettings = { partitions, nprobes: partitions, refine: Math.max(...REFINE), rows, recall: 0 }
-  let chosen: { readonly settings: AnnSettings; readonly latency: number } | undefined
+  let chosen: AnnSettings | undefined
   const steps = nprobesFor(partitions)
   for (const [done, nprobes] of steps.entries()) {
     onProbes?.(done, steps.length)
     if (refinements.length === 0) break
-    const settings = { partitions, nprobes, rows, recall: 0 }
-    const stored = await reachOf(table, { ...settings, refinements }, passages, signal)
-    const asked = questions.length > 0 ? await reachOf(table, { ...settings, refinements }, questions, signal) : undefined
-    const tried = refinements.map((refine, i) => lower(refine, at(stored, i), asked && at(asked, i)))
-    for (const { reached } of tried) if (reached.recall > best.recall) best = { ...settings, ...reached }
-    const fewest = tried.find(({ atLeast }) => atLeast >= minRecall)
-    const most = tried.at(-1)
-    if (most === undefined || (fewest === undefined && chosen === undefined)) continue
-    const { reached } = fewest ?? most
-    const { latency } = await measureRecall(table, { ...settings, ...reached }, timed, signal)
-    const faster = chosen === undefined || latency < chosen.latency
+    const tried = { partitions, nprobes, rows, recall: 0 }
+    const shares = await reachOf(table, { ...tried, refinements }, probes, signal)
+    const settings = refinements.map((refine, i): AnnSettings => {
+      const recall = Math.round(at(shares, i).share * 1e4) / 1e4
+      return { ...tried, refine, recall, questionRecall: isAsked ? recall : undefined }
+    })
+    for (const one of settings) if (one.recall > best.recall) best = one
+    const fewest = settings.find((_, i) => at(shares, i).atLeast >= minRecall)
+    const candidate = fewest ?? settings.at(-1)
+    if (candidate === undefined || (fewest === undefined && chosen === undefined)) continue
+    const [latency = 0, known = Infinity] = chosen === undefined ? [] : await latenciesOf(table, [candidate, chosen], timed, signal)
     // Already slower than sufficient settings: more partitions would be slower still.
-    if (fewest === undefined && !faster) break
-    if (fewest !== undefined && faster) chosen = { settings: { ...settings, ...reached }, latency }
-    if (fewest !== undefined) refinements = refinements.filter((other) => other < fewest.reached.refine)
+    if (fewest === undefined && latency >= known) break
+    if (fewest !== undefined && latency < known) chosen = fewest
+    if (fewest !== undefined) refinements = refinements.filter((other) => other < fewest.refine)
   }
-  return { chosen: chosen?.settings ?? (best.recall >= minRecall ? best : undefined), best }
-}
-
-/** Recall of a number of candidates, the lower of both kinds of queries. */
-interface Reached {
-  readonly reached: Pick<AnnSettings, 'refine' | 'recall' | 'questionRecall'>
-  /** Lower bound of the recall's interval. */
-  readonly atLeast: number
-}
-
-function lower(refine: number, stored: Share, asked: Share | undefined): Reached {
-  const recall = rounded(Math.min(stored.share, asked?.share ?? 1))
-  return {
-    reached: { refine, recall, questionRecall: asked && rounded(asked.share) },
-    atLeast: Math.min(stored.atLeast, asked?.atLeast ?? 1),
-  }
-}
-
-/** Rounds a share to four decimals. */
-function rounded(share: number): number {
-  return Math.round(share * 1e4) / 1e4
+  return { chosen: chosen ?? (best.recall >= minRecall ? best : undefined), best }
 }

@@ -18,10 +18,10 @@ const IndexInfoSchema = Type.Object({
   refine: Type.Integer({ description: 'Candidates compared exactly per requested passage; 0 for exact.' }),
   recall: Type.Union([Type.Number(), Type.Null()], {
     description:
-      'recall@10 against exact search on a sample: the lower of stored vectors and sentences of passages as queries. Null for exact.',
+      'recall@10 against exact search on a sample: of sentences of passages as queries, or of stored vectors if the retriever did not make them. Null for exact.',
   }),
   question_recall: Type.Union([Type.Number(), Type.Null()], {
-    description: 'The same with sentences as queries alone; null if not measured.',
+    description: 'The same; null if stored vectors were the queries.',
   }),
   unindexed_rows: Type.Integer({ description: 'Rows not yet in the vector index; they are compared exactly.' }),
   full_text: Type.Boolean(),
