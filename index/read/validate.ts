@@ -10,6 +10,7 @@ const HALF_PAIR = /\p{Surrogate}/u
 
 /** Byte order marks of concatenated files. Arrow drops one when it reads a value back, so such an id would never be found. */
 const MARKS = /^\ufeff+|\ufeff+$/g
+const LEADING_MARKS = /^\ufeff+/
 
 export interface Problem {
   readonly problem: string
@@ -34,9 +35,9 @@ export function passageId(given: unknown, maxBytes: number): string | Problem {
   return value
 }
 
-function optionalText(field: string, value: unknown, exact: boolean): string | Problem {
+function optionalText(field: string, value: unknown): string | Problem {
   if (value === undefined || value === null) return ''
-  if (typeof value === 'string') return HALF_PAIR.test(value) ? { problem: halfPair(field) } : exact ? value : value.trim()
+  if (typeof value === 'string') return HALF_PAIR.test(value) ? { problem: halfPair(field) } : value.replace(LEADING_MARKS, '')
   if (typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value))) return String(value)
   const kind = Array.isArray(value) ? 'a list' : typeof value === 'number' ? 'not an exact number' : `a JSON ${typeof value}`
   return { problem: `The ${field} is ${kind}: write it as one string.` }
@@ -47,10 +48,10 @@ function halfPair(field: string): string {
 }
 
 /**
- * Validates the content of one row. Letters of its title and text are composed (NFC).
+ * Validates the content of one row. White space is kept, letters of title and text are composed (NFC), and byte order marks at the start
+ * of text, title and source are removed.
  * @param maxTextBytes limit for the text: of the passage, or of the document if documents are split
- * @param exact true to keep white space around text, title and source, and to reject nested metadata; rows of files are trimmed, lists of
- * paragraphs joined, and nested metadata is dropped
+ * @param exact true to reject a list of paragraphs and nested metadata; in rows of files lists are joined and nested metadata is dropped
  */
 export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, exact = false): ReadItem {
   const at = { line: row.line, ...(row.lines === undefined ? {} : { lines: row.lines }) }
@@ -62,16 +63,16 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, 
   const given = exact ? row.text : joined(row.text)
   if (typeof given !== 'string') return reject('malformed', 'The text is neither a string nor a list of strings.')
   if (HALF_PAIR.test(given)) return reject('malformed', halfPair('text'))
-  const text = (exact ? given : given.trim()).normalize()
+  const text = given.replace(LEADING_MARKS, '').normalize()
   if (text.trim() === '') return reject('empty_text', 'The text is empty.')
   const bytes = Buffer.byteLength(text)
   if (bytes > maxTextBytes)
     return reject('text_too_long', `The text has ${bytes} bytes; at most ${maxTextBytes} are allowed. Split long documents into passages.`)
-  const title = optionalText('title', row.title, exact)
+  const title = optionalText('title', row.title)
   if (typeof title !== 'string') return reject('malformed', title.problem)
   if (Buffer.byteLength(title) > limits.titleBytes)
     return reject('title_too_long', `The title has ${Buffer.byteLength(title)} bytes; at most ${limits.titleBytes} are allowed.`)
-  const source = optionalText('source', row.source, exact)
+  const source = optionalText('source', row.source)
   if (typeof source !== 'string') return reject('malformed', source.problem)
   const { metadata, problem, leftOut } = checkMetadata(row.metadata, exact ? 'refuse' : 'leave out')
   if (problem !== undefined) return reject('bad_metadata', problem)

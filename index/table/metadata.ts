@@ -29,9 +29,9 @@ export interface AnnSettings {
   readonly refine: number
   /** Rows of the table when the settings were chosen. */
   readonly rows: number
-  /** recall@10 against exact search on a sample, the lower of stored vectors and questions. */
+  /** recall@10 against exact search on a sample. */
   readonly recall: number
-  /** recall@10 of questions alone; absent if not measured. */
+  /** The same if questions were the queries; absent if stored vectors were. */
   readonly questionRecall?: number | undefined
 }
 

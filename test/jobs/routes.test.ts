@@ -184,6 +184,49 @@ await t.test('eight concurrent upserts of the same ids leave no duplicates', asy
   t.equal(await index.count(), 30)
 })
 
+/** White space at every place where a reader might drop or change it; none of it is composed further by NFC. */
+const SPACED = [
+  { id: 's1', title: '  led  ', text: '\n\tcode:\r\n  indented\r\n' },
+  { id: 's2', title: '\ttab', text: '\u00a0no-break\u00a0' },
+  { id: 's3', title: '', text: '\u3000ideographic\u2028line\u2029paragraph\u0085next\v\f' },
+  { id: 's4', title: ' ', text: ' a "quoted\t" field ' },
+  { id: 's5', title: 'joiner\u200d', text: 'end mark\ufeff' },
+] as const
+
+await t.test('white space survives: an export that is added again is the same, byte for byte', async (t) => {
+  const { call, ended, index, url } = await served(t)
+  const exported = async () => (await fetch(`${url}/v1/admin/passages/export`, { headers: { authorization: `Bearer ${KEY}` } })).text()
+  const sorted = (lines: string) => lines.trimEnd().split('\n').sort()
+  const post = async (body: string, type: string, query = '') =>
+    ended(await call('POST', `/v1/admin/index-jobs${query}`, body, { 'content-type': type }))
+  const passages = SPACED.map((passage) => ({ ...passage, source: ' from \t' }))
+  t.equal((await call('PUT', '/v1/passages', { passages })).status, 200)
+  const first = await exported()
+  t.same(
+    sorted(first).map((line) => JSON.parse(line) as unknown),
+    passages,
+  )
+  t.match(await post(first, 'application/x-ndjson'), { state: 'done', counters: { skipped: 5, embedded: 0 } })
+  t.match(await post(first, 'application/x-ndjson', '?replace=true'), { state: 'done', counters: { rejected: 0 } })
+  t.same(sorted(await exported()), sorted(first))
+
+  const quoted = (value: string) => `"${value.replaceAll('"', '""')}"`
+  for (const [type, separator] of [
+    ['text/csv', ','],
+    ['text/tab-separated-values', '\t'],
+  ] as const) {
+    const rows = SPACED.map(({ id, title, text }) => [id, title, text].map(quoted).join(separator))
+    t.match(await post(`${['id', 'title', 'text'].join(separator)}\n${rows.join('\n')}\n`, type, '?replace=true'), {
+      state: 'done',
+      counters: { accepted: 5, rejected: 0 },
+    })
+    for (const { id, title, text } of SPACED) t.match(await index.get(id), { title, text }, `${type}, ${id}`)
+  }
+  const marked = { id: 'm', title: '\ufeffT', text: '\ufeff marked', source: '\ufeffs' }
+  t.equal((await call('PUT', '/v1/passages', { passages: [marked] })).status, 200)
+  t.match(await index.get('m'), { title: 'T', text: ' marked', source: 's' }, 'byte order marks in front are removed')
+})
+
 await t.test('what the index holds: pages, an export, counts by source', async (t) => {
   const { call, ended, url } = await served(t)
   t.match(await call('GET', '/v1/admin/passages/export'), { status: 503, json: { error: { code: 'index_missing' } } })

@@ -77,7 +77,7 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
       yield { ...at, reason: 'bad_utf8', detail: 'The record is not valid UTF-8.' }
       continue
     }
-    const texts = values.map((value) => value.toString('utf8').replace(/^\ufeff/, ''))
+    const texts = values.map((value, i) => value.toString('utf8').replace(i === 0 ? /^\ufeff/ : '', ''))
     if (columns === undefined) {
       const { columns: map } = options.shape
       const isHeader = map?.isNumbered !== true

@@ -4,15 +4,13 @@ import type { Rejected } from '../contract.ts'
 export interface Line {
   readonly line: number
   readonly bytes: Buffer
+  /** The line ends with CRLF. */
+  readonly crlf?: boolean
 }
 
 const NEWLINE = 0x0a
 const RETURN = 0x0d
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
-
-function withoutReturn(bytes: Buffer): Buffer {
-  return bytes.at(-1) === RETURN ? bytes.subarray(0, -1) : bytes
-}
 
 /**
  * Splits a byte stream at newlines (LF or CRLF) without decoding it. A byte order mark at the start of any line is dropped, since
@@ -30,7 +28,8 @@ export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number)
     held = []
     heldBytes = 0
     if (total > maxBytes) return { line: at, reason: 'line_too_long', detail: `The line has ${total} bytes; at most ${maxBytes} are read.` }
-    return { line: at, bytes: withoutReturn(whole.subarray(0, 3).equals(BOM) ? whole.subarray(3) : whole) }
+    const crlf = whole.at(-1) === RETURN
+    return { line: at, bytes: whole.subarray(whole.subarray(0, 3).equals(BOM) ? 3 : 0, crlf ? -1 : undefined), crlf }
   }
   for await (const chunk of bytes) {
     let from = 0

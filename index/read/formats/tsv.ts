@@ -56,6 +56,7 @@ function splitFields(record: string, quotes = true): Fields {
 interface Held {
   readonly line: number
   readonly text: string
+  readonly crlf?: boolean | undefined
 }
 
 /**
@@ -74,7 +75,7 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: T
     } else if (!isUtf8(line.bytes)) {
       yield* records.flush()
       yield { line: line.line, reason: 'bad_utf8', detail: 'The line is not valid UTF-8.' }
-    } else yield* records.take({ line: line.line, text: line.bytes.toString('utf8') })
+    } else yield* records.take({ line: line.line, text: line.bytes.toString('utf8'), crlf: line.crlf })
   }
   yield* records.flush()
   if (records.empty)
@@ -152,7 +153,7 @@ class Records {
     const roomy = this.#held.length < MAX_SPAN && this.#heldLength + line.text.length <= this.#maxBytes
     if (close < 0) return roomy ? 'more' : undefined
     if (close + 1 < line.text.length && line.text[close + 1] !== '\t') return undefined
-    const { values, open } = splitFields([...this.#held, line].map(({ text }) => text).join('\n'))
+    const { values, open } = splitFields(this.#held.map(({ text, crlf }) => text + (crlf === true ? '\r\n' : '\n')).join('') + line.text)
     if (values.length > count) return undefined
     if (!open) return values
     return roomy ? 'more' : undefined

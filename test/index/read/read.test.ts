@@ -43,6 +43,14 @@ await t.test('tsv: columns by header, CSV quoting, CRLF, byte order mark', async
   ])
 })
 
+await t.test('tsv: line breaks and blanks inside fields stay as they are', async (t) => {
+  const rows = 'id\ttitle\ttext\r\n1\t A \t"one\r\ntwo\nthree "\r\n2\t"\tB"\t  four\u00a0\r\n'
+  t.same(passages(await read(rows)), [
+    { id: '1', title: ' A ', text: 'one\r\ntwo\nthree ' },
+    { id: '2', title: '\tB', text: '  four\u00a0' },
+  ])
+})
+
 await t.test('tsv: psgs_w100 order, a last line without a newline, sources', async (t) => {
   t.same(passages(await read('id\ttext\ttitle\n1\ta b\tT', { source: 'file.tsv' })), [
     { id: '1', title: 'T', text: 'a b', source: 'file.tsv' },

@@ -47,9 +47,12 @@ async function measureRecall(table: Table, settings: AnnSettings, probes: readon
     const hits =
       ties || crowded
         ? await searchVector(table, settings, vector, { k: id === undefined ? 10 : 11 })
-        : (await first.refineFactor(Math.ceil((refine * 11) / 12)).select(['id', '_distance']).toArray()).map(
-            (row: { id: string; _distance: number }) => ({ id: row.id, score: 1 - row._distance }),
-          )
+        : (
+            await first
+              .refineFactor(Math.ceil((refine * 11) / 12))
+              .select(['id', '_distance'])
+              .toArray()
+          ).map((row: { id: string; _distance: number }) => ({ id: row.id, score: 1 - row._distance }))
     const others = hits.filter((hit) => hit.id !== id).slice(0, 10)
     found.push(Math.min(wanted, others.filter(({ score }) => score >= least - 1e-5 * Math.max(1, Math.abs(least))).length))
   }
