@@ -49,6 +49,7 @@ export async function createAheadEncoding(config: Config, log?: Log) {
 /** The index and its jobs without the reader. */
 export interface Indexing {
   readonly index: PassageIndex
+  readonly collections: Pick<Collections, 'create'>
   readonly jobs: Jobs
   close(): Promise<void>
 }
@@ -62,6 +63,7 @@ export async function createIndexing(config: Config, log?: Log): Promise<Indexin
   const jobs = createJobs(jobsOptions(config, collections, embedders, log))
   return {
     index: collections.main,
+    collections,
     jobs,
     close: async () => {
       await jobs.close()

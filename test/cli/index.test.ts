@@ -1,6 +1,9 @@
 import t from 'tap'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { connectLance } from '../../index/table/lance.ts'
+import { readWordIndex } from '../../index/table/words.ts'
+import { readAlias } from '../../index/versions/alias.ts'
 import { makePdf } from '../fixtures/pdf.ts'
 import { runCli } from '../helpers/cli.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
@@ -31,6 +34,28 @@ await t.test('of several files each problem is said with its file, and the other
   })
   t.match(await runCli(['index', 'status', 'nope'], env), { code: 1, stderr: /cepe index status/ })
   t.match(await runCli(['ask', ' '], env), { code: 1, stderr: /question must not be blank/ })
+})
+
+await t.test('a first add makes the collection in a language; a later one cannot choose it', async (t) => {
+  const dir = await tempDir(t)
+  const env = tinyShared(dir)
+  const file = path.join(dir, 'ports.tsv')
+  await writeFile(file, 'id\ttext\n1\tThe boats lie in the ports.\n')
+  const add = (...args: string[]) => runCli(['index', 'add', file, ...args], env)
+  t.match(await add('--language', 'xx'), { code: 1, stderr: /--language <code>.*Allowed choices are none, ar, da, de/s })
+  t.match(await add('--language', 'de', '--check'), { code: 0 })
+  t.match((await runCli(['index', 'status'], env)).stdout, /There is no collection/, 'a check makes nothing')
+  t.match(await add('--language', 'de'), { code: 0, stdout: /1\/1 committed/ })
+  const connection = await connectLance(path.join(dir, 'index'), 0)
+  t.teardown(() => connection.close())
+  const words = async () => {
+    const live = await readAlias(path.join(dir, 'index'), 'passages')
+    return readWordIndex(await connection.openTable(live?.stored_as ?? ''))
+  }
+  t.same(await words(), { language: 'de', chosen: 'de' }, 'although the text is English')
+  t.match(await add('--language', 'en'), { code: 1, stderr: /"passages" exists.*leave --language out/ })
+  t.match(await add(), { code: 0, stdout: /1 unchanged/ })
+  t.same(await words(), { language: 'de', chosen: 'de' })
 })
 
 await t.test('passages are shown without being indexed; a strict job that fails says what was indexed before it', async (t) => {

@@ -1,7 +1,8 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { basename } from 'node:path'
 import { CodedError } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
+import { WORD_LANGUAGES, type WordLanguage } from '../../../index/word-languages.ts'
 import type { LeftOutFile } from '../../jobs/folder/list.ts'
 import type { Jobs, UploadedFile } from '../../jobs/contract.ts'
 import type { Job, JobOptions, WebSource } from '../../jobs/schema.ts'
@@ -17,6 +18,7 @@ interface AddOptions extends ReadingOptions {
   readonly check?: boolean
   readonly show?: boolean
   readonly collection?: string
+  readonly language?: WordLanguage
   readonly deleteMissing?: boolean
   readonly allowPrivate?: boolean
   readonly watch?: number | true
@@ -36,6 +38,12 @@ export function addCommand(): Command {
       'or folders of such files, or addresses (https://...) of pages and sitemaps; each table, the documents of each folder, and all addresses become a job',
     )
     .option('--replace', 'replace the contents of the collection with this corpus')
+    .addOption(
+      new Option(
+        '--language <code>',
+        'make the collection with stems of this language for text search; default: the language of most texts',
+      ).choices(WORD_LANGUAGES),
+    )
     .option('--delete-missing', 'delete passages of files that an earlier run found in the folder and this one does not')
     .option('--allow-private', 'fetch pages of private networks and this machine too')
     .option('--check', 'validate the files without indexing them')
@@ -49,7 +57,9 @@ export function addCommand(): Command {
     .action(async (given: string[], options: AddOptions) => {
       if (options.watch === undefined) {
         const corpus = await corpusOf(given, options)
-        return isDryRun(options) ? check(corpus, options) : add(corpus, options)
+        if (isDryRun(options)) return check(corpus, options)
+        await make(options)
+        return add(corpus, options)
       }
       if (isDryRun(options) || options.replace === true)
         throw new CodedError('options_invalid', '--watch goes with none of --check, --show and --replace: give one of them.', {
@@ -57,6 +67,7 @@ export function addCommand(): Command {
         })
       // Missing files and unsupported ones are reported before waiting for anything.
       await corpusOf(given, options)
+      await make(options)
       const { watchCorpus } = await import('./watch-corpus.ts')
       return watchCorpus(given, {
         seconds: options.watch === true ? WATCH_S.byDefault : options.watch,
@@ -68,6 +79,16 @@ export function addCommand(): Command {
 
 function isDryRun({ check, show }: AddOptions): boolean {
   return check === true || show === true
+}
+
+/** Makes the collection in the language of the options. @throws options_invalid if the collection exists */
+async function make({ collection, language }: AddOptions): Promise<void> {
+  if (language === undefined) return
+  await withIndexing(collection, 'embeds', async ({ index, collections }) => {
+    if (await collections.create(index.table, language)) return
+    const problem = `The collection "${index.table}" exists, and its language is chosen when it is made`
+    throw new CodedError('options_invalid', `${problem}: leave --language out, or name a new collection.`, { field: '--language' })
+  })
 }
 
 /** The corpus of the arguments. @throws options_invalid for conflicting options; as `corpusFiles` */
