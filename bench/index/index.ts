@@ -1,6 +1,6 @@
 /**
  * Bulk indexing and search on synthetic corpora; ratios and rates within one run.
- * Usage: index.js [--rows 100000,1000000] [--queries 50]
+ * Usage: index.js [--rows 100000,1000000] [--queries 50] [--python FILE], a Python with faiss-cpu to compare with
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { diskOf, searchFigures } from './search.ts'
 import { bareAppend, jobWrite } from './write.ts'
 import { machine, table } from '../measure.ts'
 
-const options = benchOptions({ rows: '100000', queries: '50' })
+const options = benchOptions({ rows: '100000', queries: '50', python: '' })
 function say(text: string): void {
   return console.log(text)
 }
@@ -55,11 +55,14 @@ try {
     say(
       `\nWrite rate against LanceDB alone: ${number(bare / (job.index - job.lookup), 2)} (${number(bare / job.index, 2)} with making the vectors up). Event loop while writing: p99 ${number(job.gapP99)} ms, longest ${number(job.gapMax)} ms.\n`,
     )
-    const figures = await searchFigures(dir, 'bench', rows, options.count('queries'))
+    const figures = await searchFigures(dir, 'bench', rows, options.count('queries'), options.text('python'))
     say(
       table(
-        ['search', 'recall@10', 'p50 ms', 'p95 ms'],
-        figures.map(({ name, recall, p50, p95 }) => [name, Number.isNaN(recall) ? '' : number(recall, 3), number(p50), number(p95)]),
+        ['search', 'recall@10', 'processor ms', 'p50 ms', 'p95 ms'],
+        figures.map(({ name, recall, cpu, p50, p95 }) => [
+          name,
+          ...[Number.isNaN(recall) ? '' : number(recall, 3), ...[cpu, p50, p95].map((ms) => (Number.isNaN(ms) ? '' : number(ms)))],
+        ]),
       ),
     )
     const disk = await diskOf(dir, 'bench')

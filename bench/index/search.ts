@@ -1,15 +1,24 @@
-import { readdir, stat } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { appendFile, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { promisify } from 'node:util'
+import { Type } from '#typebox'
+import { Value } from '#typebox/value'
 import { at } from '../../base/at.ts'
+import { parseJson } from '../../base/json.ts'
 import { readAlias, tableFolder } from '../../index/versions/alias.ts'
 import { FILTER_COLUMNS, sqlFilter } from '../../index/search/filter.ts'
 import { filterIndexName } from '../../index/search/update-indexes.ts'
 import { connectLance, prewarm, type Table } from '../../index/table/lance.ts'
+import { PASSAGE_COLUMNS } from '../../index/table/columns.ts'
 import { readMetadata, type AnnSettings } from '../../index/table/metadata.ts'
 import { searchHybrid } from '../../index/search/hybrid-search.ts'
 import { searchVector, searchWords } from '../../index/search/search.ts'
-import { clusteredVector, syntheticPassage } from '../../test/fixtures/synthetic-corpus.ts'
+import { stringAt } from '../../index/table/rows.ts'
+import { packageRoot } from '../../src/package.ts'
+import { clusteredVector, DIMENSION, syntheticPassage } from '../../test/fixtures/synthetic-corpus.ts'
 import { quantile } from '../measure.ts'
 
 const K = 10
@@ -17,6 +26,8 @@ const K = 10
 export interface SearchFigures {
   readonly name: string
   readonly recall: number
+  /** Milliseconds of processor time of a search, of all threads; NaN where several run at once. */
+  readonly cpu: number
   readonly p50: number
   readonly p95: number
 }
@@ -25,26 +36,33 @@ async function timed(
   queries: readonly Float32Array[],
   search: (query: Float32Array, at: number) => Promise<string[]>,
   truth?: readonly ReadonlySet<string>[],
-): Promise<{ found: Set<string>[]; recall: number; p50: number; p95: number }> {
+): Promise<Omit<SearchFigures, 'name'> & { found: Set<string>[] }> {
   const times: number[] = []
   const found: Set<string>[] = []
+  const before = process.cpuUsage()
   for (const [at, query] of queries.entries()) {
     const started = performance.now()
     found.push(new Set(await search(query, at)))
     times.push(performance.now() - started)
   }
+  const { user, system } = process.cpuUsage(before)
   const right = truth?.map((wanted, i) => [...wanted].filter((id) => found[i]?.has(id)).length) ?? []
   times.sort((a, b) => a - b)
   return {
     found,
     recall: truth === undefined ? 1 : right.reduce((a, b) => a + b, 0) / (K * queries.length),
+    cpu: (user + system) / 1000 / queries.length,
     p50: quantile(times, 0.5),
     p95: quantile(times, 0.95),
   }
 }
 
-/** Latency and recall@10 of exact search and of the index at several settings; the settings in service are marked. */
-export async function searchFigures(dir: string, name: string, rows: number, queries: number): Promise<SearchFigures[]> {
+/**
+ * Latency, processor time and recall@10 of exact search and of the index at several settings, those in service marked, of LanceDB's
+ * defaults, and of faiss.
+ * @param python a Python with faiss-cpu and numpy; '' leaves faiss out
+ */
+export async function searchFigures(dir: string, name: string, rows: number, queries: number, python: string): Promise<SearchFigures[]> {
   const connection = await connectLance(dir, 500)
   const alias = await readAlias(dir, name)
   const table: Table = await connection.openTable(alias?.stored_as ?? '')
@@ -57,10 +75,8 @@ export async function searchFigures(dir: string, name: string, rows: number, que
   const figures: SearchFigures[] = [{ name: 'exact', ...exact, recall: 1 }]
   if (ann !== undefined) {
     await prewarm(table)
-    const others = [10, 25, 50, 100, 200, ann.partitions].flatMap((nprobes) =>
-      [4, 10, 20, 40].map((refine) => ({ ...ann, nprobes, refine })),
-    )
-    for (const settings of [ann, ...others.filter(({ nprobes }) => nprobes <= ann.partitions)]) {
+    const others = [8, ann.partitions].flatMap((nprobes) => [4, 10, 20].map((refine) => ({ ...ann, nprobes, refine })))
+    for (const settings of [ann, ...others]) {
       await timed(vectors.slice(0, 5), ids(settings))
       const label = `ivf_rq, nprobes ${settings.nprobes} of ${ann.partitions}, refine ${settings.refine}${settings === ann ? ' (in service)' : ''}`
       figures.push({ name: label, ...(await timed(vectors, ids(settings), exact.found)) })
@@ -86,8 +102,45 @@ export async function searchFigures(dir: string, name: string, rows: number, que
   )
   figures.push({ name: 'hybrid', ...both, recall: NaN })
   if (ann !== undefined) figures.push(...(await filterFigures(table, ann, vectors)))
+  figures.push(...(await defaultFigures(table, vectors, exact.found)))
   connection.close()
+  if (python !== '') figures.push(...(await faissFigures(python, vectors, rows)))
   return figures
+}
+
+/** LanceDB with an index and a search of its defaults, in place of the table's index. All vectors are of one length. */
+async function defaultFigures(table: Table, vectors: readonly Float32Array[], truth: readonly ReadonlySet<string>[]) {
+  await table.createIndex('vector')
+  const select = [...PASSAGE_COLUMNS, '_distance']
+  const search = (factor: number) => async (vector: Float32Array) => {
+    const query = table.query().nearestTo(vector).limit(K).select(select)
+    const found = await (factor === 1 ? query : query.refineFactor(factor)).toArrow()
+    return Array.from({ length: found.numRows }, (_, row) => stringAt(found, 'id', row))
+  }
+  const figures: SearchFigures[] = []
+  for (const factor of [1, 10]) {
+    await timed(vectors.slice(0, 5), search(factor))
+    const name = `LanceDB's default index and search${factor === 1 ? '' : `, refine ${factor}`}`
+    figures.push({ name, ...(await timed(vectors, search(factor), truth)) })
+  }
+  return figures
+}
+
+const FaissSchema = Type.Object({ name: Type.String(), recall: Type.Number(), cpu: Type.Number() })
+
+/** faiss in memory on the same vectors, one thread (faiss_search.py). */
+async function faissFigures(python: string, queries: readonly Float32Array[], rows: number): Promise<SearchFigures[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'cepe-bench-faiss-'))
+  try {
+    await writeFile(join(folder, 'queries.f32'), Buffer.concat(queries.map((vector) => new Uint8Array(vector.buffer))))
+    for (let row = 0; row < rows; row++) await appendFile(join(folder, 'vectors.f32'), new Uint8Array(clusteredVector(row, rows).buffer))
+    const script = join(packageRoot(), 'bench/index/faiss_search.py')
+    const { stdout } = await promisify(execFile)(python, [script, folder, String(DIMENSION)])
+    const lines = stdout.trim().split('\n')
+    return lines.map((line) => ({ ...Value.Parse(FaissSchema, parseJson(line)), p50: NaN, p95: NaN }))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 /** Numbers of concurrent searches for measuring throughput. */
@@ -114,7 +167,7 @@ async function atOnce(
     const perSecond = (1000 * vectors.length) / (performance.now() - started)
     times.sort((a, b) => a - b)
     figures.push({
-      ...{ name: `${name}, ${searchers} at once: ${perSecond.toFixed(1)} queries/s`, recall: NaN },
+      ...{ name: `${name}, ${searchers} at once: ${perSecond.toFixed(1)} queries/s`, recall: NaN, cpu: NaN },
       ...{ p50: quantile(times, 0.5), p95: quantile(times, 0.95) },
     })
   }
