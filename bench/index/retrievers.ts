@@ -31,7 +31,6 @@ import { machine, table as formatted } from '../measure.ts'
 const DEPTHS = [1, 5, 20]
 /** Passages that one model embeds before the next one: other load then affects all models. */
 const TURN = 16
-const METHODS = ['dense', 'words', 'hybrid'] as const
 
 interface Retriever {
   readonly id: string
@@ -67,28 +66,28 @@ function recalls(questions: readonly EvalQuestion[], found: readonly (readonly S
   return DEPTHS.map((depth) => (ranks.filter((rank) => rank <= depth).length / ranks.length).toFixed(3))
 }
 
+/** Recall by each method in a table of the passages. */
 async function measured(dir: string, retriever: Retriever, passages: readonly Passage[], questions: readonly EvalQuestion[]) {
   const connection = await connectLance(dir, 0)
   const { id, dimension, vectors, embed, prompt } = retriever
   const stored = await createTable(connection, 'passages.a', { id, dimension })
-  const halves = packVectors(passages, vectors, dimension)
-  await appendRows(stored, { passages, hashes: passages.map(contentHash), halves }, dimension)
+  await appendRows(stored, { passages, hashes: passages.map(contentHash), halves: packVectors(passages, vectors, dimension) }, dimension)
   const asQuestions: Embed = (texts) => embed(texts.map((text) => prompt + text))
   await buildIndexes(stored)
-  await measureDenseWeight(stored, asQuestions)
+  const weight = await measureDenseWeight(stored, asQuestions)
   const metadata = await readMetadata(stored)
   const asked = await asQuestions(questions.map(({ question }) => question))
+  const k = { k: Math.max(...DEPTHS) }
+  const searches: Readonly<Record<string, (query: string, vector: Float32Array) => Promise<SearchHit[]>>> = {
+    dense: (_, vector) => searchVector(stored, metadata.ann, vector, k),
+    words: (query) => searchWords(stored, query, k),
+    [`hybrid (dense weight ${weight.toFixed(2)})`]: (query, vector) => searchHybrid(stored, metadata, { query, vector }, k),
+  }
   const rows: string[][] = []
-  for (const method of METHODS) {
+  for (const [method, search] of Object.entries(searches)) {
     const found: SearchHit[][] = []
-    for (const [i, { question: query }] of questions.entries()) {
-      const [vector, options] = [at(asked, i), { k: Math.max(...DEPTHS) }]
-      if (method === 'dense') found.push(await searchVector(stored, metadata.ann, vector, options))
-      else if (method === 'words') found.push(await searchWords(stored, query, options))
-      else found.push(await searchHybrid(stored, metadata, { query, vector }, options))
-    }
-    const weight = method === 'hybrid' ? ` (dense weight ${metadata.hybrid?.denseWeight.toFixed(2)})` : ''
-    rows.push([id, method + weight, ...recalls(questions, found), (retriever.milliseconds / passages.length).toFixed(1)])
+    for (const [i, { question }] of questions.entries()) found.push(await search(question, at(asked, i)))
+    rows.push([id, method, ...recalls(questions, found), (retriever.milliseconds / passages.length).toFixed(1)])
   }
   connection.close()
   return rows

@@ -9,8 +9,6 @@ import { Value } from '#typebox/value'
 import { at } from '../../base/at.ts'
 import { parseJson } from '../../base/json.ts'
 import { readAlias, tableFolder } from '../../index/versions/alias.ts'
-import { FILTER_COLUMNS, sqlFilter } from '../../index/search/filter.ts'
-import { filterIndexName } from '../../index/search/update-indexes.ts'
 import { connectLance, prewarm, type Table } from '../../index/table/lance.ts'
 import { PASSAGE_COLUMNS } from '../../index/table/columns.ts'
 import { readMetadata, type AnnSettings } from '../../index/table/metadata.ts'
@@ -101,7 +99,6 @@ export async function searchFigures(dir: string, name: string, rows: number, que
     (await searchHybrid(table, metadata, { query: at(words, probe), vector }, { k: K })).map((hit) => hit.id),
   )
   figures.push({ name: 'hybrid', ...both, recall: NaN })
-  if (ann !== undefined) figures.push(...(await filterFigures(table, ann, vectors)))
   figures.push(...(await defaultFigures(table, vectors, exact.found)))
   connection.close()
   if (python !== '') figures.push(...(await faissFigures(python, vectors, rows)))
@@ -170,27 +167,6 @@ async function atOnce(
       ...{ name: `${name}, ${searchers} at once: ${perSecond.toFixed(1)} queries/s`, recall: NaN, cpu: NaN },
       ...{ p50: quantile(times, 0.5), p95: quantile(times, 0.95) },
     })
-  }
-  return figures
-}
-
-/** Latency under filters, with and without the indexes of their columns. */
-async function filterFigures(table: Table, ann: AnnSettings, vectors: readonly Float32Array[]): Promise<SearchFigures[]> {
-  const filters = {
-    'one title of 20 passages': (at: number) => ({ title: `Title ${at * 31}` }),
-    'one source of 20,000 passages': (at: number) => ({ source: `part${at % 5}.tsv` }),
-  }
-  const figures: SearchFigures[] = []
-  for (const index of ['indexed', 'not indexed']) {
-    if (index !== 'indexed') for (const column of FILTER_COLUMNS) await table.dropIndex(filterIndexName(column))
-    for (const [name, filter] of Object.entries(filters)) {
-      const searched = await timed(vectors, async (query, at) =>
-        (await searchVector(table, ann, query, { k: K, filter: filter(at) })).map((hit) => hit.id),
-      )
-      figures.push({ name: `in ${name}, ${index}`, ...searched, recall: NaN })
-      const counted = await timed(vectors, async (_, at) => [String(await table.countRows(sqlFilter(filter(at))))])
-      figures.push({ name: `count of ${name}, ${index}`, ...counted, recall: NaN })
-    }
   }
   return figures
 }
