@@ -231,7 +231,7 @@ const REFUSED: readonly (readonly [what: string, bytes: Buffer, code: string, me
     'a part by its name',
     ggufOf(SOUND),
     'unsupported',
-    /in 3 files, of which m-00002-of-00003\.gguf, m-00003-of-00003\.gguf are missing beside it: download them, join them/,
+    /in 3 files, of which m-00002-of-00003\.gguf, m-00003-of-00003\.gguf are missing in its folder: download them, join them/,
     'm-00001-of-00003.gguf',
   ],
   [
