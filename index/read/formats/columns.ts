@@ -126,8 +126,8 @@ export function rowOf(
 function fieldsOf(values: readonly string[], { fields }: ColumnPositions): Record<string, string> {
   return Object.fromEntries(
     fields.flatMap(({ name, at }) => {
-      const value = values[at] ?? ''
-      return value === '' ? [] : [[name, value]]
+      const value = values[at]
+      return value === undefined || value === '' ? [] : [[name, value]]
     }),
   )
 }
