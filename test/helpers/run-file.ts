@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 
 /** The longest that a file may take; the test itself reports what was open by then, and is killed if it cannot. */
-const TIMEOUT_S = 400
+const TIMEOUT_S = Number(process.env['TEST_TIMEOUT_S'] ?? 400)
 const GRACE_S = 30
 const TESTED = /^ok \d/m
 

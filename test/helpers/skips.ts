@@ -9,5 +9,6 @@ export const SKIPS = {
   openApiTypeScript: 'needs openapi-typescript',
   ports: 'needs a user who may not open every port',
   withoutCuda: 'needs a machine without CUDA',
+  packageIndex: 'needs the package index PyPI, or PUBLISHED_CACHE with its files',
   vnni: 'needs a CPU with VNNI: others cut sums of 8-bit products',
 } as const
