@@ -9,7 +9,7 @@ import { describeProblem } from './datasets/question-set.ts'
 import { parseOptions, type RawOptions } from './tasks/open-domain-qa/options.ts'
 import { chooseRetrieval, followModel, prepare } from './tasks/open-domain-qa/prepare.ts'
 import { toMarkdown } from './report/blocks.ts'
-import { runPreset, type PresetOptions } from './presets/command.ts'
+import { papersOf, runPreset, type PresetOptions } from './presets/command.ts'
 import { readPublished } from './tasks/open-domain-qa/tables.ts'
 import { reportRuns } from './tasks/open-domain-qa/report.ts'
 import { evaluate } from './tasks/open-domain-qa/ask.ts'
@@ -31,15 +31,16 @@ async function connect({ url, key }: Pick<RunOptions, 'url' | 'key'>, retrieval:
   return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
 }
 
-/** Options valid with --table and --giraffe only, and options valid always. The table determines all others. */
-const OF_TABLES = ['table', 'giraffe', 'data', 'columns', 'as']
+/** Options valid with a paper's table only, and options valid always. The table determines all others. */
+const OF_TABLES = ['table', 'giraffe', 'pi', 'data', 'columns', 'as']
 const OF_ALL = ['limit', 'dumpPrompts', 'out', 'url', 'key', 'concurrency', 'plan', 'yes']
 
 /** Whether a table of a paper is requested. @throws options_invalid for conflicting options */
-function asksTable({ table, giraffe }: RunOptions, command: Command): boolean {
+function asksTable(raw: RunOptions, command: Command): boolean {
   const given = command.options.filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
-  if (table !== undefined && giraffe !== undefined) throw new CodedError('options_invalid', 'Give --table or --giraffe, not both.')
-  const asked = table !== undefined || giraffe !== undefined
+  const papers = papersOf(raw)
+  if (papers.length > 1) throw new CodedError('options_invalid', 'Give one of --table, --giraffe and --pi.')
+  const asked = papers.length > 0
   const wrong = given.find((option) => {
     const name = option.attributeName()
     return asked ? ![...OF_TABLES, ...OF_ALL].includes(name) : OF_TABLES.includes(name)
@@ -47,7 +48,7 @@ function asksTable({ table, giraffe }: RunOptions, command: Command): boolean {
   if (wrong === undefined) return asked
   throw new CodedError(
     'options_invalid',
-    `${wrong.long ?? wrong.flags} ${asked ? 'is determined by the table: omit it' : 'requires --table or --giraffe'}.`,
+    `${wrong.long ?? wrong.flags} ${asked ? 'is determined by the table: omit it' : 'requires --table, --giraffe or --pi'}.`,
   )
 }
 

@@ -1,6 +1,7 @@
 import { parse } from 'csv-parse'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
+import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline, Readable } from 'node:stream'
 import { CodedError, messageOf } from '../../base/errors.ts'
@@ -9,13 +10,13 @@ import { READ_LIMITS } from '../../index/read/contract.ts'
 import { gunzip } from '../../index/read/expand.ts'
 import { readArrayElements } from '../../index/read/formats/json-array.ts'
 import { isParquet, parquetRecords } from './parquet.ts'
-import type { RawRecord } from './question-set.ts'
+import { type Problem, ProblemLog, type RawRecord } from './question-set.ts'
 
 /** TriviaQA's files hold their questions under this key. */
 const TRIVIAQA_KEY = 'Data'
 
 /** Layout of a file's records. */
-export type Layout = 'jsonl' | 'json' | 'tsv'
+type Layout = 'jsonl' | 'json' | 'tsv' | 'csv'
 
 /** The file's bytes in pieces; `.gz` is unpacked, within the bounds of the index's reader. */
 function bytesOf(file: string): Readable {
@@ -36,6 +37,7 @@ export async function fileHash(file: string): Promise<string> {
 
 /** Detects JSON lines, a JSON document or a table by the first line. */
 async function layoutOf(file: string): Promise<Layout> {
+  if (/\.csv(\.gz)?$/.test(file)) return 'csv'
   const stream = open(file)
   const lines = createInterface({ input: stream, crlfDelay: Infinity })
   try {
@@ -55,7 +57,7 @@ async function layoutOf(file: string): Promise<Layout> {
 }
 
 /**
- * Reads the records of a question file: JSON lines, a JSON array, TriviaQA's object, a tab-separated table with a header (PopQA), or
+ * Reads the records of a file: JSON lines, a JSON array, TriviaQA's object, a tab-separated table with a header (PopQA), `.csv`, or
  * Parquet. A record with invalid JSON has an undefined value.
  * @throws dataset_invalid if the file cannot be read
  */
@@ -65,7 +67,7 @@ export async function* readRecords(file: string): AsyncGenerator<RawRecord> {
     if (layout === 'parquet') yield* parquetRecords(file)
     else if (layout === 'jsonl') yield* jsonLines(file)
     else if (layout === 'json') yield* jsonArray(file)
-    else yield* table(file)
+    else yield* table(file, layout === 'csv' ? ',' : '\t')
   } catch (error) {
     if (error instanceof CodedError && error.code !== 'corpus_invalid') throw error
     throw new CodedError('dataset_invalid', `${file} cannot be read: ${messageOf(error)}.`, { cause: error })
@@ -87,10 +89,10 @@ async function* jsonArray(file: string): AsyncGenerator<RawRecord> {
   }
 }
 
-async function* table(file: string): AsyncGenerator<RawRecord> {
+async function* table(file: string, delimiter: string): AsyncGenerator<RawRecord> {
   const broken: RawRecord[] = []
   const parser = parse({
-    delimiter: '\t',
+    delimiter,
     columns: true,
     bom: true,
     info: true,
@@ -105,4 +107,28 @@ async function* table(file: string): AsyncGenerator<RawRecord> {
     yield { at: `line ${info.lines}`, value: record }
   }
   yield* broken
+}
+
+/** What a task asks about, with its file. */
+export interface ItemsFile<Item> {
+  readonly items: readonly Item[]
+  readonly files: readonly { readonly file: string; readonly sha256: string }[]
+  readonly problems: readonly Problem[]
+}
+
+/**
+ * Reads a file's records as a task's items.
+ * @param wanted the expected content, for the error message
+ * @throws dataset_invalid if the file cannot be read or has no item
+ */
+export async function readItems<Item>(
+  file: string,
+  wanted: string | (() => string),
+  itemsOf: (records: AsyncIterable<RawRecord>, problems: ProblemLog) => AsyncIterable<Item>,
+): Promise<ItemsFile<Item>> {
+  const problems = new ProblemLog()
+  const items: Item[] = []
+  for await (const item of itemsOf(readRecords(file), problems)) items.push(item)
+  if (items.length === 0) throw new CodedError('dataset_invalid', `${file} has ${typeof wanted === 'string' ? wanted : wanted()}`)
+  return { items, files: [{ file: path.basename(file), sha256: await fileHash(file) }], problems: problems.list() }
 }

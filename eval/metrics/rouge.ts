@@ -15,6 +15,20 @@ export function rougeL(prediction: string, reference: string): number {
   return common === 0 ? 0 : harmonicMean(common / predicted.length, common / wanted.length)
 }
 
+/** ROUGE-N F of rouge_score: sequences of `n` words that both sides have, each as often as the side with fewer. */
+export function rougeN(n: number, prediction: string, reference: string): number {
+  const grams = (text: string) => words(text).flatMap((_, i, all) => (i + n > all.length ? [] : [all.slice(i, i + n).join(' ')]))
+  const [predicted, wanted] = [grams(prediction), grams(reference)]
+  const left = new Map<string, number>()
+  for (const gram of wanted) left.set(gram, (left.get(gram) ?? 0) + 1)
+  const common = predicted.filter((gram) => {
+    const count = left.get(gram) ?? 0
+    left.set(gram, count - 1)
+    return count > 0
+  }).length
+  return common === 0 ? 0 : harmonicMean(common / predicted.length, common / wanted.length)
+}
+
 function harmonicMean(precision: number, recall: number): number {
   return (2 * precision * recall) / (precision + recall)
 }

@@ -10,14 +10,15 @@ import { toMarkdown } from '../report/blocks.ts'
 import { readPublishedTables } from '../report/published-tables.ts'
 import { writeReport } from '../report/report.ts'
 import { cellName, cellsOf, cellsOfModel, folderName, modelFolder, type Cell } from './cells.ts'
-import { type AskedReader, chooseModel, dataFiles, type Preset, readPreset } from './read.ts'
+import { type AskedReader, chooseModel, dataFiles, type Paper, PAPERS, type Preset, readPreset } from './read.ts'
 import { missingFiles, type NotAsked, readerOf, runCells, type RunCellsOptions, runQuestions } from './run.ts'
 import { presetReport, readScores } from './report.ts'
 
-/** Options of `cepe eval --table` and `--giraffe`. */
+/** Options of `cepe eval --table`, `--giraffe` and `--pi`. */
 export interface PresetOptions {
   readonly table?: string
   readonly giraffe?: string
+  readonly pi?: string
   /** Folder of the data files. */
   readonly data?: string
   readonly columns?: string
@@ -41,7 +42,8 @@ export type Connect = () => Promise<AnswerClient>
  * @throws options_invalid if nothing can be asked
  */
 export async function runPreset(given: PresetOptions, connect: Connect): Promise<void> {
-  const preset = await (given.table === undefined ? readPreset('giraffe', given.giraffe ?? '') : readPreset('cepe', given.table))
+  const [paper = 'cepe'] = papersOf(given)
+  const preset = await readPreset(paper, given[PAPERS[paper].option] ?? '')
   const cells = cellsOf(preset, { ...wantedColumns(preset, given.columns), ...(given.limit !== undefined && { limit: given.limit }) })
   const out = given.out ?? path.join(packageRoot(), 'eval', 'runs', `${preset.paper}-${preset.table}`)
   const fileOf = given.data === undefined ? () => undefined : await dataFiles(given.data)
@@ -59,6 +61,11 @@ export async function runPreset(given: PresetOptions, connect: Connect): Promise
   if (given.plan === true) return
   await writeReport(report, out)
   process.stderr.write(`Report: ${path.join(out, 'report.md')} and report.html\n`)
+}
+
+/** The papers that are named. */
+export function papersOf(given: Pick<PresetOptions, 'table' | 'giraffe' | 'pi'>): Paper[] {
+  return (Object.keys(PAPERS) as Paper[]).filter((paper) => given[PAPERS[paper].option] !== undefined)
 }
 
 function wantedColumns({ columns }: Preset, given: string | undefined): { readonly columns?: readonly string[] } {

@@ -6,6 +6,13 @@ import { CodedError, osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { packageRoot } from '../../src/config.ts'
 
+/** The papers whose tables can be run: their name, and the option that takes a table's number. */
+export const PAPERS = {
+  cepe: { name: 'CEPE', option: 'table' },
+  giraffe: { name: 'Giraffe', option: 'giraffe' },
+  pi: { name: 'Position Interpolation', option: 'pi' },
+} as const
+
 /** Tables without a preset, by paper and number, with the reason. */
 const isUnavailable = Compile(Type.Record(Type.String(), Type.Record(Type.String(), Type.String())))
 
@@ -26,10 +33,9 @@ export async function presetTables(paper: Paper): Promise<string[]> {
  */
 export async function readPreset(paper: Paper, table: string): Promise<Preset> {
   const known = await presetTables(paper)
-  const option = paper === 'cepe' ? '--table' : '--giraffe'
   if (!known.includes(table)) {
     const reason = (await unavailableTables())[paper]?.[table]
-    throw new CodedError('options_invalid', reason ?? `${option} takes ${known.join(', ')}, not ${JSON.stringify(table)}.`)
+    throw new CodedError('options_invalid', reason ?? `--${PAPERS[paper].option} takes ${known.join(', ')}, not ${JSON.stringify(table)}.`)
   }
   const file = path.join(tablesFolder(), `${paper}-${table}.json`)
   const value = parseJson(await readFile(file, 'utf8'))
@@ -93,7 +99,7 @@ const ColumnSchema = Type.Object(
 /** One table of a paper with the options of its cells. */
 export const PresetSchema = Type.Object(
   {
-    paper: Type.Enum(['cepe', 'giraffe']),
+    paper: Type.Enum(['cepe', 'giraffe', 'pi']),
     table: Type.String({ pattern: '^\\d+$' }),
     title: Type.String(),
     task: Type.String({ description: 'Name of a task, or open-domain-qa.' }),

@@ -4,7 +4,7 @@ import { CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { hasRun, OPEN_DOMAIN_QA } from '../runner/folder.ts'
 import { type Cell, cellName, cellsOfModel, modelFolder, printedValue, publishedRow, publishedScore } from './cells.ts'
-import type { Preset, PresetRow } from './read.ts'
+import { PAPERS, type Preset, type PresetRow } from './read.ts'
 import { modeOf, type NotAsked } from './run.ts'
 import { type Block, heading, list, table, text } from '../report/blocks.ts'
 import type { PublishedTables } from '../report/published-tables.ts'
@@ -16,8 +16,6 @@ import { shown, summariseTask } from '../task/summary.ts'
 import { readRun } from '../tasks/open-domain-qa/record.ts'
 import { summarise } from '../tasks/open-domain-qa/summary.ts'
 
-const PAPERS = { cepe: 'CEPE', giraffe: 'Giraffe' } as const
-
 export interface PresetReportOptions {
   readonly cells: readonly Cell[]
   readonly published: PublishedTables
@@ -28,7 +26,7 @@ export interface PresetReportOptions {
 
 /** Report of a paper's table: published rows, each followed by measured scores, footnotes, and what could not be asked. */
 export function presetReport(preset: Preset, { cells, published, readers, notAsked, fileOf }: PresetReportOptions): Report {
-  const title = `${PAPERS[preset.paper]}, Table ${preset.table}: ${preset.title}`
+  const title = `${PAPERS[preset.paper].name}, Table ${preset.table}: ${preset.title}`
   const known = published.tables[preset.table]
   const footnotes = published.doubtful.filter((entry) => entry.table === preset.table).map(({ cell, why }) => `Footnote, ${cell}: ${why}.`)
   const missing = [...notAsked].map(([cell, why]) => `${cell}: ${why}`)
@@ -180,12 +178,11 @@ async function readTask(folder: string): Promise<ReadRun> {
     items: run.manifest.data.items,
     done: run.records.length,
     scoreOf: ({ metric: name, row }) => {
-      const metric = run.task.metrics.find((candidate) => candidate.name === name)
+      const metric = [...run.task.metrics, ...(run.task.derived ?? [])].find((candidate) => candidate.name === name)
       if (metric === undefined) throw new CodedError('options_invalid', `The task ${run.task.name} has no score ${name}.`)
       // A cell's options identify one setting.
       const [group] = Object.entries(row.group ?? {})
-      const of =
-        group === undefined ? settings[0] : settings[0]?.groups.find((known) => known.group === group[0] && known.value === group[1])
+      const of = group === undefined ? settings[0] : settings[0]?.groups.find((known) => known.group === group[0] && known.value === group[1])
       const estimate = of?.scores[name]
       return estimate && { metric, estimate }
     },

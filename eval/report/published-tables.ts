@@ -31,7 +31,7 @@ const MODELS: Readonly<Record<string, string>> = {
 }
 
 /** Reads the tables of a paper. @throws options_invalid if the shipped file is damaged */
-export async function readPublishedTables(paper: 'cepe' | 'giraffe' = 'cepe'): Promise<PublishedTables> {
+export async function readPublishedTables(paper: 'cepe' | 'giraffe' | 'pi' = 'cepe'): Promise<PublishedTables> {
   const file = path.join(packageRoot(), 'eval', 'published', `${paper}.json`)
   const value = parseJson(await readFile(file, 'utf8'))
   if (validator.Check(value)) return value

@@ -6,7 +6,7 @@ import type { Block } from '../report/blocks.ts'
 import type { TaskOptions } from './options.ts'
 import type { Metric, TaskOption } from './parts.ts'
 import type { SettingResult } from './record.ts'
-import type { TaskSummary } from './summary.ts'
+import type { DerivedMetric, TaskSummary } from './summary.ts'
 
 export type { Metric, TaskOption }
 
@@ -91,6 +91,9 @@ export interface Task {
   readonly description: string
   readonly options: readonly TaskOption[]
   readonly metrics: readonly Metric[]
+  readonly derived?: readonly DerivedMetric[]
+  /** Has no data of its own, and so no small run. */
+  readonly needsData?: boolean
   /** @throws options_invalid, dataset_invalid */
   prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask>
   /** Figures of the report beside the table of settings. */

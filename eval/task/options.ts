@@ -9,6 +9,8 @@ export interface TaskOptions {
   integer(name: string, least?: number): number
   /** An integer, or `otherwise` if absent. @throws options_invalid */
   integerOr(name: string, otherwise: number, least?: number): number
+  /** A number above 0. @throws options_invalid */
+  decimal(name: string): number
   /** Ascending, distinct. @throws options_invalid */
   integers(name: string, least?: number): number[]
   /** @throws options_invalid for a word that is not allowed */
@@ -56,6 +58,11 @@ export function taskOptions(
     integerOr: (name, otherwise, least = 0) => {
       const value = text(name)
       return value === undefined ? otherwise : wholeNumber(flagOf(name), value, least)
+    },
+    decimal: (name) => {
+      const value = Number(text(name))
+      if (!(value > 0 && value < Infinity)) throw invalidOption(`${flagOf(name)} takes numbers above 0, not ${JSON.stringify(text(name))}.`)
+      return value
     },
     integers: (name, least = 0) => [...new Set(wordsOf(name).map((word) => wholeNumber(flagOf(name), word, least)))].sort((a, b) => a - b),
     words: (name, allowed) =>

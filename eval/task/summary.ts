@@ -33,11 +33,17 @@ export interface TaskSummary {
   readonly settings: readonly SettingSummary[]
 }
 
+/** A score of a setting that is no mean over items. */
+export interface DerivedMetric extends Metric {
+  /** Undefined without scored items. */
+  of(setting: Pick<SettingSummary, 'groups'>): number | undefined
+}
+
 const BYTES = 4
 
 /** All scores of a task's run. */
 export function summariseTask(
-  task: { readonly metrics: readonly Metric[] },
+  { metrics, derived = [] }: { readonly metrics: readonly Metric[]; readonly derived?: readonly DerivedMetric[] },
   { manifest, records }: Stored<TaskManifest, TaskRecord>,
 ): TaskSummary {
   const scored = records.filter(({ skipped }) => !skipped)
@@ -45,10 +51,15 @@ export function summariseTask(
     items: manifest.data.items,
     scored: scored.length,
     problems: [...manifest.data.problems, ...skippedProblems(records, ({ message }) => message)],
-    settings: manifest.subject.settings.map((setting) => ({
-      ...summariseSetting(task.metrics, setting, scored, manifest.model),
-      relativeSpeed: relativeSpeed(timedPairs(scored, manifest.subject.settings[0], setting)),
-    })),
+    settings: manifest.subject.settings.map((setting) => {
+      const { scores, ...summary } = summariseSetting(metrics, setting, scored, manifest.model)
+      const further = derived.map(({ name, of }) => {
+        const value = of(summary)
+        return [name, { mean: value ?? NaN, low: NaN, high: NaN, n: value === undefined ? 0 : summary.n }]
+      })
+      const speed = relativeSpeed(timedPairs(scored, manifest.subject.settings[0], setting))
+      return { ...summary, scores: { ...scores, ...Object.fromEntries(further) }, relativeSpeed: speed }
+    }),
   }
 }
 

@@ -33,12 +33,13 @@ async function presetsOf(paper: Paper): Promise<Preset[]> {
 await t.test('presets: which tables there are, and why not the others', async (t) => {
   t.same(await presetTables('cepe'), ['1', '2', '3', '4', '6', '7', '8', '11', '12', '13'])
   t.same(await presetTables('giraffe'), ['1', '2', '3', '4', '5', '6', '7', '8', '9'])
+  t.same(await presetTables('pi'), ['1', '2', '3', '4', '5', '6'])
   await t.rejects(readPreset('cepe', '5'), { code: 'options_invalid', message: /averages Tables 11 and 12/ })
   await t.rejects(readPreset('cepe', '../1'), { code: 'options_invalid', message: /--table takes 1, 2, 3/ })
   await t.rejects(readPreset('giraffe', '10'), { code: 'options_invalid', message: /--giraffe takes 1, 2, 3, 4, 5, 6, 7, 8, 9,/ })
 })
 
-for (const paper of ['cepe', 'giraffe'] as const)
+for (const paper of ['cepe', 'giraffe', 'pi'] as const)
   await t.test(`${paper}: rows, columns, options, files and scores of every preset are known`, async (t) => {
     const { tables } = await readPublishedTables(paper)
     for (const preset of await presetsOf(paper)) {
@@ -60,7 +61,10 @@ for (const paper of ['cepe', 'giraffe'] as const)
           [],
           `${named}: models of ${cellName(cell)}`,
         )
-        t.ok(task === undefined || task.metrics.some(({ name }) => name === cell.metric), `${named}: score of ${cellName(cell)}`)
+        t.ok(
+          task === undefined || [...task.metrics, ...(task.derived ?? [])].some(({ name }) => name === cell.metric),
+          `${named}: score of ${cellName(cell)}`,
+        )
         Object.values(cell.files).forEach((file) => files.add(file))
       }
       t.same([...files].sort(), Object.keys(preset.files).sort(), `${named}: every file is described, and used`)
@@ -168,7 +172,7 @@ await t.test('Table 3 scores each data set as Table 8 says; Table 7 asks every m
 })
 
 await t.test('a measured score stands in the rows of the model that it was asked for: every table', async (t) => {
-  for (const paper of ['cepe', 'giraffe'] as const) {
+  for (const paper of ['cepe', 'giraffe', 'pi'] as const) {
     for (const table of await presetTables(paper)) {
       const preset = await readPreset(paper, table)
       const cells = cellsOf(preset)
@@ -235,7 +239,7 @@ await t.test('cepe eval --table 3: runs, published scores and footnotes in one r
   const first = await evaluated('--columns', 'MR,BANKING,AGNews', '--data', data)
   t.equal(first.code, 0, first.stderr)
   t.match(first.stderr, /Missing ag-news-train: .*Hugging Face, ag_news, split train/)
-  t.match(first.stderr, /BANKING: 1 x label that is none of the 2 classes \(row 4\), skipped/)
+  t.match(first.stderr, /BANKING: 1 x label that is none of the 2 classes \(line 4\), skipped/)
   const tableOf = (stdout: string) => stdout.split('\n').filter((line) => line.startsWith('| '))
   const rowOf = (stdout: string, start: RegExp) => tableOf(stdout).find((line) => start.test(line)) ?? ''
   t.match(rowOf(first.stdout, /^\| CEPE \| 2 \| 18 \| published/), /\| 90\.7 \| 98\.4 \| 71\.9 \|/)
@@ -254,6 +258,35 @@ await t.test('cepe eval --table 3: runs, published scores and footnotes in one r
   t.match(alone.stderr, /--columns requires --table or --giraffe/)
   const plan = await evaluated('--plan', '--data', data)
   t.match(plan.stdout, /\| mr-train \| mr-train\.jsonl \|.*\n\| mr-test \| mr-test\.json \|/)
+})
+
+await t.test("Position Interpolation's tables: runs of a model of any name, with what the paper's prose says", async (t) => {
+  const dir = await folder(t)
+  const env = { CEPE_READER_DIR: await builtFixture(t, 'cepe-tiny-gqa'), CEPE_READER_CHECKPOINT: '' }
+  const data = path.join(dir, 'data')
+  await mkdir(data)
+  const words = (count: number, from: number) => Array.from({ length: count }, (_, i) => `w${3 + ((from + i) % 40)}`).join(' ')
+  await writeFile(path.join(data, 'piqa-validation.jsonl'), `${JSON.stringify({ goal: 'w3 w4', sol1: 'w5', sol2: 'w6 w7', label: 1 })}\n`)
+  const report = { id: 'a', input: words(60, 0), output: words(10, 5) }
+  await writeFile(path.join(data, 'gov-report-validation.jsonl'), `${JSON.stringify(report)}\n`)
+  const run = (...args: string[]) =>
+    finished(startNode(CLI, [...args, '--data', data, '--out', path.join(dir, 'out', args[1] ?? '')], { env }))
+
+  const benchmarks = await run('--pi', '5', '--columns', 'PIQA,BoolQ')
+  t.equal(benchmarks.code, 0, benchmarks.stderr)
+  t.match(benchmarks.stdout, /\| any model \| \w+@\S+ \| - \| (0\.0 \(0\.0, 79\.3\)|100\.0 \(20\.7, 100\.0\)) \| - \| - \| - \|/)
+  t.match(benchmarks.stdout, /Footnote, extended to 8192: the text says that the largest loss is 2 %/)
+  t.match(benchmarks.stdout, /BoolQ: boolq-validation is not among the data files/)
+
+  const both = await run('--pi', '5', '--giraffe', '1')
+  t.match(both.stderr, /Give one of --table, --giraffe and --pi\./)
+  const plan = await finished(startNode(CLI, ['--pi', '1', '--plan'], { env }))
+  t.equal(plan.code, 0, plan.stderr)
+  t.match(
+    plan.stdout,
+    /Footnote, LLaMA 7B: the text says that position interpolation changes perplexity by -0\.28 from window 2,048 to 16,384/,
+  )
+  t.match(plan.stdout, /\| pg19-test \| missing \|/)
 })
 
 await t.test('scores by place are of one run: those of the row alone', async (t) => {

@@ -105,13 +105,13 @@ await t.test('classes by number: names of a Parquet file, or words that are give
   t.same(names, ['card_lost', 'card_found'])
   const read = async (words: readonly string[] | undefined, from = classes) =>
     readLabelled(from, { text: 'text', label: 'label', names: words })
-  t.same(new Set((await read(names)).examples.map(({ label }) => label)), new Set(['card lost', 'card found']))
+  t.same(new Set((await read(names)).items.map(({ label }) => label)), new Set(['card lost', 'card found']))
   t.same(
-    (await read(['bad', 'good'])).examples.slice(0, 2).map(({ label }) => label),
+    (await read(['bad', 'good'])).items.slice(0, 2).map(({ label }) => label),
     ['bad', 'good'],
   )
   const unnamed = await read(undefined)
-  t.same(unnamed.examples[0]?.label, '0')
+  t.same(unnamed.items[0]?.label, '0')
   t.match(unnamed.problems, [{ kind: /number without a word.*--labels/, count: 8, effect: 'kept' }])
   const words = await read(
     ['bad', 'good'],
@@ -120,11 +120,11 @@ await t.test('classes by number: names of a Parquet file, or words that are give
       { text: 'b', label: 2 },
     ]),
   )
-  t.same([words.examples.map(({ label }) => label), words.problems[0]?.kind], [['good'], 'label that is none of the 2 classes'])
+  t.same([words.items.map(({ label }) => label), words.problems[0]?.kind], [['good'], 'label that is none of the 2 classes'])
 })
 
 await t.test("NarrativeQA's own records wrap their texts", async (t) => {
   const record = { document: { text: 'a long story' }, question: { text: 'who?' }, answers: [{ text: 'she' }, { text: 'the woman' }] }
-  const { examples } = await readScrolls(await file('story.jsonl', [record]), SETS.narrative_qa)
+  const { items: examples } = await readScrolls(await file('story.jsonl', [record]), SETS.narrative_qa)
   t.match(examples, [{ document: 'a long story', query: 'who?', answers: ['she', 'the woman'] }])
 })

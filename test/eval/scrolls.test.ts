@@ -59,7 +59,7 @@ t.test("SCROLLS's files: query, document, references; choices by letter; what ca
   )
   const asked = { query: 'Which?', document: 'First.\n\nSecond.' }
   t.same(
-    qasper.examples,
+    qasper.items,
     [
       { ...asked, id: 'a', answers: ['this'] },
       { ...asked, id: 'a, row 2', rowOf: 'a', answers: ['that'] },
@@ -74,7 +74,7 @@ t.test("SCROLLS's files: query, document, references; choices by letter; what ca
     SETS.narrative_qa,
   )
   t.same(
-    narrative.examples.map(({ answers }) => answers),
+    narrative.items.map(({ answers }) => answers),
     [['this', 'that']],
     'references of one question',
   )
@@ -86,7 +86,7 @@ t.test("SCROLLS's files: query, document, references; choices by letter; what ca
     await fileOf(t, [{ id: 'q', input: 'Who?\n\n (A) one\n (B) two\n (C) three\n (D) four\n\n\nThe story.', output: 'three' }]),
     SETS.quality,
   )
-  t.match(quality.examples, [{ query: 'Who?\n\n(A) one\n(B) two\n(C) three\n(D) four', document: '\nThe story.', answers: ['C'] }])
+  t.match(quality.items, [{ query: 'Who?\n\n(A) one\n(B) two\n(C) three\n(D) four', document: '\nThe story.', answers: ['C'] }])
   await t.rejects(readScrolls(await fileOf(t, [{ question: 'nq line', answer: ['x'] }]), SETS.qasper), { code: 'dataset_invalid' })
   t.same(['A', '(B) two', 'The answer is C.', 'none'].map(firstLetter), ['A', 'B', 'C', undefined])
 })

@@ -4,7 +4,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { createReaderClient, type ReaderClient } from '../../eval/client/reader.ts'
 import { f1 } from '../../eval/metrics/answer.ts'
-import { rougeL, stemOf } from '../../eval/metrics/rouge.ts'
+import { rougeL, rougeN, stemOf } from '../../eval/metrics/rouge.ts'
 import { buildTaskReport, compareTaskRuns, readRunOf } from '../../eval/task/report.ts'
 import { taskOptions } from '../../eval/task/options.ts'
 import { readPublishedTables } from '../../eval/report/published-tables.ts'
@@ -136,6 +136,18 @@ await t.test("ROUGE-L as the reference's package has it", async (t) => {
   }[]
   for (const { prediction, reference, rougeL_f } of cases)
     t.ok(Math.abs(rougeL(prediction, reference) - rougeL_f) < 1e-9, `ROUGE-L of ${prediction}`)
+})
+
+await t.test('ROUGE-1 and ROUGE-2: shared sequences, each as often as the side with fewer', (t) => {
+  const near = (value: number, wanted: number) => t.ok(Math.abs(value - wanted) < 1e-12, `${value}, not ${wanted}`)
+  // the cat sat on the mat: 5 of 6 words are shared (the, the, cat, on, mat), and of 5 pairs the cat, on the, the mat.
+  near(rougeN(1, 'The cat sat on the mat.', 'the cat is on the mat'), 5 / 6)
+  near(rougeN(2, 'The cat sat on the mat.', 'the cat is on the mat'), 3 / 5)
+  // One of three in front, one of one behind: 2 x 1/3 x 1 / (4/3).
+  near(rougeN(1, 'cat cat cat', 'cats'), 1 / 2)
+  near(rougeN(2, 'cat', 'cat'), 0)
+  near(rougeN(1, '', 'cat'), 0)
+  t.end()
 })
 
 const recorded = path.join(REFERENCE_TASKS, 'rouge-and-f1.json')
@@ -282,7 +294,7 @@ await t.test("the user's own labelled file; its mistakes are named", async (t) =
   const shown = repeated.records.flatMap(({ results }) => results).find(({ prompts }) => prompts?.encoder.length === 2)
   t.match(shown?.prompt_sha256, /^[0-9a-f]{64}$/)
   t.equal(shown?.demonstrations?.length, 3)
-  t.ok(shown?.demonstrations?.every((id) => /^row \d+$/.test(id)))
+  t.ok(shown?.demonstrations?.every((id) => /^line \d+$/.test(id)))
   t.ok(
     shown?.prompts?.encoder.every((text) => / w\d+ /.test(` ${text} `)),
     'contexts as text',

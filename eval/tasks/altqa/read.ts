@@ -2,7 +2,7 @@ import { Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { at as elementAt } from '../../../base/at.ts'
 import type { NeedleItem } from '../documents/needle.ts'
-import { readNeedles, type NeedleFile } from '../documents/needle-file.ts'
+import { type ItemsFile, readItems } from '../../datasets/records.ts'
 import { VICUNA } from '../documents/generate.ts'
 import { POSITIONS } from './generate.ts'
 
@@ -17,9 +17,9 @@ const ROWS = 6
  * from the row's index, as in Giraffe's own evaluation.
  * @throws dataset_invalid
  */
-export function readConversations(file: string, most: number): Promise<NeedleFile> {
+export function readConversations(file: string, most: number): Promise<ItemsFile<NeedleItem>> {
   const wanted = 'nothing to ask: wanted are Giraffe\'s {"conversations": [{"value"}, {"value"}]} records.'
-  return readNeedles(file, wanted, async function* (records, problems) {
+  return readItems(file, wanted, async function* (records, problems) {
     let row = 0
     for await (const { at, value } of records) {
       const index = row++

@@ -1,9 +1,18 @@
 import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
+import type { Metric } from '../../task/parts.ts'
 
 /** The paper's four ways of choosing an option by log-probability. */
 
 export type Scoring = 'sum' | 'mean' | 'calibrated' | 'calibrated_mean'
+
+/** Accuracy by each of them. */
+export const SCORINGS: readonly (Metric & { readonly name: Scoring })[] = [
+  { name: 'sum', label: 'accuracy (%)', aggregate: 'percent', digits: 1 },
+  { name: 'mean', label: 'by length (%)', aggregate: 'percent', digits: 1 },
+  { name: 'calibrated', label: 'calibrated (%)', aggregate: 'percent', digits: 1 },
+  { name: 'calibrated_mean', label: 'calibrated, by length (%)', aggregate: 'percent', digits: 1 },
+]
 
 export interface OptionScores {
   /** Log-probability of each option after the prompt. */

@@ -5,13 +5,9 @@ import { packageRoot } from '../../../src/package.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ITEMS, ProblemLog, spread } from '../../datasets/question-set.ts'
 import type { TaskOptions } from '../../task/options.ts'
-import { askedInTurn, option, type Metric, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
+import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
 import { balancedDemonstrations, type Labelled } from './demonstrations.ts'
-import { optionSums, predictions } from './score.ts'
-
-function accuracy(name: string, label: string): Metric {
-  return { name, label, aggregate: 'percent', digits: 1 }
-}
+import { optionSums, predictions, SCORINGS } from './score.ts'
 
 interface Asked extends TaskItem {
   readonly test: Labelled
@@ -46,12 +42,7 @@ export const icl: Task = {
     option('--items <number>', ITEMS, '250', '20'),
     option('--seeds <numbers>', 'seeds of the demonstrations, a list', '42,43,44', '42'),
   ],
-  metrics: [
-    accuracy('sum', 'accuracy (%)'),
-    accuracy('mean', 'by length (%)'),
-    accuracy('calibrated', 'calibrated (%)'),
-    accuracy('calibrated_mean', 'calibrated, by length (%)'),
-  ],
+  metrics: SCORINGS,
   prepare,
   notes: [
     'Score of a label: log-probability of its tokens after the prompt (accuracy); divided by their number (by length); less their log-probability after BOS alone, without contexts (calibrated); both. The paper chooses per data set (its Table 8).',
@@ -94,14 +85,14 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const test = await readLabelled(testFile, fields)
   const train = await readLabelled(trainFile, fields)
   const problems = new ProblemLog()
-  const labels = [...new Set(train.examples.map(({ label }) => label))].sort()
-  if (labels.length < 2) throw new CodedError('dataset_invalid', `${train.file} has ${labels.length} label: two are needed to choose from.`)
-  const tested = new Set(test.examples.map(({ text }) => text))
-  const pool = train.examples.filter(({ id, text }) => {
+  const labels = [...new Set(train.items.map(({ label }) => label))].sort()
+  if (labels.length < 2) throw new CodedError('dataset_invalid', `${trainFile} has ${labels.length} label: two are needed to choose from.`)
+  const tested = new Set(test.items.map(({ text }) => text))
+  const pool = train.items.filter(({ id, text }) => {
     if (tested.has(text)) problems.add('training example that is a test item', id)
     return !tested.has(text)
   })
-  const known = test.examples.filter(({ id, label }) => {
+  const known = test.items.filter(({ id, label }) => {
     if (!labels.includes(label)) problems.add('label that the training file does not have', id)
     return labels.includes(label)
   })
@@ -115,7 +106,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const classification = await classificationOf(options, { labels, pool }, client)
   return {
     ...askedInTurn(items, settingsOf(options), (item, setting) => classify(item, setting, classification, client)),
-    files: [test, train].map(({ file, sha256 }) => ({ file, sha256 })),
+    files: [...test.files, ...train.files],
     problems: [...test.problems, ...train.problems, ...problems.list()],
   }
 }

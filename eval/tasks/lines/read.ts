@@ -1,7 +1,7 @@
 import { Type, type Static } from '#typebox'
 import { Compile } from '#typebox/compile'
 import type { NeedleItem } from '../documents/needle.ts'
-import { readNeedles, type NeedleFile } from '../documents/needle-file.ts'
+import { type ItemsFile, readItems } from '../../datasets/records.ts'
 import { VICUNA } from '../documents/generate.ts'
 
 /** A test case as published by LongChat and Giraffe: the whole prompt, and the expected number. */
@@ -19,9 +19,9 @@ const QUESTION = '\nNow the record is over'
  * Reads published cases of LongChat-Lines (`{prompt, expected_number, num_lines}`), the first `most` per number of lines.
  * @throws dataset_invalid
  */
-export function readLines(file: string, most: number): Promise<NeedleFile> {
+export function readLines(file: string, most: number): Promise<ItemsFile<NeedleItem>> {
   const wanted = 'no case: wanted are LongChat\'s {"prompt", "expected_number", "num_lines"} records.'
-  return readNeedles(file, wanted, async function* (records, problems) {
+  return readItems(file, wanted, async function* (records, problems) {
     const counts = new Map<number, number>()
     for await (const { at, value } of records) {
       if (!isCase.Check(value)) {

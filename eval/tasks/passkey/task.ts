@@ -4,7 +4,7 @@ import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import { option, type PreparedTask, type Task } from '../../task/contract.ts'
 import { table, text, type Block } from '../../report/blocks.ts'
-import type { TaskSummary } from '../../task/summary.ts'
+import type { SettingSummary, TaskSummary } from '../../task/summary.ts'
 import { sizeFor } from '../documents/generate.ts'
 import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, overGroup, prepareNeedles } from '../documents/needle.ts'
 
@@ -60,6 +60,13 @@ export function effectiveWindow(points: readonly { readonly distance: number; re
   return reached
 }
 
+function windowOf({ groups }: Pick<SettingSummary, 'groups'>): number | undefined {
+  const points = groups
+    .filter(({ group, scores }) => group === 'distance' && (scores['accuracy']?.n ?? 0) > 0)
+    .map(({ value, scores }) => ({ distance: Number(value), accuracy: scores['accuracy']?.mean ?? 0 }))
+  return points.length === 0 ? undefined : effectiveWindow(points)
+}
+
 function effectiveWindows({ settings }: TaskSummary): Block[] {
   return [
     text(
@@ -67,12 +74,7 @@ function effectiveWindows({ settings }: TaskSummary): Block[] {
     ),
     table(
       ['setting', 'tokens'],
-      settings.map(({ setting, groups }) => {
-        const points = groups
-          .filter(({ group, scores }) => group === 'distance' && (scores['accuracy']?.n ?? 0) > 0)
-          .map(({ value, scores }) => ({ distance: Number(value), accuracy: scores['accuracy']?.mean ?? 0 }))
-        return [setting, points.length === 0 ? '-' : String(effectiveWindow(points))]
-      }),
+      settings.map((setting) => [setting.setting, String(windowOf(setting) ?? '-')]),
     ),
   ]
 }
@@ -92,6 +94,7 @@ export const passkey: Task = {
     option('--max-new-tokens <number>', 'longest output', '10', '6'),
   ],
   metrics: NUMBER_METRICS,
+  derived: [{ name: 'effective_window', label: 'effective window', aggregate: 'mean', digits: 0, of: windowOf }],
   prepare,
   figures: (summary) => [
     {

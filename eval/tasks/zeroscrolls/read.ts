@@ -1,10 +1,9 @@
 import path from 'node:path'
 import { readPassageFile } from '../../../index/read/read.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { type Problem, ProblemLog } from '../../datasets/question-set.ts'
-import { fileHash, readRecords } from '../../datasets/records.ts'
+import { ProblemLog } from '../../datasets/question-set.ts'
+import { fileHash, type ItemsFile, readItems } from '../../datasets/records.ts'
 import { readDataset } from '../../datasets/read.ts'
-import type { NamedFile } from '../../task/contract.ts'
 import type { ScrollsSet } from './sets.ts'
 
 export interface ScrollsExample {
@@ -15,44 +14,32 @@ export interface ScrollsExample {
   readonly query: string
   readonly answers: readonly string[]
 }
-export interface ScrollsFile {
-  readonly files: readonly NamedFile[]
-  readonly examples: readonly ScrollsExample[]
-  readonly problems: readonly Problem[]
-}
 
 /**
  * Reads SCROLLS's JSON lines ({id, input, output}: optional query, blank line, document; rows of one id are references, or scored
  * separately) or {document, question, answers}, each a text or {text}.
  * @throws dataset_invalid
  */
-export async function readScrolls(file: string, set: ScrollsSet): Promise<ScrollsFile> {
-  const problems = new ProblemLog()
-  const examples = new Map<string, ScrollsExample>()
-  const rows = new Map<string, number>()
-  for await (const { at, value } of readRecords(file)) {
-    const example = understood(value, at, set)
-    if (typeof example === 'string') problems.add(example, at)
-    else {
-      const known = examples.get(example.id)
-      if (known && set.eachRow === true) {
-        const row = (rows.get(example.id) ?? 1) + 1
-        rows.set(example.id, row)
-        const id = `${example.id}, row ${row}`
-        examples.set(id, { ...example, id, rowOf: example.id })
-      } else examples.set(example.id, known ? { ...known, answers: [...known.answers, ...example.answers] } : example)
+export function readScrolls(file: string, set: ScrollsSet): Promise<ItemsFile<ScrollsExample>> {
+  const wanted = 'nothing to ask: wanted are SCROLLS\'s {"id", "input", "output"} lines or {"document", "question", "answers"}.'
+  return readItems(file, wanted, async function* (records, problems) {
+    const examples = new Map<string, ScrollsExample>()
+    const rows = new Map<string, number>()
+    for await (const { at, value } of records) {
+      const example = understood(value, at, set)
+      if (typeof example === 'string') problems.add(example, at)
+      else {
+        const known = examples.get(example.id)
+        if (known && set.eachRow === true) {
+          const row = (rows.get(example.id) ?? 1) + 1
+          rows.set(example.id, row)
+          const id = `${example.id}, row ${row}`
+          examples.set(id, { ...example, id, rowOf: example.id })
+        } else examples.set(example.id, known ? { ...known, answers: [...known.answers, ...example.answers] } : example)
+      }
     }
-  }
-  if (examples.size === 0)
-    throw new CodedError(
-      'dataset_invalid',
-      `${file} has nothing to ask: wanted are SCROLLS's {"id", "input", "output"} lines or {"document", "question", "answers"}.`,
-    )
-  return {
-    files: [{ file: path.basename(file), sha256: await fileHash(file) }],
-    examples: [...examples.values()],
-    problems: problems.list(),
-  }
+    yield* examples.values()
+  })
 }
 
 function understood(value: unknown, at: string, set: ScrollsSet): ScrollsExample | string {
@@ -98,7 +85,7 @@ function letterOf(answer: string, choices: string): string | undefined {
 }
 
 /** Questions with their articles: all passages of the title of the question or of its passage. */
-export async function articlesWithQuestions(passages: string, questions: string): Promise<ScrollsFile> {
+export async function articlesWithQuestions(passages: string, questions: string): Promise<ItemsFile<ScrollsExample>> {
   const byTitle = new Map<string, { id: string; text: string }[]>()
   const titleOf = new Map<string, string>()
   for await (const item of readPassageFile(passages)) {
@@ -109,7 +96,7 @@ export async function articlesWithQuestions(passages: string, questions: string)
   }
   const dataset = await readDataset(questions)
   const problems = new ProblemLog()
-  const examples = dataset.questions.flatMap(({ id, question, answers, goldPassage, goldTitle }): ScrollsExample[] => {
+  const items = dataset.questions.flatMap(({ id, question, answers, goldPassage, goldTitle }): ScrollsExample[] => {
     const title =
       goldPassage === undefined
         ? [...byTitle.keys()].find((known) => known.toLowerCase() === goldTitle?.toLowerCase())
@@ -118,13 +105,13 @@ export async function articlesWithQuestions(passages: string, questions: string)
     if (article === undefined) problems.add('no article for the question', id)
     return article ? [{ id, document: article.map(({ text }) => text).join('\n'), query: question, answers }] : []
   })
-  if (examples.length === 0) throw new CodedError('dataset_invalid', `No question of ${questions} has an article in ${passages}.`)
+  if (items.length === 0) throw new CodedError('dataset_invalid', `No question of ${questions} has an article in ${passages}.`)
   return {
     files: [
       { file: path.basename(passages), sha256: await fileHash(passages) },
       { file: dataset.file, sha256: dataset.sha256 },
     ],
-    examples,
+    items,
     problems: [...dataset.problems, ...problems.list()],
   }
 }

@@ -5,7 +5,7 @@ import { packageRoot } from '../../../src/package.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ITEMS, ProblemLog, spread } from '../../datasets/question-set.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
-import { rougeL } from '../../metrics/rouge.ts'
+import { rougeL, rougeN } from '../../metrics/rouge.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import { askedInTurn, option, type Metric, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
 import { chunkTokens, generateText, type Lengths, promptBudget, reachingEncoder } from '../documents/generate.ts'
@@ -16,6 +16,8 @@ import { documentHead, questionText, SET_NAMES, SETS, type ScrollsSet, type SetN
 
 const METRICS: readonly Metric[] = [
   { name: 'f1', label: 'F1', aggregate: 'percent', digits: 1 },
+  { name: 'rouge_1', label: 'ROUGE-1', aggregate: 'percent', digits: 1 },
+  { name: 'rouge_2', label: 'ROUGE-2', aggregate: 'percent', digits: 1 },
   { name: 'rouge_l', label: 'ROUGE-L', aggregate: 'percent', digits: 1 },
   { name: 'accuracy', label: 'accuracy', aggregate: 'percent', digits: 1 },
 ]
@@ -23,7 +25,7 @@ const METRICS: readonly Metric[] = [
 /** Questions about, and summaries of, long documents: Tables 4 and 13 of the paper. */
 export const zeroscrolls: Task = {
   name: 'zeroscrolls',
-  version: 3,
+  version: 4,
   title: 'Questions about long documents (ZeroSCROLLS)',
   description: 'The end of the document stands in the decoder with the question; what comes before it is read by the encoder in chunks.',
   options: [
@@ -40,12 +42,13 @@ export const zeroscrolls: Task = {
     option('--max-new-tokens <number>', "longest output (default: the set's, 50 or 1,024)", undefined, '16'),
     option('--items <number>', ITEMS, '500', '20'),
     option('--seeds <numbers>', 'seeds where the set samples (gov_report)', '42,43,44', '42'),
+    option('--temperature <number>', 'temperature where the set samples', '1'),
     option('--chat-template <name>', 'none, or inst ([INST] ... [/INST] around the prompt: not what the paper did)', 'none'),
   ],
   metrics: METRICS,
   prepare,
   notes: [
-    'F1: SQuAD normalisation, best over the answers; where either side is yes, no or noanswer, they must be equal. ROUGE-L: F over Porter stems, best over the references. Accuracy: the first letter A to D of the output.',
+    'F1: SQuAD normalisation, best over the answers; where either side is yes, no or noanswer, they must be equal. ROUGE-1, 2 and L: F over Porter stems, best over the references. Accuracy: the first letter A to D of the output.',
     'The prompt is plain text, also for chat models, unless --chat-template asks for the template; such a run is not comparable with the published one.',
     'Prompts that were cut for the decoder alone say that the rest is omitted, as the published evaluation does.',
   ],
@@ -58,6 +61,7 @@ interface Asking {
   /** With [INST] ... [/INST] around the prompt. */
   readonly template: boolean
   readonly maxNewTokens: number
+  readonly temperature: number
   /** Tokens of the prompt, and of a chunk in the encoder. */
   readonly promptTokens: number
   readonly chunkTokens: number
@@ -85,7 +89,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
       : await readScrolls(data, set)
   const maxNewTokens = options.integerOr('maxNewTokens', set.maxNewTokens, 1)
   const asking: Asking = {
-    ...{ set, maxNewTokens },
+    ...{ set, maxNewTokens, temperature: options.decimal('temperature') },
     template: options.words('chatTemplate', ['none', 'inst'])[0] === 'inst',
     promptTokens: promptBudget(options.integer('decoderTokens', 1), maxNewTokens, client.manifest.dims.window),
     chunkTokens: chunkTokens(options.integer('chunkTokens', 1), client),
@@ -95,7 +99,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     throw new CodedError('options_invalid', 'This model has no encoder: ask for --encoder-tokens 0.')
   const seeds = set.sampling ? options.integers('seeds') : [undefined]
   const most = options.integer('items', 1)
-  const examples = data === undefined ? spread(read.examples, most) : read.examples.slice(0, most)
+  const examples = data === undefined ? spread(read.items, most) : read.items.slice(0, most)
   const items = examples.flatMap((example) =>
     seeds.map((seed): Asked => ({
       id: seed === undefined ? example.id : `${seed}: ${example.id}`,
@@ -130,12 +134,12 @@ function settingsOf(encoderTokens: readonly number[], template: boolean): Settin
 }
 
 async function askExample({ example, seed }: Asked, setting: Setting, asking: Asking, client: ReaderClient): Promise<SettingAnswer> {
-  const { set, maxNewTokens } = asking
+  const { set, maxNewTokens, temperature } = asking
   const generation = {
     maxNewTokens,
     minNewTokens: Math.min(set.minNewTokens, maxNewTokens),
     stopAtLineEnd: set.stopAtLineEnd,
-    sampling: seed === undefined ? undefined : { temperature: 1, topP: 0.95, seed },
+    sampling: seed === undefined ? undefined : { temperature, topP: 0.95, seed },
   }
   const split = splitFor(example, asking, setting.encoderTokens, client)
   const { output, ...cost } = await generateText(split, generation, client)
@@ -179,7 +183,11 @@ function scored({ metric }: ScrollsSet, output: string, answers: readonly string
     case 'f1':
       return { f1: bestOver(f1, at(output.trim().split('\n'), 0), answers) }
     case 'rouge_l':
-      return { rouge_l: bestOver(rougeL, output, answers) }
+      return {
+        rouge_1: bestOver((given, gold) => rougeN(1, given, gold), output, answers),
+        rouge_2: bestOver((given, gold) => rougeN(2, given, gold), output, answers),
+        rouge_l: bestOver(rougeL, output, answers),
+      }
     case 'accuracy':
       return { accuracy: bestOver((given, gold) => (firstLetter(given) === firstLetter(gold) ? 1 : 0), output, answers) }
   }
