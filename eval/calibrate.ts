@@ -6,7 +6,10 @@ import type { CalibrateOptions } from './calibrate/run-command.ts'
 
 const program = new Command('cepe calibrate')
   .description('fit the calibration of probability_correct on questions with answers and on unanswerable ones')
-  .argument('<questions...>', 'question files, as for cepe eval; a question without an answer is unanswerable')
+  .argument(
+    '[questions...]',
+    'question files, as for cepe eval; a question without an answer is unanswerable (default: the shipped questions, over the shipped corpus)',
+  )
   .option('--unanswerable <files...>', 'files of questions that the corpus does not answer; their answers are ignored', [])
   .option('--k <numbers>', "passages per question, a list (default: the model's own)")
   .option(
@@ -18,6 +21,7 @@ const program = new Command('cepe calibrate')
   .option('--url <address>', 'ask a running service instead of starting the pipeline here; needs --out')
   .option('--key <key>', "a key of that service; better in CEPE_KEY, since a machine's users see each other's command lines")
   .option('--out <file>', 'output file (default: calibration.<table>.json in the index folder, where the service reads it)')
+  .option('--limit <number>', 'questions to ask, evenly spaced over the files (default: all)', wholeNumber({ min: 1 }))
   .option('--concurrency <number>', 'questions asked at a time', wholeNumber({ min: 1 }), 2)
   .showHelpAfterError('(see --help)')
   .action(async (files: string[], options: CalibrateOptions) => (await import('./calibrate/run-command.ts')).calibrate(files, options))

@@ -1,7 +1,8 @@
 import path from 'node:path'
 import { present } from '../base/at.ts'
 import { createHttpClient } from './client/http.ts'
-import { finishScript, measure, questionFile, runScript, withService } from './demo/script.ts'
+import { questionFile } from './datasets/shipped.ts'
+import { finishScript, measure, runScript, withService } from './demo/script.ts'
 import {
   askedQuestions,
   checkListed,

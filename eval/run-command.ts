@@ -9,7 +9,7 @@ import { describeProblem } from './datasets/question-set.ts'
 import { parseOptions, type RawOptions } from './tasks/open-domain-qa/options.ts'
 import { chooseRetrieval, followModel, prepare } from './tasks/open-domain-qa/prepare.ts'
 import { toMarkdown } from './report/blocks.ts'
-import { papersOf, runPreset, type PresetOptions } from './presets/command.ts'
+import { runPreset, tablesOf, type PresetOptions } from './presets/command.ts'
 import { readPublished } from './tasks/open-domain-qa/tables.ts'
 import { reportRuns } from './tasks/open-domain-qa/report.ts'
 import { evaluate } from './tasks/open-domain-qa/ask.ts'
@@ -38,9 +38,9 @@ const OF_ALL = ['limit', 'dumpPrompts', 'out', 'url', 'key', 'concurrency', 'pla
 /** Whether a table of a paper is requested. @throws options_invalid for conflicting options */
 function asksTable(raw: RunOptions, command: Command): boolean {
   const given = command.options.filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli')
-  const papers = papersOf(raw)
-  if (papers.length > 1) throw new CodedError('options_invalid', 'Give one of --table, --giraffe and --pi.')
-  const asked = papers.length > 0
+  const tables = tablesOf(raw)
+  if (tables.length > 1) throw new CodedError('options_invalid', 'Give one of --table, --giraffe and --pi.')
+  const asked = tables.length > 0
   const wrong = given.find((option) => {
     const name = option.attributeName()
     return asked ? ![...OF_TABLES, ...OF_ALL].includes(name) : OF_TABLES.includes(name)

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pLimit from 'p-limit'
 import { writeFileDurably } from '../../base/durable.ts'
@@ -7,11 +8,13 @@ import { CodedError, type ErrorCode, messageOf } from '../../base/errors.ts'
 import { fitCalibration, type JudgedSignals } from './fit.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { connectTo } from '../client/http.ts'
-import { describeProblem, type EvalQuestion } from '../datasets/question-set.ts'
+import { describeProblem, type EvalQuestion, spread } from '../datasets/question-set.ts'
+import { demoCorpus, questionFile } from '../datasets/shipped.ts'
 import { readDataset } from '../datasets/read.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { calibrationFiles, loadConfig } from '../../src/config.ts'
+import type { Config } from '../../src/settings.ts'
 import { type Calibration, CALIBRATION_VERSION, type Quality } from '../../src/rag/calibration/calibration.ts'
 import type { Signals } from '../../src/rag/calibration/calibration.ts'
 import { type AnswerResponse, LIMITS } from '../../src/rag/schema.ts'
@@ -24,11 +27,34 @@ export interface CalibrateOptions {
   readonly url?: string
   readonly key?: string
   readonly out?: string
+  /** Questions to ask, evenly spaced over the files. */
+  readonly limit?: number
   readonly concurrency: number
 }
 
-/** `cepe calibrate`. @throws options_invalid */
-export async function calibrate(files: string[], options: CalibrateOptions): Promise<void> {
+/** The shipped questions, about the shipped corpus, and the share of those that it does not answer. */
+const SHIPPED = { files: ['dev.jsonl', 'dev_unanswerable.jsonl'].map(questionFile), share: 0.1 }
+
+/**
+ * `cepe calibrate`. Without files the shipped questions are asked, over the shipped corpus in a temporary index.
+ * @throws options_invalid
+ */
+export async function calibrate(given: string[], options: CalibrateOptions): Promise<void> {
+  const isShipped = given.length === 0 && options.unanswerable.length === 0
+  if (isShipped && options.url !== undefined)
+    throw new CodedError('options_invalid', 'Name question files: the shipped ones are about the shipped corpus, not that of --url.')
+  if (!isShipped) return fit(given, options, {})
+  const folder = await mkdtemp(path.join(tmpdir(), 'cepe-calibrate-'))
+  const index = { INDEX_DIR: folder, JOBS_DIR: path.join(folder, 'jobs'), CORPUS: demoCorpus() }
+  try {
+    await fit(SHIPPED.files, { unanswerableShare: SHIPPED.share, ...options }, index)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** @param index settings of the index that is asked, in place of the configured one's */
+async function fit(files: readonly string[], options: CalibrateOptions, index: Partial<Record<keyof Config, string>>): Promise<void> {
   const { model, url, unanswerableShare = null } = options
   const overrides = { ...(model !== undefined && { READER_DIR: model, READER_CHECKPOINT: '' }) }
   if (url !== undefined && (options.out === undefined || model !== undefined))
@@ -40,11 +66,12 @@ export async function calibrate(files: string[], options: CalibrateOptions): Pro
       'The index is in an object store: name the file with --out and set CEPE_CALIBRATION to it.',
     )
   const ks = readKs(options.k)
-  const { questions, files: read, skipped } = await readQuestions(files, options.unanswerable)
+  const { questions: all, files: read, skipped } = await readQuestions(files, options.unanswerable)
+  const questions = spread(all, options.limit ?? all.length)
   for (const line of skipped) process.stderr.write(`${line}\n`)
   await refuseUnwritable(out)
   const { createInProcessClient } = await import('../client/in-process.ts')
-  const client = url === undefined ? await createInProcessClient(overrides) : connectTo(url, options.key)
+  const client = url === undefined ? await createInProcessClient({ ...overrides, ...index }) : connectTo(url, options.key)
   const progress = createProgress('Asking', 'questions')
   let asked: Awaited<ReturnType<typeof askAll>>
   try {

@@ -74,11 +74,6 @@ export async function finishScript(
   process.stdout.write(`${lines.join('\n')}\nReport: ${path.join(out, 'report.md')} and report.html\n`)
 }
 
-/** A file of the shipped questions. */
-export function questionFile(name: string): string {
-  return path.join(packageRoot(), 'eval', 'questions', name)
-}
-
 /** Asks the questions of one run, with a progress line, and reads the run back. @throws as `prepare` and `evaluate` */
 export async function measure(
   client: AnswerClient,

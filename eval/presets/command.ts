@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { packageRoot } from '../../src/config.ts'
@@ -10,7 +11,7 @@ import { toMarkdown } from '../report/blocks.ts'
 import { readPublishedTables } from '../report/published-tables.ts'
 import { writeReport } from '../report/report.ts'
 import { cellName, cellsOf, cellsOfModel, folderName, modelFolder, type Cell } from './cells.ts'
-import { type AskedReader, chooseModel, dataFiles, type Paper, PAPERS, type Preset, readPreset } from './read.ts'
+import { type AskedReader, chooseModel, dataFiles, type Paper, type Preset, readPreset } from './read.ts'
 import { missingFiles, type NotAsked, readerOf, runCells, type RunCellsOptions, runQuestions } from './run.ts'
 import { presetReport, readScores } from './report.ts'
 
@@ -42,8 +43,7 @@ export type Connect = () => Promise<AnswerClient>
  * @throws options_invalid if nothing can be asked
  */
 export async function runPreset(given: PresetOptions, connect: Connect): Promise<void> {
-  const [paper = 'cepe'] = papersOf(given)
-  const preset = await readPreset(paper, given[PAPERS[paper].option] ?? '')
+  const preset = await readPreset(...at(tablesOf(given), 0))
   const cells = cellsOf(preset, { ...wantedColumns(preset, given.columns), ...(given.limit !== undefined && { limit: given.limit }) })
   const out = given.out ?? path.join(packageRoot(), 'eval', 'runs', `${preset.paper}-${preset.table}`)
   const fileOf = given.data === undefined ? () => undefined : await dataFiles(given.data)
@@ -63,9 +63,14 @@ export async function runPreset(given: PresetOptions, connect: Connect): Promise
   process.stderr.write(`Report: ${path.join(out, 'report.md')} and report.html\n`)
 }
 
-/** The papers that are named. */
-export function papersOf(given: Pick<PresetOptions, 'table' | 'giraffe' | 'pi'>): Paper[] {
-  return (Object.keys(PAPERS) as Paper[]).filter((paper) => given[PAPERS[paper].option] !== undefined)
+/** The tables that are named. */
+export function tablesOf({ table, giraffe, pi }: Pick<PresetOptions, 'table' | 'giraffe' | 'pi'>): [paper: Paper, table: string][] {
+  const named: readonly (readonly [Paper, string | undefined])[] = [
+    ['cepe', table],
+    ['giraffe', giraffe],
+    ['pi', pi],
+  ]
+  return named.flatMap(([paper, number]) => (number === undefined ? [] : [[paper, number]]))
 }
 
 function wantedColumns({ columns }: Preset, given: string | undefined): { readonly columns?: readonly string[] } {

@@ -182,7 +182,8 @@ async function readTask(folder: string): Promise<ReadRun> {
       if (metric === undefined) throw new CodedError('options_invalid', `The task ${run.task.name} has no score ${name}.`)
       // A cell's options identify one setting.
       const [group] = Object.entries(row.group ?? {})
-      const of = group === undefined ? settings[0] : settings[0]?.groups.find((known) => known.group === group[0] && known.value === group[1])
+      const of =
+        group === undefined ? settings[0] : settings[0]?.groups.find((known) => known.group === group[0] && known.value === group[1])
       const estimate = of?.scores[name]
       return estimate && { metric, estimate }
     },

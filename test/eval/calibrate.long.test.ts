@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
@@ -13,6 +13,7 @@ import { loadCalibration, probabilityCorrect, SIGNALS, type Signals } from '../.
 import { runCli } from '../helpers/cli.ts'
 import { FACTS, factServices } from '../helpers/fact-services.ts'
 import { servicesAround } from '../helpers/services.ts'
+import { tinyShared } from '../helpers/service-settings.ts'
 
 const close = (a: number, b: number, within = 1e-6) => Math.abs(a - b) < within
 const unweighted = (rows: Examples['rows'], labels: readonly number[]): Examples => ({ rows, labels, weights: rows.map(() => 1) })
@@ -206,4 +207,26 @@ t.test('the command asks a service and writes what it starts with', async (t) =>
   const refused = await runCli(['calibrate', known, '--url', url, '--out', out, '--k', '0'])
   t.equal(refused.code, 1)
   t.match(refused.stderr, /--k takes whole numbers from 1 to 200/)
+})
+
+t.test('without files the shipped questions calibrate a reader over the shipped corpus, whatever index is configured', async (t) => {
+  const dir = await mkdtemp(path.join(tmpdir(), 'cepe-calibrate-'))
+  t.teardown(() => rm(dir, { recursive: true, force: true }))
+  const env = tinyShared(dir)
+  const remote = await runCli(['calibrate', '--url', 'http://127.0.0.1:1', '--out', path.join(dir, 'c.json')], env)
+  t.equal(remote.code, 1)
+  t.match(remote.stderr, /Name question files: the shipped ones are about the shipped corpus/)
+  const done = await runCli(['calibrate', '--limit', '80', '--k', '2'], env)
+  t.equal(done.code, 0, done.stderr)
+  const calibration = await loadCalibration(path.join(dir, 'index', 'calibration.passages.json'))
+  t.match(calibration, {
+    reader: /^cepe@/,
+    index: { passages: 2305 },
+    asked: { files: [{ name: 'dev.jsonl' }, { name: 'dev_unanswerable.jsonl' }], k: [2], unanswerable_share: 0.1 },
+  })
+  const { answers = 0, unanswerable = 0 } = calibration?.asked ?? {}
+  t.ok(answers > 60 && answers <= 80, `${answers} answers`)
+  // 120 of 540 questions are unanswerable: of 80 evenly spaced ones 17 or 18.
+  t.ok(unanswerable > 5 && unanswerable <= 18, `${unanswerable} to unanswerable questions`)
+  t.same(await readdir(path.join(dir, 'index')), ['calibration.passages.json'], 'the configured index stays as it is')
 })

@@ -255,7 +255,7 @@ await t.test('cepe eval --table 3: runs, published scores and footnotes in one r
   const wrong = await finished(startNode(CLI, ['--table', '3', '--k', '5'], { env }))
   t.match(wrong.stderr, /--k is determined by the table: omit it/)
   const alone = await finished(startNode(CLI, ['--dataset', 'q.jsonl', '--columns', 'MR'], { env }))
-  t.match(alone.stderr, /--columns requires --table or --giraffe/)
+  t.match(alone.stderr, /--columns requires --table, --giraffe or --pi/)
   const plan = await evaluated('--plan', '--data', data)
   t.match(plan.stdout, /\| mr-train \| mr-train\.jsonl \|.*\n\| mr-test \| mr-test\.json \|/)
 })

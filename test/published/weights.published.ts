@@ -83,6 +83,7 @@ interface PublishedModel {
   readonly dtypes?: readonly Dtype[]
 }
 
+t.setTimeout(0)
 const known = JSON.parse(await readFile(path.join(FOLDER, 'models.json'), 'utf8')) as Record<string, PublishedModel>
 const listed = (words: string | undefined) => words?.split(',').map((word) => word.trim())
 const wanted = listed(PUBLISHED_MODELS) ?? Object.keys(known)

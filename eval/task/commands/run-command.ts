@@ -16,7 +16,7 @@ import { readPublished } from '../../tasks/open-domain-qa/tables.ts'
 import { buildReport } from '../../tasks/open-domain-qa/report.ts'
 import { readRun } from '../../tasks/open-domain-qa/record.ts'
 import { createProgress } from '../../../src/cli/program/progress.ts'
-import { packageRoot } from '../../../src/package.ts'
+import { questionFile } from '../../datasets/shipped.ts'
 
 /** Options of the command line, including the task's. */
 export type GivenOptions = Record<string, unknown> & { out?: string; small?: boolean; dumpPrompts?: boolean; plan?: boolean; yes?: boolean }
@@ -104,7 +104,7 @@ export async function runSmallQa(folder: string): Promise<Report> {
     const prepared = await prepare(
       {
         dataset: 'demo',
-        questions: path.join(packageRoot(), 'eval', 'questions', 'test.jsonl'),
+        questions: questionFile('test.jsonl'),
         limit: QUESTIONS,
         protocol: modelProtocol(['cepe', 'decoder-only', 'replug', 'closed-book'], [2, 10], 'dense', 10),
         dumpPrompts: false,

@@ -2,14 +2,13 @@ import path from 'node:path'
 import { at, present } from '../../../base/at.ts'
 import { seededRandom } from '../../../base/random.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { packageRoot } from '../../../src/package.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { EvalQuestion } from '../../datasets/question-set.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import { option, type Metric, type PreparedTask, type Task } from '../../task/contract.ts'
 import { VICUNA } from '../documents/generate.ts'
 import { NEEDLE_OPTIONS, prepareNeedles, type NeedleItem, type NeedleTask } from '../documents/needle.ts'
-import { demoCorpus } from '../language/passage-texts.ts'
+import { demoCorpus, questionFile } from '../../datasets/shipped.ts'
 import { otherNumber, insertParagraph, POSITIONS, replaceNumber, type Position } from './generate.ts'
 
 const METRICS: readonly Metric[] = [
@@ -78,7 +77,7 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
     import('../../datasets/records.ts'),
   ])
   const passagesFile = options.text('passages') ?? demoCorpus()
-  const dataset = await readDataset(options.text('questions') ?? path.join(packageRoot(), 'eval', 'questions', 'test.jsonl'))
+  const dataset = await readDataset(options.text('questions') ?? questionFile('test.jsonl'))
   const paragraphs: Paragraph[] = []
   for await (const item of readPassageFile(passagesFile)) if ('passage' in item) paragraphs.push(item.passage)
   const seed = options.integer('seed')

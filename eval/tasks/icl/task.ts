@@ -1,9 +1,8 @@
-import path from 'node:path'
 import { at, present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { packageRoot } from '../../../src/package.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ITEMS, ProblemLog, spread } from '../../datasets/question-set.ts'
+import { questionFile } from '../../datasets/shipped.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
 import { balancedDemonstrations, type Labelled } from './demonstrations.ts'
@@ -12,10 +11,6 @@ import { optionSums, predictions, SCORINGS } from './score.ts'
 interface Asked extends TaskItem {
   readonly test: Labelled
   readonly seed: number
-}
-
-function questions(name: string): string {
-  return path.join(packageRoot(), 'eval', 'questions', name)
 }
 
 /** In-context classification with demonstrations in the encoder: Table 3 of the paper. */
@@ -73,7 +68,7 @@ interface Classification {
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
-  const [testFile, trainFile] = [options.text('test') ?? questions('test.jsonl'), options.text('train') ?? questions('train.jsonl')]
+  const [testFile, trainFile] = [options.text('test') ?? questionFile('test.jsonl'), options.text('train') ?? questionFile('train.jsonl')]
   const label = present(options.text('labelField'))
   const { namesIn, readLabelled } = await import('./read.ts')
   const names =

@@ -1,11 +1,3 @@
-import path from 'node:path'
-import { packageRoot } from '../../../src/package.ts'
-
-/** The shipped corpus, the default data of tasks. */
-export function demoCorpus(): string {
-  return path.join(packageRoot(), 'index', 'corpus', 'passages.tsv')
-}
-
 /** Whether a file contains passages, whose titles are texts: such texts are joined until they are long enough. */
 export function isPassageFile(file: string): boolean {
   return /\.tsv(\.gz)?$/.test(file)

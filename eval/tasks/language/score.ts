@@ -1,5 +1,7 @@
 import { at } from '../../../base/at.ts'
+import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
+import type { ProblemLog } from '../../datasets/question-set.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 import type { AskedIds } from '../../task/contract.ts'
 import type { StreamingCache } from '../../../src/inference/contract.ts'
@@ -97,10 +99,54 @@ function mixture(rows: readonly (readonly number[])[], scores: readonly number[]
   return at(rows, 0).map((_, token) => logSumExp(rows.map((row, i) => at(row, token) + at(scores, i) - total)))
 }
 
-/** Longest text that a method reads at once, to check against the window in advance. */
-export function windowNeeded(method: Method, contexts: number, contextTokens: number, decoderTokens: number): number {
-  if (method === 'full-context') return contexts * contextTokens + decoderTokens
-  return method === 'replug' ? contextTokens + decoderTokens : decoderTokens
+/** A method with a number of contexts. */
+export interface MethodSetting {
+  readonly name: string
+  readonly method: Method
+  readonly contexts: number
+}
+
+interface SettingOptions {
+  readonly methods: readonly Method[]
+  /** Numbers of contexts. */
+  readonly counts: readonly number[]
+  readonly contextTokens: number
+  readonly decoderTokens: number
+  readonly window: number
+  /** The contexts in a setting's name. */
+  readonly described: (contexts: number) => string
+  /** Why a method cannot be asked of the model. */
+  readonly whyNot?: (method: Method) => string | undefined
+}
+
+/**
+ * One setting per method and number of contexts; without contexts all methods equal the decoder alone, which is asked once. Settings that
+ * cannot be asked become problems.
+ * @throws options_invalid if none is left
+ */
+export function methodSettings(
+  { methods, counts, contextTokens, decoderTokens, window, ...options }: SettingOptions,
+  problems: ProblemLog,
+) {
+  const all = counts.flatMap((contexts) =>
+    (contexts === 0 ? ['decoder-only' as const] : methods).map((method): MethodSetting => {
+      const total = `${method}, ${contexts * contextTokens + decoderTokens} tokens`
+      return { name: contexts === 0 ? total : `${total} (${options.described(contexts)})`, method, contexts }
+    }),
+  )
+  const settings = all.filter(({ name, method, contexts }) => {
+    const read = method === 'full-context' ? contexts * contextTokens : method === 'replug' ? contextTokens : 0
+    const tooLong = `setting needs ${read + decoderTokens} positions of the window's ${window} (cepe build --rope extends it)`
+    const problem = options.whyNot?.(method) ?? (read + decoderTokens > window ? tooLong : undefined)
+    if (problem !== undefined) problems.add(problem, name)
+    return problem === undefined
+  })
+  if (settings.length > 0) return settings
+  const reasons = problems.list().map(({ kind, places }) => `${places.join('; ')}: ${kind}`)
+  throw new CodedError(
+    'options_invalid',
+    `No setting can be asked: ${reasons.join('. ')}. Lower --decoder-tokens or --context-tokens, or choose other --methods.`,
+  )
 }
 
 /** Tokens of the decoder's text to compare contexts with. */

@@ -5,8 +5,8 @@ import { readFile } from 'node:fs/promises'
 import { readPassageFile } from '../../../index/read/read.ts'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { type Problem, ProblemLog } from '../../datasets/question-set.ts'
-import { fileHash, readRecords } from '../../datasets/records.ts'
+import type { Problem } from '../../datasets/question-set.ts'
+import { fileHash, readItems } from '../../datasets/records.ts'
 import { isPassageFile, type LanguageText } from './passage-texts.ts'
 import type { NamedFile } from '../../task/contract.ts'
 
@@ -47,20 +47,16 @@ export async function readTexts(file: string, tokenizer: Tokenizer, textField = 
     const ids = tokenizer.encode(plainText(await readFile(file), file), { bos: true })
     return { ...named, texts: [{ id: named.file, domain: named.file, ids }], problems: [] }
   }
-  const problems = new ProblemLog()
-  const texts: LanguageText[] = []
-  for await (const { at, value: record } of readRecords(file)) {
-    const value = withText(record, textField)
-    const text = isText.Check(value) ? understood(value, at, tokenizer) : undefined
-    if (text) texts.push(text)
-    else problems.add('no text or ids', at)
-  }
-  if (texts.length === 0)
-    throw new CodedError(
-      'dataset_invalid',
-      `${file} has no texts: wanted are {"text"} or {"ids"} lines, token_ids with prev_token_ids, a passage .tsv, or plain text.`,
-    )
-  return { ...named, texts, problems: problems.list() }
+  const wanted = 'no texts: wanted are {"text"} or {"ids"} lines, token_ids with prev_token_ids, a passage .tsv, or plain text.'
+  const { items: texts, problems } = await readItems(file, wanted, async function* (records, problems) {
+    for await (const { at, value: record } of records) {
+      const value = withText(record, textField)
+      const text = isText.Check(value) ? understood(value, at, tokenizer) : undefined
+      if (text) yield text
+      else problems.add('no text or ids', at)
+    }
+  })
+  return { ...named, texts, problems }
 }
 
 /** Uses another field of a record as its text. */

@@ -5,14 +5,9 @@ import type { TaskOptions } from '../../task/options.ts'
 import { askedInTurn, option, type PreparedTask, type Task, type TaskItem } from '../../task/contract.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
 import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
-import { lossOf, type Method, METHODS, retrievalScores, type ScoredText, scoreText, windowNeeded } from '../language/score.ts'
-import { demoCorpus, isPassageFile, joinTexts, type LanguageText } from '../language/passage-texts.ts'
-
-interface Setting {
-  readonly name: string
-  readonly method: Method
-  readonly contexts: number
-}
+import { lossOf, type Method, METHODS, methodSettings, retrievalScores, type ScoredText, scoreText } from '../language/score.ts'
+import { demoCorpus } from '../../datasets/shipped.ts'
+import { isPassageFile, joinTexts, type LanguageText } from '../language/passage-texts.ts'
 
 interface Window extends TaskItem {
   readonly text: LanguageText
@@ -77,24 +72,10 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const half = Math.floor(window / 2)
   const sinks = options.integer('sinks')
   const cache = { sinks, recent: options.integerOr('recent', Math.max(1, half - sinks), 1), stride: options.integerOr('stride', half, 1) }
-  const unmoved = whyKeysStay(client.manifest)
-  const settings = settingsOf(options, contextTokens, decoderTokens).filter(({ name, method, contexts }) => {
-    if (method === 'streaming' && unmoved !== undefined) {
-      problems.add(unmoved, name)
-      return false
-    }
-    const needed = windowNeeded(method, contexts, contextTokens, decoderTokens)
-    if (needed > window) problems.add(`setting needs ${needed} positions of the window's ${window} (cepe build --rope extends it)`, name)
-    return needed <= window
-  })
-  if (settings.length === 0)
-    throw new CodedError(
-      'options_invalid',
-      `No setting can be asked: ${problems
-        .list()
-        .map(({ kind, places }) => `${places.join('; ')}: ${kind}`)
-        .join('. ')}. Lower --decoder-tokens or --context-tokens, or choose other --methods.`,
-    )
+  const asked = { methods: options.words('methods', METHODS), counts: options.integers('contexts'), contextTokens, decoderTokens, window }
+  const described = (contexts: number) => `${contexts} x ${contextTokens} + ${decoderTokens}`
+  const whyNot = (method: Method) => (method === 'streaming' ? whyKeysStay(client.manifest) : undefined)
+  const settings = methodSettings({ ...asked, described, whyNot }, problems)
   const total = Math.max(...settings.map(({ contexts }) => contexts)) * contextTokens + decoderTokens
   const file = options.text('data') ?? demoCorpus()
   const { readTexts } = await import('../language/texts.ts')
@@ -120,20 +101,6 @@ function whyKeysStay({ rotary, dtype }: CepeManifest): string | undefined {
   if (rotary === undefined) return 'setting needs a manifest with the rotary frequencies: build the model again'
   if (rotary === null || !('frequencies' in rotary)) return 'setting shifts cached keys, which this rotary embedding does not allow'
   return dtype.startsWith('f16') ? 'setting needs f32 keys and values: build with dtype f32, int8, int8+int4 or int4' : undefined
-}
-
-/** One setting per method and number of contexts; without contexts all methods equal the decoder alone, which is asked once. */
-function settingsOf(options: TaskOptions, contextTokens: number, decoderTokens: number): Setting[] {
-  const methods = options.words('methods', METHODS)
-  return options.integers('contexts').flatMap((contexts): Setting[] => {
-    const total = contexts * contextTokens + decoderTokens
-    if (contexts === 0) return [{ name: `decoder-only, ${total} tokens`, method: 'decoder-only', contexts }]
-    return methods.map((method) => ({
-      name: `${method}, ${total} tokens (${contexts} x ${contextTokens} + ${decoderTokens})`,
-      method,
-      contexts,
-    }))
-  })
 }
 
 /** Windows of `total` tokens from the start of every text in steps; skips texts of fewer than `least` tokens. */

@@ -8,8 +8,9 @@ import type { TaskOptions } from '../../task/options.ts'
 import type { TaskSummary } from '../../task/summary.ts'
 import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
 import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
-import { lossOf, type Method, nearest, scoreText, windowNeeded } from '../language/score.ts'
-import { demoCorpus, isPassageFile, joinTexts, type LanguageText } from '../language/passage-texts.ts'
+import { lossOf, type Method, methodSettings, type MethodSetting, nearest, scoreText } from '../language/score.ts'
+import { demoCorpus } from '../../datasets/shipped.ts'
+import { isPassageFile, joinTexts, type LanguageText } from '../language/passage-texts.ts'
 
 const METHODS = ['cepe', 'full-context', 'replug'] as const satisfies readonly Method[]
 
@@ -77,25 +78,12 @@ interface Sizes {
   readonly queryTokens: number
 }
 
-interface Setting {
-  readonly name: string
-  readonly method: Method
-  /** Number of contexts. */
-  readonly k: number
-}
-
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const sizes = sizesOf(options)
   const problems = new ProblemLog()
   const ks = options.integers('contexts')
-  const { window } = client.manifest.dims
-  const settings = settingsOf(options, ks, sizes).filter(({ name, method, k }) => {
-    const needed = windowNeeded(method, k, sizes.contextTokens, sizes.decoderTokens)
-    if (needed > window) problems.add(`setting needs ${needed} positions of the window's ${window}`, name)
-    return needed <= window
-  })
-  if (settings.length === 0)
-    throw new CodedError('options_invalid', `No setting fits the model's window of ${window}: lower --decoder-tokens.`)
+  const asked = { ...sizes, methods: options.words('methods', METHODS), counts: ks, window: client.manifest.dims.window }
+  const settings = methodSettings({ ...asked, described: (k) => `k = ${k}` }, problems)
   const file = options.text('data') ?? demoCorpus()
   const { readTexts } = await import('../language/texts.ts')
   const data = await readTexts(file, client.tokenizer)
@@ -130,20 +118,9 @@ function sizesOf(options: TaskOptions): Sizes {
   return { contextTokens, decoderTokens, queryTokens }
 }
 
-/** One setting per method and number of contexts; without contexts all methods equal the decoder alone, which is asked once. */
-function settingsOf(options: TaskOptions, ks: readonly number[], { contextTokens, decoderTokens }: Sizes): Setting[] {
-  return ks.flatMap((k): Setting[] =>
-    k === 0
-      ? [{ name: `decoder-only, ${decoderTokens} tokens`, method: 'decoder-only', k }]
-      : options
-          .words('methods', METHODS)
-          .map((method) => ({ name: `${method}, ${k * contextTokens + decoderTokens} tokens (k = ${k})`, method, k })),
-  )
-}
-
 async function askSequence(
   { ids, contexts }: Sequence,
-  { name, method, k }: Setting,
+  { name, method, contexts: k }: MethodSetting,
   { contextTokens, queryTokens }: Sizes,
   client: ReaderClient,
 ): Promise<SettingAnswer> {

@@ -1,7 +1,5 @@
-import path from 'node:path'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { packageRoot } from '../../../src/package.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ITEMS, ProblemLog, spread } from '../../datasets/question-set.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
@@ -10,7 +8,7 @@ import type { TaskOptions } from '../../task/options.ts'
 import { askedInTurn, option, type Metric, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
 import { chunkTokens, generateText, type Lengths, promptBudget, reachingEncoder } from '../documents/generate.ts'
 import { splitDocument } from '../../../src/text/document/split-document.ts'
-import { demoCorpus } from '../language/passage-texts.ts'
+import { demoCorpus, questionFile } from '../../datasets/shipped.ts'
 import type { ScrollsExample } from './read.ts'
 import { documentHead, questionText, SET_NAMES, SETS, type ScrollsSet, type SetName } from './sets.ts'
 
@@ -85,7 +83,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const { articlesWithQuestions, readScrolls } = await import('./read.ts')
   const read =
     data === undefined
-      ? await articlesWithQuestions(demoCorpus(), path.join(packageRoot(), 'eval', 'questions', 'test.jsonl'))
+      ? await articlesWithQuestions(demoCorpus(), questionFile('test.jsonl'))
       : await readScrolls(data, set)
   const maxNewTokens = options.integerOr('maxNewTokens', set.maxNewTokens, 1)
   const asking: Asking = {
