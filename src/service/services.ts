@@ -2,9 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Collections } from '../../index/collections/contract.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { ReplicaCache } from '../../index/replica/replica-cache.ts'
-import { modelId } from '../../models/manifest.ts'
 import { withDisposer, type Disposer } from './disposer.ts'
-import { calibrationFiles } from '../config.ts'
 import type { Config } from '../settings.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Supervised } from '../inference/pool/models/process-options.ts'
@@ -15,14 +13,12 @@ import { createAdmission } from '../inference/pool/admission.ts'
 import { createEmbedder } from '../inference/pool/models/create-embedder.ts'
 import { absentReader } from '../inference/pool/models/absent-reader.ts'
 import type { Log } from '../inference/log.ts'
-import { loadCepeManifest } from '../../models/folder.ts'
 import { DEFAULT_DRAIN_MS } from '../inference/pool/contract.ts'
 import type { DocumentParser } from '../documents/contract.ts'
 import { createDocumentParser } from '../documents/parser.ts'
 import { startAheadFollower, type AheadFollower } from '../jobs/ahead/encode-ahead.ts'
 import type { Jobs } from '../jobs/contract.ts'
 import { createJobs, noJobs } from '../jobs/jobs.ts'
-import { chooseCalibration } from '../rag/calibration/calibration.ts'
 import type { DocumentServices } from '../rag/document.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 import { startTestQuestion, type TestQuestion } from '../rag/test-question.ts'
@@ -32,7 +28,7 @@ import { bulkEmbed } from '../jobs/bulk-embed.ts'
 import { observedReader } from '../inference/observed-reader.ts'
 import { fileLinks, makeFolders, servedFiles } from './paths.ts'
 import { indexCheck, keysCheck, processCheck, processStatus, storeCheck } from './health.ts'
-import { chatTemplates, documentDefaults, openReader, openReranker, processOptions } from './open-reader.ts'
+import { answerDefaults, documentDefaults, openReader, openReranker, processOptions } from './open-reader.ts'
 import { jobsOptions } from './indexing.ts'
 import { openTables, replicaCacheOf, reachStore } from './open-passages.ts'
 import { configuredRetrievers, eachOf, embedderChecks, embeddersOf, tokenCounters } from './retrievers.ts'
@@ -95,8 +91,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
     const replicaCache = await replicaCacheOf(config, folders, log)
     disposer.add(() => replicaCache?.close())
     const answers = config.ROLE !== 'indexer'
-    const calibration = answers ? await calibrationOf(config, log) : undefined
-    const templates = answers ? await chatTemplates(config, log) : {}
+    const defaults = answers ? await answerDefaults(config, log) : {}
     const embedders = await startEmbedders(folders, config, disposer, log)
     const collections = await openTables(config, folders, { log, embedOf: (model) => bulkEmbed(embedderOf(embedders, model)) })
     const { main: index } = collections
@@ -111,9 +106,7 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       retriever: { ...embedders, index, collection: (name) => collections.open(name), method: config.RETRIEVAL },
       admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, concurrency, disruptions: total('disruptions') })),
       demonstrations,
-      calibration,
-      minConfidence: config.MIN_CONFIDENCE,
-      ...templates,
+      ...defaults,
       ...(servedFiles(config) !== undefined && { fileOf: fileLinks(config.BASE_PATH) }),
     }
     const parser = createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS })
@@ -160,11 +153,6 @@ function startEmbedders(folders: Awaited<ReturnType<typeof configuredRetrievers>
     disposer.add(() => embedder.close({ drainMs: 0 }))
     return embedder
   })
-}
-
-/** The calibration of the loaded reader. */
-async function calibrationOf(config: Config, log: Log | undefined) {
-  return chooseCalibration(calibrationFiles(config), modelId(await loadCepeManifest(config.READER_DIR)), log)
 }
 
 /** Sums a count over all pools on each call. */

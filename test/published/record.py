@@ -9,6 +9,7 @@ FILE is what fetch.py prints. Weights of GGUF files are dequantised to f32. Text
 import csv
 import json
 import sys
+import unicodedata
 from pathlib import Path
 
 import torch
@@ -100,8 +101,10 @@ def decoder(file: Path) -> dict[str, object]:
         record = answered(model, ids, ends)
         records.append({"prompt": prompt, "text": text, "ids": ids, "ends": ends, **record, "answer": tokenizer.decode(record["generated"], skip_special_tokens=True)})
         print(len(ids), record["leads"], repr(records[-1]["answer"]), flush=True)
+    # Qwen's tokenizer.json composes accents (NFC); transformers 5.24 loses that where it reads a GGUF file.
+    composed = (lambda text: unicodedata.normalize("NFC", text)) if model.config.model_type == "qwen2" else (lambda text: text)
     return {
-        "tokens": [[text, tokenizer(text)["input_ids"]] for text in TEXTS],
+        "tokens": [[text, tokenizer(composed(text))["input_ids"]] for text in TEXTS],
         "chats": [[chat, render(chat)] for chat in CHATS] if templated else [],
         "prompts": records,
     }

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { readFile, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import path from 'node:path'
@@ -38,7 +39,7 @@ interface Tolerance {
 }
 const EXACT: Tolerance = { same: 100, lead: 0.001 }
 /** Of logits of 10 to 30. */
-const F32_ATOL = 5e-3
+const F32_ATOL = 1e-3
 const TOLERANCES: Readonly<Record<Dtype, Tolerance>> = {
   f32: EXACT,
   f16: { same: 98, lead: 0.5 },
@@ -79,7 +80,7 @@ interface RetrieverGolden extends Pick<DecoderGolden, 'tokens'> {
 }
 interface PublishedModel {
   readonly file?: string
-  /** Those that fit 16 GB of memory and an hour. */
+  /** Those that fit 16 GB of memory, and the range of half precision; all where absent. */
   readonly dtypes?: readonly Dtype[]
 }
 
@@ -92,10 +93,12 @@ for (const name of wanted) {
   const model = known[name]
   if (model === undefined) throw new Error(`PUBLISHED_MODELS takes ${Object.keys(known).join(', ')}, not ${name}`)
   await t.test(name, async (t) => {
+    const dtypes = (model.dtypes ?? DTYPES).filter((dtype) => listed(PUBLISHED_DTYPES)?.includes(dtype) ?? true)
+    const recorded = path.join(FOLDER, 'golden', `${name}.json`)
+    if (!existsSync(recorded)) return t.plan(0, `${name} has no recorded outputs (record.py)`)
+    const golden = JSON.parse(await readFile(recorded, 'utf8')) as DecoderGolden | RetrieverGolden
     const checkpointDir = await fetched(name)
     if (checkpointDir === undefined) return t.plan(0, SKIPS.packageIndex)
-    const dtypes = (model.dtypes ?? DTYPES).filter((dtype) => listed(PUBLISHED_DTYPES)?.includes(dtype) ?? true)
-    const golden = JSON.parse(await readFile(path.join(FOLDER, 'golden', `${name}.json`), 'utf8')) as DecoderGolden | RetrieverGolden
     for (const dtype of dtypes) {
       await t.test(dtype, async (t) => {
         const dir = path.join(CACHE, 'built', `${name}-${dtype}`)
