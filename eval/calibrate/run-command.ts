@@ -61,10 +61,7 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
     throw new CodedError('options_invalid', '--url needs --out, and takes the model that the service has (no --model).')
   const out = options.out ?? calibrationFiles(loadConfig(overrides)).own
   if (out === undefined)
-    throw new CodedError(
-      'options_invalid',
-      'The index is in an object store: name the file with --out and set CEPE_CALIBRATION to it.',
-    )
+    throw new CodedError('options_invalid', 'The index is in an object store: name the file with --out and set CEPE_CALIBRATION to it.')
   const ks = readKs(options.k)
   const { questions: all, files: read, skipped } = await readQuestions(files, options.unanswerable)
   const questions = spread(all, options.limit ?? all.length)

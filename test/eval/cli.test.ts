@@ -322,7 +322,10 @@ t.test('bad options are refused with what is allowed', async (t) => {
     [{}, /--dataset is missing/],
     [{ dataset: 'nq' }, /--questions is missing/],
     [{ dataset: 'q.jsonl', k: '5,many' }, /--k takes whole numbers from 1, not "many"/],
-    [{ dataset: 'q.jsonl', modes: 'cepe,fid' }, /--modes takes cepe, decoder-only, map-rerank, experts, replug, closed-book, not \["cepe","fid"\]/],
+    [
+      { dataset: 'q.jsonl', modes: 'cepe,fid' },
+      /--modes takes cepe, decoder-only, map-rerank, experts, replug, closed-book, not \["cepe","fid"\]/,
+    ],
     [{ dataset: 'q.jsonl', k: '500' }, /--k takes numbers from 1 to 200/],
     [{ dataset: 'q.jsonl', protocol: 'mine' }, /--protocol must be paper, paper-exact or model/],
     [{ dataset: 'q.jsonl', shots: '-1' }, /--shots takes whole numbers from 0/],
