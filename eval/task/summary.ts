@@ -36,7 +36,7 @@ export interface TaskSummary {
 /** A score of a setting that is no mean over items. */
 export interface DerivedMetric extends Metric {
   /** Undefined without scored items. */
-  of(setting: Pick<SettingSummary, 'groups'>): number | undefined
+  readonly of: (setting: Pick<SettingSummary, 'groups'>) => number | undefined
 }
 
 const BYTES = 4
@@ -53,7 +53,7 @@ export function summariseTask(
     problems: [...manifest.data.problems, ...skippedProblems(records, ({ message }) => message)],
     settings: manifest.subject.settings.map((setting) => {
       const { scores, ...summary } = summariseSetting(metrics, setting, scored, manifest.model)
-      const further = derived.map(({ name, of }) => {
+      const further = derived.map(({ name, of }): [string, Estimate] => {
         const value = of(summary)
         return [name, { mean: value ?? NaN, low: NaN, high: NaN, n: value === undefined ? 0 : summary.n }]
       })
