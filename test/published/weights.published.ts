@@ -46,8 +46,9 @@ const TOLERANCES: Readonly<Record<Dtype, Tolerance>> = {
   int8: { same: 85, lead: 3 },
   'int8-blocks': { same: 95, lead: 1 },
   'int8+int4': { same: 85, lead: 3 },
-  int4: { same: 70, lead: 4 },
-  'f16-int4': { same: 70, lead: 4 },
+  // Bounds, not yet measured on these files.
+  int4: { same: 55, lead: 6 },
+  'f16-int4': { same: 55, lead: 6 },
 }
 const LEAST_COSINE: Readonly<Record<Dtype, number>> = {
   ...{ f32: 0.999_999, f16: 0.9999, int8: 0.98, 'int8-blocks': 0.999 },
