@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from configs import cepe_from, cepe_json, contriever_from, contriever_json, read_json, write_json
+from configs import cepe_from, cepe_json, contriever_from, contriever_json, read_json, save_weights, write_json
 from contriever import Contriever
 from model import Cepe
 from packing import Prompts
@@ -34,13 +34,6 @@ def load_contriever(folder: Path) -> tuple[Contriever, Tokenizer]:
     model = Contriever(contriever_from(read_json(folder / "config.json")))
     model.load_state_dict({k: v.float() for k, v in load_file(folder / "model.safetensors").items()})
     return model.eval(), load_tokenizer(folder)
-
-
-def save_weights(folder: Path, weights: dict[str, Tensor], config: dict) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    halves = {name: weight.detach().to("cpu", torch.float16).clone() for name, weight in weights.items()}
-    save_file(halves, folder / "model.safetensors", {"format": "pt"})
-    write_json(folder / "config.json", config)
 
 
 def save_cepe(folder: Path, model: Cepe, qa: dict) -> None:

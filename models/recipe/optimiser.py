@@ -1,0 +1,40 @@
+"""Optimisation: AdamW under a schedule, clipped; gradients are averaged over the parts of a step."""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from stages import BETAS, DECAY, EPSILON, LARGEST_NORM, RISE
+
+
+def rate_at(step: int, steps: int, peak: float, rise: int | None = None) -> float:
+    """The learning rate of step 0, 1, ..: linear from 0 over `rise` steps (4 % of all), then half a cosine to 0."""
+    rise = math.ceil(RISE * steps) if rise is None else rise
+    if step < rise:
+        return peak * step / rise
+    return peak * 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, steps - rise)))
+
+
+def new_optimiser(parameters: Iterable[nn.Parameter]) -> torch.optim.AdamW:
+    return torch.optim.AdamW(parameters, lr=0.0, betas=BETAS, eps=EPSILON, weight_decay=DECAY)
+
+
+def accumulate(losses: Iterable[Tensor], parts: int) -> float:
+    """Gradients of the mean of so many losses, which is returned. Each is dropped before the next is computed."""
+    total = 0.0
+    for loss in losses:
+        (loss / parts).backward()
+        total += loss.item() / parts
+    return total
+
+
+def apply(optimiser: torch.optim.AdamW, rate: float) -> float:
+    """One step. Returns the gradients' norm before clipping."""
+    norm = nn.utils.clip_grad_norm_([p for group in optimiser.param_groups for p in group["params"]], LARGEST_NORM)
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+    optimiser.step()
+    optimiser.zero_grad(set_to_none=True)
+    return float(norm)
