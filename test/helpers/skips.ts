@@ -6,6 +6,7 @@ export const SKIPS = {
   mount: 'needs the right to mount a file system',
   aiSdk: 'needs the AI SDK',
   pythonClients: 'needs Python clients',
+  torch: 'needs PyTorch',
   openApiTypeScript: 'needs openapi-typescript',
   ports: 'needs a user who may not open every port',
   withoutCuda: 'needs a machine without CUDA',
