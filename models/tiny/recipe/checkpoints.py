@@ -4,10 +4,9 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
-from tokenizers import Tokenizer
 from torch import Tensor
 
-from configs import cepe_from, cepe_json, contriever_from, contriever_json, read_json, save_weights, write_json
+from configs import cepe_from, cepe_json, contriever_json, read_json, save_weights, write_json
 from contriever import Contriever
 from model import Cepe
 from packing import Prompts
@@ -28,12 +27,6 @@ def load_cepe(folder: Path) -> tuple[Cepe, Prompts]:
     model = Cepe(cepe_from(read_json(folder / "config.json")))
     model.load_state_dict(cepe_weights(folder))
     return model.eval(), Prompts(load_tokenizer(folder))
-
-
-def load_contriever(folder: Path) -> tuple[Contriever, Tokenizer]:
-    model = Contriever(contriever_from(read_json(folder / "config.json")))
-    model.load_state_dict({k: v.float() for k, v in load_file(folder / "model.safetensors").items()})
-    return model.eval(), load_tokenizer(folder)
 
 
 def save_cepe(folder: Path, model: Cepe, qa: dict) -> None:

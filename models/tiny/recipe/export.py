@@ -13,8 +13,7 @@ from checkpoints import save_cepe, save_contriever
 from configs import write_json
 from contriever import Contriever
 from data import CHECKPOINT
-from generate import MAX_NEW_TOKENS
-from settings import CONTEXT_TOKENS, CONTRIEVER
+from settings import CONTEXT_TOKENS, CONTRIEVER, MAX_NEW_TOKENS
 from train_contriever import SCALE
 from train_decoder import new_model
 

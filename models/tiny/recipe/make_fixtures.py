@@ -2,7 +2,7 @@
 
 They cover what the other fixtures do not: grouped keys in the decoder's self- and cross-attention (2 key/value
 heads of 4) and in the encoder (1 of 2), cross-attention only in the last 2 of 3 layers, and an encoder narrower
-than the decoder. This model is no reference itself: `check_reference.py` compares it with the published one's outputs.
+than the decoder. This model is no reference itself: `test/fixtures/training/check.py` compares it with the published one's outputs.
 
     python make_fixtures.py ../../../test/fixtures/recipe
 """
