@@ -57,6 +57,8 @@ def main() -> None:
                     total += len(ids)
                     ends.append(total)
                     ids.tofile(out)
+        if not ends:
+            raise SystemExit(f"{files[0]}: no documents")
         np.save(args.out / f"{domain}.npy", np.memmap(raw, np.uint32, "r"))
         np.save(args.out / f"{domain}.ends.npy", np.array(ends, np.int64))
         raw.unlink()

@@ -28,6 +28,7 @@ from stages import ENCODER, STAGES, Stage
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SIZES = ("steps", "rows", "rate", "main", "chunks", "chunk", "kl")
+UNUSED = {"mlm": ("chunks", "chunk", "kl", "output", "frozen_encoder", "unmasked", "cross_layers"), "warmup": ("kl", "unmasked")}
 LOGGED = 10  # steps
 
 
@@ -40,7 +41,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--begin", choices=["nothing", *STAGES], help="the stage to begin with, `nothing` being a random encoder and initial cross-attention")
     parser.add_argument("--encoder", type=Path, help="config.json of another encoder than the paper's, where it begins")
     parser.add_argument("--cross-layers", type=int, help="the last layers that get cross-attention; all by default")
-    parser.add_argument("--output", choices=["zero", "copy"], default="zero", help="of the initial cross-attention")
+    parser.add_argument("--output", choices=["zero", "copy"], help="of the initial cross-attention: zero by default")
     parser.add_argument("--frozen-encoder", action="store_true")
     parser.add_argument("--unmasked", action="store_true", help="chunks are read whole")
     parser.add_argument("--data", choices=["mixture", "filtered", "concatenated"])
@@ -55,14 +56,34 @@ def arguments() -> argparse.Namespace:
 
 
 def stage_of(args: argparse.Namespace) -> Stage:
+    """@raise SystemExit for options that the stage would not follow"""
     given = {name: getattr(args, name) for name in (*SIZES, "data") if getattr(args, name) is not None}
     stage = replace(STAGES[args.stage], **given)
     stage = replace(stage, after=args.begin or stage.after, masked=stage.masked and not args.unmasked)
+    order = list(STAGES)
+    if args.begin in order[order.index(args.stage) :]:
+        raise SystemExit(f"--begin {args.begin}: {args.stage} can follow {', '.join(['nothing', *order[: order.index(args.stage)]])}")
+    unused = list(UNUSED.get(args.stage, ()))
+    unused += [] if stage.after in ("", "nothing") else ["encoder"]
+    unused += [] if stage.after in ("", "nothing", "mlm") else ["output", "cross_layers"]
+    if wrong := [f"--{name.replace('_', '-')}" for name in unused if getattr(args, name)]:
+        raise SystemExit(f"{', '.join(wrong)}: no part of {args.stage} after {stage.after or 'nothing'}; leave it out")
     if args.stage == "warmup" and stage.context != stage.main:
         raise SystemExit(f"--chunks x --chunk is {stage.context}, --main {stage.main}: warm-up reads the same tokens on both sides")
     if stage.rows % args.part != 0:
         raise SystemExit(f"--part {args.part} does not divide --rows {stage.rows}")
     return stage
+
+
+def fits(stage: Stage, encoder: LlamaConfig, decoder: LlamaConfig | None) -> None:
+    """@raise SystemExit where a sequence exceeds a window"""
+    window = encoder if decoder is None else decoder
+    longest = stage.main + stage.context if stage.kl else stage.main  # CEPED's teacher reads both as one text
+    if longest > window.max_position_embeddings or stage.chunk > encoder.max_position_embeddings:
+        raise SystemExit(
+            f"{longest} tokens ({stage.chunk} in a chunk) exceed max_position_embeddings {window.max_position_embeddings} "
+            f"({encoder.max_position_embeddings} of the encoder): give --main, --chunks and --chunk"
+        )
 
 
 def begin(args: argparse.Namespace, stage: Stage) -> tuple[nn.Module, LlamaConfig, int | None]:
@@ -71,10 +92,12 @@ def begin(args: argparse.Namespace, stage: Stage) -> tuple[nn.Module, LlamaConfi
     known = {} if stage.after in ("", "nothing") else kept_by(args.runs, stage.after)
     shape = LlamaConfig(**known["settings"]["encoder"]) if known else llama_from(read_json(args.encoder)) if args.encoder else ENCODER
     if args.stage == "mlm":
+        fits(stage, shape, None)
         return new_encoder(encoder_config(llama_from(read_json(args.base / "config.json")), shape), args.seed), shape, None
     layers = known["settings"]["cross_layers"] if known and stage.after != "mlm" else args.cross_layers
     model = load_base(args.base, shape, layers, torch.bfloat16 if DEVICE.type == "cuda" else torch.float32, args.seed)
-    initial_cross_attention(model, args.output)
+    fits(stage, shape, model.config.decoder)
+    initial_cross_attention(model, args.output or "zero")
     state = known.get("model", {})
     if stage.after == "mlm":
         state = {f"encoder.{name.removeprefix('model.')}": value for name, value in state.items() if name.startswith("model.")}
@@ -116,7 +139,7 @@ def main() -> None:
     named = trained(model, args.frozen_encoder)
     optimiser = new_optimiser([parameter for _, parameter in named])
     settings = {**asdict(stage), "encoder": asdict(shape), "cross_layers": layers, "seed": args.seed}
-    settings |= {"output": args.output, "frozen_encoder": args.frozen_encoder}
+    settings |= {"output": args.output or "zero", "frozen_encoder": args.frozen_encoder}
     run = Run(args.runs / f"{args.stage}.pt", settings, model, optimiser, args.save_every)
     data = Data(args.tokens, stage.data, 0 if args.stage == "warmup" else stage.context, stage.main)
     print(f"{args.stage}: {sum(parameter.numel() for _, parameter in named):,} trained parameters, after {stage.after or 'nothing'}", flush=True)
