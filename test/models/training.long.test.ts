@@ -19,7 +19,7 @@ const ENCODER = {
   intermediate_size: 24,
   num_hidden_layers: 1,
   num_attention_heads: 2,
-  max_position_embeddings: 64,
+  max_position_embeddings: 256,
 }
 const SMALL = ['--rows', '2', '--part', '1', '--main', '16', '--chunks', '2', '--chunk', '8', '--save-every', '0']
 
