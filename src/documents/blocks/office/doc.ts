@@ -1,21 +1,61 @@
 import WordExtractor from 'word-extractor'
 import { messageOf } from '../../../../base/errors.ts'
 import { DocumentError } from '../../errors.ts'
-import type { BlockDocument } from '../contract.ts'
+import { inline, type Block, type BlockDocument } from '../contract.ts'
+import { rowTexts, type GridRow } from '../markup/row-texts.ts'
 import { plainBlocks } from '../plain.ts'
 
-/** A Word document of the format before DOCX: its text without formatting. @throws document_invalid */
+/** Beginning of the main stream, where a sector begins; the place and bit of its flag for encryption ([MS-DOC], FibBase). */
+const FIB = { sector: 512, magic: 0xa5ec, flags: 10, encrypted: 0x100 }
+/** Name of the stream in which newer files are encrypted. */
+const PACKAGE = Buffer.from('EncryptedPackage', 'utf16le')
+/** Without it the library replaces dashes and quotation marks; its types lack the option. */
+const AS_IS = { filterUnicode: false, includeBody: true }
+type Parts = Readonly<Record<'getBody' | 'getFootnotes' | 'getEndnotes' | 'getTextboxes', (options: typeof AS_IS) => string>>
+
+/** A Word document of the format before DOCX: its paragraphs, and its tables by rows. @throws document_invalid (damaged, encrypted) */
 export async function docDocument(bytes: Uint8Array): Promise<BlockDocument> {
-  const document = await new WordExtractor().extract(Buffer.from(bytes)).catch((error: unknown) => {
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  if (isEncrypted(file)) throw new DocumentError('encrypted', 'The DOC is encrypted: save it without a password.')
+  const document: Parts = await new WordExtractor().extract(file).catch((error: unknown) => {
     throw new DocumentError('damaged', `The file is no readable DOC (${messageOf(error)}): save it as DOCX.`, error)
   })
-  const parts = [document.getBody(), document.getFootnotes(), document.getEndnotes(), document.getTextboxes()]
-  // Each line is a paragraph.
-  const text = parts.join('\n').replace(/\n/g, '\n\n')
+  const parts = [document.getBody(AS_IS), document.getFootnotes(AS_IS), document.getEndnotes(AS_IS), document.getTextboxes(AS_IS)]
   return {
     type: 'doc',
     title: '',
-    blocks: plainBlocks(text),
-    warnings: ['Headings and tables of DOC are read as plain text: save the file as DOCX to keep them.'],
+    blocks: parts.flatMap(partBlocks),
+    warnings: ['Headings of DOC are read as plain text: save the file as DOCX to keep them.'],
   }
+}
+
+function isEncrypted(file: Buffer): boolean {
+  for (let at = FIB.sector; at + FIB.sector <= file.length; at += FIB.sector)
+    if (file.readUInt16LE(at) === FIB.magic) return (file.readUInt16LE(at + FIB.flags) & FIB.encrypted) !== 0
+  return file.includes(PACKAGE)
+}
+
+/** Each line is a paragraph, or a row of cells with tabs between them. */
+function partBlocks(part: string): Block[] {
+  // The library writes optional hyphens as "undefined".
+  const lines = part
+    .replace(/(?<=\p{L})undefined(?=\p{Ll})/gu, '')
+    .replaceAll('\u001e', '-')
+    .split('\n')
+  const blocks: Block[] = []
+  const prose: string[] = []
+  const rows: GridRow[] = []
+  const end = (): void => {
+    blocks.push(...plainBlocks(prose.splice(0).join('\n\n'), false))
+    if (rows.length > 0) blocks.push({ kind: 'table', rows: rowTexts(rows.splice(0)) })
+  }
+  for (const line of lines) {
+    const cells = line.replace(/\t$/, '').split('\t').map((cell) => ({ text: inline(cell) }))
+    const isRow = cells.filter(({ text }) => text !== '').length > 1
+    if (isRow !== rows.length > 0) end()
+    if (isRow) rows.push({ cells, isHead: false })
+    else prose.push(line)
+  }
+  end()
+  return blocks
 }

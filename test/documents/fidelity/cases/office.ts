@@ -1,3 +1,4 @@
+import { makeDoc } from '../../../fixtures/doc.ts'
 import { makeZip } from '../../../fixtures/zip.ts'
 import type { FidelityCase } from '../contract.ts'
 
@@ -174,5 +175,14 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     title: 'Harbour',
     says: '- Six berths The end.',
     pages: { 'Six berths': 1 },
+  },
+  {
+    file: 'harbour.doc',
+    content: makeDoc(
+      'Harbour rules\rIt\u2019s the owner\u2019s \u2013 not the port\u2019s \u2013 \u201clamp\u201d.\rThe Donau\u001fdampf\u001fschiff comes at 7\u001e8.\rBoat\u0007Fee\u0007\rRaft\u00077 kr\u0007\rYacht\u00079 kr\u0007\rPay ahead:\rin \u20ac, or undefined.\r',
+    ),
+    says: 'Harbour rules It\u2019s the owner\u2019s \u2013 not the port\u2019s \u2013 \u201clamp\u201d. The Donaudampfschiff comes at 7-8. Boat: Fee Raft: 7 kr Yacht: 9 kr Pay ahead: in \u20ac, or undefined.',
+    headings: { 'Pay ahead': '' },
+    warnings: [/^Headings of DOC are read as plain text/],
   },
 ]
