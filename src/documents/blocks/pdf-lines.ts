@@ -93,6 +93,7 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   for (const { str, width, ...item } of items) {
     const isRaised = item.height < RAISED.height * height && Number(item.transform[5]) - base > RAISED.rise * height
     if (str.trim() === '') text += width > COLUMN_GAP * height ? '\t' : str
+    else if (isRaised && text.trim() === '' && /^\d{1,3}$/.test(str.trim())) text = `[${str.trim()}] `
     else text += isRaised ? raisedText(inline(str), text) : str
   }
   text = text.replace(/\0/g, '').trim()

@@ -14,6 +14,13 @@ const HEADING_RATIO = 1.15
 const LONGEST_HEADING = 200
 /** Dots from an entry of a table of contents to its page. */
 const LEADERS = /(?:\s?[.\u2026\u00b7]){5,}\s*/g
+/** An entry of a table of contents or an index: dots, and the pages. */
+const ENTRY = /(?:\s?[.\u2026\u00b7]){5,}\s*(\d+)(?:,\s*\d+)*$/u
+const LEAST_ENTRIES = 10
+/** Lines between two entries: a chapter, a letter, the first line of a long entry. */
+const MOST_BETWEEN = 2
+/** Footnotes: the height of their letters at most, in those of the text; their share of a page; how one begins. */
+const NOTES = { height: 0.92, share: 0.5, mark: /^(?:\[\d{1,3}\]|[*\u2020\u2021])\s?\S/u }
 /** Examples in warnings. */
 const SHOWN_HEADS = 3
 const SHOWN_CHARACTERS = 60
@@ -33,8 +40,44 @@ const INDENT = 4
 export async function pdfDocument(bytes: Uint8Array, limits: DocumentLimits): Promise<BlockDocument> {
   const { pages, title } = await readPdfPages(bytes, limits)
   const running = runningHeads(pages)
-  const warnings = [headWarning(running), emptyWarning(pages)].filter((one) => one !== '')
-  return { type: 'pdf', title, blocks: blocksOf(pages.flat().filter((line) => !running.has(line))), pages: pages.length, warnings }
+  const text = pages.map((lines) => lines.filter((line) => !running.has(line)))
+  const contents = contentsOf(text.flat(), pages.length)
+  const read = text.map((lines) => lines.filter((line) => !contents.has(line)))
+  const warnings = [headWarning(running), contentsWarning(contents), emptyWarning(pages)].filter((one) => one !== '')
+  // A document of entries alone.
+  const shown = read.some((lines) => lines.length > 0) ? read : text
+  return { type: 'pdf', title, blocks: blocksOf(shown), pages: pages.length, warnings }
+}
+
+/** Lines of tables of contents and indexes. */
+function contentsOf(lines: readonly Line[], pages: number): ReadonlySet<Line> {
+  const found: Line[] = []
+  let run: Line[] = []
+  let [entries, between] = [0, 0]
+  const end = (): void => {
+    if (entries >= LEAST_ENTRIES) found.push(...run.slice(0, run.length - between))
+    run = []
+    entries = between = 0
+  }
+  for (const line of lines) {
+    const isEntry = Number(ENTRY.exec(line.text)?.[1] ?? Infinity) <= pages
+    if (isEntry || entries > 0) run.push(line)
+    if (isEntry) entries++
+    between = isEntry ? 0 : between + 1
+    // A sentence is text again.
+    if (between > MOST_BETWEEN || (!isEntry && ENDS_SENTENCE.test(line.text))) end()
+  }
+  end()
+  return new Set(found)
+}
+
+function contentsWarning(contents: ReadonlySet<Line>): string {
+  return contents.size === 0 ? '' : `Not read: tables of contents and indexes (pages ${listed([...contents].map(({ page }) => page))}).`
+}
+
+function listed(pages: readonly number[]): string {
+  const each = [...new Set(pages)]
+  return `${each.slice(0, SHOWN_PAGES).join(', ')}${each.length > SHOWN_PAGES ? ', ...' : ''}`
 }
 
 function headWarning(running: ReadonlySet<Line>): string {
@@ -47,12 +90,21 @@ function headWarning(running: ReadonlySet<Line>): string {
 
 function emptyWarning(pages: readonly (readonly Line[])[]): string {
   const empty = pages.flatMap((lines, i) => (lines.length === 0 ? [i + 1] : []))
-  const shown = `${empty.slice(0, SHOWN_PAGES).join(', ')}${empty.length > SHOWN_PAGES ? ', ...' : ''}`
-  return empty.length === 0 ? '' : `${empty.length} of ${pages.length} pages have no text, and may be scanned (${shown}).`
+  return empty.length === 0 ? '' : `${empty.length} of ${pages.length} pages have no text, and may be scanned (${listed(empty)}).`
 }
 
-function blocksOf(lines: readonly Line[]): Block[] {
-  const body = mostOf(lines.map(({ height, text }) => [Math.round(height), text.length]))
+/** Lines at the end of a page that are its footnotes, from the first mark on. */
+function notesOf(lines: readonly Line[], body: number): readonly Line[] {
+  const text = lines.findLastIndex(({ height }) => height > NOTES.height * body)
+  const small = lines.slice(text + 1)
+  const first = small.findIndex((line) => NOTES.mark.test(line.text))
+  return first < 0 || small.length > NOTES.share * lines.length ? [] : small.slice(first)
+}
+
+function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
+  const body = mostOf(pages.flat().map(({ height, text }) => [Math.round(height), text.length]))
+  const notes = pages.map((lines) => notesOf(lines, body))
+  const lines = pages.flatMap((page, i) => page.slice(0, page.length - (notes[i]?.length ?? 0)))
   const isHeading = ({ height, text }: Line): boolean =>
     height > HEADING_RATIO * body && text.length <= LONGEST_HEADING && /[\p{L}\p{N}].*[\p{L}\p{N}]/u.test(text)
   const sizes = [...new Set(lines.filter(isHeading).map(({ height }) => Math.round(height)))].sort((a, b) => b - a)
@@ -83,6 +135,17 @@ function blocksOf(lines: readonly Line[]): Block[] {
     else blocks.push(new OpenBlock('paragraph', text, line.page))
     before = line
   }
+  for (const note of notes) {
+    let open: OpenBlock | undefined
+    for (const { text, page } of note) {
+      if (open !== undefined && !NOTES.mark.test(text)) open.extend(inline(text), page, compounds)
+      else {
+        open = new OpenBlock('paragraph', inline(text), page)
+        // After a paragraph that goes on to the next page.
+        blocks.splice(blocks.findLastIndex((block) => block.page <= page) + 1, 0, open)
+      }
+    }
+  }
   return blocks.map((block) => block.block)
 }
 
@@ -90,7 +153,7 @@ function blocksOf(lines: readonly Line[]): Block[] {
 class OpenBlock {
   readonly kind: 'heading' | 'paragraph' | 'list' | 'table'
   readonly level: number
-  readonly #page: number
+  readonly page: number
   /** Lines of each item or row, or of the text. */
   readonly #parts: string[][]
   readonly #breaks: PageBreak[] = []
@@ -99,7 +162,7 @@ class OpenBlock {
   constructor(kind: OpenBlock['kind'], text: string, page: number, level = 1) {
     this.kind = kind
     this.level = level
-    this.#page = page
+    this.page = page
     this.#parts = [[text]]
     this.#length = text.length
   }
@@ -128,14 +191,14 @@ class OpenBlock {
 
   #append(text: string, page: number, gap: number): void {
     this.#length += gap
-    if (page !== (this.#breaks.at(-1)?.page ?? this.#page)) this.#breaks.push({ at: this.#length, page })
+    if (page !== (this.#breaks.at(-1)?.page ?? this.page)) this.#breaks.push({ at: this.#length, page })
     this.#parts.at(-1)?.push(text)
     this.#length += text.length
   }
 
   get block(): Block {
     const { kind, level } = this
-    const place = { page: this.#page, ...(this.#breaks.length > 0 && { breaks: this.#breaks }) }
+    const place = { page: this.page, ...(this.#breaks.length > 0 && { breaks: this.#breaks }) }
     const texts = this.#parts.map((lines) => lines.join(''))
     if (kind === 'list') return { kind, items: texts, ...place }
     if (kind === 'table') return { kind, rows: texts, ...place }

@@ -5,6 +5,8 @@ const BULLET = /^\s{0,8}(?:[-*+\u2022\u25e6\u25aa\u2013]|\(?\d{1,3}[.)])\s+\S/
 const UNDERLINE = /^(={3,}|-{3,}|~{3,}|\*{3,})\s*$/
 const RULE = /^[\s*=_~#-]{3,}$/
 const CODE = /^(?: {4}|\t)/
+/** Marks of code, addresses and fields in a line, which is then no heading. */
+const NO_HEADING = /[<>{}=;@|]|:\/\/|^[\w-]+: \S|[.!?:,\u3002]$/
 const LONGEST_HEADING = 80
 const HEADING_WORDS = 12
 const DEPTH_OF_OTHERS = 2
@@ -74,7 +76,7 @@ function isHeading(line: string, { isLast, next }: Around): boolean {
     text.length <= LONGEST_HEADING &&
     text.split(/\s+/).length <= HEADING_WORDS &&
     /^[\p{Lu}\p{Lo}\d]/u.test(text) &&
-    !/[.!?:;,|\u3002]$/.test(text) &&
+    !NO_HEADING.test(text) &&
     next !== undefined
   )
 }

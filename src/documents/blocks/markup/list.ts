@@ -1,4 +1,4 @@
-import { isTag, type AnyNode, type Element } from 'domhandler'
+import { isTag, isText, type AnyNode, type Element } from 'domhandler'
 import { textsOf, type Block } from '../contract.ts'
 import { textOf } from './text.ts'
 
@@ -64,7 +64,7 @@ function itemTexts(blocks: readonly Block[], mark: string): string[] {
 function definitions(list: Element, blocksOf: BlocksOf, depth: number): string[] {
   const items: string[] = []
   let terms: string[] = []
-  for (const entry of list.children.filter(isTag).flatMap((one) => (one.name === 'div' ? one.children.filter(isTag) : [one]))) {
+  for (const entry of list.children.filter(isTag).flatMap((one) => (isGroup(one) ? one.children.filter(isTag) : [one]))) {
     if (entry.name === 'dt') terms.push(textOf(entry.children, depth + 1))
     else {
       const term = terms.filter((one) => one !== '').join(', ')
@@ -75,6 +75,12 @@ function definitions(list: Element, blocksOf: BlocksOf, depth: number): string[]
     }
   }
   return terms.length > 0 ? [...items, ...terms.map((term) => `- ${term}`)] : items
+}
+
+/** Whether an element stands around terms: a group, or a paragraph that a generator has opened. */
+function isGroup({ children }: Element): boolean {
+  const shown = children.filter((node) => isTag(node) || (isText(node) && node.data.trim() !== ''))
+  return shown.length > 0 && shown.every((node) => isTag(node) && /^d[td]$/.test(node.name))
 }
 
 function integer(given: string | undefined): number | undefined {

@@ -1,4 +1,5 @@
 import { isTag, isText, type AnyNode, type Element } from 'domhandler'
+import { isLayout, rowsOf } from './table.ts'
 import { ancestors, isSkipped, textOf } from './text.ts'
 
 /** Names of menus in classes, ids, roles, labels and summaries. */
@@ -12,8 +13,13 @@ const STEP = /^\W*(?:prev(?:ious)?|next)\b.{0,20}$/i
 const NAMED = ['class', 'id', 'role', 'aria-label', 'summary']
 const PARTS = new Set(['table', 'div', 'p', 'ul', 'ol', 'dl', 'section', 'center', 'header', 'footer'])
 const SECTIONS = new Set(['main', 'article', 'section', 'blockquote', 'figure', 'aside', 'td'])
+/** Parts that are menus, also without a name, if they hold nothing but some links. */
+const BARE = new Set(['table', 'td', 'center'])
+/** They are many in pages of tables. */
+const BARE_COST = 0.1
 /** Characters of a menu with few links. */
 const LONGEST = 400
+const LEAST_LINKS = 3
 const MOST_ABOVE = 6
 /** Parts and links that are looked at in a page. */
 const MOST_SEARCHED = 300
@@ -43,6 +49,9 @@ export function removeNavigation(elements: readonly Element[]): void {
       searched++
       const { characters, links } = lengths(element)
       if (links > 0.45 || (isNamed && (links > 0.3 || characters <= LONGEST) && !holdsHeading(element))) element.name = 'nav'
+    } else if (BARE.has(name)) {
+      searched += BARE_COST
+      if (isBareMenu(element)) element.name = 'nav'
     }
   }
 }
@@ -60,6 +69,18 @@ function menuAround(link: Element, isRelated: boolean): Element | undefined {
   return menu !== undefined && (isRelated || /prev[^]*next|next[^]*prev/i.test(textOf(menu.children))) ? menu : undefined
 }
 
+/** Whether a part's words are all in links, and not more than a menu has: a row or column of links, or a cell of a layout. */
+function isBareMenu(element: Element): boolean {
+  const { characters, anchors, headings, isAllLinks } = lengths(element)
+  if (anchors < LEAST_LINKS || !isAllLinks || characters > LONGEST || headings > 0) return false
+  const [table] = [element, ...ancestors(element)].filter(({ name }) => name === 'table')
+  if (table === undefined || element.name === 'center') return true
+  const rows = rowsOf(table)
+  return element.name === 'td'
+    ? rows.some(({ cells }) => cells.length > 1) && isLayout(table)
+    : rows.length === 1 || rows.every(({ cells }) => cells.length < 2)
+}
+
 function isInSection(element: Element): boolean {
   return [...ancestors(element)].some(({ name }) => SECTIONS.has(name))
 }
@@ -68,9 +89,20 @@ function holdsHeading(element: Element): boolean {
   return lengths(element).headings > 0
 }
 
-/** Characters of an element, the share of them in links, and headings. */
-export function lengths(...nodes: readonly AnyNode[]): { readonly characters: number; readonly links: number; readonly headings: number } {
-  let [characters, linked, headings, links] = [0, 0, 0, 0]
+interface Lengths {
+  readonly characters: number
+  /** Share of the characters in links. */
+  readonly links: number
+  readonly headings: number
+  /** Number of links. */
+  readonly anchors: number
+  /** Whether there are no words outside of links. */
+  readonly isAllLinks: boolean
+}
+
+/** What elements hold. */
+export function lengths(...nodes: readonly AnyNode[]): Lengths {
+  let [characters, linked, headings, links, anchors, isAllLinks] = [0, 0, 0, 0, 0, true]
   // `undefined` ends a link.
   const waiting: (AnyNode | undefined)[] = [...nodes]
   while (waiting.length > 0) {
@@ -80,16 +112,18 @@ export function lengths(...nodes: readonly AnyNode[]): { readonly characters: nu
       const length = letterCount(node.data)
       characters += length
       if (links > 0) linked += length
+      else if (isAllLinks && length > 0) isAllLinks = !/[\p{L}\p{N}]/u.test(node.data)
     } else if (isTag(node) && !isSkipped(node)) {
       if (/^h[1-6]$/.test(node.name)) headings++
       if (node.name === 'a') {
         links++
+        anchors++
         waiting.push(undefined)
       }
       for (const child of node.children) waiting.push(child)
     }
   }
-  return { characters, links: characters === 0 ? 0 : linked / characters, headings }
+  return { characters, links: characters === 0 ? 0 : linked / characters, headings, anchors, isAllLinks }
 }
 
 /** Characters that are no spaces. */

@@ -15,7 +15,7 @@ interface Row {
   readonly isHead: boolean
 }
 
-/** Whether a table is used for layout: its cells hold headings, tables or listings, or there is one cell a row. */
+/** Whether a table is used for layout: its cells hold headings, tables or listings, or there is one cell a row, perhaps beside a picture. */
 export function isLayout(table: Element): boolean {
   const rows = rowsOf(table)
   if (table.attribs.role === 'presentation' || rows.every(({ cells }) => cells.length < 2)) return true
@@ -24,7 +24,11 @@ export function isLayout(table: Element): boolean {
     nodes.some((node) => isTag(node) && searched++ < SEARCHED && (LAYOUT.has(node.name) || holdsBlocks(node.children)))
   // A listing, perhaps beside its line numbers.
   const isListing = rows.length === 1 && rows.every(({ cells }) => cells.some(({ children }) => onlyChild(children)?.name === 'pre'))
-  return isListing || rows.some(({ cells }) => cells.some(({ children }) => holdsBlocks(children)))
+  const pictures = rows.flatMap(({ cells }) => cells.filter(({ children }) => isPicture(onlyChild(children))))
+  const isPictured =
+    pictures.some(({ attribs }) => span(attribs.rowspan) > 1) &&
+    rows.every(({ cells }) => cells.filter((cell) => !pictures.includes(cell)).length < 2)
+  return isListing || isPictured || rows.some(({ cells }) => cells.some(({ children }) => holdsBlocks(children)))
 }
 
 /** Rows of a data table as texts, and its caption. @param cellText text of a cell */
@@ -41,7 +45,8 @@ export function tableRows(
   }
 }
 
-function rowsOf(table: Element): Row[] {
+/** Rows of a table. */
+export function rowsOf(table: Element): Row[] {
   const inside = (nodes: readonly AnyNode[], isHead: boolean): Row[] =>
     nodes.filter(isTag).flatMap((node): Row[] => {
       if (SECTIONS.has(node.name)) return inside(node.children, node.name === 'thead')
@@ -79,6 +84,10 @@ function spread(rows: readonly Row[], textOfCell: (cell: Element) => string): Gr
     below = next
     return { cells: row, isHead }
   })
+}
+
+function isPicture(element: Element | undefined): boolean {
+  return element !== undefined && (element.attribs['data-image'] !== undefined || isPicture(onlyChild(element.children)))
 }
 
 /** The only element among nodes, if there is no text beside it. */

@@ -81,7 +81,7 @@ function rewrite(element: Element): void {
     case 'img':
     case 'area':
     case 'svg':
-      return say(element, apart(element, alternativeOf(element)))
+      return say(element, apart(element, alternativeOf(element)), { 'data-image': '' })
     case 'input':
       if (attribs.type === 'checkbox' && CHECKABLE.has(parentName(element))) say(element, attribs.checked === undefined ? '[ ] ' : '[x] ')
       return
@@ -107,9 +107,9 @@ function rewrite(element: Element): void {
 }
 
 /** Replaces an element by text. */
-function say(element: Element, text: string): void {
+function say(element: Element, text: string, attribs: Record<string, string> = {}): void {
   element.name = 'span'
-  element.attribs = {}
+  element.attribs = attribs
   element.children = []
   DomUtils.appendChild(element, new Text(text))
 }

@@ -19,7 +19,21 @@ export const FRONT_MATTER_CASES: readonly FidelityCase[] = [
   titled('title:\n  The lamp', 'The lamp', 8),
   titled('title: 2025', '2025', 9),
   titled('title: ""', 'front-10', 10),
-  titled('tags: [a, b]', 'front-11', 11),
+  titled('sidebar_position: 3\nslug: /lamp\ndraft: false', 'front-11', 11),
+  {
+    file: 'fields.md',
+    content:
+      '---\ntitle: The lamp\nlayout: page\nauthor:\n  - Ann Berg\n  - {name: Bo Ek, email: bo@example.org}\ndate: 2024-05-31\ndescription: >-\n  How the lamp\n  is lit.\ntags: [harbour, light]\n---\n\n# Lighting\n\nThe lamp burns at night.\n',
+    says: '[Lighting] author: Ann Berg, Bo Ek, bo@example.org date: 2024-05-31 description: How the lamp is lit. tags: harbour, light The lamp burns at night.',
+    title: 'The lamp',
+    lacks: ['layout'],
+  },
+  {
+    file: 'first-heading.md',
+    content: '---\nDescription: Lamps: a list\ndate: 2024\n---\n\n# The lamp\n\nIt burns at night.\n',
+    says: 'Description: Lamps: a list date: 2024 It burns at night.',
+    title: 'The lamp',
+  },
   {
     file: 'rules.md',
     content: '---\n\nText between two rules.\n\n---\n\nAnd after them.\n',

@@ -53,6 +53,27 @@ const NAVIGATION: readonly FidelityCase[] = [
     says: '[Lamp] The lamp burns oil for nine hours.',
   },
   {
+    file: 'layout-menu.html',
+    content: page(
+      `<center><a href="a">Home</a> | <a href="b">Tides</a> | <a href="c">Lamps</a></center><table><tr><td><a href="a">Home</a><br><a href="b">News</a><br><a href="c">Shop</a></td><td>${TIMETABLE}</td></tr></table><table width="100%"><tr><td><a href="a">About</a></td><td><a href="b">Help</a></td><td><a href="c">Terms</a></td></tr></table>`,
+    ),
+    says: `[Ferry timetable] ${TIMES.join(' ')}`,
+  },
+  {
+    file: 'linked-table.html',
+    content: page(
+      `${TIMETABLE}<table><tr><td><a href="a">Raft</a></td><td><a href="b">Ann Berg</a></td></tr><tr><td><a href="c">Yacht</a></td><td><a href="d">Bo Ek</a></td></tr></table><table><tr><th>Crew</th><td><a href="e">Ann</a>, <a href="f">Bo</a>, <a href="g">Cy</a></td></tr><tr><th>Port</th><td>Elm</td></tr></table>`,
+    ),
+    lines: ['Raft: Ann Berg', 'Yacht: Bo Ek', 'Crew: Ann, Bo, Cy', 'Port: Elm'],
+  },
+  {
+    file: 'admonition.html',
+    content: main(
+      '<table summary="Tip"><tr><td rowspan="2"><img alt="[Tip]" src="tip.png"></td><th>Tip</th></tr><tr><td><p>Light the lamp at dusk.</p></td></tr></table><dl compact><p><dt><b>FUEL</b></dt><dd>Whale oil.</dd><dt>WICK</dt><dd>Cotton.</dd></p></dl><dl><p>No terms here.</p></dl>',
+    ),
+    says: '[Tip] Tip Light the lamp at dusk. - FUEL: Whale oil. - WICK: Cotton. - No terms here.',
+  },
+  {
     file: 'texinfo.html',
     content: page(
       '<div class="header"><p>Next: <a href="c" rel="next">Rope</a>, Previous: <a href="a" rel="prev">Axe</a>, Up: <a href="i" rel="up">Tools</a> &nbsp; [<a href="i">Contents</a>]</p></div><h3>Lamp</h3><p>The lamp burns oil.</p>',

@@ -3,6 +3,8 @@ import type { FidelityCase } from '../contract.ts'
 
 const raised = (text: string): PdfRun => ({ text, size: 6, rise: 4 })
 const pages = (lines: (page: number) => readonly PdfLine[], count = 4) => makePdf(Array.from({ length: count }, (_, i) => lines(i + 1)))
+const small = (text: string): PdfRun => ({ text, size: 8 })
+const ENTRIES = Array.from({ length: 12 }, (_, i) => `Part ${i + 1} of the rules . . . . . . . . ${i < 6 ? 1 : 2}`)
 const PROSE = 'The watch looks after the lamp from dusk until dawn and notes each ship'
 /** A paragraph over several pages: each page is filled by sentences that name it. */
 const sentences = (page: number): string[] =>
@@ -26,6 +28,37 @@ export const PDF_CASES: readonly FidelityCase[] = [
     says: '[Quay] The quay has six berths. [Mole] The mole has a lamp.',
     title: 'notes',
     pages: { berths: 1, lamp: 2 },
+  },
+  // Footnotes interrupt no paragraph that goes on to the next page; small print without a raised mark stays where it is.
+  {
+    file: 'footnotes.pdf',
+    content: () =>
+      makePdf([
+        [
+          'Boats wait at the mole until the lamp is lit.',
+          [{ text: 'The watch lights it at dusk' }, raised('3')],
+          'when the wind is low and',
+          [{ text: '3', size: 5, rise: 4 }, small('At noon in winter, when the light')],
+          [small('is low all day.')],
+          [{ text: '4', size: 5, rise: 4 }, small('Or by hand.')],
+        ],
+        ['the sea is calm.', 'Then they leave.', [small('30 days net.')]],
+      ]),
+    says: 'Boats wait at the mole until the lamp is lit. The watch lights it at dusk[3] when the wind is low and the sea is calm. Then they leave. 30 days net. [3] At noon in winter, when the light is low all day. [4] Or by hand.',
+    pages: { 'At noon': 1 },
+  },
+  {
+    file: 'contents.pdf',
+    content: () => makePdf([['Rules', 'Contents', ...ENTRIES], ['Boats wait at the mole.', ...ENTRIES.slice(0, 4)], ['They wait long.']]),
+    has: ['Rules Contents', 'Boats wait', 'Part 4 of the rules ... 1', 'They wait long.'],
+    lacks: ['Part 5', 'Part 12'],
+    warnings: [/^Not read: tables of contents and indexes \(pages 1\)\.$/],
+  },
+  {
+    file: 'prices.pdf',
+    content: () => makePdf([Array.from({ length: 12 }, (_, i) => `Soup ${i + 1} . . . . . . . . ${i + 3}0`)]),
+    has: ['Soup 1 ... 30', 'Soup 12 ... 140'],
+    warnings: [],
   },
   // Lines at the edges that differ in numbers are what the pages are about, also where the numbers rise by one.
   ...[(i: number) => `${1017 + 10 * i}`, (i: number) => `${1017 + i}`, (i: number) => `${i + 1}`].map((number, i) => ({

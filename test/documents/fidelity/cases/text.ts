@@ -8,4 +8,11 @@ export const TEXT_CASES: readonly FidelityCase[] = [
     says: '[1 Rent] Rent is due on the first day of a month. [1 Rent > 1.1 Delay] A delay costs 4 crowns a day.',
     headings: { 'A delay': '1 Rent > 1.1 Delay' },
   },
+  {
+    file: 'letter.txt',
+    content:
+      'The lamp\n\nIt burns at night.\n\nSigned-off-by: Ann Berg <ann@example.org>\n\nSee it there.\n\nlamp = new Lamp()\n\nIt is lit.\n\nFuel and wick\n\nWhale oil.\n',
+    says: 'It burns at night. Signed-off-by: Ann Berg <ann@example.org> See it there. lamp = new Lamp() It is lit. [Fuel and wick] Whale oil.',
+    title: 'The lamp',
+  },
 ]
