@@ -29,13 +29,19 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
     if (item?.properties?.split(' ').includes('nav') === true || (item !== undefined && !PAGES.includes(mediaType))) continue
     const name = path.join(path.dirname(packageFile), decoded(item?.href ?? ''))
     if (item === undefined || !zip.names.includes(name)) missing.push(item?.href ?? attribs.idref ?? '')
-    else
-      blocks.push(...markupBlocks(parseMarkup(readText(await zip.read(name), { isHtml: true }).text, { recognizeSelfClosing: true }).nodes))
+    else blocks.push(...chapterBlocks(readText(await zip.read(name), { isHtml: true }).text))
   }
   if (blocks.length === 0 && missing.length > 0)
     throw new DocumentError('damaged', 'The EPUB is incomplete: its chapters are missing in it.')
   const warnings = missing.length === 0 ? [] : [`Chapters are missing in the EPUB: ${missing.slice(0, MOST_NAMED).join(', ')}.`]
   return { type: 'epub', title: elementText(opf, 'title'), blocks, warnings }
+}
+
+/** A chapter without lists of links, unless it is one. */
+function chapterBlocks(text: string): Block[] {
+  const read = (withoutMenus: boolean): Block[] => markupBlocks(parseMarkup(text, { recognizeSelfClosing: true, withoutMenus }).nodes)
+  const blocks = read(true)
+  return blocks.length > 0 ? blocks : read(false)
 }
 
 async function checkReadable(zip: ZipDocument): Promise<void> {

@@ -48,6 +48,11 @@ async function textDocument(file: TypedFile, type: DocumentType, limits: Documen
   return { ...document, type, warnings: [...warnings, ...(document.warnings ?? [])] }
 }
 
+/** Anchors and headings of AsciiDoc, which many projects keep in files that end with .txt. */
+const ANCHOR = /^\[\[[\w-]+\]\]\s*$/m
+const SECTION = /^={2,5} \S.*[^=\s]\s*$/gm
+const LEAST_SECTIONS = 3
+
 async function parsed(text: string, type: DocumentType): Promise<Omit<BlockDocument, 'type'>> {
   const untitled = (blocks: readonly Block[]) => ({ title: '', blocks })
   switch (type) {
@@ -68,6 +73,7 @@ async function parsed(text: string, type: DocumentType): Promise<Omit<BlockDocum
     case 'subtitles':
       return untitled((await import('./texts/source.ts')).subtitleBlocks(text))
     default:
+      if (ANCHOR.test(text) && (text.match(SECTION)?.length ?? 0) >= LEAST_SECTIONS) return parsed(text, 'asciidoc')
       return untitled((await import('./plain.ts')).plainBlocks(text))
   }
 }

@@ -37,7 +37,7 @@ export function runningHeads(pages: readonly (readonly Line[])[]): ReadonlySet<L
   const leading = leadingOf(pages)
   for (const page of pages)
     for (const edge of edgesOf(page))
-      for (const key of new Set([...textKeys(edge, leading), ...numberKeys(edge.line)])) {
+      for (const key of new Set([...textKeys(edge, leading), ...numberKeys(edge.line, pages.length)])) {
         const known = groups.get(key)
         if (known === undefined) groups.set(key, [edge.line])
         else known.push(edge.line)
@@ -88,12 +88,13 @@ function leadingOf(pages: readonly (readonly Line[])[]): number {
 }
 
 /** The line without each number that can be its page's, with the distance of both. */
-function numberKeys({ text, page }: Line): string[] {
+function numberKeys({ text, page }: Line, pages: number): string[] {
   const keys: string[] = []
   for (const { 0: number, index } of text.matchAll(/\d+/g)) {
     const before = text.slice(0, index)
     const rest = before + PLACE + text.slice(index + number.length)
-    if (number.length <= LONGEST_NUMBER && (isAlone(rest) || isApart(rest, Number(number) <= page && !LABEL.test(before))))
+    const isCounted = Number(/\ue000\s*\/\s*(\d+)/u.exec(rest)?.[1]) === pages
+    if (number.length <= LONGEST_NUMBER && (isCounted || isAlone(rest) || isApart(rest, Number(number) <= page && !LABEL.test(before))))
       keys.push(`${Number(number) - page} ${inline(rest)}`)
   }
   const roman = romanValue(text)

@@ -6,7 +6,7 @@ import { ancestors, isSkipped, textOf } from './text.ts'
 const MENU =
   /\bnav(?:header|footer|igation|bar|panel|path)?\b|\bbreadcrumbs?\b|\bpagination\b|\bskip-?(?:link|to-content)s?\b|\bcontentinfo\b/i
 /** Names of parts that are menus if they hold little but links. */
-const LINKS = /(?:^|[\s_-])(?:toc|contents|menu|side-?bar|related|links|pager|footer|header|list-of-\w+)(?:$|[\s_-])/i
+const LINKS = /(?:^|[\s_-])(?:toc|toctree-wrapper|contents|menu|side-?bar|related|links|pager|footer|header|list-of-\w+)(?:$|[\s_-])/i
 const RELATIONS = /\b(?:prev(?:ious)?|next|up|start|home|contents|index)\b/i
 const KEYS = /^[pnuh]$/i
 const STEP = /^\W*(?:prev(?:ious)?|next)\b.{0,20}$/i

@@ -1,5 +1,4 @@
 import path from 'node:path/posix'
-import { DocumentError } from '../../errors.ts'
 import type { BlockDocument } from '../contract.ts'
 import { markupBlocks } from '../markup/markup.ts'
 import { elementsIn, tidy } from '../markup/tidy.ts'
@@ -8,13 +7,8 @@ import { Body } from './docx-body.ts'
 import { Numbering, Styles } from './docx-styles.ts'
 import { openOffice, partText } from './parts.ts'
 
-/** Signature of Microsoft's older container, which encrypted files use. */
-const OLE = Buffer.from([0xd0, 0xcf, 0x11, 0xe0])
-
 /** A Word document (DOCX). @throws document_invalid (damaged, encrypted), payload_too_large */
 export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
-  if (OLE.equals(bytes.subarray(0, OLE.length)))
-    throw new DocumentError('encrypted', 'The file is encrypted, or older than DOCX: save it as DOCX without a password.')
   const { zip, main, related, title } = await openOffice(bytes, 'word/document.xml')
   const parts = new Map(related.map(({ type, part }) => [type, part]))
   const part = async (type: string): Promise<string> => partText(zip, parts.get(type) ?? path.join(path.dirname(main), `${type}.xml`))

@@ -1,6 +1,10 @@
 import path from 'node:path/posix'
+import { DocumentError } from '../../errors.ts'
 import { elementsOf, elementText } from '../xml.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
+
+/** Signature of Microsoft's older container, which encrypted files use. */
+const OLE = Buffer.from([0xd0, 0xcf, 0x11, 0xe0])
 
 /** A relationship of a part of an Office document. */
 interface Related {
@@ -19,8 +23,13 @@ export interface OfficeDocument {
   readonly title: string
 }
 
-/** @param usual name of the main part where the file does not say it. @throws document_invalid (damaged), payload_too_large */
+/** @param usual name of the main part where the file does not say it. @throws document_invalid (damaged, encrypted), payload_too_large */
 export async function openOffice(bytes: Uint8Array, usual: string): Promise<OfficeDocument> {
+  if (OLE.equals(bytes.subarray(0, OLE.length)))
+    throw new DocumentError(
+      'encrypted',
+      'The file is encrypted, or of a format before 2007: save it in the newer format without a password.',
+    )
   const zip = await openZip(bytes)
   const main = (await relatedParts(zip, '')).find(({ type }) => type === 'officeDocument')?.part ?? usual
   const title = elementText(await partText(zip, 'docProps/core.xml'), 'title')

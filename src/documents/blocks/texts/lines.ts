@@ -54,13 +54,15 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     rule: /^\s*\|[-+]+\|\s*$/,
   },
   asciidoc: {
-    heading: (line) => {
+    heading: (line, next) => {
+      // The title may be underlined.
+      if (/^={4,}\s*$/.test(next) && Math.abs(next.trim().length - line.trim().length) <= 2) return { level: 1, text: line }
       const [, marks, text] = /^(={1,6})\s+(\S.*)$/.exec(line) ?? []
       return marks === undefined || text === undefined ? undefined : { level: marks.length, text }
     },
     fence: /^(?:-{4,}|\.{4,}|`{3,}.*)$/,
     fenceEnd: (open) => (open.startsWith('`') ? /^`{3,}\s*$/ : open.startsWith('.') ? /^\.{4,}\s*$/ : /^-{4,}\s*$/),
-    dropped: /^(?:\/\/.*|\[[^\]]*\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\|===)\s*$/,
+    dropped: /^(?:\/\/.*|\[\[?[^\]]*\]?\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\|===)\s*$/,
     row: /^\|(?!===).*\|/,
   },
   latex: {

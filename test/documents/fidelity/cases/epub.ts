@@ -20,7 +20,11 @@ const book = (): Buffer =>
       content:
         '<html><body><h1>Ebb</h1><p>Water<a href="#n" epub:type="noteref">1</a> falls.</p><aside id="n"><p>Salt water.</p></aside></body></html>',
     },
-    { name: 'o/c.xhtml', content: '<html><body><h1>Flood</h1><p>Water rises.</p></body></html>' },
+    {
+      name: 'o/c.xhtml',
+      content:
+        '<html><body><h1>Flood</h1><div class="toctree-wrapper"><ul><li><a href="a.xhtml">Ebb and water</a></li></ul></div><p>Water rises.</p></body></html>',
+    },
   ])
 
 export const EPUB_CASES: readonly FidelityCase[] = [

@@ -53,6 +53,13 @@ const NAVIGATION: readonly FidelityCase[] = [
     says: '[Lamp] The lamp burns oil for nine hours.',
   },
   {
+    file: 'toctree.html',
+    content: page(
+      `<div class="toctree-wrapper compound"><ul><li><a href="a">1. Lamps</a></li><li><a href="b">2. Tides</a></li></ul></div><div role="main">${TIMETABLE}</div>`,
+    ),
+    says: `[Ferry timetable] ${TIMES.join(' ')}`,
+  },
+  {
     file: 'layout-menu.html',
     content: page(
       `<center><a href="a">Home</a> | <a href="b">Tides</a> | <a href="c">Lamps</a></center><table><tr><td><a href="a">Home</a><br><a href="b">News</a><br><a href="c">Shop</a></td><td>${TIMETABLE}</td></tr></table><table width="100%"><tr><td><a href="a">About</a></td><td><a href="b">Help</a></td><td><a href="c">Terms</a></td></tr></table>`,

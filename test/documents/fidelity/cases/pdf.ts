@@ -83,6 +83,12 @@ export const PDF_CASES: readonly FidelityCase[] = [
     lacks: ['Harbour rules', 'page 1'],
     warnings: [/^8 lines are left out as running heads: "Harbour rules", "page 1 of 4"/],
   },
+  {
+    file: 'counted.pdf',
+    content: () => pages((page) => [`Harbour rules ${page} / 4`, `Rule ${page} says that boats wait.`, `Bill ${page} / 2025`]),
+    says: [1, 2, 3, 4].map((page) => `Rule ${page} says that boats wait. Bill ${page} / 2025`).join(' '),
+    lacks: ['Harbour rules'],
+  },
   ...[
     (page: number) => `${page + 6}`,
     (page: number) => `- ${page} -`,

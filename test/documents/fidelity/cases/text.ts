@@ -15,4 +15,11 @@ export const TEXT_CASES: readonly FidelityCase[] = [
     says: 'It burns at night. Signed-off-by: Ann Berg <ann@example.org> See it there. lamp = new Lamp() It is lit. [Fuel and wick] Whale oil.',
     title: 'The lamp',
   },
+  {
+    file: 'asciidoc.txt',
+    content:
+      'The lamp\n========\n\n[[fuel]]\n== Fuel\n\nWhale oil.\n\n----\n$ lamp --fill\n----\n\nNote: lit\n\nAt night.\n\n== Wick\n\nCotton.\n\n=== Old wicks\n\nHemp.\n',
+    says: '[Fuel] Whale oil. $ lamp --fill Note: lit At night. [Wick] Cotton. [Wick > Old wicks] Hemp.',
+    title: 'The lamp',
+  },
 ]
