@@ -129,7 +129,8 @@ def is_navigation(passage, source, text):
 
 def shown(folder):
     """Passages of each file as `cepe index add --show` prints them."""
-    text = output_of("node", "dist/src/cli.js", "index", "add", "--show", str(folder))
+    # The summary follows the last passage.
+    text, _, _ = output_of("node", "dist/src/cli.js", "index", "add", "--show", str(folder)).rpartition("\n\n")
     parts = re.split(r"^--- (\S.*)#[\w-]+(?: \(page (\d+)\))?\n(.*)\n", text, flags=re.M)[1:]
     files = defaultdict(list)
     for file, page, title, body in zip(*[iter(parts)] * 4, strict=True):
@@ -155,8 +156,11 @@ def main():
         except (subprocess.CalledProcessError, FileNotFoundError) as error:
             failed.append(f"{file}: not compared ({error})")
             continue
-        total = sums[kind]
         found = said(passages)
+        if len(source) < found.total() / 3:
+            failed.append(f"{file}: the other program reads {len(source)} words, these passages have {found.total()}")
+            continue
+        total = sums[kind]
         all_words = Counter(word for word, _ in source)
         unlinked = Counter(word for word, linked in source if not linked)
         lost, added = unlinked - found, found - all_words
