@@ -29,7 +29,6 @@ import { corpusTexts } from './http/page/corpus-text.ts'
 import { answerClientError, refuseExpectations } from './http/errors/raw-errors.ts'
 import { adminIndexJobsRoutes } from './http/routes/admin/index-jobs.ts'
 import { adminPassagesRoutes } from './http/routes/admin/passages.ts'
-import { answersDir } from './service/open-passages.ts'
 import { adminKeysRoutes } from './http/routes/admin/keys.ts'
 import { adminSnapshotsRoutes } from './http/routes/admin/snapshots.ts'
 import { adminIndexRoutes } from './http/routes/admin/index.ts'
@@ -50,8 +49,8 @@ import { rerankRoutes } from './http/routes/rerank.ts'
 import { searchRoutes } from './http/routes/search.ts'
 import { upsertRoutes } from './http/routes/passages/upsert.ts'
 import { createLog } from './service/log.ts'
-import { servedFiles } from './service/paths.ts'
 import type { Services } from './service/services.ts'
+import { answersDir, servedFiles } from './service/storage.ts'
 
 /** A passage id of 512 bytes, percent-encoded. */
 const MAX_PATH_PARAMETER = 3 * 512

@@ -11,15 +11,15 @@ export function embedWorkerCommand(): Command {
     .argument('<folder>', 'folder of `cepe index plan`')
     .action(async (folder: string) => {
       const config = await loadConfig()
-      const [{ checkShardDirModel, openShardDir }, { answerWork }, { createEmbedding }, { ensureRetriever }] = await Promise.all([
+      const [{ checkShardDirModel, openShardDir }, { answerWork }, { openEmbedding }, { ensureRetriever }] = await Promise.all([
         import('../../index/ingest/shard-dir/shard-dir.ts'),
         import('../jobs/embed-work.ts'),
-        import('../service/indexing.ts'),
+        import('../service/models.ts'),
         import('../service/setup.ts'),
       ])
       const shardDir = await openShardDir(path.resolve(folder))
       await ensureRetriever(config, createProgress)
-      const embedding = await createEmbedding(config)
+      const embedding = await openEmbedding(config)
       try {
         checkShardDirModel(shardDir, embedding.model)
         await answer({ state: 'ready', model: shardDir.model, shards: shardDir.plan.shard_rows.length, passages: shardDir.plan.accepted })

@@ -8,7 +8,7 @@ import { noAnswerText } from '../rag/no-answer/words.ts'
 import { answerQuestion } from '../rag/answer.ts'
 import { answerEvents } from '../rag/answer-events.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
-import { createServices } from '../service/services.ts'
+import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import type { Mode } from '../text/plan.ts'
 import type { AnswerRequest, AnswerResponse, Method } from '../rag/schema.ts'
@@ -38,7 +38,7 @@ export async function runAsk(question: string | undefined, options: AskOptions):
   const out = options.out === undefined ? undefined : await newFile(options.out)
   try {
     await ensureArtefacts(config, createProgress)
-    const services = await createServices(config)
+    const services = await openService(config)
     try {
       if (single !== undefined) await askOne(single, services.answering, config, options)
       else if (options.file !== undefined) {

@@ -6,7 +6,7 @@ import { loadConfig, packageVersion } from '../config.ts'
 import type { ToolContext, ToolFailure } from '../mcp/contract.ts'
 import { createToolServer } from '../mcp/server.ts'
 import { toolServices, type CollectionSources } from '../mcp/tool-services.ts'
-import { createServices } from '../service/services.ts'
+import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import type { Config } from '../settings.ts'
 import { createProgress } from './program/progress.ts'
@@ -53,7 +53,7 @@ interface Started {
 
 async function start(config: Config): Promise<Started> {
   await ensureArtefacts(config, createProgress)
-  const services = await createServices(config, (_level, message) => say(message))
+  const services = await openService(config, (_level, message) => say(message))
   const { answering, collections } = services
   const meant = collections.main.table
   const from: CollectionSources = {

@@ -1,9 +1,9 @@
 import closeWithGrace from 'close-with-grace'
 import { buildApp } from '../app.ts'
-import { withDisposer } from '../service/disposer.ts'
+import { withParts } from '../service/parts.ts'
 import { packageVersion } from '../config.ts'
 import { createLog } from '../service/log.ts'
-import { createServices, type Services } from '../service/services.ts'
+import { openService, type Services } from '../service/services.ts'
 import type { Log } from '../inference/log.ts'
 import type { Config } from '../settings.ts'
 import { ensureArtefacts } from '../service/setup.ts'
@@ -19,13 +19,12 @@ export function startService(config: Config): Promise<string> {
   const log = createLog(config)
   const { logger } = log
   const write: Log = (level, message) => logger[level](message)
-  return withDisposer(async (disposer) => {
-    disposer.add(() => log.close())
+  return withParts(async (parts) => {
+    parts.add(log)
     await ensureArtefacts(config, createProgress, write)
-    const services = await createServices(config, write)
-    disposer.add(() => services.close({ drainMs: 0 }))
+    const services = parts.add(await openService(config, write))
     const app = await buildApp(services, config, packageVersion(), logger)
-    disposer.add(() => app.close())
+    parts.add({ close: () => app.close() })
     await services.jobs.start()
     const address = await app.listen({ host, port }).catch((error: unknown) => {
       throw cannotListen(error, host, port)

@@ -1,9 +1,11 @@
 /** Health of the parts of the service, for readiness and metrics. */
+import { allModels } from '../../index/contract.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { ReplicaCache } from '../../index/replica/replica-cache.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { ReadinessCheck } from '../http/routes/health.ts'
 import type { ProcessStatus } from '../http/observability/metrics.ts'
+import type { Embedder, Embedders } from '../inference/contract.ts'
 import type { PoolStatus } from '../inference/pool/contract.ts'
 import type { Supervised } from '../inference/pool/models/process-options.ts'
 import type { Keys } from '../keys/keys.ts'
@@ -65,4 +67,21 @@ export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
     },
     (error: unknown) => ({ name: 'index', ok: false, detail: messageOf(error) }),
   )
+}
+
+/** Health of the embedders. Only the one that questions need affects readiness. */
+export async function embedderChecks(
+  index: PassageIndex,
+  embedders: Required<Embedders<Embedder & Supervised>>,
+): Promise<readonly ReadinessCheck[]> {
+  const serving = await index.view().then(
+    ({ model }) => model.id,
+    () => index.model.id,
+  )
+  const checks = allModels(index).map(async ({ id }) => {
+    const check = await processCheck('embedder', embedders.further.get(id) ?? embedders.embedder)
+    return id === serving ? check : { ...check, name: `embedder of ${id}`, ok: true }
+  })
+  const found = await Promise.all(checks)
+  return [...found.filter(({ name }) => name === 'embedder'), ...found.filter(({ name }) => name !== 'embedder')]
 }

@@ -1,39 +1,46 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { CodedError } from '../../base/errors.ts'
 import type { Collections } from '../../index/collections/contract.ts'
 import type { PassageIndex } from '../../index/open.ts'
-import type { ReplicaCache } from '../../index/replica/replica-cache.ts'
-import { withDisposer, type Disposer } from './disposer.ts'
-import type { Config } from '../settings.ts'
-import { CodedError } from '../../base/errors.ts'
-import type { Supervised } from '../inference/pool/models/process-options.ts'
-import type { ReadinessCheck } from '../http/routes/health.ts'
-import type { CountTokens } from '../http/routes/openai/routes.ts'
-import type { ProcessStatus } from '../http/observability/metrics.ts'
-import { createAdmission } from '../inference/pool/admission.ts'
-import { createEmbedder } from '../inference/pool/models/create-embedder.ts'
-import { absentReader } from '../inference/pool/models/absent-reader.ts'
-import type { Log } from '../inference/log.ts'
-import { DEFAULT_DRAIN_MS } from '../inference/pool/contract.ts'
+import { loadCepeManifest } from '../../models/folder.ts'
+import { modelId } from '../../models/manifest.ts'
+import { calibrationFiles } from '../config.ts'
 import type { DocumentParser } from '../documents/contract.ts'
 import { createDocumentParser } from '../documents/parser.ts'
+import type { ProcessStatus } from '../http/observability/metrics.ts'
+import type { ReadinessCheck } from '../http/routes/health.ts'
+import type { CountTokens } from '../http/routes/openai/routes.ts'
+import type { Embedders } from '../inference/contract.ts'
+import type { Log } from '../inference/log.ts'
+import { observedReader } from '../inference/observed-reader.ts'
+import { createAdmission } from '../inference/pool/admission.ts'
+import { absentReader } from '../inference/pool/models/absent-reader.ts'
+import type { Supervised } from '../inference/pool/models/process-options.ts'
 import { startAheadFollower, type AheadFollower } from '../jobs/ahead/encode-ahead.ts'
 import type { Jobs } from '../jobs/contract.ts'
-import { createJobs, noJobs } from '../jobs/jobs.ts'
-import type { DocumentServices } from '../rag/document.ts'
-import type { AnswerServices } from '../rag/pipeline.ts'
-import { startTestQuestion, type TestQuestion } from '../rag/test-question.ts'
-import { loadDemonstrations } from '../rag/demonstrations.ts'
-import { embedderOf, type Embedder, type Embedders } from '../inference/contract.ts'
-import { bulkEmbed } from '../jobs/bulk-embed.ts'
-import { observedReader } from '../inference/observed-reader.ts'
-import { fileLinks, makeFolders, servedFiles } from './paths.ts'
-import { indexCheck, keysCheck, processCheck, processStatus, storeCheck } from './health.ts'
-import { answerDefaults, documentDefaults, openReader, openReranker, processOptions } from './open-reader.ts'
-import { jobsOptions } from './indexing.ts'
-import { openTables, replicaCacheOf, reachStore } from './open-passages.ts'
-import { configuredRetrievers, eachOf, embedderChecks, embeddersOf, tokenCounters } from './retrievers.ts'
+import { noJobs } from '../jobs/jobs.ts'
 import { openKeys, type Keys } from '../keys/keys.ts'
 import { createQuotas, type Quotas } from '../keys/quota.ts'
+import { chooseCalibration } from '../rag/calibration/calibration.ts'
+import { loadDemonstrations } from '../rag/demonstrations.ts'
+import type { DocumentServices } from '../rag/document.ts'
+import type { AnswerServices } from '../rag/pipeline.ts'
+import { startTestQuestion } from '../rag/test-question.ts'
+import type { Config } from '../settings.ts'
+import { embedderChecks, indexCheck, keysCheck, processCheck, processStatus, storeCheck } from './health.ts'
+import { openIndexing } from './indexing.ts'
+import {
+  chatTemplates,
+  configuredRetrievers,
+  documentDefaults,
+  eachOf,
+  openReader,
+  openReranker,
+  startEmbedder,
+  tokenCounters,
+} from './models.ts'
+import { withParts } from './parts.ts'
+import { fileLinks, makeFolders, reachStore, replicaCacheOf, servedFiles } from './storage.ts'
 
 /** Dependencies of the HTTP application and the commands. */
 export interface Services extends Embedders {
@@ -58,68 +65,86 @@ export interface Services extends Embedders {
 }
 
 /**
- * The composition root of the service: constructs and joins processes, the index and the pipeline.
+ * The composition root of the service: opens and joins its parts from the ground up, as its role (CEPE_ROLE) has them.
  * @example
  * ```ts
  * import { loadConfig } from './src/config.ts'
  * import { answerQuestion } from './src/rag/answer.ts'
- * import { createServices } from './src/service/services.ts'
+ * import { openService } from './src/service/services.ts'
  *
- * const services = await createServices(loadConfig())
+ * const services = await openService(loadConfig())
  * const { answer, evidence } = await answerQuestion({ question: 'who composed aida' }, services.answering)
  * await services.close()
  * ```
  */
-export async function createServices(config: Config, log?: Log): Promise<Services> {
+export async function openService(config: Config, log?: Log): Promise<Services> {
   try {
-    return await joinServices(config, log)
+    return await openParts(config, log)
   } catch (error) {
     if (!(config.CPU_FALLBACK && config.PROVIDER === 'cuda' && error instanceof CodedError && error.code === 'provider_unavailable'))
       throw error
     log?.('warn', `${error.message} Running on the CPU, as CEPE_CPU_FALLBACK allows.`)
-    return joinServices({ ...config, PROVIDER: 'cpu' }, log)
+    return openParts({ ...config, PROVIDER: 'cpu' }, log)
   }
 }
 
-function joinServices(config: Config, log: Log | undefined): Promise<Services> {
-  return withDisposer(async (disposer) => {
-    await (config.ROLE === 'replica' ? reachStore(config, log) : makeFolders(config))
-    // Quick checks come before the processes, whose models may take minutes to load.
+function openParts(config: Config, log: Log | undefined): Promise<Services> {
+  const { ROLE: role, KEYS_DIR: dir } = config
+  return withParts(async (parts) => {
+    await (role === 'replica' ? reachStore(config, log) : makeFolders(config))
+    // What fails in a moment comes before the processes, whose models may take minutes to load.
     const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
-    const { keys, quotas } = await openKeysAndQuotas(config, disposer, log)
-    const folders = await configuredRetrievers(config)
-    const replicaCache = await replicaCacheOf(config, folders, log)
-    disposer.add(() => replicaCache?.close())
-    const answers = config.ROLE !== 'indexer'
-    const defaults = answers ? await answerDefaults(config, log) : {}
-    const embedders = await startEmbedders(folders, config, disposer, log)
-    const collections = await openTables(config, folders, { log, embedOf: (model) => bulkEmbed(embedderOf(embedders, model)) })
-    const { main: index } = collections
-    disposer.add(() => collections.close())
-    const reranker = answers ? await openReranker(config, disposer, log) : undefined
+    const keys = parts.add(await openKeys({ dir, log }))
+    const quotas = parts.add(await createQuotas({ dir, keys, log }))
+    const retrievers = await configuredRetrievers(config)
+    const replica = parts.add(await replicaCacheOf(config, retrievers, log))
+    const answers = role !== 'indexer'
+    const protocol = answers && { calibration: await calibrationOf(config, log), ...(await chatTemplates(config, log)) }
+
+    // Indexing. A job may end before the follower of its table is started.
+    let ahead: AheadFollower | undefined
+    const { index, collections, jobs, embedders } = await openIndexing(config, parts, {
+      retrievers,
+      embedderIn: ({ dir }) => startEmbedder(dir, config, log),
+      ...(role === 'replica' && { jobsOf: () => noJobs }),
+      onIndexed: (table) => (table === index.table ? ahead?.follow() : undefined),
+      log,
+    })
+
+    // Answering. An indexer has an absent reader, no follower and no test question.
+    const reranker = answers ? parts.add(await openReranker(config, log)) : undefined
     const { reader, concurrency } = answers ? await openReader(config, log) : { reader: await absentReader(), concurrency: 1 }
-    disposer.add(() => reader.close({ drainMs: 0 }))
-    const total = totalOf([reader, ...eachOf(embedders), ...(reranker ? [reranker] : [])])
+    const pools: { readonly role: string; readonly processes: readonly Supervised[] }[] = [
+      { role: 'reader', processes: answers ? [parts.add(reader)] : [] },
+      { role: 'reranker', processes: reranker ? [reranker] : [] },
+      { role: 'embedder', processes: eachOf(embedders) },
+    ]
+    const processes = pools.flatMap((pool) => pool.processes)
+    const total = (count: 'finished' | 'disruptions') => () => processes.reduce((sum, one) => sum + one.status()[count], 0)
     const answering: AnswerServices = {
       reader: answers ? observedReader(reader) : reader,
       reranker,
       retriever: { ...embedders, index, collection: (name) => collections.open(name), method: config.RETRIEVAL },
       admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, concurrency, disruptions: total('disruptions') })),
       demonstrations,
-      ...defaults,
+      minConfidence: config.MIN_CONFIDENCE,
+      ...protocol,
       ...(servedFiles(config) !== undefined && { fileOf: fileLinks(config.BASE_PATH) }),
     }
-    const parser = createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS })
-    disposer.add(() => Promise.resolve(parser.close()))
-    const ahead = config.ENCODE_AHEAD && answers ? startAheadFollower({ index, reader, log }) : undefined
+    const parser = parts.add(createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS }))
+    const counters = await tokenCounters(retrievers, answers ? reader.manifest.qa_defaults.context_tokens : undefined)
+    if (config.ENCODE_AHEAD && answers) ahead = startAheadFollower({ index, reader, log })
     ahead?.follow()
-    disposer.add(() => ahead?.close())
-    const onIndexed = (table: string): void => (table === index.table ? ahead?.follow() : undefined)
-    const jobs = config.ROLE === 'replica' ? noJobs : createJobs({ ...jobsOptions(config, collections, embedders, log), onIndexed })
-    const counters = await tokenCounters(folders, answers ? reader.manifest.qa_defaults.context_tokens : undefined)
-    const asking = { services: answering, finishedRuns: total('finished'), deadlineMs: config.DEADLINE_MS }
-    const testQuestion = answers ? startTestQuestion({ ...asking, log }) : undefined
-    const parts = { answers, reader, reranker, embedders, collections, jobs, keys, quotas, parser, replicaCache, ahead, testQuestion }
+    parts.add({
+      // A running job stops after its batch, or with its embedder.
+      close: async ({ drainMs }) => {
+        const stopped = Promise.all([jobs.close(), ahead?.close()])
+        await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
+        await Promise.all([stopped, ...processes.map((one) => one.close({ drainMs }))])
+      },
+    })
+    const asking = { services: answering, finishedRuns: total('finished'), deadlineMs: config.DEADLINE_MS, log }
+    const test = answers ? parts.add(startTestQuestion(asking)) : undefined
     return {
       answering,
       documents: { services: { reader, admission: answering.admission, ...documentDefaults(config) }, parser },
@@ -130,83 +155,29 @@ function joinServices(config: Config, log: Log | undefined): Promise<Services> {
       jobs,
       keys,
       quotas,
-      newerTable: () => index.behind() ?? replicaCache?.status().refused,
-      readiness: () => readinessOf(parts),
-      processes: () => processesOf(parts),
-      close: ({ drainMs = DEFAULT_DRAIN_MS } = {}) => closeParts(parts, drainMs),
+      newerTable: () => index.behind() ?? replica?.status().refused,
+      readiness: async () => {
+        const others = pools.filter((pool) => pool.role !== 'embedder')
+        const checks = await Promise.all([
+          ...others.flatMap((pool) => pool.processes.map((one) => processCheck(pool.role, one))),
+          embedderChecks(index, embedders),
+          indexCheck(index),
+          test?.check() ?? [],
+          replica ? storeCheck(replica) : [],
+          keysCheck(keys),
+        ])
+        return checks.flat()
+      },
+      processes: () =>
+        pools.flatMap((pool) =>
+          pool.processes.length === 0 ? [] : processStatus(pool.role, ...pool.processes.map((one) => one.status())),
+        ),
+      close: (options) => parts.close(options),
     }
   })
 }
 
-async function openKeysAndQuotas({ KEYS_DIR: dir }: Config, disposer: Disposer, log?: Log) {
-  const keys = await openKeys({ dir, log })
-  disposer.add(() => keys.close())
-  const quotas = await createQuotas({ dir, keys, log })
-  disposer.add(() => quotas.close())
-  return { keys, quotas }
-}
-
-/** Starts an embedder per retriever; the disposer ends their processes. */
-function startEmbedders(folders: Awaited<ReturnType<typeof configuredRetrievers>>, config: Config, disposer: Disposer, log?: Log) {
-  return embeddersOf(folders, async ({ dir }) => {
-    const embedder = await createEmbedder({ ...processOptions(config, log), modelDir: dir })
-    disposer.add(() => embedder.close({ drainMs: 0 }))
-    return embedder
-  })
-}
-
-/** Sums a count over all pools on each call. */
-function totalOf(pools: readonly Supervised[]) {
-  return (count: 'finished' | 'disruptions') => () => pools.reduce((sum, pool) => sum + pool.status()[count], 0)
-}
-
-/** Parts of a service to supervise and to close. */
-interface Parts {
-  /** False for the absent reader of an indexer. */
-  readonly answers: boolean
-  readonly reader: Supervised
-  readonly reranker: Supervised | undefined
-  readonly embedders: Required<Embedders<Embedder & Supervised>>
-  readonly collections: Collections
-  readonly jobs: Jobs
-  readonly keys: Keys
-  readonly quotas: Quotas
-  readonly parser: DocumentParser
-  readonly replicaCache: ReplicaCache | undefined
-  readonly ahead: AheadFollower | undefined
-  readonly testQuestion: TestQuestion | undefined
-}
-
-async function readinessOf(parts: Parts): Promise<readonly ReadinessCheck[]> {
-  const { answers, reader, reranker, embedders, collections, keys, testQuestion, replicaCache } = parts
-  const checks = await Promise.all([
-    ...(answers ? [processCheck('reader', reader)] : []),
-    ...(reranker ? [processCheck('reranker', reranker)] : []),
-    embedderChecks(collections.main, embedders),
-    indexCheck(collections.main),
-    ...(testQuestion ? [testQuestion.check()] : []),
-    ...(replicaCache ? [storeCheck(replicaCache)] : []),
-    keysCheck(keys),
-  ])
-  return checks.flat()
-}
-
-function processesOf({ answers, reader, reranker, embedders }: Parts): readonly ProcessStatus[] {
-  const embedding = processStatus('embedder', ...eachOf(embedders).map((one) => one.status()))
-  const ranking = reranker ? [processStatus('reranker', reranker.status())] : []
-  return answers ? [processStatus('reader', reader.status()), ...ranking, embedding] : [embedding]
-}
-
-async function closeParts(parts: Parts, drainMs: number): Promise<void> {
-  const { reader, reranker, embedders, collections, jobs, keys, quotas, ahead } = parts
-  parts.testQuestion?.close()
-  parts.replicaCache?.close()
-  parts.parser.close()
-  // A running job stops after its batch, or with its embedder.
-  const stopped = Promise.all([jobs.close(), ahead?.close()])
-  await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
-  await Promise.all([reader, ...(reranker ? [reranker] : []), ...eachOf(embedders)].map((one) => one.close({ drainMs })))
-  await Promise.all([stopped, quotas.close()])
-  keys.close()
-  collections.close()
+/** The calibration of the loaded reader. */
+async function calibrationOf(config: Config, log: Log | undefined) {
+  return chooseCalibration(calibrationFiles(config), modelId(await loadCepeManifest(config.READER_DIR)), log)
 }

@@ -11,10 +11,10 @@ import type { Log } from '../inference/log.ts'
 import type { Config } from '../settings.ts'
 import { followJob } from './follow-job.ts'
 import { isSettled } from '../jobs/schema.ts'
-import { checkPaths } from './paths.ts'
-import { furtherFolders } from './retrievers.ts'
+import { furtherFolders } from './models.ts'
+import { checkPaths } from './storage.ts'
 import { megabytes, type StartProgress } from './progress.ts'
-import { createIndexing } from './indexing.ts'
+import { openCommand } from './indexing.ts'
 
 /** Creates what is missing at a first start: built models, and the index of the configured corpus. */
 export async function ensureArtefacts(config: Config, startProgress: StartProgress, log?: Log): Promise<void> {
@@ -27,7 +27,7 @@ export async function ensureArtefacts(config: Config, startProgress: StartProgre
 /** Indexes the configured corpus if the table is missing; an interrupted first start is resumed. An existing table is left unchanged. */
 async function ensureIndex(config: Config, startProgress: StartProgress, log: Log | undefined): Promise<void> {
   if (config.CORPUS === '') return
-  const indexing = await createIndexing(config, log)
+  const indexing = await openCommand(config, log)
   try {
     if (!(await isMissing(indexing.index))) return
     await indexing.jobs.start()

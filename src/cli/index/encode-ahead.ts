@@ -12,14 +12,14 @@ export function encodeAheadCommand(): Command {
     .addOption(collectionOption())
     .action(async ({ collection: table }: { collection?: string }) => {
       const config = await loadConfig({ TABLE: table })
-      const [{ encodeIndexAhead }, { createAheadEncoding, requireStateDisk }, { ensureReader }] = await Promise.all([
+      const [{ encodeIndexAhead }, { openAheadEncoding, requireStateDisk }, { ensureReader }] = await Promise.all([
         import('../../jobs/ahead/encode-ahead.ts'),
         import('../../service/indexing.ts'),
         import('../../service/setup.ts'),
       ])
       requireStateDisk(config)
       await ensureReader(config, createProgress)
-      const { index, reader, close } = await createAheadEncoding(config)
+      const { index, reader, close } = await openAheadEncoding(config)
       const progress = createProgress('Encoding passages ahead', 'passages')
       try {
         const onProgress = (now: AheadProgress): void => progress.update(now.done, now.total, detail(now))

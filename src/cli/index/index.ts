@@ -90,8 +90,8 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
       const config = await loadConfig({ TABLE: name })
       const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = config
       const [{ jobsDir, useScratch }, { configuredRetrievers }, { compactionCommand }, { removeReplaced }] = await Promise.all([
-        import('../../service/paths.ts'),
-        import('../../service/retrievers.ts'),
+        import('../../service/storage.ts'),
+        import('../../service/models.ts'),
         import('../../../index/compaction/command.ts'),
         import('../../jobs/remove-replaced.ts'),
       ])

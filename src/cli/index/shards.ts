@@ -26,14 +26,14 @@ export function planCommand(): Command {
         { readPassageFile },
         { corpusReadOptions },
         { DEFAULT_REJECTED_SHARE },
-        { configuredModel },
+        { configuredRetrievers },
         { ensureRetriever },
       ] = await Promise.all([
         import('../../../index/ingest/shard-dir/shard-dir.ts'),
         import('../../../index/read/read.ts'),
         import('../../jobs/reading.ts'),
         import('../../jobs/schema.ts'),
-        import('../../service/indexing.ts'),
+        import('../../service/models.ts'),
         import('../../service/setup.ts'),
       ])
       await ensureRetriever(config, createProgress)
@@ -41,7 +41,7 @@ export function planCommand(): Command {
       const progress = createProgress(`Planning ${path.basename(file)}`, 'lines')
       const shardDir = await planShardDir(() => readPassageFile(file, corpusReadOptions(options, path.basename(file), undefined)), {
         folder: path.resolve(out),
-        model: await configuredModel(config),
+        model: (await configuredRetrievers(config)).model,
         name: path.basename(file),
         corpus: JSON.stringify([path.basename(file), found.size, Math.trunc(found.mtimeMs), options, shardRows]),
         maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,

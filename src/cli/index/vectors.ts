@@ -35,17 +35,17 @@ export function vectorsCommand(): Command {
     .option('--work <folder>', 'folder for temporary files of JSON lines and Parquet, 2 bytes per number', tmpdir())
     .action(async (folder: string, given: string[], { work, sameModel = false, ...options }: VectorsOptions) => {
       const config = await loadConfig()
-      const [{ openShardDir }, { giveVectors }, { vectorFiles }, { createEmbedding }, { ensureRetriever }] = await Promise.all([
+      const [{ openShardDir }, { giveVectors }, { vectorFiles }, { openEmbedding }, { ensureRetriever }] = await Promise.all([
         import('../../../index/ingest/shard-dir/shard-dir.ts'),
         import('../../../index/vectors/give.ts'),
         import('../../../index/vectors/open.ts'),
-        import('../../service/indexing.ts'),
+        import('../../service/models.ts'),
         import('../../service/setup.ts'),
       ])
       const shardDir = await openShardDir(path.resolve(folder))
       const files = await vectorFiles(given.map((file) => path.resolve(file)))
       await ensureRetriever(config, createProgress)
-      const embedding = await createEmbedding(config)
+      const embedding = await openEmbedding(config)
       const bars = { reading: createProgress('Reading ids', 'ids'), writing: createProgress('Comparing and writing', 'shards') }
       try {
         const { written, present, missing, foreign, compared, leastCosine } = await interruptible(

@@ -9,13 +9,13 @@ export type Need = 'embeds' | 'looks'
 /** Opens the index and its jobs, and closes them after the work. */
 export async function withIndexing(table: string | undefined, need: Need, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
   const config = await loadConfig({ TABLE: table })
-  const [{ createIndexing }, { ensureRetriever }] = await Promise.all([
+  const [{ openCommand }, { ensureRetriever }] = await Promise.all([
     import('../../service/indexing.ts'),
     import('../../service/setup.ts'),
   ])
   const indexing = await interruptibleAtOnce(async () => {
     if (need === 'embeds') await ensureRetriever(config, createProgress)
-    return createIndexing(config)
+    return openCommand(config)
   }, 'Interrupted before anything was begun: run the command again.')
   try {
     await run(indexing)

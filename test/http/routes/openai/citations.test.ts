@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { SearchedTable } from '../../../../src/rag/retrieve.ts'
-import { fileLinks } from '../../../../src/service/paths.ts'
+import { fileLinks } from '../../../../src/service/storage.ts'
 import { openKeys } from '../../../../src/keys/keys.ts'
 import { addKey } from '../../../../src/keys/store.ts'
 import type { Services } from '../../../../src/service/services.ts'

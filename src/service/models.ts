@@ -1,0 +1,200 @@
+/** The models of a service: retrievers with their embedders, the reader and the cross-encoder. */
+import { CodedError, messageOf } from '../../base/errors.ts'
+import type { EmbeddingModel, Models } from '../../index/contract.ts'
+import { loadCepeManifest, loadContrieverManifest } from '../../models/folder.ts'
+import { modelId, modelOrigin, type ContrieverManifest } from '../../models/manifest.ts'
+import { furtherRetrievers } from '../config.ts'
+import type { CountTokens } from '../http/routes/openai/routes.ts'
+import type { Embedder, Embedders } from '../inference/contract.ts'
+import type { Log } from '../inference/log.ts'
+import { allotCores, usableCores } from '../inference/pool/allotment.ts'
+import { createEmbedder } from '../inference/pool/models/create-embedder.ts'
+import { createReader, type ReaderOptions } from '../inference/pool/models/create-reader.ts'
+import { createReranker } from '../inference/pool/models/create-reranker.ts'
+import type { ProcessOptions, Supervised } from '../inference/pool/models/process-options.ts'
+import { bulkEmbed } from '../jobs/bulk-embed.ts'
+import type { DocumentDefaults } from '../rag/resolve-document.ts'
+import type { Config } from '../settings.ts'
+import { chatWrap } from '../text/chat-template.ts'
+import { loadTokenizer, readTokenizerConfig } from '../text/tokenizer.ts'
+import type { Part } from './parts.ts'
+import { statesDir } from './storage.ts'
+
+/** [CLS] and [SEP]. */
+const FRAMING_TOKENS = 2
+
+/** A built retriever. */
+export interface RetrieverFolder {
+  readonly dir: string
+  readonly manifest: ContrieverManifest
+  readonly model: EmbeddingModel
+}
+
+/** Built retrievers; the first is that of new tables. */
+export interface RetrieverFolders extends Models {
+  readonly first: RetrieverFolder
+  readonly others: readonly RetrieverFolder[]
+}
+
+/** The configured retrievers, without duplicates. @throws model_invalid, config_invalid */
+export async function configuredRetrievers(config: Config): Promise<RetrieverFolders> {
+  const first = await retrieverIn(config.RETRIEVER_DIR)
+  const others: RetrieverFolder[] = []
+  for (const found of await furtherFolders(config))
+    if ([first, ...others].every(({ model }) => model.id !== found.model.id)) others.push(found)
+  return { first, others, model: first.model, furtherModels: others.map(({ model }) => model) }
+}
+
+/** The further retrievers, in order. @throws config_invalid */
+export function furtherFolders(config: Config): Promise<RetrieverFolder[]> {
+  const folders = furtherRetrievers(config).map((dir) =>
+    retrieverIn(dir).catch((cause: unknown) => {
+      throw new CodedError('config_invalid', `CEPE_FURTHER_RETRIEVERS: ${messageOf(cause)}, or take it out of the list.`, {
+        field: 'CEPE_FURTHER_RETRIEVERS',
+        cause,
+      })
+    }),
+  )
+  return Promise.all(folders)
+}
+
+async function retrieverIn(dir: string): Promise<RetrieverFolder> {
+  const manifest = await loadContrieverManifest(dir)
+  return { dir, manifest, model: embeddingModel(manifest) }
+}
+
+/** The index's view of a retriever. */
+export function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
+  return { id: modelId(manifest), dimension: manifest.dims.hidden_size, origin: modelOrigin(manifest) }
+}
+
+/** Starts the embedders of all folders, one after the other. */
+export async function embeddersOf<One extends Embedder>(
+  { first, others }: RetrieverFolders,
+  make: (folder: RetrieverFolder) => Promise<One>,
+): Promise<Required<Embedders<One>>> {
+  const embedder = await make(first)
+  const further = new Map<string, One>()
+  for (const folder of others) further.set(folder.model.id, await make(folder))
+  return { embedder, further }
+}
+
+/** All embedders. */
+export function eachOf<One extends Embedder>({ embedder, further }: Required<Embedders<One>>): One[] {
+  return [embedder, ...further.values()]
+}
+
+/**
+ * countTokens: tokens of a text that a retriever reads, up to its window, framing tokens included. unreadTokens: tokens of a passage beyond
+ * what retriever or reader reads.
+ * @param contextTokens tokens of a passage that the reader keeps
+ */
+export async function tokenCounters({ first, others }: RetrieverFolders, contextTokens = Infinity) {
+  const tokenizerOf = async ({ dir, manifest }: RetrieverFolder) => {
+    const tokenizer = await loadTokenizer(dir, { bosId: null, eosIds: [] })
+    return { tokenizer, most: manifest.dims.window - FRAMING_TOKENS }
+  }
+  const own = await tokenizerOf(first)
+  const further = new Map<string, typeof own>()
+  for (const folder of others) further.set(folder.model.id, await tokenizerOf(folder))
+  const countTokens: CountTokens = (text, model) => {
+    const { tokenizer, most } = further.get(model) ?? own
+    return tokenizer.encode(text, { maxTokens: most }).length + FRAMING_TOKENS
+  }
+  const unreadTokens: CountTokens = (text, model) => {
+    const { tokenizer, most } = further.get(model) ?? own
+    return Math.max(0, tokenizer.encode(text).length - Math.min(most, contextTokens))
+  }
+  return { countTokens, unreadTokens }
+}
+
+/** Starts an embedder. */
+export function startEmbedder(dir: string, config: Config, log?: Log): Promise<Embedder & Supervised> {
+  return createEmbedder({ ...processOptions(config, log), modelDir: dir })
+}
+
+/** An embedder whose process starts when it is first used. */
+export function embedderOnDemand({ dir, manifest }: RetrieverFolder, config: Config, log?: Log): Embedder & Part {
+  let started: Promise<Embedder & Supervised> | undefined
+  const start = (): Promise<Embedder & Supervised> =>
+    (started ??= startEmbedder(dir, config, log).catch((error: unknown) => {
+      // A failure may be fixed by the time it is needed again.
+      started = undefined
+      throw error
+    }))
+  return {
+    manifest,
+    embed: async (texts, run) => (await start()).embed(texts, run),
+    close: async (options) => (await started?.catch(() => undefined))?.close(options),
+  }
+}
+
+/** Starts the embedder of new tables without an index. */
+export async function openEmbedding(config: Config, log?: Log) {
+  const embedder = await startEmbedder(config.RETRIEVER_DIR, config, log)
+  return { model: embeddingModel(embedder.manifest), embed: bulkEmbed(embedder), close: () => embedder.close({ drainMs: 0 }) }
+}
+
+/** Options of every inference process. */
+function processOptions(config: Config, log?: Log): Omit<ProcessOptions, 'modelDir'> {
+  return {
+    threads: config.THREADS ?? usableCores(),
+    provider: config.PROVIDER === 'cuda' ? { name: 'cuda', deviceId: config.DEVICE_ID } : { name: 'cpu' },
+    maxQueue: config.QUEUE,
+    maxRunMs: config.MAX_RUN_MS,
+    log,
+  }
+}
+
+/** Opens the reader, with as many processes as cores and model size allow. */
+export async function openReader(config: Config, log?: Log) {
+  const { readers, threads } = allotCores({
+    cores: usableCores(),
+    parameters: (await loadCepeManifest(config.READER_DIR)).parameters,
+    readers: config.READERS,
+    threads: config.THREADS,
+  })
+  return { reader: await createReader({ ...readerOptions(config, log), children: readers, threads }), concurrency: readers }
+}
+
+/** Options of a reader, independent of the number of processes. */
+export function readerOptions(config: Config, log?: Log): ReaderOptions {
+  const { STATE_DISK_MB: diskMb } = config
+  return {
+    ...processOptions(config, log),
+    modelDir: config.READER_DIR,
+    stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
+    stateDtype: config.STATE_DTYPE,
+    ...(diskMb > 0 && { stateDisk: { dir: statesDir(config), maxBytes: diskMb * 2 ** 20 } }),
+    replugBytes: config.REPLUG_MB * 2 ** 20,
+  }
+}
+
+/** Opens the cross-encoder, if configured. */
+export async function openReranker(config: Config, log?: Log) {
+  if (config.RERANKER_DIR === '') return undefined
+  return createReranker({ ...processOptions(config, log), modelDir: config.RERANKER_DIR })
+}
+
+/** Default options of document questions. */
+export function documentDefaults(config: Config): DocumentDefaults {
+  return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE ?? 'none' }
+}
+
+/**
+ * Default chat templates of prompts and of chats.
+ * @throws config_invalid if the model's own template is configured and not usable
+ */
+export async function chatTemplates({ CHAT_TEMPLATE: wanted, READER_DIR: dir }: Config, log?: Log) {
+  if (wanted !== undefined && wanted !== 'tokenizer') return { chatTemplate: wanted, chatRouteTemplate: wanted }
+  const config = await readTokenizerConfig(dir)
+  try {
+    chatWrap('tokenizer', config)
+  } catch (error) {
+    if (wanted !== undefined)
+      throw new CodedError('config_invalid', `CEPE_CHAT_TEMPLATE: ${messageOf(error)}`, { field: 'CEPE_CHAT_TEMPLATE', cause: error })
+    if ('chat_template' in config) log?.('warn', `Chats are asked without the model's own template: ${messageOf(error)}`)
+    return { chatTemplate: 'none', chatRouteTemplate: 'none' } as const
+  }
+  return { chatTemplate: wanted ?? 'none', chatRouteTemplate: 'tokenizer' } as const
+}
