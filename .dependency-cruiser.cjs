@@ -28,7 +28,7 @@ module.exports = {
     { name: 'nothing-imports-eval-bench-or-test', severity: 'error', from: { path: inside('src', 'models', 'index', 'migrations') }, to: { path: inside('eval', 'bench', 'test') } },
     { name: 'eval-knows-no-bench-or-test', severity: 'error', from: { path: inside('eval') }, to: { path: inside('bench', 'test') } },
 
-    ...stack('index', ['store', 'table', 'versions', 'writers', 'compaction', 'search', 'ingest/plan', 'ingest', 'ingest/shard-dir', 'vectors']),
+    ...stack('index', ['store', 'table', 'versions', 'writers', 'compaction', 'write', 'search', 'ingest/plan', 'ingest', 'ingest/shard-dir', 'vectors']),
     { name: 'index-stores-alone', severity: 'error', from: { path: '^index/store/(folder|object-store)/' }, to: { path: '^index/store/(folder|object-store)/', pathNot: '^index/store/$1/' } },
     { name: 'index-stores-by-their-interface', severity: 'error', from: { path: inside('index', 'src', 'migrations'), pathNot: '^index/store/|^src/config\\.ts$' }, to: { path: '^index/store/(folder|object-store)/' } },
     { name: 'index-read-is-a-leaf', severity: 'error', from: { path: '^index/read/' }, to: { path: '^index/(?!read/)[^/]+/' } },

@@ -16,11 +16,12 @@ import { packVectors, passageAt, type Rows } from './table/rows.ts'
 import { sqlIds } from './table/sql.ts'
 import { countSources, exportPassages, listPassages, type ListOptions, sampleTitles } from './search/list.ts'
 import { ModelChangedError } from './model-changed.ts'
+import { changeRows } from './write/change-rows.ts'
 import { withWriterLock } from './writers/writer-lock.ts'
 import { withMaintenanceLock } from './writers/maintenance-lock.ts'
-import { deleteRows, deleteWhere, idsWhere, mergeRows, storedHashes } from './table/write.ts'
+import { deleteRows, deleteWhere, idsWhere, storedRows } from './table/write.ts'
 import { versionOf, viewOf, type TableVersion, type TableView } from './view.ts'
-import type { PassageIndex } from './passage-index.ts'
+import type { PassageIndex, UpsertOptions } from './passage-index.ts'
 import type { EmbeddingModel, EmbedOf, IndexInfo, Models, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
 
 export type { PassageIndex } from './passage-index.ts'
@@ -169,11 +170,11 @@ class LanceIndex implements PassageIndex {
     if ((await watchingJobs(this.dir, this.table)).length === 0)
       return this.#reading(async () => {
         const live = await this.#live.find()
-        return live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
+        return live === undefined ? [...passages] : differing(passages, (await storedRows(live.table, ids)).hashes)
       })
     return this.#writing(async () => {
       const live = await this.#live.refresh()
-      const changed = live === undefined ? [...passages] : differing(passages, await storedHashes(live.table, ids))
+      const changed = live === undefined ? [...passages] : differing(passages, (await storedRows(live.table, ids)).hashes)
       const open = new Set(changed.map(({ id }) => id))
       const confirmed = ids.filter((id) => !open.has(id))
       if (confirmed.length > 0) await appendChange(this.dir, this.table, { ids: confirmed })
@@ -181,17 +182,16 @@ class LanceIndex implements PassageIndex {
     })
   }
 
-  async upsert(passages: readonly Passage[], vectors: readonly Float32Array[], by: EmbeddingModel = this.model): Promise<void> {
+  async upsert(passages: readonly Passage[], vectors: readonly Float32Array[], { by = this.model, ends = [] }: UpsertOptions = {}) {
     const { dimension } = by
     const halves = packVectors(passages, vectors, dimension)
-    if (passages.length === 0) return
-    const rows = { passages, hashes: passages.map(contentHash), halves }
+    if (passages.length === 0 && ends.length === 0) return
+    const given = { passages, hashes: passages.map(contentHash), halves }
     const written = await this.#writing(async () => {
       const live = await this.#live.getForWriting()
       if (live.model.id !== by.id) throw new ModelChangedError(this.table, by, live.model)
-      await mergeRows(live.table, await this.#withCoalesced(live.table, rows, dimension), dimension)
-      await live.sync.flush()
-      await appendChange(this.dir, this.table, { ids: passages.map((passage) => passage.id) })
+      const rows = await this.#withCoalesced(live.table, given, dimension)
+      await changeRows(this, live, { rows, dimension, ends, ids: passages.map(({ id }) => id) })
       return live
     })
     await this.#seen(written)

@@ -2,6 +2,14 @@ import type { CodedError } from '../base/errors.ts'
 import type { ListOptions } from './search/list.ts'
 import type { EmbeddingModel, IndexInfo, Models, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
 import type { TableVersion, TableView } from './view.ts'
+import type { DocumentEnd } from './write/change-rows.ts'
+
+export interface UpsertOptions {
+  /** Model of the vectors. Default: `model`. */
+  readonly by?: EmbeddingModel
+  /** Documents that are complete with these passages: their other passages are deleted. */
+  readonly ends?: readonly DocumentEnd[]
+}
 
 /** Passages in LanceDB under one name. All methods may be called concurrently. */
 export interface PassageIndex extends Models {
@@ -30,10 +38,9 @@ export interface PassageIndex extends Models {
   /**
    * Inserts or replaces passages by id; durable when it resolves.
    * @param vectors one per passage
-   * @param by the model of the vectors; `model` by default
    * @throws conflict (`ModelChangedError`) if the table is of another model by then: nothing was written
    */
-  upsert(passages: readonly Passage[], vectors: readonly Float32Array[], by?: EmbeddingModel): Promise<void>
+  upsert(passages: readonly Passage[], vectors: readonly Float32Array[], options?: UpsertOptions): Promise<void>
   /** Deletes by ids or by filter; durable when it resolves with the number deleted. */
   delete(which: readonly string[] | SearchFilter): Promise<number>
   count(filter?: SearchFilter): Promise<number>

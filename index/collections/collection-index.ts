@@ -1,6 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import type { EmbeddingModel, Models, Passage, SearchFilter, SearchOptions } from '../contract.ts'
-import type { PassageIndex } from '../passage-index.ts'
+import type { PassageIndex, UpsertOptions } from '../passage-index.ts'
 import type { ListOptions } from '../search/list.ts'
 import { checkFolder } from '../versions/alias.ts'
 import { unknownCollection } from './contract.ts'
@@ -60,8 +60,8 @@ export class CollectionIndex implements PassageIndex {
     return this.#use((table) => table.changed(passages))
   }
 
-  upsert(passages: readonly Passage[], vectors: readonly Float32Array[], by?: EmbeddingModel) {
-    return this.#use((table) => table.upsert(passages, vectors, by))
+  upsert(passages: readonly Passage[], vectors: readonly Float32Array[], options?: UpsertOptions) {
+    return this.#use((table) => table.upsert(passages, vectors, options))
   }
 
   delete(which: readonly string[] | SearchFilter) {

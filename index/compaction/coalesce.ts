@@ -31,7 +31,7 @@ export async function coalesceSmallUpserts(table: Table, dimension: number, with
     .toArrow()
   const [passageAt, halvesAt] = [passagesOf(found), halvesOf(found)]
   const all = Array.from({ length: found.numRows }, (_, row) => ({ row, passage: passageAt(row) }))
-  // Earlier software without the writer lock may have left duplicate ids: a job repairs them.
+  // A job repairs duplicate ids.
   if (new Set(all.map(({ passage }) => passage.id)).size < all.length) return undefined
   const kept = all.filter(({ passage }) => !without.has(passage.id))
   const halves = new Uint16Array(kept.length * dimension)

@@ -1,10 +1,10 @@
 import { contentHash } from '../hash.ts'
-import { passageText, type Embed, type EmbeddingModel, type Passage } from '../contract.ts'
+import { passageText, type Passage } from '../contract.ts'
 import { readAlias, writeAlias } from '../versions/alias.ts'
-import { appendChange, watchingJobs, type ChangeLog } from '../writers/change-log.ts'
+import { appendChange, watchingJobs } from '../writers/change-log.ts'
 import { PASSAGE_COLUMNS } from '../table/columns.ts'
 import { isOfModel } from '../versions/compatibility.ts'
-import type { Connection, Table } from '../table/lance.ts'
+import type { Table } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { migrateTable } from '../table/migrate.ts'
 import { openStored } from '../versions/recover.ts'
@@ -13,6 +13,7 @@ import { sqlIds } from '../table/sql.ts'
 import type { TableSync } from '../table/table-sync.ts'
 import { withWriterLock } from '../writers/writer-lock.ts'
 import { chunks, deleteRows, mergeRows } from '../table/write.ts'
+import type { JobRun, RunJobOptions } from './job-run.ts'
 import { verifyShard } from './verify.ts'
 
 /** Passages per commit and per change log entry. */
@@ -20,55 +21,32 @@ const ROWS_PER_COMMIT = 1000
 /** Rounds of catching up before the last step, during which writers wait. */
 const CATCH_UP_ROUNDS = 5
 
-export interface PromoteOptions {
-  readonly dir: string
-  readonly table: string
-  readonly jobId: string
-  readonly model: EmbeddingModel
-  readonly embed: Embed
-  /** True if the corpus replaces the table's content. */
-  readonly replace: boolean
-  readonly connection: Connection
-  /** The verified table to promote. */
-  readonly own: Table
-  readonly sync: TableSync
-  readonly changeLog: ChangeLog
-  readonly signal: AbortSignal
-  readonly onWarning: (message: string) => void
-}
-
 /**
  * Promotes a job's own table to the live one. First catches up with the changes of the live table since the job was created:
  * changed passages are copied with their vectors, deleted ones are deleted. Idempotent after an interruption.
  * @returns the number of passages copied or deleted.
  */
-export async function promote(options: PromoteOptions): Promise<number> {
-  const { dir, table, jobId, own, sync, changeLog, replace, signal } = options
+export async function promote(run: JobRun, own: Table, sync: TableSync): Promise<number> {
+  const { dir, table, later: changeLog, signal } = run
   await changeLog.read()
   // All of them first, including those read before; then later ones.
   let fresh: ReadonlySet<string> = new Set(changeLog.ids)
   for (let round = 0; round < CATCH_UP_ROUNDS && fresh.size > 0; round++) {
-    await catchUp([...fresh], options)
+    await catchUp([...fresh], run, own)
     signal.throwIfAborted()
     fresh = await changeLog.read()
   }
   await withWriterLock(dir, table, async () => {
-    await catchUp([...fresh, ...(await changeLog.read())], options)
+    await catchUp([...fresh, ...(await changeLog.read())], run, own)
     await sync.flush()
     await writeAlias(dir, table, { stored_as: own.storedAs })
-    await notifyEarlierJobs({ dir, table, jobId, replace, own })
+    await notifyEarlierJobs(run, own)
   })
   return changeLog.ids.size
 }
 
 /** Records in the change logs of earlier unfinished jobs that this job replaced the table. */
-export async function notifyEarlierJobs({
-  dir,
-  table,
-  jobId,
-  replace,
-  own,
-}: Pick<PromoteOptions, 'dir' | 'table' | 'jobId' | 'replace' | 'own'>): Promise<void> {
+export async function notifyEarlierJobs({ dir, table, jobId, replace }: RunJobOptions, own: Table): Promise<void> {
   if ((await watchingJobs(dir, table)).every((job) => job >= jobId)) return
   if (replace) return appendChange(dir, table, { replaced_by: jobId }, jobId)
   for await (const batch of own.query().select(['id'])) {
@@ -77,8 +55,8 @@ export async function notifyEarlierJobs({
   }
 }
 
-async function catchUp(ids: readonly string[], options: PromoteOptions): Promise<void> {
-  const { dir, table: name, connection, own, model, onWarning, signal } = options
+async function catchUp(ids: readonly string[], run: JobRun, own: Table): Promise<void> {
+  const { dir, table: name, connection, model, onWarning, signal } = run
   const storedAs = (await readAlias(dir, name))?.stored_as
   if (ids.length === 0 || typeof storedAs !== 'string') return
   const live = await openStored(connection, dir, storedAs, { onWarning })
@@ -88,15 +66,13 @@ async function catchUp(ids: readonly string[], options: PromoteOptions): Promise
     const sameModel = isOfModel(await readMetadata(live), model)
     for (const some of chunks(ids, ROWS_PER_COMMIT)) {
       signal.throwIfAborted()
-      const { passages, halves } = await rowsOf(live, some, sameModel, options)
+      const { passages, halves } = await rowsOf(live, some, sameModel, run)
       const present = new Set(passages.map(({ id }) => id))
       const gone = some.filter((id) => !present.has(id))
       if (gone.length > 0) await deleteRows(own, gone)
       if (passages.length === 0) continue
-      const hashes = passages.map(contentHash)
-      const version = await mergeRows(own, { passages, hashes, halves }, model.dimension)
-      const planned = passages.map((passage) => ({ passage, hash: contentHash(passage) }))
-      await verifyShard(connection, own.storedAs, version, planned)
+      const rows = { passages, hashes: passages.map(contentHash), halves }
+      await verifyShard(connection, own.storedAs, await mergeRows(own, rows, model.dimension), rows)
     }
   } finally {
     live.close()
@@ -108,7 +84,7 @@ async function rowsOf(
   live: Table,
   ids: readonly string[],
   sameModel: boolean,
-  { model, embed, signal }: PromoteOptions,
+  { model, embed, signal }: JobRun,
 ): Promise<{ passages: Passage[]; halves: Uint16Array }> {
   const found = await live
     .query()

@@ -56,7 +56,7 @@ export async function* livePassages(live: LiveName): AsyncGenerator<ReadItem> {
   }
 }
 
-/** Removes duplicate ids, which earlier software without the writer lock could leave. */
+/** Removes duplicate ids: see `removeDoubles`. */
 async function dropDoubles({ dir, table: name }: LiveName, table: Table): Promise<void> {
   const ids = new IdSet()
   const doubled = new Set<string>()

@@ -1,12 +1,12 @@
-import type { Table as ArrowTable } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { sqlIds, sqlIn } from '../table/sql.ts'
 import { CONTENT_OF_HASH, contentPart, sameVector } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
-import { checkVectorCount, halvesAt, packVector, stringAt, type Rows } from '../table/rows.ts'
+import { checkVectorCount, halvesAt, packVector, pickHalves, stringAt, type Rows } from '../table/rows.ts'
 import { passageText, type Embed } from '../contract.ts'
-import { chunks, storedHashes } from '../table/write.ts'
+import { chunks, storedRows, type StoredRows } from '../table/write.ts'
+import type { DocumentEnd } from '../write/change-rows.ts'
 import type { PlannedRow } from './plan/plan.ts'
 
 /** Texts per call of the embedder: several of its batches, so that it is never idle, few enough for prompt cancellation. */
@@ -15,15 +15,14 @@ const TEXTS_PER_CALL = 128
 /** A shard whose vectors are ready. */
 export interface PreparedShard {
   readonly number: number
-  /** Passages in the shard. */
-  readonly size: number
+  /** All of its passages. */
+  readonly ids: readonly string[]
   /** Rows to write; empty if all of them are in the table. */
-  readonly planned: readonly PlannedRow[]
   readonly rows: Rows
-  /** The rows as Arrow, encoded while the previous shard is committed. */
-  readonly source?: ArrowTable
-  /** Last rows of split documents and files, whose stale passages must be deleted. */
-  readonly ends: readonly PlannedRow[]
+  /** Ids that have several rows in the table. */
+  readonly doubled: readonly string[]
+  /** Split documents and files that end in the shard. */
+  readonly ends: readonly DocumentEnd[]
   /** Number of passages embedded, and of those whose vectors were known. */
   readonly embedded: number
   readonly skipped: number
@@ -47,17 +46,28 @@ export interface PrepareOptions {
 /** Determines which rows of a shard to write, and embeds those without a vector in groups of similar length (unless vectors are given). */
 export async function prepareShard(number: number, shard: readonly PlannedRow[], options: PrepareOptions): Promise<PreparedShard> {
   const { dimension, embed, present, previous, byContent, ready, signal, onEmbedded } = options
-  const known = present === undefined ? undefined : await storedHashes(present, idsOf(shard))
-  const planned = known === undefined ? shard : shard.filter((row) => known.get(row.passage.id) !== row.hash)
+  const ids = idsOf(shard)
+  const { hashes: known, doubled } = present === undefined ? NOTHING : await storedRows(present, ids)
+  const open = [...shard.keys()].filter((row) => known.get(at(ids, row)) !== at(shard, row).hash)
+  const planned = open.map((row) => at(shard, row))
+  const prepared = (halves: Uint16Array, embedded: number): PreparedShard => ({
+    number,
+    ids,
+    rows: { passages: planned.map((row) => row.passage), hashes: planned.map((row) => row.hash), halves },
+    doubled: [...doubled],
+    ends: shard.flatMap(endsOf),
+    embedded,
+    skipped: shard.length - embedded,
+  })
   if (ready !== undefined) {
     onEmbedded(planned.length)
-    return prepared({ number, shard, planned, halves: picked(ready, shard, planned, dimension), embedded: planned.length })
+    return prepared(pickHalves(ready, open, dimension), planned.length)
   }
   const halves = new Uint16Array(planned.length * dimension)
   const unknown = previous === undefined ? [...planned.keys()] : await takeOver(previous, planned, halves, dimension)
   const into = { planned, halves, dimension }
-  const open = previous === undefined || byContent !== true ? unknown : await takeOverByContent(previous, unknown, into)
-  const byLength = open.map((row) => ({ row, text: textAt(planned, row) })).sort((a, b) => b.text.length - a.text.length)
+  const unembedded = previous === undefined || byContent !== true ? unknown : await takeOverByContent(previous, unknown, into)
+  const byLength = unembedded.map((row) => ({ row, text: textAt(planned, row) })).sort((a, b) => b.text.length - a.text.length)
   const yieldToEventLoop = eventLoopYielder()
   for (const some of chunks(byLength, TEXTS_PER_CALL)) {
     const pause = yieldToEventLoop()
@@ -74,41 +84,15 @@ export async function prepareShard(number: number, shard: readonly PlannedRow[],
     }
     onEmbedded(some.length)
   }
-  return prepared({ number, shard, planned, halves, embedded: open.length })
+  return prepared(halves, unembedded.length)
 }
 
-interface Parts {
-  readonly number: number
-  readonly shard: readonly PlannedRow[]
-  readonly planned: readonly PlannedRow[]
-  readonly halves: Uint16Array
-  readonly embedded: number
-}
+const NOTHING: StoredRows = { hashes: new Map(), doubled: new Set() }
 
-function prepared({ number, shard, planned, halves, embedded }: Parts): PreparedShard {
-  return {
-    number,
-    size: shard.length,
-    planned,
-    rows: { passages: planned.map((row) => row.passage), hashes: planned.map((row) => row.hash), halves },
-    ends: shard.filter((row) => row.parts !== undefined || row.whole !== undefined),
-    embedded,
-    skipped: shard.length - embedded,
-  }
-}
-
-/** Selects the vectors of the rows to write. */
-function picked(ready: Uint16Array, shard: readonly PlannedRow[], planned: readonly PlannedRow[], dimension: number): Uint16Array {
-  if (planned.length === shard.length) return ready
-  const wanted = new Set(planned)
-  const halves = new Uint16Array(planned.length * dimension)
-  let to = 0
-  for (const [from, row] of shard.entries()) {
-    if (!wanted.has(row)) continue
-    halves.set(ready.subarray(from * dimension, (from + 1) * dimension), to)
-    to += dimension
-  }
-  return halves
+/** What is complete with a row. */
+function endsOf({ passage: { id }, parts, whole }: PlannedRow): DocumentEnd[] {
+  const document = parts === undefined ? [] : [{ document: id.slice(0, id.lastIndexOf('#')), parts }]
+  return whole === undefined ? document : [...document, whole]
 }
 
 function idsOf(rows: readonly PlannedRow[]): string[] {

@@ -1,4 +1,4 @@
-import { readAlias, storedName, tableFolder, tableOf, type Alias } from '../versions/alias.ts'
+import { readAlias, tableFolder, tableOf, type Alias } from '../versions/alias.ts'
 import { storeOf } from '../store/store-of.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Connection, Table } from '../table/lance.ts'
@@ -12,18 +12,8 @@ import { stringAt } from '../table/rows.ts'
 import type { ChangeLog } from '../writers/change-log.ts'
 import type { EmbeddingModel } from '../contract.ts'
 import type { WordLanguage } from '../word-languages.ts'
+import type { JobRun } from './job-run.ts'
 import type { Target } from './journal.ts'
-
-/**
- * Chooses the table to write to. A new one if the job replaces the corpus or there is no table: questions are answered from the old table
- * until the new one is complete and verified. Otherwise the live table, shard by shard, so that adding a file to 21 million passages does
- * not copy them; each shard is visible once committed.
- */
-export function chooseTarget(alias: Alias | undefined, table: string, jobId: string, replace: boolean): Target {
-  return replace || alias === undefined
-    ? { replace: true, storedAs: storedName(table, jobId) }
-    : { replace: false, storedAs: alias.stored_as }
-}
 
 /**
  * True if a chosen target no longer applies because another job created or replaced the live table. A table created by an upsert while a
@@ -48,12 +38,7 @@ export async function targetIsStale(
 }
 
 /** Where and for which model a job opens tables. */
-export interface Opening {
-  readonly connection: Connection
-  readonly dir: string
-  readonly model: EmbeddingModel
-  readonly onWarning: (message: string) => void
-}
+type Opening = Pick<JobRun, 'connection' | 'dir' | 'model' | 'onWarning'>
 
 /** Opens a job's own table: the one it started, or a new one if there is none, its creation was interrupted, or the model has changed. */
 export async function openOwnTable({ connection, dir, model, onWarning }: Opening, storedAs: string): Promise<Table> {
@@ -96,12 +81,9 @@ export async function openLiveTarget({ connection, dir, model, onWarning }: Open
 }
 
 /** Opens the live table if its vectors can be reused; a damaged one is replaced without. */
-export async function openPrevious(
-  { connection, dir, model, onWarning }: Opening,
-  alias: Alias | undefined,
-  target: Target,
-): Promise<Table | undefined> {
-  if (!target.replace || alias === undefined) return undefined
+export async function openPrevious({ connection, dir, table: name, model, onWarning }: JobRun): Promise<Table | undefined> {
+  const alias = await readAlias(dir, name)
+  if (alias === undefined) return undefined
   const table = await openUnlessDamaged(connection, dir, alias.stored_as, onWarning)
   if (table === undefined) return undefined
   if (isOfModel(await readMetadata(table), model)) return table

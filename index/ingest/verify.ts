@@ -4,10 +4,9 @@ import { halvesFinite } from '../../base/binary16.ts'
 import { rowFingerprint } from '../hash.ts'
 import { IdSet } from '../id-set.ts'
 import type { Connection, Table } from '../table/lance.ts'
-import { halvesOf, stringsOf, type Columns } from '../table/rows.ts'
+import { halvesOf, stringsOf, type Columns, type Rows } from '../table/rows.ts'
 import { sqlIds } from '../table/sql.ts'
 import { chunks } from '../table/write.ts'
-import type { PlannedRow } from './plan/plan.ts'
 import type { Plan } from './plan/contract.ts'
 
 const MOD = 2n ** 64n
@@ -49,10 +48,10 @@ export async function verifyTable(
  * Reads a shard back from the version of the live table that its commit created; later changes are ignored.
  * @throws index_invalid stating the difference
  */
-export async function verifyShard(connection: Connection, storedAs: string, version: number, rows: readonly PlannedRow[]): Promise<void> {
+export async function verifyShard(connection: Connection, storedAs: string, version: number, rows: Omit<Rows, 'halves'>): Promise<void> {
   const table = await connection.openTable(storedAs, version)
   try {
-    const wanted = new Map(rows.map((row) => [row.passage.id, row.hash]))
+    const wanted = new Map(rows.passages.map(({ id }, row) => [id, rows.hashes[row]]))
     for (const ids of chunks([...wanted.keys()], 1000)) {
       const found = await table.query().where(sqlIds(ids)).select(['id', 'hash', 'vector']).toArrow()
       const [idAt, hashAt, halvesAt] = [stringsOf(found, 'id'), stringsOf(found, 'hash'), halvesOf(found)]
@@ -63,7 +62,7 @@ export async function verifyShard(connection: Connection, storedAs: string, vers
         wanted.delete(id)
       }
     }
-    if (wanted.size > 0) throw mismatch(table, `${wanted.size} of ${rows.length} passages of a shard are missing`)
+    if (wanted.size > 0) throw mismatch(table, `${wanted.size} of ${rows.passages.length} passages of a shard are missing`)
   } finally {
     table.close()
   }

@@ -21,6 +21,14 @@ export interface Rows {
   readonly halves: Uint16Array
 }
 
+/** Selects the vectors of some rows. */
+export function pickHalves(halves: Uint16Array, rows: readonly number[], dimension: number): Uint16Array {
+  if (rows.length * dimension === halves.length) return halves
+  const picked = new Uint16Array(rows.length * dimension)
+  for (const [to, from] of rows.entries()) picked.set(halves.subarray(from * dimension, (from + 1) * dimension), to * dimension)
+  return picked
+}
+
 /**
  * Writes a passage's vector as float16 into row `row` of `out` and validates it: LanceDB pads, truncates and stores infinities silently.
  * @throws index_invalid naming the passage whose vector has another length, is all zeros or does not fit float16

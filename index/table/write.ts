@@ -54,8 +54,8 @@ export async function idsWhere(table: Table, condition: string): Promise<string[
 }
 
 /**
- * Removes all but the last written row of each id: software without the writer lock could leave duplicates. The caller must hold the
- * table's writer lock.
+ * Removes all but the last written row of each id: a writer that was paused for longer than its lock is held for it can leave duplicates.
+ * The caller must hold the table's writer lock.
  * @returns the number of rows removed
  */
 export async function removeDoubles(table: Table, ids: readonly string[]): Promise<number> {
@@ -72,15 +72,6 @@ export async function removeDoubles(table: Table, ids: readonly string[]): Promi
   return removed
 }
 
-/** Returns the ids that have several rows. */
-export async function doubledIds(table: Table, ids: readonly string[]): Promise<string[]> {
-  const [seen, doubled] = [new Set<string>(), new Set<string>()]
-  for (const some of chunks(ids, IDS_PER_QUERY)) {
-    for (const id of await idsWhere(table, sqlIds(some))) (seen.has(id) ? doubled : seen).add(id)
-  }
-  return [...doubled]
-}
-
 /** Rows that a later row with the same id follows. Row ids grow with every write. */
 async function olderDoubles(table: Table, ids: readonly string[]): Promise<{ readonly id: string; readonly row: bigint }[]> {
   const found: Columns = await table.query().where(sqlIds(ids)).withRowId().select(['id', '_rowid']).toArrow()
@@ -95,12 +86,24 @@ async function olderDoubles(table: Table, ids: readonly string[]): Promise<{ rea
   return older
 }
 
-/** Content hashes of the ids that are in the table. */
-export async function storedHashes(table: Table, ids: readonly string[]): Promise<Map<string, string>> {
-  const found = new Map<string, string>()
+export interface StoredRows {
+  /** Content hash of each id with one row. */
+  readonly hashes: ReadonlyMap<string, string>
+  /** Ids with several rows. */
+  readonly doubled: ReadonlySet<string>
+}
+
+/** Looks ids up. */
+export async function storedRows(table: Table, ids: readonly string[]): Promise<StoredRows> {
+  const [hashes, doubled] = [new Map<string, string>(), new Set<string>()]
   for (const some of chunks(ids, IDS_PER_QUERY)) {
-    const hashes = await table.query().where(sqlIds(some)).select(['id', 'hash']).toArrow()
-    for (let row = 0; row < hashes.numRows; row++) found.set(stringAt(hashes, 'id', row), stringAt(hashes, 'hash', row))
+    const found = await table.query().where(sqlIds(some)).select(['id', 'hash']).toArrow()
+    for (let row = 0; row < found.numRows; row++) {
+      const id = stringAt(found, 'id', row)
+      if (hashes.has(id)) doubled.add(id)
+      hashes.set(id, stringAt(found, 'hash', row))
+    }
   }
-  return found
+  for (const id of doubled) hashes.delete(id)
+  return { hashes, doubled }
 }

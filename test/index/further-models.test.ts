@@ -35,7 +35,7 @@ async function opened(t: Test, dir: string, models: Models, readOnly = false): P
 }
 
 async function put(index: PassageIndex, passages: readonly Passage[], by: EmbeddingModel): Promise<void> {
-  await index.upsert(passages, await embedBy(by)(passages.map(passageText)), by)
+  await index.upsert(passages, await embedBy(by)(passages.map(passageText)), { by })
 }
 
 /** Puts a table of a model behind the name. */

@@ -9,10 +9,7 @@ export type Need = 'embeds' | 'looks'
 /** Opens the index and its jobs, and closes them after the work. */
 export async function withIndexing(table: string | undefined, need: Need, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
   const config = await loadConfig({ TABLE: table })
-  const [{ openCommand }, { ensureRetriever }] = await Promise.all([
-    import('../../service/indexing.ts'),
-    import('../../service/setup.ts'),
-  ])
+  const [{ openCommand }, { ensureRetriever }] = await Promise.all([import('../../service/indexing.ts'), import('../../service/setup.ts')])
   const indexing = await interruptibleAtOnce(async () => {
     if (need === 'embeds') await ensureRetriever(config, createProgress)
     return openCommand(config)

@@ -4,7 +4,7 @@ import { indexedTable } from '../../fixtures/synthetic-table.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'
 import { connectLance } from '../../../index/table/lance.ts'
-import { doubledIds, storedHashes } from '../../../index/table/write.ts'
+import { storedRows } from '../../../index/table/write.ts'
 import type { Passage } from '../../../index/contract.ts'
 import { embedText, hashEmbedding, tempDir } from '../helpers.ts'
 
@@ -53,7 +53,7 @@ await t.test(
 
     const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0 })
     t.teardown(() => index.close())
-    const hashes = await storedHashes(table, [...wanted.keys()])
+    const { hashes, doubled } = await storedRows(table, [...wanted.keys()])
     for (const passage of wanted.values()) {
       t.same(await index.get(passage.id), passage)
       t.equal(hashes.get(passage.id), contentHash(passage))
@@ -63,7 +63,7 @@ await t.test(
         [passage.id],
       )
     }
-    t.same(await doubledIds(table, [...wanted.keys()]), [])
+    t.same([...doubled], [])
     t.equal(await index.count(), ids.size)
   },
 )

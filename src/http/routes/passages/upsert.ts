@@ -55,20 +55,6 @@ function partsOf(items: readonly Accepted[]): Passage[] {
   return passages
 }
 
-/** Removes leftovers of a longer earlier version of a document: parts with higher numbers. */
-async function removeTails(items: readonly Accepted[], index: PassageIndex): Promise<void> {
-  const tails: string[] = []
-  for (const item of items) {
-    if (!item.isSplit) continue
-    for (let number = item.passages.length + 1; ; number++) {
-      const id = `${item.id}#${number}`
-      if ((await index.get(id)) === undefined) break
-      tails.push(id)
-    }
-  }
-  if (tails.length > 0) await index.delete(tails)
-}
-
 /** Counts truncated passages, yielding to other requests: counting takes up to some milliseconds per passage. */
 async function truncation(
   passages: readonly Passage[],
@@ -138,14 +124,17 @@ export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (
   app,
   { access, requireAdmin, once, unreadTokens, ...embedders },
 ) => {
-  const upsert = async (index: PassageIndex, given: readonly Passage[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
+  const upsert = async (index: PassageIndex, items: readonly Accepted[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
+    const given = partsOf(items)
     if (given.length === 0) return new Set()
+    // A shorter version of a document removes parts of the longer one.
+    const ends = items.flatMap(({ id, passages, isSplit }) => (isSplit ? [{ document: id, parts: passages.length }] : []))
     for (;;) {
       const model = await index.writtenWith()
       const changed = await index.changed(given)
       const vectors = await embedderOf(embedders, model).embed(changed.map(passageText), { priority: 'bulk', signal })
       try {
-        await index.upsert(changed, vectors, model)
+        await index.upsert(changed, vectors, { by: model, ends })
         return new Set(changed.map(({ id }) => id))
       } catch (error) {
         // The table was replaced concurrently by one of another model: embed again with that model.
@@ -180,9 +169,8 @@ export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (
         fingerprint: () => requestFingerprint(request),
         work: async (): Promise<Static<typeof UpsertedSchema>> => {
           const accepted = items.flatMap((item) => ('passages' in item ? [item] : []))
-          const passages = partsOf(accepted)
-          const changed = await upsert(index, passages, clientSignal(reply))
-          await removeTails(accepted, index)
+          const passages = accepted.flatMap((item) => item.passages)
+          const changed = await upsert(index, accepted, clientSignal(reply))
           const counts = {
             upserted: changed.size,
             unchanged: passages.length - changed.size,

@@ -1,0 +1,83 @@
+import { at } from '../../base/at.ts'
+import { messageOf } from '../../base/errors.ts'
+import { compactTable, fragmentation, KEEP_MS, orLater } from '../compaction/compact.ts'
+import type { Table } from '../table/lance.ts'
+import { pickHalves } from '../table/rows.ts'
+import { TableSync } from '../table/table-sync.ts'
+import { tableFolder } from '../versions/alias.ts'
+import { changeRows } from '../write/change-rows.ts'
+import { withMaintenanceLock } from '../writers/maintenance-lock.ts'
+import { withWriterLock } from '../writers/writer-lock.ts'
+import {
+  checkSpace,
+  COMPACT_AFTER,
+  countCommitted,
+  finishTable,
+  prepare,
+  report,
+  stagesOf,
+  type JobResult,
+  type JobRun,
+} from './job-run.ts'
+import { prefetchOne } from './one-behind.ts'
+import type { PreparedShard } from './shard.ts'
+import { openLiveTarget } from './target.ts'
+import { verifyShard } from './verify.ts'
+
+/** Adds a planned corpus to the live table, shard by shard; each shard is visible once committed. */
+export async function addRows(run: JobRun): Promise<JobResult> {
+  const { dir, table: name, storedAs, before, plan, journal, policy, signal, onWarning } = run
+  const folder = tableFolder(dir, storedAs)
+  const isResumed = before.shards.size > 0
+  const sync = isResumed ? TableSync.distrusting(folder) : await TableSync.start(folder)
+  const table = await openLiveTarget(run, storedAs)
+  // What a killed run wrote is durable before a shard counts.
+  if (isResumed) await sync.flush()
+  report(run, 'indexing')
+  // A warning only: unchanged passages are not written again, and their number is not known in advance.
+  await checkSpace(run).catch((error: unknown) => onWarning(messageOf(error)))
+  const remaining = [...plan.shard_rows.keys()].filter((number) => before.shards.get(number)?.state !== 'verified')
+  let [commits, leftOut, doubles] = [COMPACT_AFTER - 1, 0, 0]
+  for await (const shard of prefetchOne(remaining, (number) => prepare(run, number, { present: table, previous: table }))) {
+    const written = await commit(run, shard, { table, sync })
+    leftOut += written.leftOut
+    doubles += written.doubles
+    await journal.add({ step: 'committed', shard: shard.number })
+    if (written.version !== undefined) await verifyShard(run.connection, storedAs, written.version, written.rows)
+    await journal.add({ step: 'verified', shard: shard.number })
+    countCommitted(run, shard)
+    if (++commits >= COMPACT_AFTER) {
+      commits = 0
+      const compact = () => compactTable(table, sync, { keepMs: policy?.keepMs ?? KEEP_MS, mostSegments: Infinity })
+      // Skipped while another process maintains the table.
+      if ((await fragmentation(table)).surplus >= COMPACT_AFTER)
+        await withMaintenanceLock(dir, name, { waitMs: 0, signal }, () => orLater(compact, onWarning))
+    }
+    signal.throwIfAborted()
+  }
+  const locked = (work: () => Promise<unknown>) => withMaintenanceLock(dir, name, { waitMs: Infinity, signal }, work)
+  const ann = await finishTable(run, { table, sync, stages: stagesOf(run) }, locked)
+  if (leftOut > 0) onWarning(`${leftOut} passages were skipped: they were changed or deleted after this job was ordered.`)
+  if (doubles > 0) onWarning(`${doubles} rows were removed: older duplicates of the same id.`)
+  return { storedAs, rows: await table.countRows(), ann }
+}
+
+/** Commits the changed rows of a shard, except ids changed since the job was ordered. */
+async function commit(
+  { dir, table: name, model: { dimension }, later, jobId }: JobRun,
+  { rows: all, ids, ends, doubled }: PreparedShard,
+  { table, sync }: { readonly table: Table; readonly sync: TableSync },
+) {
+  return withWriterLock(dir, name, async () => {
+    await table.checkoutLatest()
+    await later.read()
+    const kept = [...all.passages.keys()].filter((row) => !later.ids.has(at(all.passages, row).id))
+    const leftOut = all.passages.length - kept.length
+    const halves = leftOut === 0 ? all.halves : pickHalves(all.halves, kept, dimension)
+    const rows = { passages: kept.map((row) => at(all.passages, row)), hashes: kept.map((row) => at(all.hashes, row)), halves }
+    const job = { id: jobId, later: later.ids }
+    const told = ids.filter((id) => !later.ids.has(id))
+    const { version, doubles } = await changeRows({ dir, table: name }, { table, sync }, { rows, dimension, ends, ids: told, doubled, job })
+    return { rows, version, leftOut, doubles }
+  })
+}

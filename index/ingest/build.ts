@@ -1,0 +1,122 @@
+import { at } from '../../base/at.ts'
+import { lanceText } from '../../base/failures.ts'
+import { compactTable, fragmentation } from '../compaction/compact.ts'
+import { writing, type Table } from '../table/lance.ts'
+import { arrowTable } from '../table/rows.ts'
+import { TableSync } from '../table/table-sync.ts'
+import { appendRows } from '../table/write.ts'
+import { tableFolder } from '../versions/alias.ts'
+import { rollbackUnreadable } from '../versions/rollback-unreadable.ts'
+import {
+  checkSpace,
+  COMPACT_AFTER,
+  countCommitted,
+  finishTable,
+  prepare,
+  report,
+  stagesOf,
+  type JobResult,
+  type JobRun,
+} from './job-run.ts'
+import { prefetchOne, WriteBehind } from './one-behind.ts'
+import { promote } from './promote.ts'
+import { openOwnTable, openPrevious } from './target.ts'
+import { verifyTable } from './verify.ts'
+
+/** Builds a table of a planned corpus beside the live one, verifies it as a whole and promotes it. */
+export async function buildTable(run: JobRun): Promise<JobResult> {
+  const { dir, storedAs, before, plan, journal, signal, onWarning } = run
+  const sync = TableSync.distrusting(tableFolder(dir, storedAs))
+  const table = await openOwnTable(run, storedAs)
+  // Compaction would update them repeatedly; they are built at the end.
+  if (before.shards.size === 0) for (const { name } of await table.listIndices()) await writing(table, () => table.dropIndex(name))
+  const previous = await openPrevious(run)
+  report(run, 'indexing')
+  if (!before.carrying) {
+    await checkSpace(run)
+    await writeShards(run, { table, previous, sync })
+  }
+  const stages = stagesOf(run)
+  if (!before.carrying) {
+    // Cheap while the table has neither readers nor indexes: it copies the last shards only.
+    await stages.estimated('compacting', plan.accepted, () => compactWritten(table, sync, 1))
+    await verifyTable(table, plan, signal, stages.counted('reading back'))
+    await journal.add(...plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
+  }
+  const ann = await finishTable(run, { table, sync, stages })
+  if (!before.carrying) await journal.add({ step: 'carrying' })
+  const carried = await stages.estimated('taking over changes', plan.accepted, () => promote(run, table, sync))
+  await journal.add({ step: 'live' })
+  if (carried > 0) onWarning(`${carried} passages were changed or deleted in the live table during the job; the newer state is kept.`)
+  return { storedAs, rows: await table.countRows(), ann }
+}
+
+/**
+ * Writes the remaining shards of a plan in order, as a pipeline: while one is written, the next is prepared and the previous one is fsynced.
+ * @throws errors of the embedder; disk_full, conflict or index_invalid; the signal's reason once aborted
+ */
+async function writeShards(
+  run: JobRun,
+  { table, previous, sync }: { readonly table: Table; readonly previous: Table | undefined; readonly sync: TableSync },
+): Promise<void> {
+  const { plan, model, journal, signal } = run
+  const known = await trusted(run, table)
+  const remaining = [...plan.shard_rows.keys()].filter((number) => known.get(number) !== 'committed')
+  const behind = new WriteBehind()
+  const prepareOne = async (number: number) => {
+    const shard = await prepare(run, number, { present: known.has(number) ? table : undefined, previous })
+    // Encoded while the previous shard is committed.
+    return { ...shard, source: arrowTable(shard.rows, model.dimension) }
+  }
+  let commits = COMPACT_AFTER - 1
+  try {
+    for await (const { source, ...shard } of prefetchOne(remaining, prepareOne)) {
+      if (shard.rows.passages.length > 0) await appendRows(table, shard.rows, model.dimension, source)
+      await behind.next(async () => {
+        const force = await sync.written()
+        return async () => {
+          await force()
+          await journal.add({ step: 'committed', shard: shard.number })
+          countCommitted(run, shard)
+        }
+      })
+      if (++commits >= COMPACT_AFTER) {
+        commits = 0
+        await behind.ended()
+        await compactWritten(table, sync, COMPACT_AFTER)
+      }
+      signal.throwIfAborted()
+    }
+  } finally {
+    await behind.ended()
+  }
+}
+
+/**
+ * Bounds the number of fragments, and with it the size of every version's manifest, which lists them all. The table has no readers: old
+ * files are removed at once.
+ * @param least minimum of excess fragments
+ */
+async function compactWritten(table: Table, sync: TableSync, least: number): Promise<void> {
+  if ((await fragmentation(table)).surplus >= least) await compactTable(table, sync, { keepMs: 0, mostSegments: Infinity })
+}
+
+/**
+ * Returns the states of shards that the journal names. The row count of the table confirms them; after a damaged manifest was quarantined it
+ * may not, and then every shard is looked up.
+ */
+async function trusted({ plan, before, onWarning }: JobRun, table: Table): Promise<ReadonlyMap<number, 'committed' | 'embedded'>> {
+  const states = [...before.shards].map(([number, { state }]) => ({ number, isCommitted: state !== 'embedded' }))
+  const sizeOf = (all: typeof states): number => all.reduce((sum, { number }) => sum + at(plan.shard_rows, number), 0)
+  const expected = sizeOf(states.filter(({ isCommitted }) => isCommitted))
+  const damage = await rollbackUnreadable(table, expected)
+  if (damage !== undefined)
+    onWarning(
+      `The last rows could not be read (${lanceText(damage)}), for example after a power loss. They were rolled back and are written again.`,
+    )
+  let surplus = (await table.countRows()) - expected
+  // Shards are written in the plan's order, so those in the table are the first of those without a `committed` entry.
+  const open = states.filter(({ isCommitted }) => !isCommitted).sort((a, b) => a.number - b.number)
+  for (const one of open) if (surplus > 0) surplus -= sizeOf([one])
+  return new Map(states.map(({ number, isCommitted }) => [number, isCommitted && surplus === 0 ? 'committed' : 'embedded']))
+}
