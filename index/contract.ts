@@ -1,5 +1,17 @@
+import { CodedError } from '../base/errors.ts'
 import type { SearchFilter } from './filter-schema.ts'
 import type { PassageMetadata } from './passage-metadata.ts'
+
+/** The table was replaced by one of another model; nothing was read or written. Embed again and retry. */
+export class ModelChangedError extends CodedError {
+  constructor(table: string, embedded: EmbeddingModel, found: EmbeddingModel) {
+    super(
+      'conflict',
+      `The vectors are of the model ${embedded.id}, the table "${table}" holds those of ${found.id}: embed with that model, and try again.`,
+      { field: 'vector' },
+    )
+  }
+}
 
 export type { SearchFilter } from './filter-schema.ts'
 

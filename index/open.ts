@@ -4,25 +4,30 @@ import { sqlFilter } from './search/filter.ts'
 import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection, type Table } from './table/lance.ts'
-import { infoOf } from './versions/info.ts'
-import { LiveTable, type ForWriting, type Live, type LiveTexts } from './versions/live-table.ts'
+import { type ForWriting, infoOf, type Live, LiveTable, type LiveTexts } from './versions/live-table.ts'
 import { BackgroundCompaction, type LiveTableFolder } from './compaction/background.ts'
 import { migrateAutomatically } from './versions/migrate-index.ts'
 import { appendChange, watchingJobs } from './writers/change-log.ts'
 import { pinForReading } from './versions/read-pins.ts'
 import { COALESCE_FILES, coalesceSmallUpserts, joinRows } from './compaction/coalesce.ts'
-import { PASSAGE_COLUMNS } from './table/columns.ts'
-import { packVectors, passageAt, type Rows } from './table/rows.ts'
-import { sqlIds } from './table/sql.ts'
+import { packVectors, PASSAGE_COLUMNS, passageAt, type Rows } from './table/rows.ts'
+import { deleteRows, deleteWhere, idsWhere, sqlIds, storedRows } from './table/write.ts'
 import { countSources, exportPassages, listPassages, type ListOptions, sampleTitles } from './search/list.ts'
-import { ModelChangedError } from './model-changed.ts'
+import {
+  type EmbeddingModel,
+  type EmbedOf,
+  type IndexInfo,
+  ModelChangedError,
+  type Models,
+  type Passage,
+  type SearchFilter,
+  type SearchHit,
+  type SearchOptions,
+} from './contract.ts'
 import { changeRows } from './write/change-rows.ts'
-import { withWriterLock } from './writers/writer-lock.ts'
-import { withMaintenanceLock } from './writers/maintenance-lock.ts'
-import { deleteRows, deleteWhere, idsWhere, storedRows } from './table/write.ts'
+import { withMaintenanceLock, withWriterLock } from './writers/locks.ts'
 import { versionOf, viewOf, type TableVersion, type TableView } from './view.ts'
 import type { PassageIndex, UpsertOptions } from './passage-index.ts'
-import type { EmbeddingModel, EmbedOf, IndexInfo, Models, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
 
 export type { PassageIndex } from './passage-index.ts'
 

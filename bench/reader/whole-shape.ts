@@ -6,7 +6,7 @@ import { openCheckpoint } from '../../models/checkpoint/open.ts'
 import type { Dtype } from '../../models/manifest.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { packageRoot } from '../../src/package.ts'
-import { megabytes } from '../../src/service/progress.ts'
+import { megabytes } from '../../src/service/follow-job.ts'
 import { cepe1B, cepe7B, cepeSmall, DEPTH_1B, DEPTH_7B } from './shapes.ts'
 import { parametersOf, requireFree, writeTorchShards } from '../../test/fixtures/torch-shards.ts'
 

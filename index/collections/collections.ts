@@ -9,12 +9,11 @@ import { connectForWriting, connectLance, type Connection } from '../table/lance
 import { readMetadata } from '../table/metadata.ts'
 import { checkFolder, checkTableName, readAlias } from '../versions/alias.ts'
 import { incompatibility, relatedModel } from '../versions/compatibility.ts'
-import { createLiveTable } from '../versions/create-live.ts'
+import { createLiveTable } from '../versions/live-table.ts'
 import type { WordLanguage } from '../word-languages.ts'
-import { withWriterLock } from '../writers/writer-lock.ts'
-import { CollectionIndex } from './collection-index.ts'
+import { withWriterLock } from '../writers/locks.ts'
+import { CollectionIndex, OpenTables } from './collection-index.ts'
 import { unknownCollection, type CollectionInfo, type Collections } from './contract.ts'
-import { OpenTables } from './open-tables.ts'
 import { finishRemoval, finishRemovals, removeTable } from './remove.ts'
 
 export interface CollectionsOptions {

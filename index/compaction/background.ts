@@ -1,8 +1,7 @@
 import { lanceText } from '../../base/failures.ts'
-import { cleanTable, compactTable, fragmentation, isWasteful, KEEP_MS } from './compact.ts'
+import { cleanTable, compactTable, fragmentation, isWasteful, KEEP_MS, MOST_SEGMENTS, vectorSegments } from './compact.ts'
 import { type Table } from '../table/lance.ts'
 import { areWordsIndexed, indexWords } from '../table/words.ts'
-import { MOST_SEGMENTS, vectorSegments } from './segments.ts'
 import type { TableSync } from '../table/table-sync.ts'
 
 /** Checks per `surplus` writes. */

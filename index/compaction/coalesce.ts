@@ -1,8 +1,7 @@
 import { contentHash } from '../hash.ts'
-import { PASSAGE_COLUMNS } from '../table/columns.ts'
+import { halvesOf, PASSAGE_COLUMNS, passagesOf, type Rows } from '../table/rows.ts'
 import { fragmentation } from './compact.ts'
 import type { Table } from '../table/lance.ts'
-import { halvesOf, passagesOf, type Rows } from '../table/rows.ts'
 
 /** Small files that make coalescing worthwhile: a search reads each (0.1 to 0.3 ms). Also the number of upserts between two checks. */
 export const COALESCE_FILES = 8

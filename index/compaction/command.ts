@@ -4,7 +4,7 @@ import { cleanTable, compactTable, fragmentation, oldVersions } from './compact.
 import { connectForWriting } from '../table/lance.ts'
 import { openStored } from '../versions/recover.ts'
 import { TableSync } from '../table/table-sync.ts'
-import { withMaintenanceLock } from '../writers/maintenance-lock.ts'
+import { withMaintenanceLock } from '../writers/locks.ts'
 import { CodedError } from '../../base/errors.ts'
 
 /** How long to wait for a running compaction of a service; a job takes longer. */

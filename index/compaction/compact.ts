@@ -1,12 +1,104 @@
-import { ageOf } from '../../base/locks/clock.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
-import { bytesUnder } from '../store/store-of.ts'
-import type { Table } from '../table/lance.ts'
-import { optimize } from './optimize.ts'
-import { retentionMs } from '../versions/read-pins.ts'
-import { mergeSegments, vectorSegments } from './segments.ts'
+import { ageOf } from '../../base/locks/clock.ts'
+import { bytesUnder, storeOf, within } from '../store/store-of.ts'
+import { type Table, vectorIndexConfig, writing } from '../table/lance.ts'
+import { readMetadata } from '../table/metadata.ts'
 import type { TableSync } from '../table/table-sync.ts'
-import { versionsOf, type Version } from '../table/versions.ts'
+import { type Version, versionsOf } from '../table/manifest.ts'
+import { readAlias, tableFolder, tableOf } from '../versions/alias.ts'
+import { retentionMs } from '../versions/read-pins.ts'
+import { withWriterLock } from '../writers/locks.ts'
+
+type OptimizeStats = Awaited<ReturnType<Table['optimize']>>
+
+/** Interval for polling whether files are merged; longer where each poll is a request. */
+const LOOK_MS = 10
+const SLOW_LOOK_MS = 250
+/**
+ * Longest time that writers wait: less than their timeout (see `withWriterLock`). After it, a concurrent change makes the compaction fail,
+ * and it is retried.
+ */
+const MOST_HELD_MS = 45_000
+
+/**
+ * Compacts small files, removes files used only by versions older than `cleanupOlderThan`, and adds new rows to the indexes. A concurrent
+ * change would abort the compaction, and LanceDB keeps the orphaned files for a week. Writers of a live table therefore wait until files
+ * are merged; index updates run beside writes.
+ * @throws disk_full, conflict
+ */
+async function optimize(table: Table, cleanupOlderThan: Date): Promise<OptimizeStats> {
+  return writing(table, async () => {
+    if (!(await isLive(table))) return table.optimize({ cleanupOlderThan })
+    const { rest } = await withWriterLock(table.dir, tableOf(table.storedAs), async () => {
+      await table.checkoutLatest()
+      const together = await watchFiles(table)
+      const ended = new AbortController()
+      const all = table.optimize({ cleanupOlderThan }).finally(() => ended.abort())
+      await Promise.race([all, together(ended.signal)])
+      return { rest: all }
+    })
+    return rest
+  })
+}
+
+/** A job's own table, or a replaced one, has no writers. */
+async function isLive({ dir, storedAs }: Table): Promise<boolean> {
+  return (await readAlias(dir, tableOf(storedAs)))?.stored_as === storedAs
+}
+
+/**
+ * LanceDB compacts and indexes in one call without reporting progress. Compacted files are visible in the newest version; if there was
+ * nothing to compact, an index appears without new data files.
+ * @returns a function that resolves when that is visible, or when the signal reports the end of the call
+ */
+async function watchFiles(table: Table): Promise<(ended: AbortSignal) => Promise<void>> {
+  const folder = tableFolder(table.dir, table.storedAs)
+  const names = (name: string): Promise<string[]> => storeOf(folder).files.list(within(folder, name))
+  const added = async (name: string, before: ReadonlySet<string>): Promise<boolean> => (await names(name)).some((one) => !before.has(one))
+  const state = async (): Promise<string> => {
+    const { totalBytes, fragmentStats } = await table.stats()
+    return `${totalBytes} ${fragmentStats.numFragments}`
+  }
+  const shows = async (): Promise<boolean> =>
+    (await state()) !== before || ((await added('_indices', indexes)) && !(await added('data', data)))
+  const [before, data, indexes] = [await state(), new Set(await names('data')), new Set(await names('_indices'))]
+  const from = performance.now()
+  return async (ended) => {
+    while (!ended.aborted && performance.now() - from < MOST_HELD_MS) {
+      await sleep(storeOf(table.dir).slowReads ? SLOW_LOOK_MS : LOOK_MS)
+      // A failed poll (a version removed while it is read) is ignored: the call itself is still running.
+      if (await shows().catch(() => false)) return
+    }
+  }
+}
+
+/**
+ * Most segments of a vector index. Each index update adds one, and a search reads `nprobes` partitions of each (thirteen take 1.4 times as
+ * long as one).
+ */
+export const MOST_SEGMENTS = 6
+
+/** The name that LanceDB gives to the index of the column. */
+const VECTOR_INDEX = 'vector_idx'
+
+/** Returns the number of segments of the vector index; 0 without one. */
+export async function vectorSegments(table: Table): Promise<number> {
+  return (await table.indexStats(VECTOR_INDEX))?.numIndices ?? 0
+}
+
+/**
+ * Rebuilds a vector index of more than `most` segments as one, with the same number of partitions. LanceDB does not merge segments, nor
+ * files that different segments cover.
+ * @returns true if it was rebuilt
+ */
+export async function mergeSegments(table: Table, most: number): Promise<boolean> {
+  if ((await vectorSegments(table)) <= most) return false
+  const { partitions } = await readMetadata(table)
+  if (partitions === undefined) return false
+  await writing(table, () => table.createIndex('vector', { config: vectorIndexConfig(partitions) }))
+  return true
+}
 
 /** Target rows of a fragment. LanceDB leaves larger ones alone, so the cost of repeated compactions is proportional to the rows added. */
 const FRAGMENT_ROWS = 2 ** 20
@@ -20,7 +112,7 @@ export const KEEP_MS = 3 * 60_000
 const SETTLED_MS = 60_000
 
 /** How fragmented a table is. */
-export interface Fragmentation {
+interface Fragmentation {
   readonly fragments: number
   /** Fragments in excess of a compacted table of this size, not counting those that segments of the vector index keep apart. */
   readonly surplus: number
@@ -35,7 +127,7 @@ export async function fragmentation(table: Table): Promise<Fragmentation> {
   return { fragments, surplus: Math.max(0, fragments - expected), bytes: totalBytes }
 }
 
-export interface CompactOptions {
+interface CompactOptions {
   /** Retention of replaced versions, in milliseconds. */
   readonly keepMs: number
   /** Most segments to leave in the vector index. */

@@ -6,8 +6,7 @@ import { pickHalves } from '../table/rows.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { tableFolder } from '../versions/alias.ts'
 import { changeRows } from '../write/change-rows.ts'
-import { withMaintenanceLock } from '../writers/maintenance-lock.ts'
-import { withWriterLock } from '../writers/writer-lock.ts'
+import { withMaintenanceLock, withWriterLock } from '../writers/locks.ts'
 import {
   checkSpace,
   COMPACT_AFTER,

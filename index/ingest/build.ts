@@ -6,7 +6,7 @@ import { arrowTable } from '../table/rows.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { appendRows } from '../table/write.ts'
 import { tableFolder } from '../versions/alias.ts'
-import { rollbackUnreadable } from '../versions/rollback-unreadable.ts'
+import { rollbackUnreadable } from '../versions/recover.ts'
 import {
   checkSpace,
   COMPACT_AFTER,

@@ -10,7 +10,7 @@ import { pinForReading } from '../versions/read-pins.ts'
 import { openStored } from '../versions/recover.ts'
 import { stringAt, type Columns } from '../table/rows.ts'
 import { TableSync } from '../table/table-sync.ts'
-import { withWriterLock } from '../writers/writer-lock.ts'
+import { withWriterLock } from '../writers/locks.ts'
 import { removeDoubles } from '../table/write.ts'
 import type { EmbeddingModel } from '../contract.ts'
 

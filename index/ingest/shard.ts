@@ -1,11 +1,10 @@
 import { at } from '../../base/at.ts'
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
-import { sqlIds, sqlIn } from '../table/sql.ts'
+import { chunks, sqlIds, sqlIn, storedRows, type StoredRows } from '../table/write.ts'
 import { CONTENT_OF_HASH, contentPart, sameVector } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
 import { checkVectorCount, halvesAt, packVector, pickHalves, stringAt, type Rows } from '../table/rows.ts'
 import { passageText, type Embed } from '../contract.ts'
-import { chunks, storedRows, type StoredRows } from '../table/write.ts'
 import type { DocumentEnd } from '../write/change-rows.ts'
 import type { PlannedRow } from './plan/plan.ts'
 

@@ -5,8 +5,7 @@ import { rowFingerprint } from '../hash.ts'
 import { IdSet } from '../id-set.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { halvesOf, stringsOf, type Columns, type Rows } from '../table/rows.ts'
-import { sqlIds } from '../table/sql.ts'
-import { chunks } from '../table/write.ts'
+import { chunks, sqlIds } from '../table/write.ts'
 import type { Plan } from './plan/contract.ts'
 
 const MOD = 2n ** 64n

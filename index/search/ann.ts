@@ -1,11 +1,10 @@
-import { KEEP_MS } from '../compaction/compact.ts'
+import { KEEP_MS, mergeSegments, MOST_SEGMENTS } from '../compaction/compact.ts'
 import { updateIndexes } from './update-indexes.ts'
 import { vectorIndexConfig, writing, type Table } from '../table/lance.ts'
 import type { Embed } from '../contract.ts'
 import { agreementWith } from '../table/sample.ts'
 import { readMetadata, writeAnn, writePartitions, type AnnSettings } from '../table/metadata.ts'
 import { takeProbes } from './recall.ts'
-import { MOST_SEGMENTS, mergeSegments } from '../compaction/segments.ts'
 import { Stages } from '../stages.ts'
 import { tune } from './tune.ts'
 

@@ -2,7 +2,7 @@ import { CodedError } from '../../base/errors.ts'
 import type { SearchFilter } from '../contract.ts'
 import type { Condition } from '../filter-schema.ts'
 import { label, LABELS_COLUMN, typedName } from '../table/metadata-columns.ts'
-import { sqlString } from '../table/sql.ts'
+import { sqlString } from '../table/write.ts'
 
 /** Text columns that can be filtered and have an index for it; `id` always has one. */
 export const FILTER_COLUMNS = ['source', 'title'] as const

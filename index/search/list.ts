@@ -1,8 +1,7 @@
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import type { Table } from '../table/lance.ts'
-import { PASSAGE_COLUMNS } from '../table/columns.ts'
-import { passageAt, stringAt, type Columns } from '../table/rows.ts'
-import { sqlString } from '../table/sql.ts'
+import { type Columns, PASSAGE_COLUMNS, passageAt, stringAt } from '../table/rows.ts'
+import { sqlString } from '../table/write.ts'
 import type { Passage, SearchFilter } from '../contract.ts'
 import { sqlFilter } from './filter.ts'
 

@@ -1,8 +1,7 @@
 import { sqlFilter } from './filter.ts'
 import { MatchQuery, type Query, type Table, type VectorQuery } from '../table/lance.ts'
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
-import { PASSAGE_COLUMNS, TEXT_COLUMNS } from '../table/columns.ts'
-import { passagesOf, stringsOf, type Columns } from '../table/rows.ts'
+import { type Columns, PASSAGE_COLUMNS, passagesOf, stringsOf, TEXT_COLUMNS } from '../table/rows.ts'
 import { MARGIN, upTo, withTies, type FoundList } from './ties.ts'
 import type { Passage, SearchHit, SearchOptions } from '../contract.ts'
 

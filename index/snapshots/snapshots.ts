@@ -6,15 +6,12 @@ import { SnapshotSchema, type Snapshot, type TableOptions } from '../snapshot-sc
 import { storeOf, within } from '../store/store-of.ts'
 import { checkFolder, storedNameOf, SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, tableFolder } from '../versions/alias.ts'
 import { connectLance } from '../table/lance.ts'
-import { withLock } from '../writers/lock.ts'
+import { withLock, withWriterLock } from '../writers/locks.ts'
 import { readMetadata } from '../table/metadata.ts'
-import { withWriterLock } from '../writers/writer-lock.ts'
 import { pinForReading } from '../versions/read-pins.ts'
 import { requireWhole } from '../versions/recover.ts'
-import { cloneTable, ownBytes } from './clone.ts'
-import { checkFiles, requireSound, type CheckedFiles } from './integrity.ts'
-import { replaceWith, type ReplaceOptions } from './replace.ts'
-import { countedRows } from './verify.ts'
+import { cloneTable, ownBytes, type ReplaceOptions, replaceWith } from './replace.ts'
+import { type CheckedFiles, checkFiles, countedRows, requireSound } from './verify.ts'
 
 const WAIT_MS = 60_000
 

@@ -2,10 +2,9 @@ import { storedNameOf, tableFolder } from '../versions/alias.ts'
 import { pinForReading } from '../versions/read-pins.ts'
 import { connectLance } from '../table/lance.ts'
 import { damage } from '../versions/recover.ts'
-import { checkFiles, recordUnknown, type CheckedFiles } from './integrity.ts'
+import { type CheckedFiles, checkFiles, countedRows, recordUnknown } from './verify.ts'
 import type { TableOptions } from '../snapshot-schema.ts'
 import { lastSoundSnapshot } from './snapshots.ts'
-import { countedRows } from './verify.ts'
 
 export interface VerifiedIndex {
   readonly passages: number

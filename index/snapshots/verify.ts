@@ -1,7 +1,88 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import { IdSet } from '../id-set.ts'
+import { storeOf } from '../store/store-of.ts'
+import { Checksums, readChecksums, sha256Of } from '../table/checksums.ts'
 import type { Table } from '../table/lance.ts'
-import { stringAt, type Columns } from '../table/rows.ts'
+import { newestVersion } from '../table/manifest.ts'
+import { type Columns, stringAt } from '../table/rows.ts'
+import { CHANGED, damage, type Damage, LOST } from '../versions/recover.ts'
+
+/** SHA-256 of files by device and inode: tables share files with snapshots, and each is read once. */
+export type CheckedFiles = Map<string, string>
+
+interface Checked {
+  /** Number of unchanged files. */
+  readonly sound: number
+  readonly bytes: number
+  /** Files without a checksum: written by software that recorded none, or by a killed process. */
+  readonly unknown: readonly string[]
+  readonly damaged: readonly Damage[]
+}
+
+/**
+ * Reads every file that the newest version of a stored table needs and compares it with its checksum. A table in an object store has none:
+ * the store verifies its own.
+ * @param onBytes called with the bytes read and the total
+ */
+export async function checkFiles(
+  folder: string,
+  checked: CheckedFiles = new Map(),
+  onBytes: (done: number, total: number) => void = () => undefined,
+): Promise<Checked> {
+  if (storeOf(folder).durable) return { sound: 0, bytes: 0, unknown: [], damaged: [] }
+  const recorded = await readChecksums(folder)
+  const newest = await newestVersion(folder, recorded)
+  const damaged: Damage[] = newest.broken.map((file) => ({ file, problem: LOST }))
+  const files = [newest.manifest, ...newest.named.map(({ file }) => file)].filter((file) => !newest.broken.includes(file))
+  const statuses = await Promise.all(
+    files.map(async (file) => ({ file, path: join(folder, file), ...(await statusOf(join(folder, file))) })),
+  )
+  const total = statuses.reduce((sum, { size }) => sum + size, 0)
+  const unknown: string[] = []
+  let [sound, bytes] = [0, 0]
+  for (const { file, path, size, key } of statuses) {
+    const sums = recorded.get(file)
+    if (sums === undefined) unknown.push(path)
+    else {
+      const sha256 = checked.get(key) ?? (await sha256Of(path))
+      checked.set(key, sha256)
+      if (sums.has(sha256)) sound++
+      else damaged.push({ file, problem: CHANGED })
+    }
+    bytes += size
+    onBytes(bytes, total)
+  }
+  return { sound, bytes, unknown, damaged }
+}
+
+async function statusOf(path: string): Promise<{ readonly size: number; readonly key: string }> {
+  const { size, dev, ino } = await stat(path)
+  return { size, key: `${dev} ${ino}` }
+}
+
+/**
+ * @param what the table, for the message
+ * @param soundSnapshot finds the newest intact snapshot
+ * @throws index_invalid naming a file that is missing or has changed since it was committed
+ */
+export async function requireSound(
+  folder: string,
+  what: string,
+  soundSnapshot: (checked: CheckedFiles) => Promise<string | undefined>,
+): Promise<void> {
+  const checked: CheckedFiles = new Map()
+  const [first] = (await checkFiles(folder, checked)).damaged
+  if (first !== undefined) throw damage(what, first, await soundSnapshot(checked))
+}
+
+/** Records checksums of files without one, from their present content. */
+export async function recordUnknown(folder: string, files: readonly string[]): Promise<void> {
+  const checksums = new Checksums(folder)
+  await checksums.add(files)
+  await checksums.settled()
+}
 
 /**
  * Reads ids and hashes of a whole table: few bytes, but some of every file.

@@ -1,10 +1,43 @@
 import { open, readFile } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import protobuf from 'protobufjs'
-import { osCode } from '../../base/errors.ts'
+import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
+import { isVersionGone } from '../../base/failures.ts'
 import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
+import type { Table } from './lance.ts'
+
+/** A clean-up removes its versions within moments; many of them take longer in an object store. */
+const ATTEMPTS = 50
+const PAUSE_MS = 20
+
+export interface Version {
+  readonly version: number
+  /** Time of its write. */
+  readonly timestamp: Date
+}
+
+/**
+ * All versions of a table. LanceDB reads every manifest and fails if another process removes one during the listing: then it is retried.
+ * @throws conflict if versions keep disappearing for seconds
+ */
+export async function versionsOf(table: Table): Promise<readonly Version[]> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await table.listVersions()
+    } catch (error) {
+      if (!isVersionGone(error)) throw error
+      if (attempt === ATTEMPTS)
+        throw new CodedError('conflict', `Other processes keep removing versions of ${table.storedAs}: try again later.`, {
+          field: table.storedAs,
+          cause: error,
+        })
+      await sleep(PAUSE_MS)
+    }
+  }
+}
 
 /** Folder of a stored table's manifests, one per version. */
 export const VERSIONS = '_versions'
@@ -45,7 +78,7 @@ const FOOTER = 16
 const MAGIC = 'LANC'
 
 /** A file that a version needs. */
-export interface NamedFile {
+interface NamedFile {
   /** Path in the table, with slashes. */
   readonly file: string
   /** 0 if the manifest does not name it. */

@@ -1,11 +1,16 @@
 import { Field, FixedSizeList, Float16, makeData, RecordBatch, Struct, Table } from 'apache-arrow'
 import { at } from '../../base/at.ts'
-import { CodedError } from '../../base/errors.ts'
 import { halvesSomeNonZero, writeHalves } from '../../base/binary16.ts'
+import { CodedError } from '../../base/errors.ts'
 import { base } from '../../migrations/list.ts'
 import type { Passage } from '../contract.ts'
-import { metadataColumns, storedMetadata } from './metadata-columns.ts'
-import { utf8 } from './utf8.ts'
+import { metadataColumns, storedMetadata, utf8 } from './metadata-columns.ts'
+
+/** Columns of a passage, for `select`. */
+export const PASSAGE_COLUMNS = ['id', 'title', 'text', 'source', 'metadata'] as const
+
+/** Columns of the full-text search. */
+export const TEXT_COLUMNS = ['text', 'title'] as const
 
 /** Type of the vector column: `dimension` float16 numbers. */
 function vectorType(dimension: number): FixedSizeList<Float16> {
@@ -98,7 +103,7 @@ export function halvesAt(table: Columns, row: number): Uint16Array {
 }
 
 /** One Arrow batch of rows. Never object rows: those are slow, and LanceDB guesses their types. */
-export function recordBatch(rows: Rows, dimension: number): RecordBatch {
+function recordBatch(rows: Rows, dimension: number): RecordBatch {
   const schema = base.schema(dimension)
   const { passages, hashes, halves } = rows
   const items = makeData({ type: new Float16(), length: halves.length, nullCount: 0, data: halves })

@@ -2,9 +2,8 @@ import type { Table as ArrowTable } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
 import { passageText, type Embed } from '../contract.ts'
-import { PASSAGE_COLUMNS } from './columns.ts'
+import { halvesAt, PASSAGE_COLUMNS, passageAt } from './rows.ts'
 import type { Table } from './lance.ts'
-import { halvesAt, passageAt } from './rows.ts'
 
 /** Columns of rows spread evenly over a table; all rows if there are fewer than `count`. */
 export async function sampleRows(table: Table, count: number, columns: readonly string[]): Promise<ArrowTable> {

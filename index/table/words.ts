@@ -1,7 +1,6 @@
 import { WORD_LANGUAGES, type WordLanguage } from '../word-languages.ts'
-import { TEXT_COLUMNS } from './columns.ts'
+import { stringsOf, TEXT_COLUMNS } from './rows.ts'
 import { textIndexConfig, writing, type Table } from './lance.ts'
-import { stringsOf } from './rows.ts'
 import { sampleRows } from './sample.ts'
 
 /**

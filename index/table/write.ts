@@ -1,7 +1,21 @@
-import { sqlIds } from './sql.ts'
 import { CodedError } from '../../base/errors.ts'
-import { writing, type Table } from './lance.ts'
-import { arrowTable, stringAt, type Columns, type Rows } from './rows.ts'
+import { type Table, writing } from './lance.ts'
+import { arrowTable, type Columns, type Rows, stringAt } from './rows.ts'
+
+/** A value as an SQL string literal. */
+export function sqlString(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`
+}
+
+/** `column IN (...)` for LanceDB's `where`. @param column a trusted name or expression */
+export function sqlIn(column: string, values: readonly string[]): string {
+  return `${column} IN (${values.map(sqlString).join(', ')})`
+}
+
+/** `id IN (...)` for LanceDB's `where`. */
+export function sqlIds(ids: readonly string[]): string {
+  return sqlIn('id', ids)
+}
 
 /** Ids per `IN (...)`: keeps a condition well below a megabyte. */
 const IDS_PER_QUERY = 2000

@@ -5,7 +5,7 @@ import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { CodedError } from '../../base/errors.ts'
 import { IdMap } from '../id-set.ts'
 import { packVector, zeroVector } from '../table/rows.ts'
-import { NUMBER_BYTES, type NumberType, type VectorSource } from './contract.ts'
+import { NUMBER_BYTES, type NumberType, type VectorSource } from './rows.ts'
 
 /** A count with the first few ids. */
 export interface Named {

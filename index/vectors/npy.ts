@@ -3,8 +3,7 @@ import { basename } from 'node:path'
 import { fileBytes } from '../../base/files.ts'
 import { READ_LIMITS } from '../read/contract.ts'
 import { readLines } from '../read/formats/lines.ts'
-import { checkedId } from './ids.ts'
-import { NUMBER_BYTES, numberType, READ_ARRAYS, refuse, type Matrix, type VectorSource } from './contract.ts'
+import { checkedId, type Matrix, NUMBER_BYTES, numberType, READ_ARRAYS, refuse, type VectorSource } from './rows.ts'
 
 export const NPY_MAGIC = Buffer.from('\x93NUMPY', 'latin1')
 /** Magic, version, and the length of the header in the longer of its two forms. */

@@ -4,9 +4,8 @@ import { CodedError } from '../../base/errors.ts'
 import { isGzip, isParquet } from '../read/sniff.ts'
 import { NPY_MAGIC, openNpy } from './npy.ts'
 import { openNumpyPickle, PICKLE_PROTO } from './numpy-pickle.ts'
-import { readJsonVectors, readParquetVectors } from './rows.ts'
+import { readJsonVectors, readParquetVectors, refuse, type VectorSource } from './rows.ts'
 import { spoolVectors, type SpoolOptions } from './spool.ts'
-import { refuse, type VectorSource } from './contract.ts'
 
 const HEAD_BYTES = 8
 const IDS = /\.ids\.txt$/

@@ -1,10 +1,9 @@
 import { open } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { LineFile } from '../ingest/plan/line-file.ts'
+import { LineFile } from '../ingest/plan/shard-files.ts'
 import { packVector } from '../table/rows.ts'
 import { idLines } from './npy.ts'
-import { NUMBER_BYTES, refuse, type VectorSource } from './contract.ts'
-import type { VectorRow } from './rows.ts'
+import { NUMBER_BYTES, refuse, type VectorRow, type VectorSource } from './rows.ts'
 
 const ROWS_PER_WRITE = 1024
 

@@ -1,16 +1,71 @@
 import { access, constants } from 'node:fs/promises'
-import { failureOf } from '../../base/failures.ts'
-import { storeOf } from '../store/store-of.ts'
-import { aliasStamp, checkTable, missingTable, readAlias, tableFolder, wasFound } from './alias.ts'
-import { TableSync } from '../table/table-sync.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { agreementWith, type Agreement } from '../table/sample.ts'
-import { connectForWriting, prewarm, writing, type Connection, type Table } from '../table/lance.ts'
-import { writeModel, type TableMetadata } from '../table/metadata.ts'
+import { failureOf } from '../../base/failures.ts'
+import { allModels, type EmbeddingModel, type EmbedOf, type IndexInfo, type Models } from '../contract.ts'
+import { storeOf } from '../store/store-of.ts'
+import { createTable } from '../table/create.ts'
+import { connectForWriting, type Connection, prewarm, type Table, writing } from '../table/lance.ts'
+import { type TableMetadata, writeModel } from '../table/metadata.ts'
+import { type Agreement, agreementWith } from '../table/sample.ts'
+import { TableSync } from '../table/table-sync.ts'
+import type { WordLanguage } from '../word-languages.ts'
+import { aliasStamp, checkTable, createAlias, missingTable, readAlias, storedName, tableFolder, wasFound } from './alias.ts'
 import { fitModel, migratedMetadata, relatedModel, unfitSchema } from './compatibility.ts'
-import { createLiveTable } from './create-live.ts'
 import { damageOf, openStored, rolledBackAt } from './recover.ts'
-import { allModels, type EmbeddingModel, type EmbedOf, type Models } from '../contract.ts'
+
+interface NewLiveTable {
+  readonly dir: string
+  readonly name: string
+  readonly connection: Connection
+  readonly model: EmbeddingModel
+  /** Of the word index. Default: detected. */
+  readonly language?: WordLanguage | undefined
+  /** Called after the creation. */
+  readonly onWarning?: (message: string) => void
+}
+
+/**
+ * Makes an empty table and puts it behind a name; durable when it returns. To be called under the writer lock.
+ * @returns false where another process put one there first: nothing is made then
+ */
+export async function createLiveTable({ dir, name, connection, model, language, onWarning }: NewLiveTable): Promise<boolean> {
+  const storedAs = storedName(name)
+  const table = await createTable(connection, storedAs, model, language)
+  table.close()
+  await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
+  if (await createAlias(dir, name, { stored_as: storedAs })) {
+    await readAlias(dir, name)
+    onWarning?.(`The table "${name}" did not exist and was created, empty.`)
+    return true
+  }
+  await connection.dropTable(storedAs)
+  return false
+}
+
+/** Full information on a live table. */
+export async function infoOf(name: string, { table, storedAs, metadata }: LiveTexts): Promise<IndexInfo> {
+  const [version, rows, indices] = await Promise.all([table.version(), table.countRows(), table.listIndices()])
+  const indexed = (column: string): string | undefined => indices.find(({ columns }) => columns.includes(column))?.name
+  const vectorIndex = indexed('vector')
+  const unindexed = vectorIndex === undefined ? undefined : (await table.indexStats(vectorIndex))?.numUnindexedRows
+  const { ann } = metadata
+  return {
+    table: name,
+    storedAs,
+    version,
+    rows,
+    dimension: metadata.dimension,
+    model: metadata.model,
+    schemaVersion: metadata.schemaVersion,
+    kind: ann === undefined ? 'exact' : 'ivf_rq',
+    nprobes: ann?.nprobes ?? 0,
+    refine: ann?.refine ?? 0,
+    recall: ann?.recall ?? null,
+    questionRecall: ann?.questionRecall ?? null,
+    unindexedRows: unindexed ?? rows,
+    fullText: indexed('text') !== undefined,
+  }
+}
 
 /** Polling interval for an idle table: well below the retention of a replaced table's files. */
 const WATCH_MS = 2000
@@ -35,7 +90,7 @@ export type ForWriting<Of extends LiveTexts> = Of & {
   readonly idle: Table
 }
 
-export interface LiveTableOptions extends Models {
+interface LiveTableOptions extends Models {
   readonly dir: string
   readonly connection: Connection
   readonly name: string

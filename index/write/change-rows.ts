@@ -1,9 +1,8 @@
 import type { WholeFile } from '../read/contract.ts'
 import type { Table } from '../table/lance.ts'
 import type { Rows } from '../table/rows.ts'
-import { sqlIds, sqlIn } from '../table/sql.ts'
+import { chunks, deleteRows, idsWhere, mergeRows, removeDoubles, sqlIds, sqlIn } from '../table/write.ts'
 import type { TableSync } from '../table/table-sync.ts'
-import { chunks, deleteRows, idsWhere, mergeRows, removeDoubles } from '../table/write.ts'
 import { appendChange } from '../writers/change-log.ts'
 
 const IDS_PER_QUERY = 1000

@@ -5,7 +5,7 @@ import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 import { parseLine, readQuestion } from '../http/request/read-question.ts'
 import { answerBatch, type BatchOptions } from '../rag/batch.ts'
 import type { AnswerRequest } from '../rag/schema.ts'
-import type { StartProgress } from '../service/progress.ts'
+import type { StartProgress } from '../service/follow-job.ts'
 
 export interface AskFileOptions extends BatchOptions {
   readonly file: string

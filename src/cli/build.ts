@@ -4,7 +4,7 @@ import { BLOCK_SIZES, INT4_DEFAULTS, type Int4Options } from '../../models/block
 import { DTYPES } from '../../models/dtypes.ts'
 import type { BuildOptions } from '../../models/build.ts'
 import type { Dtype, ModelManifest } from '../../models/manifest.ts'
-import { megabytes } from '../service/progress.ts'
+import { megabytes } from '../service/follow-job.ts'
 import { interruptible } from './program/interrupted.ts'
 import { wholeNumber } from './program/options.ts'
 import { createProgress } from './program/progress.ts'

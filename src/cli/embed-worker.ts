@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { once } from 'node:events'
 import { Command } from 'commander'
-import { loadConfig } from './program/load-config.ts'
+import { loadConfig } from './program/run-program.ts'
 import { createProgress } from './program/progress.ts'
 
 /** `cepe embed-worker`: a worker for schedulers. Reads work from standard input and writes results to standard output as JSON lines. */

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { Config } from '../settings.ts'
 import type { KeyRecord } from '../keys/record.ts'
-import { loadConfig } from './program/load-config.ts'
+import { loadConfig } from './program/run-program.ts'
 import { wholeNumber } from './program/options.ts'
 
 interface AddOptions {

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { loadConfig } from './program/load-config.ts'
+import { loadConfig } from './program/run-program.ts'
 import { wholeNumber, collectionOption } from './program/options.ts'
 
 interface MigrateArguments {

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Command } from 'commander'
 import { CodedError } from '../../base/errors.ts'
-import { megabytes } from '../service/progress.ts'
+import { megabytes } from '../service/follow-job.ts'
 import { createProgress } from './program/progress.ts'
 
 /** `cepe pull`: fetches a checkpoint from a hub. */

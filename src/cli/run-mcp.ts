@@ -1,7 +1,7 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Readable } from 'node:stream'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { collectionPage } from '../../index/collections/page.ts'
+import { collectionPage } from '../../index/collections/contract.ts'
 import { loadConfig, packageVersion } from '../config.ts'
 import type { ToolContext, ToolFailure } from '../mcp/contract.ts'
 import { createToolServer } from '../mcp/server.ts'

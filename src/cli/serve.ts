@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { Config } from '../settings.ts'
 import { checkAddress } from './address.ts'
-import { loadConfig } from './program/load-config.ts'
+import { loadConfig } from './program/run-program.ts'
 
 /** `cepe serve`: the HTTP service. */
 export function serveCommand(): Command {

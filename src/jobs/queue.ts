@@ -1,17 +1,51 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../base/errors.ts'
-import { tryJobLock } from '../../index/writers/job-lock.ts'
-import { removeStale } from '../../index/ingest/remove-stale.ts'
 import type { Lock } from '../../base/locks/lock.ts'
+import { allModels, isBuildOf, type Models } from '../../index/contract.ts'
+import { removeStale, type ReplacedTable, replacedTables } from '../../index/ingest/remove-stale.ts'
 import { storeOf } from '../../index/store/store-of.ts'
-import { allModels, isBuildOf } from '../../index/contract.ts'
+import { tryJobLock } from '../../index/writers/locks.ts'
 import { embedderOf } from '../inference/contract.ts'
 import { bulkEmbed } from './bulk-embed.ts'
 import type { JobsOptions } from './contract.ts'
 import { toJobError } from './run/record.ts'
 import { JobRun } from './run/run.ts'
 import { isSettled, type Job } from './schema.ts'
-import type { JobStore } from './store.ts'
+import { JobStore } from './store.ts'
+
+interface RemoveReplacedOptions {
+  /** Folder of the tables. */
+  readonly dir: string
+  readonly table: string
+  readonly jobsDir: string
+  /** Models of this process: a table that one still answers from is kept. If undefined, nothing is removed. */
+  readonly models: Models | undefined
+}
+
+/**
+ * Removes replaced tables from the command line, by the same rules as jobs.
+ * @returns those that were there, and those kept for now: replaced less than a minute ago, being read, serving another model, or while a
+ * job runs
+ */
+export async function removeReplaced({
+  dir,
+  table,
+  jobsDir,
+  models,
+}: RemoveReplacedOptions): Promise<Record<'before' | 'after', readonly ReplacedTable[]>> {
+  const store = new JobStore(jobsDir)
+  const knownJobs = () => store.known(table)
+  const before = await replacedTables(dir, table, knownJobs)
+  if (models === undefined || before.length === 0) return { before, after: before }
+  const lock = await tryJobLock(dir)
+  if (lock === undefined) return { before, after: before }
+  try {
+    await removeStale(dir, table, knownJobs, allModels(models))
+  } finally {
+    await lock.release()
+  }
+  return { before, after: await replacedTables(dir, table, knownJobs) }
+}
 
 const POLL_MS = 200
 const RETRY_MS = 2000

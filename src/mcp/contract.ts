@@ -1,5 +1,5 @@
 import type { Static, TObject } from '#typebox'
-import type { CollectionPage, PageRange } from '../../index/collections/page.ts'
+import type { CollectionPage, PageRange } from '../../index/collections/contract.ts'
 import type { PassageIndex } from '../../index/passage-index.ts'
 import type { RunOptions } from '../inference/contract.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'

@@ -9,11 +9,10 @@ import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
 import { recoverFolder } from '../../models/staging.ts'
 import type { Log } from '../inference/log.ts'
 import type { Config } from '../settings.ts'
-import { followJob } from './follow-job.ts'
+import { followJob, megabytes, type StartProgress } from './follow-job.ts'
 import { isSettled } from '../jobs/schema.ts'
 import { furtherFolders } from './models.ts'
 import { checkPaths } from './storage.ts'
-import { megabytes, type StartProgress } from './progress.ts'
 import { openCommand } from './indexing.ts'
 
 /** Creates what is missing at a first start: built models, and the index of the configured corpus. */

@@ -9,10 +9,8 @@ import { failureOf } from '../../../base/failures.ts'
 import type { ReadItem, WholeFile } from '../../read/contract.ts'
 import type { Passage } from '../../contract.ts'
 import { contentHash, sumFingerprints } from '../../hash.ts'
-import { jobFiles } from './job-files.ts'
-import { PlanSchema, SHARD_ROWS, type Plan } from './contract.ts'
-import { LineFile } from './line-file.ts'
-import { ShardFiles } from './shard-files.ts'
+import { jobFiles, type Plan, PlanSchema, SHARD_ROWS } from './contract.ts'
+import { LineFile, ShardFiles } from './shard-files.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 
 const READ_BYTES = 1024 * 1024

@@ -1,16 +1,80 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { Type, type Static } from '#typebox'
+import { type Static, Type } from '#typebox'
 import { Value } from '#typebox/value'
-import { writeFileDurably } from '../../../base/durable.ts'
+import { copyFile, link, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, osCode } from '../../../base/errors.ts'
-import { makeFolder } from '../../../base/make-folder.ts'
+import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
-import type { EmbeddingModel } from '../../contract.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
+import type { Embed, EmbeddingModel } from '../../contract.ts'
 import type { ReadItem } from '../../read/contract.ts'
-import type { Plan } from '../plan/contract.ts'
-import { planCorpus, readPlan, type PlanOptions } from '../plan/plan.ts'
-import { unsoundVectors, VECTOR_PRECISION, type VectorFileOf } from './vector-file.ts'
+import { jobFiles, type Plan } from '../plan/contract.ts'
+import { planCorpus, type PlannedRow, type PlanOptions, readPlan, readShard } from '../plan/plan.ts'
+import { prepareShard } from '../shard.ts'
+import { readVectorFile, unsoundVectors, VECTOR_PRECISION, type VectorFileOf, writeVectorFile } from './vector-file.ts'
+
+/**
+ * Copies a shard folder's plan into a job's folder, with hard links where possible, so that the job's rows cannot change. Starts over after
+ * an interruption.
+ */
+export async function adoptPlan(shardDir: ShardDir, folder: string): Promise<Plan> {
+  const [from, to] = [jobFiles(shardDir.folder), jobFiles(folder)]
+  await rm(to.shards, { recursive: true, force: true })
+  await makeFolder(to.shards)
+  for (const shard of shardDir.plan.shard_rows.keys()) await linkOrCopy(from.shard(shard), to.shard(shard))
+  if (await exists(from.rejects)) await copyFile(from.rejects, to.rejects)
+  await syncPath(to.shards)
+  await writeFileDurably(to.plan, `${JSON.stringify(shardDir.plan)}\n`)
+  return shardDir.plan
+}
+
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to)
+  } catch (error) {
+    if (!['EXDEV', 'EPERM', 'ENOTSUP', 'EMLINK', 'ENOSYS'].includes(osCode(error) ?? '')) throw error
+    await copyFile(from, to)
+    await syncPath(to)
+  }
+}
+
+/** Returns a reader of the precomputed vectors of a shard. @throws index_invalid naming a shard whose vectors are missing or invalid */
+export function vectorReader(shardDir: ShardDir): (shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array> {
+  return (shard, rows) => readVectorFile(vectorPath(shardDir.folder, shard), shardOf(shardDir, shard), rows)
+}
+
+interface EmbeddedShard {
+  readonly rows: number
+  /** True if the vectors existed and nothing was done. */
+  readonly present: boolean
+}
+
+/**
+ * Writes the vector file of a planned shard, unless it exists. Idempotent and safe to run concurrently.
+ * @throws not_found for a number outside the plan, index_invalid for a missing or modified shard; errors of the embedder
+ */
+export async function embedShard(shardDir: ShardDir, shard: number, embed: Embed, signal: AbortSignal): Promise<EmbeddedShard> {
+  const of = shardOf(shardDir, shard)
+  if (await hasVectors(shardDir, shard)) return { rows: of.rows, present: true }
+  const rows = await readPlanned(shardDir, shard)
+  const { rows: embedded } = await prepareShard(shard, rows, {
+    dimension: shardDir.dimension,
+    embed,
+    present: undefined,
+    previous: undefined,
+    signal,
+    onEmbedded: () => undefined,
+  })
+  await writeVectorFile(vectorPath(shardDir.folder, shard), of, rows, embedded.halves)
+  return { rows: of.rows, present: false }
+}
+
+/** Reads the rows of a planned shard. @throws not_found for a number outside the plan; index_invalid for a missing or damaged shard */
+export async function readPlanned(shardDir: ShardDir, shard: number): Promise<PlannedRow[]> {
+  shardOf(shardDir, shard)
+  return readShard(shardDir.folder, shard, shardDir.plan)
+}
 
 /**
  * A folder shared by machines: a planned corpus, laid out like a job's folder, and the vectors of its shards, one file each. `place.json`
@@ -49,7 +113,7 @@ export function vectorPath(folder: string, shard: number): string {
   return join(vectorsFolder(folder), `${String(shard).padStart(6, '0')}.arrow`)
 }
 
-export interface PlanShardDirOptions extends Omit<PlanOptions, 'folder'> {
+interface PlanShardDirOptions extends Omit<PlanOptions, 'folder'> {
   readonly folder: string
   readonly model: EmbeddingModel
   readonly name: string

@@ -20,7 +20,7 @@ import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { sumFingerprints } from '../../hash.ts'
 import { stringsOf } from '../../table/rows.ts'
-import { utf8 } from '../../table/utf8.ts'
+import { utf8 } from '../../table/metadata-columns.ts'
 import type { PlannedRow } from '../plan/plan.ts'
 
 /** Vectors are stored as float16, as in the table. */

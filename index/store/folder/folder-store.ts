@@ -1,13 +1,238 @@
-import { statfs } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
-import { messageOf, osCode } from '../../../base/errors.ts'
+import { randomUUID } from 'node:crypto'
+import { constants, copyFile, link, open, readdir, readFile, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join, relative, resolve, sep } from 'node:path'
+import { syncPath, writeFileDurably } from '../../../base/durable.ts'
+import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import { failureOf } from '../../../base/failures.ts'
+import { filesUnder } from '../../../base/files.ts'
+import { parseJson } from '../../../base/json.ts'
+import { ageOf } from '../../../base/locks/clock.ts'
 import { takeLock } from '../../../base/locks/lock.ts'
-import type { Store } from '../store.ts'
-import { folderFiles } from './files.ts'
-import { folderLogs } from './logs.ts'
-import { folderMarks } from './marks.ts'
-import { folderValues } from './values.ts'
+import { processTag, stateOf } from '../../../base/locks/process.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
+import type { FileInfo, Files, Logs, Marks, Store, Values } from '../store.ts'
+
+/** Errors of a file system without hard links, or without links to the target. */
+const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES']
+
+const folderFiles: Files = {
+  makeFolder,
+
+  async list(dir) {
+    return ((await orAbsent(readdir(dir))) ?? []).sort()
+  },
+
+  walk,
+
+  async age(path) {
+    const status = await orAbsent(stat(path))
+    return status === undefined ? Infinity : ageOf(status.mtimeMs)
+  },
+
+  async identity(dir) {
+    const status = await orAbsent(stat(dir))
+    return status && `${status.dev} ${status.ino}`
+  },
+
+  read: (path) => orAbsent(readFile(path, 'utf8')),
+  write: writeFileDurably,
+  remove: (path) => rm(path, { force: true }),
+  removeTree: (dir) => rm(dir, { recursive: true, force: true }),
+
+  async rename(from, to) {
+    await rename(from, to)
+    await syncPath(dirname(to))
+  },
+
+  async copy(from, to, { writtenOnce }) {
+    await makeFolder(dirname(to))
+    try {
+      if (writtenOnce) {
+        await link(from, to)
+        return true
+      }
+    } catch (error) {
+      if (osCode(error) === 'ENOENT') return false
+      if (!NO_LINKS.includes(osCode(error) ?? '')) throw error
+    }
+    return copied(copyFile(from, to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL))
+  },
+
+  async download(path, to) {
+    if (!(await copied(copyFile(path, to)))) throw new CodedError('not_found', `${path} has gone.`)
+  },
+}
+
+async function* walk(dir: string, most = Infinity): AsyncGenerator<FileInfo> {
+  for (const path of (await filesUnder(dir)).sort().slice(0, most)) {
+    const status = await orAbsent(stat(path))
+    if (status === undefined) continue
+    yield { name: relative(dir, path).split(sep).join('/'), bytes: status.size, shared: status.nlink > 1 }
+  }
+}
+
+/** False if the source does not exist. */
+async function copied(copying: Promise<void>): Promise<boolean> {
+  return (await orAbsent(copying.then(() => true))) ?? false
+}
+
+/** Undefined if there is no such file. */
+async function orAbsent<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (osCode(error) === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function textOf(value: Readonly<Record<string, unknown>>): string {
+  return `${JSON.stringify(value)}\n`
+}
+
+/** Each value is a JSON file, replaced by a rename. */
+const folderValues: Values = {
+  async read(path) {
+    const text = await orAbsent(readFile(path, 'utf8'))
+    const value = text === undefined ? undefined : parseJson(text)
+    if (text !== undefined && value === undefined)
+      throw new CodedError('index_invalid', `${path} is damaged: it should hold a value of JSON.`, { field: path })
+    return value
+  },
+
+  write: (path, value) => writeFileDurably(path, textOf(value)),
+
+  async create(path, value) {
+    try {
+      await writeFileDurably(path, textOf(value), { exclusive: true })
+      return true
+    } catch (error) {
+      if (osCode(error) === 'EEXIST') return false
+      throw error
+    }
+  },
+
+  remove: (path) => rm(path, { force: true }),
+  age: (path) => folderFiles.age(path),
+
+  async stamp(path) {
+    const status = await orAbsent(stat(path))
+    return status === undefined ? 'none' : `${status.ino} ${status.mtimeMs} ${status.size}`
+  },
+}
+
+const SUFFIX = '.jsonl'
+
+function pathOf(folder: string, name: string): string {
+  return join(folder, `${name}${SUFFIX}`)
+}
+
+/** Each log is a file to which lines are appended. */
+const folderLogs: Logs = {
+  async names(folder) {
+    const files = await folderFiles.list(folder)
+    return files.filter((name) => name.endsWith(SUFFIX)).map((name) => name.slice(0, -SUFFIX.length))
+  },
+
+  async begin(folder, name) {
+    await makeFolder(folder)
+    await (await open(pathOf(folder, name), 'a')).close()
+    await syncPath(folder)
+    await syncPath(dirname(folder))
+  },
+
+  end: (folder, name) => rm(pathOf(folder, name), { force: true }),
+
+  async append(folder, name, entry) {
+    const file = await open(pathOf(folder, name), 'a')
+    try {
+      // Begins with a newline, so that an entry after a torn one is valid.
+      await file.appendFile(`\n${entry}`)
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+  },
+
+  reader(folder, name) {
+    let offset = 0
+    return async () => {
+      const read = await readFrom(pathOf(folder, name), offset)
+      offset += read.length
+      return read
+        .toString('utf8')
+        .split('\n')
+        .filter((line) => line !== '')
+    }
+  },
+}
+
+/** Reads appended bytes up to the last newline; an entry after it may be incomplete. */
+async function readFrom(path: string, offset: number): Promise<Buffer> {
+  try {
+    const file = await open(path, 'r')
+    try {
+      const { size } = await file.stat()
+      const bytes = Buffer.alloc(size - offset)
+      await file.read(bytes, 0, bytes.length, offset)
+      // An entry is complete once the next one begins or it parses; a torn one is read again, and never parses.
+      const end = parseJson(bytes.subarray(bytes.lastIndexOf(10) + 1).toString()) === undefined ? bytes.lastIndexOf(10) : bytes.length
+      return bytes.subarray(0, Math.max(0, end))
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (osCode(error) === 'ENOENT') return Buffer.alloc(0)
+    throw error
+  }
+}
+
+/**
+ * Heartbeat of a process on another machine or in another container; without one for `SILENT_MS` it counts as dead. Clocks may differ by
+ * minutes.
+ */
+const HEARTBEAT_MS = 30_000
+const SILENT_MS = 10 * 60_000
+
+/** `<name>~<process tag>~<unique>` */
+const MARK_FILE = /^(.+)~([0-9a-f-]+)~[0-9a-f-]+$/
+
+const folderMarks: Marks = {
+  async put(folder, name) {
+    const path = join(folder, `${name}~${await processTag()}~${randomUUID()}`)
+    try {
+      await makeFolder(folder)
+      await writeFile(path, '', { flag: 'wx' })
+    } catch {
+      // This process has no write permission there.
+      return () => Promise.resolve()
+    }
+    const beat = setInterval(() => {
+      utimes(path, new Date(), new Date()).catch(() => undefined)
+    }, HEARTBEAT_MS).unref()
+    return async () => {
+      clearInterval(beat)
+      await rm(path, { force: true }).catch(() => undefined)
+    }
+  },
+
+  async list(folder) {
+    const held: string[] = []
+    for (const file of await folderFiles.list(folder)) {
+      const [, name, tag = ''] = MARK_FILE.exec(file) ?? []
+      if (name === undefined) continue
+      const path = join(folder, file)
+      if (await isHeld(path, tag)) held.push(name)
+      else await rm(path, { force: true })
+    }
+    return held
+  },
+}
+
+async function isHeld(path: string, tag: string): Promise<boolean> {
+  const state = await stateOf(tag)
+  return state === 'elsewhere' ? (await folderFiles.age(path)) < SILENT_MS : state === 'alive'
+}
 
 /** An index in a folder, local or shared by machines. */
 export const folderStore: Store = {

@@ -1,6 +1,5 @@
 import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
-import { bucketAndKey } from './address.ts'
-import { storeSettings } from './settings.ts'
+import { bucketAndKey, storeSettings } from './settings.ts'
 
 /** HTTP status of the store's response, if there was one. */
 export function statusOf(error: unknown): number | undefined {

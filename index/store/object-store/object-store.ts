@@ -1,12 +1,153 @@
-import type { Store } from '../store.ts'
-import { objectLogs } from './append-log.ts'
-import { checkStore } from './check.ts'
-import { objectFiles } from './files.ts'
-import { checkLeases, takeLease } from './lease.ts'
-import { lanceStorageOptions } from './settings.ts'
-import { objectValues } from './values.ts'
+import { Type } from '#typebox'
+import { Value } from '#typebox/value'
+import { randomUUID } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { isStoreFailure } from '../../../base/failures.ts'
+import { ageOf } from '../../../base/locks/clock.ts'
+import type { FileInfo, Files, Logs, Store, Values } from '../store.ts'
+import { checkStore } from './check.ts'
+import { checkLeases, readValue, takeLease, writeValue } from './lease.ts'
+import { copyObject, deleteBeneath, deleteObject, downloadObject, listNames, listObjects, putObject, readObject } from './objects.ts'
+import { lanceStorageOptions } from './settings.ts'
+
+/** Stored form: renewing a lease changes the object too, so the value contains the time of its last change. */
+const StampedSchema = Type.Intersect([Type.Record(Type.String(), Type.Unknown()), Type.Object({ since: Type.String() })])
+
+async function readStamped(address: string): Promise<{ readonly value: unknown; readonly since?: string }> {
+  const stored = await readValue(address)
+  if (!Value.Check(StampedSchema, stored)) return { value: stored }
+  const { since, ...value } = stored
+  return { value, since }
+}
+
+async function read(address: string): Promise<unknown> {
+  return (await readStamped(address)).value
+}
+
+async function write(address: string, value: Readonly<Record<string, unknown>>): Promise<void> {
+  const before = await readStamped(address)
+  const since = isDeepStrictEqual(before.value, value) ? before.since : undefined
+  await writeValue(address, { ...value, since: since ?? new Date().toISOString() })
+}
+
+/** Each value is an object, changed by conditional writes, that also holds the lease of its lock. */
+const objectValues: Values = {
+  read,
+  write,
+
+  // Under the value's lock, so that no other process creates one in between.
+  async create(address, value) {
+    if ((await read(address)) !== undefined) return false
+    await write(address, value)
+    return true
+  },
+
+  remove: (address) => writeValue(address, null),
+
+  async age(address) {
+    const { since } = await readStamped(address)
+    return since === undefined ? Infinity : ageOf(Date.parse(since))
+  },
+
+  async stamp(address) {
+    const value = await read(address)
+    return value === undefined ? 'none' : JSON.stringify(value)
+  },
+}
+
+/** Maximum clock difference between a store and this machine. */
+const CLOCK_MS = 60_000
+
+/** Objects as files: a folder is a common prefix of names. */
+const objectFiles: Files = {
+  makeFolder: () => Promise.resolve(),
+  list: listNames,
+  walk,
+
+  async age(path) {
+    let newest = -Infinity
+    for await (const { modified } of listObjects(path)) newest = Math.max(newest, modified.getTime())
+    return newest === -Infinity ? Infinity : ageOf(newest) - CLOCK_MS
+  },
+
+  identity: (dir) => Promise.resolve(dir),
+
+  async read(path) {
+    return (await readObject(path))?.text
+  },
+
+  async write(path, text) {
+    await putObject(path, text)
+  },
+
+  remove: deleteObject,
+  removeTree: deleteBeneath,
+
+  rename: (from) =>
+    Promise.reject(
+      new CodedError(
+        'unsupported',
+        `${from} is in an object store, which cannot rename: write a copy, and a record of its completeness last.`,
+      ),
+    ),
+
+  async copy(from, to, { bytes }) {
+    try {
+      await copyObject(from, to, bytes)
+      return true
+    } catch (error) {
+      if (error instanceof CodedError && error.code === 'not_found') return false
+      throw error
+    }
+  },
+
+  download: downloadObject,
+}
+
+async function* walk(dir: string, most?: number): AsyncGenerator<FileInfo> {
+  for await (const { name, bytes } of listObjects(dir, most)) yield { name, bytes, shared: false }
+}
+
+function listAddress(folder: string, name: string): string {
+  return `${folder}/lists/${name}`
+}
+
+function entriesAddress(folder: string, name: string): string {
+  return `${folder}/entries/${name}`
+}
+
+/** Each entry is an object: `<folder>/lists/<name>` marks an open log, `<folder>/entries/<name>/` has its entries. */
+const objectLogs: Logs = {
+  names: (folder) => listNames(`${folder}/lists`),
+
+  async begin(folder, name) {
+    await putObject(listAddress(folder, name), '{}', { absent: true })
+  },
+
+  async end(folder, name) {
+    await deleteObject(listAddress(folder, name))
+    await deleteBeneath(entriesAddress(folder, name))
+  },
+
+  async append(folder, name, entry) {
+    await putObject(`${entriesAddress(folder, name)}/${randomUUID()}`, entry)
+  },
+
+  reader(folder, name) {
+    const [at, known] = [entriesAddress(folder, name), new Set<string>()]
+    return async () => {
+      const texts: string[] = []
+      for await (const entry of listObjects(at)) {
+        if (known.has(entry.name)) continue
+        const object = await readObject(`${at}/${entry.name}`)
+        known.add(entry.name)
+        if (object !== undefined) texts.push(object.text)
+      }
+      return texts
+    }
+  },
+}
 
 /** An index in an object store of the S3 protocol. */
 export const objectStore: Store = {

@@ -5,8 +5,7 @@ import type * as Sdk from '@aws-sdk/client-s3'
 import { CodedError } from '../../../base/errors.ts'
 import { eachOf } from '../each-of.ts'
 import { statusOf, storeError } from './errors.ts'
-import { bucketAndKey } from './address.ts'
-import { answerMs, ATTEMPTS, CONNECT_MS, settingsVersion, storeSettings } from './settings.ts'
+import { answerMs, ATTEMPTS, bucketAndKey, CONNECT_MS, settingsVersion, storeSettings } from './settings.ts'
 
 /** An object small enough to be held in memory. */
 export interface StoredObject {

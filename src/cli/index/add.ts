@@ -8,10 +8,9 @@ import type { Jobs, UploadedFile } from '../../jobs/contract.ts'
 import type { Job, JobOptions, WebSource } from '../../jobs/schema.ts'
 import { checkArchive, checkDocuments, checkPages, checkTable, showPassage, SKIPPED } from './check-corpus.ts'
 import type { Corpus } from './corpus-files.ts'
-import { follow } from './jobs.ts'
+import { follow, withIndexing } from './jobs.ts'
 import { wholeNumber, collectionOption } from '../program/options.ts'
 import { jobOptions, tableOptionOf, withReadingOptions, type ReadingOptions } from './reading-options.ts'
-import { withIndexing } from './with-indexing.ts'
 
 interface AddOptions extends ReadingOptions {
   readonly replace?: boolean

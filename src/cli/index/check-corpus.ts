@@ -9,7 +9,7 @@ import type { FolderSource } from '../../jobs/folder/read.ts'
 import type { Files } from '../../jobs/folder/summary.ts'
 import type { WebSource } from '../../jobs/schema.ts'
 import { interruptibleAtOnce } from '../program/interrupted.ts'
-import { loadConfig } from '../program/load-config.ts'
+import { loadConfig } from '../program/run-program.ts'
 
 const MB = 1e6
 

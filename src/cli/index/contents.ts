@@ -6,7 +6,7 @@ import { CodedError } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { collectionOption } from '../program/options.ts'
-import { withIndexing } from './with-indexing.ts'
+import { withIndexing } from './jobs.ts'
 
 interface Options {
   readonly collection?: string

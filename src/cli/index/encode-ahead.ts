@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { AheadProgress } from '../../jobs/ahead/encode-ahead.ts'
-import { loadConfig } from '../program/load-config.ts'
+import { loadConfig } from '../program/run-program.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'
 import { collectionOption } from '../program/options.ts'

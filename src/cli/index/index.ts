@@ -9,10 +9,9 @@ import { commitCommand, pendingCommand, planCommand } from './shards.ts'
 import { vectorsCommand } from './vectors.ts'
 import { snapshotCommands } from './snapshots.ts'
 import { encodeAheadCommand } from './encode-ahead.ts'
-import { loadConfig } from '../program/load-config.ts'
-import { cancel, follow, listed, showJob } from './jobs.ts'
+import { loadConfig } from '../program/run-program.ts'
+import { cancel, follow, listed, type Need, showJob, withIndexing } from './jobs.ts'
 import { collectionOption } from '../program/options.ts'
-import { withIndexing, type Need } from './with-indexing.ts'
 
 /** Commands as help lists them: in the order of use. */
 const ORDER = [
@@ -93,7 +92,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
         import('../../service/storage.ts'),
         import('../../service/models.ts'),
         import('../../../index/compaction/command.ts'),
-        import('../../jobs/remove-replaced.ts'),
+        import('../../jobs/queue.ts'),
       ])
       await useScratch()
       // Without a built retriever it is unknown what replaced tables still serve.

@@ -2,11 +2,10 @@ import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Command } from 'commander'
 import { CodedError } from '../../../base/errors.ts'
-import { loadConfig } from '../program/load-config.ts'
+import { loadConfig } from '../program/run-program.ts'
 import { wholeNumber, collectionOption } from '../program/options.ts'
 import { createProgress } from '../program/progress.ts'
-import { follow } from './jobs.ts'
-import { withIndexing } from './with-indexing.ts'
+import { follow, withIndexing } from './jobs.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
 
 /** `cepe index plan`: plans a corpus as shards for distributed embedding. */

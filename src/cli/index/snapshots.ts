@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { PassageIndex } from '../../../index/open.ts'
 import { collectionOption } from '../program/options.ts'
-import { withIndexing } from './with-indexing.ts'
+import { withIndexing } from './jobs.ts'
 
 const KB = 1000
 

@@ -1,5 +1,5 @@
 import cliProgress from 'cli-progress'
-import type { Progress } from '../../service/progress.ts'
+import type { Progress } from '../../service/follow-job.ts'
 
 /** Share of the work per line if standard error is not a terminal. */
 const LINE_STEP = 0.1

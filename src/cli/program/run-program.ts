@@ -1,9 +1,16 @@
-import { CommanderError, type Command } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
-import { onLockWait, type LockWait } from '../../../base/locks/lock-wait.ts'
+import { type LockWait, onLockWait } from '../../../base/locks/lock-wait.ts'
 import { pidOf } from '../../../base/locks/process.ts'
-import { Interrupted, INTERRUPTED_CODE } from './interrupted.ts'
 import { checkOpenFiles } from '../../../base/process.ts'
+import type { Config } from '../../settings.ts'
+import { Interrupted, INTERRUPTED_CODE } from './interrupted.ts'
+
+/** Loads the settings ({@link loadConfig}) when a command runs: help does not need their schema. */
+export async function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<Config> {
+  const config = await import('../../config.ts')
+  return config.loadConfig(overrides)
+}
 
 /** Time after which a failed command exits although something is still running. */
 const END_MS = 5_000

@@ -1,6 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import { unknownCollection, type Collections } from '../../../index/collections/contract.ts'
-import { collectionPage, type CollectionPage, type PageRange } from '../../../index/collections/page.ts'
+import {
+  collectionPage,
+  type CollectionPage,
+  type Collections,
+  type PageRange,
+  unknownCollection,
+} from '../../../index/collections/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import type { UploadedFile } from '../../jobs/contract.ts'
 import { hashing } from '../idempotency/idempotency.ts'
-import { entryName } from '../../jobs/upload/entry-name.ts'
+import { entryName } from '../../jobs/upload/spool.ts'
 
 /** A table up to this size is buffered until it is known whether other files follow. */
 const HELD_BYTES = 8 * 2 ** 20

@@ -1,4 +1,4 @@
-import { jobFiles } from '../../../index/ingest/plan/job-files.ts'
+import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { sourceOf } from '../folder/list.ts'
 import { listedBy } from '../folder/missing.ts'

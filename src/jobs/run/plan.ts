@@ -1,17 +1,68 @@
 import { CodedError } from '../../../base/errors.ts'
 import type { EmbeddingModel } from '../../../index/contract.ts'
+import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import { planCorpus, readPlan } from '../../../index/ingest/plan/plan.ts'
-import { adoptPlan } from '../../../index/ingest/shard-dir/adopt-plan.ts'
+import { livePassages, textBytes } from '../../../index/ingest/reembed.ts'
 import { checkShardDir } from '../../../index/ingest/shard-dir/check.ts'
-import { checkShardDirModel, type ShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
-import { requireSpace } from '../../../index/ingest/space.ts'
-import { describeFiles, FileTally, type Files } from '../folder/summary.ts'
-import { DEFAULT_FILE_BOUNDS, leftOutShare } from '../folder/read.ts'
-import { ReadingNotes } from '../reading.ts'
-import { rejectedShare } from '../schema.ts'
+import { adoptPlan, checkShardDirModel, type ShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
+import { planBytes, requireSpace } from '../../../index/ingest/space.ts'
+import type { ReadItem } from '../../../index/read/contract.ts'
+import { readPassageFile } from '../../../index/read/read.ts'
+import type { ListedFile } from '../folder/list.ts'
+import { noteEmptied, noteFiles } from '../folder/missing.ts'
+import { DEFAULT_FILE_BOUNDS, folderBytes, leftOutShare, readFolder } from '../folder/read.ts'
+import { describeFiles, type Files, FileTally } from '../folder/summary.ts'
+import { corpusReadOptions, ReadingNotes } from '../reading.ts'
+import { type Job, rejectedShare } from '../schema.ts'
 import { DEFAULT_CRAWL, fetchPages } from '../web/fetch-pages.ts'
-import { corpusOf } from './corpus.ts'
 import type { JobRecord, JobRunOptions } from './record.ts'
+
+interface CorpusReading {
+  readonly signal: AbortSignal
+  /** Called with the share of the source read so far, 0 to 1. */
+  readonly onShare: (share: number) => void
+}
+
+/** Corpus of a job. */
+export interface Corpus {
+  /** Estimated bytes of the plan on disk. */
+  readonly bytes: () => Promise<number>
+  readonly items: () => AsyncIterable<ReadItem>
+}
+
+/** Opens the corpus of a job. Uploaded and fetched files must be in its folder. @throws internal if they are missing */
+export function corpusOf(
+  job: Job,
+  { index, store, limits, fileBounds: bounds = DEFAULT_FILE_BOUNDS }: JobRunOptions,
+  reading: CorpusReading,
+): Corpus {
+  const { id, table, options } = job
+  const { path, name, reembed, files } = job.source
+  const live = { dir: index.dir, table }
+  if (reembed === true) return { bytes: () => textBytes(live), items: () => livePassages(live) }
+  const isKept = files?.uploaded === true || files?.web !== undefined
+  const folder = isKept ? jobFiles(store.folder(id)).uploads : path
+  if (folder === null) throw new CodedError('internal', 'The upload was not planned to its end: send it again.')
+  if (files === undefined)
+    return {
+      bytes: () => planBytes(folder),
+      items: () => readPassageFile(folder, { ...corpusReadOptions(options, name, limits), onShare: reading.onShare }),
+    }
+  const source = { path: folder, ...files, uploaded: isKept }
+  // The list of pages was recorded when they were fetched.
+  const further =
+    files.web === undefined
+      ? { onListed: (listed: readonly ListedFile[]) => noteFiles(store.folder(id), listed, options.label) }
+      : { stored: (page: string) => index.export({ source: [page] }) }
+  const items = async function* (): AsyncGenerator<ReadItem> {
+    const emptied: string[] = []
+    const onEmptied = (file: string): unknown => emptied.push(file)
+    yield* readFolder(source, { options, bounds, limits, ...reading, ...further, onEmptied })
+    // Before the plan is complete: a resumed job does not read the files again.
+    if (emptied.length > 0) await noteEmptied(store.folder(id), emptied)
+  }
+  return { bytes: () => folderBytes(source), items }
+}
 
 type PlanOptions = JobRunOptions & { readonly signal: AbortSignal }
 

@@ -1,17 +1,37 @@
+import { type Static, Type } from '#typebox'
+import { Value } from '#typebox/value'
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import pLimit from 'p-limit'
-import { Type, type Static } from '#typebox'
-import { Value } from '#typebox/value'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
+import { makeFolder } from '../../../base/make-folder.ts'
 import { wellFormed } from '../../../index/passage-metadata.ts'
 import { FILE_PROBLEMS, type FileProblem } from '../../../index/read/contract.ts'
 import { isDocument, isTable, type ListedFile } from '../folder/list.ts'
-import { isHidden } from './entry-name.ts'
-import { makeFolder } from '../../../base/make-folder.ts'
+
+/**
+ * Normalizes the path of a file in an archive or a form.
+ * @throws corpus_invalid for an empty path, or one that leads outside of the archive or form
+ */
+export function entryName(given: string, holder = 'archive'): string {
+  const parts = given
+    .replaceAll('\\', '/')
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+  if (/^(?:[/\\]|[a-z]:)/i.test(given) || parts.includes('..') || parts.length === 0 || given.includes('\0')) {
+    const message = `The ${holder} holds the path ${JSON.stringify(given.slice(0, 100))}, which leads out of it: it is refused.`
+    throw new CodedError('corpus_invalid', message, { field: 'file' })
+  }
+  return parts.join('/')
+}
+
+/** True for names that begin with a dot, and metadata that macOS adds to archives. */
+export function isHidden(file: string): boolean {
+  return file.split('/').some((part) => part.startsWith('.') || part === '__MACOSX')
+}
 
 const DIGITS = 6
 const LIST_FILE = 'files.json'

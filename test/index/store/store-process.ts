@@ -1,5 +1,4 @@
-import { configureStores } from '../../../index/store/object-store/settings.ts'
-import { storeSettingsOf } from '../../../index/store/object-store/environment.ts'
+import { configureStores, storeSettingsOf } from '../../../index/store/object-store/settings.ts'
 import { storeOf, within } from '../../../index/store/store-of.ts'
 
 /** Works on a store until it is killed: holds a lock and a mark, appends to a list, and writes a value again and again. */

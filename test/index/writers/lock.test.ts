@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { processTag, stateOf } from '../../../base/locks/process.ts'
 import { isLockHeld, takeLock } from '../../../base/locks/lock.ts'
-import { withLock } from '../../../index/writers/lock.ts'
+import { withLock } from '../../../index/writers/locks.ts'
 import { tempDir } from '../helpers.ts'
 
 const HOUR_AGO = new Date(Date.now() - 3_600_000)

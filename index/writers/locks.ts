@@ -1,0 +1,154 @@
+import { CodedError } from '../../base/errors.ts'
+import type { Lock } from '../../base/locks/lock.ts'
+import { storeOf, within } from '../store/store-of.ts'
+import type { LockOptions } from '../store/store.ts'
+import { type Connection, connectLance } from '../table/lance.ts'
+import { manifestFiles } from '../table/manifest.ts'
+import { aliasPath, checkFolder, checkTableName, readAlias, tableFolder, tableOf } from '../versions/alias.ts'
+
+/** Runs work under a lock, in order of arrival. @throws overloaded if the lock is not acquired within `waitMs` */
+export async function withLock<T>(location: string, options: LockOptions, work: () => Promise<T>): Promise<T> {
+  const lock = await storeOf(location).locks.take(location, options)
+  if (lock === undefined) {
+    const seconds = Math.round(options.waitMs / 1000)
+    throw new CodedError('overloaded', `The writer lock was not acquired within ${seconds} s. Try again later.`, { retryAfterS: 5 })
+  }
+  try {
+    return await work()
+  } finally {
+    await lock.release()
+  }
+}
+
+/**
+ * Fences off pending writes of a process that lost its lease: restores the newest version. LanceDB rejects every commit that started before
+ * a restore. The caller holds the writer lock of the tables.
+ */
+async function fenceTables(dir: string, which: (storedAs: string) => boolean): Promise<void> {
+  const connection = await connectLance(dir, 0)
+  try {
+    for (const storedAs of (await connection.tableNames()).filter(which)) {
+      // A table whose removal was interrupted has no version to commit on top of.
+      if ((await manifestFiles(tableFolder(dir, storedAs))).length > 0) await fence(connection, storedAs)
+    }
+  } finally {
+    connection.close()
+  }
+}
+
+async function fence(connection: Connection, storedAs: string): Promise<void> {
+  const table = await connection.openTable(storedAs)
+  try {
+    let base = await table.version()
+    let last = base
+    for (;;) {
+      await table.checkout(base)
+      await table.restore()
+      const made = await table.version()
+      if (made === last + 1) return
+      // A commit came in between and is complete: keep its version. No commit can land on top of the restore.
+      if (last === base) base = made - 1
+      last = made
+    }
+  } finally {
+    table.close()
+  }
+}
+
+/** Fences off pending writes to the live table of a name. */
+export async function fenceLive(dir: string, table: string): Promise<void> {
+  const storedAs = (await readAlias(dir, table))?.stored_as
+  if (typeof storedAs === 'string') await fenceTables(dir, (name) => name === storedAs)
+}
+
+/** Names of the tables that have stored tables in an index. */
+async function tablesOf(dir: string): Promise<string[]> {
+  const connection = await connectLance(dir, 0)
+  try {
+    return [...new Set((await connection.tableNames()).map(tableOf))]
+  } finally {
+    connection.close()
+  }
+}
+
+/** Longest wait for the writer lock. */
+const WAIT_MS = 60_000
+
+/** Queues of this process's writers by lock: one of them at a time competes with other processes. */
+const tails = new Map<string, Promise<void>>()
+
+/**
+ * Serialises the writers of a table over all processes: upserts, deletes, commits of jobs, and changes of the alias. LanceDB's merge does
+ * not detect a concurrent insert of the same ids, which would leave duplicate rows. A change under the lock is written to the table that is
+ * live at that moment.
+ * @throws overloaded if the lock is not acquired within a minute; index_missing if the folder has disappeared, during the work too
+ */
+export function withWriterLock<T>(dir: string, table: string, work: () => Promise<T>): Promise<T> {
+  const location = storeOf(dir).locks.of(aliasPath(dir, table), within(dir, `${checkTableName(table)}.turns`))
+  const before = tails.get(location) ?? Promise.resolve()
+  const checked = async (): Promise<T> => {
+    const result = await work()
+    await checkFolder(dir)
+    return result
+  }
+  const mine = before
+    .then(() => checkFolder(dir))
+    .then(() => withLock(location, { waitMs: WAIT_MS, onTakeover: () => fenceLive(dir, table) }, checked))
+  const tail = mine.then(
+    () => undefined,
+    () => undefined,
+  )
+  tails.set(location, tail)
+  tail
+    .then(() => {
+      if (tails.get(location) === tail) tails.delete(location)
+    })
+    .catch(() => undefined)
+  return mine
+}
+
+interface MaintenanceLockOptions {
+  /** How long to wait for another process; Infinity without limit. */
+  readonly waitMs: number
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Serialises compaction and index builds of a table over all processes: concurrent runs would conflict and repeat work. Writes and reads
+ * continue.
+ * @returns false if another process held the lock for longer than `waitMs`: nothing was done
+ */
+export async function withMaintenanceLock(
+  dir: string,
+  table: string,
+  { waitMs, signal }: MaintenanceLockOptions,
+  work: () => Promise<unknown>,
+): Promise<boolean> {
+  await checkFolder(dir)
+  const lock = await storeOf(dir).locks.take(within(dir, `${checkTableName(table)}.upkeep`), { waitMs, signal, advisory: true })
+  if (lock === undefined) return false
+  try {
+    await work()
+  } finally {
+    await lock.release()
+  }
+  return true
+}
+
+/**
+ * One job per index folder, over processes. Single changes do not take this lock: they and the job's commits are serialised by the writer
+ * lock (`withWriterLock`).
+ * @param dir folder of the index, or its address
+ * @throws index_missing if the folder has disappeared
+ * @returns undefined if another live process holds the lock: try again
+ */
+export async function tryJobLock(dir: string): Promise<Lock | undefined> {
+  await checkFolder(dir)
+  // The takeover fences off a stalled holder's pending writes, to any table.
+  return storeOf(dir).locks.take(within(dir, 'writer'), { waitMs: 0, onTakeover: () => fenceAll(dir) })
+}
+
+async function fenceAll(dir: string): Promise<void> {
+  for (const table of await tablesOf(dir))
+    await withWriterLock(dir, table, () => fenceTables(dir, (storedAs) => storedAs.startsWith(`${table}.`)))
+}
