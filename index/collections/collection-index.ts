@@ -1,7 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
-import type { EmbeddingModel, Models, Passage, SearchFilter, SearchOptions } from '../contract.ts'
-import type { PassageIndex, UpsertOptions } from '../passage-index.ts'
-import type { ListOptions } from '../search/list.ts'
+import type { EmbeddingModel, Models, SearchFilter } from '../contract.ts'
+import type { PassageIndex } from '../passage-index.ts'
 import { checkFolder } from '../versions/alias.ts'
 import { unknownCollection } from './contract.ts'
 
@@ -106,6 +105,23 @@ export class CollectionIndex implements PassageIndex {
   readonly furtherModels: readonly EmbeddingModel[]
   readonly #tables: OpenTables
   #behind: CodedError | undefined
+  readonly view = () => this.#use((table) => table.view())
+  readonly writtenWith = () => this.#use((table) => table.writtenWith())
+  readonly check = () => this.#use((table) => table.check())
+  readonly sources = () => this.#use((table) => table.sources())
+  readonly version = () => this.#use((table) => table.version())
+  readonly info = () => this.#use((table) => table.info())
+  readonly refresh = () => this.#use((table) => table.refresh())
+  readonly search = (...given: Parameters<PassageIndex['search']>) => this.#use((table) => table.search(...given))
+  readonly searchText = (...given: Parameters<PassageIndex['searchText']>) => this.#use((table) => table.searchText(...given))
+  readonly searchHybrid = (...given: Parameters<PassageIndex['searchHybrid']>) => this.#use((table) => table.searchHybrid(...given))
+  readonly get = (...given: Parameters<PassageIndex['get']>) => this.#use((table) => table.get(...given))
+  readonly changed = (...given: Parameters<PassageIndex['changed']>) => this.#use((table) => table.changed(...given))
+  readonly upsert = (...given: Parameters<PassageIndex['upsert']>) => this.#use((table) => table.upsert(...given))
+  readonly delete = (...given: Parameters<PassageIndex['delete']>) => this.#use((table) => table.delete(...given))
+  readonly count = (...given: Parameters<PassageIndex['count']>) => this.#use((table) => table.count(...given))
+  readonly list = (...given: Parameters<PassageIndex['list']>) => this.#use((table) => table.list(...given))
+  readonly titles = (...given: Parameters<PassageIndex['titles']>) => this.#use((table) => table.titles(...given))
 
   constructor(tables: OpenTables, { dir, table, model, furtherModels = [] }: Pick<PassageIndex, 'dir' | 'table'> & Models) {
     this.dir = dir
@@ -115,57 +131,9 @@ export class CollectionIndex implements PassageIndex {
     this.#tables = tables
   }
 
-  view() {
-    return this.#use((table) => table.view())
-  }
-
-  search(vector: Float32Array, options: SearchOptions) {
-    return this.#use((table) => table.search(vector, options))
-  }
-
-  searchText(query: string, options: SearchOptions) {
-    return this.#use((table) => table.searchText(query, options))
-  }
-
-  searchHybrid(query: string, vector: Float32Array, options: SearchOptions) {
-    return this.#use((table) => table.searchHybrid(query, vector, options))
-  }
-
-  writtenWith() {
-    return this.#use((table) => table.writtenWith())
-  }
-
   /** State of the last call. */
   behind() {
     return this.#behind
-  }
-
-  check() {
-    return this.#use((table) => table.check())
-  }
-
-  get(id: string) {
-    return this.#use((table) => table.get(id))
-  }
-
-  changed(passages: readonly Passage[]) {
-    return this.#use((table) => table.changed(passages))
-  }
-
-  upsert(passages: readonly Passage[], vectors: readonly Float32Array[], options?: UpsertOptions) {
-    return this.#use((table) => table.upsert(passages, vectors, options))
-  }
-
-  delete(which: readonly string[] | SearchFilter) {
-    return this.#use((table) => table.delete(which))
-  }
-
-  count(filter?: SearchFilter) {
-    return this.#use((table) => table.count(filter))
-  }
-
-  list(options: ListOptions) {
-    return this.#use((table) => table.list(options))
   }
 
   async *export(filter?: SearchFilter) {
@@ -174,26 +142,6 @@ export class CollectionIndex implements PassageIndex {
     } catch (error) {
       throw await this.#described(error)
     }
-  }
-
-  sources() {
-    return this.#use((table) => table.sources())
-  }
-
-  titles(count: number) {
-    return this.#use((table) => table.titles(count))
-  }
-
-  version() {
-    return this.#use((table) => table.version())
-  }
-
-  info() {
-    return this.#use((table) => table.info())
-  }
-
-  refresh() {
-    return this.#use((table) => table.refresh())
   }
 
   /** No-op: the table is closed with the collections. */

@@ -71,7 +71,7 @@ async function build(checkpointDir: string, given: BuildArguments): Promise<void
   })
   process.stdout.write(`${out}: ${modelId(manifest)}, ${(manifest.parameters / 1e6).toFixed(1)} M parameters\n`)
   if (texts === undefined) return
-  const { distanceFromF32 } = await import('./build-distance.ts')
+  const { distanceFromF32 } = await import('./verify.ts')
   const distance = await interruptible(
     (signal) => distanceFromF32(out, texts, (outDir) => withProgress('Building in f32', { ...checkpoint, outDir, dtype: 'f32', signal })),
     () => `${out} is built; what it costs was not measured.`,
@@ -85,7 +85,7 @@ async function checkTextsOption(texts: string, dtype: Dtype): Promise<void> {
     throw new CodedError('options_invalid', '--texts compares a precision with f32: choose another --dtype, or omit --texts.', {
       field: '--texts',
     })
-  const { checkTexts } = await import('./build-distance.ts')
+  const { checkTexts } = await import('./verify.ts')
   await checkTexts(texts)
 }
 

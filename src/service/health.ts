@@ -1,4 +1,5 @@
 /** Health of the parts of the service, for readiness and metrics. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { allModels } from '../../index/contract.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { ReplicaCache } from '../../index/replica/replica-cache.ts'
@@ -9,12 +10,14 @@ import type { Embedder, Embedders } from '../inference/contract.ts'
 import type { PoolStatus } from '../inference/pool/contract.ts'
 import type { Supervised } from '../inference/pool/models/process-options.ts'
 import type { Keys } from '../keys/keys.ts'
+import type { TestQuestion } from '../rag/test-question.ts'
+import type { Part } from './parts.ts'
 
 /** Detail of a service that still serves a replaced table. */
 const BEFORE = 'serving the previous table'
 
 /** Status of all processes of a role, of all models. */
-export function processStatus(role: string, ...pools: readonly PoolStatus[]): ProcessStatus {
+function processStatus(role: string, ...pools: readonly PoolStatus[]): ProcessStatus {
   const children = pools.flatMap((pool) => pool.children)
   const caches = children.flatMap(({ cache }) => cache ?? [])
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
@@ -36,13 +39,13 @@ export function processStatus(role: string, ...pools: readonly PoolStatus[]): Pr
 }
 
 /** Ready while one process of the pool is. */
-export function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {
+function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {
   const { ready, restarts, lastError } = process.status()
   return Promise.resolve({ name, ok: ready > 0, detail: lastError ?? `${ready} ready, ${restarts} restarts` })
 }
 
 /** Always ready: the replica answers from its copy. */
-export function storeCheck(replicaCache: ReplicaCache): Promise<ReadinessCheck> {
+function storeCheck(replicaCache: ReplicaCache): Promise<ReadinessCheck> {
   const { trouble, refused, checkedAt } = replicaCache.status()
   const since = checkedAt === undefined ? 'never reached' : `last reached ${checkedAt.toISOString()}`
   const upToDate = refused === undefined ? 'the replica cache is up to date' : `${BEFORE}: ${refused.message}`
@@ -70,7 +73,7 @@ export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
 }
 
 /** Health of the embedders. Only the one that questions need affects readiness. */
-export async function embedderChecks(
+async function embedderChecks(
   index: PassageIndex,
   embedders: Required<Embedders<Embedder & Supervised>>,
 ): Promise<readonly ReadinessCheck[]> {
@@ -84,4 +87,57 @@ export async function embedderChecks(
   })
   const found = await Promise.all(checks)
   return [...found.filter(({ name }) => name === 'embedder'), ...found.filter(({ name }) => name !== 'embedder')]
+}
+
+/** Parts whose health is the service's. */
+interface Observed {
+  readonly reader: Supervised | undefined
+  readonly reranker: Supervised | undefined
+  readonly embedders: Required<Embedders<Embedder & Supervised>>
+  readonly index: PassageIndex
+  readonly test: TestQuestion | undefined
+  readonly replica: ReplicaCache | undefined
+  readonly keys: Keys
+}
+
+export async function readinessOf({
+  reader,
+  reranker,
+  embedders,
+  index,
+  test,
+  replica,
+  keys,
+}: Observed): Promise<readonly ReadinessCheck[]> {
+  const checks = await Promise.all([
+    reader ? processCheck('reader', reader) : [],
+    reranker ? processCheck('reranker', reranker) : [],
+    embedderChecks(index, embedders),
+    indexCheck(index),
+    test?.check() ?? [],
+    replica ? storeCheck(replica) : [],
+    keysCheck(keys),
+  ])
+  return checks.flat()
+}
+
+/** The processes of a service by role. */
+export function poolsOf(byRole: Readonly<Record<string, readonly Supervised[]>>) {
+  const all = Object.values(byRole).flat()
+  return {
+    /** Sums a count over all pools on each call. */
+    total: (count: 'finished' | 'disruptions') => () => all.reduce((sum, pool) => sum + pool.status()[count], 0),
+    status: (): ProcessStatus[] =>
+      Object.entries(byRole).flatMap(([role, pools]) =>
+        pools.length === 0 ? [] : processStatus(role, ...pools.map((pool) => pool.status())),
+      ),
+    /** The processes with the work that they run, as one part: work stops after its batch, or with its process. */
+    with: (stop: () => Promise<unknown>): Part => ({
+      close: async ({ drainMs }) => {
+        const stopped = stop()
+        await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
+        await Promise.all([stopped, ...all.map((pool) => pool.close({ drainMs }))])
+      },
+    }),
+  }
 }

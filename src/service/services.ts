@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
 import type { Collections } from '../../index/collections/contract.ts'
 import type { PassageIndex } from '../../index/open.ts'
@@ -15,7 +14,6 @@ import type { Log } from '../inference/log.ts'
 import { observedReader } from '../inference/observed-reader.ts'
 import { createAdmission } from '../inference/pool/admission.ts'
 import { absentReader } from '../inference/pool/models/absent-reader.ts'
-import type { Supervised } from '../inference/pool/models/process-options.ts'
 import { startAheadFollower, type AheadFollower } from '../jobs/ahead/encode-ahead.ts'
 import type { Jobs } from '../jobs/contract.ts'
 import { noJobs } from '../jobs/jobs.ts'
@@ -27,7 +25,7 @@ import type { DocumentServices } from '../rag/document.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 import { startTestQuestion } from '../rag/test-question.ts'
 import type { Config } from '../settings.ts'
-import { embedderChecks, indexCheck, keysCheck, processCheck, processStatus, storeCheck } from './health.ts'
+import { poolsOf, readinessOf } from './health.ts'
 import { openIndexing } from './indexing.ts'
 import {
   chatTemplates,
@@ -39,7 +37,7 @@ import {
   startEmbedder,
   tokenCounters,
 } from './models.ts'
-import { withParts } from './parts.ts'
+import { withParts, type Parts } from './parts.ts'
 import { fileLinks, makeFolders, reachStore, replicaCacheOf, servedFiles } from './storage.ts'
 
 /** Dependencies of the HTTP application and the commands. */
@@ -89,92 +87,66 @@ export async function openService(config: Config, log?: Log): Promise<Services> 
 }
 
 function openParts(config: Config, log: Log | undefined): Promise<Services> {
-  const { ROLE: role, KEYS_DIR: dir } = config
   return withParts(async (parts) => {
-    await (role === 'replica' ? reachStore(config, log) : makeFolders(config))
+    await (config.ROLE === 'replica' ? reachStore(config, log) : makeFolders(config))
     // What fails in a moment comes before the processes, whose models may take minutes to load.
     const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
-    const keys = parts.add(await openKeys({ dir, log }))
-    const quotas = parts.add(await createQuotas({ dir, keys, log }))
+    const keys = parts.add(await openKeys({ dir: config.KEYS_DIR, log }))
+    const quotas = parts.add(await createQuotas({ dir: config.KEYS_DIR, keys, log }))
     const retrievers = await configuredRetrievers(config)
     const replica = parts.add(await replicaCacheOf(config, retrievers, log))
-    const answers = role !== 'indexer'
+    const answers = config.ROLE !== 'indexer'
     const protocol = answers && { calibration: await calibrationOf(config, log), ...(await chatTemplates(config, log)) }
 
-    // Indexing. A job may end before the follower of its table is started.
+    // A job may end before the follower of its table is started.
     let ahead: AheadFollower | undefined
     const { index, collections, jobs, embedders } = await openIndexing(config, parts, {
       retrievers,
       embedderIn: ({ dir }) => startEmbedder(dir, config, log),
-      ...(role === 'replica' && { jobsOf: () => noJobs }),
+      ...(config.ROLE === 'replica' && { jobsOf: () => noJobs }),
       onIndexed: (table) => (table === index.table ? ahead?.follow() : undefined),
       log,
     })
-
-    // Answering. An indexer has an absent reader, no follower and no test question.
-    const reranker = answers ? parts.add(await openReranker(config, log)) : undefined
-    const { reader, concurrency } = answers ? await openReader(config, log) : { reader: await absentReader(), concurrency: 1 }
-    const pools: { readonly role: string; readonly processes: readonly Supervised[] }[] = [
-      { role: 'reader', processes: answers ? [parts.add(reader)] : [] },
-      { role: 'reranker', processes: reranker ? [reranker] : [] },
-      { role: 'embedder', processes: eachOf(embedders) },
-    ]
-    const processes = pools.flatMap((pool) => pool.processes)
-    const total = (count: 'finished' | 'disruptions') => () => processes.reduce((sum, one) => sum + one.status()[count], 0)
+    const { reader, reranker, concurrency, contextTokens } = await openReaders(config, parts, log)
+    const pools = poolsOf({ reader: answers ? [reader] : [], reranker: reranker ? [reranker] : [], embedder: eachOf(embedders) })
+    const admission = createAdmission({ maxWaiting: config.QUEUE, concurrency, disruptions: pools.total('disruptions') })
     const answering: AnswerServices = {
       reader: answers ? observedReader(reader) : reader,
       reranker,
       retriever: { ...embedders, index, collection: (name) => collections.open(name), method: config.RETRIEVAL },
-      admission: quotas.around(createAdmission({ maxWaiting: config.QUEUE, concurrency, disruptions: total('disruptions') })),
+      admission: quotas.around(admission),
       demonstrations,
       minConfidence: config.MIN_CONFIDENCE,
       ...protocol,
       ...(servedFiles(config) !== undefined && { fileOf: fileLinks(config.BASE_PATH) }),
     }
     const parser = parts.add(createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS }))
-    const counters = await tokenCounters(retrievers, answers ? reader.manifest.qa_defaults.context_tokens : undefined)
+    const counters = await tokenCounters(retrievers, contextTokens)
     if (config.ENCODE_AHEAD && answers) ahead = startAheadFollower({ index, reader, log })
     ahead?.follow()
-    parts.add({
-      // A running job stops after its batch, or with its embedder.
-      close: async ({ drainMs }) => {
-        const stopped = Promise.all([jobs.close(), ahead?.close()])
-        await Promise.race([stopped, delay(drainMs, undefined, { ref: false })])
-        await Promise.all([stopped, ...processes.map((one) => one.close({ drainMs }))])
-      },
-    })
-    const asking = { services: answering, finishedRuns: total('finished'), deadlineMs: config.DEADLINE_MS, log }
+    parts.add(pools.with(() => Promise.all([jobs.close(), ahead?.close()])))
+    const asking = { services: answering, finishedRuns: pools.total('finished'), deadlineMs: config.DEADLINE_MS, log }
     const test = answers ? parts.add(startTestQuestion(asking)) : undefined
     return {
       answering,
       documents: { services: { reader, admission: answering.admission, ...documentDefaults(config) }, parser },
       ...embedders,
       ...counters,
-      index,
-      collections,
-      jobs,
-      keys,
-      quotas,
+      ...{ index, collections, jobs, keys, quotas },
       newerTable: () => index.behind() ?? replica?.status().refused,
-      readiness: async () => {
-        const others = pools.filter((pool) => pool.role !== 'embedder')
-        const checks = await Promise.all([
-          ...others.flatMap((pool) => pool.processes.map((one) => processCheck(pool.role, one))),
-          embedderChecks(index, embedders),
-          indexCheck(index),
-          test?.check() ?? [],
-          replica ? storeCheck(replica) : [],
-          keysCheck(keys),
-        ])
-        return checks.flat()
-      },
-      processes: () =>
-        pools.flatMap((pool) =>
-          pool.processes.length === 0 ? [] : processStatus(pool.role, ...pool.processes.map((one) => one.status())),
-        ),
+      readiness: () => readinessOf({ reader: answers ? reader : undefined, reranker, embedders, index, test, replica, keys }),
+      processes: () => pools.status(),
       close: (options) => parts.close(options),
     }
   })
+}
+
+/** Opens the models that answer. An indexer has an absent reader. */
+async function openReaders(config: Config, parts: Parts, log: Log | undefined) {
+  if (config.ROLE === 'indexer') return { reader: await absentReader(), reranker: undefined, concurrency: 1 }
+  const reranker = parts.add(await openReranker(config, log))
+  const { reader, concurrency } = await openReader(config, log)
+  return { reader: parts.add(reader), reranker, concurrency, contextTokens: reader.manifest.qa_defaults.context_tokens }
 }
 
 /** The calibration of the loaded reader. */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { pullCommand } from '../../src/cli/pull.ts'
-import { readCommand } from '../../src/cli/read.ts'
+import { readCommand } from '../../src/cli/ask.ts'
 
 t.test('what is typed in and cannot be: a document that is no file, a revision of no name', async (t) => {
   for (const file of ['.', '/nonexistent/report.pdf'])

@@ -177,10 +177,7 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
 
 /** Prints the number of indexed and skipped files over all jobs; a table is one file. */
 async function summarise(jobs: readonly Pick<Job, 'files'>[], leftOut: readonly LeftOutFile[], verb: string): Promise<void> {
-  const [{ describeFiles, joinedFiles }, { tallyOf }] = await Promise.all([
-    import('../../jobs/folder/summary.ts'),
-    import('../../jobs/folder/summary.ts'),
-  ])
+  const { describeFiles, joinedFiles, tallyOf } = await import('../../jobs/folder/summary.ts')
   const files = joinedFiles([...jobs.map(({ files }) => files ?? { indexed: 1, left_out: [] }), tallyOf(leftOut)])
   process.stdout.write(`${describeFiles(files, verb)}\n`)
 }

@@ -54,6 +54,11 @@ function partsOf(items: readonly Accepted[]): Passage[] {
   return passages
 }
 
+/** A shorter version of a split document removes parts of a longer one. */
+function endsOf({ id, passages, isSplit }: Accepted) {
+  return isSplit ? [{ document: id, parts: passages.length }] : []
+}
+
 /** Counts truncated passages, yielding to other requests: counting takes up to some milliseconds per passage. */
 async function truncation(
   passages: readonly Passage[],
@@ -126,14 +131,12 @@ export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (
   const upsert = async (index: PassageIndex, items: readonly Accepted[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
     const given = partsOf(items)
     if (given.length === 0) return new Set()
-    // A shorter version of a document removes parts of the longer one.
-    const ends = items.flatMap(({ id, passages, isSplit }) => (isSplit ? [{ document: id, parts: passages.length }] : []))
     for (;;) {
       const model = await index.writtenWith()
       const changed = await index.changed(given)
       const vectors = await embedderOf(embedders, model).embed(changed.map(passageText), { priority: 'bulk', signal })
       try {
-        await index.upsert(changed, vectors, { by: model, ends })
+        await index.upsert(changed, vectors, { by: model, ends: items.flatMap(endsOf) })
         return new Set(changed.map(({ id }) => id))
       } catch (error) {
         // The table was replaced concurrently by one of another model: embed again with that model.
