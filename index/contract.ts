@@ -15,6 +15,12 @@ export class ModelChangedError extends CodedError {
 
 export type { SearchFilter } from './filter-schema.ts'
 
+/** Folder of an index, or its address in an object store, and the name of a table. */
+export interface TableLocation {
+  readonly dir: string
+  readonly table: string
+}
+
 /** One unit of retrieval: about a hundred words of a document. */
 export interface Passage {
   readonly id: string

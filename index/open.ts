@@ -93,7 +93,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     surplus: compactAfter,
     keepMs,
     onWarning,
-    withMaintenanceLock: (work) => withMaintenanceLock(dir, table, { waitMs: 0 }, work),
+    withMaintenanceLock: (work) => withMaintenanceLock({ dir, table }, { waitMs: 0 }, work),
   })
   if (!readOnly) compaction.watch(async () => folderOf(dir, await live.find().catch(() => undefined)))
   return new LanceIndex({ dir, table, model, furtherModels }, connection, live, compaction)
@@ -172,7 +172,7 @@ class LanceIndex implements PassageIndex {
 
   async changed(passages: readonly Passage[]): Promise<Passage[]> {
     const ids = passages.map((passage) => passage.id)
-    if ((await watchingJobs(this.dir, this.table)).length === 0)
+    if ((await watchingJobs(this)).length === 0)
       return this.#reading(async () => {
         const live = await this.#live.find()
         return live === undefined ? [...passages] : differing(passages, (await storedRows(live.table, ids)).hashes)
@@ -182,7 +182,7 @@ class LanceIndex implements PassageIndex {
       const changed = live === undefined ? [...passages] : differing(passages, (await storedRows(live.table, ids)).hashes)
       const open = new Set(changed.map(({ id }) => id))
       const confirmed = ids.filter((id) => !open.has(id))
-      if (confirmed.length > 0) await appendChange(this.dir, this.table, { ids: confirmed })
+      if (confirmed.length > 0) await appendChange(this, { ids: confirmed })
       return changed
     })
   }
@@ -215,11 +215,11 @@ class LanceIndex implements PassageIndex {
     const { live, deleted } = await this.#writing(async () => {
       const live = await this.#live.getForDeleting()
       // Deletes by ids: a running job needs the ids that a filter matched, so that it does not add them again.
-      const watched = (await watchingJobs(this.dir, this.table)).length > 0
+      const watched = (await watchingJobs(this)).length > 0
       const ids = isIdList(which) || !watched ? [] : await idsWhere(live.table, wholeFilter(which))
       const gone = isIdList(which) ? await deleteRows(live.table, which) : await deleteWhere(live.table, wholeFilter(which))
       await live.sync.flush()
-      if (watched) await appendChange(this.dir, this.table, { ids: isIdList(which) ? [...which] : ids })
+      if (watched) await appendChange(this, { ids: isIdList(which) ? [...which] : ids })
       return { live, deleted: gone }
     })
     await this.#seen(live)
@@ -291,7 +291,7 @@ class LanceIndex implements PassageIndex {
   }
 
   #writing<T>(work: () => Promise<T>): Promise<T> {
-    return this.#reading(() => withWriterLock(this.dir, this.table, work))
+    return this.#reading(() => withWriterLock(this, work))
   }
 
   /** @throws store_unavailable if the store fails the operation; index_invalid if the table is damaged, or gone and its replacement is incompatible */

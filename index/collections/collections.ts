@@ -122,7 +122,7 @@ class IndexCollections implements Collections {
     await this.#requireRoom()
     const connection = await connectForWriting(dir)
     try {
-      return await withWriterLock(dir, name, async () => {
+      return await withWriterLock({ dir, table: name }, async () => {
         await finishRemoval(dir, name)
         if ((await readAlias(dir, name)) !== undefined) return false
         return createLiveTable({ dir, name, connection, model: this.main.model, language })
@@ -140,7 +140,7 @@ class IndexCollections implements Collections {
     const isNew = (await readAlias(dir, name)) === undefined
     if (isNew) {
       await this.#requireRoom()
-      await withWriterLock(dir, name, () => finishRemoval(dir, name))
+      await withWriterLock({ dir, table: name }, () => finishRemoval(dir, name))
     }
     await switchTable(of, { ...this.#models, dir, table: name })
     // The next question in this process uses the new contents.

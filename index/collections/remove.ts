@@ -19,7 +19,7 @@ const WAIT_MS = 60_000
 export async function removeTable(dir: string, table: string): Promise<void> {
   await alone(dir, table, async () => {
     if ((await readAlias(dir, table)) === undefined) throw unknownCollection(table)
-    const jobs = await watchingJobs(dir, table)
+    const jobs = await watchingJobs({ dir, table })
     if (jobs.length > 0)
       throw new CodedError(
         'conflict',
@@ -61,7 +61,7 @@ function intentOf(dir: string, table: string): string {
 
 /** Runs work while nobody writes to the table or compacts it. */
 async function alone(dir: string, table: string, work: () => Promise<void>): Promise<void> {
-  const done = await withMaintenanceLock(dir, table, { waitMs: WAIT_MS }, () => withWriterLock(dir, table, work))
+  const done = await withMaintenanceLock({ dir, table }, { waitMs: WAIT_MS }, () => withWriterLock({ dir, table }, work))
   if (!done)
     throw new CodedError('conflict', `The files of the collection "${table}" are being compacted. Try again later.`, {
       field: 'name',

@@ -57,7 +57,7 @@ export async function compactionCommand({ dir, table: name, task, keepMs, dryRun
     })
     const before = await state()
     if (dryRun) return { before }
-    const done = await withMaintenanceLock(dir, name, { waitMs: WAIT_MS }, async () => {
+    const done = await withMaintenanceLock({ dir, table: name }, { waitMs: WAIT_MS }, async () => {
       if (task === 'compact') await compactTable(table, sync, { keepMs, mostSegments: 1 })
       else await cleanTable(table, keepMs)
       await sync.flushWithChecksums()

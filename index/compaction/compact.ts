@@ -30,7 +30,7 @@ const MOST_HELD_MS = 45_000
 async function optimize(table: Table, cleanupOlderThan: Date): Promise<OptimizeStats> {
   return writing(table, async () => {
     if (!(await isLive(table))) return table.optimize({ cleanupOlderThan })
-    const { rest } = await withWriterLock(table.dir, tableOf(table.storedAs), async () => {
+    const { rest } = await withWriterLock({ dir: table.dir, table: tableOf(table.storedAs) }, async () => {
       await table.checkoutLatest()
       const together = await watchFiles(table)
       const ended = new AbortController()

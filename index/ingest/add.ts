@@ -25,7 +25,7 @@ import { verifyShard } from './verify.ts'
 
 /** Adds a planned corpus to the live table, shard by shard; each shard is visible once committed. */
 export async function addRows(run: JobRun): Promise<JobResult> {
-  const { dir, table: name, storedAs, before, plan, journal, policy, signal, onWarning } = run
+  const { dir, storedAs, before, plan, journal, policy, signal, onWarning } = run
   const folder = tableFolder(dir, storedAs)
   const isResumed = before.shards.size > 0
   const sync = isResumed ? TableSync.distrusting(folder) : await TableSync.start(folder)
@@ -50,11 +50,11 @@ export async function addRows(run: JobRun): Promise<JobResult> {
       const compact = () => compactTable(table, sync, { keepMs: policy?.keepMs ?? KEEP_MS, mostSegments: Infinity })
       // Skipped while another process maintains the table.
       if ((await fragmentation(table)).surplus >= COMPACT_AFTER)
-        await withMaintenanceLock(dir, name, { waitMs: 0, signal }, () => orLater(compact, onWarning))
+        await withMaintenanceLock(run, { waitMs: 0, signal }, () => orLater(compact, onWarning))
     }
     signal.throwIfAborted()
   }
-  const locked = (work: () => Promise<unknown>) => withMaintenanceLock(dir, name, { waitMs: Infinity, signal }, work)
+  const locked = (work: () => Promise<unknown>) => withMaintenanceLock(run, { waitMs: Infinity, signal }, work)
   const ann = await finishTable(run, { table, sync, stages: stagesOf(run) }, locked)
   if (leftOut > 0) onWarning(`${leftOut} passages were skipped: they were changed or deleted after this job was ordered.`)
   if (doubles > 0) onWarning(`${doubles} rows were removed: older duplicates of the same id.`)
@@ -63,11 +63,13 @@ export async function addRows(run: JobRun): Promise<JobResult> {
 
 /** Commits the changed rows of a shard, except ids changed since the job was ordered. */
 async function commit(
-  { dir, table: name, model: { dimension }, later, jobId }: JobRun,
+  run: JobRun,
   { rows: all, ids, ends, doubled }: PreparedShard,
   { table, sync }: { readonly table: Table; readonly sync: TableSync },
 ) {
-  return withWriterLock(dir, name, async () => {
+  const { model, later, jobId } = run
+  const { dimension } = model
+  return withWriterLock(run, async () => {
     await table.checkoutLatest()
     await later.read()
     const kept = [...all.passages.keys()].filter((row) => !later.ids.has(at(all.passages, row).id))
@@ -76,7 +78,7 @@ async function commit(
     const rows = { passages: kept.map((row) => at(all.passages, row)), hashes: kept.map((row) => at(all.hashes, row)), halves }
     const job = { id: jobId, later: later.ids }
     const told = ids.filter((id) => !later.ids.has(id))
-    const { version, doubles } = await changeRows({ dir, table: name }, { table, sync }, { rows, dimension, ends, ids: told, doubled, job })
+    const { version, doubles } = await changeRows(run, { table, sync }, { rows, dimension, ends, ids: told, doubled, job })
     return { rows, version, leftOut, doubles }
   })
 }

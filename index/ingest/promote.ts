@@ -34,7 +34,7 @@ export async function promote(run: JobRun, own: Table, sync: TableSync): Promise
     signal.throwIfAborted()
     fresh = await changeLog.read()
   }
-  await withWriterLock(dir, table, async () => {
+  await withWriterLock(run, async () => {
     await catchUp([...fresh, ...(await changeLog.read())], run, own)
     await sync.flush()
     await writeAlias(dir, table, { stored_as: own.storedAs })
@@ -44,12 +44,13 @@ export async function promote(run: JobRun, own: Table, sync: TableSync): Promise
 }
 
 /** Records in the change logs of earlier unfinished jobs that this job replaced the table. */
-export async function notifyEarlierJobs({ dir, table, jobId, replace }: RunJobOptions, own: Table): Promise<void> {
-  if ((await watchingJobs(dir, table)).every((job) => job >= jobId)) return
-  if (replace) return appendChange(dir, table, { replaced_by: jobId }, jobId)
+export async function notifyEarlierJobs(job: RunJobOptions, own: Table): Promise<void> {
+  const { jobId, replace } = job
+  if ((await watchingJobs(job)).every((job) => job >= jobId)) return
+  if (replace) return appendChange(job, { replaced_by: jobId }, jobId)
   for await (const batch of own.query().select(['id'])) {
     const ids = Array.from({ length: batch.numRows }, (_, row) => stringAt(batch, 'id', row))
-    for (const some of chunks(ids, ROWS_PER_COMMIT)) await appendChange(dir, table, { ids: some }, jobId)
+    for (const some of chunks(ids, ROWS_PER_COMMIT)) await appendChange(job, { ids: some }, jobId)
   }
 }
 

@@ -69,7 +69,7 @@ async function dropDoubles({ dir, table: name }: LiveName, table: Table): Promis
   }
   if (doubled.size === 0) return
   const sync = await TableSync.start(tableFolder(dir, table.storedAs))
-  await withWriterLock(dir, name, async () => {
+  await withWriterLock({ dir, table: name }, async () => {
     await table.checkoutLatest()
     await removeDoubles(table, [...doubled])
     await sync.flush()

@@ -6,7 +6,7 @@ import { readMetadata } from '../table/metadata.ts'
 import { hasReadPins } from '../versions/read-pins.ts'
 import { hasVersion, openStored } from '../versions/recover.ts'
 import { bytesUnder, storeOf, within } from '../store/store-of.ts'
-import type { EmbeddingModel } from '../contract.ts'
+import type { EmbeddingModel, TableLocation } from '../contract.ts'
 
 /** Younger entries may still be in use by their creator. */
 const MIN_AGE_MS = 60_000
@@ -29,8 +29,9 @@ export interface ReplacedTable {
 }
 
 /** Stored tables of `table` that neither the alias nor a resumable job refers to. */
-export async function replacedTables(dir: string, table: string, knownJobs: FindJobs): Promise<ReplacedTable[]> {
-  const names = await replacedNames(dir, table, await jobsThatGoOn(dir, await watchingJobs(dir, table), knownJobs))
+export async function replacedTables(location: TableLocation, knownJobs: FindJobs): Promise<ReplacedTable[]> {
+  const { dir, table } = location
+  const names = await replacedNames(dir, table, await jobsThatGoOn(dir, await watchingJobs(location), knownJobs))
   return Promise.all(names.map(async (storedAs) => ({ storedAs, bytes: await bytesUnder(tableFolder(dir, storedAs)) })))
 }
 
@@ -59,13 +60,13 @@ async function jobsThatGoOn(dir: string, watched: readonly string[], knownJobs: 
  * @returns the paths removed, and whether anything remains to be removed a minute later
  */
 export async function removeStale(
-  dir: string,
-  table: string,
+  location: TableLocation,
   knownJobs: FindJobs,
   models: readonly EmbeddingModel[] = [],
 ): Promise<{ removed: string[]; left: boolean }> {
+  const { dir, table } = location
   const { durable, files } = storeOf(dir)
-  const watched = await watchingJobs(dir, table)
+  const watched = await watchingJobs(location)
   const going = await jobsThatGoOn(dir, watched, knownJobs)
   const removed: string[] = []
   let left = false
@@ -89,7 +90,7 @@ export async function removeStale(
     const names = durable ? [] : await files.list(data)
     for (const name of names.filter((file) => file.startsWith('.tmp'))) await drop(within(data, name))
   }
-  for (const job of watched) if (!going.has(job)) await unwatchChanges(dir, table, job)
+  for (const job of watched) if (!going.has(job)) await unwatchChanges(location, job)
   return { removed, left }
 }
 

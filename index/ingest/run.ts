@@ -28,8 +28,8 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   const alias = await readAlias(dir, name)
   const before = await readJournal(jobFiles(folder).journal)
   if (before.target?.replace === true && alias?.stored_as === before.target.storedAs) return finished(options, alias.stored_as)
-  await watchChanges(dir, name, jobId)
-  const later = new ChangeLog(dir, name, jobId)
+  await watchChanges(options, jobId)
+  const later = new ChangeLog(options, jobId)
   await later.read()
   if (later.replacedBy !== undefined) return { storedAs: '', rows: 0, supersededBy: later.replacedBy }
   const journal = await JournalWriter.open(jobFiles(folder).journal)
@@ -56,10 +56,10 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
 
 /** Handles a kill between the promotion and the last journal entry. */
 async function finished(options: RunJobOptions, storedAs: string): Promise<JobResult> {
-  const { dir, table: name, model, onWarning = () => undefined } = options
+  const { dir, model, onWarning = () => undefined } = options
   const connection = await connectLance(dir, 0)
   const table = await openLiveTarget({ connection, dir, model, onWarning }, storedAs)
-  await withWriterLock(dir, name, () => notifyEarlierJobs(options, table))
+  await withWriterLock(options, () => notifyEarlierJobs(options, table))
   const rows = await table.countRows()
   connection.close()
   return { storedAs, rows }
@@ -67,7 +67,7 @@ async function finished(options: RunJobOptions, storedAs: string): Promise<JobRe
 
 /** Deletes what a cancelled job built but did not promote. */
 export async function abandonJob({ dir, table, jobId, folder }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId' | 'folder'>): Promise<void> {
-  await unwatchChanges(dir, table, jobId)
+  await unwatchChanges({ dir, table }, jobId)
   const { target } = await readJournal(jobFiles(folder).journal)
   const alias = await readAlias(dir, table)
   if (target === undefined || !target.replace || alias?.stored_as === target.storedAs) return

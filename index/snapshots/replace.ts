@@ -87,12 +87,12 @@ export async function replaceWith(take: (folder: string) => Promise<void>, optio
   const storedAs = storedName(name)
   const folder = tableFolder(dir, storedAs)
   try {
-    const jobs = await watchingJobs(dir, name)
+    const jobs = await watchingJobs({ dir, table: name })
     if (jobs.length > 0) throw busy(name, jobs)
     await take(folder)
     const rows = await fitted(storedAs, options)
-    await withWriterLock(dir, name, async () => {
-      const meanwhile = await watchingJobs(dir, name)
+    await withWriterLock({ dir, table: name }, async () => {
+      const meanwhile = await watchingJobs({ dir, table: name })
       if (meanwhile.length > 0) throw busy(name, meanwhile)
       await writeAlias(dir, name, { stored_as: storedAs })
     })
@@ -149,7 +149,7 @@ export async function switchTable(other: string, options: ReplaceOptions): Promi
   await requireWhole(dir, storedAs)
   // Real copies may take longer than the other table's writers would wait; the copied version outlives them.
   const take = (folder: string): Promise<void> => cloneTable(tableFolder(dir, storedAs), folder)
-  return replaceWith((folder) => (storeOf(dir).renames ? withWriterLock(dir, other, () => take(folder)) : take(folder)), options)
+  return replaceWith((folder) => (storeOf(dir).renames ? withWriterLock({ dir, table: other }, () => take(folder)) : take(folder)), options)
 }
 
 function busy(table: string, jobs: readonly string[]): CodedError {

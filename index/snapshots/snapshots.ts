@@ -63,7 +63,7 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
     }
     // Copies may take longer than the writer lock may be held; other processes keep the copied files for a limited time
     // (CEPE_KEEP_VERSIONS_MIN).
-    await (renames ? withWriterLock(dir, table, take) : take())
+    await (renames ? withWriterLock({ dir, table }, take) : take())
     const snapshot = { name, table, created_at: new Date().toISOString(), ...(await lookedThrough(making)) }
     await files.write(recordOf(making), `${JSON.stringify(snapshot)}\n`)
     if (making !== folder) await files.rename(making, folder)

@@ -1,3 +1,4 @@
+import type { TableLocation } from '../contract.ts'
 import type { WholeFile } from '../read/contract.ts'
 import type { Table } from '../table/lance.ts'
 import type { Rows } from '../table/rows.ts'
@@ -26,12 +27,6 @@ export interface RowChange {
   readonly job?: { readonly id: string; readonly later: ReadonlySet<string> } | undefined
 }
 
-/** The index's folder and the name of a table. */
-export interface TableLocation {
-  readonly dir: string
-  readonly table: string
-}
-
 const NONE: ReadonlySet<string> = new Set()
 
 /**
@@ -40,7 +35,7 @@ const NONE: ReadonlySet<string> = new Set()
  * @returns the version of the commit, if rows were written, and the number of duplicate rows removed
  */
 export async function changeRows(
-  { dir, table: name }: TableLocation,
+  location: TableLocation,
   { table, sync }: { readonly table: Table; readonly sync: TableSync },
   { rows, dimension, ends, ids, doubled = [], job }: RowChange,
 ): Promise<{ readonly version: number | undefined; readonly doubles: number }> {
@@ -49,7 +44,7 @@ export async function changeRows(
   const deleted = await deleteStale(table, ends, job?.later ?? NONE)
   if (doubles > 0 || version !== undefined || deleted.length > 0) await sync.flush()
   const told = [...ids, ...deleted]
-  if (told.length > 0) await appendChange(dir, name, { ids: told }, job?.id)
+  if (told.length > 0) await appendChange(location, { ids: told }, job?.id)
   return { version, doubles }
 }
 

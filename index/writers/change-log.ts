@@ -1,6 +1,7 @@
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
 import { parseJson } from '../../base/json.ts'
+import type { TableLocation } from '../contract.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { checkTableName } from '../versions/alias.ts'
 
@@ -15,32 +16,32 @@ const ChangeSchema = Type.Union([
 ])
 export type Change = Static<typeof ChangeSchema>
 
-function changesFolder(dir: string, table: string): string {
+function changesFolder({ dir, table }: TableLocation): string {
   return within(dir, `${checkTableName(table)}.changes`)
 }
 
 /** Jobs with an open change log, sorted. */
-export function watchingJobs(dir: string, table: string): Promise<string[]> {
-  return storeOf(dir).logs.names(changesFolder(dir, table))
+export function watchingJobs(location: TableLocation): Promise<string[]> {
+  return storeOf(location.dir).logs.names(changesFolder(location))
 }
 
 /** Opens a job's change log; idempotent. */
-export function watchChanges(dir: string, table: string, jobId: string): Promise<void> {
-  return storeOf(dir).logs.begin(changesFolder(dir, table), jobId)
+export function watchChanges(location: TableLocation, jobId: string): Promise<void> {
+  return storeOf(location.dir).logs.begin(changesFolder(location), jobId)
 }
 
 /** Removes the change log of an ended job. */
-export function unwatchChanges(dir: string, table: string, jobId: string): Promise<void> {
-  return storeOf(dir).logs.end(changesFolder(dir, table), jobId)
+export function unwatchChanges(location: TableLocation, jobId: string): Promise<void> {
+  return storeOf(location.dir).logs.end(changesFolder(location), jobId)
 }
 
 /**
  * Appends a durable change to the logs of all earlier jobs; durable when it resolves. The caller must hold the table's writer lock.
  * @param by the job that made the change; ids of jobs sort by creation. Every job is earlier than a change without a job.
  */
-export async function appendChange(dir: string, table: string, change: Change, by?: string): Promise<void> {
-  for (const job of await watchingJobs(dir, table)) {
-    if (by === undefined || job < by) await storeOf(dir).logs.append(changesFolder(dir, table), job, JSON.stringify(change))
+export async function appendChange(location: TableLocation, change: Change, by?: string): Promise<void> {
+  for (const job of await watchingJobs(location)) {
+    if (by === undefined || job < by) await storeOf(location.dir).logs.append(changesFolder(location), job, JSON.stringify(change))
   }
 }
 
@@ -52,8 +53,8 @@ export class ChangeLog {
   /** The job that replaced the whole table, if any. */
   replacedBy: string | undefined
 
-  constructor(dir: string, table: string, jobId: string) {
-    this.#next = storeOf(dir).logs.reader(changesFolder(dir, table), jobId)
+  constructor(location: TableLocation, jobId: string) {
+    this.#next = storeOf(location.dir).logs.reader(changesFolder(location), jobId)
   }
 
   /** @returns the ids changed since the last call. Complete if called under the writer lock */

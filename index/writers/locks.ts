@@ -1,5 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import type { Lock } from '../../base/locks/lock.ts'
+import type { TableLocation } from '../contract.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import type { LockOptions } from '../store/store.ts'
 import { type Connection, connectLance } from '../table/lance.ts'
@@ -56,7 +57,7 @@ async function fence(connection: Connection, storedAs: string): Promise<void> {
 }
 
 /** Fences off pending writes to the live table of a name. */
-export async function fenceLive(dir: string, table: string): Promise<void> {
+export async function fenceLive({ dir, table }: TableLocation): Promise<void> {
   const storedAs = (await readAlias(dir, table))?.stored_as
   if (typeof storedAs === 'string') await fenceTables(dir, (name) => name === storedAs)
 }
@@ -83,7 +84,7 @@ const tails = new Map<string, Promise<void>>()
  * live at that moment.
  * @throws overloaded if the lock is not acquired within a minute; index_missing if the folder has disappeared, during the work too
  */
-export function withWriterLock<T>(dir: string, table: string, work: () => Promise<T>): Promise<T> {
+export function withWriterLock<T>({ dir, table }: TableLocation, work: () => Promise<T>): Promise<T> {
   const location = storeOf(dir).locks.of(aliasPath(dir, table), within(dir, `${checkTableName(table)}.turns`))
   const before = tails.get(location) ?? Promise.resolve()
   const checked = async (): Promise<T> => {
@@ -93,7 +94,7 @@ export function withWriterLock<T>(dir: string, table: string, work: () => Promis
   }
   const mine = before
     .then(() => checkFolder(dir))
-    .then(() => withLock(location, { waitMs: WAIT_MS, onTakeover: () => fenceLive(dir, table) }, checked))
+    .then(() => withLock(location, { waitMs: WAIT_MS, onTakeover: () => fenceLive({ dir, table }) }, checked))
   const tail = mine.then(
     () => undefined,
     () => undefined,
@@ -119,8 +120,7 @@ interface MaintenanceLockOptions {
  * @returns false if another process held the lock for longer than `waitMs`: nothing was done
  */
 export async function withMaintenanceLock(
-  dir: string,
-  table: string,
+  { dir, table }: TableLocation,
   { waitMs, signal }: MaintenanceLockOptions,
   work: () => Promise<unknown>,
 ): Promise<boolean> {
@@ -150,5 +150,5 @@ export async function tryJobLock(dir: string): Promise<Lock | undefined> {
 
 async function fenceAll(dir: string): Promise<void> {
   for (const table of await tablesOf(dir))
-    await withWriterLock(dir, table, () => fenceTables(dir, (storedAs) => storedAs.startsWith(`${table}.`)))
+    await withWriterLock({ dir, table }, () => fenceTables(dir, (storedAs) => storedAs.startsWith(`${table}.`)))
 }

@@ -146,8 +146,8 @@ class IndexJobs implements Jobs {
   }
 
   replacedTables(): Promise<readonly ReplacedTable[]> {
-    const { dir, table } = this.#options.index
-    return replacedTables(dir, table, () => this.#store.known(table))
+    const { index } = this.#options
+    return replacedTables(index, () => this.#store.known(index.table))
   }
 
   async isAbandoned(id: string): Promise<boolean> {
@@ -257,9 +257,9 @@ class IndexJobs implements Jobs {
   /** Protects a named table from removal, which looks for jobs under the same lock. @throws unknown_collection if it was removed */
   async #watch({ id, table }: Job): Promise<void> {
     const { dir, table: main } = this.#options.index
-    if (table === main) return watchChanges(dir, table, id)
-    await withWriterLock(dir, table, async () => {
-      if ((await readAlias(dir, table)) !== undefined) return watchChanges(dir, table, id)
+    if (table === main) return watchChanges({ dir, table }, id)
+    await withWriterLock({ dir, table }, async () => {
+      if ((await readAlias(dir, table)) !== undefined) return watchChanges({ dir, table }, id)
       await this.#store.remove(id)
       throw unknownCollection(table)
     })

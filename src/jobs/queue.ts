@@ -35,16 +35,16 @@ export async function removeReplaced({
 }: RemoveReplacedOptions): Promise<Record<'before' | 'after', readonly ReplacedTable[]>> {
   const store = new JobStore(jobsDir)
   const knownJobs = () => store.known(table)
-  const before = await replacedTables(dir, table, knownJobs)
+  const before = await replacedTables({ dir, table }, knownJobs)
   if (models === undefined || before.length === 0) return { before, after: before }
   const lock = await tryJobLock(dir)
   if (lock === undefined) return { before, after: before }
   try {
-    await removeStale(dir, table, knownJobs, allModels(models))
+    await removeStale({ dir, table }, knownJobs, allModels(models))
   } finally {
     await lock.release()
   }
-  return { before, after: await replacedTables(dir, table, knownJobs) }
+  return { before, after: await replacedTables({ dir, table }, knownJobs) }
 }
 
 const POLL_MS = 200
@@ -236,7 +236,7 @@ export class JobQueue {
   async #removeStale(table: string): Promise<void> {
     const { index } = this.#options
     this.#removingStale.add(table)
-    const { left } = await removeStale(index.dir, table, () => this.#store.known(table), allModels(index))
+    const { left } = await removeStale({ dir: index.dir, table }, () => this.#store.known(table), allModels(index))
     if (!left) this.#removingStale.delete(table)
   }
 }

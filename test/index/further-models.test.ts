@@ -42,7 +42,7 @@ async function put(index: PassageIndex, passages: readonly Passage[], by: Embedd
 async function replaced(dir: string, job: string, model: EmbeddingModel, passages: readonly Passage[]): Promise<void> {
   await planned(dir, job, passages)
   await run(dir, job, { replace: true, model, embed: embedBy(model) })
-  await unwatchChanges(dir, 'passages', job)
+  await unwatchChanges({ dir, table: 'passages' }, job)
 }
 
 /** The passage that a text is found as, searched with the model of the table. */
@@ -142,9 +142,9 @@ await t.test('a replaced table stays while the model that it was made with is at
   const knownJobs = () => Promise.resolve({ unfinished: new Set<string>(), ended: new Set(['j1', 'j2']) })
   const past = new Date(Date.now() - 120_000)
   for (const name of await readdir(dir)) await utimes(join(dir, name), past, past)
-  t.same((await removeStale(dir, 'passages', knownJobs, [B, A])).removed, [], 'the tables of the other model may still be read')
+  t.same((await removeStale({ dir, table: 'passages' }, knownJobs, [B, A])).removed, [], 'the tables of the other model may still be read')
   t.same(await tables(), all)
-  await removeStale(dir, 'passages', knownJobs, [B])
+  await removeStale({ dir, table: 'passages' }, knownJobs, [B])
   t.same(await tables(), ['passages.j2.lance'])
 })
 

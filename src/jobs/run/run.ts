@@ -4,13 +4,13 @@ import { isDiskFull } from '../../../base/failures.ts'
 import { allModels, isBuildOf, type EmbeddingModel } from '../../../index/contract.ts'
 import { removeStale } from '../../../index/ingest/remove-stale.ts'
 import { abandonJob, runJob } from '../../../index/ingest/run.ts'
-import { openShardDir, type ShardDir, vectorReader } from '../../../index/ingest/shard-dir/shard-dir.ts'
+import { openShardDir, vectorReader } from '../../../index/ingest/shard-dir/shard-dir.ts'
 import { readAlias } from '../../../index/versions/alias.ts'
 import { unwatchChanges } from '../../../index/writers/change-log.ts'
 import { leftOutShare } from '../folder/read.ts'
 import { deleteMissing } from '../folder/missing.ts'
 import { keepUploads } from '../kept/keep-uploads.ts'
-import { isSettled, type Job } from '../schema.ts'
+import { isSettled, type Job, type JobState } from '../schema.ts'
 import { ensurePlan } from './plan.ts'
 import { JobRecord, toJobError, type JobRunOptions } from './record.ts'
 
@@ -20,35 +20,37 @@ const FINAL: readonly ErrorCode[] = ['corpus_invalid', 'invalid_request', 'not_f
 
 type EndState = 'done' | 'failed' | 'stopped' | 'cancelled'
 
+/** Frees what a job took that ended in a state, space first. A stopped one keeps all. */
+async function settle({ id, table }: Job, state: JobState, { index, store }: Pick<JobRunOptions, 'index' | 'store'>): Promise<void> {
+  if (state === 'stopped') return
+  await store.dropShards(id)
+  if (state === 'done') await unwatchChanges({ dir: index.dir, table }, id)
+  else await abandonJob({ dir: index.dir, table, jobId: id, folder: store.folder(id) })
+  await store.giveReserve(id)
+}
+
 /** Cancels a job that does not run: removes its copy of the corpus and the table it was building. */
-export async function cancelStopped(job: Job, { index, store }: Pick<JobRunOptions, 'index' | 'store'>): Promise<void> {
-  await store.dropShards(job.id)
-  await abandonJob({ dir: index.dir, table: job.table, jobId: job.id, folder: store.folder(job.id) })
-  await store.giveReserve(job.id)
-  await store.save({ ...job, state: 'cancelled', finished_at: new Date().toISOString() })
+export async function cancelStopped(job: Job, options: Pick<JobRunOptions, 'index' | 'store'>): Promise<void> {
+  await settle(job, 'cancelled', options)
+  await options.store.save({ ...job, state: 'cancelled', finished_at: new Date().toISOString() })
 }
 
 /** Runs or resumes one job. The caller must hold the job lock. */
-export class JobRun {
+export class JobRun extends JobRecord {
   readonly #options: JobRunOptions
   readonly #abort = new AbortController()
-  readonly #record: JobRecord
   #cancelled = false
   #hasEnded: () => void = () => undefined
   /** Resolves when the job has ended or stopped and its state is on disk. */
   readonly ended = new Promise<void>((resolve) => (this.#hasEnded = resolve))
 
   constructor(job: Job, options: JobRunOptions) {
-    this.#record = new JobRecord(job, options.store)
+    super(job, options.store)
     this.#options = options
   }
 
   get id(): string {
     return this.job.id
-  }
-
-  get job(): Job {
-    return this.#record.job
   }
 
   /** Cancels the job and waits until it has ended. */
@@ -59,16 +61,14 @@ export class JobRun {
   }
 
   async run(): Promise<void> {
-    const { store, closing } = this.#options
+    const { store, closing, log } = this.#options
     if (isSettled(this.job.state) && this.job.state !== 'stopped') return this.#hasEnded()
     const stop = (): void => this.#abort.abort(closing.reason)
     // An already aborted signal emits no event.
     if (closing.aborted) stop()
     closing.addEventListener('abort', stop, { once: true })
     const timer = setInterval(() => {
-      this.#record
-        .save()
-        .catch((error: unknown) => this.#options.log?.('warn', `index job ${this.id}: its state could not be saved: ${messageOf(error)}`))
+      this.save().catch((error: unknown) => log?.('warn', `index job ${this.id}: its state could not be saved: ${messageOf(error)}`))
       store.cancelRequested(this.id).then(
         (wanted) => {
           if (wanted && !this.#cancelled) this.cancel().catch(() => undefined)
@@ -82,28 +82,30 @@ export class JobRun {
       closing.throwIfAborted()
       await this.#work()
     } catch (error) {
-      if (closing.aborted && !this.#cancelled) await this.#record.save()
-      else if (this.#cancelled) await this.#end('cancelled', null)
-      else await this.#fail(error)
+      if (this.#cancelled) return await this.#end('cancelled', null)
+      if (closing.aborted) return await this.save()
+      const described = toJobError(error)
+      log?.('error', `index job ${this.id}: ${described.message}`)
+      await this.#end(FINAL.includes(described.code) ? 'failed' : 'stopped', described)
     } finally {
       clearInterval(timer)
       closing.removeEventListener('abort', stop)
-      await this.#record.saved()
+      await this.saved()
       this.#hasEnded()
     }
   }
 
   async #work(): Promise<void> {
-    const { index, embedOf, store, policy } = this.#options
+    const { index, embedOf, store, policy, log } = this.#options
     const { id, table, options, source } = this.job
-    const folder = store.folder(id)
-    await removeStale(index.dir, table, () => store.known(table), allModels(index))
+    await removeStale({ dir: index.dir, table }, () => store.known(table), allModels(index))
     await store.takeReserve(id)
-    const shardDir = await this.#shardDir()
+    const shardDir = source.place === true && source.path !== null ? await openShardDir(source.path) : undefined
     const model = await this.#model()
     const embed = embedOf(model)
+    const signal = this.#abort.signal
     try {
-      await ensurePlan(this.#record, shardDir, model, { ...this.#options, signal: this.#abort.signal })
+      await ensurePlan(this, shardDir, model, { ...this.#options, signal })
     } catch (error) {
       if (!(await this.#isEmptied(error))) throw error
       return await this.#end('done', null, { rows: await index.count(), recall: null })
@@ -115,19 +117,19 @@ export class JobRun {
       embed,
       embedQuestions: embed,
       jobId: id,
-      folder,
+      folder: store.folder(id),
       replace: options.replace ?? false,
       byContent: source.files !== undefined,
       policy,
       readyVectors: shardDir && vectorReader(shardDir),
-      signal: this.#abort.signal,
+      signal,
       onProgress: (state, counters, stage) => {
-        if (stage === undefined) this.#record.indexed(state, counters)
-        else this.#record.atStage(stage, { state, counters, rate: null })
+        if (stage === undefined) this.indexed(state, counters)
+        else this.atStage(stage, { state, counters, rate: null })
       },
       onWarning: (message) => {
-        this.#options.log?.('warn', message)
-        this.#record.warn(message)
+        log?.('warn', message)
+        this.warn(message)
       },
     })
     if (supersededBy !== undefined) {
@@ -137,16 +139,11 @@ export class JobRun {
     // Questions use the new table before the job is reported as done.
     await index.refresh()
     const gone = await this.#deleteMissing()
-    await this.#keepUploads()
-    await this.#end('done', null, { rows: rows - gone, recall: ann?.recall ?? null })
-  }
-
-  async #keepUploads(): Promise<void> {
-    const { index, store, keepBytes: maxBytes = 0 } = this.#options
+    const { keepBytes: maxBytes = 0 } = this.#options
     const evicted = await keepUploads(this.job, { index, store, maxBytes })
-    if (evicted === 0 || maxBytes === 0) return
-    const warning = `${evicted} uploaded ${evicted === 1 ? 'file is' : 'files are'} not kept: CEPE_KEEP_UPLOADS_MB is used up.`
-    this.#record.warn(warning)
+    if (evicted > 0 && maxBytes > 0)
+      this.warn(`${evicted} uploaded ${evicted === 1 ? 'file is' : 'files are'} not kept: CEPE_KEEP_UPLOADS_MB is used up.`)
+    await this.#end('done', null, { rows: rows - gone, recall: ann?.recall ?? null })
   }
 
   /** @returns the number of passages deleted */
@@ -155,7 +152,7 @@ export class JobRun {
     // A new table contains no passages of earlier jobs.
     if (options.replace === true || source.files === undefined) return 0
     const gone = await deleteMissing(this.job, this.#options)
-    if (files !== undefined && (gone.files > 0 || options.delete_missing === true)) this.#record.change({ files: { ...files, gone } })
+    if (files !== undefined && (gone.files > 0 || options.delete_missing === true)) this.change({ files: { ...files, gone } })
     return gone.passages
   }
 
@@ -178,17 +175,6 @@ export class JobRun {
     return index.writtenWith()
   }
 
-  async #shardDir(): Promise<ShardDir | undefined> {
-    const { path, place: shardDir } = this.job.source
-    return shardDir === true && path !== null ? openShardDir(path) : undefined
-  }
-
-  async #fail(error: unknown): Promise<void> {
-    const described = toJobError(error)
-    this.#options.log?.('error', `index job ${this.id}: ${described.message}`)
-    await this.#end(FINAL.includes(described.code) ? 'failed' : 'stopped', described)
-  }
-
   /**
    * Ends the job. The final state becomes visible once it is on disk. If the disk is full even after the job's space was freed, it
    * becomes visible at once, and is written as soon as there is space.
@@ -198,29 +184,18 @@ export class JobRun {
     const final = { ...this.job, state, error, result, eta_s: null, stage: null, finished_at: new Date().toISOString() }
     for (let attempt = 1; ; attempt++) {
       try {
-        await this.#settle(state)
-        await this.#record.saveEnd(final)
-        this.#record.change(final)
+        await settle(this.job, state, this.#options)
+        await this.saveEnd(final)
+        this.change(final)
         return
       } catch (failed) {
         if (!isDiskFull(failed) || closing.aborted) throw failed
         if (attempt === 2) log?.('error', `index job ${this.id}: the disk is full, its state is kept in memory until there is room`)
-        if (attempt > 1) this.#record.change(final)
+        if (attempt > 1) this.change(final)
         if (attempt > 1) await sleep(SAVE_MS, undefined, { signal: closing }).catch(() => undefined)
         await store.giveReserve(this.id)
       }
       if (state === 'stopped' && this.#cancelled) return this.#end('cancelled', null)
     }
-  }
-
-  /** Cleans up after a job, freeing space first. */
-  async #settle(state: EndState): Promise<void> {
-    const { index, store } = this.#options
-    const { id, table } = this.job
-    if (state === 'stopped') return
-    await store.dropShards(id)
-    if (state === 'done') await unwatchChanges(index.dir, table, id)
-    else await abandonJob({ dir: index.dir, table, jobId: id, folder: store.folder(id) })
-    await store.giveReserve(id)
   }
 }

@@ -116,7 +116,7 @@ await t.test('a removed collection is gone for all, and no write brings it back'
   await put(there, 0)
   await createSnapshot('one', { dir, table: 'law' })
   await collections.create('lawyers')
-  await watchChanges(dir, 'law', '20261122T000000000-abcd')
+  await watchChanges({ dir, table: 'law' }, '20261122T000000000-abcd')
   await t.rejects(collections.remove('law'), { code: 'conflict', message: /20261122T000000000-abcd.*cancel/ })
   t.equal(await there.count(), 3, 'refused, it is whole')
   await rm(join(dir, 'law.changes'), { recursive: true })

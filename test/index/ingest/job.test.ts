@@ -416,7 +416,7 @@ await t.test('a part of a document that was put after a job was ordered outlives
   const shard = join(folder, 'shards', '000000.jsonl')
   const lines = (await readFile(shard, 'utf8')).trimEnd().split('\n')
   await writeFile(shard, `${lines[0]}\n${JSON.stringify({ ...(JSON.parse(lines[1] ?? '') as object), parts: 2 })}\n`)
-  await watchChanges(dir, 'passages', 'j1')
+  await watchChanges({ dir, table: 'passages' }, 'j1')
   await index.upsert([{ id: 'doc#4', title: '', text: 'by hand' }], [embedText('by hand')])
   await run(dir, 'j1')
   t.same((await idsIn(dir, 'passages.j0')).sort(), ['doc#1', 'doc#2', 'doc#4'])

@@ -268,7 +268,7 @@ await t.test('jobs take metadata along: new, changed alone without embedding, an
   await index.refresh()
   t.equal(await index.count({ metadata: { year: { gte: 2000 } } }), 120)
   await planned(dir, 'j3', somePassages(60))
-  await watchChanges(dir, 'passages', 'j3')
+  await watchChanges({ dir, table: 'passages' }, 'j3')
   const extra = { id: 'extra', title: '', text: 'put meanwhile', metadata: { put: true } }
   await index.upsert([extra], [embedText('put meanwhile')])
   await run(dir, 'j3', { replace: true, embed: never })

@@ -105,7 +105,7 @@ await t.test('names, jobs at work and other models stand in the way, and say so'
   await t.rejects(switchTable('passages', { dir, table: 'third', model: other }), { code: 'index_invalid', message: /another-model/ })
   const tables = (await readdir(dir)).filter((name) => name.endsWith('.lance'))
   t.equal(tables.length, 1, 'what was made in vain is gone')
-  await watchChanges(dir, 'passages', '20261122T000000000-abcd')
+  await watchChanges({ dir, table: 'passages' }, '20261122T000000000-abcd')
   await t.rejects(restoreSnapshot('one', { ...MODEL, dir, table: 'passages' }), {
     code: 'conflict',
     message: /20261122T000000000-abcd.*cancel/,

@@ -31,7 +31,7 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
     const found = JSON.parse((await readObject(path))?.text ?? '') as { lease: object }
     await putObject(path, JSON.stringify({ ...found, lease: { token: 'of another', process: 'elsewhere', beat: 0 }, nonce: 'x' }))
   }
-  const flip = withWriterLock(address, 'passages', async () => {
+  const flip = withWriterLock({ dir: address, table: 'passages' }, async () => {
     await takenOver()
     await writeAlias(address, 'passages', { stored_as: 'passages.wrong' })
   })
@@ -58,7 +58,7 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
   // Long enough that the holder finds out by itself, before its commit is refused.
   const taken = async () => {
     await takenOver()
-    await fenceLive(address, 'passages')
+    await fenceLive({ dir: address, table: 'passages' })
     await sleep(LEASE_MS / 2)
   }
   store.faults.push({ when: isManifest, times: 1, what: { after: taken } })
@@ -75,7 +75,7 @@ await t.test('who lost the upkeep to another while it tidied goes on taking chan
   const index = await openIndex({ dir: address, model: hashEmbedding, consistencyMs: 0 })
   t.teardown(() => index.close())
   const some = somePassages(10)
-  await withMaintenanceLock(address, 'passages', { waitMs: 0 }, async () => {
+  await withMaintenanceLock({ dir: address, table: 'passages' }, { waitMs: 0 }, async () => {
     const path = `${address}/passages.upkeep`
     const found = JSON.parse((await readObject(path))?.text ?? '') as { lease: object }
     await putObject(path, JSON.stringify({ ...found, lease: { token: 'of another', process: 'elsewhere', beat: 0 }, nonce: 'x' }))
@@ -101,7 +101,7 @@ await t.test('a commit that comes in between a fence is kept', HERE, async (t) =
   const rows = { passages: late, hashes: late.map(contentHash), halves }
   const commit = async () => mergeRows(await connection.openTable(storedAs), rows, hashEmbedding.dimension)
   store.faults.push({ when: isManifest, times: 1, what: { after: commit } })
-  await fenceLive(address, 'passages')
+  await fenceLive({ dir: address, table: 'passages' })
   t.same(await rowsAt(address), expected([...some, ...late]))
 })
 
