@@ -114,6 +114,21 @@ class LanceIndex implements PassageIndex {
   /** Upserts since the last check for small files; Infinity, so that the first one checks. */
   #upserts = Infinity
 
+  readonly search = async (vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> =>
+    (await this.#viewFor(this.model)).search(vector, options)
+  readonly searchText = async (query: string, options: SearchOptions): Promise<SearchHit[]> =>
+    (await this.view()).searchText(query, options)
+  readonly searchHybrid = async (query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> =>
+    (await this.#viewFor(this.model)).searchHybrid(query, vector, options)
+  readonly writtenWith = async (): Promise<EmbeddingModel> => (await this.#live.find())?.model ?? this.model
+  readonly behind = (): CodedError | undefined => this.#live.behind()
+  readonly check = (): Promise<Date | undefined> => this.#reading(() => this.#live.check())
+  readonly count = async (filter?: SearchFilter): Promise<number> => this.#read(({ table }) => table.countRows(sqlFilter(filter)))
+  readonly list = async (options: ListOptions): Promise<Passage[]> => this.#read(({ table }) => listPassages(table, options))
+  readonly titles = async (count: number): Promise<string[]> => this.#read(({ table }) => sampleTitles(table, count))
+  readonly version = async (): Promise<TableVersion> => this.#read(({ table }) => versionOf(this.table, table))
+  readonly info = async (): Promise<IndexInfo> => this.#read((live) => infoOf(this.table, live))
+
   constructor(
     { dir, table, model, furtherModels }: Pick<PassageIndex, 'dir' | 'table'> & Required<Models>,
     connection: Connection,
@@ -132,30 +147,6 @@ class LanceIndex implements PassageIndex {
   async view(): Promise<TableView> {
     const live = await this.#reading(() => this.#live.get())
     return viewOf(this.table, live, (work) => this.#reading(work))
-  }
-
-  async search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> {
-    return (await this.#viewFor(this.model)).search(vector, options)
-  }
-
-  async searchText(query: string, options: SearchOptions): Promise<SearchHit[]> {
-    return (await this.view()).searchText(query, options)
-  }
-
-  async searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> {
-    return (await this.#viewFor(this.model)).searchHybrid(query, vector, options)
-  }
-
-  async writtenWith(): Promise<EmbeddingModel> {
-    return (await this.#live.find())?.model ?? this.model
-  }
-
-  behind(): CodedError | undefined {
-    return this.#live.behind()
-  }
-
-  check(): Promise<Date | undefined> {
-    return this.#reading(() => this.#live.check())
   }
 
   async get(id: string): Promise<Passage | undefined> {
@@ -232,14 +223,6 @@ class LanceIndex implements PassageIndex {
     this.#compaction.noteWrite(idle, sync)
   }
 
-  async count(filter?: SearchFilter): Promise<number> {
-    return this.#read(({ table }) => table.countRows(sqlFilter(filter)))
-  }
-
-  async list(options: ListOptions): Promise<Passage[]> {
-    return this.#read(({ table }) => listPassages(table, options))
-  }
-
   async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
     const { table } = await this.#live.getTexts()
     const end = await pinForReading(table)
@@ -254,18 +237,6 @@ class LanceIndex implements PassageIndex {
 
   async sources(): Promise<{ readonly source: string; readonly passages: number }[]> {
     return this.#read(({ table }) => countSources(table))
-  }
-
-  async titles(count: number): Promise<string[]> {
-    return this.#read(({ table }) => sampleTitles(table, count))
-  }
-
-  async version(): Promise<TableVersion> {
-    return this.#read(({ table }) => versionOf(this.table, table))
-  }
-
-  async info(): Promise<IndexInfo> {
-    return this.#read((live) => infoOf(this.table, live))
   }
 
   async refresh(): Promise<void> {
