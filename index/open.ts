@@ -9,7 +9,7 @@ import { BackgroundCompaction, type LiveTableFolder } from './compaction/backgro
 import { migrateAutomatically } from './versions/migrate-index.ts'
 import { appendChange, watchingJobs } from './writers/change-log.ts'
 import { pinForReading } from './versions/read-pins.ts'
-import { COALESCE_FILES, coalesceSmallUpserts, joinRows } from './compaction/coalesce.ts'
+import { changeRows, COALESCE_FILES, coalesceSmallUpserts, joinRows } from './write/change-rows.ts'
 import { packVectors, PASSAGE_COLUMNS, passageAt, type Rows } from './table/rows.ts'
 import { deleteRows, deleteWhere, idsWhere, sqlIds, storedRows } from './table/write.ts'
 import { countSources, exportPassages, listPassages, type ListOptions, sampleTitles } from './search/list.ts'
@@ -24,7 +24,6 @@ import {
   type SearchHit,
   type SearchOptions,
 } from './contract.ts'
-import { changeRows } from './write/change-rows.ts'
 import { withMaintenanceLock, withWriterLock } from './writers/locks.ts'
 import { versionOf, viewOf, type TableVersion, type TableView } from './view.ts'
 import type { PassageIndex, UpsertOptions } from './passage-index.ts'

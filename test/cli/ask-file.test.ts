@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { askFile, checkFile, newFile } from '../../src/cli/ask-file.ts'
+import { askFile, checkFile, newFile } from '../../src/cli/run-ask.ts'
 import { CodedError } from '../../base/errors.ts'
 import { factServices } from '../helpers/fact-services.ts'
 

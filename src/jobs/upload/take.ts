@@ -1,19 +1,149 @@
 import { stat } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { extract } from 'tar-stream'
+import { type Entry, openPromise } from 'yauzl'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { failureOf } from '../../../base/failures.ts'
+import { fileBytes } from '../../../base/files.ts'
 import type { Lock } from '../../../base/locks/lock.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import { planCorpus } from '../../../index/ingest/plan/plan.ts'
-import { READ_LIMITS, type ReadLimits } from '../../../index/read/contract.ts'
+import { RATIO_FROM, READ_LIMITS, type ReadLimits } from '../../../index/read/contract.ts'
+import { gunzip } from '../../../index/read/expand.ts'
 import { readPassages } from '../../../index/read/read.ts'
-import { ARCHIVE, isArchive } from '../folder/list.ts'
+import { isGzip, peek } from '../../../index/read/sniff.ts'
 import type { UploadedFile } from '../contract.ts'
+import { ARCHIVE, isArchive } from '../folder/list.ts'
 import { corpusReadOptions, ReadingNotes } from '../reading.ts'
 import { toJobError } from '../run/record.ts'
-import { rejectedShare, type Job } from '../schema.ts'
+import { type Job, rejectedShare } from '../schema.ts'
 import type { JobStore } from '../store.ts'
-import { ArchiveBudget, limitBytes, takeTar, takeZip } from './archives.ts'
-import { FileSpool } from './spool.ts'
+import { entryName, FileSpool } from './spool.ts'
+
+/** Entries (files, folders and links), expanded bytes of an upload's files, and ratio to compressed bytes beyond 64 MiB, at most. */
+type ArchiveLimits = Readonly<Record<'entries' | 'bytes' | 'ratio', number>>
+
+/** Remaining limits of expanding an archive. Counts actual bytes, not the declared sizes. */
+class ArchiveBudget {
+  readonly #limits: ArchiveLimits
+  readonly #archiveBytes: number
+  #entries = 0
+  #bytes = 0
+
+  constructor(limits: ArchiveLimits, archiveBytes: number) {
+    this.#limits = limits
+    this.#archiveBytes = archiveBytes
+  }
+
+  /** Bytes expanded so far. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Counts entries, before they are read where their number is known. @throws payload_too_large */
+  entries(count: number): void {
+    if ((this.#entries += count) > this.#limits.entries) throw tooLarge(`has more than ${this.#limits.entries} entries`)
+  }
+
+  /** @throws payload_too_large */
+  async *expanding(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    const { bytes, ratio } = this.#limits
+    for await (const chunk of chunks) {
+      this.#bytes += chunk.length
+      if (this.#bytes > bytes) throw tooLarge(`expands to more than ${bytes} bytes (CEPE_UPLOAD_LIMIT_MB)`)
+      if (this.#bytes > RATIO_FROM && this.#bytes > this.#archiveBytes * ratio)
+        throw tooLarge(`expands to more than ${ratio} times its size`)
+      yield chunk
+    }
+  }
+}
+
+function tooLarge(problem: string): CodedError {
+  return new CodedError('payload_too_large', `The archive ${problem}: send its files in several.`, { field: 'file' })
+}
+
+/** Forwards a stream up to a number of bytes. @throws payload_too_large beyond it */
+async function* limitBytes(bytes: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer> {
+  let total = 0
+  for await (const chunk of bytes) {
+    total += chunk.length
+    if (total > most) {
+      const message = `The upload has more than ${most} bytes: put the file into the import folder and name it.`
+      throw new CodedError('payload_too_large', message, { field: 'body' })
+    }
+    yield chunk
+  }
+}
+
+const FILES = ['file', 'contiguous-file']
+const LINKS = ['link', 'symlink']
+const LINK = 0o120000
+const KIND = 0o170000
+
+/** Stores the files of a tar archive, optionally gzipped. @throws corpus_invalid (damaged, paths outside of it), payload_too_large */
+async function takeTar(archive: string, spool: FileSpool, budget: ArchiveBudget, within: string): Promise<void> {
+  const { head, all } = await peek(fileBytes(archive), 2)
+  const entries = extract()
+  const reading = pipeline(Readable.from(isGzip(head) ? gunzip(all, READ_LIMITS) : all), entries)
+  // Awaited below: without a handler, an earlier failure would be unhandled.
+  reading.catch(() => undefined)
+  let read = 0
+  try {
+    for await (const entry of entries) {
+      budget.entries(1)
+      read++
+      const { name, type, mtime } = entry.header
+      const file = within + entryName(name)
+      if (FILES.includes(type ?? 'file')) await spool.take(file, budget.expanding(entry as AsyncIterable<Buffer>), { modified: mtime })
+      else if (LINKS.includes(type ?? '')) spool.leaveOut(file, 'link', 'Links in archives are not followed.')
+      else if (type !== 'directory') spool.leaveOut(file, 'not_supported', 'It is no regular file.')
+      entry.resume()
+    }
+    await reading
+  } catch (error) {
+    throw damaged('tar', error)
+  } finally {
+    entries.destroy()
+  }
+  if (read === 0) throw new CodedError('corpus_invalid', 'The tar archive is empty.', { field: 'file' })
+}
+
+/** Stores the files of a ZIP archive. @throws corpus_invalid (damaged, paths outside of it), payload_too_large */
+async function takeZip(archive: string, spool: FileSpool, budget: ArchiveBudget, within: string): Promise<void> {
+  try {
+    const zip = await openPromise(archive, { lazyEntries: true, autoClose: false, decodeStrings: true, strictFileNames: false })
+    try {
+      budget.entries(zip.entryCount)
+      for await (const entry of zip.eachEntry()) {
+        const file = within + entryName(entry.fileName)
+        if (entry.fileName.endsWith('/')) continue
+        if (isLink(entry)) spool.leaveOut(file, 'link', 'Links in archives are not followed.')
+        else if (entry.isEncrypted()) spool.leaveOut(file, 'encrypted', 'The entry is encrypted.')
+        else {
+          const content = await zip.openReadStreamPromise(entry)
+          // A stream with a wrong declared size emits a second error after it was destroyed.
+          content.on('error', () => undefined)
+          await spool.take(file, budget.expanding(content as AsyncIterable<Buffer>), { modified: entry.getLastModDate() })
+        }
+      }
+    } finally {
+      zip.close()
+    }
+  } catch (error) {
+    throw damaged('ZIP', error)
+  }
+}
+
+function isLink({ externalFileAttributes }: Entry): boolean {
+  return ((externalFileAttributes >>> 16) & KIND) === LINK
+}
+
+/** The error of an archive; a system error while its files are written stays as it is. */
+function damaged(format: string, error: unknown): unknown {
+  if (error instanceof CodedError || (error instanceof Error && 'syscall' in error)) return error
+  return new CodedError('corpus_invalid', `The ${format} archive is damaged (${messageOf(error)}).`, { field: 'file', cause: error })
+}
 
 /** Maximum entries of an archive. */
 const MOST_ENTRIES = 20_000

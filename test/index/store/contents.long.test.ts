@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createSnapshot, deleteSnapshot, listSnapshots, restoreSnapshot } from '../../../index/snapshots/snapshots.ts'
 import { switchTable } from '../../../index/snapshots/replace.ts'
-import { checkStore } from '../../../index/store/object-store/check.ts'
+import { checkStore } from '../../../index/store/object-store/object-store.ts'
 import { listNames } from '../../../index/store/object-store/objects.ts'
 import { compactionCommand } from '../../../index/compaction/command.ts'
 import { openIndex } from '../../../index/open.ts'
