@@ -46,7 +46,7 @@ export function storeSettingsOf(env: Readonly<Record<string, string | undefined>
   if (endpoint?.startsWith('http:') === true && !allowHttp)
     throw bad(
       'AWS_ALLOW_HTTP',
-      'AWS_ENDPOINT_URL is an http address: passages would travel unencrypted. Set AWS_ALLOW_HTTP=true where that is meant.',
+      'AWS_ENDPOINT_URL is an http address: passages would travel unencrypted. Set AWS_ALLOW_HTTP=true to allow it.',
     )
   if (region === undefined)
     throw bad('AWS_REGION', 'CEPE_INDEX_DIR is in an object store of AWS: set AWS_REGION to the region of its bucket.')
