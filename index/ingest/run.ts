@@ -36,16 +36,16 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   const connection = await connectForWriting(dir)
   try {
     let progress = before
-    if (before.target === undefined || (await targetIsStale(connection, dir, { target: before.target, alias, replace, later }))) {
+    let { target } = before
+    if (target === undefined || (await targetIsStale(connection, dir, { target, alias, replace, later }))) {
       const builds = replace || alias === undefined
-      const target = { replace: builds, storedAs: builds ? storedName(name, jobId) : alias.stored_as }
+      target = { replace: builds, storedAs: builds ? storedName(name, jobId) : alias.stored_as }
       await journal.add({ step: 'target', replace: builds, stored_as: target.storedAs })
       progress = { target, shards: new Map(), carrying: false }
     }
-    const { replace: builds = true, storedAs = '' } = progress.target ?? {}
     const counters = countersOf(plan, progress)
-    const run = { ...options, onWarning, plan, storedAs, before: progress, journal, connection, later, counters }
-    return await (builds ? buildTable : addRows)(run)
+    const run = { ...options, onWarning, plan, storedAs: target.storedAs, before: progress, journal, connection, later, counters }
+    return await (target.replace ? buildTable : addRows)(run)
   } catch (error) {
     throw failureOf(error) ?? error
   } finally {
