@@ -8,6 +8,7 @@ import { loadDemonstrations } from '../../src/rag/demonstrations.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
 import { searchPassages } from '../../src/rag/search.ts'
+import { answerDefaults } from '../../src/service/models.ts'
 import { openService, type Services } from '../../src/service/services.ts'
 import { ensureArtefacts } from '../../src/service/setup.ts'
 import type { AnswerClient, ServiceDefaults } from './client.ts'
@@ -34,9 +35,9 @@ export function servicesClient(services: Pick<Services, 'answering' | 'close'>):
 }
 
 /** The pipeline without retriever and index, for questions with passages. */
-export async function createReadingClient(): Promise<AnswerClient> {
-  const config = loadConfig()
-  const client = await createReaderClient()
+export async function createReadingClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<AnswerClient> {
+  const config = loadConfig(overrides)
+  const client = await createReaderClient(overrides)
   const { reader } = client
   const none = (): never => {
     throw new CodedError('options_invalid', 'Passages are supplied with the questions: there is no retriever to search with.')
@@ -53,6 +54,7 @@ export async function createReadingClient(): Promise<AnswerClient> {
       },
     },
     demonstrations: config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS),
+    ...(await answerDefaults(config)),
   }
   return {
     name: 'in process',

@@ -3,7 +3,7 @@ import { CodedError, messageOf } from '../../base/errors.ts'
 import type { EmbeddingModel, Models } from '../../index/contract.ts'
 import { loadCepeManifest, loadContrieverManifest } from '../../models/folder.ts'
 import { modelId, modelOrigin, type ContrieverManifest } from '../../models/manifest.ts'
-import { furtherRetrievers } from '../config.ts'
+import { calibrationFiles, furtherRetrievers } from '../config.ts'
 import type { CountTokens } from '../http/routes/openai/routes.ts'
 import type { Embedder, Embedders } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
@@ -13,6 +13,7 @@ import { createReader, type ReaderOptions } from '../inference/pool/models/creat
 import { createReranker } from '../inference/pool/models/create-reranker.ts'
 import type { ProcessOptions, Supervised } from '../inference/pool/models/process-options.ts'
 import { bulkEmbed } from '../jobs/bulk-embed.ts'
+import { chooseCalibration } from '../rag/calibration/calibration.ts'
 import type { DocumentDefaults } from '../rag/resolve-document.ts'
 import type { Config } from '../settings.ts'
 import { chatWrap } from '../text/chat-template.ts'
@@ -181,11 +182,21 @@ export function documentDefaults(config: Config): DocumentDefaults {
   return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE ?? 'none' }
 }
 
+/** How answers are asked for and judged by default, as a service and an evaluation have it. @throws config_invalid */
+export async function answerDefaults(config: Config, log?: Log) {
+  const reader = modelId(await loadCepeManifest(config.READER_DIR))
+  return {
+    calibration: await chooseCalibration(calibrationFiles(config), reader, log),
+    minConfidence: config.MIN_CONFIDENCE,
+    ...(await chatTemplates(config, log)),
+  }
+}
+
 /**
  * Default chat templates of prompts and of chats.
  * @throws config_invalid if the model's own template is configured and not usable
  */
-export async function chatTemplates({ CHAT_TEMPLATE: wanted, READER_DIR: dir }: Config, log?: Log) {
+async function chatTemplates({ CHAT_TEMPLATE: wanted, READER_DIR: dir }: Config, log?: Log) {
   if (wanted !== undefined && wanted !== 'tokenizer') return { chatTemplate: wanted, chatRouteTemplate: wanted }
   const config = await readTokenizerConfig(dir)
   try {

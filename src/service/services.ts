@@ -1,9 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import type { Collections } from '../../index/collections/contract.ts'
 import type { PassageIndex } from '../../index/open.ts'
-import { loadCepeManifest } from '../../models/folder.ts'
-import { modelId } from '../../models/manifest.ts'
-import { calibrationFiles } from '../config.ts'
 import type { DocumentParser } from '../documents/contract.ts'
 import { createDocumentParser } from '../documents/parser.ts'
 import type { ProcessStatus } from '../http/observability/metrics.ts'
@@ -19,7 +16,6 @@ import type { Jobs } from '../jobs/contract.ts'
 import { noJobs } from '../jobs/jobs.ts'
 import { openKeys, type Keys } from '../keys/keys.ts'
 import { createQuotas, type Quotas } from '../keys/quota.ts'
-import { chooseCalibration } from '../rag/calibration/calibration.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { DocumentServices } from '../rag/document.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
@@ -28,7 +24,7 @@ import type { Config } from '../settings.ts'
 import { poolsOf, readinessOf } from './health.ts'
 import { openIndexing } from './indexing.ts'
 import {
-  chatTemplates,
+  answerDefaults,
   configuredRetrievers,
   documentDefaults,
   eachOf,
@@ -96,7 +92,7 @@ function openParts(config: Config, log: Log | undefined): Promise<Services> {
     const retrievers = await configuredRetrievers(config)
     const replica = parts.add(await replicaCacheOf(config, retrievers, log))
     const answers = config.ROLE !== 'indexer'
-    const protocol = answers && { calibration: await calibrationOf(config, log), ...(await chatTemplates(config, log)) }
+    const defaults = answers ? await answerDefaults(config, log) : {}
 
     // A job may end before the follower of its table is started.
     let ahead: AheadFollower | undefined
@@ -116,8 +112,7 @@ function openParts(config: Config, log: Log | undefined): Promise<Services> {
       retriever: { ...embedders, index, collection: (name) => collections.open(name), method: config.RETRIEVAL },
       admission: quotas.around(admission),
       demonstrations,
-      minConfidence: config.MIN_CONFIDENCE,
-      ...protocol,
+      ...defaults,
       ...(servedFiles(config) !== undefined && { fileOf: fileLinks(config.BASE_PATH) }),
     }
     const parser = parts.add(createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS }))
@@ -147,9 +142,4 @@ async function openReaders(config: Config, parts: Parts, log: Log | undefined) {
   const reranker = parts.add(await openReranker(config, log))
   const { reader, concurrency } = await openReader(config, log)
   return { reader: parts.add(reader), reranker, concurrency, contextTokens: reader.manifest.qa_defaults.context_tokens }
-}
-
-/** The calibration of the loaded reader. */
-async function calibrationOf(config: Config, log: Log | undefined) {
-  return chooseCalibration(calibrationFiles(config), modelId(await loadCepeManifest(config.READER_DIR)), log)
 }
