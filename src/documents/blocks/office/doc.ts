@@ -50,7 +50,10 @@ function partBlocks(part: string): Block[] {
     if (rows.length > 0) blocks.push({ kind: 'table', rows: rowTexts(rows.splice(0)) })
   }
   for (const line of lines) {
-    const cells = line.replace(/\t$/, '').split('\t').map((cell) => ({ text: inline(cell) }))
+    const cells = line
+      .replace(/\t$/, '')
+      .split('\t')
+      .map((cell) => ({ text: inline(cell) }))
     const isRow = cells.filter(({ text }) => text !== '').length > 1
     if (isRow !== rows.length > 0) end()
     if (isRow) rows.push({ cells, isHead: false })
