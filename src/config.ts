@@ -7,6 +7,7 @@ import { CodedError, withoutSecrets } from '../base/errors.ts'
 import { checkAddress, configureStores, storeSettingsOf } from '../index/store/object-store/settings.ts'
 import { storeOf } from '../index/store/store-of.ts'
 import { TABLE_NAME } from '../index/table-name.ts'
+import { runsOnCuda } from '../models/dtypes.ts'
 import { packageRoot, packageVersion } from './package.ts'
 import { BASE_PATH, ConfigSchema, DEFAULT_DTYPE, type Config } from './settings.ts'
 
@@ -62,6 +63,8 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   checkHosts(config)
   checkFetchHosts(config)
   checkAdminKey(config)
+  if (config.PROVIDER === 'cuda' && config.READER_CHECKPOINT !== '' && !runsOnCuda('cepe', config.DTYPE))
+    throw refused('DTYPE', `is ${config.DTYPE}, whose operators CUDA leaves to the CPU: set f16 or f16-int4, or CEPE_PROVIDER=cpu`)
   if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
     throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')
   if (!storeOf(config.INDEX_DIR).keepsFiles) useObjectStore(config, env)
@@ -109,22 +112,22 @@ function useObjectStore(config: Config, env: NodeJS.ProcessEnv): void {
  * Defaults that depend on other settings. Shipped model and corpus are only defaults for each other: a user's own folder is never filled,
  * or replaced, with them.
  */
-function companions(given: Readonly<Record<string, unknown>>): Record<string, string> {
+function companions(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const data = typeof given['DATA_DIR'] === 'string' ? path.resolve(given['DATA_DIR']) : undefined
-  const found = data === undefined ? {} : foldersIn(data, given)
+  const found: Record<string, unknown> = data === undefined ? {} : foldersIn(data, given)
   const models = data === undefined ? path.join(packageRoot(), 'models/built') : path.join(data, 'models')
+  // 8 bits in blocks give the same answers as f32 in a quarter of its memory; CUDA leaves both to the CPU.
+  const shipped = ['READER_CHECKPOINT', 'READER_DIR'].every((name) => given[name] === undefined)
+  const DTYPE = given['DTYPE'] ?? (given['PROVIDER'] === 'cuda' ? 'f16' : shipped ? 'int8-blocks' : DEFAULT_DTYPE)
+  found['DTYPE'] = DTYPE
   for (const model of ['READER', 'RETRIEVER'] as const) {
     const [checkpoint, dir] = [given[`${model}_CHECKPOINT`], given[`${model}_DIR`]]
     if (dir !== undefined && checkpoint === undefined) found[`${model}_CHECKPOINT`] = ''
     if (dir === undefined && typeof checkpoint === 'string') {
-      const { DTYPE = DEFAULT_DTYPE } = given
       const dtype = model === 'READER' && typeof DTYPE === 'string' ? DTYPE : 'f32'
       found[`${model}_DIR`] = path.join(models, `${path.basename(path.resolve(checkpoint))}-${dtype}`)
     }
   }
-  // 8 bits in blocks give the same answers as f32 in a quarter of its memory.
-  const shipped = ['READER_CHECKPOINT', 'READER_DIR', 'DTYPE'].every((name) => given[name] === undefined)
-  if (shipped && given['PROVIDER'] !== 'cuda') found['DTYPE'] = 'int8-blocks'
   const ownIndex = ['INDEX_DIR', 'TABLE', 'RETRIEVER_DIR', 'RETRIEVER_CHECKPOINT'].some((name) => given[name] !== undefined)
   if (ownIndex && given['CORPUS'] === undefined) found['CORPUS'] = ''
   return found

@@ -138,7 +138,8 @@ export const ConfigSchema = Type.Object({
     '',
   ),
   DTYPE: Type.Enum(['f32', 'int8', 'int8-blocks', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
-    description: 'Precision of a reader built at start-up. Default for the shipped reader on the CPU: int8-blocks.',
+    description:
+      'Precision of a reader built at start-up; with PROVIDER=cuda f16 (the default there) or f16-int4. Default for the shipped reader on the CPU: int8-blocks.',
     default: DEFAULT_DTYPE,
   }),
   PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'ONNX Runtime execution provider.', default: 'cpu' }),

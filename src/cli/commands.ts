@@ -13,5 +13,6 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   build: async () => (await import('./build.ts')).buildCommand(),
   verify: async () => (await import('./verify.ts')).verifyCommand(),
   inspect: async () => (await import('./verify.ts')).inspectCommand(),
+  doctor: async () => (await import('./doctor.ts')).doctorCommand(),
   migrate: async () => (await import('./migrate.ts')).migrateCommand(),
 }

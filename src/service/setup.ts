@@ -7,6 +7,7 @@ import { loadManifest, loadRerankerManifest } from '../../models/folder.ts'
 import { checkFiles } from '../../models/integrity.ts'
 import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
 import { recoverFolder } from '../../models/staging.ts'
+import { probeCuda } from '../inference/cuda/probe.ts'
 import type { Log } from '../inference/log.ts'
 import type { Config } from '../settings.ts'
 import { followJob, megabytes, type StartProgress } from './follow-job.ts'
@@ -49,7 +50,8 @@ function isMissing(index: PassageIndex): Promise<boolean> {
  * Builds models that are missing, or were built from an earlier state of their checkpoint, in another precision or by an older builder. A
  * built model without its checkpoint is used as it is. Existing files are verified against the manifest.
  * @throws model_invalid if there is neither; config_invalid if the folder holds another checkpoint's model, which is never replaced;
- * model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built
+ * model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built; provider_unavailable before a build for a CUDA
+ * device that cannot be used
  */
 async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
   await ensureRetriever(config, startProgress)
@@ -70,13 +72,21 @@ async function checkReranker(dir: string): Promise<void> {
 
 /** {@link ensureModels} for the reader alone. */
 export function ensureReader(config: Config, startProgress: StartProgress): Promise<void> {
-  return ensureModel({ setting: 'READER', from: config.READER_CHECKPOINT, to: config.READER_DIR, dtype: config.DTYPE }, startProgress)
+  return ensureModel(
+    { setting: 'READER', from: config.READER_CHECKPOINT, to: config.READER_DIR, dtype: config.DTYPE },
+    config,
+    startProgress,
+  )
 }
 
 /** {@link ensureModels} for the retrievers only, which are all that indexing needs. Further ones must be built already. */
 export async function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
   for (const { dir, manifest } of await furtherFolders(config)) await checkFiles(dir, manifest)
-  return ensureModel({ setting: 'RETRIEVER', from: config.RETRIEVER_CHECKPOINT, to: config.RETRIEVER_DIR, dtype: 'f32' }, startProgress)
+  return ensureModel(
+    { setting: 'RETRIEVER', from: config.RETRIEVER_CHECKPOINT, to: config.RETRIEVER_DIR, dtype: 'f32' },
+    config,
+    startProgress,
+  )
 }
 
 /** A model to build; its settings begin with `setting`. */
@@ -92,7 +102,7 @@ function isCheckpoint(location: string): Promise<boolean> {
   return exists(location.endsWith('.gguf') ? location : path.join(location, 'config.json'))
 }
 
-async function ensureModel(wanted: Wanted, startProgress: StartProgress): Promise<void> {
+async function ensureModel(wanted: Wanted, { PROVIDER, DEVICE_ID, CPU_FALLBACK }: Config, startProgress: StartProgress): Promise<void> {
   const { setting, from: checkpointDir, to: modelDir, dtype } = wanted
   await recoverFolder(modelDir)
   const built = await loadManifest(modelDir).catch(() => undefined)
@@ -113,6 +123,8 @@ async function ensureModel(wanted: Wanted, startProgress: StartProgress): Promis
       `${modelDir} holds a model built from ${built.source.name}, not from ${checkpointDir}, and is not replaced: set CEPE_${setting}_DIR to another folder, or unset CEPE_${setting}_CHECKPOINT to serve it.`,
       { field: `CEPE_${setting}_DIR` },
     )
+  // A device that cannot be used is found before minutes of building.
+  if (PROVIDER === 'cuda' && !CPU_FALLBACK) await probeCuda(DEVICE_ID)
   await buildWanted(wanted, startProgress)
 }
 

@@ -2,7 +2,7 @@ import { at, present } from '../../../../base/at.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import { ALONE } from '../../batches.ts'
 import type { Embedder, EmbedOptions } from '../../contract.ts'
-import { checkDeviceMemory } from './device-memory.ts'
+import { checkDevice } from './check-device.ts'
 import { loadContrieverManifest } from '../../../../models/folder.ts'
 import { createPool, runTask } from '../pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
@@ -34,7 +34,7 @@ export interface EmbedderOptions extends ProcessOptions {
 
 /**
  * Starts embedder processes.
- * @throws model_invalid or provider_unavailable where the model cannot be loaded
+ * @throws model_invalid, config_invalid or provider_unavailable where the model cannot be loaded
  * @example
  * ```ts
  * import { createEmbedder } from './src/inference/pool/models/create-embedder.ts'
@@ -46,7 +46,7 @@ export interface EmbedderOptions extends ProcessOptions {
  */
 export async function createEmbedder(options: EmbedderOptions): Promise<Embedder & Supervised> {
   const manifest = await loadContrieverManifest(options.modelDir)
-  if (options.provider?.name === 'cuda') await checkDeviceMemory(manifest, options.children ?? 1, options.provider.deviceId)
+  await checkDevice(manifest, options)
   const { hidden_size, window } = manifest.dims
   const provider = options.provider?.name ?? 'cpu'
   const batchTokens = options.batchTokens ?? defaultBatchTokens(manifest.parameters, provider)

@@ -1,22 +1,25 @@
 import type { AheadEncoder, AnswerRead, DocumentReader, Generator, Reader } from '../../contract.ts'
 import type { StateDtype } from '../../protocol.ts'
-import { checkDeviceMemory } from './device-memory.ts'
+import { checkDevice } from './check-device.ts'
 import { loadCepeManifest } from '../../../../models/folder.ts'
+import type { CepeManifest } from '../../../../models/manifest.ts'
 import { ALONE } from '../../batches.ts'
 import { createPool, runTask } from '../pool.ts'
 import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
 import type { Lane } from '../queue.ts'
 import { checkGenerate, checkReplug, checkScore } from './requests.ts'
 
-/** Padded tokens of one encoder run on a GPU: enough for full matrix-product speed, few enough to bound activations. */
-const GPU_ENCODER_BATCH_TOKENS = 1024
+/** Padded tokens of one encoder run on a GPU: a multiple of the first, for 16 passages, up to the second, for 64. */
+const GPU_ENCODER_TOKENS = { step: 4096, most: 16_384 }
+/** Bytes of activations per padded token and unit of the encoder's width: 0.5 GiB for a step of the paper's encoder, well below its overhead. */
+const ACTIVATION_BYTES = 128
 /** Prompt tokens per run of the step graph, whose logits take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
 const DEFAULT_PREFILL_TOKENS = 256
 const DEFAULT_STATE_CACHE_BYTES = 256 * 2 ** 20
 const DEFAULT_REPLUG_BYTES = 512 * 2 ** 20
 
 export interface ReaderOptions extends ProcessOptions {
-  /** Padded tokens of one encoder run. Default: {@link ALONE} on a CPU, {@link GPU_ENCODER_BATCH_TOKENS} on a GPU. */
+  /** Padded tokens of one encoder run. Default: {@link ALONE} on a CPU, {@link encoderBatchTokens} on a GPU. */
   readonly batchTokens?: number
   /** Prompt tokens per run for scoring, sampling and RePlug. Default {@link DEFAULT_PREFILL_TOKENS}. */
   readonly prefillTokens?: number
@@ -31,8 +34,18 @@ export interface ReaderOptions extends ProcessOptions {
 }
 
 /**
+ * Padded tokens of an encoder run on a GPU, of all passages of a question where memory allows.
+ * @param spareBytes free memory of the device beside the models
+ */
+export function encoderBatchTokens({ dims }: CepeManifest, spareBytes = 0, processes = 1): number {
+  const { step, most } = GPU_ENCODER_TOKENS
+  const further = Math.floor(spareBytes / processes / 4 / (step * ACTIVATION_BYTES * Math.max(1, dims.encoder_hidden_size)))
+  return Math.min(most, step * (1 + further))
+}
+
+/**
  * Starts reader processes.
- * @throws model_invalid or provider_unavailable where the model cannot be loaded
+ * @throws model_invalid, config_invalid or provider_unavailable where the model cannot be loaded
  * @example
  * ```ts
  * import { createReader } from './src/inference/pool/models/create-reader.ts'
@@ -45,13 +58,14 @@ export interface ReaderOptions extends ProcessOptions {
  */
 export async function createReader(options: ReaderOptions): Promise<Reader & DocumentReader & Generator & AheadEncoder & Supervised> {
   const manifest = await loadCepeManifest(options.modelDir)
-  if (options.provider?.name === 'cuda') await checkDeviceMemory(manifest, options.children ?? 1, options.provider.deviceId)
+  const spareBytes = await checkDevice(manifest, options)
   const pool = await createPool({
     ...options,
     options: {
       role: 'reader',
       ...commonChildOptions(options),
-      batchTokens: options.batchTokens ?? (options.provider?.name === 'cuda' ? GPU_ENCODER_BATCH_TOKENS : ALONE),
+      batchTokens:
+        options.batchTokens ?? (options.provider?.name === 'cuda' ? encoderBatchTokens(manifest, spareBytes, options.children) : ALONE),
       prefillTokens: options.prefillTokens ?? DEFAULT_PREFILL_TOKENS,
       stateCacheBytes: options.stateCacheBytes ?? DEFAULT_STATE_CACHE_BYTES,
       stateDtype: options.stateDtype ?? 'f32',

@@ -1,5 +1,6 @@
 import { InferenceSession, Tensor, env } from '../../../../models/runtime.ts'
-import { CodedError, messageOf } from '../../../../base/errors.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import { cudaUnusable, plainMessage } from '../../cuda/probe.ts'
 import type { Provider } from '../../protocol.ts'
 
 export type { Tensor }
@@ -20,6 +21,8 @@ export interface GraphOptions {
    * Default true: for graphs whose runs are similar in size.
    */
   readonly arena?: boolean
+  /** Whether ONNX Runtime may write why CUDA fails to standard error. Default false. */
+  readonly verbose?: boolean
 }
 
 export interface Graph {
@@ -35,10 +38,15 @@ export function runtimeVersion(): string {
   return env.versions.node ?? env.versions.common
 }
 
-/** Parts of error texts of a process or device without enough memory. */
+/** Parts of error texts of a process without enough memory. */
 const MEMORY_PROBLEM = /bad[_ ]alloc|allocate memory|out of memory/i
 /** Parts of ONNX Runtime's error texts for missing CUDA libraries, driver or device. */
 const PROVIDER_PROBLEM = /cuda|cudnn|providers_shared|execution provider/i
+
+/** ONNX Runtime's error without colours and line breaks. */
+function thrownBy(error: unknown): never {
+  throw new Error(plainMessage(error), { cause: error })
+}
 
 /**
  * Loads a graph by path, so that external data beside it is memory-mapped; a graph without weights may be passed as bytes. Spinning is off:
@@ -47,7 +55,7 @@ const PROVIDER_PROBLEM = /cuda|cudnn|providers_shared|execution provider/i
  */
 export async function loadGraph(
   model: string | Uint8Array,
-  { threads, provider, config, saveTo, optimise = true, arena = true }: GraphOptions,
+  { threads, provider, config, saveTo, optimise = true, arena = true, verbose = false }: GraphOptions,
 ): Promise<Graph> {
   const file = typeof model === 'string' ? model : 'made in memory'
   const options: InferenceSession.SessionOptions = {
@@ -61,28 +69,20 @@ export async function loadGraph(
     logSeverityLevel: 3,
     ...(saveTo === undefined ? {} : { optimizedModelFilePath: saveTo }),
   }
+  // Its log of failures is coloured and of many lines.
+  if (provider.name === 'cuda' && !verbose) env.logLevel = 'fatal'
   // Two calls: the runtime declares separate overloads.
   const loading = typeof model === 'string' ? InferenceSession.create(model, options) : InferenceSession.create(model, options)
-  const session = await loading.catch((error: unknown) => {
-    if (provider.name === 'cuda' && PROVIDER_PROBLEM.test(messageOf(error))) {
-      throw new CodedError(
-        'provider_unavailable',
-        `CUDA device ${provider.deviceId} cannot be used (${messageOf(error)}). Install the CUDA libraries of onnxruntime-node, or run on the CPU.`,
-        { cause: error },
-      )
-    }
-    if (MEMORY_PROBLEM.test(messageOf(error)))
-      throw new CodedError('not_ready', `Cannot load the graph ${file}: out of memory (${messageOf(error)}).`, {
-        field: file,
-        cause: error,
-      })
-    throw new CodedError('model_invalid', `Cannot load the graph ${file}: ${messageOf(error)}. Build the model again.`, {
-      field: file,
-      cause: error,
-    })
+  const session = await loading.catch(async (cause: unknown) => {
+    const message = plainMessage(cause)
+    if (provider.name === 'cuda' && PROVIDER_PROBLEM.test(message)) throw await cudaUnusable(provider.deviceId, cause)
+    const details = { field: file, cause }
+    if (MEMORY_PROBLEM.test(message))
+      throw new CodedError('not_ready', `Cannot load the graph ${file}: out of memory (${message}).`, details)
+    throw new CodedError('model_invalid', `Cannot load the graph ${file}: ${message}. Build the model again.`, details)
   })
   return {
-    run: (feeds, outputs = session.outputNames) => session.run(feeds, outputs),
+    run: (feeds, outputs = session.outputNames) => session.run(feeds, outputs).catch(thrownBy),
     input: (name, bytes, dims) => {
       const metadata = session.inputMetadata.find((input) => input.name === name)
       return metadata?.isTensor === true && metadata.type === 'float16'
@@ -91,6 +91,14 @@ export async function loadGraph(
     },
     release: () => session.release(),
   }
+}
+
+/**
+ * Runs a model once on a device when it is loaded: ONNX Runtime loads parts of CUDA, such as cuDNN, only when an operator needs them.
+ * @throws provider_unavailable
+ */
+export async function firstRun(provider: Provider, run: () => Promise<unknown>): Promise<void> {
+  if (provider.name === 'cuda') await run().catch(async (error: unknown) => Promise.reject(await cudaUnusable(provider.deviceId, error)))
 }
 
 /** An int64 tensor of ids, masks or sizes. */

@@ -8,7 +8,7 @@ import { loadContrieverManifest } from '../../../../models/folder.ts'
 import { padRight } from '../runtime/pad.ts'
 import { loadModelGraph } from '../runtime/prepack.ts'
 import type { EmbedderChildOptions, TaskHandlers } from '../../protocol.ts'
-import { floats } from '../runtime/session.ts'
+import { firstRun, floats } from '../runtime/session.ts'
 
 /**
  * Loads a retriever in this process.
@@ -26,6 +26,7 @@ export async function createEmbedderTasks(options: EmbedderChildOptions, log: Lo
   }
   const tokenizer = await loadTokenizer(options.modelDir, { bosId: null, eosIds: [] })
   const graph = await loadModelGraph(manifest.graphs.embed, { ...options, manifest, log })
+  await firstRun(options.provider, () => graph.run(padRight([[cls_id, sep_id]], pad_id)))
   const tokenize = (text: string): number[] => [cls_id, ...tokenizer.encode(text, { maxTokens: window - 2 }), sep_id]
 
   return {

@@ -6,9 +6,12 @@ import { createDocumentTask } from './document-task.ts'
 import { encodeAhead } from '../encoder/encode-contexts.ts'
 import { generateTask, replugTask } from './generate-task.ts'
 import { likelihoodTask } from './likelihood-task.ts'
-import { loadReaderModel } from '../decoder/reader-model.ts'
+import { loadReaderModel, type ReaderModel } from '../decoder/reader-model.ts'
 import { scoreTask } from './score-task.ts'
 import { writtenAnswerTask } from './written-answer-task.ts'
+import { greedy } from '../decoder/greedy.ts'
+import { padRight } from '../runtime/pad.ts'
+import { firstRun, float32, floats } from '../runtime/session.ts'
 
 /**
  * Loads a reader in this process and returns its tasks. Encoder states never leave the process, and texts are tokenised here.
@@ -22,6 +25,7 @@ export async function createReaderTasks(
 ): Promise<TaskHandlers> {
   const model = await loadReaderModel(options, log, onLoading)
   const { manifest, tokenizer } = model
+  await firstRun(options.provider, () => encodeAndStep(model))
   const documentTask = createDocumentTask({
     manifest,
     tokenizer,
@@ -38,4 +42,13 @@ export async function createReaderTasks(
     encodeAhead: (input, yieldPoint) => encodeAhead(model.encoder, input, yieldPoint),
     score: (request, yieldPoint) => scoreTask(model, request, yieldPoint),
   }
+}
+
+/** Encodes one token and decodes two: the prompt, and a step of the loop. */
+async function encodeAndStep({ encoder, generateGraph, manifest, tokenizer }: ReaderModel): Promise<void> {
+  const width = manifest.dims.encoder_hidden_size
+  const states = encoder.graph ? floats(await encoder.graph.run(padRight([[0]], 0)), 'phi') : new Float32Array(0)
+  const rows = encoder.graph ? states.length / width : 0
+  const request = { contexts: [], contextTokens: 1, promptIds: [tokenizer.bosId ?? 0], stopIds: [-1], maxNewTokens: 2 }
+  await greedy(generateGraph, request, { phi: float32(states, [rows, width]), tokenCounts: [rows] })
 }

@@ -9,7 +9,7 @@ import type { RerankerChildOptions, TaskHandlers } from '../../protocol.ts'
 import { checkNumber } from '../runtime/finite.ts'
 import { padRight } from '../runtime/pad.ts'
 import { loadModelGraph } from '../runtime/prepack.ts'
-import { floats } from '../runtime/session.ts'
+import { firstRun, floats, type Feeds } from '../runtime/session.ts'
 
 /** A query and a text as model input. */
 interface Pair {
@@ -53,6 +53,20 @@ export async function createRerankerTasks(options: RerankerChildOptions, log: Lo
   const pair = pairing(manifest, options.modelDir)
   const tokenizer = await loadTokenizer(options.modelDir, { bosId: null, eosIds: [] })
   const graph = await loadModelGraph(manifest.graphs.rank, { ...options, manifest, log })
+  const run = (rows: readonly Pair[]): Promise<Feeds> => {
+    const [{ input_ids: types }, ids] = [
+      padRight(
+        rows.map((row) => row.types),
+        0,
+      ),
+      padRight(
+        rows.map((row) => row.ids),
+        pad_id,
+      ),
+    ]
+    return graph.run({ ...ids, token_type_ids: types })
+  }
+  await firstRun(options.provider, () => run([pair([], [])]))
 
   return {
     rank: async ({ query, texts, textTokens = window }, yieldPoint) => {
@@ -62,16 +76,7 @@ export async function createRerankerTasks(options: RerankerChildOptions, log: Lo
       const scores = new Array<number>(texts.length).fill(0)
       for (const batch of tokenBudgetBatches(lengths, options.batchTokens)) {
         await yieldPoint()
-        const rows = batch.map((index) => at(pairs, index))
-        const ids = padRight(
-          rows.map((row) => row.ids),
-          pad_id,
-        )
-        const { input_ids: types } = padRight(
-          rows.map((row) => row.types),
-          0,
-        )
-        const scored = floats(await graph.run({ ...ids, token_type_ids: types }), 'score')
+        const scored = floats(await run(batch.map((index) => at(pairs, index))), 'score')
         scored.forEach(checkNumber)
         batch.forEach((index, row) => (scores[index] = at(scored, row)))
       }

@@ -91,9 +91,9 @@ await t.test('a damaged model is refused, naming the file', async (t) => {
 })
 
 await t.test('a device that is not there is no reason to blame the model', async (t) => {
-  const modelDir = await builtFixture(t, 'cepe-tiny-gqa')
+  const modelDir = await builtFixture(t, 'cepe-tiny-gqa', 'f16')
   await t.rejects(createReader({ modelDir, provider: { name: 'cuda', deviceId: 63 } }), {
     code: 'provider_unavailable',
-    message: /CUDA device 63/,
+    message: /^CUDA device 63 cannot be used: .*`cepe doctor` lists what CUDA needs, and CEPE_PROVIDER=cpu runs on the CPU\.$/,
   })
 })

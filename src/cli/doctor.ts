@@ -1,0 +1,31 @@
+import { Command } from 'commander'
+import { messageOf } from '../../base/errors.ts'
+import type { CudaPart } from '../inference/cuda/parts.ts'
+import { loadConfig } from './program/load-config.ts'
+
+/** `cepe doctor`: what this machine has of what CUDA needs. */
+export function doctorCommand(): Command {
+  return new Command('doctor')
+    .description(
+      'show what of CUDA this machine has (driver, provider, libraries), and test the device; ends with 1 if something is missing',
+    )
+    .action(async () => {
+      const { DEVICE_ID: device } = await loadConfig()
+      const [{ cudaParts }, { probeCuda }] = await Promise.all([import('../inference/cuda/parts.ts'), import('../inference/cuda/probe.ts')])
+      const parts = await cudaParts()
+      // Missing libraries are already named.
+      if (parts.every(({ problem }) => problem === undefined))
+        parts.push(
+          await probeCuda(device).then(
+            () => ({ name: `device ${device}`, found: 'computes: set CEPE_PROVIDER=cuda' }),
+            (error: unknown) => ({ name: `device ${device}`, found: '', problem: messageOf(error) }),
+          ),
+        )
+      process.stdout.write(parts.map(line).join(''))
+      if (parts.some(({ problem }) => problem !== undefined)) process.exitCode = 1
+    })
+}
+
+function line({ name, found, problem }: CudaPart): string {
+  return `${problem === undefined ? 'ok     ' : 'problem'}  ${name.padEnd(13)} ${[found, problem].filter(Boolean).join('. ')}\n`
+}

@@ -1,0 +1,182 @@
+import { execFile } from 'node:child_process'
+import { open, readdir, realpath } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { promisify } from 'node:util'
+
+/** One thing that CUDA needs on this machine. */
+export interface CudaPart {
+  readonly name: string
+  /** Version and place of what was found; empty for nothing. */
+  readonly found: string
+  /** What is wrong, and the remedy. */
+  readonly problem?: string
+}
+
+/** ONNX Runtime loads cuDNN by these names, in this order, when the first operator needs it. */
+const CUDNN = ['libcudnn.so.9', 'libcudnn.so']
+const CUBLAS = ['libcublas.so.13', 'libcublas.so.12']
+const DRIVER = 'libcuda.so.1'
+/** First driver of a CUDA version, by NVIDIA's release notes. */
+const FIRST_DRIVER: Readonly<Record<string, number>> = { 12: 525, 13: 580 }
+const NAMES: Readonly<Record<string, string>> = {
+  ...{ libcudart: 'CUDA runtime', libcublas: 'cuBLAS', libcublasLt: 'cuBLASLt' },
+  ...{ libcurand: 'cuRAND', libcufft: 'cuFFT', libcudnn: 'cuDNN' },
+}
+/** The names of linked libraries stand near the front of a library's file. */
+const FRONT_BYTES = 2 ** 20
+
+export interface CudaMachine {
+  /** Folder of the provider's files. Default: that of onnxruntime-node's libraries, where ONNX Runtime looks. */
+  readonly folder?: string
+  readonly env?: NodeJS.ProcessEnv
+  readonly platform?: string
+  /** Folder that holds CUDA toolkits. */
+  readonly toolkits?: string
+}
+
+/**
+ * Looks for everything that CUDA needs, where the dynamic loader looks, and loads nothing: ONNX Runtime's provider, the driver, CUDA's libraries
+ * in the version that the provider is linked with, and cuDNN.
+ */
+export async function cudaParts(machine: CudaMachine = {}): Promise<CudaPart[]> {
+  const { env = process.env, platform = `${process.platform} ${process.arch}`, toolkits = '/usr/local' } = machine
+  if (platform !== 'linux x64') return [{ name: 'platform', found: platform, problem: 'CUDA needs Linux x86-64.' }]
+  const main = createRequire(import.meta.url).resolve('onnxruntime-node')
+  const folder = machine.folder ?? path.join(main, '../../bin/napi-v6/linux/x64')
+  const linked = await linkedLibraries(path.join(folder, 'libonnxruntime_providers_cuda.so'))
+  const shared = await linkedLibraries(path.join(folder, 'libonnxruntime_providers_shared.so'))
+  const libraries = await reachable(env)
+  const built = versionOf(linked?.find((name) => CUBLAS.includes(name)) ?? '')
+  // Without a provider, the version that is there decides which one to fetch.
+  const cuda = built || versionOf(CUBLAS.find((name) => libraries.has(name)) ?? '')
+  const installed = (await entriesOf(toolkits)).filter((name) => name.startsWith('cuda'))
+  const aside = await librariesIn(installed.flatMap((name) => ['lib64', 'lib'].map((lib) => path.join(toolkits, name, lib))))
+  const wanted = built ? (linked ?? []) : [`libcudart.so.${cuda || '12'}`, `libcublas.so.${cuda || '12'}`]
+  return [
+    { name: 'platform', found: platform },
+    providerPart({ linked, shared, built, cuda }),
+    await driverPart(cuda, libraries, env),
+    ...(await Promise.all(
+      [...wanted.filter((name) => stemOf(name) in NAMES && !CUDNN.includes(name)).map((name) => [name]), CUDNN].map((files) =>
+        libraryPart(files, cuda, libraries, aside),
+      ),
+    )),
+  ]
+}
+
+/** What was found of the provider. */
+interface Provider {
+  readonly linked: readonly string[] | undefined
+  readonly shared: readonly string[] | undefined
+  /** Version of CUDA that it is linked with, else empty. */
+  readonly built: string
+  readonly cuda: string
+}
+
+function providerPart({ linked, shared, built, cuda }: Provider): CudaPart {
+  const fetching =
+    cuda === ''
+      ? 'run npm run setup:cuda (CUDA 12) or npm run setup:cuda13 (CUDA 13)'
+      : `run npm run setup:cuda${cuda === '13' ? '13' : ''}`
+  const missing = linked === undefined ? 'cuda' : shared === undefined ? 'shared' : undefined
+  const problem =
+    missing !== undefined
+      ? `libonnxruntime_providers_${missing}.so is not beside onnxruntime-node's libraries: ${fetching}.`
+      : built === ''
+        ? `libonnxruntime_providers_cuda.so is damaged: ${fetching}.`
+        : undefined
+  return { name: 'provider', found: built === '' ? '' : `for CUDA ${built}`, ...(problem !== undefined && { problem }) }
+}
+
+async function driverPart(cuda: string, libraries: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): Promise<CudaPart> {
+  const least = FIRST_DRIVER[cuda]
+  const wanted = `NVIDIA's driver${least === undefined ? '' : ` ${least} or newer`}`
+  const devices = (await queryDevices('index,name,memory.total,driver_version', { env }))?.trim()
+  const version = Number(/(\d+)[\d.]*$/.exec(devices ?? '')?.[1])
+  const problem = !libraries.has(DRIVER)
+    ? `${DRIVER} is not on the library path: install ${wanted}.`
+    : devices === undefined
+      ? `nvidia-smi finds no device: load ${wanted}, and give the process or container access to the GPU.`
+      : least !== undefined && version < least
+        ? `It is too old for CUDA ${cuda}: install ${wanted}.`
+        : undefined
+  return { name: 'driver', found: devices?.replaceAll('\n', '; ') ?? '', ...(problem !== undefined && { problem }) }
+}
+
+async function libraryPart(
+  files: readonly string[],
+  cuda: string,
+  libraries: ReadonlyMap<string, string>,
+  aside: ReadonlyMap<string, string>,
+): Promise<CudaPart> {
+  const [file = ''] = files
+  const stem = stemOf(file)
+  const name = NAMES[stem] ?? stem
+  const [place, unreached] = [libraries, aside].map((known) => files.map((one) => known.get(one)).find((one) => one !== undefined))
+  // A link may lead nowhere.
+  const target = place === undefined ? undefined : await realpath(place).catch(() => undefined)
+  if (target !== undefined) return { name, found: `${versionOf(target)} ${place ?? ''}`.trim() }
+  const other = [...libraries.keys()].find((one) => one.startsWith(`${stem}.so.`))
+  const remedy =
+    unreached === undefined
+      ? `install ${stem === 'libcudnn' ? `cuDNN 9 for CUDA ${cuda || '12 or 13'}` : `${name} of CUDA ${cuda || '12 or 13'}`}, and name its folder in LD_LIBRARY_PATH unless the loader knows it`
+      : `name ${path.dirname(unreached)} in LD_LIBRARY_PATH`
+  return { name, found: '', problem: `${file} is not on the library path${other === undefined ? '' : ` (${other} is)`}: ${remedy}.` }
+}
+
+/** `nvidia-smi`'s answer, a device per line; undefined if it is missing or finds none. */
+export function queryDevices(
+  fields: string,
+  { deviceId, env = process.env }: { readonly deviceId?: number; readonly env?: NodeJS.ProcessEnv } = {},
+): Promise<string | undefined> {
+  const options = [...(deviceId === undefined ? [] : [`--id=${deviceId}`]), `--query-gpu=${fields}`, '--format=csv,noheader,nounits']
+  return outputOf('nvidia-smi', options, env)
+}
+
+function outputOf(program: string, options: readonly string[], env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  return promisify(execFile)(program, options, { env: { ...env, PATH: `${env['PATH'] ?? ''}:/sbin:/usr/sbin` } }).then(
+    ({ stdout }) => stdout,
+    () => undefined,
+  )
+}
+
+/** Names of libraries in a library's front; undefined if the file is missing. */
+async function linkedLibraries(file: string): Promise<string[] | undefined> {
+  const handle = await open(file).catch(() => undefined)
+  if (!handle) return undefined
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(FRONT_BYTES))
+    return [...new Set(buffer.toString('latin1', 0, bytesRead).match(/(?<=\0)lib\w+\.so\.\d+(?=\0)/g))]
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Path of every library that the loader finds by name: first in LD_LIBRARY_PATH, then in its cache. */
+async function reachable(env: NodeJS.ProcessEnv): Promise<ReadonlyMap<string, string>> {
+  const cache = (await outputOf('ldconfig', ['-p'], env)) ?? ''
+  const cached = [...cache.matchAll(/^\s*(\S+) \(.*x86-64.*\) => (\S+)$/gm)].map(([, name = '', place = '']) => [name, place] as const)
+  const named = (env['LD_LIBRARY_PATH'] ?? '').split(/[:;]/).filter((dir) => dir !== '')
+  return new Map([...cached.reverse(), ...(await librariesIn(named))])
+}
+
+/** Libraries of folders by name; the first folder counts. */
+async function librariesIn(dirs: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const found = await Promise.all(dirs.map(async (dir) => (await entriesOf(dir)).map((name) => [name, path.join(dir, name)] as const)))
+  return new Map(found.reverse().flat())
+}
+
+function entriesOf(dir: string): Promise<string[]> {
+  return readdir(dir).catch(() => [])
+}
+
+/** `libcublas` of libcublas.so.13. */
+function stemOf(name: string): string {
+  return name.replace(/\.so.*$/, '')
+}
+
+/** `13` of libcublas.so.13. */
+function versionOf(name: string): string {
+  return /\.so\.([\d.]+)$/.exec(name)?.[1] ?? ''
+}
