@@ -1,9 +1,12 @@
 import { at } from '../base/at.ts'
 import { cpus, totalmem } from 'node:os'
+import { f32ToF16 } from '../base/binary16.ts'
 import { InferenceSession, Tensor, env } from '../models/runtime.ts'
 import { encodeModel } from '../models/onnx/proto.ts'
-import { Graph } from '../models/onnx/graph.ts'
-import { matmul } from '../models/onnx/ops.ts'
+import { Graph, type Value } from '../models/onnx/graph.ts'
+import { i64s, matmul, slice } from '../models/onnx/ops.ts'
+import type { Provider } from '../src/inference/protocol.ts'
+import { bytesOf, loadGraph, type GraphOptions } from '../src/inference/worker/runtime/session.ts'
 import { uniform } from '../test/fixtures/synthetic-checkpoint.ts'
 
 export type Feeds = Record<string, Tensor>
@@ -43,33 +46,48 @@ export function int64(values: readonly number[], shape: readonly number[]): Tens
   return new Tensor('int64', BigInt64Array.from(values, BigInt), [...shape])
 }
 
-/** Milliseconds of one f32 product [rows,inner] x [inner,columns] with a constant right side, like weights. */
-async function productTime([rows, inner, columns]: readonly [number, number, number], times: number, threads: number): Promise<number> {
-  const graph = new Graph('product')
-  const x = graph.input('x', 'f32', [rows, inner])
-  const weight = randomTensor([inner, columns], 2).data as Float32Array
-  graph.output('y', matmul(x, graph.constant('f32', [inner, columns], new Uint8Array(weight.buffer))))
-  const session = await openSession(encodeModel(graph.toProto(() => ({ file: '', offset: 0, bytes: 0 }), 'bench')), threads)
-  const feeds = { x: randomTensor([rows, inner], 1) }
+/** Chained products of a device's run, so that transfers over the bus matter little. */
+const CHAIN = 16
+
+/** Milliseconds of one product [rows,inner] x [inner,columns] with a constant right side, like weights: f32, on a device f16. */
+async function productTime(
+  [rows, inner, columns]: readonly [number, number, number],
+  times: number,
+  options: GraphOptions,
+): Promise<number> {
+  const isDevice = options.provider.name === 'cuda'
+  const tensor = (shape: readonly number[], seed: number): Tensor => {
+    const values = (randomTensor(shape, seed).data as Float32Array).map((value) => value / Math.sqrt(inner))
+    return isDevice ? new Tensor('float16', f32ToF16(values), shape) : new Tensor('float32', values, shape)
+  }
+  const graph = new Graph('products')
+  const elem = isDevice ? 'f16' : 'f32'
+  const weight = graph.constant(elem, [inner, columns], bytesOf(tensor([inner, columns], 2)))
+  let y: Value = graph.input('x', elem, [rows, inner])
+  for (let i = 0; i < (isDevice ? CHAIN : 1); i++) y = matmul(y, weight)
+  graph.output('y', isDevice ? slice(y, 0, { start: i64s(graph, [0]), end: i64s(graph, [1]) }, 1) : y)
+  const session = await loadGraph(encodeModel(graph.toProto(() => ({ file: '', offset: 0, bytes: 0 }), 'bench')), options)
+  const feeds = { x: tensor([rows, inner], 1) }
   await session.run(feeds)
   const time = await fastest(times, () => session.run(feeds))
   await session.release()
-  return time
+  return time / (isDevice ? CHAIN : 1)
 }
 
 export interface Limits {
-  /** Speed of a large f32 matrix product. */
+  /** Speed of a large matrix product. */
   readonly gflops: number
   /** Read bandwidth of a vector-matrix product. */
   readonly gigabytesPerSecond: number
 }
 
-/** Limits of this machine, measured with the same runtime and threads. */
-export async function measureLimits(threads: number): Promise<Limits> {
-  const [rows, inner, columns] = [1024, 2048, 4096]
-  const compute = await productTime([rows, inner, columns], 8, threads)
-  const stream = await productTime([1, 8192, 8192], 12, threads)
-  return { gflops: (2 * rows * inner * columns) / compute / 1e6, gigabytesPerSecond: (8192 * 8192 * 4) / stream / 1e6 }
+/** Limits of this machine in f32, or of a device in half precision, measured with the same runtime and threads. */
+export async function measureLimits(threads: number, provider: Provider = { name: 'cpu' }): Promise<Limits> {
+  const isDevice = provider.name === 'cuda'
+  const [rows, inner, columns] = isDevice ? [4096, 8192, 8192] : [1024, 2048, 4096]
+  const compute = await productTime([rows, inner, columns], 8, { threads, provider })
+  const stream = await productTime([1, 8192, 8192], 12, { threads, provider })
+  return { gflops: (2 * rows * inner * columns) / compute / 1e6, gigabytesPerSecond: (8192 * 8192 * (isDevice ? 2 : 4)) / stream / 1e6 }
 }
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { buildModel } from '../../models/build.ts'
 import type { CepeReaderConfig } from '../../models/checkpoint/config/config.ts'
 import { openCheckpoint } from '../../models/checkpoint/open.ts'
-import type { Dtype } from '../../models/manifest.ts'
+import { exists } from '../../base/exists.ts'
+import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { packageRoot } from '../../src/package.ts'
 import { megabytes } from '../../src/service/follow-job.ts'
@@ -35,6 +36,8 @@ const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = {
 const CHECKPOINT_BYTES = 2
 /** The published checkpoint has four files. */
 const SHARDS = 4
+/** The checkpoint is complete with it. */
+const LAST_FILE = 'tokenizer_config.json'
 /** Graphs, tokenizer, encoder states. */
 const BESIDE_BYTES = 2 ** 30
 
@@ -47,17 +50,18 @@ export interface WholeShape {
 }
 
 /**
- * Writes the checkpoint with the shipped tokenizer, so that it can be served.
+ * Writes the checkpoint with the shipped tokenizer, so that it can be served, unless it is there.
  * @throws disk_full before anything is written, if it and its largest build do not fit
  */
 export async function makeShape(folder: string, shape: ShapeName, dtypes: readonly Dtype[]): Promise<WholeShape> {
   const content = SHAPES[shape]()
   const largest = Math.max(...dtypes.map((dtype) => WEIGHT_BYTES[dtype]))
-  await requireFree(folder, parametersOf(content) * (CHECKPOINT_BYTES + largest) + (shape === 'small' ? 0 : BESIDE_BYTES))
   const dir = join(folder, 'checkpoint')
+  const isThere = await exists(join(dir, LAST_FILE))
+  if (!isThere) await requireFree(folder, parametersOf(content) * (CHECKPOINT_BYTES + largest) + (shape === 'small' ? 0 : BESIDE_BYTES))
   const since = performance.now()
-  const bytes = await writeTorchShards(dir, content, SHARDS)
-  for (const file of ['tokenizer.json', 'tokenizer_config.json'])
+  const bytes = isThere ? 0 : await writeTorchShards(dir, content, SHARDS)
+  for (const file of ['tokenizer.json', LAST_FILE])
     await copyFile(join(packageRoot(), 'models/tiny/checkpoint/cepe', file), join(dir, file))
   const checkpoint = await openCheckpoint(dir)
   await checkpoint.close()
@@ -66,8 +70,9 @@ export async function makeShape(folder: string, shape: ShapeName, dtypes: readon
   return { dir, config: { ...config, encoder: config.encoder }, bytes, seconds: (performance.now() - since) / 1000 }
 }
 
-/** Builds one dtype and reports its cost. */
+/** Builds one dtype, unless it is there, and reports its cost. */
 export async function buildShape({ dir }: WholeShape, outDir: string, dtype: Dtype): Promise<string> {
+  if (await exists(join(outDir, MANIFEST_FILE))) return 'Built before.'
   const progress = createProgress(`Building ${dtype}`, 'MB')
   const [since, cpu] = [performance.now(), process.cpuUsage()]
   try {

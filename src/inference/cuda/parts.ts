@@ -10,7 +10,7 @@ export interface CudaPart {
   /** Version and place of what was found; empty for nothing. */
   readonly found: string
   /** What is wrong, and the remedy. */
-  readonly problem?: string
+  readonly problem?: string | undefined
 }
 
 /** ONNX Runtime loads cuDNN by these names, in this order, when the first operator needs it. */
@@ -42,66 +42,50 @@ export interface CudaMachine {
 export async function cudaParts(machine: CudaMachine = {}): Promise<CudaPart[]> {
   const { env = process.env, platform = `${process.platform} ${process.arch}`, toolkits = '/usr/local' } = machine
   if (platform !== 'linux x64') return [{ name: 'platform', found: platform, problem: 'CUDA needs Linux x86-64.' }]
-  const main = createRequire(import.meta.url).resolve('onnxruntime-node')
-  const folder = machine.folder ?? path.join(main, '../../bin/napi-v6/linux/x64')
-  const linked = await linkedLibraries(path.join(folder, 'libonnxruntime_providers_cuda.so'))
-  const shared = await linkedLibraries(path.join(folder, 'libonnxruntime_providers_shared.so'))
+  const folder = machine.folder ?? path.join(createRequire(import.meta.url).resolve('onnxruntime-node'), '../../bin/napi-v6/linux/x64')
+  const [linked, shared] = await Promise.all(
+    ['cuda', 'shared'].map((name) => linkedLibraries(path.join(folder, `libonnxruntime_providers_${name}.so`))),
+  )
   const libraries = await reachable(env)
-  const built = versionOf(linked?.find((name) => CUBLAS.includes(name)) ?? '')
+  const built = versionOf(linked?.find((name) => CUBLAS.includes(name)))
   // Without a provider, the version that is there decides which one to fetch.
-  const cuda = built || versionOf(CUBLAS.find((name) => libraries.has(name)) ?? '')
+  const cuda = built || versionOf(CUBLAS.find((name) => libraries.has(name)))
   const installed = (await entriesOf(toolkits)).filter((name) => name.startsWith('cuda'))
   const aside = await librariesIn(installed.flatMap((name) => ['lib64', 'lib'].map((lib) => path.join(toolkits, name, lib))))
   const wanted = built ? (linked ?? []) : [`libcudart.so.${cuda || '12'}`, `libcublas.so.${cuda || '12'}`]
+  const cudaFiles = wanted.filter((name) => stemOf(name) in NAMES && !CUDNN.includes(name)).map((name) => [name])
+  const missing = linked === undefined ? 'cuda' : shared === undefined ? 'shared' : undefined
+  const fetching = cuda
+    ? `npm run setup:cuda${cuda === '13' ? '13' : ''}`
+    : 'npm run setup:cuda (CUDA 12) or npm run setup:cuda13 (CUDA 13)'
+  const problem = missing
+    ? `libonnxruntime_providers_${missing}.so is not beside onnxruntime-node's libraries: run ${fetching}.`
+    : built
+      ? undefined
+      : `libonnxruntime_providers_cuda.so is damaged: run ${fetching}.`
   return [
     { name: 'platform', found: platform },
-    providerPart({ linked, shared, built, cuda }),
+    { name: 'provider', found: built && `for CUDA ${built}`, problem },
     await driverPart(cuda, libraries, env),
-    ...(await Promise.all(
-      [...wanted.filter((name) => stemOf(name) in NAMES && !CUDNN.includes(name)).map((name) => [name]), CUDNN].map((files) =>
-        libraryPart(files, cuda, libraries, aside),
-      ),
-    )),
+    ...(await Promise.all([...cudaFiles, CUDNN].map((files) => libraryPart(files, cuda || '12 or 13', libraries, aside)))),
   ]
 }
 
-/** What was found of the provider. */
-interface Provider {
-  readonly linked: readonly string[] | undefined
-  readonly shared: readonly string[] | undefined
-  /** Version of CUDA that it is linked with, else empty. */
-  readonly built: string
-  readonly cuda: string
-}
-
-function providerPart({ linked, shared, built, cuda }: Provider): CudaPart {
-  const fetching =
-    cuda === ''
-      ? 'run npm run setup:cuda (CUDA 12) or npm run setup:cuda13 (CUDA 13)'
-      : `run npm run setup:cuda${cuda === '13' ? '13' : ''}`
-  const missing = linked === undefined ? 'cuda' : shared === undefined ? 'shared' : undefined
-  const problem =
-    missing !== undefined
-      ? `libonnxruntime_providers_${missing}.so is not beside onnxruntime-node's libraries: ${fetching}.`
-      : built === ''
-        ? `libonnxruntime_providers_cuda.so is damaged: ${fetching}.`
-        : undefined
-  return { name: 'provider', found: built === '' ? '' : `for CUDA ${built}`, ...(problem !== undefined && { problem }) }
-}
-
 async function driverPart(cuda: string, libraries: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): Promise<CudaPart> {
-  const least = FIRST_DRIVER[cuda]
-  const wanted = `NVIDIA's driver${least === undefined ? '' : ` ${least} or newer`}`
-  const devices = (await queryDevices('index,name,memory.total,driver_version', { env }))?.trim()
-  const version = Number(/(\d+)[\d.]*$/.exec(devices ?? '')?.[1])
+  const least = FIRST_DRIVER[cuda] ?? 0
+  const wanted = `NVIDIA's driver${least > 0 ? ` ${least} or newer` : ''}`
+  const devices = (
+    await outputOf('nvidia-smi', ['--query-gpu=index,name,memory.total,driver_version', '--format=csv,noheader'], env)
+  )?.trim()
+  const isOld = Number(/(\d+)[\d.]*$/.exec(devices ?? '')?.[1]) < least
   const problem = !libraries.has(DRIVER)
     ? `${DRIVER} is not on the library path: install ${wanted}.`
     : devices === undefined
       ? `nvidia-smi finds no device: load ${wanted}, and give the process or container access to the GPU.`
-      : least !== undefined && version < least
+      : isOld
         ? `It is too old for CUDA ${cuda}: install ${wanted}.`
         : undefined
-  return { name: 'driver', found: devices?.replaceAll('\n', '; ') ?? '', ...(problem !== undefined && { problem }) }
+  return { name: 'driver', found: devices?.replaceAll('\n', '; ') ?? '', problem }
 }
 
 async function libraryPart(
@@ -113,28 +97,19 @@ async function libraryPart(
   const [file = ''] = files
   const stem = stemOf(file)
   const name = NAMES[stem] ?? stem
-  const [place, unreached] = [libraries, aside].map((known) => files.map((one) => known.get(one)).find((one) => one !== undefined))
+  const [place = '', unreached] = [libraries, aside].map((known) => files.map((one) => known.get(one)).find((one) => one !== undefined))
   // A link may lead nowhere.
-  const target = place === undefined ? undefined : await realpath(place).catch(() => undefined)
-  if (target !== undefined) return { name, found: `${versionOf(target)} ${place ?? ''}`.trim() }
-  const other = [...libraries.keys()].find((one) => one.startsWith(`${stem}.so.`))
-  const remedy =
-    unreached === undefined
-      ? `install ${stem === 'libcudnn' ? `cuDNN 9 for CUDA ${cuda || '12 or 13'}` : `${name} of CUDA ${cuda || '12 or 13'}`}, and name its folder in LD_LIBRARY_PATH unless the loader knows it`
-      : `name ${path.dirname(unreached)} in LD_LIBRARY_PATH`
+  const target = await realpath(place || '/nowhere').catch(() => undefined)
+  if (target !== undefined) return { name, found: `${versionOf(target)} ${place}`.trim() }
+  const other = [...libraries.keys()].find((one) => one.startsWith(`${stem}.so.`) && !files.includes(one))
+  const remedy = unreached
+    ? `name ${path.dirname(unreached)} in LD_LIBRARY_PATH`
+    : `install ${name}${stem === 'libcudnn' ? ' 9 for' : ' of'} CUDA ${cuda}, and name its folder in LD_LIBRARY_PATH unless the loader knows it`
   return { name, found: '', problem: `${file} is not on the library path${other === undefined ? '' : ` (${other} is)`}: ${remedy}.` }
 }
 
-/** `nvidia-smi`'s answer, a device per line; undefined if it is missing or finds none. */
-export function queryDevices(
-  fields: string,
-  { deviceId, env = process.env }: { readonly deviceId?: number; readonly env?: NodeJS.ProcessEnv } = {},
-): Promise<string | undefined> {
-  const options = [...(deviceId === undefined ? [] : [`--id=${deviceId}`]), `--query-gpu=${fields}`, '--format=csv,noheader,nounits']
-  return outputOf('nvidia-smi', options, env)
-}
-
-function outputOf(program: string, options: readonly string[], env: NodeJS.ProcessEnv): Promise<string | undefined> {
+/** Standard output of a program, of system administration too; undefined if it is missing or fails. */
+export function outputOf(program: string, options: readonly string[], env = process.env): Promise<string | undefined> {
   return promisify(execFile)(program, options, { env: { ...env, PATH: `${env['PATH'] ?? ''}:/sbin:/usr/sbin` } }).then(
     ({ stdout }) => stdout,
     () => undefined,
@@ -144,13 +119,8 @@ function outputOf(program: string, options: readonly string[], env: NodeJS.Proce
 /** Names of libraries in a library's front; undefined if the file is missing. */
 async function linkedLibraries(file: string): Promise<string[] | undefined> {
   const handle = await open(file).catch(() => undefined)
-  if (!handle) return undefined
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(FRONT_BYTES))
-    return [...new Set(buffer.toString('latin1', 0, bytesRead).match(/(?<=\0)lib\w+\.so\.\d+(?=\0)/g))]
-  } finally {
-    await handle.close()
-  }
+  const read = await handle?.read(Buffer.alloc(FRONT_BYTES)).finally(() => handle.close())
+  return read && [...new Set(read.buffer.toString('latin1', 0, read.bytesRead).match(/(?<=\0)lib\w+\.so\.\d+(?=\0)/g))]
 }
 
 /** Path of every library that the loader finds by name: first in LD_LIBRARY_PATH, then in its cache. */
@@ -177,6 +147,6 @@ function stemOf(name: string): string {
 }
 
 /** `13` of libcublas.so.13. */
-function versionOf(name: string): string {
+function versionOf(name = ''): string {
   return /\.so\.([\d.]+)$/.exec(name)?.[1] ?? ''
 }

@@ -1,7 +1,7 @@
 import { runsOnCuda } from '../../../../models/dtypes.ts'
 import type { ModelManifest } from '../../../../models/manifest.ts'
 import { CodedError } from '../../../../base/errors.ts'
-import { queryDevices } from '../../cuda/parts.ts'
+import { outputOf } from '../../cuda/parts.ts'
 import type { ProcessOptions } from './process-options.ts'
 
 /** CUDA context, cuDNN and cuBLAS workspaces, activations of a full window: memory of a process beside weights. */
@@ -18,7 +18,8 @@ export function estimateDeviceBytes(manifest: ModelManifest, processes: number):
 
 /** Free bytes of a CUDA device from `nvidia-smi`; undefined if the tool is missing. */
 export async function freeDeviceBytes(deviceId: number): Promise<number | undefined> {
-  const mebibytes = Number.parseInt((await queryDevices('memory.free', { deviceId })) ?? '', 10)
+  const query = [`--id=${deviceId}`, '--query-gpu=memory.free', '--format=csv,noheader,nounits']
+  const mebibytes = Number.parseInt((await outputOf('nvidia-smi', query)) ?? '', 10)
   return Number.isNaN(mebibytes) ? undefined : mebibytes * 2 ** 20
 }
 

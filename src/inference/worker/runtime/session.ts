@@ -66,7 +66,7 @@ export async function loadGraph(
     graphOptimizationLevel: optimise ? 'all' : 'disabled',
     executionProviders: provider.name === 'cuda' ? [{ name: 'cuda', deviceId: provider.deviceId }, 'cpu'] : ['cpu'],
     extra: { session: { 'intra_op.allow_spinning': '0', ...config } },
-    logSeverityLevel: 3,
+    logSeverityLevel: verbose ? 3 : 4,
     ...(saveTo === undefined ? {} : { optimizedModelFilePath: saveTo }),
   }
   // Its log of failures is coloured and of many lines.
