@@ -63,7 +63,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   checkHosts(config)
   checkFetchHosts(config)
   checkAdminKey(config)
-  if (config.PROVIDER === 'cuda' && config.READER_CHECKPOINT !== '' && !runsOnCuda('cepe', config.DTYPE))
+  if (config.PROVIDER === 'cuda' && config.ROLE !== 'indexer' && config.READER_CHECKPOINT !== '' && !runsOnCuda('cepe', config.DTYPE))
     throw refused('DTYPE', `is ${config.DTYPE}, whose operators CUDA leaves to the CPU: set f16 or f16-int4, or CEPE_PROVIDER=cpu`)
   if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
     throw refused('ENCODE_AHEAD', 'needs a limit of the disk that it may take: set CEPE_STATE_DISK_MB')

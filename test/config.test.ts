@@ -162,3 +162,22 @@ t.test('a key is never shown, however wrong', (t) => {
   }
   t.end()
 })
+
+t.test('on CUDA readers are built in half precision; what it leaves to the CPU is refused with the remedy', (t) => {
+  const cuda = { CEPE_PROVIDER: 'cuda' }
+  t.equal(loadConfig({}, cuda).DTYPE, 'f16', 'the shipped reader')
+  const own = loadConfig({}, { ...cuda, CEPE_READER_CHECKPOINT: '/srv/CEPE-LLaMA-2-7B' })
+  t.equal(own.DTYPE, 'f16')
+  t.equal(path.basename(own.READER_DIR), 'CEPE-LLaMA-2-7B-f16')
+  t.equal(loadConfig({}, { ...cuda, CEPE_DTYPE: 'f16-int4' }).DTYPE, 'f16-int4')
+  for (const dtype of ['f32', 'int8', 'int8-blocks', 'int8+int4', 'int4'])
+    t.throws(() => loadConfig({}, { ...cuda, CEPE_DTYPE: dtype }), {
+      code: 'config_invalid',
+      field: 'CEPE_DTYPE',
+      message: /CEPE_DTYPE is .*: set f16 or f16-int4, or CEPE_PROVIDER=cpu/,
+    })
+  t.equal(loadConfig({}, { ...cuda, CEPE_DTYPE: 'f32', CEPE_READER_DIR: '/srv/built' }).DTYPE, 'f32', 'a built reader says its own')
+  t.equal(loadConfig({}, { ...cuda, CEPE_DTYPE: 'f32', CEPE_ROLE: 'indexer' }).DTYPE, 'f32', 'an indexer has no reader')
+  t.equal(loadConfig({}, { CEPE_DTYPE: 'f32' }).DTYPE, 'f32')
+  t.end()
+})

@@ -90,11 +90,14 @@ async function endToEnd(name: keyof typeof CHECKPOINTS, { folder, dtype, provide
   }
 }
 
+/** Measured once. */
+let machineLimits: ReturnType<typeof measureLimits> | undefined
+
 async function shapePart({ folder, dtype, provider }: PartOptions): Promise<PartResult> {
   const [threads, modelDir] = [options.count('threads'), join(folder, dtype)]
   const made = await makeShape(folder, options.word('shape', SHAPE_NAMES), [dtype])
   const built = await buildShape(made, modelDir, dtype)
-  const limits = await measureLimits(threads, provider)
+  const limits = await (machineLimits ??= measureLimits(threads, provider))
   const stages = { modelDir, config: made.config, provider, threads, limits, weightBytes: TOKEN_BYTES[dtype] }
   const [ks, kDecoders] = [options.counts('k'), options.counts('k-decoder')]
   const lines = [

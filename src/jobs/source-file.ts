@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, open, realpath } from 'node:fs/promises'
 import path, { basename, join, relative, sep } from 'node:path'
+import { LRUCache } from 'lru-cache'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import { prefixOf } from '../../index/read/row-ids.ts'
 import { isDocument, isTable, sourceOf } from './folder/list.ts'
@@ -51,6 +52,9 @@ function refusal(message: string, code: ErrorCode = 'forbidden'): CodedError {
   return new CodedError(code, message, { field: 'source' })
 }
 
+/** Milliseconds that the result of a check counts. */
+const CHECKED_MS = 1000
+
 /** True if a source has the form of an indexed file's path. */
 export function isSourceFile(source: string): boolean {
   return (isDocument(source) || isTable(source)) && !isHidden(source) && !/^[a-z][a-z\d+.-]+:/i.test(source)
@@ -86,7 +90,11 @@ interface FileOf {
  * whoever writes a passage or a label chooses it. Symbolic links are not followed.
  * @throws not_found if there is none
  */
-export async function openPassageFile({ importDir, jobsDir, keepsUploads }: ServedFiles, passage: FileOf): Promise<SourceFile> {
+export async function openPassageFile(
+  { importDir, jobsDir, keepsUploads }: ServedFiles,
+  passage: FileOf,
+  store: Pick<JobStore, 'list' | 'folder'> = new JobStore(jobsDir),
+): Promise<SourceFile> {
   const message = 'No job read the file of this passage from the import folder, and it is no upload that was kept.'
   const none = new CodedError('not_found', message, { field: 'id' })
   const { id, source, table, isBound } = passage
@@ -99,7 +107,7 @@ export async function openPassageFile({ importDir, jobsDir, keepsUploads }: Serv
   if (found !== undefined && handle !== undefined) return { handle, name: basename(source), bytes: found.bytes }
   try {
     if (importDir === undefined) throw none
-    const read = await fileRead(new JobStore(jobsDir), { source, table, isBound })
+    const read = await fileRead(store, { source, table, isBound })
     const root = [importDir, await realpath(importDir)].find((folder) => read?.startsWith(folder + sep))
     if (read === undefined || root === undefined) throw none
     const name = relative(root, read)
@@ -121,6 +129,30 @@ export async function openPassageFile({ importDir, jobsDir, keepsUploads }: Serv
   }
 }
 
+/** Whether {@link openPassageFile} would open a file, a moment ago: the passages of a list share files, and those the records of jobs. */
+export function fileCheck(files: ServedFiles): (passage: FileOf) => Promise<boolean> {
+  const store = new JobStore(files.jobsDir)
+  const jobs = new LRUCache<'jobs', ReturnType<JobStore['list']>>({ max: 1, ttl: CHECKED_MS })
+  const found = new LRUCache<string, Promise<boolean>>({ max: 1000, ttl: CHECKED_MS })
+  const list = (): ReturnType<JobStore['list']> => remembered(jobs, 'jobs', () => store.list())
+  return (passage) => {
+    const { id, source = '', table, isBound } = passage
+    const open = () => openPassageFile(files, passage, { list, folder: (job) => store.folder(job) })
+    return remembered(found, JSON.stringify([source, table, isBound, id.startsWith(prefixOf(source))]), () =>
+      open().then(
+        ({ handle }) => handle.close().then(() => true),
+        () => false,
+      ),
+    )
+  }
+}
+
+function remembered<Key extends string, Value extends object>(known: LRUCache<Key, Value>, key: Key, find: () => Value): Value {
+  const value = known.get(key) ?? find()
+  if (!known.has(key)) known.set(key, value)
+  return value
+}
+
 /** States of jobs that may have written passages. */
 const WRITING: readonly JobState[] = ['indexing', 'verifying', 'done', 'stopped', 'cancelled']
 
@@ -128,7 +160,10 @@ const WRITING: readonly JobState[] = ['indexing', 'verifying', 'done', 'stopped'
  * Path of the file that the latest job with a source read; undefined if that was an upload. A collection may be a copy of another one:
  * without a bound, the documents of its jobs count too.
  */
-async function fileRead(store: JobStore, { source, table, isBound }: Omit<FileOf, 'id'> & { readonly source: string }) {
+async function fileRead(
+  store: Pick<JobStore, 'list' | 'folder'>,
+  { source, table, isBound }: Omit<FileOf, 'id'> & { readonly source: string },
+) {
   for (const { id, table: written, state, source: from, options } of (await store.list()).reverse()) {
     const counts = written === table || !(isBound || isTable(source))
     if (!counts || !WRITING.includes(state) || from.place === true || from.reembed === true) continue

@@ -15,7 +15,7 @@ interface EvidenceOptions {
   /** The most attended sentence of each passage, if requested. */
   readonly attended?: readonly (AttendedSentence | null)[] | undefined
   /** URL of a passage's file. */
-  readonly fileOf?: ((passage: RankedPassage) => string | undefined) | undefined
+  readonly fileOf?: ((passage: RankedPassage) => string | undefined | Promise<string | undefined>) | undefined
 }
 
 /** Builds the evidence of passages. Highlighting a megabyte of passages takes time, so it yields to other requests. */
@@ -33,7 +33,7 @@ export async function evidence(
     const context = at(placement.contextOf, i)
     const encoded = context >= 0
     const inDecoder = at(placement.inDecoder, i)
-    const file = fileOf?.(passage)
+    const file = await fileOf?.(passage)
     found.push({
       id,
       title,

@@ -30,9 +30,20 @@ export interface AnswerServices {
   readonly chatTemplate?: ChatTemplate
   /** Default chat template of chats; chatTemplate if absent. */
   readonly chatRouteTemplate?: ChatTemplate
-  /** URL of a passage's file; none if absent. @param collection of the passage, if named */
-  readonly fileOf?: (passage: Pick<RankedPassage, 'id' | 'source' | 'metadata'>, collection?: string) => string | undefined
+  /** URL of a passage's file, if it can be opened; none if absent. */
+  readonly fileOf?: FileLink
 }
+
+/**
+ * URL of a passage's file, if it can be opened.
+ * @param collection of the passage, if named
+ * @param isBound whether the key may use certain collections only
+ */
+export type FileLink = (
+  passage: Pick<RankedPassage, 'id' | 'source' | 'metadata'>,
+  collection?: string,
+  isBound?: boolean,
+) => string | undefined | Promise<string | undefined>
 
 /** An admitted question with its passages. */
 export interface Asked extends Gathered {

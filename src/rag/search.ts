@@ -15,9 +15,9 @@ export async function search(
 ): Promise<SearchResponse> {
   const services = await inCollection(given, request.collection)
   const { fileOf } = services
-  const withFiles = ({ passages, ...found }: SearchResponse): SearchResponse => ({
+  const withFiles = async ({ passages, ...found }: SearchResponse): Promise<SearchResponse> => ({
     ...found,
-    passages: passages.map((passage) => withFile(passage, fileOf?.(passage))),
+    passages: await Promise.all(passages.map(async (passage) => withFile(passage, await fileOf?.(passage)))),
   })
   if (!request.rerank) return withFiles(await searchPassages(request, services.retriever, run))
   const started = performance.now()

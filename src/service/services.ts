@@ -34,7 +34,7 @@ import {
   tokenCounters,
 } from './models.ts'
 import { withParts, type Parts } from './parts.ts'
-import { fileLinks, makeFolders, reachStore, replicaCacheOf, servedFiles } from './storage.ts'
+import { availableLinks, makeFolders, reachStore, replicaCacheOf, servedFiles } from './storage.ts'
 
 /** Dependencies of the HTTP application and the commands. */
 export interface Services extends Embedders {
@@ -106,6 +106,7 @@ function openParts(config: Config, log: Log | undefined): Promise<Services> {
     const { reader, reranker, concurrency, contextTokens } = await openReaders(config, parts, log)
     const pools = poolsOf({ reader: answers ? [reader] : [], reranker: reranker ? [reranker] : [], embedder: eachOf(embedders) })
     const admission = createAdmission({ maxWaiting: config.QUEUE, concurrency, disruptions: pools.total('disruptions') })
+    const files = servedFiles(config)
     const answering: AnswerServices = {
       reader: answers ? observedReader(reader) : reader,
       reranker,
@@ -113,7 +114,7 @@ function openParts(config: Config, log: Log | undefined): Promise<Services> {
       admission: quotas.around(admission),
       demonstrations,
       ...defaults,
-      ...(servedFiles(config) !== undefined && { fileOf: fileLinks(config.BASE_PATH) }),
+      ...(files !== undefined && { fileOf: availableLinks(config, files) }),
     }
     const parser = parts.add(createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS }))
     const counters = await tokenCounters(retrievers, contextTokens)

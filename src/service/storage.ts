@@ -14,7 +14,7 @@ import { storeOf } from '../../index/store/store-of.ts'
 import { readAlias } from '../../index/versions/alias.ts'
 import { calibrationFiles, setTemporaryFolder } from '../config.ts'
 import type { Log } from '../inference/log.ts'
-import { type ServedFiles, isSourceFile } from '../jobs/source-file.ts'
+import { fileCheck, type ServedFiles, isSourceFile } from '../jobs/source-file.ts'
 import { chooseCalibration } from '../rag/calibration/calibration.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { Config } from '../settings.ts'
@@ -186,4 +186,13 @@ export async function replicaCacheOf(config: Config, models: Models, log: Log | 
     maxBytes: config.MIRROR_MB * 1e6,
     onWarning: log && ((message: string) => log('warn', message)),
   })
+}
+
+/** {@link fileLinks} of files that can be opened. `isBound`: for a key of certain collections. */
+export function availableLinks({ BASE_PATH, TABLE }: Pick<Config, 'BASE_PATH' | 'TABLE'>, files: ServedFiles) {
+  const [link, isThere] = [fileLinks(BASE_PATH), fileCheck(files)]
+  return async (passage: Linked, collection?: string, isBound = false): Promise<string | undefined> => {
+    const found = link(passage, collection)
+    return found !== undefined && (await isThere({ ...passage, table: collection ?? TABLE, isBound })) ? found : undefined
+  }
 }

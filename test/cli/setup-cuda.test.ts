@@ -4,6 +4,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { makeZip } from '../fixtures/zip.ts'
 import { root } from '../helpers/root.ts'
+import { SKIPS } from '../helpers/skips.ts'
 
 const BIN = 'node_modules/onnxruntime-node/bin/napi-v6/linux/x64'
 const CUDA = 'libonnxruntime_providers_cuda.so'
@@ -46,7 +47,7 @@ function setup(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = pr
   })
 }
 
-const skip = `${process.platform} ${process.arch}` !== 'linux x64' && 'CUDA needs Linux x86-64'
+const skip = `${process.platform} ${process.arch}` !== 'linux x64' && SKIPS.linuxX64
 
 await t.test('a wheel of the same version gives the two libraries, beside one that is in use', { skip }, async (t) => {
   const dir = await project(t)

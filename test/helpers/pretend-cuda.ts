@@ -4,10 +4,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { root } from './root.ts'
+import { SKIPS } from './skips.ts'
 
 const exec = promisify(execFile)
 const BIN = path.join(root, 'node_modules/onnxruntime-node/bin/napi-v6/linux/x64')
-export const PROVIDER = path.join(BIN, 'libonnxruntime_providers_cuda.so')
+const PROVIDER = path.join(BIN, 'libonnxruntime_providers_cuda.so')
 
 /** Functions that must do a little for a session to be made: memory is the host's, kernels are not run. */
 const ACTING: Readonly<Record<string, string>> = {
@@ -38,9 +39,9 @@ const TEXTS = /^(cudaGetErrorString|cudaGetErrorName|cublasGetStatusName|cublasG
 
 /** Why a provider's placement cannot be tested here; false if it can. */
 export function withoutPretendCuda(): string | false {
-  if (process.platform !== 'linux' || !existsSync(PROVIDER)) return 'needs the CUDA provider (npm run setup:cuda13)'
-  const tools = ['gcc', 'nm'].filter((name) => !(process.env['PATH'] ?? '').split(':').some((dir) => existsSync(path.join(dir, name))))
-  return tools.length > 0 && `needs ${tools.join(' and ')}`
+  const dirs = (process.env['PATH'] ?? '').split(':')
+  const isThere = existsSync(PROVIDER) && ['gcc', 'nm'].every((name) => dirs.some((dir) => existsSync(path.join(dir, name))))
+  return !isThere && SKIPS.cudaProvider
 }
 
 /**

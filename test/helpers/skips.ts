@@ -9,6 +9,8 @@ export const SKIPS = {
   torch: 'needs PyTorch',
   openApiTypeScript: 'needs openapi-typescript',
   ports: 'needs a user who may not open every port',
+  cudaProvider: 'needs the CUDA provider (npm run setup:cuda13), gcc and nm',
+  linuxX64: 'needs Linux x86-64',
   withoutCuda: 'needs a machine without CUDA',
   packageIndex: 'needs the package index PyPI, or PUBLISHED_CACHE with its files',
   vnni: 'needs a CPU with VNNI: others cut sums of 8-bit products',

@@ -58,6 +58,11 @@ t.test('a file is served only for a passage that a job made of it, and bound key
   }
   const file = (key: Name, id: string, collection = 'law') =>
     send(key, 'GET', `/v1/passages/${encodeURIComponent(id)}/file?collection=${collection}`)
+  /** Whether a passage has a link to its file. */
+  const offered = async (key: Name, id: string, collection = 'law') => {
+    const { body } = await send(key, 'GET', `/v1/passages/${encodeURIComponent(id)}?collection=${collection}`)
+    return 'file' in (JSON.parse(body) as object)
+  }
   const idOf = async (source: string, collection = 'law') => {
     const { body } = await send('root', 'GET', `/v1/admin/passages?collection=${collection}&source=${encodeURIComponent(source)}`)
     return (JSON.parse(body) as { passages: { id: string }[] }).passages[0]?.id ?? 'none'
@@ -72,15 +77,30 @@ t.test('a file is served only for a passage that a job made of it, and bound key
   t.same(await order('liz', 'law', { source: './law/' }), { status: 202, body: 'done' })
   for (const key of ['liz', 'lee', 'ann', 'root'] as const)
     t.same(await file(key, await idOf('law/contract.txt')), { status: 200, body: CONTRACT }, key)
+  for (const key of ['liz', 'lee', 'ann', 'root'] as const) t.ok(await offered(key, await idOf('law/contract.txt')), key)
+  for (const key of ['ann', 'root'] as const) t.ok(await offered(key, await idOf('hr/salaries.txt', 'hr'), 'hr'), key)
+
+  const { body } = await send('ann', 'POST', '/v1/search', { query: 'what is the capital of australia', k: 3 })
+  const { passages } = JSON.parse(body) as { passages: { source?: string; file?: string }[] }
+  t.equal(passages.length, 3)
+  t.same(
+    passages.filter(({ file }) => file !== undefined),
+    [],
+    'the demo corpus is in no import folder',
+  )
 
   const claims = ['hr/salaries.txt', 'hr/pay.csv', 'pay.csv', 'law/none.txt', './hr/salaries.txt', 'law/../hr/salaries.txt']
   for (const source of claims)
     for (const id of ['claimed', `${source}#claimed`]) {
       t.equal((await put('liz', id, source)).status, 200)
-      for (const key of ['liz', 'lee'] as const) t.equal((await file(key, id)).status, MISSING, `${key} reads no ${source} by ${id}`)
+      for (const key of ['liz', 'lee'] as const) {
+        t.equal((await file(key, id)).status, MISSING, `${key} reads no ${source} by ${id}`)
+        t.notOk(await offered(key, id), `${key} is offered no ${source} by ${id}`)
+      }
     }
   t.equal((await put('root', 'claimed', 'law/contract.txt')).status, 200)
   t.equal((await file('root', 'claimed')).status, MISSING, 'nor is the file of another passage given for it')
+  t.notOk(await offered('root', 'claimed'))
 
   const form = (name: string, content: string | Buffer) => {
     const made = new FormData()

@@ -7,7 +7,7 @@ import {
   unknownCollection,
 } from '../../../index/collections/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import type { AnswerServices } from '../../rag/pipeline.ts'
+import type { AnswerServices, FileLink } from '../../rag/pipeline.ts'
 
 type Asker = Pick<FastifyRequest, 'holder'>
 
@@ -43,8 +43,10 @@ export function collectionAccess(answering: AnswerServices, collections: Collect
       const { retriever, fileOf } = answering
       const collection = (name: string) =>
         name === main && mayUse(request, name) ? Promise.resolve(retriever.index) : index(request, name)
-      const named = { ...answering, retriever: { ...retriever, collection } }
       const own = implied(request)
+      const isBound = request.holder?.collections !== undefined
+      const link = fileOf && { fileOf: ((passage, other = own) => fileOf(passage, other, isBound)) satisfies FileLink }
+      const named = { ...answering, retriever: { ...retriever, collection }, ...link }
       if (own === undefined) return named
       return {
         ...named,
@@ -55,7 +57,6 @@ export function collectionAccess(answering: AnswerServices, collections: Collect
             titles: async (count) => (await index(request, own)).titles(count),
           },
         },
-        ...(fileOf && { fileOf: (passage, other = own) => fileOf(passage, other) }),
       }
     },
   }

@@ -94,7 +94,8 @@ export const browseRoutes: FastifyPluginAsyncTypebox<{ readonly access: Collecti
       const { fileOf } = access.answering(request)
       const { collection } = request.query
       const { passages, ...page } = await passagesOf(await access.index(request, collection), request.query)
-      return { passages: passages.map((passage) => withFile(passage, fileOf?.(passage, collection))), ...page }
+      const linked = passages.map(async (passage) => withFile(passage, await fileOf?.(passage, collection)))
+      return { passages: await Promise.all(linked), ...page }
     },
   )
   return Promise.resolve()

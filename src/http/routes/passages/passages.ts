@@ -70,7 +70,7 @@ export const passagesRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, 
     const { collection } = request.query
     const index = await access.index(request, collection)
     const passage = await passageOf(index, id)
-    return withFile(passage, access.answering(request).fileOf?.(passage, collection))
+    return withFile(passage, await access.answering(request).fileOf?.(passage, collection))
   })
   deletionRoutes(app, { access, requireAdmin, once })
   return Promise.resolve()
