@@ -138,8 +138,7 @@ export const ConfigSchema = Type.Object({
     '',
   ),
   DTYPE: Type.Enum(['f32', 'int8', 'int8-blocks', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
-    description:
-      'Precision of a reader built at start-up; with PROVIDER=cuda f16 (the default there) or f16-int4. Default for the shipped reader on the CPU: int8-blocks.',
+    description: 'Precision of a reader built at start-up: on CUDA f16 (default) or f16-int4. Shipped reader on the CPU: int8-blocks.',
     default: DEFAULT_DTYPE,
   }),
   PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'ONNX Runtime execution provider.', default: 'cpu' }),
@@ -164,11 +163,7 @@ export const ConfigSchema = Type.Object({
       minLength: 1,
     }),
   ),
-  TABLE: Type.String({
-    description: 'Table to search.',
-    default: 'passages',
-    pattern: TABLE_NAME,
-  }),
+  TABLE: Type.String({ description: 'Table to search.', default: 'passages', pattern: TABLE_NAME }),
   CORPUS: text(
     'Passages (psgs_w100.tsv shape or JSONL) indexed at the first start if the table is missing; empty for none. No default if another index, table or retriever is set.',
     'index/corpus/passages.tsv',

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { open, readdir, realpath } from 'node:fs/promises'
+import { open, readdir, readFile, realpath } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -18,7 +18,10 @@ const CUDNN = ['libcudnn.so.9', 'libcudnn.so']
 const CUBLAS = ['libcublas.so.13', 'libcublas.so.12']
 const DRIVER = 'libcuda.so.1'
 /** First driver of a CUDA version, by NVIDIA's release notes. */
-const FIRST_DRIVER: Readonly<Record<string, number>> = { 12: 525, 13: 580 }
+const FIRST_DRIVER: ReadonlyMap<string, number> = new Map([
+  ['12', 525],
+  ['13', 580],
+])
 const NAMES: Readonly<Record<string, string>> = {
   ...{ libcudart: 'CUDA runtime', libcublas: 'cuBLAS', libcublasLt: 'cuBLASLt' },
   ...{ libcurand: 'cuRAND', libcufft: 'cuFFT', libcudnn: 'cuDNN' },
@@ -40,12 +43,13 @@ export interface CudaMachine {
  * in the version that the provider is linked with, and cuDNN.
  */
 export async function cudaParts(machine: CudaMachine = {}): Promise<CudaPart[]> {
-  const { env = process.env, platform = `${process.platform} ${process.arch}`, toolkits = '/usr/local' } = machine
+  const { platform = `${process.platform} ${process.arch}`, toolkits = '/usr/local' } = machine
   if (platform !== 'linux x64') return [{ name: 'platform', found: platform, problem: 'CUDA needs Linux x86-64.' }]
   const folder = machine.folder ?? path.join(createRequire(import.meta.url).resolve('onnxruntime-node'), '../../bin/napi-v6/linux/x64')
   const [linked, shared] = await Promise.all(
     ['cuda', 'shared'].map((name) => linkedLibraries(path.join(folder, `libonnxruntime_providers_${name}.so`))),
   )
+  const env = machine.env ?? (await startEnvironment())
   const libraries = await reachable(env)
   const built = versionOf(linked?.find((name) => CUBLAS.includes(name)))
   // Without a provider, the version that is there decides which one to fetch.
@@ -72,7 +76,7 @@ export async function cudaParts(machine: CudaMachine = {}): Promise<CudaPart[]> 
 }
 
 async function driverPart(cuda: string, libraries: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): Promise<CudaPart> {
-  const least = FIRST_DRIVER[cuda] ?? 0
+  const least = FIRST_DRIVER.get(cuda) ?? 0
   const wanted = `NVIDIA's driver${least > 0 ? ` ${least} or newer` : ''}`
   const devices = (
     await outputOf('nvidia-smi', ['--query-gpu=index,name,memory.total,driver_version', '--format=csv,noheader'], env)
@@ -108,9 +112,15 @@ async function libraryPart(
   return { name, found: '', problem: `${file} is not on the library path${other === undefined ? '' : ` (${other} is)`}: ${remedy}.` }
 }
 
-/** Standard output of a program, of system administration too; undefined if it is missing or fails. */
-export function outputOf(program: string, options: readonly string[], env = process.env): Promise<string | undefined> {
-  return promisify(execFile)(program, options, { env: { ...env, PATH: `${env['PATH'] ?? ''}:/sbin:/usr/sbin` } }).then(
+/** The environment that this process was started with, which the loader reads. */
+async function startEnvironment(): Promise<NodeJS.ProcessEnv> {
+  const lines = (await readFile('/proc/self/environ', 'utf8')).split('\0')
+  return Object.fromEntries(lines.map((line) => /^([^=]+)=(.*)$/s.exec(line)?.slice(1) ?? []))
+}
+
+/** Standard output of a program; undefined if it is missing or fails. */
+export function outputOf(program: string, options: readonly string[], env?: NodeJS.ProcessEnv): Promise<string | undefined> {
+  return promisify(execFile)(program, options, env && { env }).then(
     ({ stdout }) => stdout,
     () => undefined,
   )
@@ -119,16 +129,21 @@ export function outputOf(program: string, options: readonly string[], env = proc
 /** Names of libraries in a library's front; undefined if the file is missing. */
 async function linkedLibraries(file: string): Promise<string[] | undefined> {
   const handle = await open(file).catch(() => undefined)
-  const read = await handle?.read(Buffer.alloc(FRONT_BYTES)).finally(() => handle.close())
-  return read && [...new Set(read.buffer.toString('latin1', 0, read.bytesRead).match(/(?<=\0)lib\w+\.so\.\d+(?=\0)/g))]
+  if (!handle) return undefined
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(FRONT_BYTES))
+    return [...new Set(buffer.toString('latin1', 0, bytesRead).match(/(?<=\0)lib\w+\.so\.\d+(?=\0)/g))]
+  } finally {
+    await handle.close()
+  }
 }
 
 /** Path of every library that the loader finds by name: first in LD_LIBRARY_PATH, then in its cache. */
 async function reachable(env: NodeJS.ProcessEnv): Promise<ReadonlyMap<string, string>> {
-  const cache = (await outputOf('ldconfig', ['-p'], env)) ?? ''
+  const cache = (await outputOf('ldconfig', ['-p'], env)) ?? (await outputOf('/sbin/ldconfig', ['-p'])) ?? ''
   const cached = [...cache.matchAll(/^\s*(\S+) \(.*x86-64.*\) => (\S+)$/gm)].map(([, name = '', place = '']) => [name, place] as const)
-  const named = (env['LD_LIBRARY_PATH'] ?? '').split(/[:;]/).filter((dir) => dir !== '')
-  return new Map([...cached.reverse(), ...(await librariesIn(named))])
+  const { LD_LIBRARY_PATH: named = '' } = env
+  return new Map([...cached.reverse(), ...(await librariesIn(named.split(/[:;]/).filter((dir) => dir !== '')))])
 }
 
 /** Libraries of folders by name; the first folder counts. */
