@@ -115,7 +115,7 @@ async function libraryPart(
 /** The environment that this process was started with, which the loader reads. */
 async function startEnvironment(): Promise<NodeJS.ProcessEnv> {
   const lines = (await readFile('/proc/self/environ', 'utf8')).split('\0')
-  return Object.fromEntries(lines.map((line) => /^([^=]+)=(.*)$/s.exec(line)?.slice(1) ?? []))
+  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const))
 }
 
 /** Standard output of a program; undefined if it is missing or fails. */
