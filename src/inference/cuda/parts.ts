@@ -120,7 +120,7 @@ async function startEnvironment(): Promise<NodeJS.ProcessEnv> {
 
 /** Standard output of a program; undefined if it is missing or fails. */
 export function outputOf(program: string, options: readonly string[], env?: NodeJS.ProcessEnv): Promise<string | undefined> {
-  return promisify(execFile)(program, options, env && { env }).then(
+  return promisify(execFile)(program, options, { encoding: 'utf8', ...(env && { env }) }).then(
     ({ stdout }) => stdout,
     () => undefined,
   )
