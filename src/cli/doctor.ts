@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { messageOf } from '../../base/errors.ts'
 import type { CudaPart } from '../inference/cuda/parts.ts'
-import { loadConfig } from './program/load-config.ts'
 
 /** `cepe doctor`: what this machine has of what CUDA needs. */
 export function doctorCommand(): Command {
@@ -10,8 +9,12 @@ export function doctorCommand(): Command {
       'show what of CUDA this machine has (driver, provider, libraries), and test the device; ends with 1 if something is missing',
     )
     .action(async () => {
-      const { DEVICE_ID: device } = await loadConfig()
-      const [{ cudaParts }, { probeCuda }] = await Promise.all([import('../inference/cuda/parts.ts'), import('../inference/cuda/probe.ts')])
+      const [{ loadConfig }, { cudaParts }, { probeCuda }] = await Promise.all([
+        import('../config.ts'),
+        import('../inference/cuda/parts.ts'),
+        import('../inference/cuda/probe.ts'),
+      ])
+      const { DEVICE_ID: device } = loadConfig()
       const parts = await cudaParts()
       // Missing libraries are already named.
       if (parts.every(({ problem }) => problem === undefined))
