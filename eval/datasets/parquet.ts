@@ -1,23 +1,9 @@
-import { open } from 'node:fs/promises'
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, type FileMetaData } from 'hyparquet'
 import { Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { parseJson } from '../../base/json.ts'
 import { boundedCompressors, MAX_READ_BYTES } from '../../index/read/formats/parquet-bounds.ts'
 import type { RawRecord } from './question-set.ts'
-
-const MAGIC = 'PAR1'
-
-/** Whether the file starts with Parquet's magic bytes. */
-export async function isParquet(file: string): Promise<boolean> {
-  const handle = await open(file)
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAGIC.length), 0, MAGIC.length, 0)
-    return bytesRead === MAGIC.length && buffer.toString('latin1') === MAGIC
-  } finally {
-    await handle.close()
-  }
-}
 
 /** Rows of a Parquet file, including nested columns; one row group is in memory at a time. */
 export async function* parquetRecords(file: string): AsyncGenerator<RawRecord> {
@@ -51,9 +37,8 @@ function datasetInfo({ key_value_metadata: entries }: FileMetaData): unknown {
   return parseJson(entries?.find(({ key }) => key === 'huggingface')?.value ?? '')
 }
 
-/** Class names of a numbered column, as Hugging Face's `datasets` writes them into a Parquet file; undefined if there are none. */
+/** Class names of a numbered column, as Hugging Face's `datasets` writes them into a Parquet file; undefined if there are none. @throws if it is no Parquet file */
 export async function classNames(file: string, column: string): Promise<readonly string[] | undefined> {
-  if (!(await isParquet(file))) return undefined
   const info = datasetInfo(await parquetMetadataAsync(await asyncBufferFromFile(file)))
   return isDatasetInfo.Check(info) ? info.info.features[column]?.names : undefined
 }

@@ -1,6 +1,6 @@
-import { parse } from 'csv-parse'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
+import { open as openFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline, Readable } from 'node:stream'
@@ -9,7 +9,6 @@ import { parseJson } from '../../base/json.ts'
 import { READ_LIMITS } from '../../index/read/contract.ts'
 import { gunzip } from '../../index/read/expand.ts'
 import { readArrayElements } from '../../index/read/formats/json-array.ts'
-import { isParquet, parquetRecords } from './parquet.ts'
 import { type Problem, ProblemLog, type RawRecord } from './question-set.ts'
 
 /** TriviaQA's files hold their questions under this key. */
@@ -56,6 +55,20 @@ async function layoutOf(file: string): Promise<Layout> {
   throw new CodedError('dataset_invalid', `${file} is empty.`)
 }
 
+/** First bytes of a Parquet file. */
+const MAGIC = 'PAR1'
+
+/** Whether the file starts with Parquet's magic bytes. */
+async function isParquet(file: string): Promise<boolean> {
+  const handle = await openFile(file)
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAGIC.length), 0, MAGIC.length, 0)
+    return bytesRead === MAGIC.length && buffer.toString('latin1') === MAGIC
+  } finally {
+    await handle.close()
+  }
+}
+
 /**
  * Reads the records of a file: JSON lines, a JSON array, TriviaQA's object, a tab-separated table with a header (PopQA), `.csv`, or
  * Parquet. A record with invalid JSON has an undefined value.
@@ -64,7 +77,7 @@ async function layoutOf(file: string): Promise<Layout> {
 export async function* readRecords(file: string): AsyncGenerator<RawRecord> {
   try {
     const layout = (await isParquet(file)) ? 'parquet' : await layoutOf(file)
-    if (layout === 'parquet') yield* parquetRecords(file)
+    if (layout === 'parquet') yield* (await import('./parquet.ts')).parquetRecords(file)
     else if (layout === 'jsonl') yield* jsonLines(file)
     else if (layout === 'json') yield* jsonArray(file)
     else yield* table(file, layout === 'csv' ? ',' : '\t')
@@ -90,6 +103,7 @@ async function* jsonArray(file: string): AsyncGenerator<RawRecord> {
 }
 
 async function* table(file: string, delimiter: string): AsyncGenerator<RawRecord> {
+  const { parse } = await import('csv-parse')
   const broken: RawRecord[] = []
   const parser = parse({
     delimiter,

@@ -1,5 +1,4 @@
 import { type ItemsFile, readItems } from '../../datasets/records.ts'
-import { classNames } from '../../datasets/parquet.ts'
 import type { Labelled } from './demonstrations.ts'
 
 export interface LabelledFields {
@@ -38,6 +37,7 @@ export function readLabelled(file: string, { text: textField, label: labelField,
 /** Class names from the first file that has them; undefined if none does. */
 export async function namesIn(files: readonly string[], field: string): Promise<readonly string[] | undefined> {
   // An unreadable file is reported when its records are read.
+  const { classNames } = await import('../../datasets/parquet.ts')
   const told = await Promise.all(files.map((file) => classNames(file, field).catch(() => undefined)))
   return told.find((names) => names !== undefined)
 }
