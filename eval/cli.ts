@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { wholeNumber } from '../src/cli/program/options.ts'
 import { runProgram } from '../src/cli/program/run-program.ts'
 import type { RunOptions } from './run-command.ts'
+import { suiteCommand } from './suites/command.ts'
 import { allCommand, ropeCommand, taskCommand } from './task/commands/commands.ts'
 import { TASKS } from './tasks/list.ts'
 
@@ -75,5 +76,6 @@ program
 for (const task of TASKS) program.addCommand(taskCommand(task))
 program.addCommand(allCommand())
 program.addCommand(ropeCommand())
+program.addCommand(suiteCommand())
 
 await runProgram(program)

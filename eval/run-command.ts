@@ -1,19 +1,16 @@
 import path from 'node:path'
 import type { Command } from 'commander'
 import { CodedError } from '../base/errors.ts'
-import { createProgress } from '../src/cli/program/progress.ts'
 import type { AnswerClient } from './client/client.ts'
 import { connectTo } from './client/http.ts'
 import { compareRuns, comparisonBlocks } from './tasks/open-domain-qa/compare.ts'
-import { describeProblem } from './datasets/question-set.ts'
 import { parseOptions, type RawOptions } from './tasks/open-domain-qa/options.ts'
-import { chooseRetrieval, followModel, prepare } from './tasks/open-domain-qa/prepare.ts'
+import { chooseRetrieval, followModel } from './tasks/open-domain-qa/prepare.ts'
 import { toMarkdown } from './report/blocks.ts'
 import { runPreset, tablesOf, type PresetOptions } from './presets/command.ts'
 import { readPublished } from './tasks/open-domain-qa/tables.ts'
 import { reportRuns } from './tasks/open-domain-qa/report.ts'
-import { evaluate } from './tasks/open-domain-qa/ask.ts'
-import { costGate } from './runner/cost.ts'
+import { askRun } from './tasks/open-domain-qa/ask-run.ts'
 import { OPEN_DOMAIN_QA, runFolder, taskOfRun } from './runner/folder.ts'
 import { readRun } from './tasks/open-domain-qa/record.ts'
 import { compareTaskRuns, readRunOf, reportTaskRuns } from './task/report.ts'
@@ -64,14 +61,7 @@ export async function runEvaluation(raw: RunOptions, command: Command): Promise<
     const own = raw.protocol === 'model' ? await client.defaults?.() : undefined
     const options = own === undefined ? parsed : followModel(parsed, own, { modes: isGiven('modes'), k: isGiven('k') })
     folder = raw.out ?? runFolder(options.dataset, [options, raw.url ?? null])
-    const { manifest, questions, pool } = await prepare(options, client)
-    for (const problem of manifest.data.problems) process.stderr.write(`${describeProblem(problem)}\n`)
-    const progress = createProgress('Evaluating', 'answers')
-    const onProgress = (done: number, total: number, detail: string) => progress.update(done, total, detail)
-    const { concurrency, plan: planOnly } = raw
-    await evaluate({ client, folder, manifest, questions, pool, concurrency, onProgress, onCost: costGate(raw), planOnly }).finally(() =>
-      progress.stop(),
-    )
+    await askRun(client, options, { ...raw, folder })
   } finally {
     await client.close()
   }

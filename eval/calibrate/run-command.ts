@@ -12,6 +12,7 @@ import { describeProblem, type EvalQuestion, spread } from '../datasets/question
 import { demoCorpus, questionFile } from '../datasets/shipped.ts'
 import { readDataset } from '../datasets/read.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
+import { wholeNumbers } from '../task/options.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { calibrationFiles, loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'
@@ -62,7 +63,7 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   const out = options.out ?? calibrationFiles(loadConfig(overrides)).own
   if (out === undefined)
     throw new CodedError('options_invalid', 'The index is in an object store: name the file with --out and set CEPE_CALIBRATION to it.')
-  const ks = readKs(options.k)
+  const ks = options.k === undefined ? [null] : wholeNumbers('--k', options.k, 1, LIMITS.k)
   const { questions: all, files: read, skipped } = await readQuestions(files, options.unanswerable)
   const questions = spread(all, options.limit ?? all.length)
   for (const line of skipped) process.stderr.write(`${line}\n`)
@@ -100,17 +101,6 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   }
   await writeFileDurably(out, `${JSON.stringify(calibration, null, 2)}\n`)
   process.stdout.write(`${describe(calibration, left)}\n${out}: read when the service starts next\n`)
-}
-
-/** @throws options_invalid with the allowed values of --k */
-function readKs(given: string | undefined): (number | null)[] {
-  if (given === undefined) return [null]
-  const ks = given.split(',').map(Number)
-  if (ks.every((k) => Number.isInteger(k) && k >= 1 && k <= LIMITS.k)) return ks
-  throw new CodedError(
-    'options_invalid',
-    `--k takes whole numbers from 1 to ${LIMITS.k}, separated by commas, not ${JSON.stringify(given)}.`,
-  )
 }
 
 function describe({ reader, asked, l2, cross_validated: { probability, confidence } }: Calibration, left: number): string {

@@ -64,7 +64,7 @@ export function taskOptions(
       if (!(value > 0 && value < Infinity)) throw invalidOption(`${flagOf(name)} takes numbers above 0, not ${JSON.stringify(text(name))}.`)
       return value
     },
-    integers: (name, least = 0) => [...new Set(wordsOf(name).map((word) => wholeNumber(flagOf(name), word, least)))].sort((a, b) => a - b),
+    integers: (name, least = 0) => wholeNumbers(flagOf(name), text(name) ?? '', least),
     words: (name, allowed) =>
       wordsOf(name).map((word) => {
         const known = allowed.find((candidate) => candidate === word)
@@ -80,11 +80,19 @@ export function invalidOption(message: string): CodedError {
 }
 
 /** @param flag the option as written by the user @throws options_invalid */
-export function wholeNumber(flag: string, value: string, least: number): number {
+export function wholeNumber(flag: string, value: string, least: number, most = Infinity): number {
   const number = Number(value)
-  if (value.trim() === '' || !Number.isInteger(number) || number < least)
-    throw invalidOption(`${flag} takes whole numbers from ${least}, not ${JSON.stringify(value)}.`)
+  if (value.trim() === '' || !Number.isInteger(number) || number < least || number > most)
+    throw invalidOption(`${flag} takes whole numbers from ${least}${most === Infinity ? '' : ` to ${most}`}, not ${JSON.stringify(value)}.`)
   return number
+}
+
+/** The distinct numbers of a comma-separated list, ascending. @throws options_invalid */
+export function wholeNumbers(flag: string, value: string, least: number, most = Infinity): number[] {
+  const words = listedWords(value)
+  if (words.length === 0) throw invalidOption(`${flag} is missing.`)
+  const numbers = [...new Set(words.map((word) => wholeNumber(flag, word, least, most)))]
+  return numbers.sort((a, b) => a - b)
 }
 
 /** The distinct words of a comma-separated list. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { askedQuestions, checkListed, questionRows, shareRows, sourcesOf, strangeWords } from '../../eval/documentation/answers.ts'
+import { askedQuestions, checkListed, questionRows, shareRows, sourcesOf, strangeWords } from '../../eval/suites/documentation.ts'
 import { readDataset } from '../../eval/datasets/read.ts'
 import type { EvalRecord } from '../../eval/tasks/open-domain-qa/record.ts'
 

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import t from 'tap'
-import { demoTargets } from '../../eval/demo/sureness.ts'
+import { demoTargets } from '../../eval/suites/demo.ts'
 import { list, table, text, toHtml, toMarkdown } from '../../eval/report/blocks.ts'
 import { exactMatchOverK } from '../../eval/tasks/open-domain-qa/figures.ts'
 import { evaluationPackage } from '../../eval/report/plot.ts'

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { SearchResponse } from '../../src/rag/schema.ts'
 import type { AnswerClient } from '../../eval/client/client.ts'
-import { askings, realQuestions, withoutAnswers } from '../../eval/squad/questions.ts'
+import { realQuestions, settings, withoutAnswers } from '../../eval/suites/squad.ts'
 
 const PASSAGES = [
   { id: '1', text: 'The river Arl rises in Tromm.', title: 'Arl' },
@@ -68,7 +68,7 @@ t.test('without the passages that answer, titles and all', async (t) => {
 })
 
 t.test('a reader without encoder is not asked through one', (t) => {
-  t.ok(askings('map-rerank', true).some(({ kDecoder }) => kDecoder === 0))
-  t.notOk(askings('decoder-only', false).some(({ kDecoder }) => kDecoder === 0))
+  t.ok(settings([5], true).some(({ isEncoderAlone }) => isEncoderAlone))
+  t.notOk(settings([3], false).some(({ isEncoderAlone }) => isEncoderAlone))
   t.end()
 })

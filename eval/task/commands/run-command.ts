@@ -7,10 +7,9 @@ import type { Report } from '../../report/report.ts'
 import type { Task } from '../contract.ts'
 import { taskOptions } from '../options.ts'
 import { reportTaskRuns } from '../report.ts'
-import { runTask } from '../run.ts'
+import { runTask, type RunTaskOptions } from '../run.ts'
 import { TASKS } from '../../tasks/list.ts'
-import { evaluate } from '../../tasks/open-domain-qa/ask.ts'
-import { prepare } from '../../tasks/open-domain-qa/prepare.ts'
+import { askRun } from '../../tasks/open-domain-qa/ask-run.ts'
 import { modelProtocol } from '../../tasks/open-domain-qa/protocol.ts'
 import { readPublished } from '../../tasks/open-domain-qa/tables.ts'
 import { buildReport } from '../../tasks/open-domain-qa/report.ts'
@@ -25,52 +24,38 @@ export type GivenOptions = Record<string, unknown> & { out?: string; small?: boo
 export async function runTaskCommand(task: Task, given: GivenOptions): Promise<void> {
   const options = taskOptions(task, given, given.small)
   const client = await createReaderClient()
-  const progress = createProgress(task.title, 'answers')
   try {
-    const folder = await runTask({
-      task,
-      options,
-      client,
-      dumpPrompts: given.dumpPrompts ?? false,
-      folder: given.out,
-      onProblem: (problem) => process.stderr.write(`${describeProblem(problem)}\n`),
-      onProgress: (done, total, left) => progress.update(done, total, left),
-      onCost: costGate(given),
-      planOnly: given.plan,
-    })
+    const folder = await run({ task, options, client, folder: given.out }, given)
     if (given.plan === true) return
     await reportTaskRuns([folder], folder)
     process.stderr.write(`Report: ${path.join(folder, 'report.md')} and report.html\n`)
   } finally {
-    progress.stop()
     await client.close()
   }
+}
+
+/** Runs a task with its problems and progress on standard error. @returns the run folder */
+async function run(asked: RunTaskOptions, given: GivenOptions): Promise<string> {
+  const progress = createProgress(asked.task.title, 'answers')
+  return runTask({
+    ...asked,
+    dumpPrompts: given.dumpPrompts ?? false,
+    onProblem: (problem) => process.stderr.write(`${describeProblem(problem)}\n`),
+    onProgress: (done, total, left) => progress.update(done, total, left),
+    onCost: costGate(given),
+    planOnly: given.plan,
+  }).finally(() => progress.stop())
 }
 
 /** Runs every task on its small data. @param out folder of the report */
 export async function runAll(runs: string, out: string): Promise<void> {
   const folders: string[] = []
   const took: [string, number][] = []
-  const { createReaderClient } = await import('../../client/reader.ts')
   const client = await createReaderClient()
   try {
     for (const task of TASKS.filter(({ needsData }) => needsData !== true)) {
       const started = performance.now()
-      const progress = createProgress(task.title, 'answers')
-      try {
-        folders.push(
-          await runTask({
-            task,
-            options: taskOptions(task, {}, true),
-            client,
-            folder: path.join(runs, task.name),
-            onProgress: (done, total, left) => progress.update(done, total, left),
-            onCost: costGate({ yes: true }),
-          }),
-        )
-      } finally {
-        progress.stop()
-      }
+      folders.push(await run({ task, options: taskOptions(task, {}, true), client, folder: path.join(runs, task.name) }, { yes: true }))
       took.push([task.title, performance.now() - started])
     }
   } finally {
@@ -101,17 +86,9 @@ export async function runSmallQa(folder: string): Promise<Report> {
   const { createInProcessClient } = await import('../../client/in-process.ts')
   const client = await createInProcessClient()
   try {
-    const prepared = await prepare(
-      {
-        dataset: 'demo',
-        questions: questionFile('test.jsonl'),
-        limit: QUESTIONS,
-        protocol: modelProtocol(['cepe', 'decoder-only', 'replug', 'closed-book'], [2, 10], 'dense', 10),
-        dumpPrompts: false,
-      },
-      client,
-    )
-    await evaluate({ client, folder, concurrency: 1, onProgress: () => undefined, ...prepared })
+    const protocol = modelProtocol(['cepe', 'decoder-only', 'replug', 'closed-book'], [2, 10], 'dense', 10)
+    const asked = { dataset: 'demo', questions: questionFile('test.jsonl'), limit: QUESTIONS, protocol, dumpPrompts: false }
+    await askRun(client, asked, { folder, concurrency: 1, yes: true })
   } finally {
     await client.close()
   }

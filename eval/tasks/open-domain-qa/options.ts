@@ -1,7 +1,7 @@
 import path from 'node:path'
 import Value from '#typebox/value'
 import { MODES } from '../../../src/text/plan.ts'
-import { invalidOption, listedWords, wholeNumber } from '../../task/options.ts'
+import { invalidOption, listedWords, wholeNumber, wholeNumbers } from '../../task/options.ts'
 import type { EvaluationOptions } from './prepare.ts'
 import { EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, ProtocolSchema, type Protocol } from './protocol.ts'
 
@@ -65,7 +65,7 @@ function readProtocol(raw: RawOptions): Protocol {
   const protocol = {
     ...('packing' in defaults && { packing: defaults.packing }),
     modes: listedWords(raw.modes),
-    ks: [...new Set(listedWords(raw.k).map((k) => wholeNumber('--k', k, 1)))].sort((a, b) => a - b),
+    ks: wholeNumbers('--k', raw.k, 1),
     encoder_passages: listedWords(raw.encoderPassages),
     shots: count('--shots', raw.shots, defaults.shots, 0),
     k_decoder: count('--k-decoder', raw.kDecoder, defaults.k_decoder, 0),

@@ -98,16 +98,13 @@ interface Scored {
   readonly prediction: Prediction
 }
 
-function answersOf(records: readonly EvalRecord[], method: string, k: number): Scored[] {
+/** The answers in one setting. */
+export function answersOf(records: readonly EvalRecord[], method: string, k: number): Scored[] {
   return records.flatMap((record) =>
     record.predictions
       .filter((prediction) => prediction.method === method && prediction.k === k)
       .map((prediction) => ({ record, prediction })),
   )
-}
-
-function samplesOf(answers: readonly Pick<Scored, 'record'>[], values: readonly number[]): Sample[] {
-  return answers.map(({ record }, i) => ({ cluster: record.id, value: at(values, i) }))
 }
 
 function summariseSetting(
@@ -117,11 +114,16 @@ function summariseSetting(
 ): SettingSummary {
   const answers = answersOf(scored, method, k)
   const scores = (metric: typeof exactMatch) => answers.map(({ record, prediction }) => bestOver(metric, prediction.answer, record.answers))
-  const estimated = (metric: typeof exactMatch) => estimateShare(samplesOf(answers, scores(metric)), seed)
+  const estimated = (metric: typeof exactMatch) =>
+    estimateShare(
+      scores(metric).map((value, i) => ({ cluster: at(answers, i).record.id, value })),
+      seed,
+    )
   const matches = scores(exactMatch)
   const judged = answers.map(({ prediction }, i) => ({ confidence: prediction.confidence, correct: at(matches, i) }))
   const confidencesWhere = (correct: number) => judged.filter((answer) => answer.correct === correct).map(({ confidence }) => confidence)
   const asked = answers.filter(({ prediction }) => prediction.same_as_k === undefined)
+  const stage = (name: keyof Prediction['timings_ms']) => latency(asked.map(({ prediction }) => prediction.timings_ms[name]))
   return {
     method,
     k,
@@ -136,12 +138,7 @@ function summariseSetting(
       confidencesWhere(1),
       answersOf(unanswerable, method, k).map(({ prediction }) => prediction.confidence),
     ),
-    latencyMs: {
-      queue: latency(asked.map(({ prediction }) => prediction.timings_ms.queue)),
-      encode: latency(asked.map(({ prediction }) => prediction.timings_ms.encode)),
-      generate: latency(asked.map(({ prediction }) => prediction.timings_ms.generate)),
-      total: latency(asked.map(({ prediction }) => prediction.timings_ms.total)),
-    },
+    latencyMs: { queue: stage('queue'), encode: stage('encode'), generate: stage('generate'), total: stage('total') },
     promptTokens: mean(answers.map(({ prediction }) => prediction.prompt_tokens)),
     contextTokens: mean(answers.map(({ prediction }) => prediction.context_tokens)),
     passagesInDecoder: mean(answers.map(({ prediction }) => prediction.in_decoder)),
@@ -170,35 +167,27 @@ function byGroup(answers: readonly Scored[], matches: readonly number[], seed: n
 }
 
 function summariseRetrieval(scored: readonly EvalRecord[], seed: number, k: number): RetrievalSummary | null {
-  const found = scored.flatMap((record) => (record.retrieval === null ? [] : [{ record, retrieval: record.retrieval }]))
-  const retrievals = found.map(({ retrieval }) => retrieval)
-  const depth = Math.min(...retrievals.map(({ ids }) => ids.length))
-  if (retrievals.length === 0 || depth === 0) return null
+  const found = scored.filter(({ retrieval }) => retrieval !== null)
+  const depth = Math.min(...found.map(({ retrieval }) => retrieval?.ids.length ?? 0))
+  if (found.length === 0 || depth === 0) return null
   const depths = [...new Set([...RECALL_DEPTHS, k])].filter((wanted) => wanted > 0 && wanted <= depth).sort((a, b) => a - b)
-  const named = scored.filter(({ has_gold_passage: known }) => known)
-  const golds = named.map(({ retrieval }) => (retrieval?.gold_rank === null || retrieval === null ? [] : [retrieval.gold_rank]))
-  const recalls = (ranks: readonly (readonly number[])[], depthWanted: number) => ranks.map((list) => recallAt(list, depthWanted))
-  const byDepth = (records: readonly EvalRecord[], ranks: readonly (readonly number[])[], metric: typeof recallAt) =>
-    depths.map((wanted) => {
-      const values = ranks.map((list) => metric(list, wanted))
-      const samples = samplesOf(
-        records.map((record) => ({ record })),
-        values,
-      )
-      return { k: wanted, estimate: estimateShare(samples, seed) }
+  const answers = ({ retrieval }: EvalRecord) => retrieval?.answer_ranks ?? []
+  const gold = ({ retrieval }: EvalRecord) => [retrieval?.gold_rank ?? []].flat()
+  const byDepth = (records: readonly EvalRecord[], ranksOf: typeof answers, metric: typeof recallAt) =>
+    (records.length === 0 ? [] : depths).map((wanted) => {
+      const values = records.map((record) => ({ cluster: record.id, value: metric(ranksOf(record), wanted) }))
+      return { k: wanted, estimate: estimateShare(values, seed) }
     })
-  const foundRecords = found.map(({ record }) => record)
-  const gold = (metric: typeof recallAt) => (golds.length === 0 ? [] : byDepth(named, golds, metric))
-  const answerRanks = retrievals.map(({ answer_ranks: ranks }) => ranks)
-  const timings = retrievals.flatMap(({ timings_ms: ms }) => ms ?? [])
+  const named = scored.filter(({ has_gold_passage: known }) => known)
+  const timings = found.flatMap(({ retrieval }) => retrieval?.timings_ms ?? [])
   return {
-    recall: byDepth(foundRecords, answerRanks, recallAt),
-    curve: Array.from({ length: depth }, (_, i) => ({ k: i + 1, recall: mean(recalls(answerRanks, i + 1)) })),
-    goldRecall: gold(recallAt),
-    ndcg: byDepth(foundRecords, answerRanks, ndcgAt),
-    mrr: byDepth(foundRecords, answerRanks, reciprocalRankAt),
-    goldNdcg: gold((ranks, wanted) => ndcgAt(ranks, wanted, 1)),
-    goldMrr: gold(reciprocalRankAt),
+    recall: byDepth(found, answers, recallAt),
+    curve: Array.from({ length: depth }, (_, i) => ({ k: i + 1, recall: mean(found.map((record) => recallAt(answers(record), i + 1))) })),
+    goldRecall: byDepth(named, gold, recallAt),
+    ndcg: byDepth(found, answers, ndcgAt),
+    mrr: byDepth(found, answers, reciprocalRankAt),
+    goldNdcg: byDepth(named, gold, (ranks, wanted) => ndcgAt(ranks, wanted, 1)),
+    goldMrr: byDepth(named, gold, reciprocalRankAt),
     latencyMs:
       timings.length === 0
         ? null

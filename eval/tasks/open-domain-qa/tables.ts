@@ -15,7 +15,8 @@ import { type SettingSummary, STAGES, type Summary, wasAsked } from './summary.t
 export function percent(share: number, digits = 1): string {
   return Number.isNaN(share) ? '-' : (100 * share).toFixed(digits)
 }
-function withInterval({ mean, low, high, n }: Estimate, digits = 1): string {
+/** `1.2 (1.0, 1.4)` in percent. */
+export function withInterval({ mean, low, high, n }: Estimate, digits = 1): string {
   return n === 0 ? '-' : `${percent(mean, digits)} (${percent(low)}, ${percent(high)})`
 }
 function number(value: number, digits = 1): string {

@@ -1,0 +1,167 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { Type } from '#typebox'
+import { Value } from '#typebox/value'
+import { at } from '../../base/at.ts'
+import { CodedError } from '../../base/errors.ts'
+import { exists } from '../../base/exists.ts'
+import { parseJson } from '../../base/json.ts'
+import { fileHash } from '../datasets/records.ts'
+import { questionFile } from '../datasets/shipped.ts'
+import { bestOver, exactMatch } from '../metrics/answer.ts'
+import { heading, table, text } from '../report/blocks.ts'
+import { estimateShare } from '../statistics/bootstrap.ts'
+import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
+import type { EvalRecord, Prediction } from '../tasks/open-domain-qa/record.ts'
+import type { Suite } from './suite.ts'
+
+const LIST = questionFile('documentation.sha256')
+const RECALL_DEPTH = 20
+/** Least probability of being right with which the service gives an answer by default. */
+const GIVEN_FROM = 0.5
+
+/**
+ * The shipped models on a folder of documentation that they were not trained on: the questions that a person wrote from its files are asked
+ * with the service's defaults.
+ */
+export const documentation: Suite = {
+  name: 'documentation',
+  title: 'The shipped models on public documentation',
+  folder: 'of the files that eval/questions/documentation.sha256 lists',
+  isShipped: true,
+  check: (folder) => checkListed(folder, LIST),
+  concurrency: 1,
+  ks: ({ k }) => [k],
+  measure: async ({ folder, mode, ks, limit, ask }) => {
+    const questions = questionFile('documentation.jsonl')
+    const files = await checkListed(folder, LIST)
+    const run = await ask('run', {
+      ...{ dataset: 'documentation', questions, unanswerable: questionFile('documentation_unanswerable.jsonl'), limit },
+      ...{ protocol: modelProtocol([mode], [...ks], 'hybrid', RECALL_DEPTH), dumpPrompts: true },
+    })
+    const asked = askedQuestions(run.records, await sourcesOf(questions))
+    return {
+      runs: [run],
+      lead: [
+        text(
+          `${asked.length} questions of a person on ${files} files of public documentation, written from the files before any of them was asked. The files are indexed by the command line, and the questions asked through the HTTP API of a service started for it, with its defaults.`,
+        ),
+        table(['what', 'questions', 'share (95 % interval)'], shareRows(asked, at(ks, 0))),
+        heading(2, 'Every question'),
+        table(['question', 'answer', 'right answers', '', 'probability', 'rank of the file', 'rank of an answer'], questionRows(asked), 4),
+      ],
+    }
+  },
+}
+
+/** One question with its answer in the first setting that was asked. */
+export interface AskedQuestion extends Pick<EvalRecord, 'question' | 'answers' | 'answerable'> {
+  readonly prediction: Prediction
+  readonly probability: number
+  readonly right: boolean
+  readonly given: boolean
+  /** Words of the answer that stand nowhere in what the reader was given. */
+  readonly strangeWords: readonly string[]
+  /** Rank of the first passage of the file that the question was written from; undefined where none is, or no file is known. */
+  readonly fileRank: number | undefined
+  /** Rank of the first passage whose text holds a right answer. */
+  readonly answerRank: number | undefined
+}
+
+/**
+ * Reads a run that kept its prompts.
+ * @param sources the file that a question was written from, by the question's text
+ */
+export function askedQuestions(records: readonly EvalRecord[], sources: ReadonlyMap<string, string>): AskedQuestion[] {
+  return records.flatMap(({ question, answers, answerable, predictions: [prediction], prompts, retrieval }) => {
+    if (prediction === undefined) return []
+    const { answer, probability_correct: correct, confidence } = prediction
+    // Ids of passages of documents are `source#hash`.
+    const rank = (retrieval?.ids ?? []).findIndex((id) => id.slice(0, Math.max(0, id.lastIndexOf('#'))) === sources.get(question))
+    const texts = prompts?.slice(0, 1).flatMap(({ decoder, encoder }) => [...decoder, ...encoder]) ?? []
+    return [
+      {
+        ...{ question, answers, answerable, prediction, probability: correct ?? confidence },
+        right: answerable && bestOver(exactMatch, answer, answers) === 1,
+        given: answer !== '' && (correct ?? confidence) >= GIVEN_FROM,
+        strangeWords: strangeWords(answer, texts),
+        fileRank: rank < 0 ? undefined : rank + 1,
+        answerRank: retrieval?.answer_ranks[0],
+      },
+    ]
+  })
+}
+
+const WORD = /[\p{L}\p{N}]+/gu
+
+/** Words of an answer that are no word of any of the texts: a reader that copies has none. */
+export function strangeWords(answer: string, texts: readonly string[]): string[] {
+  const known = new Set(texts.flatMap((text) => text.toLowerCase().match(WORD) ?? []))
+  return (answer.match(WORD) ?? []).filter((word) => !known.has(word.toLowerCase()))
+}
+
+/** What the questions showed, k passages read: shares of questions with their intervals. */
+export function shareRows(all: readonly AskedQuestion[], k: number): string[][] {
+  const answerable = all.filter((question) => question.answerable)
+  const within = (rank = Infinity) => rank <= k
+  const [right, given] = [({ right: is }: AskedQuestion) => is, ({ given: is }: AskedQuestion) => is]
+  const hasAnswer = ({ answerRank }: AskedQuestion) => within(answerRank)
+  const shares: readonly (readonly [what: string, of: readonly AskedQuestion[], holds: (question: AskedQuestion) => boolean])[] = [
+    ['exact match', answerable, right],
+    [`a passage of the question's file among the ${k} that are retrieved`, answerable, ({ fileRank }) => within(fileRank)],
+    [`a passage with a right answer among the ${k} that are retrieved`, answerable, hasAnswer],
+    ['of those: exact match', answerable.filter(hasAnswer), right],
+    [`given by default (probability_correct from ${GIVEN_FROM})`, answerable, given],
+    ['of those: exact match', answerable.filter(given), right],
+    ['without an answer in the files: given by default', all.filter((question) => !question.answerable), given],
+    ['answers with a word that stands nowhere in question and passages', all, ({ strangeWords: words }) => words.length > 0],
+  ]
+  return shares.map(([what, of, holds]) => {
+    const { mean, low, high } = estimateShare(
+      of.map((question) => ({ cluster: question.question, value: Number(holds(question)) })),
+      0,
+    )
+    const share = of.length === 0 ? '-' : `${mean.toFixed(3)} (${low.toFixed(3)}, ${high.toFixed(3)})`
+    return [what, `${of.filter(holds).length} of ${of.length}`, share]
+  })
+}
+
+/** Every question with its answer. */
+export function questionRows(all: readonly AskedQuestion[]): string[][] {
+  return all.map(({ question, answers, answerable, prediction, probability, right, given, fileRank, answerRank }) => [
+    question,
+    prediction.answer === '' ? '(none)' : prediction.answer,
+    answerable ? at(answers, 0) : '(not in the files)',
+    answerable ? `${right ? 'right' : 'wrong'}${given ? '' : ', withheld'}` : given ? 'given' : 'withheld',
+    probability.toFixed(2),
+    ...[fileRank, answerRank].map((rank) => (answerable ? String(rank ?? '-') : '')),
+  ])
+}
+
+/**
+ * Compares a folder with a list of hashes, as `sha256sum -c` does: figures are of these files and no others.
+ * @returns how many files the list has
+ * @throws dataset_invalid where one is missing or differs
+ */
+export async function checkListed(folder: string, list: string): Promise<number> {
+  // Lines of `sha256sum`: hash, two spaces, path.
+  const lines = [...(await readFile(list, 'utf8')).matchAll(/^([0-9a-f]{64}) {2}(.+)$/gm)]
+  const other: string[] = []
+  for (const [, hash, name = ''] of lines) {
+    const file = path.join(folder, name)
+    if (!(await exists(file)) || (await fileHash(file)) !== hash) other.push(name)
+  }
+  if (other.length === 0) return lines.length
+  throw new CodedError(
+    'dataset_invalid',
+    `${other.length} of the ${lines.length} files of ${path.basename(list)} are missing from ${folder} or differ, ${other.slice(0, 3).join(', ')} among them: the questions were written from those.`,
+  )
+}
+
+const SourceSchema = Type.Object({ question: Type.String(), source: Type.String() })
+
+/** The file that each question of a question file was written from, by the question's text. */
+export async function sourcesOf(questions: string): Promise<ReadonlyMap<string, string>> {
+  const lines = (await readFile(questions, 'utf8')).split('\n').map(parseJson)
+  return new Map(lines.flatMap((line) => (Value.Check(SourceSchema, line) ? [[line.question.trim(), line.source] as const] : [])))
+}

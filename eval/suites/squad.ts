@@ -1,0 +1,186 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import pLimit from 'p-limit'
+import { at, present } from '../../base/at.ts'
+import { CodedError } from '../../base/errors.ts'
+import { readPassageFile } from '../../index/read/read.ts'
+import { answerDocument, type DocumentServices } from '../../src/rag/document.ts'
+import type { AnswerClient } from '../client/client.ts'
+import { type EvalPassage, type EvalQuestion, spread } from '../datasets/question-set.ts'
+import { readDataset } from '../datasets/read.ts'
+import { bestOver, exactMatch, f1 } from '../metrics/answer.ts'
+import { answerFinder } from '../metrics/retrieval.ts'
+import { heading, text } from '../report/blocks.ts'
+import { estimateShare } from '../statistics/bootstrap.ts'
+import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
+import type { EvalRecord, StoredRun } from '../tasks/open-domain-qa/record.ts'
+import { withInterval } from '../tasks/open-domain-qa/tables.ts'
+import type { Suite } from './suite.ts'
+import { type SureAnswer, sureAnswers, surenessTable } from './sureness.ts'
+
+const CONCURRENCY = 2
+const RECALL_DEPTH = 40
+const ENCODED_PASSAGES = 10
+/** Questions that are asked without a passage that answers them, as a share of those that are asked with one. */
+const UNANSWERED = 0.5
+
+/**
+ * Real text that the models were not trained on: the questions of a folder with their own passage, with retrieved ones and with their whole
+ * article. Some are also asked with passages that do not contain the answer, to measure how well certainty separates right answers from all
+ * others.
+ */
+export const squad: Suite = {
+  name: 'squad',
+  title: 'Real text that the models were not trained on',
+  folder: 'with passages.tsv and questions.jsonl',
+  isShipped: false,
+  corpus: (folder) => path.join(folder, 'passages.tsv'),
+  concurrency: CONCURRENCY,
+  ks: ({ mode }) => (mode === 'decoder-only' ? [3, 5] : [5, 10, 20, 40]),
+  measure: async ({ folder, work, services, client, mode, limit, ks, ask }) => {
+    const { answered, unanswered, isAnsweredBy, articleOf } = await realQuestions(folder, work, limit)
+    const runs: StoredRun[] = []
+    const sureness: [string[], SureAnswer[]][] = []
+    for (const { name, retrieval, ks: ofRun, isEncoderAlone } of settings(ks, client.hasEncoder ?? false)) {
+      const optionsOf = (run: string, questions: string, ks: readonly number[]) => ({
+        ...{ dataset: `real text, ${run}`, questions, dumpPrompts: false },
+        protocol: {
+          ...modelProtocol([mode], [...ks], retrieval, retrieval === 'supplied' ? 1 : RECALL_DEPTH),
+          ...(isEncoderAlone && { k_decoder: 0 }),
+        },
+      })
+      const run = await ask(name, { ...optionsOf(name, answered, ofRun), limit })
+      runs.push(run)
+      if (isEncoderAlone) continue
+      const [other, k] = [`${name}, no answer`, at(ofRun, 0)]
+      const without = await ask(other, optionsOf(other, unanswered, [k]), withoutAnswers(client, isAnsweredBy))
+      sureness.push([[name], sureAnswers([...run.records, ...without.records], mode, k)])
+    }
+    const asked = at(runs, 0).records.filter(({ skipped }) => !skipped)
+    return {
+      runs,
+      lead: [
+        heading(2, 'How sure the answers are'),
+        text(
+          'With the fewest passages of each retrieval. Where no passage has the answer, it is another one of the article (supplied), or those that were retrieved and do not contain it.',
+        ),
+        surenessTable(sureness),
+        heading(2, 'A whole article in the request'),
+        text(await articleScores(asked, articleOf, services.documents.services)),
+      ],
+    }
+  },
+}
+
+/** The runs; `supplied` is the question's own passage. Those through the encoder alone need a reader with one. */
+export function settings(ks: readonly number[], hasEncoder: boolean) {
+  const all = [
+    { name: 'supplied', retrieval: 'supplied', ks: [1], isEncoderAlone: false },
+    { name: 'supplied, encoder alone', retrieval: 'supplied', ks: [1], isEncoderAlone: true },
+    { name: 'hybrid', retrieval: 'hybrid', ks, isEncoderAlone: false },
+    { name: 'hybrid, encoder alone', retrieval: 'hybrid', ks: [ENCODED_PASSAGES], isEncoderAlone: true },
+  ] as const
+  return all.filter(({ isEncoderAlone }) => hasEncoder || !isEncoderAlone)
+}
+
+type Answers = (passage: Pick<EvalPassage, 'id' | 'title' | 'text'>) => boolean
+
+/** Files of questions about real text, and what their passages must not hold. */
+export interface RealQuestions {
+  /** Each question with its own passage. */
+  readonly answered: string
+  /** Some of the questions, each with a passage of the same article that does not contain the answer. */
+  readonly unanswered: string
+  /** By question: whether a passage contains the answer. */
+  readonly isAnsweredBy: ReadonlyMap<string, Answers>
+  /** By question: all passages of its article as one text. */
+  readonly articleOf: ReadonlyMap<string, Pick<EvalPassage, 'title' | 'text'>>
+}
+
+/**
+ * Writes the questions of `folder` (questions.jsonl with passage_id, passages.tsv), with and without their own passage, to files of `out`.
+ * @param most questions to be asked; undefined: all
+ * @throws dataset_invalid if no question names a passage
+ */
+export async function realQuestions(folder: string, out: string, most = Infinity): Promise<RealQuestions> {
+  const passages: EvalPassage[] = []
+  for await (const item of readPassageFile(path.join(folder, 'passages.tsv'))) if ('passage' in item) passages.push(item.passage)
+  const { questions } = await readDataset(path.join(folder, 'questions.jsonl'))
+  const places = new Map(passages.map(({ id }, place) => [id, place]))
+  const named = questions.flatMap((question) => {
+    const place = places.get(question.goldPassage ?? '')
+    return place === undefined ? [] : [{ question, place, own: at(passages, place), answers: answeredBy(question) }]
+  })
+  if (named.length === 0)
+    throw new CodedError('dataset_invalid', `${folder} has no question whose passage_id names a passage of passages.tsv.`)
+  const articles = new Map<string, string>()
+  for (const { title, text } of passages) articles.set(title, [articles.get(title) ?? [], text].flat().join('\n\n'))
+  const others = named.flatMap(({ question, place, answers }) => {
+    const other = neighbour(passages, place, answers)
+    return other === undefined ? [] : [line(question, other, 'no passage with the answer')]
+  })
+  await mkdir(out, { recursive: true })
+  const files = { answered: path.join(out, 'questions.jsonl'), unanswered: path.join(out, 'unanswered.jsonl') }
+  await writeFile(files.answered, named.map(({ question, own }) => line(question, own, 'answered by a passage')).join(''))
+  await writeFile(files.unanswered, spread(others, Math.ceil(UNANSWERED * Math.min(most, named.length))).join(''))
+  return {
+    ...files,
+    isAnsweredBy: new Map(named.map(({ question, answers }) => [question.question, answers])),
+    articleOf: new Map(named.map(({ question, own: { title } }) => [question.question, { title, text: articles.get(title) ?? '' }])),
+  }
+}
+
+function answeredBy({ answers, goldPassage }: EvalQuestion): Answers {
+  const holdsAnswer = answerFinder(answers)
+  return ({ id, title, text }) => id === goldPassage || holdsAnswer(`${title} ${text}`)
+}
+
+/** The nearest passage of the same article that does not answer, the next rather than the one before. */
+function neighbour(passages: readonly EvalPassage[], place: number, isAnsweredBy: Answers): EvalPassage | undefined {
+  const { title } = at(passages, place)
+  return passages
+    .map((passage, i) => ({ passage, distance: Math.abs(i - place) - (i > place ? 0.5 : 0) }))
+    .filter(({ passage }) => passage.title === title && !isAnsweredBy(passage))
+    .sort((a, b) => a.distance - b.distance)[0]?.passage
+}
+
+function line({ id, question, answers, goldPassage }: EvalQuestion, { id: passage, title, text }: EvalPassage, which: string): string {
+  return `${JSON.stringify({ id, question, answer: answers, passage_id: goldPassage, class: which, ctxs: [{ id: passage, title, text }] })}\n`
+}
+
+/** The pipeline over a corpus without the passages that answer a question. */
+export function withoutAnswers(client: AnswerClient, isAnsweredBy: RealQuestions['isAnsweredBy']): AnswerClient {
+  return {
+    ...client,
+    search: async (request) => {
+      const { k = RECALL_DEPTH, query } = request
+      const found = await client.search({ ...request, k: 2 * k })
+      return { ...found, passages: found.passages.filter((passage) => !isAnsweredBy.get(query)?.(passage)).slice(0, k) }
+    },
+  }
+}
+
+/** Asks questions with their whole article in the request, as POST /v1/documents/answer, and describes the scores. */
+async function articleScores(
+  records: readonly EvalRecord[],
+  articleOf: RealQuestions['articleOf'],
+  services: DocumentServices,
+): Promise<string> {
+  const limited = pLimit(CONCURRENCY)
+  const asked = await Promise.all(
+    records.map(({ id, question, answers }) =>
+      limited(async () => {
+        const article = present(articleOf.get(question))
+        const load = () => Promise.resolve({ ...article, type: 'text' as const, pages: [], warnings: [] })
+        const { answer } = await answerDocument({ form: { question }, bytes: Buffer.byteLength(article.text), load }, services)
+        return { id, answers, answer, characters: article.text.length }
+      }),
+    ),
+  )
+  const score = (metric: typeof exactMatch) => {
+    const samples = asked.map(({ id, answer, answers }) => ({ cluster: id, value: bestOver(metric, answer, answers) }))
+    return withInterval(estimateShare(samples, 0))
+  }
+  const characters = asked.reduce((sum, article) => sum + article.characters, 0) / asked.length
+  return `POST /v1/documents/answer, ${asked.length} questions, articles of ${Math.round(characters / 1000)},000 characters on average: EM ${score(exactMatch)}, F1 ${score(f1)}.`
+}

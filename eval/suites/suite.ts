@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { present } from '../../base/at.ts'
+import { CodedError } from '../../base/errors.ts'
+import { buildApp } from '../../src/app.ts'
+import { createProgress } from '../../src/cli/program/progress.ts'
+import { loadConfig, packageRoot, packageVersion } from '../../src/config.ts'
+import { LIMITS } from '../../src/rag/schema.ts'
+import { openService, type Services } from '../../src/service/services.ts'
+import { ensureArtefacts } from '../../src/service/setup.ts'
+import type { AnswerClient, ServiceDefaults } from '../client/client.ts'
+import { createHttpClient } from '../client/http.ts'
+import { servicesClient } from '../client/in-process.ts'
+import { type Block, toMarkdown } from '../report/blocks.ts'
+import { writeReport } from '../report/report.ts'
+import { invalidOption, wholeNumbers } from '../task/options.ts'
+import { askRun } from '../tasks/open-domain-qa/ask-run.ts'
+import type { EvaluationOptions } from '../tasks/open-domain-qa/prepare.ts'
+import { readRun, type StoredRun } from '../tasks/open-domain-qa/record.ts'
+import { buildReport } from '../tasks/open-domain-qa/report.ts'
+import { readPublished } from '../tasks/open-domain-qa/tables.ts'
+
+/** Questions that are asked in several settings, and the tables of their report. */
+export interface Suite {
+  readonly name: string
+  readonly title: string
+  /** Contents of the folder argument; absent: the suite takes none. */
+  readonly folder?: string
+  /**
+   * True: the service is measured over HTTP, whatever the user's settings are, with a new index in eval/runs/<name>. False: the pipeline
+   * runs in this process with the user's settings, and runs in the output folder are resumed.
+   */
+  readonly isShipped: boolean
+  /** The table of passages to index; absent: the folder's documents are indexed. */
+  readonly corpus?: (folder: string) => string
+  /** Refuses a folder that cannot be asked about. @throws dataset_invalid */
+  readonly check?: (folder: string) => Promise<unknown>
+  /** Questions asked at a time. */
+  readonly concurrency: number
+  /** Passages per question without --k, ascending. */
+  readonly ks: (defaults: ServiceDefaults) => readonly number[]
+  readonly measure: (context: SuiteContext) => Promise<Measured>
+}
+
+export interface Measured {
+  readonly runs: readonly StoredRun[]
+  /** What the report begins with. */
+  readonly lead: readonly Block[]
+}
+
+/** Options of `cepe eval suite`. */
+export interface SuiteOptions {
+  readonly questions?: number
+  readonly k?: string
+  readonly reader?: string
+  readonly calibration?: string
+  readonly out?: string
+}
+
+/** The started pipeline, and what it is asked with. */
+export interface SuiteContext extends Pick<ServiceDefaults, 'mode'> {
+  /** The folder argument; empty without. */
+  readonly folder: string
+  /** Folder of index and runs. */
+  readonly work: string
+  /** Most questions of a run; undefined: the suite's own number. */
+  readonly limit: number | undefined
+  readonly ks: readonly number[]
+  readonly services: Services
+  readonly client: AnswerClient
+  /** Asks the questions of one run, stored in the folder `name`. @throws as `prepare` and `evaluate` */
+  readonly ask: (name: string, options: EvaluationOptions, client?: AnswerClient) => Promise<StoredRun>
+}
+
+/** `cepe eval suite`: measures, prints the first tables and writes the report. @throws options_invalid, dataset_invalid */
+export async function runSuite(suite: Suite, folder: string | undefined, options: SuiteOptions): Promise<void> {
+  const { name, title, isShipped } = suite
+  if ((folder === undefined) !== (suite.folder === undefined))
+    throw invalidOption(suite.folder === undefined ? `${name} takes no folder.` : `Name the folder ${suite.folder}.`)
+  const given = options.k === undefined ? undefined : wholeNumbers('--k', options.k, 1, LIMITS.k)
+  await suite.check?.(folder ?? '')
+  const runs = path.join(packageRoot(), 'eval', 'runs', name)
+  const out = options.out ?? runs
+  // Present models and parsers are under test, not those of an earlier run.
+  if (isShipped) await rm(runs, { recursive: true, force: true })
+  const { lead, runs: measured } = await measure(suite, folder ?? '', { ...options, given, work: isShipped ? runs : out })
+  const report = buildReport(measured, await readPublished(), { title, lead })
+  await writeReport(report, out)
+  const perRun = report.blocks.findIndex((block) => block.kind === 'heading' && block.text.startsWith('Run: '))
+  process.stdout.write(`${toMarkdown(report.blocks.slice(0, perRun))}\nReport: ${path.join(out, 'report.md')} and report.html\n`)
+}
+
+interface MeasureOptions extends SuiteOptions {
+  readonly work: string
+  /** Passages per question; undefined: the suite's own. */
+  readonly given: readonly number[] | undefined
+}
+
+async function measure(suite: Suite, folder: string, options: MeasureOptions): Promise<Measured> {
+  const { work, given, questions: limit } = options
+  const index = path.join(work, 'index')
+  await mkdir(index, { recursive: true })
+  const settings = {
+    INDEX_DIR: index,
+    JOBS_DIR: path.join(index, 'jobs'),
+    CORPUS: suite.corpus?.(folder) ?? '',
+    ...(options.reader !== undefined && { READER_DIR: path.resolve(options.reader), READER_CHECKPOINT: '' }),
+    ...(options.calibration !== undefined && { CALIBRATION: path.resolve(options.calibration) }),
+    ...(suite.isShipped && { HOST: '127.0.0.1', LOG_LEVEL: 'silent' }),
+  }
+  if (suite.corpus === undefined) await addDocuments(folder, settings)
+  const config = suite.isShipped ? loadConfig(settings, {}) : loadConfig(settings)
+  await ensureArtefacts(config, createProgress)
+  const services = await openService(config)
+  const app = suite.isShipped ? await buildApp(services, config, packageVersion()) : undefined
+  try {
+    const client = app === undefined ? servicesClient(services) : createHttpClient(await app.listen({ host: config.HOST, port: 0 }))
+    const defaults = await present(client.defaults)()
+    return await suite.measure({
+      ...{ folder, work, limit, services, client, mode: defaults.mode, ks: given ?? suite.ks(defaults) },
+      ask: async (name, options, asked = client) => {
+        const run = path.join(work, name)
+        await askRun(asked, options, { folder: run, concurrency: suite.concurrency, yes: true })
+        return readRun(run)
+      },
+    })
+  } finally {
+    await app?.close()
+    await services.close()
+  }
+}
+
+/** Indexes the documents of a folder by the command line, which shows its progress. @throws dataset_invalid */
+async function addDocuments(folder: string, settings: Readonly<Record<string, string>>): Promise<void> {
+  const command = [path.join(packageRoot(), 'dist', 'src', 'cli.js'), 'index', 'add', path.resolve(folder)]
+  const env = Object.fromEntries(Object.entries(settings).map(([name, value]) => [`CEPE_${name}`, value]))
+  const child = spawn(process.execPath, command, { cwd: settings['INDEX_DIR'], env, stdio: ['ignore', 'ignore', 'inherit'] })
+  const [code] = (await once(child, 'exit')) as [number | null]
+  if (code !== 0) throw new CodedError('dataset_invalid', `${folder} was not indexed; the command's message stands above.`)
+}

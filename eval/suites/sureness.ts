@@ -1,0 +1,89 @@
+import { bestOver, exactMatch } from '../metrics/answer.ts'
+import { auroc, calibrationError, coverageAtRisk, type JudgedAnswer } from '../metrics/confidence.ts'
+import { type Block, table } from '../report/blocks.ts'
+import { mean } from '../statistics/bootstrap.ts'
+import type { EvalRecord } from '../tasks/open-domain-qa/record.ts'
+import { answersOf } from '../tasks/open-domain-qa/summary.ts'
+
+/** The two measures of an answer's certainty. An empty answer has no probability, which counts as 0. */
+const MEASURES = ['confidence', 'probability_correct'] as const
+export type Measure = (typeof MEASURES)[number]
+
+/** Accepted share of wrong answers. */
+const RISK = 0.1
+
+/** An answer in one setting, with the class of its question. */
+export interface SureAnswer extends Readonly<Record<Measure, number>> {
+  readonly which: string
+  readonly correct: number
+}
+
+/** The answers of a run in one setting. */
+export function sureAnswers(records: readonly EvalRecord[], method: string, k: number): SureAnswer[] {
+  return answersOf(records, method, k).map(({ record: { groups, answerable, answers }, prediction }) => ({
+    which: classOf(groups),
+    correct: answerable ? bestOver(exactMatch, prediction.answer, answers) : 0,
+    confidence: prediction.confidence,
+    probability_correct: prediction.probability_correct ?? 0,
+  }))
+}
+
+function classOf({ class: which = 'all' }: EvalRecord['groups']): string {
+  return which
+}
+
+/** @param which class of the answers; all if absent */
+function judged(answers: readonly SureAnswer[], measure: Measure, which?: string): JudgedAnswer[] {
+  const of = which === undefined ? answers : answers.filter((answer) => answer.which === which)
+  return of.map(({ correct, [measure]: confidence }) => ({ confidence, correct }))
+}
+
+/** One row per run, class and measure, and two for all classes of a run together. @param runs answers by the name of the run, if any */
+export function surenessTable(runs: readonly (readonly [name: readonly string[], answers: readonly SureAnswer[]])[]): Block {
+  const named = ['class', 'answers', 'right', 'measure', 'mean', 'above 0.9', 'expected calibration error']
+  const header = [...named, `coverage at ${100 * RISK} % risk`, 'AUROC']
+  const rows = runs.flatMap(([name, answers]) =>
+    [...new Set(answers.map(({ which }) => which)), undefined].flatMap((which) =>
+      MEASURES.map((measure) => {
+        const sure = judged(answers, measure, which)
+        const where = (correct: number) => sure.filter((answer) => answer.correct === correct).map(({ confidence }) => confidence)
+        return [
+          ...[...name, which ?? 'all', String(sure.length), number(mean(sure.map(({ correct }) => correct))), measure],
+          number(mean(sure.map(({ confidence }) => confidence))),
+          number(shareAbove(answers, measure, 0.9, which)),
+          number(calibrationError(sure)),
+          number(coverageAtRisk(sure, RISK)),
+          number(auroc(where(1), where(0))),
+        ]
+      }),
+    ),
+  )
+  const names = (runs[0]?.[0] ?? []).map(() => 'passages')
+  return table([...names, ...header], rows, 4 + names.length)
+}
+
+/** Share of a class's answers with a measure above a threshold. @param which all answers if absent */
+export function shareAbove(answers: readonly SureAnswer[], measure: Measure, least: number, which?: string): number {
+  return mean(judged(answers, measure, which).map(({ confidence }) => Number(confidence > least)))
+}
+
+/**
+ * Share of the answers of one class that are given at a threshold set by another.
+ * @param coverage share of the `covered` class's answers that is given
+ */
+export function givenAtCoverage(
+  answers: readonly SureAnswer[],
+  measure: Measure,
+  { covered, given, coverage }: { covered: string; given: string; coverage: number },
+): number {
+  const sure = judged(answers, measure, covered).map(({ confidence }) => confidence)
+  const threshold = sure.sort((a, b) => b - a)[Math.ceil(coverage * sure.length) - 1]
+  return threshold === undefined
+    ? Number.NaN
+    : mean(judged(answers, measure, given).map(({ confidence }) => Number(confidence >= threshold)))
+}
+
+/** A share, or `none` without values. */
+export function number(value: number, none = '-'): string {
+  return Number.isNaN(value) ? none : value.toFixed(3)
+}
