@@ -27,6 +27,11 @@ export function figure(name: string, caption: string): Block {
   return { kind: 'figure', name, caption }
 }
 
+/** A number as text, or `none` if it is NaN. */
+export function number(value: number, digits: number, none = '-'): string {
+  return Number.isNaN(value) ? none : value.toFixed(digits)
+}
+
 /** Escapes Markdown markup and line breaks, which would end a table row. */
 function escapeMarkdown(value: string): string {
   return value

@@ -1,11 +1,11 @@
 import { at } from '../../base/at.ts'
 import { demoCorpus, questionFile } from '../datasets/shipped.ts'
-import { heading, table, text } from '../report/blocks.ts'
+import { heading, number, table, text } from '../report/blocks.ts'
 import type { EvalRecord } from '../tasks/open-domain-qa/record.ts'
 import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
 import { summarise, type Summary } from '../tasks/open-domain-qa/summary.ts'
 import type { Suite } from './suite.ts'
-import { givenAtCoverage, type Measure, number, shareAbove, sureAnswers, surenessTable } from './sureness.ts'
+import { givenAtCoverage, type Measure, shareAbove, sureAnswers, surenessTable } from './sureness.ts'
 
 /** Questions of each class, so that the demo takes less than ten minutes on two cores. */
 const QUESTIONS = 200
@@ -98,8 +98,8 @@ export function demoTargets(attributes: Summary, free: Summary, records: readonl
   ]
   return targets.map(([what, measured, relation, bound]) => ({
     what,
-    target: `${relation} ${number(bound)}`,
-    measured: number(measured, 'not measured'),
+    target: `${relation} ${number(bound, 3)}`,
+    measured: number(measured, 3, 'not measured'),
     met: relation === '<' ? measured < bound : measured >= bound,
   }))
 }

@@ -1,6 +1,6 @@
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { auroc, calibrationError, coverageAtRisk, type JudgedAnswer } from '../metrics/confidence.ts'
-import { type Block, table } from '../report/blocks.ts'
+import { type Block, number, table } from '../report/blocks.ts'
 import { mean } from '../statistics/bootstrap.ts'
 import type { EvalRecord } from '../tasks/open-domain-qa/record.ts'
 import { answersOf } from '../tasks/open-domain-qa/summary.ts'
@@ -48,12 +48,12 @@ export function surenessTable(runs: readonly (readonly [name: readonly string[],
         const sure = judged(answers, measure, which)
         const where = (correct: number) => sure.filter((answer) => answer.correct === correct).map(({ confidence }) => confidence)
         return [
-          ...[...name, which ?? 'all', String(sure.length), number(mean(sure.map(({ correct }) => correct))), measure],
-          number(mean(sure.map(({ confidence }) => confidence))),
-          number(shareAbove(answers, measure, 0.9, which)),
-          number(calibrationError(sure)),
-          number(coverageAtRisk(sure, RISK)),
-          number(auroc(where(1), where(0))),
+          ...[...name, which ?? 'all', String(sure.length), number(mean(sure.map(({ correct }) => correct)), 3), measure],
+          number(mean(sure.map(({ confidence }) => confidence)), 3),
+          number(shareAbove(answers, measure, 0.9, which), 3),
+          number(calibrationError(sure), 3),
+          number(coverageAtRisk(sure, RISK), 3),
+          number(auroc(where(1), where(0)), 3),
         ]
       }),
     ),
@@ -81,9 +81,4 @@ export function givenAtCoverage(
   return threshold === undefined
     ? Number.NaN
     : mean(judged(answers, measure, given).map(({ confidence }) => Number(confidence >= threshold)))
-}
-
-/** A share, or `none` without values. */
-export function number(value: number, none = '-'): string {
-  return Number.isNaN(value) ? none : value.toFixed(3)
 }

@@ -1,10 +1,11 @@
 import { CodedError } from '../../base/errors.ts'
 import { describeProblem } from '../datasets/question-set.ts'
-import { type Block, figure, heading, list, table, text } from '../report/blocks.ts'
+import { type Block, figure, heading, list, number, table, text } from '../report/blocks.ts'
+import { compareItems, comparisonTable } from '../report/comparison.ts'
 import { publishedBlocks, type PublishedTables, readPublishedTables } from '../report/published-tables.ts'
 import { environmentRows, fileText, type Report, writeReport } from '../report/report.ts'
 import { readStored, type Stored, taskOfRun } from '../runner/folder.ts'
-import { pairedBootstrap, pText, sharedItems } from '../statistics/paired.ts'
+import { sharedItems } from '../statistics/paired.ts'
 import type { Metric, Task } from './contract.ts'
 import { clusterOf, TASK_RUNS, type TaskManifest, type TaskRecord } from './record.ts'
 import { shown, summariseTask, type TaskSummary } from './summary.ts'
@@ -98,11 +99,6 @@ function settingsTable({ metrics }: Task, { settings }: TaskSummary): Block {
   )
 }
 
-/** `-` without values. */
-function number(value: number, digits: number): string {
-  return Number.isNaN(value) ? '-' : value.toFixed(digits)
-}
-
 /** The first metric of every setting per group of items. */
 function groupTables({ metrics }: Task, { settings }: TaskSummary): Block[] {
   const [metric] = metrics
@@ -179,28 +175,20 @@ export async function reportTaskRuns(
 export function compareTaskRuns(a: TaskRun, b: TaskRun): Block[] {
   if (a.task !== b.task) throw new CodedError('run_mismatch', `The runs are of different tasks: ${a.task.name} and ${b.task.name}.`)
   const pairs = sharedItems(a.records, b.records, ({ skipped }) => !skipped)
-  const scoreOf = (record: TaskRecord, setting: string, metric: string) =>
-    record.results.find((result) => result.setting === setting)?.scores[metric]
-  const rows = a.manifest.subject.settings.flatMap((setting) =>
-    a.task.metrics.flatMap((metric) => {
-      const scores = pairs.flatMap(([first, second]) => {
-        const [x, y] = [scoreOf(first, setting, metric.name), scoreOf(second, setting, metric.name)]
-        return x === undefined || y === undefined ? [] : [{ cluster: clusterOf(first), a: x, b: y }]
-      })
-      if (scores.length === 0) return []
-      const { difference, low, high, p } = pairedBootstrap(scores, 0)
-      const scale = metric.aggregate === 'percent' ? 100 : 1
-      const number = (value: number) => (scale * value).toFixed(3)
-      const label = metric.aggregate === 'perplexity' ? `${metric.label} (as loss)` : metric.label
-      return [[setting, label, String(scores.length), `${number(difference)} (${number(low)}, ${number(high)})`, pText(p)]]
-    }),
+  const compared = a.manifest.subject.settings.flatMap((setting) =>
+    a.task.metrics.map(({ name, label, aggregate }) => ({
+      ...{ setting, metric: aggregate === 'perplexity' ? `${label} (as loss)` : label, digits: 3 },
+      scale: aggregate === 'percent' ? 100 : 1,
+      scoreOf: ({ results }: TaskRecord) => results.find((result) => result.setting === setting)?.scores[name],
+    })),
   )
-  if (rows.length === 0) throw new CodedError('run_mismatch', 'The two runs share no scored item in a common setting.')
+  const comparisons = compareItems(pairs, compared, { clusterOf, seed: 0 })
+  if (comparisons.length === 0) throw new CodedError('run_mismatch', 'The two runs share no scored item in a common setting.')
   return [
     text(
       'Differences are second minus first over the items that both scored, with 95 % intervals of the paired bootstrap; rows about the same question or document are resampled as one.',
     ),
-    table(['setting', 'metric', 'items', 'difference', 'p (bootstrap)'], rows, 2),
+    comparisonTable(comparisons),
   ]
 }
 

@@ -142,7 +142,7 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
   const comparison = toMarkdown(comparisonBlocks(compareRuns(await readRun(folder), await readRun(whole))))
   t.match(
     comparison,
-    /12 questions are scored in both runs[^]*\| cepe, k = 6 \| 100\.0 \| 100\.0 \| 0\.0 \(0\.0, 0\.0\) \| 1\.000 \| 1\.000/,
+    /12 questions are scored in both runs[^]*\| cepe, k = 6 \| EM \| 12 \| 100\.0 \| 100\.0 \| 0\.0 \(0\.0, 0\.0\) \| 1\.000 \| 1\.000/,
   )
   const published = {
     source: 'a paper',

@@ -332,7 +332,7 @@ t.test('two runs are compared question by question', async (t) => {
   const b = await good.run()
   const { shared, comparisons } = compareRuns(await readRun(a.folder), await readRun(b.folder))
   t.equal(shared, 8)
-  const byName = new Map(comparisons.map((comparison) => [comparison.setting, comparison.exactMatch]))
+  const byName = new Map(comparisons.filter(({ metric }) => metric === 'EM').map((comparison) => [comparison.setting, comparison]))
   t.match(byName.get('cepe, k = 2'), { a: 0, b: 1, difference: 1 })
   t.ok(Math.abs((byName.get('cepe, k = 2')?.mcnemarP ?? 1) - 2 / 256) < 1e-12)
   t.match(byName.get('cepe, k = 6'), { a: 1, b: 1, difference: 0, p: 1, mcnemarP: 1 })

@@ -5,22 +5,16 @@ import { present } from '../../../base/at.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { describeProblem } from '../../datasets/question-set.ts'
 import { bestOver, exactMatch } from '../../metrics/answer.ts'
-import { type Block, list, table, text } from '../../report/blocks.ts'
+import { type Block, list, number, table, text } from '../../report/blocks.ts'
 import { type PublishedTables, readPublishedTables } from '../../report/published-tables.ts'
 import type { Estimate } from '../../statistics/bootstrap.ts'
 import { settingName } from './protocol.ts'
 import type { EvalRecord } from './record.ts'
 import { type SettingSummary, STAGES, type Summary, wasAsked } from './summary.ts'
 
-export function percent(share: number, digits = 1): string {
-  return Number.isNaN(share) ? '-' : (100 * share).toFixed(digits)
-}
 /** `1.2 (1.0, 1.4)` in percent. */
 export function withInterval({ mean, low, high, n }: Estimate, digits = 1): string {
-  return n === 0 ? '-' : `${percent(mean, digits)} (${percent(low)}, ${percent(high)})`
-}
-function number(value: number, digits = 1): string {
-  return Number.isNaN(value) ? '-' : value.toFixed(digits)
+  return n === 0 ? '-' : `${number(100 * mean, digits)} (${number(100 * low, 1)}, ${number(100 * high, 1)})`
 }
 
 /** Digits as in the paper: neighbours in its table differ by hundredths. */
@@ -93,8 +87,8 @@ export function metricsTable({ settings }: Summary): Block {
       number(setting.aurocCorrect, 3),
       ...(unanswerable ? [number(setting.aurocUnanswerable, 3)] : []),
       number(setting.riskCoverage.area, 3),
-      number(setting.passagesInDecoder),
-      number(setting.passagesInEncoder),
+      number(setting.passagesInDecoder, 1),
+      number(setting.passagesInEncoder, 1),
     ]),
   )
 }
@@ -131,7 +125,7 @@ export function groupTable(name: string, settings: readonly SettingSummary[]): B
 
 /** Milliseconds per stage of the settings that were asked: a repeated prompt takes no time. */
 export function latencyTable({ settings, retrieval }: Summary): Block {
-  const cells = ({ mean, p50, p95 }: { mean: number; p50: number; p95: number }) => [number(mean), number(p50), number(p95)]
+  const cells = ({ mean, p50, p95 }: { mean: number; p50: number; p95: number }) => [mean, p50, p95].map((ms) => number(ms, 1))
   const stages = [...STAGES, 'total'] as const
   return table(
     ['milliseconds', 'stage', 'mean', 'median', '95th percentile', 'prompt tokens', 'context tokens'],
