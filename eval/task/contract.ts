@@ -3,10 +3,9 @@ import { present } from '../../base/at.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import type { Problem } from '../datasets/question-set.ts'
 import type { Block } from '../report/blocks.ts'
-import type { TaskOptions } from './options.ts'
-import type { Metric, TaskOption } from './parts.ts'
+import type { TaskOption, TaskOptions } from './options.ts'
 import type { SettingResult } from './record.ts'
-import type { DerivedMetric, TaskSummary } from './summary.ts'
+import type { DerivedMetric, Metric, TaskSummary } from './summary.ts'
 
 export type { Metric, TaskOption }
 

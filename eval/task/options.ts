@@ -1,5 +1,14 @@
 import { CodedError } from '../../base/errors.ts'
-import type { TaskOption } from './parts.ts'
+
+/** An option of a task's command, in Commander's form. */
+export interface TaskOption {
+  /** Such as `--contexts <numbers>`. */
+  readonly flags: string
+  readonly description: string
+  readonly byDefault?: string
+  /** Value with `--small`, if different. */
+  readonly small?: string
+}
 
 /** A task's options as texts, with defaults, and typed accessors whose errors name the option. */
 export interface TaskOptions {

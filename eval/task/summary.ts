@@ -4,7 +4,16 @@ import { skippedProblems } from '../runner/manifest.ts'
 import { estimate, estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
 import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
 import { clusterOf, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
-import type { Metric } from './parts.ts'
+
+/** How scores of a metric are aggregated. */
+export interface Metric {
+  /** Key of a result's scores. */
+  readonly name: string
+  readonly label: string
+  /** percent: mean, times 100. perplexity: exp of the mean of losses. */
+  readonly aggregate: 'percent' | 'mean' | 'perplexity'
+  readonly digits: number
+}
 
 export interface GroupScores {
   readonly group: string
