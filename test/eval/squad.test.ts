@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { SearchResponse } from '../../src/rag/schema.ts'
 import type { AnswerClient } from '../../eval/client/client.ts'
+import { built, finished, startNode } from '../helpers/processes.ts'
 import { realQuestions, settings, withoutAnswers } from '../../eval/suites/squad.ts'
 
 const PASSAGES = [
@@ -71,4 +72,26 @@ t.test('a reader without encoder is not asked through one', (t) => {
   t.ok(settings([5], true).some(({ isEncoderAlone }) => isEncoderAlone))
   t.notOk(settings([3], false).some(({ isEncoderAlone }) => isEncoderAlone))
   t.end()
+})
+
+t.test('suites refuse what they cannot ask before anything is started or removed', async (t) => {
+  const refused = async (...args: string[]) => {
+    const { code, stderr } = await finished(startNode(built('eval/cli.js'), ['suite', ...args]))
+    t.equal(code, 1)
+    return stderr
+  }
+  const [nowhere, folder, list, number, report] = await Promise.all([
+    refused('squad'),
+    refused('demo', 'folder'),
+    refused('documentation', t.testdir()),
+    refused('demo', '--k', '0'),
+    refused('demo', '--report', 'folder'),
+  ])
+  t.match(nowhere, /Name the folder with passages\.tsv and questions\.jsonl/)
+  t.match(folder, /demo takes no folder/)
+  t.match(list, /of the 300 files of documentation\.sha256 are missing/)
+  t.match(number, /--k takes whole numbers from 1 to 200, not "0"/)
+  t.match(report, /The folder of the report is given by --out/)
+  const moved = await finished(startNode(built('eval/squad.js'), ['folder']))
+  t.match(moved, { code: 1, stderr: /cepe eval suite squad/ })
 })
