@@ -1,9 +1,10 @@
 import { CodedError } from '../../../base/errors.ts'
 import type { Wrap } from '../chat-template.ts'
 import { passageChunks } from './passage-chunks.ts'
-import type { DocumentPlan, DocumentRequest } from './request.ts'
-import { tokenChunks } from './token-chunks.ts'
-import { frontIds, type PromptTokenizer } from '../pack.ts'
+import { type DocumentChunk, type DocumentPlan, type DocumentRequest, type DocumentSplit, tooLong } from './request.ts'
+import { type PromptTokenizer, frontIds } from '../pack.ts'
+import { encodeLong } from '../encode-long.ts'
+import { splitDocument } from './split-document.ts'
 
 /** Granularity of the decoder's part: questions of other lengths then share chunks, whose states are cached. */
 const TAIL_STEP = 32
@@ -45,4 +46,39 @@ export async function planDocument(
     tail: split.tailStart < to ? { start: split.tailStart, end: to, tokens: split.tailTokens } : null,
     tokens: split.tokens,
   }
+}
+
+/** Chunks as in the paper's evaluation: slices of the document's ids. */
+async function tokenChunks(
+  { text, from, to, chunkTokens, encoderTokens, documentTokens }: DocumentRequest,
+  room: number,
+  tokenizer: PromptTokenizer,
+  yieldPoint: () => Promise<void>,
+): Promise<DocumentSplit> {
+  const encoding = await encodeLong(text.slice(from, to), tokenizer, async (tokens) => {
+    if (tokens > documentTokens) throw tooLong(documentTokens)
+    await yieldPoint()
+  })
+  const { ids } = encoding
+  if (ids.length > documentTokens) throw tooLong(documentTokens)
+  // One token stands for the question, whose content does not matter here.
+  const { contextIds, promptIds } = splitDocument({
+    documentIds: ids,
+    questionIds: [0],
+    decoderTokens: room + 1,
+    encoderTokens: encoderTokens ?? Infinity,
+    chunkTokens,
+  })
+  const tail = ids.length - (promptIds.length - 1)
+  let token = tail - contextIds.reduce((sum, context) => sum + context.length, 0)
+  let start = from + encoding.startOf(token)
+  const chunks: DocumentChunk[] = []
+  for (const { length: tokens } of contextIds) {
+    await yieldPoint()
+    token += tokens
+    const end = from + encoding.startOf(token)
+    chunks.push({ start, end, tokens })
+    start = end
+  }
+  return { contextIds, chunks, tailStart: from + encoding.startOf(tail), tailTokens: ids.length - tail, tokens: ids.length }
 }

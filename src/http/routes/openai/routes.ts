@@ -3,7 +3,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Type } from '#typebox'
-import { modelId, type ModelManifest } from '../../../../models/manifest.ts'
+import { type ModelManifest, modelId } from '../../../../models/manifest.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import { answerQuestion } from '../../../rag/answer.ts'
 import { answerEvents } from '../../../rag/answer-events.ts'
@@ -12,28 +12,29 @@ import type { Retriever } from '../../../rag/retrieve.ts'
 import type { Embedder } from '../../../inference/contract.ts'
 import { sendEvents, serverEvent } from '../../request/stream-response.ts'
 import type { QuestionRouteOptions } from '../answer.ts'
-import { isNamed, isReader, READER_ALIAS } from '../model-name.ts'
-import { toAnswerRequest, toChunks, toCompletion, type Named } from './chat.ts'
+import { READER_ALIAS, isNamed, isReader } from '../model-name.ts'
+import { type Named, toAnswerRequest, toChunks, toCompletion } from './chat.ts'
 import type { PublicText } from '../../errors/public-text.ts'
 import { allEmbedders, servingEmbedder } from '../../observability/retrievers.ts'
-import { passageAddress, type AddressOptions } from './citations.ts'
+import { type AddressOptions, passageAddress } from './citations.ts'
 import type { Keys } from '../../../keys/keys.ts'
 import { runOptions } from '../../request/run-options.ts'
 import { refuseUnread } from './unread.ts'
-import { encodeVector, textsOf } from './embeddings.ts'
 import { ignoredIn } from './question.ts'
 import { answered, ignoredOf, toQuestion, toResponseEvents } from './responses.ts'
 import { ResponsesRequestSchema, ResponsesResponseSchema } from './responses-schema.ts'
-import { openAiErrorBody, openAiErrorResponses, UnknownModelError } from './errors.ts'
+import { UnknownModelError, openAiErrorBody, openAiErrorResponses } from './errors.ts'
 import { reportError } from '../../errors/describe-error.ts'
 import { errorSender } from '../../errors/plugin.ts'
 import {
   ChatRequestSchema,
   ChatResponseSchema,
+  type EmbeddingsRequest,
   EmbeddingsRequestSchema,
   EmbeddingsResponseSchema,
   ModelListSchema,
   ModelSchema,
+  OPENAI_LIMITS,
 } from './schema.ts'
 
 /** Counts the tokens of a text that a retriever reads. @param model id of the retriever */
@@ -251,4 +252,35 @@ function failure(error: unknown, request: FastifyRequest, publicText: PublicText
 async function* closed(chunks: AsyncGenerator<object, void, undefined>): AsyncGenerator<string, void, undefined> {
   for await (const chunk of chunks) yield JSON.stringify(chunk)
   yield '[DONE]'
+}
+
+/**
+ * Returns the texts of an embeddings request.
+ * @throws invalid_request for an invalid `input`
+ */
+function textsOf(input: EmbeddingsRequest['input']): string[] {
+  const refuse = (problem: string) => new CodedError('invalid_request', problem, { field: 'input' })
+  const items: unknown[] = Array.isArray(input) ? input : [input]
+  if (items.length === 0 || items.length > OPENAI_LIMITS.inputs)
+    throw refuse(`input has ${items.length} texts; send 1 to ${OPENAI_LIMITS.inputs} at a time.`)
+  return items.map((item, i) => {
+    const name = Array.isArray(input) ? `input.${i}` : 'input'
+    if (typeof item === 'number' || (Array.isArray(item) && item.every((id) => typeof id === 'number')))
+      throw refuse(
+        `${name} holds token ids, which belong to another model's tokenizer: send text (in LangChain: check_embedding_ctx_length=False).`,
+      )
+    if (typeof item !== 'string') throw refuse(`${name} must be a text.`)
+    if (item === '') throw refuse(`${name} is empty.`)
+    if (item.length > OPENAI_LIMITS.inputCharacters)
+      throw refuse(`${name} has ${item.length} characters; the most is ${OPENAI_LIMITS.inputCharacters}.`)
+    return item
+  })
+}
+
+/** Encodes a vector in the requested format. */
+function encodeVector(vector: Float32Array, format: 'float' | 'base64'): number[] | string {
+  if (format === 'float') return Array.from(vector)
+  const bytes = Buffer.alloc(vector.length * 4)
+  vector.forEach((value, i) => bytes.writeFloatLE(value, i * 4))
+  return bytes.toString('base64')
 }

@@ -1,18 +1,99 @@
-import { randomUUID } from 'node:crypto'
-import { open, rename, rm, statfs, writeFile, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import pLimit from 'p-limit'
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, open, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { CodedError, messageOf, osCode } from '../../../../base/errors.ts'
 import { isDiskFull } from '../../../../base/failures.ts'
 import { removeStaleFiles } from '../../../../base/locks/stale-files.ts'
 import { processTag } from '../../../../base/locks/process.ts'
-import { modelId, type CepeManifest } from '../../../../models/manifest.ts'
+import { type CepeManifest, modelId } from '../../../../models/manifest.ts'
 import type { Log } from '../../log.ts'
 import type { StateDtype } from '../../protocol.ts'
 import type { ContextStates } from './state-cache.ts'
-import { decodeStateFile, encodeStateFile } from './state-file.ts'
-import { STATE_FILE, trimStates } from './state-trim.ts'
 import { makeFolder } from '../../../../base/make-folder.ts'
+import { crc32 } from 'node:zlib'
+
+/** Extension of state files. */
+const STATE_FILE = '.states'
+/** SHA-256 of what the states depend on. Nothing else in the folder is ever removed. */
+const NAME = /^[0-9a-f]{64}\.states$/
+/** Target share of the limit after an eviction, so that the next write needs none. */
+const KEPT_SHARE = 0.9
+
+interface StateFile {
+  readonly path: string
+  readonly bytes: number
+  readonly usedAt: number
+}
+
+/**
+ * Evicts the least recently used state files of all readers if they exceed the limit. Safe to run in several processes.
+ * @returns remaining bytes
+ */
+async function trimStates(dir: string, maxBytes: number): Promise<number> {
+  const files: StateFile[] = []
+  for (const reader of await list(dir)) {
+    for (const part of await list(path.join(dir, reader))) files.push(...(await statesIn(path.join(dir, reader, part))))
+  }
+  let bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+  if (bytes <= maxBytes) return bytes
+  files.sort((a, b) => a.usedAt - b.usedAt)
+  for (const file of files) {
+    if (bytes <= maxBytes * KEPT_SHARE) break
+    await rm(file.path, { force: true })
+    bytes -= file.bytes
+  }
+  return bytes
+}
+
+async function statesIn(folder: string): Promise<StateFile[]> {
+  const names = (await list(folder)).filter((name) => NAME.test(name))
+  const found = await Promise.all(
+    names.map(async (name): Promise<StateFile | undefined> => {
+      const file = path.join(folder, name)
+      const { size, mtimeMs } = (await stat(file).catch(absent)) ?? {}
+      return size === undefined || mtimeMs === undefined ? undefined : { path: file, bytes: size, usedAt: mtimeMs }
+    }),
+  )
+  return found.filter((file) => file !== undefined)
+}
+
+async function list(folder: string): Promise<string[]> {
+  return (await readdir(folder).catch(absent)) ?? []
+}
+
+/** For files removed concurrently, and files in place of folders. */
+function absent(error: unknown): undefined {
+  if (['ENOENT', 'ENOTDIR'].includes(osCode(error) ?? '')) return undefined
+  throw error
+}
+
+/** "CEPS": encoder states, version 1. */
+const MAGIC = 0x53504543
+/** Magic, numbers per row, rows, CRC-32 of the rest: four 32-bit words. */
+const HEADER_BYTES = 16
+
+/** Encodes a file of one context's states: a header, then rows of little-endian numbers of the store's type. */
+function encodeStateFile(states: ContextStates, width: number): Buffer {
+  const data = new Uint8Array(states.buffer, states.byteOffset, states.byteLength)
+  const header = Uint32Array.of(MAGIC, width, states.length / width, crc32(data))
+  return Buffer.concat([new Uint8Array(header.buffer), data])
+}
+
+/** @returns undefined for a file that is truncated, damaged, or of another width */
+function decodeStateFile(file: Uint8Array, width: number, dtype: StateDtype): ContextStates | undefined {
+  if (file.byteLength < HEADER_BYTES) return undefined
+  // Copies if the data is not aligned for a typed array.
+  const aligned = file.byteOffset % 4 === 0 ? file : file.slice()
+  const [magic, columns, rows, sum] = new Uint32Array(aligned.buffer, aligned.byteOffset, 4)
+  const data = aligned.subarray(HEADER_BYTES)
+  const bytes = dtype === 'f16' ? 2 : 4
+  if (magic !== MAGIC || columns !== width || rows === undefined || data.byteLength !== rows * width * bytes) return undefined
+  if (crc32(data) !== sum) return undefined
+  return dtype === 'f16'
+    ? new Uint16Array(data.buffer, data.byteOffset, rows * width)
+    : new Float32Array(data.buffer, data.byteOffset, rows * width)
+}
 
 /** Encoder states on disk, one file per context, shared by the processes of a reader. */
 export interface StateStore {

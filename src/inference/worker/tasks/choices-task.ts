@@ -4,11 +4,14 @@ import { instructed } from '../../../text/instruction.ts'
 import { continuationIds } from '../../../text/continuation.ts'
 import { frontIds } from '../../../text/pack.ts'
 import { planRead } from '../../../text/plan.ts'
-import type { ChoicesRead } from '../../contract.ts'
+import type { ChoicesRead, LikelihoodRead, ScoreRequest } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import { encodeContexts } from '../encoder/encode-contexts.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { score } from '../decoder/step-decoding.ts'
+import { BLOCK_SEPARATOR, type PromptPassage, QUESTION_START, renderPassage } from '../../../text/prompt.ts'
+import type { CepeManifest } from '../../../../models/manifest.ts'
+import { type MovedKeys, scoreStreaming } from '../decoder/streaming-llm.ts'
 
 /** Scores each choice as the answer to a question with its passages. @throws unprocessable, and as planRead */
 export async function choicesTask(model: ReaderModel, read: ChoicesRead, yieldPoint: YieldPoint): Promise<Output<'choices'>> {
@@ -42,4 +45,64 @@ function checkChoices(choices: readonly string[], continuations: readonly (reado
     `The prompt (${prompt} tokens) and the longest choice (${longest}) exceed the model's window of ${window}: shorten the choices.`,
     { field: 'choices' },
   )
+}
+
+/** Minimum tokens of a passage for a meaningful comparison. */
+const LEAST_PASSAGE_TOKENS = 8
+
+/**
+ * Likelihood of a question after each passage (Sachan et al., 2022, "Improving Passage Retrieval with Zero-Shot Question Generation"). Each
+ * passage is in the decoder's prompt as for an answer; one prompt per passage.
+ * @throws unprocessable if the question leaves no room for a passage in the window
+ */
+export async function likelihoodTask(model: ReaderModel, read: LikelihoodRead, yieldPoint: YieldPoint): Promise<Output<'likelihoods'>> {
+  const { tokenizer, limits, encoder } = model
+  const { phi } = await encodeContexts(encoder, { contexts: [], contextTokens: 1 }, yieldPoint)
+  const question = read.question.trim()
+  const around = tokenizer.encode(`${BLOCK_SEPARATOR}${QUESTION_START} ${question}\n`).length + frontIds(tokenizer).length
+  // Texts tokenised together may have one more token at a boundary.
+  const room = limits.window - around - 2
+  if (room < LEAST_PASSAGE_TOKENS)
+    throw new CodedError('unprocessable', `The query takes ${around} of the ${limits.window} tokens of the model's window: shorten it.`, {
+      field: 'query',
+    })
+  const stepModel = await model.stepModel()
+  const logprobs: number[][] = []
+  let promptTokens = 0
+  for (const passage of read.passages) {
+    await yieldPoint()
+    const text = `${cut(passage, Math.min(read.contextTokens, room), tokenizer)}${BLOCK_SEPARATOR}${QUESTION_START}`
+    const bare = tokenizer.encode(text)
+    const promptIds = [...frontIds(tokenizer), ...bare]
+    const continuations = [continuationIds(text, bare, question, tokenizer)]
+    logprobs.push(...(await score(stepModel, { promptIds, continuations }, phi, yieldPoint)))
+    promptTokens += promptIds.length
+  }
+  return { logprobs, promptTokens }
+}
+
+/** A passage as in prompts, truncated to a number of tokens. */
+function cut(passage: PromptPassage, maxTokens: number, tokenizer: ReaderModel['tokenizer']): string {
+  const text = renderPassage(passage)
+  const ids = tokenizer.encode(text, { maxTokens })
+  return ids.length < maxTokens ? text : tokenizer.decode(ids)
+}
+
+/** Scores continuations of a prompt, read at once or as a stream. @throws model_invalid and unsupported if streaming is not possible */
+export async function scoreTask(model: ReaderModel, request: ScoreRequest, yieldPoint: YieldPoint): Promise<Output<'score'>> {
+  const { phi } = await encodeContexts(model.encoder, request, yieldPoint)
+  return request.streaming
+    ? scoreStreaming(await model.stepModel(), request, request.streaming, { rotary: rotaryOf(model.manifest), phi, yieldPoint })
+    : score(await model.stepModel(), request, phi, yieldPoint)
+}
+
+/** @throws model_invalid if the manifest of an older build lacks the frequencies, unsupported if the model has none */
+function rotaryOf({ rotary }: CepeManifest): MovedKeys {
+  if (rotary && 'frequencies' in rotary) return rotary
+  throw rotary === undefined
+    ? new CodedError(
+        'model_invalid',
+        'The manifest does not contain the rotary frequencies that a streaming cache needs: build the model again (cepe build).',
+      )
+    : new CodedError('unsupported', 'A streaming cache shifts keys by whole positions, which this rotary embedding does not allow.')
 }
