@@ -9,6 +9,7 @@ import type { GenerateRequest } from '../../src/inference/contract.ts'
 import { createReader } from '../../src/inference/pool/models/create-reader.ts'
 import type { Provider } from '../../src/inference/protocol.ts'
 import { buildWithWords } from '../../test/fixtures/built-fixture.ts'
+import { numbers, requestOf } from '../../test/inference/pool/golden-requests.ts'
 import { table } from '../measure.ts'
 
 /** What a part of the proof found. */
@@ -70,31 +71,8 @@ export function zeroKeysPart(options: ComparedOptions): Promise<PartResult> {
 }
 
 function goldenCase(name: string, golden: Golden): Case {
-  const ids = (tensor: string): number[] => Array.from(golden.ints(tensor).data, Number)
-  const [maxNewTokens = 0] = ids('max_new_tokens')
-  return {
-    name,
-    request: {
-      contexts: [],
-      contextIds: contextsOf(golden),
-      contextTokens: 256,
-      promptIds: ids('input_ids'),
-      stopIds: ids('stop_ids'),
-      maxNewTokens,
-    },
-    recorded: { tokenIds: ids('generated_ids'), logprobs: Array.from(golden.floats('generated_logprobs').data) },
-  }
-}
-
-/** The contexts of a golden file, without padding. */
-function contextsOf(golden: Golden): number[][] {
-  if (!golden.has('encoder_input_ids')) return []
-  const { data, shape } = golden.ints('encoder_input_ids')
-  const mask = golden.ints('encoder_attention_mask').data
-  const [rows = 0, length = 0] = shape
-  return Array.from({ length: rows }, (_, row) =>
-    Array.from(data.subarray(row * length, (row + 1) * length), Number).filter((_, i) => mask[row * length + i] === 1n),
-  )
+  const recorded = { tokenIds: numbers(golden, 'generated_ids'), logprobs: Array.from(golden.floats('generated_logprobs').data) }
+  return { name, request: requestOf(golden), recorded }
 }
 
 /**
@@ -129,7 +107,7 @@ async function compared(
   const rows = cases.map((one, i) => ({ one, ...difference(given[i], expected.get(one), isFloat) }))
   const ok = rows.every(({ same, largest }) => same && largest <= atol)
   const cells = rows.map(({ one, same, largest }) => [
-    ...[one.name, String(one.request.contextIds?.length ?? 0), same ? 'the same' : 'others', largest.toExponential(1)],
+    ...[one.name, String((one.request.contextIds ?? one.request.contexts).length), same ? 'the same' : 'others', largest.toExponential(1)],
   ])
   const lines = table(['answer', 'contexts', `greedy tokens, ${dtype}`, 'largest difference of a log-probability'], cells)
   return { text: `${lines}\n\n${ok ? 'All' : 'NOT all'} within ${atol}.`, ok }
