@@ -44,7 +44,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.match(await index('delete', '--source', ''), { code: 1, stderr: /--source is empty/ })
   t.equal((await index('delete', '--source', 'a.csv')).stdout, '2 passages deleted\n')
   t.equal((await index('sources')).stdout, '1\tb.json\n')
-  t.match((await index('snapshot', 'list')).stdout, /^whole\t\S+\t3 passages\t\d+ kB of its own\tcontriever@/)
+  t.match((await index('snapshot', 'list')).stdout, /^whole\t\S+\t3 passages\t\d+ kB freed if deleted\tcontriever@/)
   t.match(await index('alias', 'passages', '--table', 'other'), { code: 0, stdout: 'other: 1 passages, as in passages\n' })
   t.match(await index('snapshot', 'restore', 'whole'), { code: 0, stdout: 'passages: 3 passages, restored from whole\n' })
   t.equal((await index('sources')).stdout, '2\ta.csv\n1\tb.json\n')

@@ -22,5 +22,5 @@ t.test('a process that is killed while it loads its model says that it is out of
     if (child !== '') process.kill(Number(child), 'SIGKILL')
     else if (service.exitCode !== null) break
   }
-  t.match(await ended, /The \w+ process \d+ ended \(SIGKILL, as when it is out of memory: give it more, .+\) while loading its model/)
+  t.match(await ended, /The \w+ process \d+ ended \(SIGKILL, as when it is out of memory: add memory, .+\) while loading its model/)
 })

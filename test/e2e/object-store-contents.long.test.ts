@@ -44,7 +44,7 @@ await t.test('contents, snapshots and upkeep by command and by route, in an obje
   t.match(await run('snapshot', 'create', 'before'), /^1 .*There is a snapshot "before" already/s)
   t.equal(await run('delete', '--source', 'two.tsv'), '30 passages deleted\n')
   t.equal(await run('sources'), '30\tone.tsv\n')
-  t.match(await run('snapshot', 'list'), /^before\t\S+\t60 passages\t[1-9]\d* kB of its own\t/)
+  t.match(await run('snapshot', 'list'), /^before\t\S+\t60 passages\t[1-9]\d* kB freed if deleted\t/)
   t.equal(await run('snapshot', 'restore', 'before'), 'passages: 60 passages, restored from before\n')
   t.same(idsOf(await run('export', '--source', 'two.tsv')), idsFrom(TWO))
   t.equal(await run('snapshot', 'delete', 'before'), 'before: deleted\n')

@@ -37,7 +37,7 @@ t.test('bad input is answered 400 with the field and the problem', async (t) => 
     [{ question: 'q', k: -1 }, 'k', /k must be >= 0/],
     [{ question: 'q', k: 1.5 }, 'k', /k must be integer/],
     [{ question: 'q', k: '5' }, 'k', /k must be integer/],
-    [{ question: 'q', mode: 'magic' }, 'mode', /mode must be one of cepe, decoder-only, map-rerank, replug, closed-book/],
+    [{ question: 'q', mode: 'magic' }, 'mode', /mode must be one of cepe, decoder-only, map-rerank, experts, replug, closed-book/],
     [{ question: 'q', kk: 1 }, 'kk', /kk is not a known field/],
     [{ question: 'q', filter: { author: 'x' } }, 'filter.author', /filter\.author is not a known field/],
     [{ question: 'q', sampling: { temperature: 0, top_p: 1, seed: 1 } }, 'sampling.temperature', /must be >= 0.001/],

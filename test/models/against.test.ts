@@ -50,7 +50,7 @@ await t.test('cepe build --texts says what the precision costs, and leaves nothi
   const build = (...args: string[]) => runCli(['build', 'test/fixtures/decoders/qwen2', '--out', join(dir, 'model'), ...args])
   const { code, stdout, stderr } = await build('--dtype', 'int8', '--texts', texts)
   t.equal(code, 0, stderr)
-  t.match(stdout, /beside f32: \d+ next-token distributions: KL divergence .*\nsame likeliest token: [\d.]+ %/)
+  t.match(stdout, /beside f32: \d+ next-token distributions: KL divergence .*\nsame most probable token: [\d.]+ %/)
   t.same(readdirSync(dir).sort(), ['lines.txt', 'model'])
   const refused = await build('--dtype', 'int8', '--texts', join(dir, 'none.txt'))
   t.match(refused, { code: 1, stderr: /The texts of --texts cannot be read .*none\.txt/ })

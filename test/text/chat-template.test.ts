@@ -35,7 +35,7 @@ t.test('templates as published; BOS stands in front where the template has it', 
 t.test('what cannot be used is named', (t) => {
   const refused = (config: object, message: RegExp): unknown =>
     t.throws(() => chatWrap('tokenizer', { ...config }), { code: 'unsupported', field: 'chat_template', message })
-  refused({}, /has none of its own: choose inst or none/)
+  refused({}, /has none: choose inst or none/)
   refused({ chat_template: '{% for' }, /cannot be rendered/)
   refused({ chat_template: "{{ raise_exception('System prompt wanted') }}" }, /System prompt wanted/)
   refused({ chat_template: 'hello' }, /does not show the message once/)

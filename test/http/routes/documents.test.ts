@@ -157,7 +157,7 @@ t.test('what cannot be asked is named, and no place is kept', async (t) => {
     [[question, 'name="file"; filename="a.txt"\r\n\r\n'], 422, { code: 'document_without_text' }],
     [[question, 'name="file"; filename="a.pdf"\r\n\r\nnone'], 422, { code: 'document_invalid', field: 'file' }],
     [[question, 'name="color"\r\n\r\nred', 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field: 'color' }],
-    [[question, question, 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field, message: /given twice/ }],
+    [[question, question, 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field, message: /set twice/ }],
     [
       [question, ...['a', 'b'].map((name) => `name="${name}"; filename="${name}.txt"\r\n\r\nx`)],
       400,
