@@ -9,7 +9,6 @@ import { openGguf } from '../gguf/open.ts'
 import type { ModelConfig } from './config/config.ts'
 import { parseConfig } from './config/parse.ts'
 import { type WeightFile, openWeightFile } from './file.ts'
-import { withGenerationStops } from './config/generation.ts'
 import { parseAs, readJson } from './config/json.ts'
 import { readQaDefaults } from './config/qa.ts'
 import { canonicalName } from './rename.ts'
@@ -19,6 +18,27 @@ import { readTorchIndex } from './torch.ts'
 import type { Checkpoint, RawTensor, TensorInfo } from './checkpoint.ts'
 import { assertFinite, toF32, withWholeNorms } from './weights.ts'
 import { Type } from '#typebox'
+import { TokenId, checkedId, orNull } from './config/families/fields.ts'
+
+const FILE = 'generation_config.json'
+const GenerationSchema = Type.Object({ eos_token_id: orNull(Type.Union([TokenId, Type.Array(TokenId)])) })
+
+/**
+ * A decoder's config with the tokens that end a text as generation_config.json has them, where the folder has that file and the file
+ * names any: they take the place of config.json's, as in transformers. Chat models end a turn with one that only this file names.
+ * @throws checkpoint_invalid naming the file and field
+ */
+async function withGenerationStops(dir: string, config: ModelConfig): Promise<ModelConfig> {
+  if (config.architecture !== 'cepe') return config
+  const value = await readJson(join(dir, FILE))
+  if (value === undefined) return config
+  const { eos_token_id: eos } = parseAs(GenerationSchema, value, FILE)
+  const named = [eos ?? []].flat()
+  if (named.length === 0) return config
+  const { vocabSize } = config.decoder
+  const eosIds = [...new Set(named)].map((id) => checkedId('eos_token_id', id, vocabSize, FILE))
+  return { ...config, tokens: { ...config.tokens, eosIds } }
+}
 
 /** The files of the weights, and, with an index, the file of each tensor. */
 interface ShardPlan {

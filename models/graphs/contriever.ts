@@ -1,11 +1,12 @@
-import type { RetrieverConfig } from '../checkpoint/config/config.ts'
+import type { RerankerConfig, RetrieverConfig } from '../checkpoint/config/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
-import { cast, div, f32, max, mul, reduceSum, reshape, sqrt } from '../onnx/ops.ts'
+import { cast, div, f32, flatten, max, mul, reduceSum, reshape, sqrt, tanh } from '../onnx/ops.ts'
 import { bertStates, firstState } from './bert.ts'
 import { modernBertStates } from './modern-bert.ts'
+import { RERANKER_HEADS } from '../checkpoint/rename.ts'
 
 /** As in PyTorch's normalize: a zero vector stays zero. */
 const SMALLEST_LENGTH = 1e-12
@@ -42,4 +43,23 @@ function meanPooling(states: Value, mask: Value): Value {
 /** Rows [B,d] normalised to length 1. */
 function ofLengthOne(rows: Value): Value {
   return div(rows, max(sqrt(reduceSum(mul(rows, rows), 1, true)), f32(rows.graph, SMALLEST_LENGTH)))
+}
+
+/**
+ * A cross-encoder: input_ids, token_type_ids, attention_mask i64 [B,L], a query and a passage per row -> score f32 [B], the classifier's
+ * single logit: dense and tanh over the first token's state, then one output. Padding on the right.
+ */
+export function rerankerGraph(checkpoint: Checkpoint, config: RerankerConfig, precision: Precision): Graph {
+  const graph = new Graph('reranker')
+  const ids = graph.input('input_ids', 'i64', ['B', 'L'])
+  const types = graph.input('token_type_ids', 'i64', ['B', 'L'])
+  const mask = graph.input('attention_mask', 'i64', ['B', 'L'])
+  const params = new Params(graph, checkpoint, precision)
+  const first = firstState(bertStates(params, config, { ids, types, mask }), config.hiddenSize)
+  // The head is small and decides the order of passages: in float, whatever the dtype.
+  const head = params.with(null)
+  const [inner, score] = RERANKER_HEADS[config.family]
+  const pooled = tanh(head.linear(cast(first, precision.float), inner, { bias: true }))
+  graph.output('score', flatten(cast(head.linear(pooled, score, { bias: true }), 'f32'), 'B'))
+  return graph
 }

@@ -1,8 +1,15 @@
 import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import type { Value } from '../onnx/graph.ts'
-import { mlp } from '../blocks/mlp.ts'
-import { norm, normStream, type Residual } from '../blocks/norm.ts'
+import { type Residual, norm, normStream } from '../blocks/norm.ts'
 import type { Params } from '../blocks/params.ts'
+import { silu } from '../onnx/contrib.ts'
+import { geluTanh, mul } from '../onnx/ops.ts'
+
+/** SwiGLU or GeGLU: down(activation(gate(x)) * up(x)), x [...,d] -> [...,d]. */
+function mlp(params: Params, x: Value, { activation }: Pick<LlamaConfig, 'activation'>): Value {
+  const activated = activation === 'silu' ? silu : geluTanh
+  return params.in('mlp', (p) => p.linear(mul(activated(p.linear(x, 'gate_proj')), p.linear(x, 'up_proj')), 'down_proj'))
+}
 
 /** Writes one sublayer of layer `index` for its normed input, both [B,L,d]. */
 export type Sublayer = (params: Params, normed: Value, index: number) => Value

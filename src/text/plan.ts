@@ -1,9 +1,8 @@
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Wrap } from './chat-template.ts'
-import { frameOf, packPrompt, type PromptTokenizer } from './pack.ts'
-import { packText } from './pack-text.ts'
-import { renderPassage, type Demonstration, type PromptPassage } from './prompt.ts'
+import { type PromptTokenizer, frameOf, packPrompt, packText } from './pack.ts'
+import { type Demonstration, type PromptPassage, renderPassage } from './prompt.ts'
 
 export const MODES = ['cepe', 'decoder-only', 'map-rerank', 'experts', 'replug', 'closed-book'] as const
 export type Mode = (typeof MODES)[number]

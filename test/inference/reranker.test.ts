@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import t from 'tap'
+import { readFile } from 'node:fs/promises'
 import { buildModel } from '../../models/build.ts'
 import { DTYPES } from '../../models/dtypes.ts'
 import { floatsOf, int64, openModel, output } from '../../models/open-model.ts'
-import { createReranker } from '../../src/inference/pool/models/create-reranker.ts'
+import { createReranker } from '../../src/inference/pool/models/create-embedder.ts'
 import { cutLengths } from '../../src/inference/worker/tasks/reranker-tasks.ts'
 import { root } from '../helpers/root.ts'
 

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { packText } from '../../src/text/pack-text.ts'
-import type { PackOptions } from '../../src/text/pack.ts'
+import { type PackOptions, packText } from '../../src/text/pack.ts'
 import { wordTokenizer } from '../fixtures/word-tokenizer.ts'
 
 const tokenizer = wordTokenizer()

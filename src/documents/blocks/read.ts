@@ -21,7 +21,7 @@ export async function readBlocks(file: TypedFile, limits: DocumentLimits): Promi
     case 'pdf':
       return (await import('./pdf.ts')).pdfDocument(bytes, limits)
     case 'docx':
-      return (await import('./office/docx.ts')).docxDocument(bytes)
+      return (await import('./office/doc.ts')).docxDocument(bytes)
     case 'doc':
       return (await import('./office/doc.ts')).docDocument(bytes)
     case 'odt':
@@ -61,7 +61,7 @@ async function parsed(text: string, type: DocumentType): Promise<Omit<BlockDocum
     case 'markdown':
       return (await import('./markdown.ts')).markdownDocument(text)
     case 'notebook':
-      return (await import('./texts/notebook.ts')).notebookDocument(text)
+      return (await import('./texts/email.ts')).notebookDocument(text)
     case 'rst':
     case 'org':
     case 'asciidoc':

@@ -4,6 +4,10 @@ import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { errorResponses } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
+import { CodedError } from '../../../../base/errors.ts'
+import type { Keys } from '../../../keys/keys.ts'
+import type { Quotas } from '../../../keys/quota.ts'
+import { KeyRecordSchema } from '../../../keys/record.ts'
 
 const IndexInfoSchema = Type.Object({
   table: Type.String(),
@@ -42,6 +46,32 @@ export const adminIndexRoutes: FastifyPluginAsyncTypebox<{ readonly access: Coll
     const { storedAs: stored_as, schemaVersion: schema_version, questionRecall: question_recall, ...info } = await index.info()
     const { unindexedRows: unindexed_rows, fullText: full_text, ...same } = info
     return { ...same, stored_as, schema_version, question_recall, unindexed_rows, full_text }
+  })
+  return Promise.resolve()
+}
+
+export interface AdminKeysOptions {
+  readonly keys: Pick<Keys, 'records'>
+  readonly quotas: Pick<Quotas, 'used'> | undefined
+}
+
+const { sha256: _, ...shown } = KeyRecordSchema.properties
+const KeysSchema = Type.Object({
+  keys: Type.Array(Type.Object({ ...shown, questions_today: Type.Integer({ description: 'Questions admitted today (UTC).' }) })),
+})
+
+/** GET /v1/admin/keys: the keys with their limits and use; neither keys nor hashes. */
+export const adminKeysRoutes: FastifyPluginAsyncTypebox<AdminKeysOptions> = (app, { keys, quotas }) => {
+  const list = {
+    tags: ['operations'],
+    security: ADMIN_SECURITY,
+    operationId: 'listKeys',
+    summary: 'List keys with limits and usage, by name',
+  }
+  app.get('/v1/admin/keys', { schema: { ...list, response: { 200: KeysSchema, ...errorResponses(401, 403) } } }, ({ holder }) => {
+    if (holder?.collections !== undefined)
+      throw new CodedError('forbidden', `The key ${holder.name} is bound to collections: list the keys with one that is not.`)
+    return { keys: keys.records.map(({ sha256: _, ...record }) => ({ ...record, questions_today: quotas?.used(record.name) ?? 0 })) }
   })
   return Promise.resolve()
 }

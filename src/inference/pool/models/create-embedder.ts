@@ -1,11 +1,11 @@
 import { at, present } from '../../../../base/at.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import { ALONE } from '../../batches.ts'
-import type { Embedder, EmbedOptions } from '../../contract.ts'
+import type { EmbedOptions, Embedder, Reranker } from '../../contract.ts'
 import { checkDevice } from './check-device.ts'
-import { loadContrieverManifest } from '../../../../models/folder.ts'
+import { loadContrieverManifest, loadRerankerManifest } from '../../../../models/folder.ts'
 import { createPool, runTask } from '../pool.ts'
-import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
+import { type ProcessOptions, type Supervised, commonChildOptions } from './process-options.ts'
 import { DEFAULT_MAX_QUEUE } from '../contract.ts'
 
 /**
@@ -103,6 +103,23 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
       if (texts.length === 0) return []
       return run.priority === 'bulk' ? embedBulk(texts, run) : (await embedBatch(texts, run)).vectors
     },
+    status: () => pool.status(),
+    close: (closing) => pool.close(closing),
+  }
+}
+
+/**
+ * Starts processes of a cross-encoder.
+ * @throws model_invalid, config_invalid or provider_unavailable where the model cannot be loaded
+ */
+export async function createReranker(options: ProcessOptions): Promise<Reranker & Supervised> {
+  const manifest = await loadRerankerManifest(options.modelDir)
+  await checkDevice(manifest, options)
+  const batchTokens = options.provider?.name === 'cuda' ? defaultBatchTokens(manifest.parameters, 'cuda') : ALONE
+  const pool = await createPool({ ...options, options: { role: 'reranker', ...commonChildOptions(options), batchTokens } })
+  return {
+    manifest,
+    rank: async (read, run) => (await runTask(pool, 'rank', read, { ...run, lane: 'question' })).output,
     status: () => pool.status(),
     close: (closing) => pool.close(closing),
   }

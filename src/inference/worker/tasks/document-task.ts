@@ -2,12 +2,18 @@ import { CodedError } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import { planDocument } from '../../../text/document/plan-document.ts'
-import type { DocumentPlan } from '../../../text/document/request.ts'
+import type { DocumentChunk, DocumentPlan } from '../../../text/document/request.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
-import type { DocumentRead, GenerateRequest } from '../../contract.ts'
+import type { BestChunks, DocumentRead, GenerateRequest } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import { decodedText } from './answer-parts.ts'
 import { firstLine } from '../decoder/text-streamer.ts'
+import { at } from '../../../../base/at.ts'
+import { passageChunks } from '../../../text/document/passage-chunks.ts'
+import { rankByWords } from '../../../text/document/rank-by-words.ts'
+import type { ReaderModel } from '../decoder/reader-model.ts'
+import { timed } from '../runtime/timed.ts'
+import { writtenAnswerTask } from './written-answer-task.ts'
 
 /** Attention output per run, in bytes: a longer answer from more chunks is decoded token by token. */
 const MOST_ATTENTION_BYTES = 2 ** 31
@@ -77,4 +83,56 @@ function attentionBytes(
 ): number {
   const rows = contextIds.reduce((sum, { length }) => sum + length, 0)
   return FLOAT_BYTES * rows * (dims.heads * promptIds.length + maxNewTokens)
+}
+
+/**
+ * Answers from a document's top-ranked chunks, read one at a time, for a model whose mode is map-rerank.
+ * @throws payload_too_large for a document of too many tokens; as answerTask
+ */
+export async function bestChunksTask(
+  model: ReaderModel,
+  read: DocumentRead,
+  { question, count }: BestChunks,
+  yieldPoint: YieldPoint,
+): Promise<Output<'document'>> {
+  const { result: split, ms } = await timed(() => passageChunks({ ...read, encoderTokens: null }, 0, model.tokenizer, yieldPoint))
+  const texts = split.passages.map(({ title, text }) => `${title} ${text}`)
+  const best = rankByWords(question, texts).slice(0, count)
+  const answer = await writtenAnswerTask(
+    model,
+    {
+      question,
+      mode: 'map-rerank',
+      passages: best.map(({ index, score }) => ({ ...at(split.passages, index), score })),
+      kDecoder: model.manifest.qa_defaults.k_decoder,
+      encoderPassages: 'others',
+      demonstrations: [],
+      contextTokens: read.chunkTokens,
+      maxNewTokens: read.maxNewTokens,
+      packing: 'passages',
+      chatTemplate: read.chatTemplate,
+      instruction: read.instruction,
+      sampling: read.sampling,
+      replugTemperature: 1,
+      includePrompts: read.includePrompts,
+    },
+    yieldPoint,
+  )
+  const { text, stopped, logprobs } = answer.written ?? answer
+  const { contextShares, promptTokens, prompts, contexts, timingsMs } = answer
+  const chunksOf = (isRead: (rank: number) => boolean): DocumentChunk[] =>
+    best.flatMap(({ index }, rank) => (isRead(rank) ? at(split.chunks, index) : []))
+  return {
+    text,
+    stopped,
+    logprobs,
+    chunks: chunksOf((rank) => at(answer.contextOf, rank) >= 0),
+    contextShares,
+    inDecoder: chunksOf((rank) => at(answer.inDecoder, rank)),
+    documentTokens: split.tokens,
+    promptTokens,
+    prompts,
+    contexts,
+    timingsMs: { ...timingsMs, plan: ms + timingsMs.plan },
+  }
 }
