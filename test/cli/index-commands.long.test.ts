@@ -15,7 +15,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   await mkdir(path.join(corpus, 'more'), { recursive: true })
   await writeFile(path.join(corpus, 'a.csv'), 'id,text\n1,"Canberra, the capital"\n2,The Orinoco\nbad\n')
   await writeFile(path.join(corpus, 'more', 'b.json'), '[{"id": 3, "title": 1984, "text": "A novel"}]')
-  await writeFile(path.join(corpus, 'notes.rst'), 'no corpus')
+  await writeFile(path.join(corpus, 'notes.mp3'), 'no corpus')
   const index = (...args: string[]) => runCli(['index', ...args], env)
 
   const checked = await index('add', corpus, '--check')
@@ -31,7 +31,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.equal(added.code, 0, added.stderr)
   t.match(
     added.stdout,
-    /done {2}a\.csv {2}2\/2 committed.*1 rejected.*\n.*done {2}b\.json.*\n2 files indexed; 1 left out: 1 \.rst \(not supported\)\n$/,
+    /done {2}a\.csv {2}2\/2 committed.*1 rejected.*\n.*done {2}b\.json.*\n2 files indexed; 1 left out: 1 \.mp3 \(not supported\)\n$/,
   )
   t.match(added.stderr, /^(Indexing (a\.csv|b\.json): \d|(a\.csv|b\.json): [a-z ]+: \d+\/100 %)/m, 'progress off a terminal')
   const [job = ''] = added.stdout.split(' ')
