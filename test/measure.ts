@@ -94,8 +94,8 @@ function wordsIn(folder: string): number {
 
 /** Calls and returns of the functions that make up the service, and the files that they are called in. */
 function compositionRoot(sources: ReadonlyMap<string, Source>): string {
-  const start = [...sources].find(([, { text }]) => /export async function createServices\b/.test(text))
-  if (start === undefined) return 'none is called createServices'
+  const start = [...sources].find(([, { text }]) => /export async function openService\b/.test(text))
+  if (start === undefined) return 'none is called openService'
   const room = path.dirname(start[0])
   const files = [...sources].filter(([file]) => path.dirname(file) === room)
   const count = (pattern: RegExp) => files.reduce((sum, [, { text }]) => sum + (text.match(pattern) ?? []).length, 0)
