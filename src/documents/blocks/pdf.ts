@@ -15,8 +15,10 @@ const LONGEST_HEADING = 200
 /** Dots from an entry of a table of contents to its page. */
 const LEADERS = /(?:\s?[.\u2026\u00b7]){5,}\s*/g
 /** An entry of a table of contents or an index: dots, and the pages. */
-const ENTRY = /(?:\s?[.\u2026\u00b7]){5,}\s*(\d+)(?:,\s*\d+)*$/u
+const ENTRY = /^(.*?)(?:\s?[.\u2026\u00b7]){5,}\s*(\d+)(?:,\s*\d+)*$/u
 const LEAST_ENTRIES = 10
+/** Share of an index's entries that follow the alphabet: entries below an entry do not. */
+const SORTED = 0.75
 /** Lines between two entries: a chapter, a letter, the first line of a long entry. */
 const MOST_BETWEEN = 2
 /** Footnotes: the height of their letters at most, in those of the text; their share of a page; how one begins. */
@@ -49,20 +51,25 @@ export async function pdfDocument(bytes: Uint8Array, limits: DocumentLimits): Pr
   return { type: 'pdf', title, blocks: blocksOf(shown), pages: pages.length, warnings }
 }
 
-/** Lines of tables of contents and indexes. */
+/** Lines of tables of contents, whose pages never fall, and of indexes, in the order of the alphabet: a list of amounts has neither order. */
 function contentsOf(lines: readonly Line[], pages: number): ReadonlySet<Line> {
   const found: Line[] = []
   let run: Line[] = []
-  let [entries, between] = [0, 0]
+  let entries: { readonly page: number; readonly letter: string }[] = []
+  let between = 0
   const end = (): void => {
-    if (entries >= LEAST_ENTRIES) found.push(...run.slice(0, run.length - between))
+    const rising = entries.every(({ page }, i) => page >= (entries[i - 1]?.page ?? 0))
+    const sorted = entries.filter(({ letter }, i) => letter >= (entries[i - 1]?.letter ?? '')).length >= SORTED * entries.length
+    if (entries.length >= LEAST_ENTRIES && (rising || sorted)) found.push(...run.slice(0, run.length - between))
     run = []
-    entries = between = 0
+    entries = []
+    between = 0
   }
   for (const line of lines) {
-    const isEntry = Number(ENTRY.exec(line.text)?.[1] ?? Infinity) <= pages
-    if (isEntry || entries > 0) run.push(line)
-    if (isEntry) entries++
+    const [, name = '', page = Infinity] = ENTRY.exec(line.text) ?? []
+    const isEntry = Number(page) <= pages
+    if (isEntry || entries.length > 0) run.push(line)
+    if (isEntry) entries.push({ page: Number(page), letter: name.trim().slice(0, 1).toLowerCase() })
     between = isEntry ? 0 : between + 1
     // A sentence is text again.
     if (between > MOST_BETWEEN || (!isEntry && ENDS_SENTENCE.test(line.text))) end()

@@ -5,6 +5,7 @@ const raised = (text: string): PdfRun => ({ text, size: 6, rise: 4 })
 const pages = (lines: (page: number) => readonly PdfLine[], count = 4) => makePdf(Array.from({ length: count }, (_, i) => lines(i + 1)))
 const small = (text: string): PdfRun => ({ text, size: 8 })
 const ENTRIES = Array.from({ length: 12 }, (_, i) => `Part ${i + 1} of the rules . . . . . . . . ${i < 6 ? 1 : 2}`)
+const STOCK = ['Rope', 'Anchor', 'Sail', 'Lamp', 'Net', 'Buoy', 'Tar', 'Chain', 'Oar', 'Flag', 'Mast', 'Bell']
 const PROSE = 'The watch looks after the lamp from dusk until dawn and notes each ship'
 /** A paragraph over several pages: each page is filled by sentences that name it. */
 const sentences = (page: number): string[] =>
@@ -53,6 +54,20 @@ export const PDF_CASES: readonly FidelityCase[] = [
     has: ['Rules Contents', 'Boats wait', 'Part 4 of the rules ... 1', 'They wait long.'],
     lacks: ['Part 5', 'Part 12'],
     warnings: [/^Not read: tables of contents and indexes \(pages 1\)\.$/],
+  },
+  // Amounts that pages of the file could have, in no order.
+  {
+    file: 'stock.pdf',
+    content: () => makePdf([STOCK.map((goods, i) => `${goods} . . . . . . . . ${1 + ((i * 7) % 4)}`), ['Two.'], ['Three.'], ['Four.']]),
+    has: STOCK.map((goods, i) => `${goods} ... ${1 + ((i * 7) % 4)}`),
+    warnings: [],
+  },
+  {
+    file: 'index.pdf',
+    content: () =>
+      makePdf([['Boats wait.'], ['They wait long.'], [...STOCK].sort().map((goods, i) => `${goods} . . . . . . ${1 + (i % 2)}`)]),
+    says: 'Boats wait. They wait long.',
+    warnings: [/^Not read: tables of contents and indexes \(pages 3\)\.$/],
   },
   {
     file: 'prices.pdf',
