@@ -10,12 +10,12 @@ import type { Embedders } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import { observedReader } from '../inference/observed-reader.ts'
 import { createAdmission } from '../inference/pool/admission.ts'
-import { absentReader } from '../inference/pool/models/absent-reader.ts'
-import { startAheadFollower, type AheadFollower } from '../jobs/ahead/encode-ahead.ts'
+import { absentReader } from '../inference/pool/models/create-reader.ts'
+import { type AheadFollower, startAheadFollower } from '../jobs/ahead/encode-ahead.ts'
 import type { Jobs } from '../jobs/contract.ts'
 import { noJobs } from '../jobs/jobs.ts'
-import { openKeys, type Keys } from '../keys/keys.ts'
-import { createQuotas, type Quotas } from '../keys/quota.ts'
+import { type Keys, openKeys } from '../keys/keys.ts'
+import { type Quotas, createQuotas } from '../keys/quota.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { DocumentServices } from '../rag/document.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
@@ -33,7 +33,7 @@ import {
   startEmbedder,
   tokenCounters,
 } from './models.ts'
-import { withParts, type Parts } from './parts.ts'
+import { type Parts, withParts } from './parts.ts'
 import { availableLinks, makeFolders, reachStore, replicaCacheOf, servedFiles } from './storage.ts'
 
 /** Dependencies of the HTTP application and the commands. */

@@ -5,9 +5,10 @@ import { loadCepeManifest } from '../../../../models/folder.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { ALONE } from '../../batches.ts'
 import { createPool, runTask } from '../pool.ts'
-import { commonChildOptions, type ProcessOptions, type Supervised } from './process-options.ts'
+import { type ProcessOptions, type Supervised, commonChildOptions } from './process-options.ts'
 import type { Lane } from '../queue.ts'
 import { checkGenerate, checkReplug, checkScore } from './requests.ts'
+import { CodedError } from '../../../../base/errors.ts'
 
 /** Padded tokens of one encoder run on a GPU: a multiple of the first, for 16 passages, up to the second, for 64. */
 const GPU_ENCODER_TOKENS = { step: 4096, most: 16_384 }
@@ -108,4 +109,33 @@ function withQueue<Result extends { readonly timingsMs: object }>({
   readonly queueMs: number
 }) {
   return { ...output, timingsMs: { queue: queueMs, ...output.timingsMs } }
+}
+
+function absent(): CodedError {
+  return new CodedError('not_found', 'This process is an indexer, which has no reader: ask a replica.')
+}
+
+/** Stands where a process has no reader: no model is loaded, nothing is answered. */
+export function absentReader(): Promise<Reader & DocumentReader & AheadEncoder & Supervised> {
+  return Promise.resolve({
+    get manifest(): CepeManifest {
+      throw absent()
+    },
+    answer: () => Promise.reject(absent()),
+    choices: () => Promise.reject(absent()),
+    likelihoods: () => Promise.reject(absent()),
+    document: () => Promise.reject(absent()),
+    encodeAhead: () => Promise.reject(absent()),
+    status: () => ({
+      state: 'serving',
+      children: [],
+      ready: 0,
+      busy: 0,
+      queued: { question: 0, long: 0, bulk: 0 },
+      restarts: 0,
+      finished: 0,
+      disruptions: 0,
+    }),
+    close: () => Promise.resolve(),
+  })
 }
