@@ -16,11 +16,8 @@ const LONGEST_HEADING = 200
 const LEADERS = /(?:\s?[.\u2026\u00b7]){5,}\s*/g
 /** An entry of a table of contents or an index: dots, and the pages. */
 const ENTRY = /^(.*?)(?:\s?[.\u2026\u00b7]){5,}\s*(\d+)(?:,\s*\d+)*$/u
-const LEAST_ENTRIES = 10
-/** Share of an index's entries that follow the alphabet: entries below an entry do not. */
-const SORTED = 0.75
-/** Lines between two entries: a chapter, a letter, the first line of a long entry. */
-const MOST_BETWEEN = 2
+/** Entries at least; lines between two of them at most (a chapter, a letter); share of an index's entries in the order of the alphabet. */
+const RUN = { entries: 10, between: 2, sorted: 0.75 }
 /** Footnotes: the height of their letters at most, in those of the text; their share of a page; how one begins. */
 const NOTES = { height: 0.92, share: 0.5, mark: /^(?:\[\d{1,3}\]|[*\u2020\u2021])\s?\S/u }
 /** Examples in warnings. */
@@ -59,8 +56,8 @@ function contentsOf(lines: readonly Line[], pages: number): ReadonlySet<Line> {
   let between = 0
   const end = (): void => {
     const rising = entries.every(({ page }, i) => page >= (entries[i - 1]?.page ?? 0))
-    const sorted = entries.filter(({ letter }, i) => letter >= (entries[i - 1]?.letter ?? '')).length >= SORTED * entries.length
-    if (entries.length >= LEAST_ENTRIES && (rising || sorted)) found.push(...run.slice(0, run.length - between))
+    const sorted = entries.filter(({ letter }, i) => letter >= (entries[i - 1]?.letter ?? '')).length >= RUN.sorted * entries.length
+    if (entries.length >= RUN.entries && (rising || sorted)) found.push(...run.slice(0, run.length - between))
     run = []
     entries = []
     between = 0
@@ -72,7 +69,7 @@ function contentsOf(lines: readonly Line[], pages: number): ReadonlySet<Line> {
     if (isEntry) entries.push({ page: Number(page), letter: name.trim().slice(0, 1).toLowerCase() })
     between = isEntry ? 0 : between + 1
     // A sentence is text again.
-    if (between > MOST_BETWEEN || (!isEntry && ENDS_SENTENCE.test(line.text))) end()
+    if (between > RUN.between || (!isEntry && ENDS_SENTENCE.test(line.text))) end()
   }
   end()
   return new Set(found)
