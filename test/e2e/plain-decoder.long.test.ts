@@ -30,7 +30,7 @@ t.test('a decoder without encoder, and without demonstrations, is asked by a pro
 
   t.match(await get('/v1/info'), {
     reader: { window: 1024, defaults: { mode: 'decoder-only', k: 3, k_decoder: 3, demonstrations: 0 } },
-    modes: ['decoder-only', 'replug', 'closed-book'],
+    modes: ['decoder-only', 'map-rerank', 'experts', 'replug', 'closed-book'],
   })
   const { status, body } = await ask({ question: 'what is the river' })
   t.equal(status, 200)
