@@ -21,9 +21,9 @@ export async function readBlocks(file: TypedFile, limits: DocumentLimits): Promi
     case 'pdf':
       return (await import('./pdf.ts')).pdfDocument(bytes, limits)
     case 'docx':
-      return (await import('./office/doc.ts')).docxDocument(bytes)
+      return (await import('./office/word.ts')).docxDocument(bytes)
     case 'doc':
-      return (await import('./office/doc.ts')).docDocument(bytes)
+      return (await import('./office/word.ts')).docDocument(bytes)
     case 'odt':
     case 'ods':
     case 'odp':
@@ -35,7 +35,7 @@ export async function readBlocks(file: TypedFile, limits: DocumentLimits): Promi
     case 'epub':
       return (await import('./epub.ts')).epubDocument(bytes)
     case 'email':
-      return (await import('./texts/email.ts')).emailDocument(bytes)
+      return (await import('./texts/email-and-notebook.ts')).emailDocument(bytes)
     default:
       return textDocument(file, type, limits)
   }
@@ -61,7 +61,7 @@ async function parsed(text: string, type: DocumentType): Promise<Omit<BlockDocum
     case 'markdown':
       return (await import('./markdown.ts')).markdownDocument(text)
     case 'notebook':
-      return (await import('./texts/email.ts')).notebookDocument(text)
+      return (await import('./texts/email-and-notebook.ts')).notebookDocument(text)
     case 'rst':
     case 'org':
     case 'asciidoc':

@@ -1,7 +1,7 @@
 import type { Log } from '../../log.ts'
 import type { ReaderChildOptions, TaskHandlers } from '../../protocol.ts'
 import { bestChunksTask, createDocumentTask } from './document-task.ts'
-import { choicesTask, likelihoodTask, scoreTask } from './choices-task.ts'
+import { choicesTask, likelihoodTask, scoreTask } from './scoring-tasks.ts'
 import { encodeAhead } from '../encoder/encode-contexts.ts'
 import { generateTask, replugTask } from './generate-task.ts'
 import { type ReaderModel, loadReaderModel } from '../decoder/reader-model.ts'
