@@ -40,7 +40,8 @@ module.exports = {
     { name: 'collections-by-their-interface', severity: 'error', from: { path: inside('src'), pathNot: '^src/service/' }, to: { path: '^index/collections/(?!(contract|page)\\.ts$)' } },
     { name: 'index-snapshots-below-ingest', severity: 'error', from: { path: '^index/snapshots/' }, to: { path: '^index/(search|read|ingest|vectors|replica)/' } },
 
-    { name: 'client-alone', severity: 'error', from: { path: '^src/client/' }, to: { pathNot: '^src/client/' } },
+    { name: 'client-alone', severity: 'error', from: { path: '^src/client/', pathNot: '^src/client/types\\.ts$' }, to: { pathNot: '^src/client/' } },
+    { name: 'client-types-are-erased', severity: 'error', from: { path: '^src/client/types\\.ts$' }, to: { dependencyTypesNot: ['type-only'] } },
     { name: 'client-for-others', severity: 'error', from: { path: inside('base', 'src', 'models', 'index', 'migrations'), pathNot: '^src/client/' }, to: { path: '^src/client/' } },
     { name: 'text-is-a-leaf', severity: 'error', from: { path: '^src/text/' }, to: { path: '^src/(?!text/)' } },
     { name: 'text-below-text-of-documents', severity: 'error', from: { path: '^src/text/[^/]+$' }, to: { path: '^src/text/document/' } },

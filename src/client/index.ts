@@ -1,5 +1,5 @@
 /**
- * Client of a cepe-qa service: `createClient({ url })`, then `client.answer({ question })`. Types are generated from the schemas of the
+ * Client of a cepe-qa service: `createClient({ url })`, then `client.answer({ question })`. Types are derived from the schemas of the
  * service's API.
  */
 export { createClient } from './client.ts'

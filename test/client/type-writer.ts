@@ -16,7 +16,7 @@ export interface Schema {
 }
 export type Schemas = Readonly<Record<string, Schema>>
 
-const HEAD = '/** Made from the schemas of the HTTP API by `npm run client:types`: change those. */\n/* oxlint-disable max-lines */\n'
+const HEAD = '/** Made from the schemas of the HTTP API. */\n'
 const PRIMITIVES: Readonly<Record<string, string>> = {
   string: 'string',
   number: 'number',

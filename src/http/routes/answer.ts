@@ -24,7 +24,7 @@ export interface AnswerRouteOptions extends QuestionRouteOptions {
   readonly publicText: PublicText
 }
 
-const BodySchema = Type.Object(
+export const AnswerBodySchema = Type.Object(
   {
     ...AnswerRequestSchema.properties,
     stream: Type.Optional(Type.Boolean({ description: 'Stream server-sent events, as POST /v1/answer/stream does. Default: false.' })),
@@ -53,7 +53,7 @@ export const answerRoutes: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app,
   const whole = { tags, operationId: 'answer', summary: 'Answer a question from the corpus' }
   app.post(
     '/v1/answer',
-    { schema: { ...whole, body: BodySchema, response: { 200: AnswerResponseSchema, ...failures } } },
+    { schema: { ...whole, body: AnswerBodySchema, response: { 200: AnswerResponseSchema, ...failures } } },
     async (request, reply) => {
       const { stream = false, ...question } = request.body
       if (stream) return sendAnswer(question, request, reply)

@@ -25,14 +25,14 @@ export interface AnswersOptions extends AnswerRouteOptions {
 }
 
 const bounds = { minItems: 1, maxItems: BATCH_QUESTIONS }
-const BodySchema = Type.Object(
+export const BatchSchema = Type.Object(
   { questions: Type.Array(AnswerRequestSchema, { ...bounds, description: 'Questions, each with the fields of POST /v1/answer.' }) },
   { additionalProperties: false },
 )
 /** Schema of the envelope: each question is validated separately and fails alone. */
 const envelope = Compile(Type.Object({ questions: Type.Array(Type.Unknown(), bounds) }, { additionalProperties: false }))
 
-const ItemSchema = Type.Object(
+export const BatchItemSchema = Type.Object(
   {
     index: Type.Integer({ minimum: 0, description: 'Index of the question in the request.' }),
     status: Type.Integer({ description: 'HTTP status that POST /v1/answer would return.' }),
@@ -66,9 +66,9 @@ export const answersRoutes: FastifyPluginAsyncTypebox<AnswersOptions> = (app, op
         summary: 'Answer many questions',
         description: `Up to ${BATCH_QUESTIONS} questions, ${BATCH_AT_ONCE} at a time. A failed question has a status and an error in its item. Accepts and returns JSON or JSON lines (${NDJSON_TYPE}).`,
         consumes: [JSON_TYPE, NDJSON_TYPE],
-        body: BodySchema,
+        body: BatchSchema,
         response: {
-          200: Type.Object({ results: Type.Array(ItemSchema) }, { description: 'One item per question, in request order.' }),
+          200: Type.Object({ results: Type.Array(BatchItemSchema) }, { description: 'One item per question, in request order.' }),
           ...bodyErrorResponses(),
         },
       },

@@ -44,7 +44,7 @@ const CollectionSchema = Type.Object(
   },
   { title: 'Collection' },
 )
-const ListSchema = Type.Object({
+export const CollectionsSchema = Type.Object({
   collections: Type.Array(CollectionSchema),
   next: Type.Union([Type.String(), Type.Null()], { description: 'Value of `after` for the next page; null on the last page.' }),
 })
@@ -84,7 +84,7 @@ export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = 
   const { collections, access, requireAdmin } = options
   const tags = ['collections']
   const list = { tags, operationId: 'listCollections', summary: 'List collections by name' }
-  const listed = { querystring: PageSchema, response: { 200: ListSchema, ...errorResponses() } }
+  const listed = { querystring: PageSchema, response: { 200: CollectionsSchema, ...errorResponses() } }
   app.get('/v1/collections', { schema: { ...list, ...listed } }, async (request) => {
     const { limit = PAGE, after } = request.query
     const { collections, next } = await access.page(request, { limit, after })

@@ -20,7 +20,7 @@ import { allEmbedders, describeRetriever, servingEmbedder } from '../observabili
 
 const number = Type.Number()
 const RetrieverFields = { id: Type.String(), dtype: Type.String(), dimension: number }
-const InfoSchema = Type.Object({
+export const InfoSchema = Type.Object({
   version: Type.String({ description: 'Version of the service.' }),
   key: Type.Union([Type.Object({ name: Type.String(), role: Type.Enum([...ROLES]) }), Type.Null()], {
     description: "Name of this request's key; null without a valid one.",

@@ -39,7 +39,7 @@ const common = {
 const ignored = { description: 'No effect.' }
 
 /** Request format of Cohere, Jina and Infinity. */
-const RerankRequestSchema = Type.Object(
+export const RerankRequestSchema = Type.Object(
   {
     ...common,
     documents: Type.Array(Type.Union([text, DocumentSchema]), documents),
@@ -60,7 +60,7 @@ const RerankRequestSchema = Type.Object(
 )
 type RerankRequest = Static<typeof RerankRequestSchema>
 
-const RerankResponseSchema = Type.Object({
+export const RerankResponseSchema = Type.Object({
   id: Type.String(),
   model: Type.String(),
   results: Type.Array(

@@ -44,7 +44,7 @@ const SourcesQuerySchema = Type.Object(
   },
   { additionalProperties: false },
 )
-const SourcesSchema = Type.Object({
+export const SourcesSchema = Type.Object({
   sources: Type.Array(SourceSchema, { description: 'Ordered by name.' }),
   total: Type.Object({ sources: Type.Integer(), passages: Type.Integer() }, { description: 'Total over all pages.' }),
   next,
@@ -58,7 +58,7 @@ const PassagesQuerySchema = Type.Object(
   },
   { additionalProperties: false },
 )
-const PassagesSchema = Type.Object({
+export const PassagesSchema = Type.Object({
   passages: Type.Array(StoredPassageSchema),
   total: Type.Integer({ description: 'Total over all pages.' }),
   order: Type.Enum(['position', 'id'], {

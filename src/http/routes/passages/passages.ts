@@ -44,11 +44,11 @@ export const StoredPassageSchema = Type.Object(
   { ...PassageSchema.properties, file: EvidenceSchema.properties.file },
   { title: 'StoredPassage' },
 )
-const DeleteSchema = Type.Union([
+export const DeleteSchema = Type.Union([
   Type.Object({ ids: Type.Array(IdSchema, { minItems: 1, maxItems: MOST_PASSAGES }) }, { additionalProperties: false }),
   Type.Object({ filter: FilterSchema }, { additionalProperties: false }),
 ])
-const DeletedSchema = Type.Object({ deleted: Type.Integer() })
+export const DeletedSchema = Type.Object({ deleted: Type.Integer() })
 const ParamsSchema = Type.Object({ id: IdSchema })
 /** Query of routes that read or change the passages of a collection. */
 export const CollectionQuerySchema = Type.Object({ collection: Type.Optional(CollectionNameSchema) })

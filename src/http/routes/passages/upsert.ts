@@ -93,7 +93,7 @@ const split = Type.Optional(
     description: 'Split each text into passages of about 100 words with ids `id#1`, `id#2`, ... Default: false.',
   }),
 )
-const UpsertSchema = Type.Object(
+export const UpsertSchema = Type.Object(
   { passages: Type.Array(PassageSchema, { minItems: 1, maxItems: MOST_PASSAGES }), split },
   { additionalProperties: false },
 )
@@ -107,7 +107,7 @@ const ResultSchema = Type.Object({
   status: Type.Enum(['upserted', 'unchanged', 'rejected']),
   error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String(), field: Type.Optional(Type.String()) })),
 })
-const UpsertedSchema = Type.Object({
+export const UpsertedSchema = Type.Object({
   upserted: Type.Integer({ description: 'Passages written.' }),
   unchanged: Type.Integer({ description: 'Unchanged passages, neither embedded nor written.' }),
   ...TruncationFields,
