@@ -53,6 +53,8 @@ module.exports = {
     ...stack('src/inference/worker', ['runtime', 'encoder', 'decoder', 'tasks']),
     { name: 'rag-below-http', severity: 'error', from: { path: '^src/rag/' }, to: { path: '^src/(?!rag/|inference/|text/)' } },
     { name: 'jobs-below-http', severity: 'error', from: { path: '^src/jobs/' }, to: { path: '^src/(?!jobs/|crawl/|documents/|inference/|text/)' } },
+    ...stack('src/jobs', ['record', 'sources', 'kept', 'run']),
+    { name: 'jobs-rooms-below-orders', severity: 'error', from: { path: '^src/jobs/[^/]+/' }, to: { path: '^src/jobs/[^/]+$' } },
     { name: 'crawl-is-a-leaf', severity: 'error', from: { path: '^src/crawl/' }, to: { path: '^src/(?!crawl/)' } },
     { name: 'http-below-app', severity: 'error', from: { path: '^src/http/' }, to: { path: '^src/(?!http/|mcp/|rag/|jobs/|crawl/|keys/|documents/|inference/|text/|(config|settings)\\.ts)' } },
     { name: 'mcp-below-routes', severity: 'error', from: { path: '^src/mcp/' }, to: { path: '^src/(?!mcp/|rag/|inference/|http/errors/)' } },

@@ -1,4 +1,4 @@
-import { CodedError, messageOf, osCode } from './errors.ts'
+import { CodedError, type ErrorCode, messageOf, osCode } from './errors.ts'
 
 /** The message of a LanceDB error, without its source location. */
 export function lanceText(thrown: unknown): string {
@@ -41,6 +41,12 @@ export function failureOf(thrown: unknown): CodedError | undefined {
   const failure = FAILURES.find(({ of }) => isOf(thrown, of)) ?? (isDamage ? damage : undefined)
   if (failure === undefined) return undefined
   return new CodedError(failure.code, `${failure.remedy} (${lanceText(thrown)})`, { ...failure, cause: thrown })
+}
+
+/** Code and message of any error, to be recorded. */
+export function describedError(error: unknown): { code: ErrorCode; message: string } {
+  const { code = 'internal' as const, message = messageOf(error) } = failureOf(error) ?? {}
+  return { code, message }
 }
 
 /** True if the cause is a full disk or an exhausted quota; LanceDB reports both as text only. */

@@ -13,7 +13,7 @@ export function embedWorkerCommand(): Command {
       const config = await loadConfig()
       const [{ checkShardDirModel, openShardDir }, { answerWork }, { openEmbedding }, { ensureRetriever }] = await Promise.all([
         import('../../index/ingest/shard-dir/shard-dir.ts'),
-        import('../jobs/embed-work.ts'),
+        import('../../index/ingest/shard-dir/embed-work.ts'),
         import('../service/models.ts'),
         import('../service/setup.ts'),
       ])

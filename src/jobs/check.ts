@@ -3,10 +3,10 @@ import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { tableBytes } from '../../index/ingest/space.ts'
 import type { ReadItem } from '../../index/read/contract.ts'
 import { readPassageFile } from '../../index/read/read.ts'
-import { corpusReadOptions, ReadingNotes } from './reading.ts'
-import { leftOutShare, readFolder, type FileBounds, type FolderSource } from './folder/read.ts'
-import { FileTally, type Files } from './folder/summary.ts'
-import { rejectedShare, type Job, type JobOptions } from './schema.ts'
+import { corpusReadOptions, ReadingNotes } from './sources/reading.ts'
+import { leftOutShare, readFolder, type FileBounds, type FolderSource } from './sources/read.ts'
+import { FileTally } from './sources/summary.ts'
+import { type Files, rejectedShare, type Job, type JobOptions } from './record/schema.ts'
 
 /** Result of a dry run. */
 export interface CheckReport {

@@ -1,45 +1,6 @@
 import type { ReplacedTable } from '../../index/ingest/remove-stale.ts'
-import type { PassageIndex } from '../../index/open.ts'
-import type { ReadLimits } from '../../index/read/contract.ts'
-import type { SearchPolicy } from '../../index/search/ann.ts'
-import type { Embedders } from '../inference/contract.ts'
-import type { FileBounds } from './folder/read.ts'
-import type { Job, JobOptions, WebSource } from './schema.ts'
-import type { CrawlSettings } from './web/fetch-pages.ts'
-
-export interface JobsOptions extends Embedders {
-  readonly index: PassageIndex
-  /** Opens the index of a job's table in the same folder. Default: `index`. */
-  readonly indexOf?: (table: string) => PassageIndex
-  /** Lists all tables whose replaced versions are to be removed. Default: the table of `index`. */
-  readonly tables?: () => Promise<readonly string[]>
-  readonly limits?: Partial<ReadLimits>
-  readonly policy?: Partial<SearchPolicy>
-  /** Passages per commit. */
-  readonly shardRows?: number
-  /** Limits of reading documents. */
-  readonly fileBounds?: FileBounds
-  /** Maximum bytes of uploaded files kept after their job. Default: none are kept. */
-  readonly keepBytes?: number
-  /** Settings of the crawler for web pages. */
-  readonly crawl?: CrawlSettings
-  /** Called with the table after every job that ran in this process. */
-  readonly onIndexed?: (table: string) => void
-  readonly log?: ((level: 'info' | 'warn' | 'error', message: string) => void) | undefined
-  /** Folder of uploads, journals and reports. Shared by all processes of an index. */
-  readonly jobsDir: string
-  /** Folder from which sources may be named over HTTP. */
-  readonly importDir?: string | undefined
-  readonly maxUploadBytes?: number
-}
-
-/** A file being received. */
-export interface UploadedFile {
-  readonly name: string
-  readonly bytes: AsyncIterable<Buffer>
-  /** Encoding named by its content type. */
-  readonly encoding?: string | undefined
-}
+import type { Job, JobOptions, WebSource } from './record/schema.ts'
+import type { UploadedFile } from './sources/take.ts'
 
 export interface Upload {
   /** Default: the index's main table. */
@@ -54,11 +15,8 @@ export interface FilesUpload extends Pick<Upload, 'table' | 'options'> {
   readonly files: AsyncIterable<UploadedFile> | Iterable<UploadedFile>
 }
 
-/**
- * Bulk indexing: a job queue on disk. One job runs at a time, across all processes of an index. Adding a job throws unknown_collection
- * for a named table that does not exist.
- */
-export interface Jobs {
+/** Orders of jobs. All throw unknown_collection for a named table that does not exist. */
+export interface Orders {
   /** Indexes a file by path. For the command line only; HTTP uses `addImport`. @throws options_invalid */
   addFile(path: string, options: JobOptions): Promise<Job>
   /** Indexes all or the named documents of a folder. For the command line only. @throws options_invalid */
@@ -97,6 +55,10 @@ export interface Jobs {
    * @throws payload_too_large, corpus_invalid for a damaged archive, invalid_request without a file
    */
   addFiles(upload: FilesUpload): Promise<Job>
+}
+
+/** Bulk indexing: a job queue on disk. One job runs at a time, across all processes of an index. */
+export interface Jobs extends Orders {
   /** All jobs, oldest first. */
   list(): Promise<Job[]>
   /** @throws not_found */

@@ -1,6 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import type { Jobs } from '../jobs/contract.ts'
-import type { Job } from '../jobs/schema.ts'
+import type { Job } from '../jobs/record/schema.ts'
 
 /** Shows the progress of a stage. */
 export interface Progress {

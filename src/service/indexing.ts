@@ -5,10 +5,10 @@ import { packageVersion } from '../config.ts'
 import { embedderOf, type Embedder, type Embedders } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import { createReader } from '../inference/pool/models/create-reader.ts'
-import { bulkEmbed } from '../jobs/bulk-embed.ts'
+import { bulkEmbed } from '../inference/bulk-embed.ts'
 import type { Jobs } from '../jobs/contract.ts'
 import { createJobs } from '../jobs/jobs.ts'
-import type { CrawlSettings } from '../jobs/web/fetch-pages.ts'
+import type { CrawlSettings } from '../jobs/sources/fetch-pages.ts'
 import type { Config } from '../settings.ts'
 import {
   configuredRetrievers,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Job } from '../../src/jobs/schema.ts'
+import type { Job } from '../../src/jobs/record/schema.ts'
 import { embed, embedText, somePassages, tempDir } from '../index/helpers.ts'
 import { streamed, toTsv, withJobs } from './helpers.ts'
 import { SKIPS } from '../helpers/skips.ts'

@@ -4,7 +4,8 @@ import { hashedWordsManifest } from '../fixtures/hashed-words.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { Embed, Passage } from '../../index/contract.ts'
 import type { Embedder } from '../../src/inference/contract.ts'
-import type { Jobs, JobsOptions } from '../../src/jobs/contract.ts'
+import type { Jobs } from '../../src/jobs/contract.ts'
+import type { JobParts } from '../../src/jobs/run/live-job.ts'
 import { createJobs } from '../../src/jobs/jobs.ts'
 import { embed } from '../index/helpers.ts'
 import { opened } from '../index/ingest/job-helpers.ts'
@@ -17,7 +18,7 @@ export function embedderOf(embedTexts: Embed = embed): Embedder {
 export async function withJobs(
   t: Test,
   dir: string,
-  options: Partial<JobsOptions> & { embed?: Embed } = {},
+  options: Partial<JobParts> & { embed?: Embed } = {},
 ): Promise<{ index: PassageIndex; jobs: Jobs }> {
   const index = await opened(t, join(dir, 'index'))
   const jobs = createJobs({ index, embedder: embedderOf(options.embed), jobsDir: join(dir, 'index', 'jobs'), ...options })

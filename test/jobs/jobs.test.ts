@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
 import { Command } from 'commander'
 import { withReadingOptions } from '../../src/cli/index/reading-options.ts'
-import { importPath } from '../../src/jobs/source-file.ts'
-import { JobQueue } from '../../src/jobs/queue.ts'
-import { Rate } from '../../src/jobs/run/record.ts'
-import { JobRun } from '../../src/jobs/run/run.ts'
-import { JobStore } from '../../src/jobs/store.ts'
+import { importPath } from '../../src/jobs/kept/served-file.ts'
+import { JobQueue } from '../../src/jobs/run/runner.ts'
+import { Rate } from '../../src/jobs/run/live-job.ts'
+import { JobRun } from '../../src/jobs/run/work.ts'
+import { JobStore } from '../../src/jobs/record/store.ts'
 import { embed, embedText, somePassages, tempDir } from '../index/helpers.ts'
 import { embedderOf, passagesAmong, streamed, toTsv, withJobs } from './helpers.ts'
 
@@ -343,13 +343,8 @@ await t.test('a job whose turn comes as the service ends is left for the next st
   await jobs.close()
   const job = await jobs.addFile(join(dir, 'corpus.tsv'), {})
   const store = new JobStore(join(dir, 'index', 'jobs'))
-  const asked = {
-    index,
-    embedOf: () => embed,
-    store,
-    log: () => undefined,
-  }
-  await new JobRun(job, { ...asked, closing: AbortSignal.abort() }).run()
+  const jobsDir = join(dir, 'index', 'jobs')
+  await new JobRun(job, { index, embedder: embedderOf(), jobsDir, store, closing: AbortSignal.abort() }).run()
   t.match(await store.load(job.id), { state: 'queued', error: null })
   await t.rejects(index.count(), { code: 'index_missing' })
 })

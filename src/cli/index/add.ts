@@ -3,9 +3,10 @@ import { basename } from 'node:path'
 import { CodedError } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { WORD_LANGUAGES, type WordLanguage } from '../../../index/word-languages.ts'
-import type { LeftOutFile } from '../../jobs/folder/list.ts'
-import type { Jobs, UploadedFile } from '../../jobs/contract.ts'
-import type { Job, JobOptions, WebSource } from '../../jobs/schema.ts'
+import type { LeftOutFile } from '../../jobs/sources/list.ts'
+import type { Jobs } from '../../jobs/contract.ts'
+import type { UploadedFile } from '../../jobs/sources/take.ts'
+import type { Job, JobOptions, WebSource } from '../../jobs/record/schema.ts'
 import { checkArchive, checkDocuments, checkPages, checkTable, showPassage, SKIPPED } from './check-corpus.ts'
 import type { Corpus } from './corpus-files.ts'
 import { follow, withIndexing } from './jobs.ts'
@@ -177,7 +178,7 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
 
 /** Prints the number of indexed and skipped files over all jobs; a table is one file. */
 async function summarise(jobs: readonly Pick<Job, 'files'>[], leftOut: readonly LeftOutFile[], verb: string): Promise<void> {
-  const { describeFiles, joinedFiles, tallyOf } = await import('../../jobs/folder/summary.ts')
+  const { describeFiles, joinedFiles, tallyOf } = await import('../../jobs/sources/summary.ts')
   const files = joinedFiles([...jobs.map(({ files }) => files ?? { indexed: 1, left_out: [] }), tallyOf(leftOut)])
   process.stdout.write(`${describeFiles(files, verb)}\n`)
 }

@@ -5,9 +5,9 @@ import { CodedError, messageOf } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import type { Checking, CheckReport } from '../../jobs/check.ts'
-import type { FolderSource } from '../../jobs/folder/read.ts'
-import type { Files } from '../../jobs/folder/summary.ts'
-import type { WebSource } from '../../jobs/schema.ts'
+import type { FolderSource } from '../../jobs/sources/read.ts'
+import type { Files } from '../../jobs/record/schema.ts'
+import type { WebSource } from '../../jobs/record/schema.ts'
 import { interruptibleAtOnce } from '../program/interrupted.ts'
 import { loadConfig } from '../program/run-program.ts'
 
@@ -38,7 +38,7 @@ export async function checkTable(file: string, checking: Checking, verdict = FAI
  */
 export async function checkDocuments(source: FolderSource, checking: Checking, name = source.path): Promise<Files | undefined> {
   const { DOCUMENT_PARSE_MS: parseMs, DOCUMENT_MB } = await loadConfig()
-  const [{ checkFolder }, { describeFiles }] = await Promise.all([import('../../jobs/check.ts'), import('../../jobs/folder/summary.ts')])
+  const [{ checkFolder }, { describeFiles }] = await Promise.all([import('../../jobs/check.ts'), import('../../jobs/sources/summary.ts')])
   const bounds = { parseMs, maxBytes: DOCUMENT_MB * 2 ** 20 }
   const report = await reported(name, checkFolder(source, bounds, checking))
   if (report?.files === undefined) return undefined
@@ -50,8 +50,8 @@ export async function checkDocuments(source: FolderSource, checking: Checking, n
 /** As `checkDocuments`, for an archive, which is extracted to a temporary folder. */
 export async function checkArchive(file: string, checking: Checking): Promise<Files | undefined> {
   const [{ FileSpool }, { takeFiles }, { UPLOAD_LIMIT_MB }] = await Promise.all([
-    import('../../jobs/upload/spool.ts'),
-    import('../../jobs/upload/take.ts'),
+    import('../../jobs/sources/spool.ts'),
+    import('../../jobs/sources/take.ts'),
     loadConfig(),
   ])
   return inTemporaryFolder(async (folder) => {
@@ -77,8 +77,8 @@ async function inTemporaryFolder<Result>(work: (folder: string) => Promise<Resul
 /** As `checkDocuments`, of pages of the web, which are fetched for it into a folder that goes afterwards. */
 export async function checkPages(web: WebSource, checking: Checking): Promise<Files | undefined> {
   const [{ FileSpool }, { checkedAddresses, fetchInto }, { crawlSettings }, config] = await Promise.all([
-    import('../../jobs/upload/spool.ts'),
-    import('../../jobs/web/fetch-pages.ts'),
+    import('../../jobs/sources/spool.ts'),
+    import('../../jobs/sources/fetch-pages.ts'),
     import('../../service/indexing.ts'),
     loadConfig(),
   ])

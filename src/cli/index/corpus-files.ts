@@ -2,7 +2,7 @@ import { open, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError } from '../../../base/errors.ts'
 import { isPageAddress } from '../../crawl/page-address.ts'
-import { isArchive, isDocument, isTable, listFolder, type LeftOutFile } from '../../jobs/folder/list.ts'
+import { isArchive, isDocument, isTable, listFolder, type LeftOutFile } from '../../jobs/sources/list.ts'
 
 /** The corpus of a command's arguments. */
 export interface Corpus {

@@ -9,7 +9,7 @@ import { commitCommand, pendingCommand, planCommand, vectorsCommand } from './sh
 import { loadConfig } from '../program/run-program.ts'
 import { type Need, cancel, follow, listed, showJob, withIndexing } from './jobs.ts'
 import { collectionOption } from '../program/options.ts'
-import type { AheadProgress } from '../../jobs/ahead/encode-ahead.ts'
+import type { AheadProgress } from '../../inference/encode-ahead.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'
 
@@ -92,7 +92,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
         import('../../service/storage.ts'),
         import('../../service/models.ts'),
         import('../../../index/compaction/command.ts'),
-        import('../../jobs/queue.ts'),
+        import('../../jobs/run/runner.ts'),
       ])
       await useScratch()
       // Without a built retriever it is unknown what replaced tables still serve.
@@ -148,7 +148,7 @@ function encodeAheadCommand(): Command {
     .action(async ({ collection: table }: { collection?: string }) => {
       const config = await loadConfig({ TABLE: table })
       const [{ encodeIndexAhead }, { openAheadEncoding, requireStateDisk }, { ensureReader }] = await Promise.all([
-        import('../../jobs/ahead/encode-ahead.ts'),
+        import('../../inference/encode-ahead.ts'),
         import('../../service/indexing.ts'),
         import('../../service/setup.ts'),
       ])

@@ -1,6 +1,6 @@
 import type { Jobs } from '../../jobs/contract.ts'
-import { describeFiles } from '../../jobs/folder/summary.ts'
-import type { Job } from '../../jobs/schema.ts'
+import { describeFiles } from '../../jobs/sources/summary.ts'
+import type { Job } from '../../jobs/record/schema.ts'
 import type { Indexing } from '../../service/indexing.ts'
 import { interruptible, interruptibleAtOnce } from '../program/interrupted.ts'
 import { loadConfig } from '../program/run-program.ts'
@@ -70,7 +70,7 @@ function abandoned(id: string): string {
 
 /** Cancels a job and prints its state. */
 export async function cancel(jobs: Jobs, id: string): Promise<void> {
-  const { isSettled } = await import('../../jobs/schema.ts')
+  const { isSettled } = await import('../../jobs/record/schema.ts')
   const wasAbandoned = await jobs.isAbandoned(id)
   const job = await jobs.cancel(id)
   const how = wasAbandoned

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander'
 import { MADE_IDS, type MadeIds } from '../../../index/read/column-map.ts'
 import { FORMATS, SPLIT_WORDS, type Format } from '../../../index/read/contract.ts'
-import type { JobOptions } from '../../jobs/schema.ts'
+import type { JobOptions } from '../../jobs/record/schema.ts'
 import { decimal, wholeNumber } from '../program/options.ts'
 
 /** Options of the commands that read a corpus. */

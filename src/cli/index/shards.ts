@@ -110,8 +110,8 @@ export function planCommand(): Command {
       ] = await Promise.all([
         import('../../../index/ingest/shard-dir/shard-dir.ts'),
         import('../../../index/read/read.ts'),
-        import('../../jobs/reading.ts'),
-        import('../../jobs/schema.ts'),
+        import('../../jobs/sources/reading.ts'),
+        import('../../jobs/record/schema.ts'),
         import('../../service/models.ts'),
         import('../../service/setup.ts'),
       ])

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { lstat, readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../../base/errors.ts'
-import { isTable } from '../../jobs/folder/list.ts'
+import { isTable } from '../../jobs/sources/list.ts'
 import type { Corpus } from './corpus-files.ts'
 import { Interrupted } from '../program/interrupted.ts'
 

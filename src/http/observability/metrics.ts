@@ -10,7 +10,7 @@ import type { Retriever } from '../../rag/retrieve.ts'
 import { allEmbedders, servingEmbedder } from './retrievers.ts'
 import type { Keys } from '../../keys/keys.ts'
 import type { Jobs } from '../../jobs/contract.ts'
-import { isSettled, JOB_STATES, type Job } from '../../jobs/schema.ts'
+import { isSettled, JOB_STATES, type Job } from '../../jobs/record/schema.ts'
 
 /** State of the inference processes of one role. */
 export interface ProcessStatus {

@@ -2,9 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { CodedError, osCode } from '../../../base/errors.ts'
-import type { UploadedFile } from '../../jobs/contract.ts'
+import type { UploadedFile } from '../../jobs/sources/take.ts'
 import { hashing } from '../idempotency/idempotency.ts'
-import { entryName } from '../../jobs/upload/spool.ts'
+import { entryName } from '../../jobs/sources/spool.ts'
 
 /** A table up to this size is buffered until it is known whether other files follow. */
 const HELD_BYTES = 8 * 2 ** 20

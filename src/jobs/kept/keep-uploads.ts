@@ -1,11 +1,11 @@
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import { sourceOf } from '../folder/list.ts'
-import { listedBy } from '../folder/missing.ts'
-import type { Job } from '../schema.ts'
-import type { JobStore } from '../store.ts'
-import { isSpooled, listSpool } from '../upload/spool.ts'
-import { KeptFiles } from './kept-files.ts'
+import { sourceOf } from '../sources/list.ts'
+import { listedBy } from '../sources/missing.ts'
+import type { Job } from '../record/schema.ts'
+import type { JobStore } from '../record/store.ts'
+import { isSpooled, listSpool } from '../sources/spool.ts'
+import { KeptFiles, keptFolder } from './kept-files.ts'
 
 /**
  * Keeps the uploaded files of a finished job that have passages. Removes kept files without passages, and those whose source the job
@@ -18,7 +18,7 @@ export async function keepUploads(
   { index, store, maxBytes }: { readonly index: PassageIndex; readonly store: JobStore; readonly maxBytes: number },
 ): Promise<number> {
   if (source.files === undefined) return 0
-  const kept = new KeptFiles(store.keptFolder)
+  const kept = new KeptFiles(keptFolder(store.dir))
   const isUpload = source.files.uploaded === true
   // Listing the sources reads a column of the whole table: skip it if there is nothing to keep or remove.
   if ((!isUpload || maxBytes === 0) && (await kept.list()).length === 0) return 0

@@ -9,7 +9,7 @@ import { messageOf } from '../../../base/errors.ts'
 import { openIndex } from '../../../index/open.ts'
 import type { Embedder } from '../../../src/inference/contract.ts'
 import { createJobs } from '../../../src/jobs/jobs.ts'
-import type { JobOptions } from '../../../src/jobs/schema.ts'
+import type { JobOptions } from '../../../src/jobs/record/schema.ts'
 import { embedWords, hashedWords, hashedWordsManifest } from '../../fixtures/hashed-words.ts'
 
 const [dir = '', corpus = '', delay = '0', options = '{}', cancelAfter] = process.argv.slice(2)

@@ -6,7 +6,7 @@ import { openIndex, type OpenIndexOptions, type PassageIndex } from '../../../in
 import { createSnapshot, restoreSnapshot } from '../../../index/snapshots/snapshots.ts'
 import { openCollections } from '../../../index/collections/collections.ts'
 import { createJobs } from '../../../src/jobs/jobs.ts'
-import { JobStore } from '../../../src/jobs/store.ts'
+import { JobStore } from '../../../src/jobs/record/store.ts'
 import { embedderOf, streamed, toTsv } from '../../jobs/helpers.ts'
 import { embed, embedText, somePassages, tempDir } from '../helpers.ts'
 

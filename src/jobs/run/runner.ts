@@ -1,17 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf } from '../../base/errors.ts'
-import type { Lock } from '../../base/locks/lock.ts'
-import { allModels, isBuildOf, type Models } from '../../index/contract.ts'
-import { removeStale, type ReplacedTable, replacedTables } from '../../index/ingest/remove-stale.ts'
-import { storeOf } from '../../index/store/store-of.ts'
-import { tryJobLock } from '../../index/writers/locks.ts'
-import { embedderOf } from '../inference/contract.ts'
-import { bulkEmbed } from './bulk-embed.ts'
-import type { JobsOptions } from './contract.ts'
-import { toJobError } from './run/record.ts'
-import { JobRun } from './run/run.ts'
-import { isSettled, type Job } from './schema.ts'
-import { JobStore } from './store.ts'
+import { messageOf } from '../../../base/errors.ts'
+import { describedError } from '../../../base/failures.ts'
+import type { Lock } from '../../../base/locks/lock.ts'
+import { allModels, isBuildOf, type Models } from '../../../index/contract.ts'
+import { removeStale, type ReplacedTable, replacedTables } from '../../../index/ingest/remove-stale.ts'
+import { storeOf } from '../../../index/store/store-of.ts'
+import { tryJobLock } from '../../../index/writers/locks.ts'
+import type { JobParts } from './live-job.ts'
+import { JobRun } from './work.ts'
+import { isSettled, moved, type Job } from '../record/schema.ts'
+import { JobStore } from '../record/store.ts'
 
 interface RemoveReplacedOptions {
   /** Folder of the tables. */
@@ -59,7 +57,7 @@ const REMOVE_STALE_MS = 10 * 60_000
  * queued or runs; an unfinished job without a lease was abandoned by a process that died.
  */
 export class JobQueue {
-  readonly #options: JobsOptions
+  readonly #options: JobParts
   readonly #store: JobStore
   #queue: string[] = []
   readonly #leases = new Map<string, Lock>()
@@ -72,7 +70,7 @@ export class JobQueue {
   readonly #removingStale = new Set<string>()
   #removedStaleAt = -Infinity
 
-  constructor(options: JobsOptions, store: JobStore) {
+  constructor(options: JobParts, store: JobStore) {
     this.#options = options
     this.#store = store
   }
@@ -154,7 +152,7 @@ export class JobQueue {
     try {
       const job = await this.#store.load(id)
       if (isSettled(job.state)) return
-      await this.#store.save({ ...job, state: 'stopped', error: toJobError(error), finished_at: new Date().toISOString() })
+      await this.#store.save(moved(job, 'stopped', { error: describedError(error) }))
     } catch {
       this.#queue = [...new Set([...this.#queue, id])].sort()
       await sleep(RETRY_MS, undefined, { signal: this.closing }).catch(() => undefined)
@@ -173,7 +171,6 @@ export class JobQueue {
       this.#current = new JobRun(job, {
         ...this.#options,
         index: indexOf(job.table),
-        embedOf: (model) => bulkEmbed(embedderOf(this.#options, model)),
         store: this.#store,
         closing: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
       })

@@ -10,7 +10,7 @@ import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 import { wellFormed } from '../../../index/passage-metadata.ts'
 import { FILE_PROBLEMS, type FileProblem } from '../../../index/read/contract.ts'
-import { isDocument, isTable, type ListedFile } from '../folder/list.ts'
+import { isDocument, isTable, type ListedFile } from './list.ts'
 
 /**
  * Normalizes the path of a file in an archive or a form.

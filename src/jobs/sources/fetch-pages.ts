@@ -10,11 +10,11 @@ import { PageError, type CrawlOptions, type LeftOutPage, type Validators } from 
 import { crawl } from '../../crawl/crawl.ts'
 import { checkLiteral } from '../../crawl/lookup.ts'
 import { checkAllowed, pageAddress } from '../../crawl/page-address.ts'
-import { noteListed } from '../folder/missing.ts'
-import type { FileBounds } from '../folder/read.ts'
-import type { Job, JobOptions, WebSource } from '../schema.ts'
-import type { JobStore } from '../store.ts'
-import { FileSpool, isSpooled } from '../upload/spool.ts'
+import { noteListed } from './missing.ts'
+import type { FileBounds } from './read.ts'
+import type { Job, JobOptions, WebSource } from '../record/schema.ts'
+import type { JobStore } from '../record/store.ts'
+import { FileSpool, isSpooled } from './spool.ts'
 
 /** Settings of the crawler. */
 export type CrawlSettings = Pick<CrawlOptions, 'userAgent' | 'resolve' | 'limits'>

@@ -1,18 +1,42 @@
-import { messageOf, type ErrorCode } from '../../../base/errors.ts'
-import { failureOf } from '../../../base/failures.ts'
 import type { Counters, Phase } from '../../../index/ingest/plan/contract.ts'
-import type { Embedders } from '../../inference/contract.ts'
-import type { JobsOptions } from '../contract.ts'
-import type { Job } from '../schema.ts'
-import type { JobStore } from '../store.ts'
-import type { Embed, EmbeddingModel } from '../../../index/contract.ts'
 import type { PassageIndex } from '../../../index/open.ts'
+import type { ReadLimits } from '../../../index/read/contract.ts'
+import type { SearchPolicy } from '../../../index/search/ann.ts'
+import type { Embedders } from '../../inference/contract.ts'
+import type { Job } from '../record/schema.ts'
+import type { JobStore } from '../record/store.ts'
+import type { CrawlSettings } from '../sources/fetch-pages.ts'
+import type { FileBounds } from '../sources/read.ts'
 
-/** Options of running one job. */
-export interface JobRunOptions extends Omit<JobsOptions, keyof Embedders | 'indexOf' | 'tables' | 'jobsDir'> {
-  /** The index of the job's table. */
+/** What jobs need; `index` is that of the main table, or, for a running job, that of its own. */
+export interface JobParts extends Embedders {
   readonly index: PassageIndex
-  readonly embedOf: (model: EmbeddingModel) => Embed
+  /** Opens the index of a job's table in the same folder. Default: `index`. */
+  readonly indexOf?: (table: string) => PassageIndex
+  /** Lists all tables whose replaced versions are to be removed. Default: the table of `index`. */
+  readonly tables?: () => Promise<readonly string[]>
+  readonly limits?: Partial<ReadLimits>
+  readonly policy?: Partial<SearchPolicy>
+  /** Passages per commit. */
+  readonly shardRows?: number
+  /** Limits of reading documents. */
+  readonly fileBounds?: FileBounds
+  /** Maximum bytes of uploaded files kept after their job. Default: none are kept. */
+  readonly keepBytes?: number
+  /** Settings of the crawler for web pages. */
+  readonly crawl?: CrawlSettings
+  /** Called with the table after every job that ran in this process. */
+  readonly onIndexed?: (table: string) => void
+  readonly log?: ((level: 'info' | 'warn' | 'error', message: string) => void) | undefined
+  /** Folder of uploads, journals and reports. Shared by all processes of an index. */
+  readonly jobsDir: string
+  /** Folder from which sources may be named over HTTP. */
+  readonly importDir?: string | undefined
+  readonly maxUploadBytes?: number
+}
+
+/** What one running job needs. */
+export interface JobRunParts extends JobParts {
   readonly store: JobStore
   /** Aborted when the service stops: the job keeps its state and resumes at the next start. */
   readonly closing: AbortSignal
@@ -58,7 +82,7 @@ class StageEta {
 }
 
 /** State of a running job, in memory and on disk. */
-export class JobRecord {
+export class LiveJob {
   readonly #store: Pick<JobStore, 'save'>
   readonly #rate = new Rate()
   readonly #stageEta = new StageEta()
@@ -114,10 +138,4 @@ export class JobRecord {
   async saved(): Promise<void> {
     await this.#saved.catch(() => undefined)
   }
-}
-
-/** Converts an error to the `error` field of a job. */
-export function toJobError(error: unknown): { code: ErrorCode; message: string } {
-  const { code = 'internal' as const, message = messageOf(error) } = failureOf(error) ?? {}
-  return { code, message }
 }

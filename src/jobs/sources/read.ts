@@ -14,9 +14,9 @@ import type { DocumentPassage, DocumentPassages } from '../../documents/schema.t
 import { createPassageReader, type PassageReader } from '../../documents/corpus/reader.ts'
 import { DocumentError } from '../../documents/errors.ts'
 import { isTable, listFiles, listFolder, sourceOf, unreadable, type FolderFile, type LeftOutFile, type ListedFile } from './list.ts'
-import { corpusReadOptions } from '../reading.ts'
-import type { JobOptions } from '../schema.ts'
-import { listSpool } from '../upload/spool.ts'
+import { corpusReadOptions } from './reading.ts'
+import type { JobOptions } from '../record/schema.ts'
+import { listSpool } from './spool.ts'
 
 /** Limits of a file: milliseconds of CPU time that reading it takes, and its bytes. */
 export const DEFAULT_FILE_BOUNDS = { parseMs: 30_000, maxBytes: 32 * 2 ** 20 }

@@ -1,8 +1,8 @@
 import { Type, type Static } from '#typebox'
-import { STAGES } from '../../index/stages.ts'
-import { MADE_IDS } from '../../index/read/column-map.ts'
-import { FORMATS, SPLIT_WORDS } from '../../index/read/contract.ts'
-import { FilesSchema } from './folder/summary.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { STAGES } from '../../../index/stages.ts'
+import { MADE_IDS } from '../../../index/read/column-map.ts'
+import { FILE_PROBLEMS, FORMATS, SPLIT_WORDS } from '../../../index/read/contract.ts'
 
 export const JOB_STATES = ['queued', 'planning', 'indexing', 'verifying', 'done', 'failed', 'stopped', 'cancelled'] as const
 const JobStateSchema = Type.Enum([...JOB_STATES], {
@@ -13,7 +13,12 @@ export type JobState = Static<typeof JobStateSchema>
 
 /** True for states that change only on request. */
 export function isSettled(state: JobState): boolean {
-  return ['done', 'failed', 'stopped', 'cancelled'].includes(state)
+  return isFinal(state) || state === 'stopped'
+}
+
+/** True for states that never change: the job's data is gone. */
+export function isFinal(state: JobState): boolean {
+  return state === 'done' || state === 'failed' || state === 'cancelled'
 }
 
 /** Default of `max_rejected_share`. */
@@ -120,6 +125,25 @@ const CountersSchema = Type.Object({
   committed: Type.Integer({ description: 'Passages durably stored, skipped ones included.' }),
 })
 
+const FilesSchema = Type.Object({
+  indexed: Type.Integer({ description: 'Files with indexed passages.' }),
+  left_out: Type.Array(
+    Type.Object({
+      kind: Type.String({ description: 'File extension; `page` for web pages.' }),
+      reason: Type.Enum([...FILE_PROBLEMS]),
+      files: Type.Integer(),
+    }),
+    { description: 'Skipped files by kind and reason; the report lists each.' },
+  ),
+  gone: Type.Optional(
+    Type.Object(
+      { files: Type.Integer(), passages: Type.Integer({ description: 'Passages deleted with them.' }) },
+      { description: 'Previously indexed files that are gone (`delete_missing`) or have no text now.' },
+    ),
+  ),
+})
+export type Files = Static<typeof FilesSchema>
+
 const StageSchema = Type.Object({
   name: Type.Enum(['fetching pages', 'reading the source', ...STAGES]),
   share: Type.Number({
@@ -199,5 +223,17 @@ export const JobSchema = Type.Object(
   { title: 'IndexJob' },
 )
 export type Job = Static<typeof JobSchema>
+
+/** The job in another state. @throws conflict for a job in a final state */
+export function moved(job: Job, state: JobState, part: Partial<Job> = {}): Job {
+  checkOpen(job)
+  const ended = isSettled(state)
+  return { ...job, ...part, state, finished_at: ended ? new Date().toISOString() : null, ...(ended && { eta_s: null, stage: null }) }
+}
+
+/** @throws conflict for a job in a final state */
+export function checkOpen({ id, state }: Pick<Job, 'id' | 'state'>): void {
+  if (isFinal(state)) throw new CodedError('conflict', `The job ${id} is ${state} already.`, { field: 'id' })
+}
 
 export const JOB_ID = '^[0-9]{8}T[0-9]{9}-[0-9a-f]{4}$'

@@ -7,8 +7,8 @@ import { parseJson } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { prefixOf } from '../../../index/read/row-ids.ts'
-import type { Job, JobOptions } from '../schema.ts'
-import type { JobStore } from '../store.ts'
+import type { Job, JobOptions } from '../record/schema.ts'
+import type { JobStore } from '../record/store.ts'
 import { sourceOf, type ListedFile } from './list.ts'
 
 const ListedSchema = Type.Object({

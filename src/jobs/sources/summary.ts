@@ -1,26 +1,7 @@
 import { isPageAddress } from '../../crawl/page-address.ts'
 import type { LeftOutFile } from './list.ts'
-import { Type, type Static } from '#typebox'
+import type { Files } from '../record/schema.ts'
 import { FILE_PROBLEMS, type FileProblem, type ReadItem } from '../../../index/read/contract.ts'
-
-export const FilesSchema = Type.Object({
-  indexed: Type.Integer({ description: 'Files with indexed passages.' }),
-  left_out: Type.Array(
-    Type.Object({
-      kind: Type.String({ description: 'File extension; `page` for web pages.' }),
-      reason: Type.Enum([...FILE_PROBLEMS]),
-      files: Type.Integer(),
-    }),
-    { description: 'Skipped files by kind and reason; the report lists each.' },
-  ),
-  gone: Type.Optional(
-    Type.Object(
-      { files: Type.Integer(), passages: Type.Integer({ description: 'Passages deleted with them.' }) },
-      { description: 'Previously indexed files that are gone (`delete_missing`) or have no text now.' },
-    ),
-  ),
-})
-export type Files = Static<typeof FilesSchema>
 
 /** Counts indexed and left-out files while items pass through. */
 export class FileTally {

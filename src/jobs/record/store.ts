@@ -2,15 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Value } from '#typebox/value'
-import { ageOf } from '../../base/locks/clock.ts'
-import { writeFileDurably } from '../../base/durable.ts'
-import { osCode, CodedError } from '../../base/errors.ts'
-import { exists } from '../../base/exists.ts'
-import { jobFiles } from '../../index/ingest/plan/contract.ts'
-import { isLockHeld, takeLock, type Lock } from '../../base/locks/lock.ts'
-import type { KnownJobs } from '../../index/ingest/remove-stale.ts'
-import { parseJson } from '../../base/json.ts'
-import { keptFolder } from './kept/kept-files.ts'
+import { ageOf } from '../../../base/locks/clock.ts'
+import { writeFileDurably } from '../../../base/durable.ts'
+import { osCode, CodedError } from '../../../base/errors.ts'
+import { exists } from '../../../base/exists.ts'
+import { jobFiles } from '../../../index/ingest/plan/contract.ts'
+import { isLockHeld, takeLock, type Lock } from '../../../base/locks/lock.ts'
+import type { KnownJobs } from '../../../index/ingest/remove-stale.ts'
+import { parseJson } from '../../../base/json.ts'
 import { isSettled, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
 
 /** Age after which the folder of an interrupted upload, which has no record, is removed. */
@@ -28,10 +27,10 @@ export function unknownJob(id: string): CodedError {
 
 /** Jobs on disk, one folder each, shared by all processes that use the folder. */
 export class JobStore {
-  readonly #dir: string
+  readonly dir: string
 
   constructor(dir: string) {
-    this.#dir = dir
+    this.dir = dir
   }
 
   /** Ids sort by creation: above all others, also if the clock was set back since. */
@@ -41,13 +40,8 @@ export class JobStore {
     return `${time.toISOString().replace(/[-:.Z]/g, '')}-${randomBytes(2).toString('hex')}`
   }
 
-  /** Folder of kept uploads. */
-  get keptFolder(): string {
-    return keptFolder(this.#dir)
-  }
-
   folder(id: string): string {
-    return join(this.#dir, id)
+    return join(this.dir, id)
   }
 
   async save(job: Job): Promise<void> {
@@ -138,7 +132,7 @@ export class JobStore {
 
   async #ids(): Promise<string[]> {
     // Not created: the folder of the index, in which it may be, may have disappeared.
-    const names = await readdir(this.#dir).catch((error: unknown): string[] => {
+    const names = await readdir(this.dir).catch((error: unknown): string[] => {
       if (osCode(error) === 'ENOENT') return []
       throw error
     })

@@ -1,18 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError, messageOf, type ErrorCode } from '../../../base/errors.ts'
-import { isDiskFull } from '../../../base/failures.ts'
+import { describedError, isDiskFull } from '../../../base/failures.ts'
 import { allModels, isBuildOf, type EmbeddingModel } from '../../../index/contract.ts'
 import { removeStale } from '../../../index/ingest/remove-stale.ts'
 import { abandonJob, runJob } from '../../../index/ingest/run.ts'
 import { openShardDir, vectorReader } from '../../../index/ingest/shard-dir/shard-dir.ts'
 import { readAlias } from '../../../index/versions/alias.ts'
 import { unwatchChanges } from '../../../index/writers/change-log.ts'
-import { leftOutShare } from '../folder/read.ts'
-import { deleteMissing } from '../folder/missing.ts'
+import { bulkEmbed } from '../../inference/bulk-embed.ts'
+import { embedderOf } from '../../inference/contract.ts'
+import { leftOutShare } from '../sources/read.ts'
+import { deleteMissing } from '../sources/missing.ts'
 import { keepUploads } from '../kept/keep-uploads.ts'
-import { isSettled, type Job, type JobState } from '../schema.ts'
-import { ensurePlan } from './plan.ts'
-import { JobRecord, toJobError, type JobRunOptions } from './record.ts'
+import { isFinal, moved, type Job, type JobState } from '../record/schema.ts'
+import { ensurePlan } from './plan-job.ts'
+import { LiveJob, type JobRunParts } from './live-job.ts'
 
 const SAVE_MS = 1000
 /** Errors of the corpus or the options: the job fails. After any other error it stops and can be resumed. */
@@ -21,7 +23,7 @@ const FINAL: readonly ErrorCode[] = ['corpus_invalid', 'invalid_request', 'not_f
 type EndState = 'done' | 'failed' | 'stopped' | 'cancelled'
 
 /** Frees what a job took that ended in a state, space first. A stopped one keeps all. */
-async function settle({ id, table }: Job, state: JobState, { index, store }: Pick<JobRunOptions, 'index' | 'store'>): Promise<void> {
+async function settle({ id, table }: Job, state: JobState, { index, store }: Pick<JobRunParts, 'index' | 'store'>): Promise<void> {
   if (state === 'stopped') return
   await store.dropShards(id)
   if (state === 'done') await unwatchChanges({ dir: index.dir, table }, id)
@@ -30,21 +32,21 @@ async function settle({ id, table }: Job, state: JobState, { index, store }: Pic
 }
 
 /** Cancels a job that does not run: removes its copy of the corpus and the table it was building. */
-export async function cancelStopped(job: Job, options: Pick<JobRunOptions, 'index' | 'store'>): Promise<void> {
+export async function cancelStopped(job: Job, options: Pick<JobRunParts, 'index' | 'store'>): Promise<void> {
   await settle(job, 'cancelled', options)
-  await options.store.save({ ...job, state: 'cancelled', finished_at: new Date().toISOString() })
+  await options.store.save(moved(job, 'cancelled'))
 }
 
 /** Runs or resumes one job. The caller must hold the job lock. */
-export class JobRun extends JobRecord {
-  readonly #options: JobRunOptions
+export class JobRun extends LiveJob {
+  readonly #options: JobRunParts
   readonly #abort = new AbortController()
   #cancelled = false
   #hasEnded: () => void = () => undefined
   /** Resolves when the job has ended or stopped and its state is on disk. */
   readonly ended = new Promise<void>((resolve) => (this.#hasEnded = resolve))
 
-  constructor(job: Job, options: JobRunOptions) {
+  constructor(job: Job, options: JobRunParts) {
     super(job, options.store)
     this.#options = options
   }
@@ -62,7 +64,7 @@ export class JobRun extends JobRecord {
 
   async run(): Promise<void> {
     const { store, closing, log } = this.#options
-    if (isSettled(this.job.state) && this.job.state !== 'stopped') return this.#hasEnded()
+    if (isFinal(this.job.state)) return this.#hasEnded()
     const stop = (): void => this.#abort.abort(closing.reason)
     // An already aborted signal emits no event.
     if (closing.aborted) stop()
@@ -84,7 +86,7 @@ export class JobRun extends JobRecord {
     } catch (error) {
       if (this.#cancelled) return await this.#end('cancelled', null)
       if (closing.aborted) return await this.save()
-      const described = toJobError(error)
+      const described = describedError(error)
       log?.('error', `index job ${this.id}: ${described.message}`)
       await this.#end(FINAL.includes(described.code) ? 'failed' : 'stopped', described)
     } finally {
@@ -96,13 +98,13 @@ export class JobRun extends JobRecord {
   }
 
   async #work(): Promise<void> {
-    const { index, embedOf, store, policy, log } = this.#options
+    const { index, store, policy, log } = this.#options
     const { id, table, options, source } = this.job
     await removeStale({ dir: index.dir, table }, () => store.known(table), allModels(index))
     await store.takeReserve(id)
     const shardDir = source.place === true && source.path !== null ? await openShardDir(source.path) : undefined
     const model = await this.#model()
-    const embed = embedOf(model)
+    const embed = bulkEmbed(embedderOf(this.#options, model))
     const signal = this.#abort.signal
     try {
       await ensurePlan(this, shardDir, model, { ...this.#options, signal })
@@ -181,7 +183,7 @@ export class JobRun extends JobRecord {
    */
   async #end(state: EndState, error: Job['error'], result: Job['result'] = null): Promise<void> {
     const { store, log, closing } = this.#options
-    const final = { ...this.job, state, error, result, eta_s: null, stage: null, finished_at: new Date().toISOString() }
+    const final = moved(this.job, state, { error, result })
     for (let attempt = 1; ; attempt++) {
       try {
         await settle(this.job, state, this.#options)

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { extract } from 'tar-stream'
 import { type Entry, openPromise } from 'yauzl'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { failureOf } from '../../../base/failures.ts'
+import { describedError, failureOf } from '../../../base/failures.ts'
 import { fileBytes } from '../../../base/files.ts'
 import type { Lock } from '../../../base/locks/lock.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
@@ -13,13 +13,19 @@ import { RATIO_FROM, READ_LIMITS, type ReadLimits } from '../../../index/read/co
 import { gunzip } from '../../../index/read/expand.ts'
 import { readPassages } from '../../../index/read/read.ts'
 import { isGzip, peek } from '../../../index/read/sniff.ts'
-import type { UploadedFile } from '../contract.ts'
-import { ARCHIVE, isArchive } from '../folder/list.ts'
-import { corpusReadOptions, ReadingNotes } from '../reading.ts'
-import { toJobError } from '../run/record.ts'
-import { type Job, rejectedShare } from '../schema.ts'
-import type { JobStore } from '../store.ts'
+import { ARCHIVE, isArchive } from './list.ts'
+import { corpusReadOptions, ReadingNotes } from './reading.ts'
+import { type Job, moved, rejectedShare } from '../record/schema.ts'
+import type { JobStore } from '../record/store.ts'
 import { entryName, FileSpool } from './spool.ts'
+
+/** A file being received. */
+export interface UploadedFile {
+  readonly name: string
+  readonly bytes: AsyncIterable<Buffer>
+  /** Encoding named by its content type. */
+  readonly encoding?: string | undefined
+}
 
 /** Entries (files, folders and links), expanded bytes of an upload's files, and ratio to compressed bytes beyond 64 MiB, at most. */
 type ArchiveLimits = Readonly<Record<'entries' | 'bytes' | 'ratio', number>>
@@ -235,10 +241,9 @@ export function addTable(
       ...(shardRows && { shardRows }),
     })
     const { read, rejected, accepted } = await planned.catch(async (error: unknown) => {
-      if (toJobError(error).code !== 'corpus_invalid' || job.counters.rejected === 0) throw error
+      if (describedError(error).code !== 'corpus_invalid' || job.counters.rejected === 0) throw error
       await store.dropShards(id)
-      const ended = { state: 'failed' as const, error: toJobError(error), finished_at: new Date().toISOString() }
-      await store.save({ ...job, ...ended, recent_rejects: notes.rejects })
+      await store.save(moved(job, 'failed', { error: describedError(error), recent_rejects: notes.rejects }))
       isKept = true
       throw new CodedError('corpus_invalid', `${messageOf(error)} The report: GET /v1/admin/index-jobs/${id}/report.`, {
         field: 'body',

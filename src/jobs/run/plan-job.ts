@@ -8,14 +8,14 @@ import { adoptPlan, checkShardDirModel, type ShardDir } from '../../../index/ing
 import { planBytes, requireSpace } from '../../../index/ingest/space.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
-import type { ListedFile } from '../folder/list.ts'
-import { noteEmptied, noteFiles } from '../folder/missing.ts'
-import { DEFAULT_FILE_BOUNDS, folderBytes, leftOutShare, readFolder } from '../folder/read.ts'
-import { describeFiles, type Files, FileTally } from '../folder/summary.ts'
-import { corpusReadOptions, ReadingNotes } from '../reading.ts'
-import { type Job, rejectedShare } from '../schema.ts'
-import { DEFAULT_CRAWL, fetchPages } from '../web/fetch-pages.ts'
-import type { JobRecord, JobRunOptions } from './record.ts'
+import type { ListedFile } from '../sources/list.ts'
+import { noteEmptied, noteFiles } from '../sources/missing.ts'
+import { DEFAULT_FILE_BOUNDS, folderBytes, leftOutShare, readFolder } from '../sources/read.ts'
+import { describeFiles, FileTally } from '../sources/summary.ts'
+import { corpusReadOptions, ReadingNotes } from '../sources/reading.ts'
+import { type Files, type Job, rejectedShare } from '../record/schema.ts'
+import { DEFAULT_CRAWL, fetchPages } from '../sources/fetch-pages.ts'
+import type { JobRunParts, LiveJob } from './live-job.ts'
 
 interface CorpusReading {
   readonly signal: AbortSignal
@@ -33,7 +33,7 @@ export interface Corpus {
 /** Opens the corpus of a job. Uploaded and fetched files must be in its folder. @throws internal if they are missing */
 export function corpusOf(
   job: Job,
-  { index, store, limits, fileBounds: bounds = DEFAULT_FILE_BOUNDS }: JobRunOptions,
+  { index, store, limits, fileBounds: bounds = DEFAULT_FILE_BOUNDS }: JobRunParts,
   reading: CorpusReading,
 ): Corpus {
   const { id, table, options } = job
@@ -64,11 +64,11 @@ export function corpusOf(
   return { bytes: () => folderBytes(source), items }
 }
 
-type PlanOptions = JobRunOptions & { readonly signal: AbortSignal }
+type PlanOptions = JobRunParts & { readonly signal: AbortSignal }
 
 /** Plans a job's corpus unless an earlier run has. @param shardDir planned directory with vectors, whose plan is adopted */
 export async function ensurePlan(
-  record: JobRecord,
+  record: LiveJob,
   shardDir: ShardDir | undefined,
   model: EmbeddingModel,
   options: PlanOptions,
@@ -83,7 +83,7 @@ export async function ensurePlan(
   record.change({ counters: { ...record.job.counters, read, rejected, accepted } })
 }
 
-async function planSource(record: JobRecord, folder: string, options: PlanOptions): Promise<void> {
+async function planSource(record: LiveJob, folder: string, options: PlanOptions): Promise<void> {
   const { shardRows, signal } = options
   const { options: ordered, source } = record.job
   const notes = new ReadingNotes()
@@ -118,7 +118,7 @@ async function planSource(record: JobRecord, folder: string, options: PlanOption
 }
 
 /** Fetches the web pages of a job into its folder, from which they are read like an upload. */
-async function takePages(record: JobRecord, options: PlanOptions): Promise<void> {
+async function takePages(record: LiveJob, options: PlanOptions): Promise<void> {
   const { web } = record.job.source.files ?? {}
   if (web === undefined) return
   const { index, store, crawl: settings = DEFAULT_CRAWL, fileBounds: bounds = DEFAULT_FILE_BOUNDS, signal } = options

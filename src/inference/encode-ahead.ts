@@ -1,9 +1,9 @@
-import { CodedError, messageOf } from '../../../base/errors.ts'
-import type { PassageIndex } from '../../../index/open.ts'
-import type { AheadEncoder, AheadResult } from '../../inference/contract.ts'
-import type { Log } from '../../inference/log.ts'
-import { renderPassage } from '../../text/prompt.ts'
-import { withRetry } from '../bulk-embed.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import type { PassageIndex } from '../../index/open.ts'
+import type { AheadEncoder, AheadResult } from './contract.ts'
+import type { Log } from './log.ts'
+import { renderPassage } from '../text/prompt.ts'
+import { withRetry } from './bulk-embed.ts'
 
 /** Passages per request: few, since a question may have to wait for one request. */
 const BATCH = 8

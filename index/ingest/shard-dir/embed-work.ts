@@ -1,11 +1,11 @@
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
-import { messageOf } from '../../base/errors.ts'
-import { parseJson } from '../../base/json.ts'
-import type { Embed } from '../../index/contract.ts'
-import { embedShard, type ShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
-import { readLines } from '../../index/read/formats/lines.ts'
-import { toJobError } from './run/record.ts'
+import { messageOf } from '../../../base/errors.ts'
+import { parseJson } from '../../../base/json.ts'
+import type { Embed } from '../../contract.ts'
+import { embedShard, type ShardDir } from './shard-dir.ts'
+import { readLines } from '../../read/formats/lines.ts'
+import { describedError } from '../../../base/failures.ts'
 
 /** Maximum length of an input line. */
 const LINE_BYTES = 1000
@@ -57,7 +57,7 @@ export async function* answerWork(
       yield { shard, state: present ? 'present' : 'done', passages: rows, ms: Math.round(performance.now() - started) }
     } catch (error) {
       if (signal.aborted) throw error
-      yield { shard, state: 'failed', line, ...toJobError(error), message: messageOf(error) }
+      yield { shard, state: 'failed', line, ...describedError(error), message: messageOf(error) }
     }
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Embed } from '../../index/contract.ts'
 import { CodedError } from '../../base/errors.ts'
-import type { Embedder } from '../inference/contract.ts'
+import type { Embedder } from './contract.ts'
 
 const PASSING = ['overloaded', 'inference_failed', 'deadline_exceeded', 'not_ready']
 const ATTEMPTS = 6
