@@ -84,10 +84,10 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   checkTableName(table)
   if (!readOnly) {
     await storeOf(dir).files.makeFolder(dir)
-    await migrateAutomatically(dir, table, onWarning)
+    await migrateAutomatically({ dir, table }, onWarning)
   }
   const connection = await connectLance(dir, consistencyMs)
-  const live = new LiveTable({ dir, connection, name: table, model, furtherModels, consistencyMs, onWarning, readOnly, mustExist, embedOf })
+  const live = new LiveTable({ dir, table, connection, model, furtherModels, consistencyMs, onWarning, readOnly, mustExist, embedOf })
   const compaction = new BackgroundCompaction({
     surplus: compactAfter,
     keepMs,

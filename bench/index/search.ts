@@ -62,7 +62,7 @@ async function timed(
  */
 export async function searchFigures(dir: string, name: string, rows: number, queries: number, python: string): Promise<SearchFigures[]> {
   const connection = await connectLance(dir, 500)
-  const alias = await readAlias(dir, name)
+  const alias = await readAlias({ dir, table: name })
   const table: Table = await connection.openTable(alias?.stored_as ?? '')
   const metadata = await readMetadata(table)
   const { ann } = metadata
@@ -173,7 +173,7 @@ async function atOnce(
 
 /** Bytes on disk of a stored table, by part. */
 export async function diskOf(dir: string, name: string): Promise<{ data: number; indexes: number }> {
-  const alias = await readAlias(dir, name)
+  const alias = await readAlias({ dir, table: name })
   const folder = tableFolder(dir, alias?.stored_as ?? '')
   return { data: await bytesUnder(join(folder, 'data')), indexes: await bytesUnder(join(folder, '_indices')) }
 }

@@ -1,5 +1,5 @@
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { allModels, type EmbedOf, type Models } from '../contract.ts'
+import { allModels, type EmbedOf, type Models, type TableLocation } from '../contract.ts'
 import { openIndex } from '../open.ts'
 import type { PassageIndex } from '../passage-index.ts'
 import { switchTable } from '../snapshots/replace.ts'
@@ -27,54 +27,55 @@ const WAIT_MS = 60_000
  * A process killed before the alias is deleted leaves the table intact; later, it leaves files that `finishRemovals` removes.
  * @throws unknown_collection; conflict while the table has an unfinished job, or its files are being compacted
  */
-async function removeTable(dir: string, table: string): Promise<void> {
-  await alone(dir, table, async () => {
-    if ((await readAlias(dir, table)) === undefined) throw unknownCollection(table)
-    const jobs = await watchingJobs({ dir, table })
+async function removeTable(location: TableLocation): Promise<void> {
+  const { dir, table } = location
+  await alone(location, async () => {
+    if ((await readAlias(location)) === undefined) throw unknownCollection(table)
+    const jobs = await watchingJobs(location)
     if (jobs.length > 0)
       throw new CodedError(
         'conflict',
         `Jobs of the collection "${table}" have not ended (${jobs.slice(0, 5).join(', ')}): let them end, or cancel them (DELETE /v1/admin/index-jobs/<id>), and try again.`,
         { field: 'name' },
       )
-    await storeOf(dir).files.write(intentOf(dir, table), '')
-    await removeAlias(dir, table)
-    await removeFiles(dir, table)
+    await storeOf(dir).files.write(intentOf(location), '')
+    await removeAlias(location)
+    await removeFiles(location)
   })
 }
 
 /** Completes removals interrupted by kills. Tables whose alias still exists are kept. */
 async function finishRemovals(dir: string): Promise<void> {
   const names = (await storeOf(dir).files.list(dir)).filter((name) => name.endsWith(INTENT)).map((name) => name.slice(0, -INTENT.length))
-  for (const table of names) await alone(dir, table, () => finishRemoval(dir, table))
+  for (const table of names) await alone({ dir, table }, () => finishRemoval({ dir, table }))
 }
 
 /** Completes an interrupted removal, or withdraws it if the alias still exists. The caller must hold the writer lock. */
-async function finishRemoval(dir: string, table: string): Promise<void> {
-  const { files } = storeOf(dir)
-  if ((await files.read(intentOf(dir, table))) === undefined) return
-  if ((await readAlias(dir, table)) === undefined) await removeFiles(dir, table)
-  else await files.remove(intentOf(dir, table))
+async function finishRemoval(location: TableLocation): Promise<void> {
+  const { files } = storeOf(location.dir)
+  if ((await files.read(intentOf(location))) === undefined) return
+  if ((await readAlias(location)) === undefined) await removeFiles(location)
+  else await files.remove(intentOf(location))
 }
 
-async function removeFiles(dir: string, table: string): Promise<void> {
+async function removeFiles({ dir, table }: TableLocation): Promise<void> {
   const { files } = storeOf(dir)
   for (const name of await files.list(dir)) {
     const [of, ...rest] = name.split('.')
     if (of === table && FOLDERS.includes(rest.at(-1) ?? '')) await files.removeTree(within(dir, name))
   }
-  await files.remove(intentOf(dir, table))
+  await files.remove(intentOf({ dir, table }))
 }
 
-function intentOf(dir: string, table: string): string {
+function intentOf({ dir, table }: TableLocation): string {
   return within(dir, `${table}${INTENT}`)
 }
 
 /** Runs work while nobody writes to the table or compacts it. */
-async function alone(dir: string, table: string, work: () => Promise<void>): Promise<void> {
-  const done = await withMaintenanceLock({ dir, table }, { waitMs: WAIT_MS }, () => withWriterLock({ dir, table }, work))
+async function alone(location: TableLocation, work: () => Promise<void>): Promise<void> {
+  const done = await withMaintenanceLock(location, { waitMs: WAIT_MS }, () => withWriterLock(location, work))
   if (!done)
-    throw new CodedError('conflict', `The files of the collection "${table}" are being compacted. Try again later.`, {
+    throw new CodedError('conflict', `The files of the collection "${location.table}" are being compacted. Try again later.`, {
       field: 'name',
       retryAfterS: 10,
     })
@@ -180,16 +181,16 @@ class IndexCollections implements Collections {
 
   async create(name: string, language?: WordLanguage): Promise<boolean> {
     const dir = this.#dir
-    checkTableName(name)
+    const location = { dir, table: checkTableName(name) }
     await checkFolder(dir)
-    if ((await readAlias(dir, name)) !== undefined) return false
+    if ((await readAlias(location)) !== undefined) return false
     await this.#requireRoom()
     const connection = await connectForWriting(dir)
     try {
-      return await withWriterLock({ dir, table: name }, async () => {
-        await finishRemoval(dir, name)
-        if ((await readAlias(dir, name)) !== undefined) return false
-        return createLiveTable({ dir, name, connection, model: this.main.model, language })
+      return await withWriterLock(location, async () => {
+        await finishRemoval(location)
+        if ((await readAlias(location)) !== undefined) return false
+        return createLiveTable({ ...location, connection, model: this.main.model, language })
       })
     } finally {
       connection.close()
@@ -197,16 +198,15 @@ class IndexCollections implements Collections {
   }
 
   async copy(name: string, of: string): Promise<boolean> {
-    const dir = this.#dir
-    checkTableName(name)
+    const location = { dir: this.#dir, table: checkTableName(name) }
     if (of === name) throw new CodedError('invalid_request', `"${of}" is the collection itself: name another one.`, { field: 'copy_of' })
     if (of !== this.main.table) await this.#require(of, 'copy_of')
-    const isNew = (await readAlias(dir, name)) === undefined
+    const isNew = (await readAlias(location)) === undefined
     if (isNew) {
       await this.#requireRoom()
-      await withWriterLock({ dir, table: name }, () => finishRemoval(dir, name))
+      await withWriterLock(location, () => finishRemoval(location))
     }
-    await switchTable(of, { ...this.#models, dir, table: name })
+    await switchTable(of, { ...this.#models, ...location })
     // The next question in this process uses the new contents.
     if (name === this.main.table) await this.main.refresh()
     else this.#tables.drop(name)
@@ -221,7 +221,7 @@ class IndexCollections implements Collections {
         { field: 'name' },
       )
     await this.#require(name, 'name')
-    await removeTable(this.#dir, name).finally(() => this.#tables.drop(name))
+    await removeTable({ dir: this.#dir, table: name }).finally(() => this.#tables.drop(name))
   }
 
   finishRemovals(): Promise<void> {
@@ -235,7 +235,7 @@ class IndexCollections implements Collections {
 
   /** @throws unknown_collection */
   async #require(name: string, field?: string): Promise<void> {
-    if ((await readAlias(this.#dir, name)) !== undefined) return
+    if ((await readAlias({ dir: this.#dir, table: name })) !== undefined) return
     await checkFolder(this.#dir)
     throw unknownCollection(name, field)
   }
@@ -249,7 +249,7 @@ class IndexCollections implements Collections {
 
   /** True for a damaged alias too: the collection is listed with its problem. */
   async #mayBe(name: string): Promise<boolean> {
-    return readAlias(this.#dir, name).then(
+    return readAlias({ dir: this.#dir, table: name }).then(
       (alias) => alias !== undefined,
       () => true,
     )
@@ -267,7 +267,7 @@ class IndexCollections implements Collections {
   /** @returns undefined if it was removed concurrently */
   async #describe(connection: Connection, name: string): Promise<CollectionInfo | undefined> {
     try {
-      const alias = await readAlias(this.#dir, name)
+      const alias = await readAlias({ dir: this.#dir, table: name })
       if (alias === undefined) return undefined
       const table = await connection.openTable(alias.stored_as)
       const metadata = await readMetadata(table)

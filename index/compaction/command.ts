@@ -44,7 +44,7 @@ export interface FragmentationState {
  * @throws index_missing, disk_full, conflict
  */
 export async function compactionCommand({ dir, table: name, task, keepMs, dryRun }: CompactionCommandOptions): Promise<CompactionReport> {
-  const storedAs = await storedNameOf(dir, name)
+  const storedAs = await storedNameOf({ dir, table: name })
   const folder = tableFolder(dir, storedAs)
   const sync = await TableSync.start(folder)
   const connection = await connectForWriting(dir)

@@ -44,7 +44,7 @@ async function optimize(table: Table, cleanupOlderThan: Date): Promise<OptimizeS
 
 /** A job's own table, or a replaced one, has no writers. */
 async function isLive({ dir, storedAs }: Table): Promise<boolean> {
-  return (await readAlias(dir, tableOf(storedAs)))?.stored_as === storedAs
+  return (await readAlias({ dir, table: tableOf(storedAs) }))?.stored_as === storedAs
 }
 
 /**

@@ -7,18 +7,7 @@ import { TableSync } from '../table/table-sync.ts'
 import { tableFolder } from '../versions/alias.ts'
 import { changeRows } from '../write/change-rows.ts'
 import { withMaintenanceLock, withWriterLock } from '../writers/locks.ts'
-import {
-  checkSpace,
-  COMPACT_AFTER,
-  countCommitted,
-  finishTable,
-  prepare,
-  report,
-  stagesOf,
-  type JobResult,
-  type JobRun,
-} from './job-run.ts'
-import { prefetchOne } from './one-behind.ts'
+import { checkSpace, countCommitted, finishTable, prepare, report, shardsOf, stagesOf, type JobResult, type JobRun } from './job-run.ts'
 import type { PreparedShard } from './shard.ts'
 import { openLiveTarget } from './target.ts'
 import { verifyShard } from './verify.ts'
@@ -36,8 +25,15 @@ export async function addRows(run: JobRun): Promise<JobResult> {
   // A warning only: unchanged passages are not written again, and their number is not known in advance.
   await checkSpace(run).catch((error: unknown) => onWarning(messageOf(error)))
   const remaining = [...plan.shard_rows.keys()].filter((number) => before.shards.get(number)?.state !== 'verified')
-  let [commits, leftOut, doubles] = [COMPACT_AFTER - 1, 0, 0]
-  for await (const shard of prefetchOne(remaining, (number) => prepare(run, number, { present: table, previous: table }))) {
+  const compact = () => compactTable(table, sync, { keepMs: policy?.keepMs ?? KEEP_MS, mostSegments: Infinity })
+  const prepareOne = (number: number) => prepare(run, number, { present: table, previous: table })
+  let [leftOut, doubles] = [0, 0]
+  const shards = shardsOf(run, remaining, prepareOne, async (least) => {
+    // Skipped while another process maintains the table.
+    if ((await fragmentation(table)).surplus >= least)
+      await withMaintenanceLock(run, { waitMs: 0, signal }, () => orLater(compact, onWarning))
+  })
+  for await (const shard of shards) {
     const written = await commit(run, shard, { table, sync })
     leftOut += written.leftOut
     doubles += written.doubles
@@ -45,14 +41,6 @@ export async function addRows(run: JobRun): Promise<JobResult> {
     if (written.version !== undefined) await verifyShard(run.connection, storedAs, written.version, written.rows)
     await journal.add({ step: 'verified', shard: shard.number })
     countCommitted(run, shard)
-    if (++commits >= COMPACT_AFTER) {
-      commits = 0
-      const compact = () => compactTable(table, sync, { keepMs: policy?.keepMs ?? KEEP_MS, mostSegments: Infinity })
-      // Skipped while another process maintains the table.
-      if ((await fragmentation(table)).surplus >= COMPACT_AFTER)
-        await withMaintenanceLock(run, { waitMs: 0, signal }, () => orLater(compact, onWarning))
-    }
-    signal.throwIfAborted()
   }
   const locked = (work: () => Promise<unknown>) => withMaintenanceLock(run, { waitMs: Infinity, signal }, work)
   const ann = await finishTable(run, { table, sync, stages: stagesOf(run) }, locked)

@@ -7,18 +7,8 @@ import { TableSync } from '../table/table-sync.ts'
 import { appendRows } from '../table/write.ts'
 import { tableFolder } from '../versions/alias.ts'
 import { rollbackUnreadable } from '../versions/recover.ts'
-import {
-  checkSpace,
-  COMPACT_AFTER,
-  countCommitted,
-  finishTable,
-  prepare,
-  report,
-  stagesOf,
-  type JobResult,
-  type JobRun,
-} from './job-run.ts'
-import { prefetchOne, WriteBehind } from './one-behind.ts'
+import { checkSpace, countCommitted, finishTable, prepare, report, shardsOf, stagesOf, type JobResult, type JobRun } from './job-run.ts'
+import { WriteBehind } from './one-behind.ts'
 import { promote } from './promote.ts'
 import { openOwnTable, openPrevious } from './target.ts'
 import { verifyTable } from './verify.ts'
@@ -59,7 +49,7 @@ async function writeShards(
   run: JobRun,
   { table, previous, sync }: { readonly table: Table; readonly previous: Table | undefined; readonly sync: TableSync },
 ): Promise<void> {
-  const { plan, model, journal, signal } = run
+  const { plan, model, journal } = run
   const known = await trusted(run, table)
   const remaining = [...plan.shard_rows.keys()].filter((number) => known.get(number) !== 'committed')
   const behind = new WriteBehind()
@@ -68,9 +58,12 @@ async function writeShards(
     // Encoded while the previous shard is committed.
     return { ...shard, source: arrowTable(shard.rows, model.dimension) }
   }
-  let commits = COMPACT_AFTER - 1
+  const shards = shardsOf(run, remaining, prepareOne, async (least) => {
+    await behind.ended()
+    await compactWritten(table, sync, least)
+  })
   try {
-    for await (const { source, ...shard } of prefetchOne(remaining, prepareOne)) {
+    for await (const { source, ...shard } of shards) {
       if (shard.rows.passages.length > 0) await appendRows(table, shard.rows, model.dimension, source)
       await behind.next(async () => {
         const force = await sync.written()
@@ -80,12 +73,6 @@ async function writeShards(
           countCommitted(run, shard)
         }
       })
-      if (++commits >= COMPACT_AFTER) {
-        commits = 0
-        await behind.ended()
-        await compactWritten(table, sync, COMPACT_AFTER)
-      }
-      signal.throwIfAborted()
     }
   } finally {
     await behind.ended()

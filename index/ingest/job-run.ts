@@ -1,6 +1,6 @@
 /** What building a table and adding to one have in common. */
 import { at } from '../../base/at.ts'
-import type { Embed, EmbeddingModel } from '../contract.ts'
+import type { Embed, EmbeddingModel, TableLocation } from '../contract.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
 import { measureDenseWeight } from '../search/hybrid-weight.ts'
 import { Stages, type Stage } from '../stages.ts'
@@ -10,17 +10,15 @@ import type { TableSync } from '../table/table-sync.ts'
 import type { ChangeLog } from '../writers/change-log.ts'
 import type { JournalWriter, Progress } from './journal.ts'
 import type { Counters, Phase, Plan } from './plan/contract.ts'
+import { prefetchOne } from './one-behind.ts'
 import { plannedBytes, readShard, type PlannedRow } from './plan/plan.ts'
 import { prepareShard, type PreparedShard } from './shard.ts'
 import { requireSpace, tableBytes } from './space.ts'
 
 /** Number of committed shards after which fragments are compacted. */
-export const COMPACT_AFTER = 64
+const COMPACT_AFTER = 64
 
-export interface RunJobOptions {
-  /** Folder of the tables. */
-  readonly dir: string
-  readonly table: string
+export interface RunJobOptions extends TableLocation {
   readonly model: EmbeddingModel
   readonly embed: Embed
   /**
@@ -121,6 +119,27 @@ export async function prepare(
   const { embedded, skipped } = shard
   if (!isPresent(run, shard)) await journal.add({ step: 'embedded', shard: number, embedded, skipped })
   return shard
+}
+
+/**
+ * Prepares shards, one ahead of the consumer, which commits them. After the first and then after every 64 of them it calls `compact`.
+ * @param compact is given the minimum of excess fragments
+ */
+export async function* shardsOf<Shard>(
+  { signal }: JobRun,
+  remaining: readonly number[],
+  prepareOne: (number: number) => Promise<Shard>,
+  compact: (least: number) => Promise<unknown>,
+): AsyncGenerator<Shard> {
+  let commits = COMPACT_AFTER - 1
+  for await (const shard of prefetchOne(remaining, prepareOne)) {
+    yield shard
+    if (++commits >= COMPACT_AFTER) {
+      commits = 0
+      await compact(COMPACT_AFTER)
+    }
+    signal.throwIfAborted()
+  }
 }
 
 /** True if the shard was committed before a kill but not recorded in the journal. */

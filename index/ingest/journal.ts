@@ -34,8 +34,8 @@ export interface ShardState {
 }
 
 export interface Target {
-  /** True if rows are written to a new table. */
-  readonly replace: boolean
+  /** True for a table of the job's own; false for the live one. */
+  readonly isOwn: boolean
   readonly storedAs: string
 }
 
@@ -54,7 +54,7 @@ export async function readJournal(path: string): Promise<Progress> {
   const shards = new Map<number, ShardState>()
   for (const entry of await readEntries(path)) {
     if (entry.step === 'target') {
-      target = { replace: entry.replace, storedAs: entry.stored_as }
+      target = { isOwn: entry.replace, storedAs: entry.stored_as }
       shards.clear()
       carrying = false
     } else if (entry.step === 'embedded') {

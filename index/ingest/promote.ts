@@ -25,7 +25,7 @@ const CATCH_UP_ROUNDS = 5
  * @returns the number of passages copied or deleted.
  */
 export async function promote(run: JobRun, own: Table, sync: TableSync): Promise<number> {
-  const { dir, table, later: changeLog, signal } = run
+  const { later: changeLog, signal } = run
   await changeLog.read()
   // All of them first, including those read before; then later ones.
   let fresh: ReadonlySet<string> = new Set(changeLog.ids)
@@ -37,7 +37,7 @@ export async function promote(run: JobRun, own: Table, sync: TableSync): Promise
   await withWriterLock(run, async () => {
     await catchUp([...fresh, ...(await changeLog.read())], run, own)
     await sync.flush()
-    await writeAlias(dir, table, { stored_as: own.storedAs })
+    await writeAlias(run, { stored_as: own.storedAs })
     await notifyEarlierJobs(run, own)
   })
   return changeLog.ids.size
@@ -55,8 +55,8 @@ export async function notifyEarlierJobs(job: RunJobOptions, own: Table): Promise
 }
 
 async function catchUp(ids: readonly string[], run: JobRun, own: Table): Promise<void> {
-  const { dir, table: name, connection, model, onWarning, signal } = run
-  const storedAs = (await readAlias(dir, name))?.stored_as
+  const { dir, connection, model, onWarning, signal } = run
+  const storedAs = (await readAlias(run))?.stored_as
   if (ids.length === 0 || typeof storedAs !== 'string') return
   const live = await openStored(connection, dir, storedAs, { onWarning })
   try {

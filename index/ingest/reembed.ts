@@ -12,18 +12,13 @@ import { stringAt, type Columns } from '../table/rows.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { withWriterLock } from '../writers/locks.ts'
 import { removeDoubles } from '../table/write.ts'
-import type { EmbeddingModel } from '../contract.ts'
-
-export interface LiveName {
-  readonly dir: string
-  readonly table: string
-}
+import type { EmbeddingModel, TableLocation } from '../contract.ts'
 
 /**
  * Checks that embedding a table again would change it.
  * @throws conflict if its vectors are already of the model, or it has no passages; index_missing, index_invalid
  */
-export async function checkReembed(live: LiveName, model: EmbeddingModel): Promise<void> {
+export async function checkReembed(live: TableLocation, model: EmbeddingModel): Promise<void> {
   await withLive(live, async (table, metadata) => {
     const refuse = (why: string): CodedError => new CodedError('conflict', `The table "${live.table}" ${why}`, { field: 'table' })
     if (isOfModel(metadata, model)) throw refuse(`already has vectors of ${model.id}.`)
@@ -32,7 +27,7 @@ export async function checkReembed(live: LiveName, model: EmbeddingModel): Promi
 }
 
 /** Estimates the disk space of a plan of the table's passages, in bytes. */
-export async function textBytes(live: LiveName): Promise<number> {
+export async function textBytes(live: TableLocation): Promise<number> {
   return withLive(live, async (table, { dimension }) => {
     const { totalBytes, numRows } = await table.stats()
     return Math.max(0, totalBytes - numRows * dimension * 2)
@@ -40,7 +35,7 @@ export async function textBytes(live: LiveName): Promise<number> {
 }
 
 /** All passages of the live table, whatever its model, as planned rows. Of duplicate ids, the newest row. */
-export async function* livePassages(live: LiveName): AsyncGenerator<ReadItem> {
+export async function* livePassages(live: TableLocation): AsyncGenerator<ReadItem> {
   const { connection, table } = await openLive(live)
   try {
     await dropDoubles(live, table)
@@ -57,7 +52,7 @@ export async function* livePassages(live: LiveName): AsyncGenerator<ReadItem> {
 }
 
 /** Removes duplicate ids: see `removeDoubles`. */
-async function dropDoubles({ dir, table: name }: LiveName, table: Table): Promise<void> {
+async function dropDoubles(live: TableLocation, table: Table): Promise<void> {
   const ids = new IdSet()
   const doubled = new Set<string>()
   for await (const batch of table.query().select(['id'])) {
@@ -68,15 +63,15 @@ async function dropDoubles({ dir, table: name }: LiveName, table: Table): Promis
     }
   }
   if (doubled.size === 0) return
-  const sync = await TableSync.start(tableFolder(dir, table.storedAs))
-  await withWriterLock({ dir, table: name }, async () => {
+  const sync = await TableSync.start(tableFolder(live.dir, table.storedAs))
+  await withWriterLock(live, async () => {
     await table.checkoutLatest()
     await removeDoubles(table, [...doubled])
     await sync.flush()
   })
 }
 
-async function withLive<T>(live: LiveName, work: (table: Table, metadata: TableMetadata) => Promise<T>): Promise<T> {
+async function withLive<T>(live: TableLocation, work: (table: Table, metadata: TableMetadata) => Promise<T>): Promise<T> {
   const { connection, table, metadata } = await openLive(live)
   try {
     return await work(table, metadata)
@@ -86,13 +81,14 @@ async function withLive<T>(live: LiveName, work: (table: Table, metadata: TableM
 }
 
 /** @throws index_missing, index_invalid */
-async function openLive({ dir, table: name }: LiveName) {
-  const storedAs = await storedNameOf(dir, name)
+async function openLive(live: TableLocation) {
+  const { dir } = live
+  const storedAs = await storedNameOf(live)
   const connection = await connectForWriting(dir)
   try {
     const table = await openStored(connection, dir, storedAs)
     const metadata = await migratedMetadata(table)
-    const error = unfitSchema(name, metadata)
+    const error = unfitSchema(live.table, metadata)
     if (error !== undefined) throw error
     return { connection, table, metadata }
   } catch (error) {

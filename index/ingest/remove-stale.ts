@@ -30,13 +30,14 @@ export interface ReplacedTable {
 
 /** Stored tables of `table` that neither the alias nor a resumable job refers to. */
 export async function replacedTables(location: TableLocation, knownJobs: FindJobs): Promise<ReplacedTable[]> {
-  const { dir, table } = location
-  const names = await replacedNames(dir, table, await jobsThatGoOn(dir, await watchingJobs(location), knownJobs))
+  const { dir } = location
+  const names = await replacedNames(location, await jobsThatGoOn(dir, await watchingJobs(location), knownJobs))
   return Promise.all(names.map(async (storedAs) => ({ storedAs, bytes: await bytesUnder(tableFolder(dir, storedAs)) })))
 }
 
-async function replacedNames(dir: string, table: string, going: ReadonlySet<string>): Promise<string[]> {
-  const alias = await readAlias(dir, table)
+async function replacedNames(location: TableLocation, going: ReadonlySet<string>): Promise<string[]> {
+  const { dir, table } = location
+  const alias = await readAlias(location)
   const keep = new Set([...going].map((id) => storedName(table, id)))
   return (await storeOf(dir).files.list(dir))
     .filter((name) => name.startsWith(`${table}.`) && name.endsWith('.lance'))
@@ -78,10 +79,10 @@ export async function removeStale(
     await files.removeTree(path)
     removed.push(path)
   }
-  const alias = await readAlias(dir, table)
-  const retiring = (await aliasAge(dir, table)) < RETIRE_MS
+  const alias = await readAlias(location)
+  const retiring = (await aliasAge(location)) < RETIRE_MS
   for (const name of await files.list(dir)) if (name.startsWith(`${table}.alias.json.`)) await drop(within(dir, name))
-  for (const storedAs of await replacedNames(dir, table, going)) {
+  for (const storedAs of await replacedNames(location, going)) {
     if (retiring || (await hasReadPins({ dir, storedAs }))) left = true
     else if (!(await isStillServed(dir, { storedAs, live: alias?.stored_as ?? null, models }))) await drop(tableFolder(dir, storedAs))
   }

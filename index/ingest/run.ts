@@ -24,10 +24,10 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   const { dir, table: name, jobId, folder, replace, onWarning = () => undefined } = options
   const plan = await readPlan(folder)
   if (plan === undefined) throw new CodedError('internal', `The job ${jobId} was not planned. This is a bug.`)
-  await checkTable(dir, name, replace)
-  const alias = await readAlias(dir, name)
+  await checkTable(options, replace)
+  const alias = await readAlias(options)
   const before = await readJournal(jobFiles(folder).journal)
-  if (before.target?.replace === true && alias?.stored_as === before.target.storedAs) return finished(options, alias.stored_as)
+  if (before.target?.isOwn === true && alias?.stored_as === before.target.storedAs) return finished(options, alias.stored_as)
   await watchChanges(options, jobId)
   const later = new ChangeLog(options, jobId)
   await later.read()
@@ -38,14 +38,14 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
     let progress = before
     let { target } = before
     if (target === undefined || (await targetIsStale(connection, dir, { target, alias, replace, later }))) {
-      const builds = replace || alias === undefined
-      target = { replace: builds, storedAs: builds ? storedName(name, jobId) : alias.stored_as }
-      await journal.add({ step: 'target', replace: builds, stored_as: target.storedAs })
+      const isOwn = replace || alias === undefined
+      target = { isOwn, storedAs: isOwn ? storedName(name, jobId) : alias.stored_as }
+      await journal.add({ step: 'target', replace: isOwn, stored_as: target.storedAs })
       progress = { target, shards: new Map(), carrying: false }
     }
     const counters = countersOf(plan, progress)
     const run = { ...options, onWarning, plan, storedAs: target.storedAs, before: progress, journal, connection, later, counters }
-    return await (target.replace ? buildTable : addRows)(run)
+    return await (target.isOwn ? buildTable : addRows)(run)
   } catch (error) {
     throw failureOf(error) ?? error
   } finally {
@@ -66,12 +66,12 @@ async function finished(options: RunJobOptions, storedAs: string): Promise<JobRe
 }
 
 /** Deletes what a cancelled job built but did not promote. */
-export async function abandonJob({ dir, table, jobId, folder }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId' | 'folder'>): Promise<void> {
-  await unwatchChanges({ dir, table }, jobId)
+export async function abandonJob({ jobId, folder, ...location }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId' | 'folder'>): Promise<void> {
+  await unwatchChanges(location, jobId)
   const { target } = await readJournal(jobFiles(folder).journal)
-  const alias = await readAlias(dir, table)
-  if (target === undefined || !target.replace || alias?.stored_as === target.storedAs) return
-  const connection = await connectLance(dir, 0)
+  const alias = await readAlias(location)
+  if (target === undefined || !target.isOwn || alias?.stored_as === target.storedAs) return
+  const connection = await connectLance(location.dir, 0)
   if ((await connection.tableNames()).includes(target.storedAs)) await connection.dropTable(target.storedAs)
   connection.close()
 }

@@ -24,7 +24,7 @@ export async function targetIsStale(
   dir: string,
   { target, alias, replace, later: changeLog }: { target: Target; alias: Alias | undefined; replace: boolean; later: ChangeLog },
 ): Promise<boolean> {
-  if (!target.replace) return alias?.stored_as !== target.storedAs
+  if (!target.isOwn) return alias?.stored_as !== target.storedAs
   if (replace || alias === undefined) return false
   const live = await openStored(connection, dir, alias.stored_as)
   try {
@@ -55,7 +55,7 @@ export async function openOwnTable({ connection, dir, model, onWarning }: Openin
 
 /** The language that was chosen for the words of the table that is replaced; undefined too if that table is damaged. */
 async function chosenLanguage(connection: Connection, dir: string, storedAs: string): Promise<WordLanguage | undefined> {
-  const live = await readAlias(dir, tableOf(storedAs))
+  const live = await readAlias({ dir, table: tableOf(storedAs) })
   const table = live && (await openUnlessDamaged(connection, dir, live.stored_as))
   return table && (await readWordIndex(table).finally(() => table.close())).chosen
 }
@@ -81,8 +81,9 @@ export async function openLiveTarget({ connection, dir, model, onWarning }: Open
 }
 
 /** Opens the live table if its vectors can be reused; a damaged one is replaced without. */
-export async function openPrevious({ connection, dir, table: name, model, onWarning }: JobRun): Promise<Table | undefined> {
-  const alias = await readAlias(dir, name)
+export async function openPrevious(run: JobRun): Promise<Table | undefined> {
+  const { connection, dir, model, onWarning } = run
+  const alias = await readAlias(run)
   if (alias === undefined) return undefined
   const table = await openUnlessDamaged(connection, dir, alias.stored_as, onWarning)
   if (table === undefined) return undefined

@@ -73,12 +73,12 @@ class FolderReplicaCache implements ReplicaCache {
     await this.sync().catch(() => undefined)
     const { from, to, table } = this.#options
     if (this.#refused?.code !== 'disk_full') return
-    const newest = (await readAlias(from, table))?.stored_as ?? ''
+    const newest = (await readAlias({ dir: from, table }))?.stored_as ?? ''
     if (await this.#copies.fitsAlone(newest)) {
-      await rm(aliasPath(to, table), { force: true })
+      await rm(aliasPath({ dir: to, table }), { force: true })
       await this.#copies.removeOthers('', '')
       await this.sync().catch(() => undefined)
-    } else if ((await readAlias(to, table)) === undefined) throw this.#refused
+    } else if ((await readAlias({ dir: to, table })) === undefined) throw this.#refused
   }
 
   sync(): Promise<void> {
@@ -103,13 +103,13 @@ class FolderReplicaCache implements ReplicaCache {
   async #sync(): Promise<void> {
     const { from, to, table, onWarning } = this.#options
     try {
-      const alias = await readAlias(from, table)
-      const mine = await readAlias(to, table)
+      const alias = await readAlias({ dir: from, table })
+      const mine = await readAlias({ dir: to, table })
       if (alias === undefined) throw new Error(`there is no table "${table}" in ${from}`)
       const replaces = mine !== undefined && mine.stored_as !== alias.stored_as
       this.#refuse((replaces ? await this.#judge(alias.stored_as) : undefined) ?? (await this.#copies.copy(alias.stored_as)))
       if (this.#refused === undefined) {
-        if (mine?.stored_as !== alias.stored_as) await writeAlias(to, table, { stored_as: alias.stored_as })
+        if (mine?.stored_as !== alias.stored_as) await writeAlias({ dir: to, table }, { stored_as: alias.stored_as })
         await this.#retire(alias.stored_as)
       }
       this.#trouble = undefined
@@ -147,6 +147,6 @@ class FolderReplicaCache implements ReplicaCache {
   /** Removes copies of replaced tables, after a delay. */
   async #retire(storedAs: string): Promise<void> {
     const { to, table } = this.#options
-    if ((await aliasAge(to, table)) >= RETIRE_MS) await this.#copies.removeOthers(storedAs, `${table}.`)
+    if ((await aliasAge({ dir: to, table })) >= RETIRE_MS) await this.#copies.removeOthers(storedAs, `${table}.`)
   }
 }

@@ -94,11 +94,11 @@ export async function replaceWith(take: (folder: string) => Promise<void>, optio
     await withWriterLock({ dir, table: name }, async () => {
       const meanwhile = await watchingJobs({ dir, table: name })
       if (meanwhile.length > 0) throw busy(name, meanwhile)
-      await writeAlias(dir, name, { stored_as: storedAs })
+      await writeAlias({ dir, table: name }, { stored_as: storedAs })
     })
     return rows
   } catch (error) {
-    if ((await readAlias(dir, name))?.stored_as !== storedAs) await storeOf(folder).files.removeTree(folder)
+    if ((await readAlias({ dir, table: name }))?.stored_as !== storedAs) await storeOf(folder).files.removeTree(folder)
     throw error
   } finally {
     await lock.release()
@@ -126,8 +126,8 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
 }
 
 /** Model of the present table's vectors; undefined if there is none, or it cannot be opened. */
-async function presentModel(connection: Connection, { dir, table }: ReplaceOptions): Promise<string | undefined> {
-  const storedAs = (await readAlias(dir, table))?.stored_as
+async function presentModel(connection: Connection, options: ReplaceOptions): Promise<string | undefined> {
+  const storedAs = (await readAlias(options))?.stored_as
   if (storedAs === undefined) return undefined
   try {
     return (await readMetadata(await connection.openTable(storedAs))).model
@@ -145,7 +145,7 @@ async function presentModel(connection: Connection, { dir, table }: ReplaceOptio
 export async function switchTable(other: string, options: ReplaceOptions): Promise<number> {
   const { dir, table } = options
   if (other === table) throw new CodedError('invalid_request', `"${other}" is the table itself: name another one.`, { field: 'table' })
-  const storedAs = await storedNameOf(dir, other)
+  const storedAs = await storedNameOf({ dir, table: other })
   await requireWhole(dir, storedAs)
   // Real copies may take longer than the other table's writers would wait; the copied version outlives them.
   const take = (folder: string): Promise<void> => cloneTable(tableFolder(dir, storedAs), folder)

@@ -24,7 +24,7 @@ function snapshotFolder(options: TableOptions, name: string): string {
         field: 'name',
       },
     )
-  return within(snapshotsFolder(options.dir, options.table), name)
+  return within(snapshotsFolder(options), name)
 }
 
 function recordOf(folder: string): string {
@@ -47,12 +47,12 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
   const { dir, table } = options
   const { files, renames } = storeOf(dir)
   return alone(options, async (aside) => {
-    if ((await files.list(snapshotsFolder(options.dir, options.table))).includes(name))
+    if ((await files.list(snapshotsFolder(options))).includes(name))
       throw new CodedError('conflict', `There is a snapshot "${name}" already: choose another name, or delete it first.`, { field: 'name' })
     // Without atomic renames, the record, written last, marks the snapshot as complete.
     const making = renames ? aside(name) : folder
     const take = async (): Promise<void> => {
-      const storedAs = await storedNameOf(dir, table)
+      const storedAs = await storedNameOf(options)
       await requireWhole(dir, storedAs)
       const end = await pinForReading({ dir, storedAs })
       try {
@@ -74,7 +74,7 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
 /** All snapshots of a table, oldest first, with the bytes that deleting each would free. */
 export async function listSnapshots(options: TableOptions): Promise<(Snapshot & { readonly bytes: number })[]> {
   const { files, renames } = storeOf(options.dir)
-  const names = (await files.list(snapshotsFolder(options.dir, options.table))).filter((name) => !name.startsWith('.'))
+  const names = (await files.list(snapshotsFolder(options))).filter((name) => !name.startsWith('.'))
   const found: (Snapshot & { readonly bytes: number })[] = []
   for (const name of names) {
     const folder = snapshotFolder(options, name)
@@ -142,7 +142,7 @@ async function readSnapshot(name: string, options: TableOptions): Promise<Snapsh
 
 /** Creates and deletes snapshots one at a time. First removes leftovers of killed processes. */
 async function alone<T>(options: TableOptions, work: (aside: (name: string) => string) => Promise<T>): Promise<T> {
-  const folder = snapshotsFolder(options.dir, options.table)
+  const folder = snapshotsFolder(options)
   const { files, renames } = storeOf(folder)
   await checkFolder(options.dir)
   await files.makeFolder(folder)

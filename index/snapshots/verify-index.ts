@@ -22,7 +22,7 @@ export interface VerifiedIndex {
  */
 export async function verifyIndex(options: TableOptions, onBytes?: (done: number, total: number) => void): Promise<VerifiedIndex> {
   const { dir, table } = options
-  const storedAs = await storedNameOf(dir, table)
+  const storedAs = await storedNameOf(options)
   const folder = tableFolder(dir, storedAs)
   const end = await pinForReading({ dir, storedAs })
   const connection = await connectLance(dir, 0)

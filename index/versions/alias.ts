@@ -3,6 +3,7 @@ import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
+import type { TableLocation } from '../contract.ts'
 import { storeOf, within } from '../store/store-of.ts'
 
 /**
@@ -23,7 +24,7 @@ export function checkTableName(name: string): string {
   return name
 }
 
-export function aliasPath(dir: string, table: string): string {
+export function aliasPath({ dir, table }: TableLocation): string {
   return within(dir, `${checkTableName(table)}.alias.json`)
 }
 
@@ -42,7 +43,7 @@ export function tableFolder(dir: string, storedAs: string): string {
 }
 
 /** Folder of a table's snapshots. */
-export function snapshotsFolder(dir: string, table: string): string {
+export function snapshotsFolder({ dir, table }: TableLocation): string {
   return within(dir, `${checkTableName(table)}.snapshots`)
 }
 /** File name of a snapshot's record. */
@@ -59,8 +60,9 @@ interface Found {
 const found = new Map<string, Found>()
 
 /** @throws index_invalid for a damaged one */
-export async function readAlias(dir: string, table: string): Promise<Alias | undefined> {
-  const path = aliasPath(dir, table)
+export async function readAlias(location: TableLocation): Promise<Alias | undefined> {
+  const { dir, table } = location
+  const path = aliasPath(location)
   const value = await storeOf(dir).values.read(path)
   if (value === undefined) return undefined
   if (Value.Check(AliasSchema, value)) {
@@ -74,7 +76,7 @@ export async function readAlias(dir: string, table: string): Promise<Alias | und
 }
 
 /** True if this process has found the table before, so that its absence is a fault. */
-export function wasFound(dir: string, table: string): boolean {
+export function wasFound({ dir, table }: TableLocation): boolean {
   return found.get(dir)?.tables.has(table) === true
 }
 
@@ -86,57 +88,57 @@ export function wasFound(dir: string, table: string): boolean {
 export async function checkFolder(dir: string): Promise<void> {
   const { identity, tables = new Set<string>() } = found.get(dir) ?? {}
   if (identity === undefined || (await storeOf(dir).files.identity(dir)) === identity) return
-  for (const table of tables) if ((await readAlias(dir, table)) !== undefined) return
-  throw missingTable(dir, at([...tables], 0))
+  for (const table of tables) if ((await readAlias({ dir, table })) !== undefined) return
+  throw missingTable({ dir, table: at([...tables], 0) })
 }
 
 /**
  * Checks that a table can be written to. A table that this process has found and that is missing now is only created by replacing it.
  * @throws index_missing
  */
-export async function checkTable(dir: string, table: string, replace = false): Promise<void> {
-  await checkFolder(dir)
-  if (!replace && wasFound(dir, table) && (await readAlias(dir, table)) === undefined) throw missingTable(dir, table)
+export async function checkTable(location: TableLocation, replace = false): Promise<void> {
+  await checkFolder(location.dir)
+  if (!replace && wasFound(location) && (await readAlias(location)) === undefined) throw missingTable(location)
 }
 
 /** The stored table behind a name. @throws index_missing */
-export async function storedNameOf(dir: string, table: string): Promise<string> {
-  const alias = await readAlias(dir, table)
-  if (alias === undefined) throw missingTable(dir, table)
+export async function storedNameOf(location: TableLocation): Promise<string> {
+  const alias = await readAlias(location)
+  if (alias === undefined) throw missingTable(location)
   return alias.stored_as
 }
 
 /** Error for a table that is not there. */
-export function missingTable(dir: string, table: string): CodedError {
-  const why = wasFound(dir, table)
+export function missingTable({ dir, table }: TableLocation): CodedError {
+  const why = wasFound({ dir, table })
     ? `The collection "${table}" has disappeared from ${dir}: mount the folder again, or restore it from a backup; \`cepe index add --replace <file>\` begins a new one.`
     : `There is no collection "${table}" in ${dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`
   return new CodedError('index_missing', why, { field: 'table' })
 }
 
 /** @throws conflict if the writer lock was lost */
-export function writeAlias(dir: string, table: string, alias: Alias): Promise<void> {
-  return storeOf(dir).values.write(aliasPath(dir, table), alias)
+export function writeAlias(location: TableLocation, alias: Alias): Promise<void> {
+  return storeOf(location.dir).values.write(aliasPath(location), alias)
 }
 
 /** Creates an alias; the caller holds the writer lock. @returns false if another process created one first */
-export function createAlias(dir: string, table: string, alias: Alias): Promise<boolean> {
-  return storeOf(dir).values.create(aliasPath(dir, table), alias)
+export function createAlias(location: TableLocation, alias: Alias): Promise<boolean> {
+  return storeOf(location.dir).values.create(aliasPath(location), alias)
 }
 
 /** Takes the name away; what is stored stays. To be called under the writer lock. */
-export async function removeAlias(dir: string, table: string): Promise<void> {
-  await storeOf(dir).values.remove(aliasPath(dir, table))
+export async function removeAlias({ dir, table }: TableLocation): Promise<void> {
+  await storeOf(dir).values.remove(aliasPath({ dir, table }))
   const { identity, tables } = found.get(dir) ?? {}
   found.set(dir, { identity, tables: new Set([...(tables ?? [])].filter((name) => name !== table)) })
 }
 
 /** Milliseconds since the alias was last changed, at least; Infinity if it does not exist. */
-export function aliasAge(dir: string, table: string): Promise<number> {
-  return storeOf(dir).values.age(aliasPath(dir, table))
+export function aliasAge(location: TableLocation): Promise<number> {
+  return storeOf(location.dir).values.age(aliasPath(location))
 }
 
 /** Changes whenever the alias points at another stored table. */
-export function aliasStamp(dir: string, table: string): Promise<string> {
-  return storeOf(dir).values.stamp(aliasPath(dir, table))
+export function aliasStamp(location: TableLocation): Promise<string> {
+  return storeOf(location.dir).values.stamp(aliasPath(location))
 }

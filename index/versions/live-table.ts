@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
-import { allModels, type EmbeddingModel, type EmbedOf, type IndexInfo, type Models } from '../contract.ts'
+import { allModels, type EmbeddingModel, type EmbedOf, type IndexInfo, type Models, type TableLocation } from '../contract.ts'
 import { storeOf } from '../store/store-of.ts'
 import { createTable } from '../table/create.ts'
 import { connectForWriting, type Connection, prewarm, type Table, writing } from '../table/lance.ts'
@@ -13,9 +13,7 @@ import { aliasStamp, checkTable, createAlias, missingTable, readAlias, storedNam
 import { fitModel, migratedMetadata, relatedModel, unfitSchema } from './compatibility.ts'
 import { damageOf, openStored, rolledBackAt } from './recover.ts'
 
-interface NewLiveTable {
-  readonly dir: string
-  readonly name: string
+interface NewLiveTable extends TableLocation {
   readonly connection: Connection
   readonly model: EmbeddingModel
   /** Of the word index. Default: detected. */
@@ -28,13 +26,14 @@ interface NewLiveTable {
  * Makes an empty table and puts it behind a name; durable when it returns. To be called under the writer lock.
  * @returns false where another process put one there first: nothing is made then
  */
-export async function createLiveTable({ dir, name, connection, model, language, onWarning }: NewLiveTable): Promise<boolean> {
+export async function createLiveTable({ connection, model, language, onWarning, ...location }: NewLiveTable): Promise<boolean> {
+  const { dir, table: name } = location
   const storedAs = storedName(name)
   const table = await createTable(connection, storedAs, model, language)
   table.close()
   await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
-  if (await createAlias(dir, name, { stored_as: storedAs })) {
-    await readAlias(dir, name)
+  if (await createAlias(location, { stored_as: storedAs })) {
+    await readAlias(location)
     onWarning?.(`The table "${name}" did not exist and was created, empty.`)
     return true
   }
@@ -90,10 +89,8 @@ export type ForWriting<Of extends LiveTexts> = Of & {
   readonly idle: Table
 }
 
-interface LiveTableOptions extends Models {
-  readonly dir: string
+interface LiveTableOptions extends Models, TableLocation {
   readonly connection: Connection
-  readonly name: string
   readonly consistencyMs: number
   readonly onWarning: (message: string) => void
   /** Neither migrates nor repairs. */
@@ -183,10 +180,10 @@ export class LiveTable {
   /** Maps an error of an operation on the table to its cause. */
   async explained(error: unknown): Promise<Error> {
     if (error instanceof CodedError) return error
-    const { dir, name } = this.#options
+    const { dir } = this.#options
     const storedAs = this.#held?.live.storedAs
     const found = async (): Promise<CodedError | undefined> => {
-      await checkTable(dir, name)
+      await checkTable(this.#options)
       return storedAs === undefined ? undefined : damageOf(dir, storedAs)
     }
     const cause = await found().catch((thrown: unknown) => failureOf(thrown))
@@ -198,7 +195,7 @@ export class LiveTable {
     // The watch keeps checking.
     if (this.#held !== undefined && this.behind() !== undefined) return this.#held.live
     const live = await this.find()
-    if (live === undefined) throw missingTable(this.#options.dir, this.#options.name)
+    if (live === undefined) throw missingTable(this.#options)
     return live
   }
 
@@ -213,8 +210,9 @@ export class LiveTable {
    */
   async getForWriting(): Promise<ForWriting<Live>> {
     this.#checkWritable()
-    const { dir, name, mustExist } = this.#options
-    if (mustExist !== true && (await readAlias(dir, name)) === undefined && !wasFound(dir, name)) await createLiveTable(this.#options)
+    const { mustExist } = this.#options
+    if (mustExist !== true && (await readAlias(this.#options)) === undefined && !wasFound(this.#options))
+      await createLiveTable(this.#options)
     return this.#forWriting(await this.#newest())
   }
 
@@ -231,11 +229,10 @@ export class LiveTable {
 
   /** The table that the alias points at now. */
   async #newest(): Promise<Live> {
-    const { dir, name } = this.#options
-    const alias = await readAlias(dir, name)
+    const alias = await readAlias(this.#options)
     const held = this.#verdict === undefined ? this.#held?.live : undefined
     const live = held !== undefined && alias?.stored_as === held.storedAs ? held : await this.refresh()
-    if (live === undefined) throw missingTable(this.#options.dir, this.#options.name)
+    if (live === undefined) throw missingTable(this.#options)
     return live
   }
 
@@ -297,7 +294,7 @@ export class LiveTable {
 
   async #check(): Promise<Live | undefined> {
     const began = performance.now()
-    const stamp = await aliasStamp(this.#options.dir, this.#options.name)
+    const stamp = await aliasStamp(this.#options)
     const found = this.#held?.stamp === stamp ? await this.#again(this.#held.live) : await this.#open()
     if (found !== undefined && 'error' in found) {
       this.#verdict = found
@@ -317,7 +314,7 @@ export class LiveTable {
 
   /** Reads a table's metadata, and checks whether the loaded models can search it. */
   async #checkCompatible(table: Table, syncOf: () => Promise<TableSync>): Promise<Live | Incompatible> {
-    const { name, readOnly } = this.#options
+    const { table: name, readOnly } = this.#options
     const { storedAs } = table
     const metadata = await migratedMetadata(table, readOnly)
     const error = unfitSchema(name, metadata)
@@ -354,8 +351,8 @@ export class LiveTable {
 
   /** Opens the table that the alias points at. */
   async #open(): Promise<Live | Incompatible | undefined> {
-    const { dir, name, connection, onWarning, readOnly } = this.#options
-    const storedAs = (await readAlias(dir, name))?.stored_as
+    const { dir, connection, onWarning, readOnly } = this.#options
+    const storedAs = (await readAlias(this.#options))?.stored_as
     if (storedAs === undefined) return undefined
     const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.storedAs === storedAs)
     const table = opened?.table ?? (await openStored(connection, dir, storedAs, { onWarning: readOnly ? undefined : onWarning }))

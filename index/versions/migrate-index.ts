@@ -1,4 +1,5 @@
 import { readAlias, storedNameOf, tableFolder } from './alias.ts'
+import type { TableLocation } from '../contract.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { lanceText } from '../../base/failures.ts'
 import { connectForWriting, type Table } from '../table/lance.ts'
@@ -6,10 +7,7 @@ import { migrateTable, restoreVersion, type MigrationReport } from '../table/mig
 import { indexWords, isWordIndexOutdated } from '../table/words.ts'
 import { openStored } from './recover.ts'
 
-export interface MigrateOptions {
-  /** Folder of the tables. */
-  readonly dir: string
-  readonly table: string
+export interface MigrateOptions extends TableLocation {
   /** Only report what would be done. */
   readonly dryRun?: boolean
   readonly onWarning?: (message: string) => void
@@ -20,8 +18,8 @@ export interface MigrateOptions {
  * @returns what was done, and the version for `restoreIndex`
  * @throws index_missing if there is no such table, index_invalid if it is newer than this software
  */
-export async function migrateIndex({ dir, table, dryRun = false, onWarning }: MigrateOptions): Promise<MigrationReport> {
-  return withLive(dir, table, onWarning, async (live) => {
+export async function migrateIndex({ dryRun = false, onWarning, ...location }: MigrateOptions): Promise<MigrationReport> {
+  return withLive(location, onWarning, async (live) => {
     const done = await migrateTable(live, { dryRun })
     if (!(await isWordIndexOutdated(live))) return done
     if (!dryRun) await indexWords(live)
@@ -33,10 +31,10 @@ export async function migrateIndex({ dir, table, dryRun = false, onWarning }: Mi
  * Runs automatic migrations at the start of a service. If others are pending, none is run, and using the table reports them. A table that
  * cannot be opened does not prevent the start: it is reported by `onWarning` and on use.
  */
-export async function migrateAutomatically(dir: string, table: string, onWarning: (message: string) => void): Promise<void> {
+export async function migrateAutomatically(location: TableLocation, onWarning: (message: string) => void): Promise<void> {
   try {
-    if ((await readAlias(dir, table)) === undefined) return
-    await withLive(dir, table, onWarning, async (live) => {
+    if ((await readAlias(location)) === undefined) return
+    await withLive(location, onWarning, async (live) => {
       const due = await migrateTable(live, { dryRun: true })
       if (due.migrations.length > 0 && due.automatic) await migrateTable(live)
     })
@@ -50,25 +48,17 @@ export async function migrateAutomatically(dir: string, table: string, onWarning
  * @param version `restoreTo` of the migration's report. Rows written since are no longer in the table.
  * @throws index_missing, or not_found if that version was cleaned up
  */
-export async function restoreIndex({
-  dir,
-  table,
-  version,
-}: {
-  readonly dir: string
-  readonly table: string
-  readonly version: number
-}): Promise<void> {
-  await withLive(dir, table, undefined, (live) => restoreVersion(live, version))
+export async function restoreIndex({ version, ...location }: TableLocation & { readonly version: number }): Promise<void> {
+  await withLive(location, undefined, (live) => restoreVersion(live, version))
 }
 
 async function withLive<T>(
-  dir: string,
-  table: string,
+  location: TableLocation,
   onWarning: ((message: string) => void) | undefined,
   use: (live: Table) => Promise<T>,
 ): Promise<T> {
-  const storedAs = await storedNameOf(dir, table)
+  const { dir } = location
+  const storedAs = await storedNameOf(location)
   const sync = await TableSync.start(tableFolder(dir, storedAs))
   const connection = await connectForWriting(dir)
   try {

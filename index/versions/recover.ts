@@ -170,7 +170,7 @@ export function damage(what: string, { file, problem }: Damage, snapshot: string
 
 /** The newest snapshot of a table of which no file is missing or incomplete. */
 async function wholeSnapshot(dir: string, table: string): Promise<string | undefined> {
-  const [{ files }, folder] = [storeOf(dir), snapshotsFolder(dir, table)]
+  const [{ files }, folder] = [storeOf(dir), snapshotsFolder({ dir, table })]
   const names = await files.list(folder)
   const aged = await Promise.all(names.map(async (name) => ({ name, age: await files.age(within(folder, name, SNAPSHOT_RECORD)) })))
   for (const { name } of aged.filter(({ age }) => age < Infinity).sort((a, b) => a.age - b.age))

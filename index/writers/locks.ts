@@ -57,9 +57,9 @@ async function fence(connection: Connection, storedAs: string): Promise<void> {
 }
 
 /** Fences off pending writes to the live table of a name. */
-export async function fenceLive({ dir, table }: TableLocation): Promise<void> {
-  const storedAs = (await readAlias(dir, table))?.stored_as
-  if (typeof storedAs === 'string') await fenceTables(dir, (name) => name === storedAs)
+export async function fenceLive(location: TableLocation): Promise<void> {
+  const storedAs = (await readAlias(location))?.stored_as
+  if (typeof storedAs === 'string') await fenceTables(location.dir, (name) => name === storedAs)
 }
 
 /** Names of the tables that have stored tables in an index. */
@@ -84,9 +84,10 @@ const tails = new Map<string, Promise<void>>()
  * live at that moment.
  * @throws overloaded if the lock is not acquired within a minute; index_missing if the folder has disappeared, during the work too
  */
-export function withWriterLock<T>({ dir, table }: TableLocation, work: () => Promise<T>): Promise<T> {
-  const location = storeOf(dir).locks.of(aliasPath(dir, table), within(dir, `${checkTableName(table)}.turns`))
-  const before = tails.get(location) ?? Promise.resolve()
+export function withWriterLock<T>(location: TableLocation, work: () => Promise<T>): Promise<T> {
+  const { dir, table } = location
+  const lock = storeOf(dir).locks.of(aliasPath(location), within(dir, `${checkTableName(table)}.turns`))
+  const before = tails.get(lock) ?? Promise.resolve()
   const checked = async (): Promise<T> => {
     const result = await work()
     await checkFolder(dir)
@@ -94,15 +95,15 @@ export function withWriterLock<T>({ dir, table }: TableLocation, work: () => Pro
   }
   const mine = before
     .then(() => checkFolder(dir))
-    .then(() => withLock(location, { waitMs: WAIT_MS, onTakeover: () => fenceLive({ dir, table }) }, checked))
+    .then(() => withLock(lock, { waitMs: WAIT_MS, onTakeover: () => fenceLive(location) }, checked))
   const tail = mine.then(
     () => undefined,
     () => undefined,
   )
-  tails.set(location, tail)
+  tails.set(lock, tail)
   tail
     .then(() => {
-      if (tails.get(location) === tail) tails.delete(location)
+      if (tails.get(lock) === tail) tails.delete(lock)
     })
     .catch(() => undefined)
   return mine

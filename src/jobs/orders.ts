@@ -136,7 +136,7 @@ async function order(desk: Desk, source: Job['source'], options: JobOptions, tar
 }
 
 function checkTarget({ parts: { index } }: Desk, { replace }: JobOptions, table = index.table): Promise<void> {
-  return checkTable(index.dir, table, replace)
+  return checkTable({ dir: index.dir, table }, replace)
 }
 
 async function enqueue({ parts: { index }, store, queue }: Desk, job: Job, lease?: Lock): Promise<void> {
@@ -148,7 +148,7 @@ async function enqueue({ parts: { index }, store, queue }: Desk, job: Job, lease
   if (table === index.table) await watch()
   else
     await withWriterLock({ dir, table }, async () => {
-      if ((await readAlias(dir, table)) !== undefined) return watch()
+      if ((await readAlias({ dir, table })) !== undefined) return watch()
       await store.remove(id)
       throw unknownCollection(table)
     })

@@ -169,7 +169,7 @@ export async function reachStore(config: Config, log: Log | undefined): Promise<
   await storeOf(config.INDEX_DIR)
     .check(config.INDEX_DIR, { writes: false })
     .catch(async (error: unknown) => {
-      const copied = config.MIRROR_DIR !== undefined && (await readAlias(config.MIRROR_DIR, config.TABLE)) !== undefined
+      const copied = config.MIRROR_DIR !== undefined && (await readAlias({ dir: config.MIRROR_DIR, table: config.TABLE })) !== undefined
       if (!copied || !(error instanceof CodedError) || error.code !== 'store_unavailable') throw error
       log?.('warn', `${error.message} Serving from the replica cache.`)
     })

@@ -49,7 +49,7 @@ await t.test('a first add makes the collection in a language; a later one cannot
   const connection = await connectLance(path.join(dir, 'index'), 0)
   t.teardown(() => connection.close())
   const words = async () => {
-    const live = await readAlias(path.join(dir, 'index'), 'passages')
+    const live = await readAlias({ dir: path.join(dir, 'index'), table: 'passages' })
     return readWordIndex(await connection.openTable(live?.stored_as ?? ''))
   }
   t.same(await words(), { language: 'de', chosen: 'de' }, 'although the text is English')

@@ -4,7 +4,7 @@ import { halvesAt, stringAt } from '../../index/table/rows.ts'
 
 /** "id hash" of every row of the live table with its vector's bits, in the order of ids: doubles show. */
 export async function storedRows(dir: string, name = 'passages'): Promise<readonly (readonly [string, readonly number[]])[]> {
-  const alias = await readAlias(dir, name)
+  const alias = await readAlias({ dir, table: name })
   const connection = await connectLance(dir, 0)
   try {
     const table = await connection.openTable(alias?.stored_as ?? '')

@@ -40,7 +40,7 @@ async function ended(child: ChildProcess): Promise<{ code: number | null; output
 
 /** "id hash" of every row of the live table, sorted: duplicates show. */
 async function stored(dir: string): Promise<string[]> {
-  const alias = await readAlias(join(dir, 'index'), 'passages')
+  const alias = await readAlias({ dir: join(dir, 'index'), table: 'passages' })
   const connection = await connectLance(join(dir, 'index'), 0)
   const rows = await (await connection.openTable(alias?.stored_as ?? '')).query().select(['id', 'hash']).toArrow()
   connection.close()

@@ -161,7 +161,7 @@ export class JobRun extends LiveJob {
   /** Whether a corpus is refused because none of its files has passages any more; deletes those that they had. */
   async #isEmptied(error: unknown): Promise<boolean> {
     const isAllowed = error instanceof CodedError && error.field === 'rejected' && leftOutShare(this.job.options) === 1
-    if (!isAllowed || (await readAlias(this.#options.index.dir, this.job.table)) === undefined) return false
+    if (!isAllowed || (await readAlias({ dir: this.#options.index.dir, table: this.job.table })) === undefined) return false
     return (await this.#deleteMissing()) > 0
   }
 
@@ -172,7 +172,7 @@ export class JobRun extends LiveJob {
     const models = allModels(index)
     const ordered = models.find(({ id }) => id === model) ?? models.find((one) => isBuildOf(model, one)) ?? index.model
     if (options.replace === true || source.place === true) return ordered
-    if ((await readAlias(index.dir, this.job.table)) === undefined) return ordered
+    if ((await readAlias({ dir: index.dir, table: this.job.table })) === undefined) return ordered
     await index.refresh()
     return index.writtenWith()
   }

@@ -67,7 +67,7 @@ await t.test('a first corpus becomes live whole, every step journalled', async (
     [...Array.from({ length: 5 }, () => 'verified'), 'carrying', 'live'],
   )
   t.equal(states.at(-1), 'verifying 230')
-  t.match(await readAlias(dir, 'passages'), { stored_as: 'passages.j1' })
+  t.match(await readAlias({ dir, table: 'passages' }), { stored_as: 'passages.j1' })
 })
 
 await t.test('adding a file writes into the live table and embeds only what changed', async (t) => {
@@ -248,7 +248,7 @@ await t.test('a first job whose table was made meanwhile by an upsert adds to it
   const { embed: stopping } = counting(60, () => abort.abort(new Error('stopped')))
   await t.rejects(run(dir, 'j1', { embed: stopping, signal: abort.signal }), { message: 'stopped' })
   await abandonJob({ dir, table: 'passages', jobId: 'j1', folder: join(dir, 'jobs', 'j1') })
-  t.equal(await readAlias(dir, 'passages'), undefined)
+  t.equal(await readAlias({ dir, table: 'passages' }), undefined)
   await index.upsert([{ id: 'own', title: '', text: 'kept' }], [embedText('kept')])
   await run(dir, 'j1')
   t.equal(await index.count(), 101)

@@ -39,7 +39,7 @@ function sorted(passages: readonly Passage[]): Passage[] {
 /** Rewrites every file of the live table and removes the ones before. */
 async function rewrite(dir: string): Promise<void> {
   const connection = await connectLance(dir, 0)
-  const storedAs = (await readAlias(dir, 'passages'))?.stored_as ?? ''
+  const storedAs = (await readAlias({ dir, table: 'passages' }))?.stored_as ?? ''
   await compactTable(await connection.openTable(storedAs), await TableSync.start(tableFolder(dir, storedAs)), {
     keepMs: 0,
     mostSegments: 1,

@@ -24,8 +24,8 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
   t.teardown(() => index.close())
   const put = async (passages: readonly Passage[]) => index.upsert(passages, await embed(passages.map(passageText)))
   await put(somePassages(10))
-  const path = aliasPath(address, 'passages')
-  const before = await readAlias(address, 'passages')
+  const path = aliasPath({ dir: address, table: 'passages' })
+  const before = await readAlias({ dir: address, table: 'passages' })
   /** As another process does once it takes this one for dead. */
   const takenOver = async () => {
     const found = JSON.parse((await readObject(path))?.text ?? '') as { lease: object }
@@ -33,10 +33,10 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
   }
   const flip = withWriterLock({ dir: address, table: 'passages' }, async () => {
     await takenOver()
-    await writeAlias(address, 'passages', { stored_as: 'passages.wrong' })
+    await writeAlias({ dir: address, table: 'passages' }, { stored_as: 'passages.wrong' })
   })
   t.equal(await codeOf(flip), 'conflict')
-  t.same(await readAlias(address, 'passages'), before, 'the alias stays')
+  t.same(await readAlias({ dir: address, table: 'passages' }), before, 'the alias stays')
   const takeovers: string[] = []
   const take = (how: string, onTakeover: () => Promise<void>) =>
     takeLease(path, {
@@ -93,7 +93,7 @@ await t.test('a commit that comes in between a fence is kept', HERE, async (t) =
   t.teardown(() => index.close())
   const some = somePassages(10)
   await index.upsert(some, await embed(some.map(passageText)))
-  const storedAs = (await readAlias(address, 'passages'))?.stored_as ?? ''
+  const storedAs = (await readAlias({ dir: address, table: 'passages' }))?.stored_as ?? ''
   const connection = await connectLance(address, 0)
   t.teardown(() => connection.close())
   const late = somePassages(5, 50)
