@@ -5,10 +5,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from bases import Folder, load_decoder
 from cepe import Cepe, CepeConfig, LlamaConfig, MaskedLm, init_weights
-from checkpoint import llama_from, read_json, weights_of
-
-OUTPUT, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
+from checkpoint import refuse
 
 
 def initial_cross_attention(model: Cepe, output: str = "zero") -> None:
@@ -45,23 +44,26 @@ def new_encoder(config: LlamaConfig, seed: int) -> MaskedLm:
 def encoder_config(base: LlamaConfig, shape: LlamaConfig) -> LlamaConfig:
     """`shape` with the base's tokens and one more, the mask."""
     tokens = {name: getattr(base, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
-    return LlamaConfig(**(vars(shape) | tokens | {"vocab_size": base.vocab_size + 1}))
+    return LlamaConfig(**(shape.stored() | tokens | {"vocab_size": base.vocab_size + 1}))
+
+
+def open_llama(folder: Path) -> Folder:
+    """@raise SystemExit for other families: the published model has no counterpart to what they do"""
+    base = Folder(folder)
+    if base.config.biases or base.config.normed_heads:
+        raise refuse(folder, "the base must be a LLaMA or a Mistral, without biases and norms of heads")
+    return base
 
 
 def load_base(folder: Path, shape: LlamaConfig, cross_layers: int | None = None, kind: torch.dtype = torch.float32, seed: int = 0) -> Cepe:
     """The base of a Hugging Face folder, in `kind` and frozen, with initial cross-attention in its last layers (in all without
     `cross_layers`), and a random encoder."""
-    base = llama_from(read_json(folder / "config.json"))
-    config = CepeConfig(base, encoder_config(base, shape), base.num_hidden_layers if cross_layers is None else cross_layers)
+    base = open_llama(folder)
+    c = base.config
     with torch.device("meta"):
-        model = Cepe(config)
-    weights = {name: weight.to(kind) for name, weight in weights_of(folder) if not name.endswith("inv_freq")}
-    weights.setdefault(OUTPUT, weights[EMBEDDING])
-    missing, unexpected = model.load_state_dict(weights, strict=False, assign=True)
-    lacking = [name for name in missing if "cross_attn" not in name and not name.startswith("encoder.")]
-    if lacking or unexpected:
-        raise SystemExit(f"{folder}: the base lacks {lacking[:3]} or has unknown tensors {unexpected[:3]}")
-    model.encoder = new_encoder(config.encoder, seed).model
+        model = Cepe(CepeConfig(c, encoder_config(c, shape), c.num_hidden_layers if cross_layers is None else cross_layers))
+    load_decoder(model, base, kind)
+    model.encoder = new_encoder(model.config.encoder, seed).model
     initial_cross_attention(model)
     return model
 
@@ -75,3 +77,8 @@ def trained(model: nn.Module, frozen_encoder: bool = False) -> list[tuple[str, n
         if learns:
             chosen.append((name, parameter))
     return chosen
+
+
+def learned(model: nn.Module) -> dict[str, Tensor]:
+    """All but the base, whether frozen or not."""
+    return {n: p for n, p in model.state_dict().items() if not isinstance(model, Cepe) or "cross_attn" in n or n.startswith("encoder.")}

@@ -1,13 +1,13 @@
-"""CEPE in one screenful; parameter names are the checkpoints' own.
+"""CEPE and the decoders that it extends; parameter names are the checkpoints' own.
 
 CEPE (Yen, Gao, Chen 2024, section 2): a decoder-only LLaMA whose layers carry one cross-attention block between
 self-attention and MLP. It attends to the concatenated final states of a small bidirectional encoder that reads every
-passage alone, with positions from 0.
+passage alone, with positions from 0. A decoder can also be a Qwen or a Gemma 3, and any matrix can carry a LoRA adapter.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 Watch = Callable[[Tensor], None]  # is called with each layer's attention weights [B,H,L,m]
+FUSED = 256  # keys of a row, from which a CPU too computes attention in one kernel
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,13 @@ class LlamaConfig:
     bos_token_id: int | None = 1
     eos_token_id: int | list[int] | None = 2
     pad_token_id: int | None = 0
+    # Other families. Qwen 2: biases of queries, keys and values; Qwen 3, Gemma 3: norms of queries' and keys' heads
+    biases: bool = False
+    normed_heads: bool = False
+    gemma: bool = False  # scaled embeddings, norms behind attention and MLP, tanh-approximated GELU
+    window: int = 0  # tokens that a local layer sees
+    local: tuple[bool, ...] = ()  # for each layer, whether it is local
+    local_theta: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "head_dim", self.head_dim or self.hidden_size // self.num_attention_heads)
@@ -46,12 +54,55 @@ class LlamaConfig:
         """The row of the embeddings that is not trained through the lookup; -1 in a config.json means none."""
         return self.pad_token_id if self.pad_token_id is not None and 0 <= self.pad_token_id < self.vocab_size else None
 
+    def stored(self) -> dict:
+        """By the names of config.json, which has none for what other families do."""
+        further = [f.name for f in fields(self)[-6:] if getattr(self, f.name) == f.default]
+        return {name: value for name, value in asdict(self).items() if name not in further}
+
 
 @dataclass(frozen=True)
 class CepeConfig:
     decoder: LlamaConfig
-    encoder: LlamaConfig
-    num_cross_attn_layers: int
+    encoder: LlamaConfig | None = None
+    num_cross_attn_layers: int = 0
+
+
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x W^T + b, in the type of Projection.kind."""
+    kind = Projection.kind
+    return F.linear(x.to(kind), weight.to(kind), None if bias is None else bias.to(kind))
+
+
+class Projection(nn.Linear):
+    """x W^T + b; adapted (LoRA, Hu et al. 2021, arXiv 2106.09685) also (alpha / rank) x A^T B^T, with W frozen."""
+
+    kind = torch.float32  # of all products of a process: bfloat16 where a device multiplies it
+    scale = 0.0
+
+    def __init__(self, inputs: int, outputs: int, bias: bool = False):
+        super().__init__(inputs, outputs, bias)
+
+    def adapt(self, rank: int, alpha: float) -> None:
+        """B begins at zero."""
+        self.lora_A = nn.Parameter(torch.randn(rank, self.in_features) * self.in_features**-0.5)
+        self.lora_B = nn.Parameter(torch.zeros(self.out_features, rank))
+        self.scale = alpha / rank
+
+    def merged(self) -> Tensor:
+        """The matrix with the adapter's product added, f32."""
+        return self.weight.detach().float() + (self.scale * self.lora_B.detach() @ self.lora_A.detach() if self.scale else 0)
+
+    def merge(self) -> None:
+        """The adapter becomes a part of the matrix, in place."""
+        if self.scale:
+            self.weight = nn.Parameter(self.merged().to(self.weight.dtype), requires_grad=False)
+            del self.lora_A, self.lora_B
+            self.scale = 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.to(self.kind)
+        out = product(x, self.weight, self.bias)
+        return out + product(product(x, self.lora_A), self.lora_B) * self.scale if self.scale else out
 
 
 class RMSNorm(nn.Module):
@@ -119,11 +170,11 @@ def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
 def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool = False, watch: Watch | None = None) -> Tensor:
     """The values v [B,G,m,D] under the weights of q [B,H,L,D] and k [B,G,m,D], merged [B,L,H*D]; H/G heads share a key's.
 
-    Weights are written out on CPUs: PyTorch's fused kernel has a slow backward pass for short rows there.
+    Weights of short rows are written out on CPUs: PyTorch's fused kernel has a slow backward pass for them there.
     """
     if q.shape[1] > k.shape[1]:
         k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], dim=1) for t in (k, v))
-    if q.is_cuda and watch is None:
+    if watch is None and (q.is_cuda or k.shape[2] >= FUSED):
         bias = None if bias is None else bias.to(q.dtype)
         return merge_heads(F.scaled_dot_product_attention(q, k.to(q.dtype), v.to(q.dtype), attn_mask=bias, is_causal=causal))
     weights = attention_weights(q, k, causal_bias(q.shape[2], q.device) if causal else bias)
@@ -137,16 +188,20 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.heads, self.kv_heads = c.num_attention_heads, c.num_key_value_heads
         size, kv_size = self.heads * c.head_dim, self.kv_heads * c.head_dim
-        self.q_proj = nn.Linear(c.hidden_size, size, bias=False)
-        self.k_proj = nn.Linear(c.hidden_size, kv_size, bias=False)
-        self.v_proj = nn.Linear(c.hidden_size, kv_size, bias=False)
-        self.o_proj = nn.Linear(size, c.hidden_size, bias=False)
+        self.q_proj = Projection(c.hidden_size, size, c.biases)
+        self.k_proj = Projection(c.hidden_size, kv_size, c.biases)
+        self.v_proj = Projection(c.hidden_size, kv_size, c.biases)
+        self.o_proj = Projection(size, c.hidden_size)
+        self.normed_heads = c.normed_heads
+        if c.normed_heads:
+            self.q_norm, self.k_norm = RMSNorm(c.head_dim, c.rms_norm_eps), RMSNorm(c.head_dim, c.rms_norm_eps)
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor], bias: Tensor | None, watch: Watch | None = None) -> Tensor:
         """Causal without a bias."""
-        q = rotate(split_heads(self.q_proj(x), self.heads), *rope)
-        k = rotate(split_heads(self.k_proj(x), self.kv_heads), *rope)
-        v = split_heads(self.v_proj(x), self.kv_heads)
+        q, k = split_heads(self.q_proj(x), self.heads), split_heads(self.k_proj(x), self.kv_heads)
+        if self.normed_heads:
+            q, k = self.q_norm(q).to(q.dtype), self.k_norm(k).to(k.dtype)
+        q, k, v = rotate(q, *rope), rotate(k, *rope), split_heads(self.v_proj(x), self.kv_heads)
         return self.o_proj(attend(q, k, v, bias, causal=bias is None, watch=watch))
 
 
@@ -158,10 +213,10 @@ class CrossAttention(nn.Module):
         self.heads, self.kv_heads = dec.num_attention_heads, dec.num_key_value_heads
         size, kv_size = self.heads * dec.head_dim, self.kv_heads * dec.head_dim
         self.layernorm = RMSNorm(dec.hidden_size, dec.rms_norm_eps)
-        self.q_proj = nn.Linear(dec.hidden_size, size, bias=False)
-        self.k_proj = nn.Linear(encoder_size, kv_size, bias=False)
-        self.v_proj = nn.Linear(encoder_size, kv_size, bias=False)
-        self.o_proj = nn.Linear(size, dec.hidden_size, bias=False)
+        self.q_proj = Projection(dec.hidden_size, size)
+        self.k_proj = Projection(encoder_size, kv_size)
+        self.v_proj = Projection(encoder_size, kv_size)
+        self.o_proj = Projection(size, dec.hidden_size)
 
     def forward(self, x: Tensor, phi: Tensor, bias: Tensor | None, watch: Watch | None = None) -> Tensor:
         """x [B,L,d]; phi [B,m,d_enc]; bias [..,m] that adds to the scores [B,H,L,m]."""
@@ -191,16 +246,17 @@ class Context:
 class Mlp(nn.Module):
     def __init__(self, c: LlamaConfig):
         super().__init__()
-        self.gate_proj = nn.Linear(c.hidden_size, c.intermediate_size, bias=False)
-        self.up_proj = nn.Linear(c.hidden_size, c.intermediate_size, bias=False)
-        self.down_proj = nn.Linear(c.intermediate_size, c.hidden_size, bias=False)
+        self.gate_proj = Projection(c.hidden_size, c.intermediate_size)
+        self.up_proj = Projection(c.hidden_size, c.intermediate_size)
+        self.down_proj = Projection(c.intermediate_size, c.hidden_size)
+        self.activation = partial(F.gelu, approximate="tanh") if c.gemma else F.silu
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+        return self.down_proj(self.activation(self.gate_proj(x)) * self.up_proj(x))
 
 
 class Block(nn.Module):
-    """A LLaMA block; with `cross` it is CEPE's decoder block."""
+    """A LLaMA block; with `cross` it is CEPE's decoder block. Gemma's has norms behind attention and MLP."""
 
     def __init__(self, c: LlamaConfig, cross: CrossAttention | None = None):
         super().__init__()
@@ -211,6 +267,10 @@ class Block(nn.Module):
         self.has_cross = cross is not None
         self.post_attention_layernorm = RMSNorm(c.hidden_size, c.rms_norm_eps)
         self.mlp = Mlp(c)
+        self.gemma = c.gemma
+        if c.gemma:
+            self.pre_feedforward_layernorm = RMSNorm(c.hidden_size, c.rms_norm_eps)
+            self.post_feedforward_layernorm = RMSNorm(c.hidden_size, c.rms_norm_eps)
 
     def forward(
         self,
@@ -220,9 +280,12 @@ class Block(nn.Module):
         context: Reads | None = None,
         watch: Watch | None = None,
     ) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), rope, bias, watch)
+        attended = self.self_attn(self.input_layernorm(x), rope, bias, watch)
+        x = x + (self.post_attention_layernorm(attended) if self.gemma else attended)
         if self.has_cross and context is not None:
             x = x + context.added(self.cross_attn, x)
+        if self.gemma:
+            return x + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x)))
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
@@ -237,22 +300,36 @@ class Stack(nn.Module):
         self.norm = RMSNorm(c.hidden_size, c.rms_norm_eps)
         self.recomputed = False  # layers keep their inputs alone for the backward pass
 
-    def states(self, ids: Tensor, positions: Tensor, bias: Tensor | None, context: Reads | None = None, watch: Watch | None = None) -> Tensor:
-        """Normed final states [B,L,d] of ids [B,L] at positions [B or 1,L]."""
+    def stream(self, ids: Tensor, positions: Tensor, bias: Tensor | None, context: Reads | None = None, watch: Watch | None = None) -> Iterator[Tensor]:
+        """The residual stream [B,L,d] before the first layer and behind each, for ids [B,L] at positions [B or 1,L]."""
         c = self.config
-        rope = rope_tables(positions, c.head_dim, c.rope_theta, c.rope_scaling)
-        x = self.embed_tokens(ids).float()
-        for layer in self.layers:
+        bias = None if bias is None else bias.to(Projection.kind)
+        sees = whole = rope_tables(positions, c.head_dim, c.rope_theta, c.rope_scaling), bias
+        if any(c.local):
+            far = positions[:, None, :, None] - positions[:, None, None] >= c.window
+            near = (causal_bias(ids.shape[1], ids.device) if bias is None else bias).masked_fill(far, -1e4)
+            sees = rope_tables(positions, c.head_dim, c.local_theta), near
+        x = self.embed_tokens(ids).float() * (c.hidden_size**0.5 if c.gemma else 1)
+        yield x
+        for number, layer in enumerate(self.layers):
             run = partial(checkpoint, layer, use_reentrant=False) if self.recomputed and torch.is_grad_enabled() else layer
-            x = run(x, rope, bias, context, watch)
+            x = run(x, *(sees if number < len(c.local) and c.local[number] else whole), context, watch)
+            yield x
+
+    def states(self, ids: Tensor, positions: Tensor, bias: Tensor | None, context: Reads | None = None, watch: Watch | None = None) -> Tensor:
+        """Normed final states [B,L,d]."""
+        for x in self.stream(ids, positions, bias, context, watch):
+            pass
         return self.norm(x)
 
 
 class Encoder(Stack):
+    causal = False  # as an encoder of a decoder's layers stays; padding is behind then
+
     def forward(self, ids: Tensor, valid: Tensor, watch: Watch | None = None) -> Tensor:
         """ids and valid (bool) [n,L], padded on either side; returns states [n,L,d_enc]."""
         positions = (valid.long().cumsum(1) - 1).clamp(min=0)
-        return self.states(ids, positions, bias_from(valid[:, None, None, :]), watch=watch)
+        return self.states(ids, positions, None if self.causal else bias_from(valid[:, None, None, :]), watch=watch)
 
 
 class MaskedLm(nn.Module):
@@ -261,25 +338,28 @@ class MaskedLm(nn.Module):
     def __init__(self, c: LlamaConfig):
         super().__init__()
         self.model = Encoder(c)
-        self.lm_dense = nn.Linear(c.hidden_size, c.hidden_size)
+        self.lm_dense = Projection(c.hidden_size, c.hidden_size, bias=True)
         self.lm_layer_norm = RMSNorm(c.hidden_size, c.rms_norm_eps)
         self.lm_bias = nn.Parameter(torch.zeros(c.vocab_size))
 
     def forward(self, ids: Tensor, valid: Tensor) -> Tensor:
         """Logits [B,L,V]."""
         states = self.lm_layer_norm(F.silu(self.lm_dense(self.model(ids, valid))))
-        return F.linear(states, self.model.embed_tokens.weight, self.lm_bias)
+        return product(states, self.model.embed_tokens.weight, self.lm_bias)
 
 
 class Cepe(nn.Module):
+    """Without an encoder and cross-attention it is a plain decoder."""
+
     def __init__(self, config: CepeConfig):
         super().__init__()
         self.config = config
-        c = config.decoder
+        c, e = config.decoder, config.encoder
         first = c.num_hidden_layers - config.num_cross_attn_layers
-        self.model = Stack(c, lambda layer: CrossAttention(c, config.encoder.hidden_size) if layer >= first else None)
-        self.encoder = Encoder(config.encoder)
-        self.lm_head = nn.Linear(c.hidden_size, c.vocab_size, bias=False)
+        self.model = Stack(c, lambda layer: CrossAttention(c, e.hidden_size) if e and layer >= first else None)
+        if e:
+            self.encoder = Encoder(e)
+        self.lm_head = Projection(c.hidden_size, c.vocab_size)
 
     def encode(self, chunks: Tensor, mask: Tensor) -> Context:
         """Chunks and mask (bool) [B,n,C], each encoded alone; their states are laid end to end."""
@@ -301,7 +381,7 @@ class Cepe(nn.Module):
 
     def forward(self, ids: Tensor, context: Reads | None = None) -> Tensor:
         """Logits [B,L,V] of a plain causal pass."""
-        return self.lm_head(self.hidden(ids, context=context))
+        return self.lm_head(self.hidden(ids, context=context)).float()
 
 
 def init_weights(module: nn.Module, seed: int) -> None:

@@ -1,12 +1,9 @@
 """Checkpoints in Hugging Face's layout: config.json as the published models have it, and safetensors."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, fields
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -19,7 +16,9 @@ LLAMA = {
     "model_type": "llama",
     "pretraining_tp": 1,
 }
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gemma3")
 ROPE = ("default", "linear", "llama3")
+GEMMA_GLOBAL = 6  # every sixth layer, where the file does not say
 
 
 def write_json(path: Path, value: dict) -> None:
@@ -34,7 +33,7 @@ def cepe_json(config: CepeConfig, dtype: str, tied: bool = False) -> dict:
     encoder = {
         "architectures": ["LlamaForMLM"],
         **LLAMA,
-        **asdict(config.encoder),
+        **config.encoder.stored(),
         "is_decoder": False,
         "is_encoder": True,
         "do_cross_attention": False,
@@ -44,7 +43,7 @@ def cepe_json(config: CepeConfig, dtype: str, tied: bool = False) -> dict:
     return {
         "architectures": ["LlamaForCausalContextLM"],
         **LLAMA,
-        **asdict(config.decoder),
+        **config.decoder.stored(),
         "is_decoder": True,
         "do_cross_attention": True,
         "num_cross_attn_layers": config.num_cross_attn_layers,
@@ -59,37 +58,53 @@ def cepe_json(config: CepeConfig, dtype: str, tied: bool = False) -> dict:
     }
 
 
-def llama_from(raw: dict) -> LlamaConfig:
-    """@raise SystemExit for what differs from LLaMA"""
+def refuse(path: Path, problem: str) -> SystemExit:
+    return SystemExit(f"{path}: {problem}")
+
+
+def family_of(name: str, layers: int, window: int = 0, kinds: list | int | None = None, local_theta: float | None = None) -> dict:
+    """What a family does otherwise than LLaMA, as fields of LlamaConfig. `kinds` says of each layer whether it is local, or how many of
+    so many layers are not."""
+    if name != "gemma3":
+        return {"biases": True} if name == "qwen2" else {"normed_heads": True} if name == "qwen3" else {}
+    if isinstance(kinds, list):
+        local = tuple(kind in (True, "sliding_attention") for kind in kinds)
+    else:
+        local = tuple((layer + 1) % (kinds or GEMMA_GLOBAL) != 0 for layer in range(layers))
+    return {"normed_heads": True, "gemma": True, "window": window, "local": local, "local_theta": local_theta or 10_000.0}
+
+
+def llama_from(raw: dict, path: Path = Path("config.json")) -> LlamaConfig:
+    """@raise SystemExit for what the model does not compute"""
+    family = raw.get("model_type", "llama").removesuffix("_text")
+    gemma, qwen = family == "gemma3", family in ("qwen2", "qwen3")
     rope = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
-    kind = rope.get("rope_type", rope.get("type", "default"))
-    unlike = {name: raw[name] for name in ("attention_bias", "mlp_bias", "sliding_window") if raw.get(name)}
-    if raw.get("model_type", "llama") not in ("llama", "mistral") or raw.get("hidden_act", "silu") != "silu" or unlike or kind not in ROPE:
-        raise SystemExit(
-            f"config.json: model_type {raw.get('model_type')}, hidden_act {raw.get('hidden_act')}, rope {kind}, {unlike}: "
-            f"the base must be a LLaMA without biases and sliding window, its rope one of {', '.join(ROPE)}"
+    full, near = rope.get("full_attention", rope), rope.get("sliding_attention", {})
+    kind = full.get("rope_type", full.get("type", "default"))
+    head_dim = raw.get("head_dim") or raw["hidden_size"] // raw["num_attention_heads"]
+    unlike = {name: raw[name] for name in ("attention_bias", "mlp_bias") if raw.get(name) and not (name == "attention_bias" and family == "qwen2")}
+    if raw.get("sliding_window") and not gemma and raw.get("use_sliding_window", not qwen):
+        unlike["sliding_window"] = raw["sliding_window"]
+    if gemma and raw.get("query_pre_attn_scalar", head_dim) != head_dim:
+        unlike["query_pre_attn_scalar"] = raw["query_pre_attn_scalar"]
+    if family not in FAMILIES or raw.get("hidden_act", "silu") != "silu" or unlike or kind not in ROPE:
+        raise refuse(
+            path,
+            f"model_type {family}, hidden_act {raw.get('hidden_act', 'silu')}, rope {kind}, {unlike}: the base must be one of {', '.join(FAMILIES)} "
+            f"without biases and sliding window, its rope one of {', '.join(ROPE)}",
         )
-    known = {f.name: raw[f.name] for f in fields(LlamaConfig) if raw.get(f.name) is not None}
-    known |= {"rope_theta": raw.get("rope_theta") or rope.get("rope_theta", 10_000.0), "rope_scaling": None if kind == "default" else rope}
+    names = (f for f in LlamaConfig.__dataclass_fields__ if raw.get(f) is not None)
+    known = {name: raw[name] for name in names} | {"head_dim": head_dim}
+    known |= {"rope_theta": raw.get("rope_theta") or full.get("rope_theta", 10_000.0), "rope_scaling": None if kind == "default" else full}
+    known |= {name: raw.get(name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
     known.setdefault("num_key_value_heads", raw["num_attention_heads"])
-    for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
-        known.setdefault(name, None)
-    return LlamaConfig(**known)
+    kinds = raw.get("layer_types") or raw.get("sliding_window_pattern")
+    local_theta = raw.get("rope_local_base_freq") or near.get("rope_theta")
+    return LlamaConfig(**known | family_of(family, raw["num_hidden_layers"], raw.get("sliding_window") or 0, kinds, local_theta))
 
 
 def cepe_from(raw: dict) -> CepeConfig:
     return CepeConfig(llama_from(raw), llama_from(raw["encoder_config"]), raw["num_cross_attn_layers"])
-
-
-def weights_of(folder: Path) -> Iterator[tuple[str, Tensor]]:
-    """The tensors of a folder, one at a time, in their stored type."""
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:
-        raise SystemExit(f"{folder} has no *.safetensors: save the model with save_pretrained(..., safe_serialization=True)")
-    for file in files:
-        with safe_open(file, "pt") as opened:
-            for name in opened.keys():
-                yield name, opened.get_tensor(name)
 
 
 def save_weights(folder: Path, weights: dict[str, Tensor], config: dict, kind: torch.dtype = torch.float16) -> None:

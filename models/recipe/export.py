@@ -11,7 +11,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from beginning import OUTPUT, load_base
+from bases import OUTPUT, Folder
+from beginning import load_base
 from cepe import Cepe, LlamaConfig
 from checkpoint import cepe_json, read_json, save_weights, write_json
 from run import kept_by
@@ -56,7 +57,7 @@ def main() -> None:
     kept = kept_by(args.runs, args.stage)
     model = load_base(args.base, LlamaConfig(**kept["settings"]["encoder"]), kept["settings"]["cross_layers"], kind)
     model.load_state_dict(kept["model"], strict=False)
-    tied = bool(read_json(args.base / "config.json").get("tie_word_embeddings"))
+    tied = Folder(args.base).tensor(OUTPUT) is None
     weights = {name: weight for name, weight in model.state_dict().items() if not (tied and name == OUTPUT)}
     save_weights(args.out, weights, cepe_json(model.config, args.dtype, tied), kind)
     for name in COPIED:

@@ -17,8 +17,9 @@ def rate_at(step: int, steps: int, peak: float, rise: int | None = None) -> floa
     return peak * 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, steps - rise)))
 
 
-def new_optimiser(parameters: Iterable[nn.Parameter]) -> torch.optim.AdamW:
-    return torch.optim.AdamW(parameters, lr=0.0, betas=BETAS, eps=EPSILON, weight_decay=DECAY)
+def new_optimiser(parameters: Iterable, betas: tuple[float, float] = BETAS) -> torch.optim.AdamW:
+    """@param parameters: or groups of them, whose `of` is a factor of the rate"""
+    return torch.optim.AdamW(parameters, lr=0.0, betas=betas, eps=EPSILON, weight_decay=DECAY)
 
 
 def accumulate(losses: Iterable[Tensor], parts: int) -> float:
@@ -30,11 +31,11 @@ def accumulate(losses: Iterable[Tensor], parts: int) -> float:
     return total
 
 
-def apply(optimiser: torch.optim.AdamW, rate: float) -> float:
+def apply(optimiser: torch.optim.AdamW, rate: float, largest_norm: float = LARGEST_NORM) -> float:
     """One step. Returns the gradients' norm before clipping."""
-    norm = nn.utils.clip_grad_norm_([p for group in optimiser.param_groups for p in group["params"]], LARGEST_NORM)
+    norm = nn.utils.clip_grad_norm_([p for group in optimiser.param_groups for p in group["params"]], largest_norm)
     for group in optimiser.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group.get("of", 1.0)
     optimiser.step()
     optimiser.zero_grad(set_to_none=True)
     return float(norm)

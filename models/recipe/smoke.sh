@@ -7,12 +7,12 @@ out=$1 steps=${2:-200} work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python - "$work" <<'PYTHON'
 import csv, json, pathlib, shutil, sys
-from checkpoint import read_json, weights_of, write_json
-from safetensors.torch import save_file
+from checkpoint import read_json, write_json
+from safetensors.torch import load_file, save_file
 work, tiny = pathlib.Path(sys.argv[1]), pathlib.Path("../tiny/checkpoint/cepe")
 base, text = work / "base", work / "text"
 base.mkdir(), text.mkdir()
-save_file({n: w for n, w in weights_of(tiny) if n.startswith("model.") and "cross_attn" not in n}, base / "model.safetensors")
+save_file({n: w for n, w in load_file(tiny / "model.safetensors").items() if n.startswith("model.") and "cross_attn" not in n}, base / "model.safetensors")
 write_json(base / "config.json", {n: v for n, v in read_json(tiny / "config.json").items() if "encoder" not in n and "cross" not in n} | {"architectures": ["LlamaForCausalLM"]})
 for name in ("tokenizer.json", "tokenizer_config.json"):
     shutil.copyfile(tiny / name, base / name)

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from tokenizers import Tokenizer
 
-from checkpoint import llama_from, read_json
+from bases import Folder
 from stages import SHARES
 
 TOGETHER = 1_000  # documents that are tokenised at a time
@@ -41,7 +40,8 @@ def main() -> None:
     for name in ("base", "text", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     args = parser.parse_args()
-    config, tokenizer = llama_from(read_json(args.base / "config.json")), Tokenizer.from_file(str(args.base / "tokenizer.json"))
+    base = Folder(args.base)
+    config, tokenizer = base.config, base.tokenizer()
     end = config.eos_token_id[0] if isinstance(config.eos_token_id, list) else config.eos_token_id
     first, last = ([] if token is None else [token] for token in (config.bos_token_id, end))
     args.out.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,6 @@ The ablations of Tables 11 and 12: `standard --begin mlm` (no copying), `standar
 import argparse
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -18,15 +17,14 @@ import torch
 from torch import Tensor, nn
 
 from batches import Batch, Data, copying, masked, parallel
-from beginning import encoder_config, initial_cross_attention, load_base, new_encoder, trained
-from cepe import Cepe, LlamaConfig
+from beginning import encoder_config, initial_cross_attention, learned, load_base, new_encoder, open_llama, trained
+from cepe import Cepe, LlamaConfig, Projection
 from checkpoint import llama_from, read_json
 from objectives import divergence, masked_tokens, next_tokens, teacher
 from optimiser import accumulate, apply, new_optimiser, rate_at
-from run import Run, kept_by
+from run import DEVICE, Run, kept_by
 from stages import ENCODER, STAGES, Stage
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SIZES = ("steps", "rows", "rate", "main", "chunks", "chunk", "kl")
 UNUSED = {"mlm": ("chunks", "chunk", "kl", "output", "frozen_encoder", "unmasked", "cross_layers"), "warmup": ("kl", "unmasked")}
 LOGGED = 10  # steps
@@ -93,9 +91,9 @@ def begin(args: argparse.Namespace, stage: Stage) -> tuple[nn.Module, LlamaConfi
     shape = LlamaConfig(**known["settings"]["encoder"]) if known else llama_from(read_json(args.encoder)) if args.encoder else ENCODER
     if args.stage == "mlm":
         fits(stage, shape, None)
-        return new_encoder(encoder_config(llama_from(read_json(args.base / "config.json")), shape), args.seed), shape, None
+        return new_encoder(encoder_config(open_llama(args.base).config, shape), args.seed), shape, None
     layers = known["settings"]["cross_layers"] if known and stage.after != "mlm" else args.cross_layers
-    model = load_base(args.base, shape, layers, torch.bfloat16 if DEVICE.type == "cuda" else torch.float32, args.seed)
+    model = load_base(args.base, shape, layers, Projection.kind, args.seed)
     fits(stage, shape, model.config.decoder)
     initial_cross_attention(model, args.output or "zero")
     state = known.get("model", {})
@@ -123,24 +121,23 @@ def loss_of(model: nn.Module, stage: Stage, rows: Tensor, rng: np.random.Generat
 
 def losses(model: nn.Module, stage: Stage, data: Data, part: int, rng: np.random.Generator) -> Iterator[Tensor]:
     """One step's, part by part."""
-    for rows in data.rows(stage.rows, rng).split(part):
-        with torch.autocast("cuda", torch.bfloat16) if DEVICE.type == "cuda" else nullcontext():
-            yield loss_of(model, stage, rows, rng)
+    return (loss_of(model, stage, rows, rng) for rows in data.rows(stage.rows, rng).split(part))
 
 
 def main() -> None:
     args = arguments()
     torch.set_num_threads(args.threads)
     stage = stage_of(args)
+    Projection.kind = torch.bfloat16 if DEVICE.type == "cuda" else torch.float32
     model, shape, layers = begin(args, stage)
     model.to(DEVICE)
     for stack in (model.model, model.encoder) if isinstance(model, Cepe) else (model.model,):
         stack.recomputed = DEVICE.type == "cuda"
     named = trained(model, args.frozen_encoder)
     optimiser = new_optimiser([parameter for _, parameter in named])
-    settings = {**asdict(stage), "encoder": asdict(shape), "cross_layers": layers, "seed": args.seed}
+    settings = {**asdict(stage), "encoder": shape.stored(), "cross_layers": layers, "seed": args.seed}
     settings |= {"output": args.output or "zero", "frozen_encoder": args.frozen_encoder}
-    run = Run(args.runs / f"{args.stage}.pt", settings, model, optimiser, args.save_every)
+    run = Run(args.runs / f"{args.stage}.pt", settings, learned(model), optimiser, args.save_every)
     data = Data(args.tokens, stage.data, 0 if args.stage == "warmup" else stage.context, stage.main)
     print(f"{args.stage}: {sum(parameter.numel() for _, parameter in named):,} trained parameters, after {stage.after or 'nothing'}", flush=True)
     seen: list[float] = []

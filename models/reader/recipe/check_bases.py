@@ -3,6 +3,8 @@
 import tempfile
 from pathlib import Path
 
+import shared  # noqa: F401
+
 import torch
 from gguf import GGUFWriter
 from torch import Tensor
@@ -18,10 +20,10 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-import base_model
-import reading
-from base_files import GEMMA, IN_BLOCK, WHOLE, open_base
-from reading import Row, pack
+from bases import GEMMA, IN_BLOCK, WHOLE, open_base
+from cepe import Projection
+from reader_model import new_decoder
+from reading import Row, pack, predicted
 
 ALLOWED = 1e-4  # of logits of about 3
 SIZES = {"vocab_size": 300, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 7, "num_attention_heads": 4, "num_key_value_heads": 2}
@@ -88,9 +90,7 @@ def write_gguf(path: Path, family: str, model: PreTrainedModel) -> None:
 @torch.no_grad()
 def difference(path: Path, model: PreTrainedModel) -> float:
     """The largest of all logits at the places that predict an answer: packed here, a prompt for each question there."""
-    decoder, packed = base_model.Decoder(open_base(path), 4, 8.0), pack(ROWS)
-    found = decoder.logits(decoder.hidden(packed.ids, packed.positions, packed.bias).flatten(0, 1)[packed.at])
-    wanted = []
+    found, wanted = predicted(new_decoder(open_base(path), 4, 8.0), pack(ROWS)), []
     for row in ROWS:
         for question, answer in row.branches:
             prompt = row.prefix + question + answer[:-1]
@@ -99,7 +99,7 @@ def difference(path: Path, model: PreTrainedModel) -> float:
 
 
 def main() -> None:
-    base_model.COMPUTED_IN = reading.COMPUTED_IN = torch.float32
+    Projection.kind = torch.float32
     torch.manual_seed(1)
     for family in FAMILIES:
         model = random_model(family)

@@ -2,9 +2,10 @@
 where stage 2 was trained, `cepe.gguf` (encoder adapters and cross-attention in 5 bits, norms in 32)."""
 
 import argparse
-import json
 import shutil
 from pathlib import Path
+
+import shared  # noqa: F401
 
 import numpy as np
 import torch
@@ -12,8 +13,10 @@ from gguf import GGMLQuantizationType as Type, GGUFWriter
 from gguf.quants import quantize
 from safetensors.numpy import save_file
 
-from base_model import MATRICES
-from train_encoder import ALPHA as ENCODER_ALPHA, LAYERS, RANK as ENCODER_RANK
+from checkpoint import write_json
+from reader_model import MATRICES
+from run import read_run
+from train_encoder import ALPHA as ENCODER_ALPHA, RANK as ENCODER_RANK
 from train_reading import ALPHA, RANK
 
 ENCODER_WINDOW = 512
@@ -31,39 +34,20 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write_json(path: Path, value: object) -> None:
-    path.write_text(json.dumps(value, indent=2) + "\n", "utf-8")
-
-
 def write_adapter(folder: Path, runs: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    state, tensors = torch.load(runs / "reading.pt", weights_only=True, map_location="cpu")["model"], {}
-    for name, value in state.items():
-        layers, layer, module, part = name.split(".")
-        tensors[f"base_model.model.model.{layers}.{layer}.{module.replace('__', '.')}.{part}.weight"] = value.to("cpu", torch.float16).numpy()
-    save_file(tensors, folder / "adapter_model.safetensors")
+    state = read_run(runs / "reading.pt", "train stage 1 first, or give --adapter")["model"]
+    save_file({f"base_model.model.{name}.weight": value.half().numpy() for name, value in state.items()}, folder / "adapter_model.safetensors")
     targets = [name.split(".")[1] for name in MATRICES]
     write_json(folder / "adapter_config.json", {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "target_modules": targets, "bias": "none"})
 
 
 def write_cepe(path: Path, state: dict[str, torch.Tensor]) -> None:
     writer = GGUFWriter(path, "cepe")
-
-    def add(name: str, value: torch.Tensor, kind: Type) -> None:
-        data = np.ascontiguousarray(value.float().numpy())
-        writer.add_tensor(name, data if kind == Type.F32 else quantize(data, kind), raw_dtype=kind)
-
     for name, value in state.items():
-        parts = name.split(".")
-        if name == "encoder_norm":
-            add("encoder.norm.weight", value, Type.F32)
-        elif parts[0] == "encoder":
-            _, layer, _, module, half = parts
-            turned = value.t() if half == "lora_B" else value
-            add(f"encoder.layers.{layer}.{module.replace('__', '.')}.{half.lower()}", turned, LEARNED)
-        else:
-            _, layer, matrix = parts
-            add(f"model.layers.{layer}.cross_attn.{matrix}.weight", value, Type.F32 if matrix == "layernorm" else LEARNED)
+        kind = Type.F32 if value.dim() == 1 else LEARNED
+        data = np.ascontiguousarray((value.t() if name.endswith("lora_B") else value).float().numpy())
+        writer.add_tensor(name.replace("lora_A", "lora_a").replace("lora_B", "lora_b"), data if kind == Type.F32 else quantize(data, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -85,9 +69,10 @@ def main() -> None:
     if args.base_revision:
         config["base_revision"] = args.base_revision
     if not args.decoder_only:
-        write_cepe(args.out / "cepe.gguf", torch.load(args.runs / "encoder.pt", weights_only=True, map_location="cpu")["model"])
+        kept = read_run(args.runs / "encoder.pt", "train stage 2 first, or give --decoder-only")
+        write_cepe(args.out / "cepe.gguf", kept["model"])
         factor = ENCODER_ALPHA / ENCODER_RANK
-        parts = {"encoder_layers": LAYERS, "encoder_window": ENCODER_WINDOW, "causal": True, "lora_factor": factor}
+        parts = {"encoder_layers": kept["settings"]["layers"], "encoder_window": ENCODER_WINDOW, "causal": True, "lora_factor": factor}
         config["cepe"] = {"file": "cepe.gguf", **parts}
     write_json(args.out / "config.json", config)
 

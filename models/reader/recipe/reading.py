@@ -13,7 +13,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from base_model import COMPUTED_IN
+from cepe import Cepe, Projection, Reads, bias_from
 
 CONTEXT_TOKENS = 256
 ROW_TOKENS = 1100
@@ -29,6 +29,11 @@ class Paragraph:
     title: str
     text: str
     questions: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def typed(question: str, rng: random.Random) -> str:
+    """The question, or as many type it."""
+    return question.lower().rstrip("? ") if rng.random() < LOWER else question
 
 
 @dataclass(frozen=True)
@@ -133,8 +138,7 @@ class Rows:
                     asked.append((question, ""))
         branches, total = [], len(prefix)
         for question, answer in rng.sample(asked, len(asked)):
-            typed = question.lower().rstrip("? ") if rng.random() < LOWER else question
-            branch = self.prompts.question(typed), self.prompts.answer(answer)
+            branch = self.prompts.question(typed(question, rng)), self.prompts.answer(answer)
             total += len(branch[0]) + len(branch[1])
             if total <= ROW_TOKENS:
                 branches.append(branch)
@@ -153,6 +157,10 @@ class Packed:
     at: Tensor
     targets: Tensor
     branch: Tensor
+
+    @property
+    def questions(self) -> int:
+        return int(self.branch[-1]) + 1
 
 
 def pack(rows: list[Row]) -> Packed:
@@ -179,5 +187,15 @@ def pack(rows: list[Row]) -> Packed:
     shaped = [torch.tensor(values).view(len(rows), longest) for values in (ids, positions, segment)]
     part = shaped[2]
     allowed = ((part[:, :, None] == part[:, None]) | (part[:, None] == 0)) & torch.ones(longest, longest, dtype=torch.bool).tril()
-    bias = torch.zeros(allowed.shape, dtype=COMPUTED_IN).masked_fill(~allowed, -1e4)[:, None]
-    return Packed(*shaped, bias, torch.tensor(at), torch.tensor(targets), torch.tensor(branch))
+    return Packed(*shaped, bias_from(allowed)[:, None].to(Projection.kind), torch.tensor(at), torch.tensor(targets), torch.tensor(branch))
+
+
+def predicted(model: Cepe, packed: Packed, context: Reads | None = None) -> Tensor:
+    """Logits at the places that predict an answer's token."""
+    return model.lm_head(model.hidden(packed.ids, packed.positions, packed.bias, context).flatten(0, 1)[packed.at]).float()
+
+
+def exact(packed: Packed, logits: Tensor) -> Tensor:
+    """The share of questions of which each answer token is the likeliest."""
+    wrong = torch.zeros(packed.questions).index_add(0, packed.branch, (logits.argmax(-1) != packed.targets).float())
+    return (wrong == 0).float().mean()

@@ -11,10 +11,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from base_model import Decoder
-from cepe_model import Reader
-from reading import Paragraph, Prompts, Row, pack
-from through_encoder import cross_bias, task_of
+from cepe import Cepe
+from reader_model import encode
+from reading import Paragraph, Prompts, Row, pack, predicted
+from through_encoder import context_of, task_of
 
 MAX_NEW_TOKENS = 16
 BATCH = 20
@@ -61,35 +61,30 @@ def share_right(answers: list[str], rows: list[tuple[Paragraph, str, list[str]]]
 
 
 @torch.no_grad()
-def exact_match(model: Decoder, prompts: Prompts, rows: list[tuple[Paragraph, str, list[str]]]) -> float:
+def exact_match(model: Cepe, prompts: Prompts, rows: list[tuple[Paragraph, str, list[str]]]) -> float:
     """The right passage alone in the prompt."""
-
-    def logits_of(open_rows: list[Row], _: list[int]) -> Tensor:
-        p = pack(open_rows)
-        return model.logits(model.hidden(p.ids, p.positions, p.bias).flatten(0, 1)[p.at])
-
     answers = []
     for some in batches(rows):
-        answers += greedy(prompts, [Row(prompts.prefix([p]), [(prompts.question(q), NEXT)]) for p, q, _ in some], logits_of)
+        asked = [Row(prompts.prefix([p]), [(prompts.question(q), NEXT)]) for p, q, _ in some]
+        answers += greedy(prompts, asked, lambda open_rows, _: predicted(model, pack(open_rows)))
     return share_right(answers, rows)
 
 
 @torch.no_grad()
-def through_encoder(reader: Reader, prompts: Prompts, rows: list[tuple[Paragraph, str, list[str]]], passages: int) -> float:
+def through_encoder(reader: Cepe, prompts: Prompts, rows: list[tuple[Paragraph, str, list[str]]], passages: int) -> float:
     """Nothing in the prompt, the right passage among `passages` in the encoder."""
     rng, pool, answers = random.Random(9), [row[0] for row in rows], []
     for some in batches(rows):
         shown = []
         for passage, _, _ in some:
             shown += rng.sample(rng.sample([p for p in pool if p.text != passage.text], passages - 1) + [passage], passages)
-        states, owner = reader.encode([prompts.encoded(p) for p in shown])
+        states, owner = encode(reader, [prompts.encoded(p) for p in shown])
         asked = [Row([], [(prompts.question(q), NEXT)]) for _, q, _ in some]
         own = torch.eye(len(some), dtype=torch.bool).repeat_interleave(passages, 1)
 
         def logits_of(open_rows: list[Row], numbers: list[int]) -> Tensor:
             task = task_of(open_rows, own[numbers])
-            hidden = reader.hidden(task.ids, task.positions, task.bias, states, cross_bias(task, owner))
-            return reader.decoder[0].logits(hidden.flatten(0, 1)[task.at])
+            return predicted(reader, task, context_of(task, states, owner))
 
         answers += greedy(prompts, asked, logits_of)
     return share_right(answers, rows)

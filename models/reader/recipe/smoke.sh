@@ -8,4 +8,4 @@ train --minutes 10 >"$runs/log" & pid=$!
 until [ -e "$runs/reading.pt" ]; do kill -0 $pid; sleep 1; done
 kill -9 $pid; wait $pid || true
 train --minutes 0.01 | tee "$runs/again"
-grep -q '^resumed at step [1-9]' "$runs/again"
+grep -q '^reading: resumed at step [1-9]' "$runs/again"

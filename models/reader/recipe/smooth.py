@@ -6,18 +6,19 @@ weights to the rest. It divides the rows of the module that makes the channel an
 """
 
 import argparse
-import json
 import random
 from pathlib import Path
+
+import shared  # noqa: F401
 
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from base_files import open_base
-from base_model import Block, Decoder, load_adapter
-from cepe_model import Reader, load_cepe
-from export import write_json
+from bases import open_base
+from cepe import Block, LlamaConfig
+from checkpoint import read_json, write_json
+from reader_model import encode, load_adapter, load_cepe, new_decoder, new_reader
 from reading import Prompts, Row, load_paragraphs, pack
 from train_encoder import ALPHA as ENCODER_ALPHA, RANK as ENCODER_RANK
 from train_reading import ALPHA, RANK
@@ -39,31 +40,24 @@ READ_BY = {
 class Sizes:
     """The mean absolute value of each channel that the modules of a block read."""
 
-    def __init__(self, block: Block):
-        self.block, self.sums, self.tokens = block, {}, 0
+    def __init__(self, block: Block, config: LlamaConfig):
+        self.block, self.config, self.sums, self.tokens = block, config, {}, 0
         for readers in READ_BY.values():
-            self.module(readers[0]).register_forward_pre_hook(lambda _, inputs, name=readers[0]: self.add(name, inputs[0]))
-
-    def module(self, name: str):
-        return self.block.get_submodule(name.replace(".", "__"))
+            block.get_submodule(readers[0]).register_forward_pre_hook(lambda _, inputs, name=readers[0]: self.add(name, inputs[0]))
 
     def add(self, name: str, x: Tensor) -> None:
         self.sums[name] = self.sums.get(name, 0) + x.float().abs().flatten(0, -2).sum(0)
         self.tokens += x[..., 0].numel() if name == "self_attn.q_proj" else 0
 
     def factors(self, maker: str) -> Tensor:
-        readers, shape = READ_BY[maker], self.block.shape
+        readers, c = READ_BY[maker], self.config
         activations = self.sums[readers[0]] / self.tokens
-        weights = torch.stack([self.weight(name).abs().amax(0) for name in readers]).amax(0)
+        weights = torch.stack([self.block.get_submodule(name).merged().abs().amax(0) for name in readers]).amax(0)
         if maker == "self_attn.v_proj":  # query heads that share a value head share its factors
-            by_head = lambda t: t.view(shape.kv_heads, shape.heads // shape.kv_heads, shape.head_dim).amax(1).flatten()
+            by_head = lambda t: t.view(c.num_key_value_heads, -1, c.head_dim).amax(1).flatten()
             activations, weights = by_head(activations), by_head(weights)
         sizes = activations.clamp(min=1e-5) ** STRENGTH / weights.clamp(min=1e-5) ** (1 - STRENGTH)
         return sizes / sizes.log().mean().exp()
-
-    def weight(self, name: str) -> Tensor:
-        module = self.module(name)
-        return module.merged() if hasattr(module, "merged") else module.weight.float()
 
 
 def main() -> None:
@@ -72,24 +66,24 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a folder of *.jsonl, as for training")
     args = parser.parse_args()
     settings = args.checkpoint / "config.json"
-    config = json.loads(settings.read_text("utf-8"))
+    config = read_json(settings)
     base = open_base(args.checkpoint / config["base_model"])
-    decoder, prompts = Decoder(base, RANK, ALPHA), Prompts(base.tokenizer())
+    decoder, prompts = new_decoder(base, RANK, ALPHA), Prompts(base.tokenizer())
     load_adapter(decoder, args.checkpoint / config["adapters"][0])
-    parts = {"model": decoder.layers}
+    parts = {"model": decoder.model}
     if "cepe" in config:
-        reader = Reader(decoder, config["cepe"]["encoder_layers"], ENCODER_RANK, ENCODER_ALPHA)
+        reader = new_reader(decoder, config["cepe"]["encoder_layers"], ENCODER_RANK, ENCODER_ALPHA)
         load_cepe(reader, args.checkpoint / config["cepe"]["file"])
-        parts["encoder"] = [layer.block for layer in reader.encoder]
-    sizes = {f"{part}.layers.{number}": Sizes(block) for part, blocks in parts.items() for number, block in enumerate(blocks)}
+        parts = {"model": reader.model, "encoder": reader.encoder}
+    sizes = {f"{part}.layers.{number}": Sizes(block, base.config) for part, stack in parts.items() for number, block in enumerate(stack.layers)}
     asked = [p for p in load_paragraphs(args.data) if p.questions]
     with torch.no_grad():
         for paragraph in random.Random(SEED).sample(asked, PARAGRAPHS):
             question, answers = paragraph.questions[0]
             p = pack([Row(prompts.prefix([paragraph]), [(prompts.question(question), prompts.answer(answers[0]))])])
-            decoder.hidden(p.ids, p.positions, p.bias)
-            if "cepe" in config:
-                reader.encode([prompts.encoded(paragraph)])
+            parts["model"].states(p.ids, p.positions, p.bias)
+            if "encoder" in parts:
+                encode(reader, [prompts.encoded(paragraph)])
     factors = {f"{layer}.{maker}.smoothing": s.factors(maker).half().contiguous() for layer, s in sizes.items() for maker in READ_BY}
     save_file(factors, args.checkpoint / FILE)
     write_json(settings, {**config, "smoothing": FILE})

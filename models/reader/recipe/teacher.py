@@ -1,13 +1,12 @@
 """What the frozen decoder computes where the right passage stands in its prompt: the way through the encoder is taught to bring about the
 same (hidden-state distillation: Jiao et al. 2020, arXiv 1909.10351)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from base_model import COMPUTED_IN, Decoder, rope_of
+from cepe import Cepe, CrossAttention, product, rope_tables
 from reading import Row, pack
 
 
@@ -22,45 +21,45 @@ class Taught:
     kv: Tensor
 
 
+@dataclass(frozen=True)
+class Between:
+    """Takes the residual stream between attention and MLP of each layer, at the chosen places of a batch, and adds nothing."""
+
+    places: Tensor
+    taken: list[Tensor] = field(default_factory=list)
+
+    def added(self, _: CrossAttention, x: Tensor) -> Tensor:
+        self.taken.append(x.flatten(0, 1)[self.places])
+        return torch.zeros(())
+
+
 @torch.no_grad()
-def taught_by(decoder: Decoder, rows: list[Row], lengths: list[int]) -> Taught:
+def taught_by(reader: Cepe, rows: list[Row], lengths: list[int]) -> Taught:
     """@param lengths: tokens of each row's passage, without the separator behind it"""
     packed = pack(rows)
     kept = (packed.segment > 0).flatten().nonzero()[:, 0]
     prefix = ((packed.segment == 0) & (packed.positions < torch.tensor(lengths)[:, None])).flatten().nonzero()[:, 0]
-    s = decoder.shape
-    x, rope = decoder.embedding[packed.ids].float(), rope_of(s, packed.positions)
-    chosen = lambda t: t.flatten(0, 1)[kept]
-    before, after, attended, kv = [], [], [], []
-    for layer in decoder.layers:
-        h = F.rms_norm(x.flatten(0, 1)[prefix], (s.width,), layer.norm_attn, s.eps)
-        kv.append(torch.cat([layer.linear("self_attn__k_proj", h), layer.linear("self_attn__v_proj", h)], -1))
-        before.append(chosen(x))
-        middle: list[Tensor] = []
-        x = layer(x, rope, packed.bias, lambda t: middle.append(chosen(t)) or t)
-        attended.append(middle[0] - before[-1])
-        after.append(chosen(x))
-    return Taught(torch.stack(before), torch.stack(after), torch.stack(attended), torch.stack(kv))
+    between, states, kv = Between(kept), [], []
+    for number, x in enumerate(reader.model.stream(packed.ids, packed.positions, packed.bias, between)):
+        states.append(x.flatten(0, 1)[kept])
+        for layer in reader.model.layers[number : number + 1]:
+            h = layer.input_layernorm(x.flatten(0, 1)[prefix])
+            kv.append(torch.cat([product(h, layer.self_attn.k_proj.weight), product(h, layer.self_attn.v_proj.weight)], -1))
+    before, after = torch.stack(states[:-1]), torch.stack(states[1:])
+    return Taught(before, after, torch.stack(between.taken) - before, torch.stack(kv))
 
 
 @torch.no_grad()
-def first_states(decoder: Decoder, token: int) -> Tensor:
+def first_states(reader: Cepe, token: int) -> Tensor:
     """[layers,d]: the residual stream before each layer at a text's first token, the attention sink, which sees itself alone."""
-    x, rope = decoder.embedding[torch.tensor([[token]])].float(), rope_of(decoder.shape, torch.zeros(1, 1))
-    out = []
-    for layer in decoder.layers:
-        out.append(x[0, 0])
-        x = layer(x, rope, torch.zeros(1, 1, 1, 1, dtype=COMPUTED_IN))
-    return torch.stack(out)
+    return torch.cat([x[0] for x in reader.model.stream(torch.tensor([[token]]), torch.zeros(1, 1), None)][:-1])
 
 
 @torch.no_grad()
-def attended_alone(decoder: Decoder, before: Tensor, positions: Tensor, bias: Tensor) -> Tensor:
+def attended_alone(reader: Cepe, before: Tensor, positions: Tensor, bias: Tensor) -> Tensor:
     """[layers,N,d]: the output of each layer's self-attention over the branches alone, for inputs `before` [layers,N,d] and
     positions [1,N]."""
-    rope, out = rope_of(decoder.shape, positions), []
-    for layer, x in zip(decoder.layers, before, strict=True):
-        q, k, v = layer.queries_keys_values(layer.normed(x[None], layer.norm_attn), rope)
-        o = F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
-        out.append(layer.linear("self_attn__o_proj", o.transpose(1, 2).flatten(2))[0].float())
-    return torch.stack(out)
+    c = reader.config.decoder
+    rope = rope_tables(positions, c.head_dim, c.rope_theta, c.rope_scaling)
+    layers = zip(reader.model.layers, before, strict=True)
+    return torch.cat([layer.self_attn(layer.input_layernorm(x[None]), rope, bias).float() for layer, x in layers])

@@ -6,30 +6,22 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from base_model import COMPUTED_IN
-from reading import Prompts, Row, Rows, pack
+from cepe import Projection, bias_from
+from reader_model import Shared
+from reading import Packed, Prompts, Row, Rows, pack, typed
 
 REFUSED = 0.2  # questions that a passage does not answer, for each that it does
 DENSE = 45  # tokens of a passage for each of its questions, at most: a step's time goes into the passages
 PROMPTED = 3  # passages in the prompt, at most
 ENCODED = 20  # passages that a question may read in the encoder, at most
-LOWER = 0.3  # of the questions are typed in lower case without a question mark
 
 
 @dataclass(frozen=True)
-class Task:
-    """Packed rows: ids and positions [B,L] under a bias; `reader` [B*L] is the row of `readable` [readers, passages] that says what a token
-    may read in the encoder. `at` are the places in B*L that predict `targets`; `branch` numbers their questions."""
+class Task(Packed):
+    """`reader` [B*L] is the row of `readable` [readers, passages] that says what a token may read in the encoder."""
 
-    ids: Tensor
-    positions: Tensor
-    bias: Tensor
     reader: Tensor
     readable: Tensor
-    at: Tensor
-    targets: Tensor
-    branch: Tensor
-    branches: int
 
 
 @dataclass(frozen=True)
@@ -49,6 +41,8 @@ class Tasks:
         self.prompts, self.rows = prompts, rows
         self.dense = {i for i, p in enumerate(rows.paragraphs) if len(prompts.encoded(p)) <= DENSE * len(p.questions)}
         self.drawn = sorted(self.dense)
+        if not self.drawn:
+            raise SystemExit(f"--data: no paragraph has a question for each {DENSE} of its tokens; give shorter paragraphs or more questions")
 
     def passages(self, count: int, rng: random.Random) -> list[int]:
         """Paragraphs with questions enough, of which about half are near another."""
@@ -64,12 +58,8 @@ class Tasks:
         return [self.prompts.encoded(self.rows.paragraphs[i]) for i in shown]
 
     def branches(self, index: int, count: int, rng: random.Random) -> list[tuple[list[int], list[int]]]:
-        asked = self.rows.paragraphs[index].questions
-        out = []
-        for question, answers in rng.sample(asked, min(count, len(asked))):
-            typed = question.lower().rstrip("? ") if rng.random() < LOWER else question
-            out.append((self.prompts.question(typed), self.prompts.answer(rng.choice(answers))))
-        return out
+        asked, p = self.rows.paragraphs[index].questions, self.prompts
+        return [(p.question(typed(q, rng)), p.answer(rng.choice(answers))) for q, answers in rng.sample(asked, min(count, len(asked)))]
 
     def refused(self, shown: list[int], text: str, count: int, rng: random.Random) -> list[tuple[list[int], list[int]]]:
         """Up to `count` questions about passages near one of `shown`, whose answers do not stand in `text`."""
@@ -126,11 +116,9 @@ def task_of(rows: list[Row], readable: Tensor) -> Task:
     """@param readable: a line for each row, or for each branch of the only row"""
     p = pack(rows)
     row = torch.arange(len(rows))[:, None].expand(p.ids.shape).flatten()
-    reader = p.segment[0] - 1 if len(rows) == 1 and len(readable) > 1 else row
-    return Task(p.ids, p.positions, p.bias, reader, readable, p.at, p.targets, p.branch, sum(len(row.branches) for row in rows))
+    return Task(**vars(p), reader=p.segment[0] - 1 if len(rows) == 1 and len(readable) > 1 else row, readable=readable)
 
 
-def cross_bias(task: Task, owner: Tensor) -> Tensor:
-    """[1,1,L,T] for passages' tokens of `owner` [T]."""
-    allowed = task.readable[:, owner][task.reader]
-    return torch.zeros(allowed.shape, dtype=COMPUTED_IN).masked_fill(~allowed, -1e4)[None, None]
+def context_of(task: Task, states: Tensor, owner: Tensor) -> Shared:
+    """What a task's tokens read: states [T,d] of tokens of the passages `owner` [T]."""
+    return Shared(states, bias_from(task.readable[:, owner][task.reader])[None, None].to(Projection.kind))

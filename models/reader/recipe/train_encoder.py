@@ -10,20 +10,23 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
+import shared  # noqa: F401
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from base_files import Base, open_base
-from base_model import DEVICE, Decoder, load_adapter
+from bases import Base, open_base
 from beginnings import fit_heads, fit_keys_and_values
-from cepe_model import Reader, load_cepe
+from cepe import Cepe
 from losses import missing_of, of_attention, of_keys_and_values, of_states, token_weights
-from reading import Prompts, Row, Rows, load_paragraphs
-from run import Run, parser_of
+from reader_model import DEVICE, encode, learned, load_adapter, load_cepe, new_decoder, new_reader
+from reading import Prompts, Row, Rows, exact, load_paragraphs, predicted
+from run import put, read_run
+from schedule import TimedRun, parser_of
 from scores import load_development, through_encoder
 from teacher import Taught, first_states, taught_by
-from through_encoder import Asked, Task, Tasks, cross_bias
+from through_encoder import Asked, Task, Tasks, context_of
 from train_reading import ALPHA as READING_ALPHA, RANK as READING_RANK
 
 SEED = 20261124
@@ -42,7 +45,7 @@ class Scale:
     prompted_rows: int
 
 
-SCALE = {"cpu": Scale((4,), (5,), 40, (0, 0, 0, 0, 1, 4), 0), "cuda": Scale((32,), (40,), 200, (0, 0, 1, 2, 5, 9, 19), 8)}[DEVICE]
+SCALE = {"cpu": Scale((4,), (5,), 40, (0, 0, 0, 0, 1, 4), 0), "cuda": Scale((32,), (40,), 200, (0, 0, 1, 2, 5, 9, 19), 8)}[DEVICE.type]
 KEYS, LAYERWISE, PROMPTED = 0.02, 0.35, 0.5  # ends of the first two parts; where prompts with passages begin
 FITTED = 100, 3  # passages for keys and values, steps' worth of questions for heads
 WARMUP, DECAY = 20, 0.6
@@ -57,30 +60,24 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def stage_one(base: Base, args: argparse.Namespace) -> Decoder:
-    decoder, checkpoint = Decoder(base, READING_RANK, READING_ALPHA), args.runs / "reading.pt"
-    if checkpoint.exists() or not args.adapter:
-        decoder.load_state_dict(torch.load(checkpoint, weights_only=True, map_location=DEVICE)["model"])
-    else:
+def stage_one(base: Base, args: argparse.Namespace) -> Cepe:
+    decoder, checkpoint = new_decoder(base, READING_RANK, READING_ALPHA), args.runs / "reading.pt"
+    if args.adapter and not checkpoint.exists():
         load_adapter(decoder, args.adapter)
+    else:
+        put(learned(decoder), read_run(checkpoint, "train stage 1 first, or give --adapter")["model"], checkpoint)
     return decoder
 
 
 class Lessons:
-    """The losses of a step in each part, and running averages of what they show."""
+    """The losses of a step in each part."""
 
-    def __init__(self, reader: Reader, tasks: Tasks):
-        self.reader, self.tasks = reader, tasks
-        self.first = first_states(reader.decoder[0], tasks.prompts.question("")[0])
-        self.average: dict[str, Tensor] = {}
-
-    def note(self, **values: float | Tensor) -> None:
-        for name, value in values.items():
-            value = torch.as_tensor(value).detach()
-            self.average[name] = 0.95 * self.average.get(name, value) + 0.05 * value
+    def __init__(self, reader: Cepe, tasks: Tasks, run: TimedRun):
+        self.reader, self.tasks, self.run = reader, tasks, run
+        self.first = first_states(reader, tasks.prompts.question("")[0])
 
     def taught(self, asked: Asked) -> Taught:
-        return taught_by(self.reader.decoder[0], asked.rows, list(map(len, asked.passages)))
+        return taught_by(self.reader, asked.rows, list(map(len, asked.passages)))
 
     def begin(self) -> None:
         passages, steps = FITTED
@@ -89,59 +86,45 @@ class Lessons:
         fit_heads(self.reader, (self.heads_of(random.Random(f"{SEED} heads {number}")) for number in range(steps)))
 
     def keys_of(self, passages: list[list[int]]) -> tuple[Tensor, Tensor, Tensor]:
-        kv = taught_by(self.reader.decoder[0], [Row(ids, []) for ids in passages], list(map(len, passages))).kv
-        states, owner = self.reader.encode(passages)
+        kv = taught_by(self.reader, [Row(ids, []) for ids in passages], list(map(len, passages))).kv
+        states, owner = encode(self.reader, passages)
         return states, kv, token_weights(owner)
 
     def heads_of(self, rng: random.Random):
         asked = self.tasks.asked(rng.choice(SCALE.few), SCALE.questions, (0,), rng)
-        states, owner = self.reader.encode(asked.passages)
-        return missing_of(self.reader, asked.task, self.taught(asked), self.first), states, cross_bias(asked.task, owner), asked.weights
+        states, owner = encode(self.reader, asked.passages)
+        bias = context_of(asked.task, states, owner).bias
+        return missing_of(self.reader, asked.task, self.taught(asked), self.first), states, bias, asked.weights
 
     def keys(self, passages: list[list[int]]) -> Tensor:
         missed = of_keys_and_values(self.reader, *self.keys_of(passages)).mean(0)
-        self.note(keys=missed[0], values=missed[1])
+        self.run.note(keys=missed[0], values=missed[1])
         return missed.sum()
 
     def loss(self, asked: Asked, layerwise: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Also the encoder's states and their passages, for further tasks."""
         reader, task, taught = self.reader, asked.task, self.taught(asked)
-        states, owner = reader.encode(asked.passages)
-        bias = cross_bias(task, owner)
+        states, owner = encode(reader, asked.passages)
+        context = context_of(task, states, owner)
         missed = of_keys_and_values(reader, states, taught.kv, token_weights(owner)).mean(0)
-        self.note(keys=missed[0], values=missed[1])
+        self.run.note(keys=missed[0], values=missed[1])
         if layerwise:
-            attention = of_attention(reader, missing_of(reader, task, taught, self.first), states, bias, asked.weights).mean()
-            self.note(attention=attention)
+            attention = of_attention(reader, missing_of(reader, task, taught, self.first), states, context.bias, asked.weights).mean()
+            self.run.note(attention=attention)
             return ATTENTION * attention + missed.sum(), states, owner
-        layers = reader.layers(task.ids, task.positions, task.bias, states, bias)
+        layers = list(reader.model.stream(task.ids, task.positions, task.bias, context))[1:]
         weights = asked.weights * (task.positions[0] != 0)
         apart = of_states(reader, taught.after, layers, weights / weights.sum())
-        self.note(states=apart)
-        answers = self.answers(task, reader.normed(layers[-1]), "exact", reader.normed(taught.after[-1]))
+        self.run.note(states=apart)
+        logits, wanted = (reader.lm_head(reader.model.norm(x)[task.at]).float() for x in (layers[-1].flatten(0, 1), taught.after[-1]))
+        answers = (F.cross_entropy(logits, task.targets) + F.kl_div(logits.log_softmax(-1), wanted.softmax(-1), reduction="batchmean")) / 2
+        self.run.note(exact=exact(task, logits), teacher=exact(task, wanted))
         return answers + STATES * apart + KEYS_AND_VALUES * missed.sum(), states, owner
 
     def prompted(self, task: Task, states: Tensor, owner: Tensor) -> Tensor:
-        hidden = self.reader.hidden(task.ids, task.positions, task.bias, states, cross_bias(task, owner))
-        return self.answers(task, hidden, "prompted")
-
-    def answers(self, task: Task, hidden: Tensor, name: str, teacher: Tensor | None = None) -> Tensor:
-        """The answers' cross-entropy; with the teacher's normed states [N,d] also the divergence from its distributions (Hinton et al. 2015)."""
-        decoder = self.reader.decoder[0]
-        logits = decoder.logits(hidden.flatten(0, 1)[task.at])
-        self.note(**{name: self.exact(task, logits)})
-        loss = F.cross_entropy(logits, task.targets)
-        if teacher is None:
-            return loss
-        with torch.no_grad():
-            wanted = decoder.logits(teacher[task.at])
-            self.note(teacher=self.exact(task, wanted))
-        return (loss + F.kl_div(logits.log_softmax(-1), wanted.softmax(-1), reduction="batchmean")) / 2
-
-    def exact(self, task: Task, logits: Tensor) -> Tensor:
-        """The share of questions of which each answer token is the likeliest."""
-        wrong = torch.zeros(task.branches).index_add(0, task.branch, (logits.argmax(-1) != task.targets).float())
-        return (wrong == 0).float().mean()
+        logits = predicted(self.reader, task, context_of(task, states, owner))
+        self.run.note(prompted=exact(task, logits))
+        return F.cross_entropy(logits, task.targets)
 
 
 def main() -> None:
@@ -149,13 +132,11 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     torch.manual_seed(SEED)
     base = open_base(args.base)
-    prompts, reader = Prompts(base.tokenizer()), Reader(stage_one(base, args), LAYERS, RANK, ALPHA)
-    adapters = [p for name, p in reader.named_parameters() if "lora_" in name]
-    others = [p for name, p in reader.named_parameters() if "lora_" not in name]
-    optimizer = torch.optim.AdamW([{"params": others, "of": 1.0}, {"params": adapters, "of": 2.0}], betas=(0.9, 0.98), weight_decay=0.0)
-    run = Run(args, "encoder.pt", reader, optimizer)
+    layers = min(LAYERS, base.config.num_hidden_layers)
+    prompts, reader = Prompts(base.tokenizer()), new_reader(stage_one(base, args), layers, RANK, ALPHA)
     tasks = Tasks(prompts, Rows(prompts, load_paragraphs(args.data)))
-    lessons = Lessons(reader, tasks)
+    run = TimedRun(args, "encoder.pt", reader, {"layers": layers, "rank": RANK, "alpha": ALPHA}, adapters=2.0)
+    lessons = Lessons(reader, tasks, run)
     if args.cepe and not run.resumed:
         load_cepe(reader, args.cepe)
     elif not run.resumed:
@@ -168,9 +149,7 @@ def main() -> None:
 
     while run.done < 1:
         done = first + (1 - first) * run.done
-        rng = random.Random(f"{SEED} {run.step}")
-        for group in optimizer.param_groups:
-            group["lr"] = args.lr * group["of"] * run.rate(WARMUP, DECAY, 0.02) * (1 if done < LAYERWISE else WHOLE)
+        rng, rate = random.Random(f"{SEED} {run.step}"), run.rate(WARMUP, DECAY) * (1 if done < LAYERWISE else WHOLE)
         if done < KEYS:
             lessons.keys(tasks.encoded(tasks.passages(SCALE.many[-1], rng))).backward()
         else:
@@ -180,14 +159,8 @@ def main() -> None:
             if SCALE.prompted_rows and done > PROMPTED and run.step % 3 == 0:
                 loss = loss + lessons.prompted(tasks.beside_prompt(asked.shown, SCALE.prompted_rows, 12, rng), states, owner)
             loss.backward()
-            run.asked += asked.task.branches
-        torch.nn.utils.clip_grad_norm_([*others, *adapters], 20.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        run.end_step(measure if args.development else None)
-        if run.step % 10 == 0:
-            figures = " ".join(f"{name} {value:.3f}" for name, value in lessons.average.items())
-            print(f"step {run.step} questions {run.asked} {run.seconds:.0f}s {figures}", flush=True)
+            run.asked += asked.task.questions
+        run.learn(rate, 20.0, measure)
     run.save()
     if args.development:
         print(f"step {run.step} development {measure(200, (1, 3, 10))}", flush=True)
