@@ -6,7 +6,8 @@ import { makeZip } from '../fixtures/zip.ts'
 import { root } from '../helpers/root.ts'
 import { SKIPS } from '../helpers/skips.ts'
 
-const BIN = 'node_modules/onnxruntime-node/bin/napi-v6/linux/x64'
+const PACKAGE = 'node_modules/onnxruntime-node'
+const BIN = `${PACKAGE}/bin/napi-v6/linux/x64`
 const CUDA = 'libonnxruntime_providers_cuda.so'
 const SHARED = 'libonnxruntime_providers_shared.so'
 const METADATA = {
@@ -21,8 +22,12 @@ interface Ended {
   readonly stderr: string
 }
 
-/** A project with onnxruntime-node 9.8.7, whose install step ends with `installs`. */
-async function project(t: Test, installs = 0): Promise<string> {
+/** Writes the libraries as the install step of onnxruntime-node does, beside its own folder. */
+const WRITES = `const { mkdirSync, writeFileSync } = require('node:fs'); const bin = __dirname + '/../bin/napi-v6/linux/x64'
+mkdirSync(bin, { recursive: true }); for (const name of ['${CUDA}', '${SHARED}']) writeFileSync(bin + '/' + name, 'new')`
+
+/** A project with onnxruntime-node 9.8.7 and its install step. */
+async function project(t: Test, install = WRITES): Promise<string> {
   const dir = t.testdir({})
   const pkg = path.join(dir, 'node_modules/onnxruntime-node')
   for (const folder of ['dist', 'script', 'bin/napi-v6/linux/x64']) await mkdir(path.join(pkg, folder), { recursive: true })
@@ -31,7 +36,7 @@ async function project(t: Test, installs = 0): Promise<string> {
   await writeFile(path.join(pkg, 'script/install-metadata.js'), `module.exports = ${JSON.stringify(METADATA)}`)
   await writeFile(
     path.join(pkg, 'script/install.js'),
-    `console.log('asked for', process.env.ONNXRUNTIME_NODE_INSTALL); process.exit(${installs})`,
+    `console.log('asked for', process.env.ONNXRUNTIME_NODE_INSTALL); ${install}`,
   )
   await symlink(path.join(root, 'node_modules/yauzl'), path.join(dir, 'node_modules/yauzl'))
   await writeFile(path.join(dir, 'package.json'), '{"type":"module"}')
@@ -84,8 +89,22 @@ await t.test('other wheels are refused with what they are, and nothing is writte
   t.match(await setup(dir, ['--wheel', name('9.8.7')]), { code: 1, stderr: /is no readable wheel/ })
   await writeFile(name('9.8.7'), makeZip([{ name: 'onnxruntime/capi/onnxruntime_providers_cuda.dll', content: 'windows' }]))
   t.match(await setup(dir, ['--wheel', name('9.8.7')]), { code: 1, stderr: new RegExp(`holds no ${CUDA}, ${SHARED}`) })
+  const whole = makeZip([
+    { name: `onnxruntime/capi/${CUDA}`, content: 'a library' },
+    { name: `onnxruntime/capi/${SHARED}`, content: 'another' },
+  ])
+  const damaged = Buffer.from(whole)
+  damaged.writeUInt32LE(1, damaged.indexOf('PK\x01\x02') + 16)
+  await writeFile(name('9.8.7'), damaged)
+  t.match(await setup(dir, ['--wheel', name('9.8.7')]), { code: 1, stderr: /no readable wheel \(.*checksum.*download it again/ })
+  await writeFile(name('9.8.7'), makeZip([{ name: `onnxruntime/capi/${CUDA}`, content: 'cuda' }]))
+  t.match(await setup(dir, ['--wheel', name('9.8.7')]), { code: 1, stderr: new RegExp(`holds no ${SHARED}`) })
+  const arm = name('9.8.7').replace('x86_64', 'aarch64')
+  await writeFile(arm, whole)
+  t.match(await setup(dir, ['--wheel', arm]), { code: 1, stderr: /is not onnxruntime_gpu-9\.8\.7-/ })
   t.match(await setup(dir, ['--wheels']), { code: 1, stderr: /unknown option --wheels/ })
   t.same(await readdir(path.join(dir, BIN)), [])
+  t.notOk((await readdir(path.join(dir, PACKAGE))).some((one) => one.startsWith('.setup')), 'nothing is left behind')
 })
 
 await t.test("without pip the wheel's name is said, and where to give the file", { skip }, async (t) => {
@@ -97,10 +116,23 @@ await t.test("without pip the wheel's name is said, and where to give the file",
 await t.test("onnxruntime-node's own step: what it fetches is named first, and a failed download has a remedy", { skip }, async (t) => {
   const names =
     /^Fetching ONNX Runtime 9\.8\.7 for CUDA 12 \(Vendor\.Gpu from https:\/\/feed\.example\/index\.json.*\n {2}libonnxruntime_providers_cuda\.so\n/
-  t.match(await setup(await project(t), []), { code: 0, stdout: /^Fetching.*asked for cuda12.*Done\./s, stderr: '' })
-  t.match(await setup(await project(t, 1), []), {
-    code: 1,
-    stdout: names,
-    stderr: /the download failed\. .*npm run setup:cuda13, which needs CUDA 13/,
-  })
+  const dir = await project(t)
+  await writeFile(path.join(dir, BIN, CUDA), 'older')
+  await link(path.join(dir, BIN, CUDA), path.join(dir, 'in-use'))
+  t.match(await setup(dir, []), { code: 0, stdout: /^Fetching.*asked for cuda12.*Done\./s, stderr: '' })
+  t.match(await setup(dir, []), { code: 0 }, 'a second time')
+  t.equal(await readFile(path.join(dir, BIN, CUDA), 'utf8'), 'new')
+  t.equal(await readFile(path.join(dir, 'in-use'), 'utf8'), 'older', 'replaced, not written into')
+  for (const install of ['process.exit(1)', "new Promise(() => 'a broken connection')", `${WRITES.replaceAll("'new'", "''")}`]) {
+    const other = await project(t, install)
+    await writeFile(path.join(other, BIN, CUDA), 'older')
+    t.match(await setup(other, []), { code: 1, stdout: names, stderr: /the download failed\. .*npm run setup:cuda13, which needs CUDA 13/ })
+    t.same(await readdir(path.join(other, BIN)), [CUDA], 'what was there stays')
+  }
+})
+
+await t.test('what cannot be written is named, with the remedy', { skip }, async (t) => {
+  const dir = await project(t)
+  await mkdir(path.join(dir, BIN, CUDA, 'occupied'), { recursive: true })
+  t.match(await setup(dir, []), { code: 1, stderr: /^setup: node_modules.onnxruntime-node could not be written \(\w+\): make room there/ })
 })
