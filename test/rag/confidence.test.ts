@@ -201,6 +201,14 @@ t.test('calibrations on the disk are checked, and those of other readers left al
   t.equal(await choose({}), undefined)
   t.equal(await choose({ shipped: at('other.json') }), undefined)
   t.same(said, [], 'nobody asked for the shipped one')
+  const built = (dtype: string) => `model-1b@0123456789ab-${dtype}-89abcdef`
+  await writeFile(at('built.json'), JSON.stringify(calibrationBy('confidence', { reader: built('int8-blocks') })))
+  const files = { own: at('none.json'), shipped: at('built.json') }
+  t.match(await chooseCalibration(files, built('int8-blocks'), log), { reader: built('int8-blocks') })
+  t.equal(await chooseCalibration(files, built('int8-blocks').replace('0123', '0124'), log), undefined)
+  t.same(said, [], 'another checkpoint')
+  t.equal(await chooseCalibration(files, built('f16'), log), undefined)
+  t.match(said.splice(0), [/^The calibration that is shipped is of model-1b@.*-int8-blocks-.*, not of model-1b@.*-f16-.*cepe calibrate/])
   t.equal(await choose({ named: at('other.json') }), undefined)
   t.match(said.splice(0), [/other\.json is of another, not of r, and is not used/])
   t.same(await choose({ own: at('other.json'), shipped: at('good.json') }), good)

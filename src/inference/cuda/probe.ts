@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, type ExecFileException } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import { CodedError, messageOf } from '../../../base/errors.ts'
@@ -18,11 +18,7 @@ export async function probeCuda(deviceId: number): Promise<void> {
   try {
     await promisify(execFile)(process.execPath, [file, String(deviceId)], { timeout: PROBE_MS })
   } catch (thrown) {
-    const {
-      stdout,
-      stderr = '',
-      signal,
-    } = thrown as { readonly stdout?: string; readonly stderr?: string; readonly signal?: string | null }
+    const { stdout, stderr = '', signal } = thrown as ExecFileException
     // The reason why a library cannot be loaded is in ONNX Runtime's log alone.
     const [, reason] = /with error: (.*)/.exec(stripVTControlCharacters(stderr)) ?? []
     throw await cudaUnusable(deviceId, new Error(reason ?? (stdout || `the test process ended by ${signal ?? 'itself'}`)))

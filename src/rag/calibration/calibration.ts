@@ -139,7 +139,7 @@ interface CalibrationFiles {
 
 /**
  * Chooses the calibration for a reader's answers: the configured one, else the table's own, else the shipped one. A calibration of another
- * reader is ignored, with a warning unless it is the shipped one; so is an unusable file of the table.
+ * reader is ignored, with a warning unless it is the shipped one and of another checkpoint; so is an unusable file of the table.
  * @param reader id of the loaded model
  * @throws config_invalid if the configured file is missing or invalid
  */
@@ -160,7 +160,9 @@ export async function chooseCalibration(
     return ofReader(calibration, named, reader, log)
   }
   const found = own === undefined ? undefined : ofReader(await usable(own, log), own, reader, log)
-  return found ?? ofReader(await usable(shipped, log), shipped, reader)
+  const other = await usable(shipped, log)
+  const sameCheckpoint = other !== undefined && reader.startsWith(other.reader.replace(/(?<=@.{12}).*/, ''))
+  return found ?? ofReader(other, 'that is shipped', reader, sameCheckpoint ? log : undefined)
 }
 
 function usable(file: string, log?: Log): Promise<Calibration | undefined> {
