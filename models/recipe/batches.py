@@ -10,6 +10,8 @@ from torch import Tensor
 from objectives import IGNORED
 from stages import MASKED_CHUNKS, MASKED_TOKENS, MIXTURE, SHARES, WHOLE, Stage
 
+RETRIEVED = ".retrieved.npy"
+
 
 class Domain:
     """The documents of one domain, end to end, as `tokenise.py` writes them."""
@@ -39,15 +41,32 @@ class Windows:
         return self.tokens[at : at + self.length]
 
 
+class Retrieved:
+    """Sequences of retrieved passages and main tokens, as `retrieve.py` writes them."""
+
+    def __init__(self, file: Path, context: int, main: int):
+        self.rows = np.load(file, mmap_mode="r")
+        if self.rows.shape[1] != context + main:
+            raise SystemExit(f"{file}: sequences of {self.rows.shape[1]} tokens, {context + main} are trained; they are for standard and ceped, in the sizes that retrieve.py was given")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        return self.rows[number]
+
+
 class Data:
-    """`kind` is `mixture`, two filtered sequences to one concatenated, or one of both."""
+    """`kind` is `mixture`, two filtered sequences to one concatenated, one of both, or `retrieved`."""
 
     def __init__(self, folder: Path, kind: str, context: int, main: int):
         mixture = MIXTURE if kind == "mixture" else {kind: 1}
-        self.drawn: list[tuple[float, Windows]] = []
+        self.drawn: list[tuple[float, Windows | Retrieved]] = []
         for part, weight in mixture.items():
-            found = {name: share for name, share in SHARES[part].items() if (folder / f"{name}.npy").exists()}
-            windows = [(share, Windows(Domain(folder, name), part, context, main)) for name, share in found.items()]
+            end = RETRIEVED if part == "retrieved" else ".npy"
+            found = {name: share for name, share in SHARES[part].items() if (folder / f"{name}{end}").exists()}
+            of = lambda name: Retrieved(folder / f"{name}{end}", context, main) if end == RETRIEVED else Windows(Domain(folder, name), part, context, main)
+            windows = [(share, of(name)) for name, share in found.items()]
             kept = [(share, window) for share, window in windows if len(window) > 0]
             if not kept:
                 raise SystemExit(f"{folder}: no {part} sequence of {context + main} tokens; its domains are {', '.join(SHARES[part])}")

@@ -53,3 +53,4 @@ SHARES = {
     "filtered": {"arxiv": 0.5, "book": 0.5},
     "concatenated": {"arxiv": 0.025, "book": 0.045, "c4-rp": 0.15, "cc": 0.67, "github": 0.045, "stackexchange": 0.02, "wiki": 0.045},
 }
+SHARES["retrieved"] = SHARES["concatenated"]

@@ -23,7 +23,7 @@ from checkpoint import llama_from, read_json
 from objectives import divergence, masked_tokens, next_tokens, teacher
 from optimiser import accumulate, apply, new_optimiser, rate_at
 from run import DEVICE, Run, kept_by
-from stages import ENCODER, STAGES, Stage
+from stages import ENCODER, SHARES, STAGES, Stage
 
 SIZES = ("steps", "rows", "rate", "main", "chunks", "chunk", "kl")
 UNUSED = {"mlm": ("chunks", "chunk", "kl", "output", "frozen_encoder", "unmasked", "cross_layers"), "warmup": ("kl", "unmasked")}
@@ -42,7 +42,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--output", choices=["zero", "copy"], help="of the initial cross-attention: zero by default")
     parser.add_argument("--frozen-encoder", action="store_true")
     parser.add_argument("--unmasked", action="store_true", help="chunks are read whole")
-    parser.add_argument("--data", choices=["mixture", "filtered", "concatenated"])
+    parser.add_argument("--data", choices=["mixture", *SHARES])
     types = {f.name: f.type for f in fields(Stage)}
     for name in SIZES:
         parser.add_argument(f"--{name}", type=types[name], help=f"in place of the paper's {', '.join(f'{getattr(s, name)} ({n})' for n, s in STAGES.items())}")

@@ -25,3 +25,7 @@ await t.test("the recipe's model computes what the published one does", { skip: 
   const folders = ['cepe-tiny', 'cepe-gqa'].map((name) => `test/fixtures/reference/${name}`)
   t.match(await runPython([CHECK, ...folders]), /^cepe-tiny: .*logits.*\ncepe-gqa: .*logits/)
 })
+
+await t.test('sequences are paired with passages of other documents, the nearest first', { skip: missing }, async (t) => {
+  t.match(await runPython(['test/fixtures/training/check_retrieved.py']), /paired/)
+})
