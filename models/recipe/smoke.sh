@@ -2,8 +2,9 @@
 # Trains all four stages for minutes on a CPU, over the tiny reader's decoder; one run is killed and resumed. Leaves CHECKPOINT for
 # `cepe build`: smoke.sh CHECKPOINT [STEPS]
 set -euo pipefail
+out=$(realpath -m "${1:?CHECKPOINT}")
 cd "$(dirname "$0")"
-out=$1 steps=${2:-200} work=$(mktemp -d)
+steps=${2:-200} work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python - "$work" <<'PYTHON'
 import csv, json, pathlib, shutil, sys

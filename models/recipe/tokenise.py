@@ -8,6 +8,7 @@ DIR holds <domain>.jsonl, or folders <domain> of *.jsonl, with an object {"text"
 import argparse
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -22,17 +23,6 @@ def texts(files: list[Path]) -> Iterator[str]:
     for file in files:
         with open(file, encoding="utf-8") as lines:
             yield from (json.loads(line)["text"] for line in lines)
-
-
-def batches(found: Iterator[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    for text in found:
-        batch.append(text)
-        if len(batch) == TOGETHER:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def main() -> None:
@@ -51,7 +41,8 @@ def main() -> None:
             continue
         ends, total, raw = [], 0, args.out / f"{domain}.partial"
         with open(raw, "wb") as out:
-            for batch in batches(texts(files)):
+            found = texts(files)
+            while batch := list(islice(found, TOGETHER)):
                 for encoded in tokenizer.encode_batch(batch, add_special_tokens=False):
                     ids = np.array([*first, *encoded.ids, *last], np.uint32)
                     total += len(ids)

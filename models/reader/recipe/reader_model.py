@@ -3,7 +3,7 @@ cross-attention block in every layer (Yen, Gao and Chen 2024, section 2).
 
 The encoder's matrices are the decoder's own with other adapters. Its attention stays causal: the decoder's layers use the first token as an
 attention sink, which a bidirectional encoder would have to learn anew. A cross-attention block begins as its layer's self-attention without
-rotation, because passages have no order; `beginnings.py` fits the rest.
+rotation, because passages have no order; `distillation.py` fits the rest.
 """
 
 import time

@@ -6,6 +6,7 @@ import math
 import random
 import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,19 +113,25 @@ def neighbours(paragraphs: list[Paragraph], count: int = 8) -> list[list[int]]:
 
 class Rows:
     def __init__(self, prompts: Prompts, paragraphs: list[Paragraph]):
+        if not any(paragraph.questions for paragraph in paragraphs):
+            raise SystemExit("--data: no paragraph has a question")
         self.prompts, self.paragraphs, self.near = prompts, paragraphs, neighbours(paragraphs)
+
+    def shown(self, first: int, count: int, pool: Sequence[int], share: float, rng: random.Random) -> list[int]:
+        """`count` paragraphs of the pool, of which such a share are near another, in any order."""
+        shown, allowed = [first], set(pool)
+        while len(shown) < min(count, len(allowed)):
+            near = [i for i in self.near[rng.choice(shown)] if i in allowed and i not in shown]
+            chosen = rng.choice(near) if near and rng.random() < share else rng.choice(pool)
+            shown += [chosen] if chosen not in shown else []
+        rng.shuffle(shown)
+        return shown
 
     def row(self, most: int, rng: random.Random) -> Row:
         """A row of up to `most` passages; questions about any of them, and some that none of them answers: about a passage like one of
         them, or about any other."""
-        first = rng.randrange(len(self.paragraphs))
-        count = min(rng.choice(SHOWN), most)
-        shown = [first]
-        while len(shown) < count:
-            near = [i for i in self.near[rng.choice(shown)] if i not in shown]
-            chosen = rng.choice(near) if near and rng.random() < NEAR else rng.randrange(len(self.paragraphs))
-            shown += [chosen] if chosen not in shown else []
-        rng.shuffle(shown)
+        every = range(len(self.paragraphs))
+        shown = self.shown(rng.choice(every), min(rng.choice(SHOWN), most), every, NEAR, rng)
         prefix = self.prompts.prefix([self.paragraphs[i] for i in shown])
         asked = [(q, rng.choice(answers)) for i in shown for q, answers in self.paragraphs[i].questions]
         asked = rng.sample(asked, min(len(asked), round(QUESTIONS * (1 - REFUSED))))

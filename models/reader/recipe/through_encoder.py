@@ -39,20 +39,13 @@ class Asked:
 class Tasks:
     def __init__(self, prompts: Prompts, rows: Rows):
         self.prompts, self.rows = prompts, rows
-        self.dense = {i for i, p in enumerate(rows.paragraphs) if len(prompts.encoded(p)) <= DENSE * len(p.questions)}
-        self.drawn = sorted(self.dense)
+        self.drawn = [i for i, p in enumerate(rows.paragraphs) if len(prompts.encoded(p)) <= DENSE * len(p.questions)]
         if not self.drawn:
             raise SystemExit(f"--data: no paragraph has a question for each {DENSE} of its tokens; give shorter paragraphs or more questions")
 
     def passages(self, count: int, rng: random.Random) -> list[int]:
         """Paragraphs with questions enough, of which about half are near another."""
-        shown = [rng.choice(self.drawn)] if count else []
-        while len(shown) < count:
-            near = [i for i in self.rows.near[rng.choice(shown)] if i in self.dense and i not in shown]
-            chosen = rng.choice(near) if near and rng.random() < 0.5 else rng.choice(self.drawn)
-            shown += [chosen] if chosen not in shown else []
-        rng.shuffle(shown)
-        return shown
+        return self.rows.shown(rng.choice(self.drawn), count, self.drawn, 0.5, rng) if count else []
 
     def encoded(self, shown: list[int]) -> list[list[int]]:
         return [self.prompts.encoded(self.rows.paragraphs[i]) for i in shown]
@@ -75,6 +68,7 @@ class Tasks:
         """`count` passages and up to `questions` questions about them. Each question reads its passage and one of `others` further ones,
         those near its own first."""
         shown = self.passages(count, rng)
+        count = len(shown)
         passages, rows, branches, readable = self.encoded(shown), [], [], []
         for at, index in enumerate(shown):
             own = self.branches(index, max(3, round(questions / count)), rng)

@@ -17,15 +17,24 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bases import Base, open_base
-from beginnings import fit_heads, fit_keys_and_values
 from cepe import Cepe
-from losses import missing_of, of_attention, of_keys_and_values, of_states, token_weights
+from distillation import (
+    Taught,
+    first_states,
+    fit_heads,
+    fit_keys_and_values,
+    missing_of,
+    of_attention,
+    of_keys_and_values,
+    of_states,
+    taught_by,
+    token_weights,
+)
 from reader_model import DEVICE, encode, learned, load_adapter, load_cepe, new_decoder, new_reader
 from reading import Prompts, Row, Rows, exact, load_paragraphs, predicted
 from run import put, read_run
 from schedule import TimedRun, parser_of
 from scores import load_development, through_encoder
-from teacher import Taught, first_states, taught_by
 from through_encoder import Asked, Task, Tasks, context_of
 from train_reading import ALPHA as READING_ALPHA, RANK as READING_RANK
 
