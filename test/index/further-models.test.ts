@@ -183,7 +183,7 @@ await t.test('a copy keeps to the table that can be searched here, and within it
   })
   t.equal(await tablesIn(other), 0)
   // One table fits, two of them do not. A table takes 60 kB, and 30 kB more where the engine happens to split its word index.
-  const size = 50_000 + (await bytesUnder(tableFolder(store, 'passages.j1')))
+  const size = 40_000 + (await bytesUnder(tableFolder(store, 'passages.j1')))
   const small = await follow(other, { model: B, furtherModels: [A] }, size)
   t.teardown(() => small.close())
   const limited = await opened(t, other, { model: B, furtherModels: [A] }, true)
