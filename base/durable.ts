@@ -1,20 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { link, open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { osCode } from './errors.ts'
+import { orAbsent } from './exists.ts'
 import { makeFolder } from './make-folder.ts'
 
 /** Fsyncs a file or folder. A missing file is no error: compaction removes some. */
 export async function syncPath(path: string): Promise<void> {
+  const handle = await orAbsent(open(path, 'r'))
   try {
-    const handle = await open(path, 'r')
-    try {
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-  } catch (error) {
-    if (osCode(error) !== 'ENOENT') throw error
+    await handle?.sync()
+  } finally {
+    await handle?.close()
   }
 }
 

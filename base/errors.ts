@@ -82,12 +82,10 @@ export class CodedError extends Error {
   }
 }
 
-/** True if the value is an error code. */
 export function isErrorCode(code: unknown): code is ErrorCode {
   return (ERROR_CODES as readonly unknown[]).includes(code)
 }
 
-/** The message of any thrown value. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }

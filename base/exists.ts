@@ -14,3 +14,13 @@ export async function exists(path: string): Promise<boolean> {
     throw error
   }
 }
+
+/** The result of an operation on a file or folder; undefined if it does not exist. */
+export async function orAbsent<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (osCode(error) === 'ENOENT') return undefined
+    throw error
+  }
+}

@@ -1,6 +1,4 @@
-/** Use of a resource shared by clients. */
 export interface Held {
-  /** Slots in use. */
   readonly total: number
   /** Slots used by the requesting client. */
   readonly own: number
@@ -13,9 +11,7 @@ export function hasShareLeft(most: number, { total, own, clients }: Held): boole
   return total < most || (total < 2 * most && own < most / clients)
 }
 
-/** Slots shared by clients. */
 export interface SharedSlots {
-  /** Slots in use. */
   readonly taken: number
   /** @returns a function that releases the slot, to be called once; undefined if none is available to the client */
   take(client: string): (() => void) | undefined

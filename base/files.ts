@@ -1,17 +1,15 @@
+import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { osCode } from './errors.ts'
+import { orAbsent } from './exists.ts'
 
 /**
  * Paths of all files in a folder and below it, unordered. Skips files that are removed during the walk, and only those: Node's own
  * recursive reading fails if one folder disappears. A missing folder has no files.
  */
 export async function filesUnder(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-    if (osCode(error) === 'ENOENT') return []
-    throw error
-  })
+  const entries = (await orAbsent(readdir(folder, { withFileTypes: true }))) ?? []
   const found = await Promise.all(
     entries.map(async (entry) => {
       const path = join(folder, entry.name)
@@ -28,4 +26,14 @@ export async function filesUnder(folder: string): Promise<string[]> {
  */
 export async function* fileBytes(path: string, chunkBytes = 64 * 1024): AsyncGenerator<Buffer> {
   yield* createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>
+}
+
+/** SHA-256 (hex) of a file's content, streamed. @throws the signal's reason once aborted */
+export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of fileBytes(path, 1 << 20)) {
+    signal?.throwIfAborted()
+    hash.update(chunk)
+  }
+  return hash.digest('hex')
 }

@@ -1,5 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { osCode } from './errors.ts'
 
 /**
  * Creates a folder and its parents; idempotent. Node's own recursive mkdir loops forever in a file system that returns ENOENT for a folder
@@ -10,9 +11,8 @@ export async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (await isFolder(folder)) return
-    if (code !== 'ENOENT' || dirname(folder) === folder) throw error
+    if (osCode(error) !== 'ENOENT' || dirname(folder) === folder) throw error
     if (!(await isFolder(dirname(folder)))) await makeFolder(dirname(folder))
     // Another process may have created it concurrently.
     await mkdir(folder).catch(async (again: unknown) => {

@@ -11,7 +11,6 @@ export function seededRandom(...parts: readonly (string | number)[]): Random {
   return mulberry32(createHash('sha256').update(JSON.stringify(parts)).digest().readUInt32LE(0))
 }
 
-/** Mulberry32: a small generator with a 32-bit seed as its state. */
 export function mulberry32(seed: number): Random {
   let state = seed >>> 0
   return () => {

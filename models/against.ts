@@ -2,7 +2,7 @@ import type { Tensor } from './runtime.ts'
 import { at } from '../base/at.ts'
 import { unsupported } from './errors.ts'
 import type { CepeManifest, ContrieverManifest } from './manifest.ts'
-import { argMax, emptyCache, emptyPhi, floatsOf, int64, logSoftmax, ones, openModel, output, type OpenModel } from './open-model.ts'
+import { argMax, emptyPhi, floatsOf, int64, logSoftmax, ones, openModel, output, StepDecoder, type OpenModel } from './open-model.ts'
 
 /** Token ids for the encoder, per passage, and for the decoder. A retriever uses the passages only. */
 export interface Sample {
@@ -36,34 +36,20 @@ function paddedRows(rows: readonly (readonly number[])[]): Record<string, Tensor
   const length = Math.max(...rows.map((row) => row.length))
   const shape = [rows.length, length]
   const cells = rows.flatMap((row) => Array.from({ length }, (_, i) => row[i]))
-  return {
-    input_ids: int64(
-      BigInt64Array.from(cells, (id) => BigInt(id ?? 0)),
-      shape,
-    ),
-    attention_mask: int64(
-      BigInt64Array.from(cells, (id) => (id === undefined ? 0n : 1n)),
-      shape,
-    ),
-  }
+  const ids = BigInt64Array.from(cells, (id) => BigInt(id ?? 0))
+  const mask = BigInt64Array.from(cells, (id) => (id === undefined ? 0n : 1n))
+  return { input_ids: int64(ids, shape), attention_mask: int64(mask, shape) }
 }
 
 async function readPrompt(
-  model: OpenModel,
-  manifest: CepeManifest,
+  { model, manifest }: Build<CepeManifest>,
   { contexts, prompt }: Sample,
 ): Promise<{ phi: Tensor; logits: Tensor }> {
-  const encoded =
+  const phi =
     manifest.graphs.encoder !== null && contexts.length > 0
       ? output(await model.run(manifest.graphs.encoder, paddedRows(contexts)), 'phi')
       : emptyPhi(manifest)
-  const outputs = await model.run(manifest.graphs.step, {
-    input_ids: int64(BigInt64Array.from(prompt, BigInt), [1, prompt.length]),
-    attention_mask: int64(ones(prompt.length), [1, prompt.length]),
-    phi: encoded,
-    ...emptyCache(manifest, 1),
-  })
-  return { phi: encoded, logits: output(outputs, 'logits') }
+  return { phi, logits: await new StepDecoder(model, manifest, phi, 1).step(BigInt64Array.from(prompt, BigInt), ones(prompt.length)) }
 }
 
 /** Kullback-Leibler divergence sum p (ln p - ln q), from log-probabilities. */
@@ -84,19 +70,15 @@ interface Build<Manifest> {
   readonly manifest: Manifest
 }
 
-async function compareReaders(
-  { model, manifest }: Build<CepeManifest>,
-  { model: other, manifest: otherManifest }: Build<CepeManifest>,
-  samples: readonly Sample[],
-): Promise<Distance> {
+async function compareReaders(one: Build<CepeManifest>, other: Build<CepeManifest>, samples: readonly Sample[]): Promise<Distance> {
   const divergences: number[] = []
   let same = 0
   let [apart, size] = [0, 0]
   for (const sample of samples) {
-    const [ours, theirs] = [await readPrompt(model, manifest, sample), await readPrompt(other, otherManifest, sample)]
+    const [ours, theirs] = [await readPrompt(one, sample), await readPrompt(other, sample)]
     apart += squares(floatsOf(ours.phi), floatsOf(theirs.phi))
     size += squares(floatsOf(theirs.phi))
-    const vocabulary = manifest.dims.vocab_size
+    const vocabulary = one.manifest.dims.vocab_size
     for (let from = 0; from < floatsOf(ours.logits).length; from += vocabulary) {
       const distribution = ({ logits }: { logits: Tensor }): Float32Array => logSoftmax(floatsOf(logits).subarray(from, from + vocabulary))
       const [p, q] = [distribution(theirs), distribution(ours)]
@@ -116,15 +98,15 @@ async function compareReaders(
 }
 
 async function compareRetrievers(
-  { model, manifest }: Build<ContrieverManifest>,
-  { model: other, manifest: otherManifest }: Build<ContrieverManifest>,
+  one: Build<ContrieverManifest>,
+  other: Build<ContrieverManifest>,
   samples: readonly Sample[],
 ): Promise<Distance> {
   const cosines: number[] = []
   for (const text of samples.flatMap(({ contexts }) => contexts)) {
-    const embed = async (of: OpenModel, graph: string): Promise<Float32Array> =>
-      floatsOf(output(await of.run(graph, paddedRows([text])), 'embedding'))
-    const [a, b] = [await embed(model, manifest.graphs.embed), await embed(other, otherManifest.graphs.embed)]
+    const embed = async ({ model, manifest }: Build<ContrieverManifest>): Promise<Float32Array> =>
+      floatsOf(output(await model.run(manifest.graphs.embed, paddedRows([text])), 'embedding'))
+    const [a, b] = [await embed(one), await embed(other)]
     const dot = a.reduce((sum, value, i) => sum + value * at(b, i), 0)
     cosines.push(dot / Math.sqrt(squares(a) * squares(b)))
   }
@@ -158,7 +140,6 @@ export async function compareBuilds(builtDir: string, otherDir: string, samples:
   }
 }
 
-/** Formats a distance for the terminal. */
 export function formatDistance(distance: Distance): string {
   if (distance.kind === 'retriever') {
     return `${distance.texts} texts: cosine of both embeddings ${distance.meanCosine.toFixed(5)} on average, ${distance.leastCosine.toFixed(5)} at least`

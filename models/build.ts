@@ -14,7 +14,7 @@ import { unsupported } from './errors.ts'
 import { cepeEncoderGraph } from './graphs/cepe-encoder.ts'
 import { cepeContinueGraph, cepeGenerateGraph } from './graphs/cepe-generate.ts'
 import { cepeStepGraph } from './graphs/cepe-step.ts'
-import { contrieverGraph, rerankerGraph } from './graphs/contriever.ts'
+import { contrieverGraph, rerankerGraph } from './graphs/text-encoders.ts'
 import { BUILDER_VERSION, type Dtype, MANIFEST_FILE, type ModelManifest } from './manifest.ts'
 import { type WrittenFile, writeNewFile } from './onnx/files.ts'
 import type { Graph } from './onnx/graph.ts'
@@ -132,10 +132,8 @@ export async function isBuiltFrom(manifest: ModelManifest, checkpointDir: string
  */
 export async function buildModel(options: BuildOptions): Promise<ModelManifest> {
   const { dtype, inPlace = false, onProgress = () => undefined, onWarning = () => undefined, signal } = options
-  const checkpoint = withOptions(
-    await withAdapters(await openCheckpoint(options.checkpointDir), options.adapters ?? []),
-    options.rope ?? {},
-  )
+  const adapted = await withAdapters(await openCheckpoint(options.checkpointDir), options.adapters ?? [])
+  const checkpoint = withOptions(adapted, options.rope ?? {})
   try {
     const { unexpected } = checkTensors(checkpoint)
     if (unexpected.length > 0)

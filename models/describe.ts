@@ -11,7 +11,6 @@ import { endTokens, frontToken } from './tokenizer/bos.ts'
 import { requiredTokenId } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 
-/** Graph files of a built model. */
 const GRAPH_FILES = {
   encoder: 'cepe_encoder.onnx',
   generate: 'cepe_generate.onnx',
@@ -104,7 +103,6 @@ function bertTokens(family: keyof typeof BERT_TOKENS, tokenizer: TokenizerFiles 
   return { cls_id: cls_id ?? null, sep_id: sep_id ?? null }
 }
 
-/** The manifest of a model built from the checkpoint. */
 export function describeModel(
   checkpoint: Checkpoint,
   tokenizer: TokenizerFiles | null,

@@ -1,6 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Type } from '#typebox'
 import { Value } from '#typebox/value'
 import { CodedError } from '../base/errors.ts'
 import {
@@ -10,10 +9,7 @@ import {
   MANIFEST_FILE,
   ModelManifestSchema,
   RerankerManifestSchema,
-  type CepeManifest,
-  type ContrieverManifest,
   type ModelManifest,
-  type RerankerManifest,
 } from './manifest.ts'
 
 /** Error for an unusable built model: `problem` continues the file's name. */
@@ -36,29 +32,23 @@ export async function loadManifest(dir: string): Promise<ModelManifest> {
   return value
 }
 
-/** The manifest of a reader whose files exist with their sizes. @throws model_invalid naming the file */
-export async function loadCepeManifest(dir: string): Promise<CepeManifest> {
-  const manifest = await loadManifest(dir)
-  if (manifest.architecture !== 'cepe') throw wrongKind(dir, manifest, 'reader')
-  await checkSizes(dir, manifest)
-  return manifest
+/**
+ * A loader of one kind of manifest. Requires that all files exist with their sizes, in every process; contents are verified once per start,
+ * by `checkFiles`. It throws model_invalid naming the file.
+ */
+function loaderOf<Kind extends ModelManifest['architecture']>(kind: Kind, role: string) {
+  const isOfKind = (manifest: ModelManifest): manifest is Extract<ModelManifest, { architecture: Kind }> => manifest.architecture === kind
+  return async (dir: string) => {
+    const manifest = await loadManifest(dir)
+    if (!isOfKind(manifest))
+      throw damaged(join(dir, MANIFEST_FILE), `is the manifest of a ${manifest.architecture} model where a ${role} is required`)
+    for (const file of manifest.files) await findFile(dir, file)
+    return manifest
+  }
 }
-
-/** The manifest of a retriever whose files exist with their sizes. @throws model_invalid naming the file */
-export async function loadContrieverManifest(dir: string): Promise<ContrieverManifest> {
-  const manifest = await loadManifest(dir)
-  if (manifest.architecture !== 'contriever') throw wrongKind(dir, manifest, 'retriever')
-  await checkSizes(dir, manifest)
-  return manifest
-}
-
-/** The manifest of a cross-encoder whose files exist with their sizes. @throws model_invalid naming the file */
-export async function loadRerankerManifest(dir: string): Promise<RerankerManifest> {
-  const manifest = await loadManifest(dir)
-  if (manifest.architecture !== 'reranker') throw wrongKind(dir, manifest, 'reranker')
-  await checkSizes(dir, manifest)
-  return manifest
-}
+export const loadCepeManifest = loaderOf('cepe', 'reader')
+export const loadContrieverManifest = loaderOf('contriever', 'retriever')
+export const loadRerankerManifest = loaderOf('reranker', 'reranker')
 
 /** Finds a file of the manifest. @throws model_invalid if it is missing or of another size */
 export async function findFile(dir: string, { name, bytes }: ModelManifest['files'][number]) {
@@ -69,19 +59,10 @@ export async function findFile(dir: string, { name, bytes }: ModelManifest['file
   return { path, mtimeMs: found.mtimeMs }
 }
 
-/** Checked by every process; contents are verified once per start, by `checkFiles`. */
-async function checkSizes(dir: string, { files }: ModelManifest): Promise<void> {
-  for (const file of files) await findFile(dir, file)
-}
-
-function wrongKind(dir: string, { architecture }: ModelManifest, wanted: string): CodedError {
-  return damaged(join(dir, MANIFEST_FILE), `is the manifest of a ${architecture} model where a ${wanted} is required`)
-}
-
 /** The first schema violation of a manifest's declared kind. */
 function mismatch(value: unknown): string {
-  const says = (architecture: string): boolean => Value.Check(Type.Object({ architecture: Type.Literal(architecture) }), value)
-  const schema = says('contriever') ? ContrieverManifestSchema : says('reranker') ? RerankerManifestSchema : CepeManifestSchema
+  const { architecture: kind } = Object(value) as { architecture?: unknown }
+  const schema = kind === 'contriever' ? ContrieverManifestSchema : kind === 'reranker' ? RerankerManifestSchema : CepeManifestSchema
   const [problem] = Value.Errors(schema, value)
   return problem ? ` (${problem.instancePath} ${problem.message})` : ''
 }

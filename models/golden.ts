@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { at } from '../base/at.ts'
 import { openWeightFile } from './checkpoint/file.ts'
 import { readSafetensorsIndex } from './checkpoint/safetensors.ts'
-import { CodedError } from '../base/errors.ts'
+import { invalid } from './errors.ts'
 
 /** Inputs and expected outputs of the reference implementation, by name. */
 export interface Golden {
@@ -28,8 +28,7 @@ export async function readGolden(path: string): Promise<Golden> {
     )
     const find = (name: string, dtype: 'I64' | 'F32'): { data: Uint8Array; shape: readonly number[] } => {
       const tensor = loaded.get(name)
-      if (tensor?.dtype !== dtype)
-        throw new CodedError('checkpoint_invalid', `golden file ${file} needs ${name} as ${dtype}`, { field: name })
+      if (tensor?.dtype !== dtype) throw invalid(`golden file ${file} needs ${name} as ${dtype}`, name)
       return tensor
     }
     return {
@@ -49,12 +48,9 @@ export async function readGolden(path: string): Promise<Golden> {
   }
 }
 
-/** One compared tensor. */
 export interface Difference {
   readonly tensor: string
-  /** The graph that computed it. */
   readonly graph: string
-  /** Numbers compared. */
   readonly count: number
   /** Largest absolute difference; NaN if sizes differ or a value is NaN. For ids: the number of differing positions. */
   readonly largest: number
@@ -89,7 +85,6 @@ export interface Verification {
   readonly ok: boolean
 }
 
-/** Formats a table with one line per tensor. */
 export function formatVerification({ golden, atol, differences, ok }: Verification): string {
   const rows = differences.map(({ tensor, graph, count, largest, ok: fits }) => [
     tensor,

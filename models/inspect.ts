@@ -28,7 +28,6 @@ export interface ModelDescription {
   readonly id: string
   readonly manifest: ModelManifest
   readonly graphs: readonly GraphDescription[]
-  /** Total of all files. */
   readonly bytes: number
 }
 
@@ -90,22 +89,17 @@ export async function inspectModel(dir: string): Promise<ModelDescription> {
 function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(bytes < 1e7 ? 2 : 0)} MB`
 }
-function tensorLine({ name, elem, shape }: TensorDescription): string {
-  return `${name} ${elem} [${shape.join(', ')}]`
-}
 
 /** Caches of all layers as one line each: they differ in the number only. */
 function tensorLines(tensors: readonly TensorDescription[]): string[] {
-  const lines = tensors.map((tensor) => tensorLine({ ...tensor, name: tensor.name.replace(/\.\d+\./, '.{layer}.') }))
+  const lines = tensors.map(({ name, elem, shape }) => `${name.replace(/\.\d+\./, '.{layer}.')} ${elem} [${shape.join(', ')}]`)
   return [...new Set(lines)]
 }
 
-/** How vectors are computed. */
 function embeddingLine({ pooling, normalised, query_prompt }: NonNullable<ContrieverManifest['embedding']>): string {
   return `embedding: ${pooling} pooling, ${normalised ? 'length 1' : 'not normalised'}, query prompt ${JSON.stringify(query_prompt)}`
 }
 
-/** How questions are asked. */
 function protocolLine(manifest: CepeManifest): string {
   const { k, k_decoder, demonstrations, context_tokens, max_new_tokens, instruction } = manifest.qa_defaults
   const { bos_id } = manifest.tokens
@@ -121,7 +115,6 @@ function protocolLine(manifest: CepeManifest): string {
   ].join(', ')
 }
 
-/** Formats for the terminal. */
 export function formatDescription({ id, manifest, graphs, bytes }: ModelDescription): string {
   const header = [
     `${id}: ${manifest.architecture}, ${manifest.dtype}, ${manifest.parameters.toLocaleString('en')} parameters, ${megabytes(bytes)} in ${manifest.files.length} files`,

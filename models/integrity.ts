@@ -2,12 +2,12 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
+import { sha256OfFile } from '../base/files.ts'
 import { parseJson } from '../base/json.ts'
 import { damaged, findFile } from './folder.ts'
 import type { ModelManifest } from './manifest.ts'
-import { sha256OfFile } from './onnx/files.ts'
 
-/** Beside the manifest: verified files with size and modification time. */
+/** File next to the manifest: verified files with size and modification time. */
 const CACHE_FILE = '.verified.json'
 
 const CacheSchema = Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), mtime_ms: Type.Number(), sha256: Type.String() }))

@@ -50,6 +50,7 @@ export type QaDefaults = Static<typeof QaDefaultsSchema>
 /** The paper's open-domain QA protocol (section 4.2): 10 passages in the decoder, two demonstrations, 256-token contexts, 25 new tokens. */
 export const PAPER_QA_DEFAULTS: QaDefaults = { k: 20, k_decoder: 10, demonstrations: 2, context_tokens: 256, max_new_tokens: 25 }
 
+const OptionalId = Type.Union([Type.Integer(), Type.Null()])
 const CommonFields = {
   builder_version: Type.Integer(),
   built_at: Type.String(),
@@ -88,7 +89,7 @@ export const CepeManifestSchema = Type.Object({
   tokens: Type.Object({
     bos_id: Type.Union([Type.Integer(), Type.Null()], { description: 'Put in front of every prompt; null where the tokenizer puts none.' }),
     eos_ids: Type.Array(Type.Integer()),
-    pad_id: Type.Union([Type.Integer(), Type.Null()]),
+    pad_id: OptionalId,
   }),
   rotary: Type.Optional(
     Type.Union(
@@ -115,17 +116,21 @@ export const CepeManifestSchema = Type.Object({
 })
 export type CepeManifest = Static<typeof CepeManifestSchema>
 
+/** Sizes and tokens of a text encoder. cls_id and sep_id are null without a tokenizer: such a model can be verified, not served. */
+const EncoderDims = Type.Object({
+  vocab_size: Type.Integer(),
+  hidden_size: Type.Integer(),
+  layers: Type.Integer(),
+  heads: Type.Integer(),
+  window: Type.Integer({ description: 'Most tokens of one text, or of a query and a passage, special tokens included.' }),
+})
+const ENCODER_TOKENS = { cls_id: OptionalId, sep_id: OptionalId, pad_id: Type.Integer() }
+
 export const ContrieverManifestSchema = Type.Object({
   ...CommonFields,
   architecture: Type.Literal('contriever'),
   graphs: Type.Object({ embed: Type.String() }),
-  dims: Type.Object({
-    vocab_size: Type.Integer(),
-    hidden_size: Type.Integer(),
-    layers: Type.Integer(),
-    heads: Type.Integer(),
-    window: Type.Integer({ description: 'Most tokens of one text, special tokens included.' }),
-  }),
+  dims: EncoderDims,
   embedding: Type.Optional(
     Type.Object(
       {
@@ -136,14 +141,7 @@ export const ContrieverManifestSchema = Type.Object({
       { description: 'As the checkpoint declares it (sentence-transformers); absent: mean, not normalised, no prompt.' },
     ),
   ),
-  tokens: Type.Object(
-    {
-      cls_id: Type.Union([Type.Integer(), Type.Null()]),
-      sep_id: Type.Union([Type.Integer(), Type.Null()]),
-      pad_id: Type.Integer(),
-    },
-    { description: 'cls_id and sep_id are null when the checkpoint has no tokenizer: such a model can be verified, not served.' },
-  ),
+  tokens: Type.Object(ENCODER_TOKENS),
 })
 export type ContrieverManifest = Static<typeof ContrieverManifestSchema>
 
@@ -151,23 +149,12 @@ export const RerankerManifestSchema = Type.Object({
   ...CommonFields,
   architecture: Type.Literal('reranker'),
   graphs: Type.Object({ rank: Type.String() }),
-  dims: Type.Object({
-    vocab_size: Type.Integer(),
-    hidden_size: Type.Integer(),
-    layers: Type.Integer(),
-    heads: Type.Integer(),
-    window: Type.Integer({ description: 'Most tokens of a query and a passage, special tokens included.' }),
+  dims: EncoderDims,
+  tokens: Type.Object({
+    ...ENCODER_TOKENS,
+    separators: Type.Integer({ description: 'So many sep_id between query and passage.' }),
+    passage_type: Type.Integer({ description: "Token type of the passage and the separator behind it; the query's is 0." }),
   }),
-  tokens: Type.Object(
-    {
-      cls_id: Type.Union([Type.Integer(), Type.Null()]),
-      sep_id: Type.Union([Type.Integer(), Type.Null()]),
-      pad_id: Type.Integer(),
-      separators: Type.Integer({ description: 'So many sep_id between query and passage.' }),
-      passage_type: Type.Integer({ description: "Token type of the passage and the separator behind it; the query's is 0." }),
-    },
-    { description: 'cls_id and sep_id are null when the checkpoint has no tokenizer: such a model cannot be served.' },
-  ),
 })
 export type RerankerManifest = Static<typeof RerankerManifestSchema>
 

@@ -38,7 +38,6 @@ export async function openModel(dir: string): Promise<OpenModel & { release(): P
   }
 }
 
-/** A required output of the graph. */
 export function output(outputs: Record<string, Tensor>, name: string): Tensor {
   const tensor = outputs[name]
   if (!tensor) throw new Error(`the graph has no output ${name}. This is a bug`)
@@ -63,7 +62,6 @@ export function ones(count: number): BigInt64Array {
   return new BigInt64Array(count).fill(1n)
 }
 
-/** log softmax of one row. */
 export function logSoftmax(logits: Float32Array): Float32Array {
   const most = logits.reduce((a, b) => Math.max(a, b), -Infinity)
   const total = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0)) + most
@@ -72,6 +70,10 @@ export function logSoftmax(logits: Float32Array): Float32Array {
 
 export function argMax(values: Float32Array): number {
   return values.reduce((best, value, i) => (value > (values[best] ?? -Infinity) ? i : best), 0)
+}
+
+export function emptyPhi({ dims }: CepeManifest): Tensor {
+  return new Tensor('float32', new Float32Array(), [0, dims.encoder_hidden_size])
 }
 
 /** An empty past for the step graph: rows of one batch. */
@@ -87,7 +89,41 @@ export function emptyCache({ dims, dtype }: CepeManifest, rows: number): Feeds {
   )
 }
 
-/** phi without contexts. */
-export function emptyPhi({ dims }: CepeManifest): Tensor {
-  return new Tensor('float32', new Float32Array(), [0, dims.encoder_hidden_size])
+/** The step graph's state between calls: rows of one batch. */
+export class StepDecoder {
+  readonly #model: OpenModel
+  readonly #manifest: CepeManifest
+  readonly #phi: Tensor
+  readonly #rows: number
+  #mask: BigInt64Array[]
+  #cache: Feeds
+
+  constructor(model: OpenModel, manifest: CepeManifest, phi: Tensor, rows: number) {
+    this.#model = model
+    this.#manifest = manifest
+    this.#phi = phi
+    this.#rows = rows
+    this.#mask = Array.from({ length: rows }, () => new BigInt64Array())
+    this.#cache = emptyCache(manifest, rows)
+  }
+
+  /** Feeds ids [rows,L] with their mask; returns logits [rows,L,V]. */
+  async step(ids: BigInt64Array, mask: BigInt64Array): Promise<Tensor> {
+    const length = ids.length / this.#rows
+    this.#mask = this.#mask.map((old, row) => BigInt64Array.of(...old, ...mask.subarray(row * length, (row + 1) * length)))
+    const joined = BigInt64Array.of(...this.#mask.flatMap((row) => [...row]))
+    const { rotary } = this.#manifest
+    const tokens = BigInt64Array.from(this.#mask, (row) => row.reduce((sum, kept) => sum + kept, 0n))
+    const outputs = await this.#model.run(this.#manifest.graphs.step, {
+      input_ids: int64(ids, [this.#rows, length]),
+      attention_mask: int64(joined, [this.#rows, joined.length / this.#rows]),
+      phi: this.#phi,
+      ...(rotary && 'by_length' in rotary && { text_tokens: int64(tokens, [this.#rows]) }),
+      ...this.#cache,
+    })
+    this.#cache = Object.fromEntries(
+      Object.keys(this.#cache).map((name) => [name, output(outputs, name.replace('past_key_values', 'present'))]),
+    )
+    return output(outputs, 'logits')
+  }
 }

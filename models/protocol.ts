@@ -3,13 +3,13 @@ import { PAPER_QA_DEFAULTS, type CepeManifest, type QaDefaults } from './manifes
 
 /** Maximum passages in the prompt of a decoder without encoder, which reads each of them again for every question. */
 const MOST_PASSAGES = 5
-/** Tokens reserved for a question beside its passages, a worked example beside its passage, and separators. */
+/** Tokens reserved for a question without its passages, or a worked example without its passage, and for a separator. */
 const QUESTION_TOKENS = 64
 const SEPARATOR_TOKENS = 2
 
 /**
  * Question protocol of a model whose checkpoint has none. CEPE: as in the paper. A decoder without encoder has passages in its prompt only:
- * as many as fit the window beside two worked examples, five at most; fewer, without examples, for a small window.
+ * as many as fit the window with two worked examples, five at most; fewer, without examples, for a small window.
  */
 export function protocolOf({ encoder, decoder }: CepeConfig): QaDefaults {
   if (encoder !== null) return PAPER_QA_DEFAULTS
@@ -34,7 +34,6 @@ export function jointMode({ graphs, qa_defaults: { mode } }: Pick<CepeManifest, 
   return graphs.encoder === null || mode === 'map-rerank' ? 'decoder-only' : 'cepe'
 }
 
-/** The default mode of a model. */
 export function defaultMode(manifest: Pick<CepeManifest, 'graphs' | 'qa_defaults'>): 'cepe' | 'decoder-only' | 'map-rerank' {
   return manifest.qa_defaults.mode ?? jointMode(manifest)
 }

@@ -1,8 +1,7 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { osCode } from '../base/errors.ts'
 import { makeFolder } from '../base/make-folder.ts'
-import { exists } from '../base/exists.ts'
+import { exists, orAbsent } from '../base/exists.ts'
 import { staleFiles, removeStaleFiles } from '../base/locks/stale-files.ts'
 import { processTag } from '../base/locks/process.ts'
 import { unsupported } from './errors.ts'
@@ -33,10 +32,7 @@ export async function recoverFolder(folder: string): Promise<boolean> {
 
 /** Only a built model or an empty folder is ever replaced. */
 async function assertReplaceable(outDir: string): Promise<void> {
-  const entries = await readdir(outDir).catch((error: unknown): string[] => {
-    if (osCode(error) === 'ENOENT') return []
-    throw error
-  })
+  const entries = (await orAbsent(readdir(outDir))) ?? []
   if (entries.length > 0 && !entries.includes(MANIFEST_FILE)) {
     throw unsupported(`${outDir} holds files other than a built model (no ${MANIFEST_FILE}); choose another output folder`, outDir)
   }

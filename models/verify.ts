@@ -5,7 +5,6 @@ import { compareFloats, compareIds, readGolden, type Difference, type Golden, ty
 import type { CepeManifest, ContrieverManifest } from './manifest.ts'
 import {
   argMax,
-  emptyCache,
   emptyPhi,
   floatsOf,
   idsOf,
@@ -14,50 +13,11 @@ import {
   ones,
   openModel,
   output,
+  StepDecoder,
   type Feeds,
   type OpenModel,
 } from './open-model.ts'
 
-/** The step graph's state between calls: rows of one batch. */
-class StepDecoder {
-  readonly #model: OpenModel
-  readonly #manifest: CepeManifest
-  readonly #phi: Tensor
-  readonly #rows: number
-  #mask: BigInt64Array[]
-  #cache: Feeds
-
-  constructor(model: OpenModel, manifest: CepeManifest, phi: Tensor, rows: number) {
-    this.#model = model
-    this.#manifest = manifest
-    this.#phi = phi
-    this.#rows = rows
-    this.#mask = Array.from({ length: rows }, () => new BigInt64Array())
-    this.#cache = emptyCache(manifest, rows)
-  }
-
-  /** Feeds ids [rows,L] with their mask; returns logits [rows,L,V]. */
-  async step(ids: BigInt64Array, mask: BigInt64Array): Promise<Tensor> {
-    const length = ids.length / this.#rows
-    this.#mask = this.#mask.map((old, row) => BigInt64Array.of(...old, ...mask.subarray(row * length, (row + 1) * length)))
-    const joined = BigInt64Array.of(...this.#mask.flatMap((row) => [...row]))
-    const { rotary } = this.#manifest
-    const tokens = BigInt64Array.from(this.#mask, (row) => row.reduce((sum, kept) => sum + kept, 0n))
-    const outputs = await this.#model.run(this.#manifest.graphs.step, {
-      input_ids: int64(ids, [this.#rows, length]),
-      attention_mask: int64(joined, [this.#rows, joined.length / this.#rows]),
-      phi: this.#phi,
-      ...(rotary && 'by_length' in rotary && { text_tokens: int64(tokens, [this.#rows]) }),
-      ...this.#cache,
-    })
-    this.#cache = Object.fromEntries(
-      Object.keys(this.#cache).map((name) => [name, output(outputs, name.replace('past_key_values', 'present'))]),
-    )
-    return output(outputs, 'logits')
-  }
-}
-
-/** The logits of each row's last token. */
 function lastRows(logits: Tensor): readonly Float32Array[] {
   const [rows = 0, length = 0, vocabulary = 0] = logits.dims
   return Array.from({ length: rows }, (_, row) =>
@@ -122,6 +82,11 @@ async function verifyReplug(model: OpenModel, manifest: CepeManifest, golden: Go
   ]
 }
 
+function textInputs(golden: Golden, prefix: '' | 'encoder_'): Feeds {
+  const [ids, mask] = [golden.ints(`${prefix}input_ids`), golden.ints(`${prefix}attention_mask`)]
+  return { input_ids: int64(ids.data, ids.shape), attention_mask: int64(mask.data, mask.shape) }
+}
+
 /** phi through the encoder, and the states at unmasked tokens against it. */
 async function verifyEncoder(
   model: OpenModel,
@@ -130,16 +95,11 @@ async function verifyEncoder(
   atol: number,
 ): Promise<{ phi: Tensor; differences: Difference[] }> {
   if (!golden.has('encoder_input_ids') || manifest.graphs.encoder === null) return { phi: emptyPhi(manifest), differences: [] }
-  const ids = golden.ints('encoder_input_ids')
-  const mask = golden.ints('encoder_attention_mask')
-  const outputs = await model.run(manifest.graphs.encoder, {
-    input_ids: int64(ids.data, ids.shape),
-    attention_mask: int64(mask.data, mask.shape),
-  })
-  const phi = output(outputs, 'phi')
+  const phi = output(await model.run(manifest.graphs.encoder, textInputs(golden, 'encoder_')), 'phi')
   const states = golden.floats('encoder_hidden_states')
   const width = states.shape.at(-1) ?? 0
-  const kept = states.data.filter((_, i) => mask.data[Math.floor(i / width)] === 1n)
+  const mask = golden.ints('encoder_attention_mask').data
+  const kept = states.data.filter((_, i) => mask[Math.floor(i / width)] === 1n)
   return { phi, differences: [compareFloats({ tensor: 'encoder_hidden_states', graph: 'encoder' }, kept, floatsOf(phi), atol)] }
 }
 
@@ -169,14 +129,8 @@ async function verifyReader(model: OpenModel, manifest: CepeManifest, golden: Go
 }
 
 async function verifyEmbedder(model: OpenModel, manifest: ContrieverManifest, golden: Golden, atol: number): Promise<Difference[]> {
-  const [ids, mask] = [golden.ints('input_ids'), golden.ints('attention_mask')]
-  const outputs = await model.run(manifest.graphs.embed, {
-    input_ids: int64(ids.data, ids.shape),
-    attention_mask: int64(mask.data, mask.shape),
-  })
-  return [
-    compareFloats({ tensor: 'embedding', graph: 'embed' }, golden.floats('embedding').data, floatsOf(output(outputs, 'embedding')), atol),
-  ]
+  const embedding = output(await model.run(manifest.graphs.embed, textInputs(golden, '')), 'embedding')
+  return [compareFloats({ tensor: 'embedding', graph: 'embed' }, golden.floats('embedding').data, floatsOf(embedding), atol)]
 }
 
 /**

@@ -1,6 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
 
-/** Waits longer than this are reported. */
 const REPORT_AFTER_MS = 3000
 
 /** A wait for a lock, reported so that users see why nothing happens. */
@@ -13,14 +12,12 @@ export interface LockWait {
 
 const waits = channel('cepe-qa.lock-wait')
 
-/** Subscribes to all waits of this process. */
 export function onLockWait(listener: (wait: LockWait) => void): void {
   waits.subscribe((message) => {
     listener(message as LockWait)
   })
 }
 
-/** One wait, reported once. */
 export class LockWaitReporter {
   readonly #location: string
   readonly #since = performance.now()

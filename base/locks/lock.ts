@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { link, open, readdir, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forwardJump } from './clock.ts'
 import { CodedError, osCode } from '../errors.ts'
+import { orAbsent } from '../exists.ts'
 import { LockWaitReporter } from './lock-wait.ts'
 import { processTag, stateOf } from './process.ts'
 import { makeFolder } from '../make-folder.ts'
@@ -43,21 +44,18 @@ export interface Lock {
 export async function takeLock(folder: string, waitMs: number, signal?: AbortSignal): Promise<Lock | undefined> {
   const applicant = await Applicant.enter(folder)
   try {
-    if (await applicant.hasTurn(waitMs, signal)) return applicant.hold()
+    if (await applicant.hasTurn(waitMs, signal)) return applicant
   } catch (error) {
-    await applicant.leave()
+    await applicant.release()
     throw error
   }
-  await applicant.leave()
+  await applicant.release()
   return undefined
 }
 
 /** Whether a live process holds a lock or waits for it. Read-only: unlike an attempt to lock, it blocks no other process. */
 export async function isLockHeld(folder: string): Promise<boolean> {
-  const files = await readdir(folder).catch((error: unknown) => {
-    if (osCode(error) !== 'ENOENT') throw error
-    return []
-  })
+  const files = (await orAbsent(readdir(folder))) ?? []
   const alive = await Promise.all(files.flatMap(lockFileOf).map((lockFile) => isAlive(folder, lockFile, () => timeOf(folder))))
   return alive.includes(true)
 }
@@ -87,12 +85,8 @@ function fileOf(number: number, tag: string, unique: string, kind: 'ticket' | 'c
 async function isAlive(folder: string, { file, tag }: LockFile, now: () => Promise<number>): Promise<boolean> {
   const state = await stateOf(tag)
   if (state !== 'elsewhere') return state === 'alive'
-  try {
-    return (await now()) - forwardJump() - (await stat(join(folder, file))).mtimeMs < SILENT_MS
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return false
-    throw error
-  }
+  const isFresh = async (): Promise<boolean> => (await now()) - forwardJump() - (await stat(join(folder, file))).mtimeMs < SILENT_MS
+  return (await orAbsent(isFresh())) ?? false
 }
 
 /** Current time of a folder's file system, in milliseconds. */
@@ -106,15 +100,7 @@ async function timeOf(folder: string): Promise<number> {
   }
 }
 
-/** An applicant's position in the queue. */
-interface Ticket {
-  readonly unique: string
-  readonly number: number
-  readonly path: string
-  readonly file: FileHandle
-}
-
-class Applicant {
+class Applicant implements Lock {
   readonly #folder: string
   readonly #unique: string
   readonly #number: number
@@ -123,8 +109,9 @@ class Applicant {
   readonly #lost = new AbortController()
   readonly #beat: NodeJS.Timeout
 
-  private constructor(folder: string, { unique, number, path, file }: Ticket) {
-    this.#folder = folder
+  /** @param path of its ticket, which is open as `file` */
+  private constructor(path: string, { unique, number }: Pick<LockFile, 'unique' | 'number'>, file: FileHandle) {
+    this.#folder = dirname(path)
     this.#unique = unique
     this.#number = number
     this.#path = path
@@ -148,7 +135,7 @@ class Applicant {
       const path = join(folder, fileOf(highest + 1, tag, unique, 'ticket'))
       // A link, not a rename: a concurrent listing must contain at least one of both.
       await link(choosing, path)
-      return new Applicant(folder, { unique, number: highest + 1, path, file: await open(path, 'r+') })
+      return new Applicant(path, { unique, number: highest + 1 }, await open(path, 'r+'))
     } finally {
       await rm(choosing, { force: true })
     }
@@ -180,11 +167,11 @@ class Applicant {
     }
   }
 
-  hold(): Lock {
-    return { lost: this.#lost.signal, release: () => this.leave() }
+  get lost(): AbortSignal {
+    return this.#lost.signal
   }
 
-  async leave(): Promise<void> {
+  async release(): Promise<void> {
     clearInterval(this.#beat)
     try {
       await rm(this.#path, { force: true })

@@ -2,6 +2,7 @@ import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ageOf } from './clock.ts'
 import { osCode } from '../errors.ts'
+import { orAbsent } from '../exists.ts'
 import { stateOf } from './process.ts'
 
 /** Files of other machines or containers are considered abandoned after this time without a change. */
@@ -31,22 +32,13 @@ export async function staleFiles(folder: string, tagOf: (name: string) => string
     if (tag === undefined) continue
     const state = await stateOf(tag)
     if (state === 'alive') continue
-    if (state === 'dead' || (await isSilent(join(folder, name)))) found.push(name)
+    // A file that is gone is being moved or removed: another process is active.
+    const changed = state === 'dead' ? -Infinity : await orAbsent(changedAt(join(folder, name)))
+    if (changed !== undefined && ageOf(changed) > SILENT_MS) found.push(name)
   }
   return found
 }
 
-async function isSilent(path: string): Promise<boolean> {
-  try {
-    return ageOf(await changedAt(path)) > SILENT_MS
-  } catch (error) {
-    // It is being moved or removed: another process is active.
-    if (osCode(error) === 'ENOENT') return false
-    throw error
-  }
-}
-
-/** Removes the files of killed processes. */
 export async function removeStaleFiles(folder: string, tagOf: (name: string) => string | undefined): Promise<void> {
   for (const name of await staleFiles(folder, tagOf)) await rm(join(folder, name), { recursive: true, force: true })
 }

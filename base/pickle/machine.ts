@@ -2,15 +2,12 @@ import { at } from '../at.ts'
 import { PickleBytes, PickleDict, PickleList, type PickleValue } from './values.ts'
 
 export interface PickleLimits {
-  /** Of the pickle. */
   readonly bytes: number
   /** Values on the stack, and open marks. */
   readonly stack: number
-  /** Memoised values. */
   readonly memo: number
   readonly stringBytes: number
   readonly integerBytes: number
-  /** Latest protocol. */
   readonly protocol: number
 }
 
@@ -24,7 +21,6 @@ export const PICKLE_LIMITS: PickleLimits = {
   protocol: 4,
 }
 
-/** Source of a pickle's bytes. */
 export interface PickleSource {
   readonly size: number
   /** Returns at least `count` bytes from `offset` on, within the source. */
@@ -34,7 +30,6 @@ export interface PickleSource {
 const NEWLINE = 0x0a
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/** State of the pickle machine: stack, marks, memo and bytes. */
 export class Machine {
   readonly #source: PickleSource
   readonly #limits: PickleLimits
@@ -200,7 +195,6 @@ export class Machine {
     for (let i = 0; i < flat.length; i += 2) dict.entries.set(at(flat, i), at(flat, i + 1))
   }
 
-  /** The result after the end of the program. */
   result(): PickleValue {
     const value = this.pop()
     if (this.#stack.length > 0 || this.#marks.length > 0) this.fail('leaves more than one value')

@@ -93,7 +93,6 @@ const INSTRUCTIONS: ReadonlyMap<number, Instruction> = new Map<number, Instructi
 const PROTO = 0x80
 const STOP = 0x2e
 
-/** A pickle in memory. */
 export function pickleBytes(bytes: Uint8Array): PickleSource {
   return { size: bytes.length, read: (offset) => bytes.subarray(offset) }
 }

@@ -48,12 +48,10 @@ export type PickleValue =
   | PickleBytes
   | PickleObject
 
-/** Escapes text for a message. */
 function printable(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}...` : text)
 }
 
-/** Describes a value for a message. */
 export function describePickle(value: PickleValue | undefined): string {
   if (value instanceof PickleGlobal) return value.path
   if (value instanceof PickleObject) return value.kind

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
+import { sha256OfFile } from '../../base/files.ts'
 import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
-import { CHECKSUMS, pathInTable, readChecksums, sha256Of } from '../table/checksums.ts'
+import { CHECKSUMS, pathInTable, readChecksums } from '../table/checksums.ts'
 import { VERSIONS } from '../table/manifest.ts'
 import { tableFolder } from '../versions/alias.ts'
 import { makeFolder } from '../../base/make-folder.ts'
@@ -107,7 +108,7 @@ export class TableCopies {
     await makeFolder(dirname(target))
     try {
       await storeOf(source).files.download(source, aside)
-      if (sums !== undefined && !sums.has(await sha256Of(aside)))
+      if (sums !== undefined && !sums.has(await sha256OfFile(aside)))
         throw new CodedError(
           'index_invalid',
           `${source} has changed since it was committed (SHA-256): run cepe index verify where the table is stored.`,

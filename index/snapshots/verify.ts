@@ -1,9 +1,10 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
+import { sha256OfFile } from '../../base/files.ts'
 import { IdSet } from '../id-set.ts'
 import { storeOf } from '../store/store-of.ts'
-import { Checksums, readChecksums, sha256Of } from '../table/checksums.ts'
+import { Checksums, readChecksums } from '../table/checksums.ts'
 import type { Table } from '../table/lance.ts'
 import { newestVersion } from '../table/manifest.ts'
 import { type Columns, stringAt } from '../table/rows.ts'
@@ -46,7 +47,7 @@ export async function checkFiles(
     const sums = recorded.get(file)
     if (sums === undefined) unknown.push(path)
     else {
-      const sha256 = checked.get(key) ?? (await sha256Of(path))
+      const sha256 = checked.get(key) ?? (await sha256OfFile(path))
       checked.set(key, sha256)
       if (sums.has(sha256)) sound++
       else damaged.push({ file, problem: CHANGED })
@@ -102,9 +103,7 @@ export async function countedRows(table: Table): Promise<number> {
     throw new CodedError(
       'index_invalid',
       `The table ${table.storedAs} has ${rows} of ${wanted} rows and ${ids.size} distinct ids: it is not used.`,
-      {
-        field: table.storedAs,
-      },
+      { field: table.storedAs },
     )
   return rows
 }

@@ -1,11 +1,11 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { randomUUID } from 'node:crypto'
 import { appendFile, readdir, rm, stat } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
 import { Type } from '#typebox'
 import { Value } from '#typebox/value'
 import { ageOf } from '../../base/locks/clock.ts'
-import { osCode } from '../../base/errors.ts'
+import { orAbsent } from '../../base/exists.ts'
+import { sha256OfFile } from '../../base/files.ts'
 import { parseJson } from '../../base/json.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { versionOfManifest, VERSIONS } from './manifest.ts'
@@ -24,7 +24,6 @@ const ChecksumSchema = Type.Object({ file: Type.String(), sha256: Type.String({ 
 
 /** Larger files are hashed in the background, so that writers wait for the disk only. */
 const SMALL_BYTES = 8 * 2 ** 20
-const CHUNK_BYTES = 2 ** 20
 /** Lines of a list after which those of removed files are left out. */
 const MOST_LINES = 10_000
 /** A list whose files are all gone is removed after this time, when its process has certainly ended. */
@@ -49,13 +48,6 @@ export function isChecked(file: string): boolean {
 /** Relative path of a file in a table's folder, as in the checksum lists. */
 export function pathInTable(folder: string, path: string): string {
   return relative(folder, path).split(sep).join('/')
-}
-
-/** SHA-256 of a file, in hexadecimal. Streams the file. */
-export async function sha256Of(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const piece of createReadStream(path, { highWaterMark: CHUNK_BYTES })) hash.update(piece as Buffer)
-  return hash.digest('hex')
 }
 
 /** Reads the checksums of a stored table. @param folder or address of the table */
@@ -123,7 +115,7 @@ export class Checksums {
     const found = new Map<string, ReadonlySet<string>>()
     let lines = ''
     for (const { path, file } of files) {
-      const sha256 = await sha256Of(path).catch(ifGone)
+      const sha256 = await orAbsent(sha256OfFile(path))
       if (sha256 === undefined) continue
       found.set(file, new Set([sha256]))
       lines += `\n${JSON.stringify({ file, sha256 })}`
@@ -154,8 +146,7 @@ export class Checksums {
   /** Reads checksums recorded by other processes. Their large files are not hashed again. */
   async read(): Promise<void> {
     const folder = join(this.#folder, CHECKSUMS)
-    const names = await readdir(folder).catch(ifGone)
-    for (const name of names ?? []) {
+    for (const name of (await orAbsent(readdir(folder))) ?? []) {
       const path = join(folder, name)
       const size = await sizeOf(path)
       if (!name.endsWith(SUFFIX) || name === this.#list || size === undefined || this.#read.get(name) === size) continue
@@ -168,18 +159,13 @@ export class Checksums {
   }
 
   async #isForgotten(path: string, recorded: Recorded): Promise<boolean> {
-    const touched = await stat(path).catch(ifGone)
+    const touched = await orAbsent(stat(path))
     if (touched === undefined || ageOf(touched.mtimeMs) < FORGOTTEN_MS) return false
     for (const file of recorded.keys()) if ((await sizeOf(join(this.#folder, file))) !== undefined) return false
     return true
   }
 }
 
-function ifGone(error: unknown): undefined {
-  if (osCode(error) !== 'ENOENT') throw error
-  return undefined
-}
-
 async function sizeOf(path: string): Promise<number | undefined> {
-  return (await stat(path).catch(ifGone))?.size
+  return (await orAbsent(stat(path)))?.size
 }

@@ -2,8 +2,8 @@ import { open, readFile } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import protobuf from 'protobufjs'
-import { CodedError, osCode } from '../../base/errors.ts'
-import { exists } from '../../base/exists.ts'
+import { CodedError } from '../../base/errors.ts'
+import { exists, orAbsent } from '../../base/exists.ts'
 import { isVersionGone } from '../../base/failures.ts'
 import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
@@ -108,11 +108,8 @@ export async function manifestFiles(folder: string): Promise<string[]> {
  * @returns undefined if the manifest is missing or incomplete: after a power loss it can be empty, truncated or full of zeros
  */
 export async function namedFiles(folder: string, manifest: string): Promise<NamedFile[] | undefined> {
-  const bytes = await readFile(join(folder, VERSIONS, manifest)).catch((error: unknown) => {
-    if (osCode(error) === 'ENOENT') return Buffer.alloc(0)
-    throw error
-  })
-  if (bytes.length < FOOTER || bytes.toString('latin1', bytes.length - MAGIC.length) !== MAGIC) return undefined
+  const bytes = await orAbsent(readFile(join(folder, VERSIONS, manifest)))
+  if (bytes === undefined || bytes.length < FOOTER || bytes.toString('latin1', bytes.length - MAGIC.length) !== MAGIC) return undefined
   try {
     const { fragments, indexes } = messageAt<ManifestProto>('Manifest', bytes, Number(bytes.readBigUInt64LE(bytes.length - FOOTER)))
     const { indices } = indexes === undefined ? { indices: [] } : messageAt<IndexesProto>('Indexes', bytes, Number(indexes))
@@ -152,7 +149,6 @@ const ENDINGS: ReadonlyMap<string, string> = new Map([
 /** Files examined concurrently. */
 const AT_ONCE = 16
 
-/** The newest version of a stored table. */
 export interface NewestVersion {
   /** Path of its manifest in the table. */
   readonly manifest: string
@@ -193,18 +189,14 @@ function versionOf(manifest: string): bigint {
 /** True if a file has its size and ends as its format requires: after a power loss it can be empty, truncated or full of zeros. */
 async function isWhole(folder: string, { file, bytes }: NamedFile): Promise<boolean> {
   const ending = Buffer.from(ENDINGS.get(extname(file)) ?? '')
+  const handle = await orAbsent(open(join(folder, file)))
+  if (handle === undefined) return false
   try {
-    const handle = await open(join(folder, file))
-    try {
-      const { size } = await handle.stat()
-      if (size <= ending.length || (bytes > 0 && size !== bytes)) return false
-      const { buffer } = await handle.read(Buffer.alloc(ending.length), 0, ending.length, size - ending.length)
-      return buffer.equals(ending)
-    } finally {
-      await handle.close()
-    }
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return false
-    throw error
+    const { size } = await handle.stat()
+    if (size <= ending.length || (bytes > 0 && size !== bytes)) return false
+    const { buffer } = await handle.read(Buffer.alloc(ending.length), 0, ending.length, size - ending.length)
+    return buffer.equals(ending)
+  } finally {
+    await handle.close()
   }
 }

@@ -1,16 +1,20 @@
 import { createHash } from 'node:crypto'
 import type { Checkpoint, RawTensor } from '../checkpoint/checkpoint.ts'
-import { assertFinite, toF32, withChanged } from '../checkpoint/weights.ts'
+import { assertFinite, f32Tensor, toF32, withChanged } from '../checkpoint/weights.ts'
 import { invalid } from '../errors.ts'
 import { openAdapter, type Adapter, type LoraPair } from './open.ts'
 
-/** Adds scale B A to a matrix [out,in] in place, summing over the ranks first, as PEFT does. */
-function addProduct(
-  matrix: Float32Array,
+/**
+ * The stored matrix [out,in] plus scale B A, as float32; sums over the ranks first, as PEFT does.
+ * @throws checkpoint_invalid if a sum is not finite
+ */
+export function merged(
+  name: string,
+  stored: RawTensor,
   { ins, outs, rank, factor }: Pick<LoraPair, 'ins' | 'outs' | 'rank' | 'factor'>,
-  a: Float32Array,
-  b: Float32Array,
-): void {
+  { a, b }: { readonly a: Float32Array; readonly b: Float32Array },
+): RawTensor {
+  const matrix = toF32(name, stored)
   const row = new Float64Array(ins)
   for (let out = 0; out < outs; out++) {
     row.fill(0)
@@ -22,23 +26,9 @@ function addProduct(
     const to = out * ins
     for (let i = 0; i < ins; i++) matrix[to + i] = (matrix[to + i] as number) + factor * (row[i] as number)
   }
-}
-
-/**
- * The stored matrix [out,in] plus scale B A, as float32.
- * @throws checkpoint_invalid if a sum is not finite
- */
-export function merged(
-  name: string,
-  stored: RawTensor,
-  pair: Pick<LoraPair, 'ins' | 'outs' | 'rank' | 'factor'>,
-  { a, b }: { readonly a: Float32Array; readonly b: Float32Array },
-): RawTensor {
-  const matrix = toF32(name, stored)
-  addProduct(matrix, pair, a, b)
-  const data = new Uint8Array(matrix.buffer, matrix.byteOffset, matrix.byteLength)
-  assertFinite(name, 'F32', data)
-  return { dtype: 'F32', shape: stored.shape, data }
+  const tensor = f32Tensor(matrix, stored.shape)
+  assertFinite(name, 'F32', tensor.data)
+  return tensor
 }
 
 function checkFits({ name, tensors }: Checkpoint, adapter: Adapter): void {
@@ -82,7 +72,7 @@ function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
   checkFits(base, adapter)
   const whole = withChanged(base, (name) => {
     const pair = adapter.pairs.get(name)
-    return pair && (async (stored) => toF32(name, merged(name, stored, pair, await pair.read())))
+    return pair && (async (stored) => merged(name, stored, pair, await pair.read()))
   })
   return {
     ...whole,

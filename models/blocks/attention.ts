@@ -10,7 +10,6 @@ import { attend, type KeyValues } from './scores.ts'
 
 export type Heads = Pick<LlamaConfig, 'heads' | 'kvHeads' | 'headDim'>
 
-/** Differences of a self-attention from LLaMA's. */
 export type SelfHeads = Heads & Pick<LlamaConfig, 'projectionBias' | 'headNorms' | 'rmsNormEps' | 'scoreScale' | 'scoreCap'>
 
 export interface Attended extends KeyValues {
@@ -40,13 +39,7 @@ export function openAttention(
   const [batch, length] = [dimAt(q.shape, 0), dimAt(q.shape, 1)]
   const rows = typeof length === 'number' ? group * length : `${group}*${length}`
   const byGroup = transpose(reshape(q, [batch, length, kvHeads, group, headDim]), [0, 3, 1, 2, 4])
-  const groupBias =
-    bias &&
-    concat(
-      Array.from({ length: group }, () => bias),
-      2,
-      rows,
-    )
+  const groupBias = bias && concat(new Array<Value>(group).fill(bias), 2, rows)
   const attended = multiHeadAttention({ q: reshape(byGroup, [batch, rows, kvHeads * headDim]), k, v }, kvHeads, keyMask, groupBias)
   return reshapeLike(transpose(reshapeLike(attended, byGroup), [0, 2, 3, 1, 4]), q)
 }

@@ -87,11 +87,6 @@ function oneByHead(q: Value, { heads, headDim }: Heads): Value {
   return reshape(q, [heads, 1, headDim])
 }
 
-/** Mean share of each row of phi over the heads: [m]. */
-function meanShare(shares: Value): Value {
-  return reduceMean(shares, 0)
-}
-
 /** Input of a cross-attention: its layer's parameters and normed input, phi, and the shape of its heads. */
 export interface CrossAttention {
   readonly params: Params
@@ -127,7 +122,7 @@ function absorbedOrProjected(p: Params, q: Value, context: Context, heads: Heads
 export function promptCrossAttention({ params, x, context, heads }: CrossAttention): CrossAttended {
   return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
-    const share = meanShare(absorbedShares(p, oneByHead(last(q, 1), heads), context, heads))
+    const share = reduceMean(absorbedShares(p, oneByHead(last(q, 1), heads), context, heads), 0)
     return { output: p.linear(absorbedOrProjected(p, q, context, heads), 'o_proj'), share }
   })
 }
@@ -137,7 +132,7 @@ export function decodeCrossAttention({ params, x, context, heads }: CrossAttenti
   return params.in('cross_attn', (p) => {
     const shares = absorbedShares(p, oneByHead(p.linear(x, 'q_proj'), heads), context, heads)
     const attended = reshape(absorbedContext(p, shares, context, { ...heads, queries: 1 }), [1, 1, heads.heads * heads.headDim])
-    return { output: p.linear(attended, 'o_proj'), share: meanShare(shares) }
+    return { output: p.linear(attended, 'o_proj'), share: reduceMean(shares, 0) }
   })
 }
 

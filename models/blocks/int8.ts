@@ -3,10 +3,10 @@ import type { Value } from '../onnx/graph.ts'
 import {
   abs,
   concat,
-  constantU8,
   div,
   expand,
   f32,
+  filled,
   i64s,
   leadingSizes,
   mul,
@@ -16,7 +16,6 @@ import {
   reshapeTo,
   sizeOf,
   transpose,
-  zerosI8,
 } from '../onnx/ops.ts'
 import { dimAt, GraphError, type Shape } from '../onnx/shapes.ts'
 
@@ -50,10 +49,7 @@ export function int8Rows(x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8Rows
     const flat = flattenRows(x)
     const count = dimAt(flat.shape, 0)
     const scales = reshape(div(reduceMax(abs(flat), -1, true), f32(x.graph, LARGEST)), [count])
-    const one =
-      middle === MIDDLE
-        ? constantU8(x.graph, [typeof count === 'number' ? count : 1], MIDDLE)
-        : zerosI8(x.graph, [typeof count === 'number' ? count : 1])
+    const one = filled(x.graph, middle === MIDDLE ? 'u8' : 'i8', [typeof count === 'number' ? count : 1], middle)
     const middles = typeof count === 'number' ? one : expand(one, sizeOf(scales, 0), [count])
     // The reduction gives empty inputs a wrong width, which this corrects.
     return { values: quantizeLinear(flat, scales, middles, 0), scales: reshape(scales, [count, 1]) }

@@ -18,15 +18,8 @@ export interface Matrix {
   readonly transposed?: boolean
 }
 
-/** Strides of one head's part in the matrix: between its inputs, and between its outputs. */
-interface Layout {
-  readonly ins: number
-  readonly outs: number
-  readonly inStep: number
-  readonly outStep: number
-}
-
-function quantizePart(matrix: Float32Array, { ins, outs, inStep, outStep }: Layout, values: Int8Array, scales: Float32Array): void {
+function quantizePart(matrix: Float32Array, { ins, outs, transposed }: Matrix, values: Int8Array, scales: Float32Array): void {
+  const [inStep, outStep] = transposed === true ? [outs, 1] : [1, ins]
   for (let from = 0; from < outs; from += TILE) {
     const to = Math.min(from + TILE, outs)
     for (let out = from; out < to; out++) {
@@ -47,10 +40,10 @@ function quantizePart(matrix: Float32Array, { ins, outs, inStep, outStep }: Layo
  * Quantises a matrix [heads*outs, ins] of a checkpoint symmetrically per output: values [heads,ins,outs]. With `transposed`, the matrix is
  * [heads*ins, outs]: a head's rows are its inputs.
  */
-export function quantizeOutputs(matrix: Float32Array, { heads, ins, outs, transposed = false }: Matrix): QuantizedOutputs {
+export function quantizeOutputs(matrix: Float32Array, layout: Matrix): QuantizedOutputs {
+  const { heads, ins, outs } = layout
   const values = new Int8Array(heads * ins * outs)
   const scales = new Float32Array(heads * outs)
-  const layout = transposed ? { ins, outs, inStep: outs, outStep: 1 } : { ins, outs, inStep: 1, outStep: ins }
   const size = ins * outs
   for (let head = 0; head < heads; head++) {
     quantizePart(

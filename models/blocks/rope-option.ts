@@ -1,5 +1,6 @@
 import { unsupported } from '../errors.ts'
 import type { LlamaConfig, RopeScaling } from '../checkpoint/config/config.ts'
+import { yarn } from '../checkpoint/config/families/rope.ts'
 
 /** Changes of a build to the decoder's positions; part of the built model's name, since results differ. */
 export interface RopeOption {
@@ -13,6 +14,16 @@ export interface RopeOption {
 const SEED = 0
 const KINDS =
   'none, linear:<factor>, yarn:<factor>, power:<exponent>, truncated:<window>, randomised:<least step>, xpos:<scale base>, xpos-halves:<scale base>, dynamic:<factor>; linear goes with power and truncated, joined by "+"'
+
+/** Scalings that go with no other, by kind; undefined for a number that the kind does not take. */
+const ALONE = new Map<string, (number: number, originalWindow: number) => RopeScaling | undefined>([
+  ['linear', (factor) => ({ type: 'linear', factor })],
+  ['yarn', yarn],
+  ['randomised', (least) => (least < 1 ? { type: 'randomised', least, seed: SEED } : undefined)],
+  ['xpos', (scaleBase) => ({ type: 'xpos', scaleBase, interleaved: true })],
+  ['xpos-halves', (scaleBase) => ({ type: 'xpos', scaleBase, interleaved: false })],
+  ['dynamic', (factor, originalWindow) => (factor >= 1 ? { type: 'dynamic', factor, originalWindow } : undefined)],
+])
 
 /**
  * Applies the option's rotary scaling and window to the decoder's configuration.
@@ -41,20 +52,8 @@ export function parseRopeOption(text: string, originalWindow: number): RopeScali
     return { kind, number }
   })
   const [only] = parts
-  if (parts.length === 1 && only?.kind === 'yarn')
-    return {
-      type: 'yarn',
-      factor: only.number,
-      originalWindow,
-      attentionFactor: 0.1 * Math.log(only.number) + 1,
-      betaFast: 32,
-      betaSlow: 1,
-    }
-  if (parts.length === 1 && only?.kind === 'linear') return { type: 'linear', factor: only.number }
-  if (parts.length === 1 && only?.kind === 'randomised' && only.number < 1) return { type: 'randomised', least: only.number, seed: SEED }
-  if (parts.length === 1 && (only?.kind === 'xpos' || only?.kind === 'xpos-halves'))
-    return { type: 'xpos', scaleBase: only.number, interleaved: only.kind === 'xpos' }
-  if (parts.length === 1 && only?.kind === 'dynamic' && only.number >= 1) return { type: 'dynamic', factor: only.number, originalWindow }
+  const alone = parts.length === 1 && only ? ALONE.get(only.kind)?.(only.number, originalWindow) : undefined
+  if (alone) return alone
   const value = (kind: string): number | null => parts.find((part) => part.kind === kind)?.number ?? null
   const wrong = parts.find(
     ({ kind }, i) => !['linear', 'power', 'truncated'].includes(kind) || parts.findIndex((part) => part.kind === kind) !== i,

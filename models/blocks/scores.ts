@@ -16,17 +16,8 @@ export interface KeyValues {
  * the product three times slower.
  */
 export function scaleQueries(q: Value, headDim: number, scale = headDim ** -0.5): Value {
-  return mul(
-    q,
-    cast(
-      f32s(
-        q.graph,
-        [headDim],
-        Array.from({ length: headDim }, () => scale),
-      ),
-      q.elem,
-    ),
-  )
+  const scales = new Array<number>(headDim).fill(scale)
+  return mul(q, cast(f32s(q.graph, [headDim], scales), q.elem))
 }
 
 /** cap tanh(x / cap). */

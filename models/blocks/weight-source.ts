@@ -55,59 +55,54 @@ export type Int8Use =
   /** A head's rows are its inputs: x [heads,N,rows/heads] -> [heads,N,columns]. */
   | { readonly kind: 'heads-in'; readonly heads: number }
 
-/** Both parts are computed together on the first read, and released after the second. */
-export function int8Weights(
-  checkpoint: Checkpoint,
-  { name, shape }: TensorInfo,
-  use: Int8Use,
-): Readonly<Record<keyof QuantizedOutputs, Weight>> {
+/** Reads parts that are computed together: on the first read, and released after the last. */
+function together<Part extends string>(parts: readonly Part[], make: () => Promise<Readonly<Record<Part, Uint8Array>>>) {
+  let made: ReturnType<typeof make> | undefined
+  const unread = new Set(parts)
+  return async (part: Part): Promise<Uint8Array> => {
+    made ??= make()
+    const bytes = (await made)[part]
+    unread.delete(part)
+    if (unread.size === 0) made = undefined
+    return bytes
+  }
+}
+
+export function int8Weights(checkpoint: Checkpoint, { name, shape }: TensorInfo, use: Int8Use) {
   const [rows = 0, columns = 0] = shape
-  const heads = use.kind === 'whole' ? 1 : use.heads
-  const [ins, outs] = use.kind === 'heads-in' ? [rows / heads, columns] : [columns, rows / heads]
-  const form = use.kind === 'whole' ? 'int8' : `int8.${use.kind}${heads}`
-  let made: QuantizedOutputs | undefined
+  const whole = use.kind === 'whole'
+  const heads = whole ? 1 : use.heads
+  const transposed = use.kind === 'heads-in'
+  const [ins, outs] = transposed ? [rows / heads, columns] : [columns, rows / heads]
+  const form = whole ? 'int8' : `int8.${use.kind}${heads}`
+  const read = together(['values', 'scales'], async () => {
+    const { values, scales } = quantizeOutputs(await checkpoint.readF32(name), { heads, ins, outs, transposed })
+    return { values, scales: bytesOf(scales) }
+  })
   const part = (which: keyof QuantizedOutputs, elem: Weight['elem'], partShape: readonly number[]): Weight => ({
     name: `${name}.${form}.${which}`,
     key: `${name}:${form}:${which}`,
     elem,
     shape: partShape,
-    read: async () => {
-      const now = made ?? quantizeOutputs(await checkpoint.readF32(name), { heads, ins, outs, transposed: use.kind === 'heads-in' })
-      made = made ? undefined : now
-      return which === 'values' ? now.values : bytesOf(now.scales)
-    },
+    read: () => read(which),
   })
-  const whole = use.kind === 'whole'
   return {
     values: part('values', 'i8', whole ? [ins, outs] : [heads, ins, outs]),
     scales: part('scales', 'f32', whole ? [outs] : [heads, 1, outs]),
   }
 }
 
-/** The three parts of a quantised matrix, computed together on the first read, and released after the last. */
-export function quantizedWeights(
-  checkpoint: Checkpoint,
-  { name, shape }: TensorInfo,
-  options: QuantizeOptions,
-): Readonly<Record<keyof Quantized, Weight>> {
+export function quantizedWeights(checkpoint: Checkpoint, { name, shape }: TensorInfo, options: QuantizeOptions) {
   const { bits, blockSize, scaleElem } = options
   const [outSize = 0, inSize = 0] = shape
   const blocks = blockCount(inSize, blockSize)
-  const form = `int${bits}x${blockSize}:${scaleElem}`
-  let made: Quantized | undefined
-  const unread = new Set<keyof Quantized>(['values', 'scales', 'zeroPoints'])
+  const read = together(['values', 'scales', 'zeroPoints'], async () => quantize(await checkpoint.readF32(name), outSize, inSize, options))
   const part = (which: keyof Quantized, elem: Weight['elem'], partShape: readonly number[]): Weight => ({
     name: `${name}.${which}`,
-    key: `${name}:${form}:${which}`,
+    key: `${name}:int${bits}x${blockSize}:${scaleElem}:${which}`,
     elem,
     shape: partShape,
-    read: async () => {
-      made ??= quantize(await checkpoint.readF32(name), outSize, inSize, options)
-      const bytes = made[which]
-      unread.delete(which)
-      if (unread.size === 0) made = undefined
-      return bytes
-    },
+    read: () => read(which),
   })
   return {
     values: part('values', 'u8', [outSize, blocks, packedBytes(blockSize, bits)]),

@@ -57,24 +57,22 @@ export function toF32(name: string, tensor: RawTensor): Float32Array {
   }
 }
 
-function isNorm(name: string): boolean {
-  return name.endsWith('norm.weight')
+/** A float32 tensor of these values, which it shares. */
+export function f32Tensor(values: Float32Array, shape: readonly number[]): RawTensor {
+  return { dtype: 'F32', shape, data: new Uint8Array(values.buffer, values.byteOffset, values.byteLength) }
 }
 
 /**
- * The checkpoint with some tensors changed on read, as float32. `changeOf` a tensor's name gives its new values from those stored, which it may
- * overwrite; undefined for a tensor that stays.
+ * The checkpoint with some tensors changed on read, as float32. `changeOf` a tensor's name gives the new tensor from the stored one, which it
+ * may overwrite; undefined for a tensor that stays.
  */
 export function withChanged(
   checkpoint: Checkpoint,
-  changeOf: (name: string) => ((stored: RawTensor) => Float32Array | Promise<Float32Array>) | undefined,
+  changeOf: (name: string) => ((stored: RawTensor) => RawTensor | Promise<RawTensor>) | undefined,
 ): Checkpoint {
   const read = async (name: string): Promise<RawTensor> => {
     const stored = await checkpoint.read(name)
-    const change = changeOf(name)
-    if (change === undefined) return stored
-    const values = await change(stored)
-    return { dtype: 'F32', shape: stored.shape, data: new Uint8Array(values.buffer, values.byteOffset, values.byteLength) }
+    return changeOf(name)?.(stored) ?? stored
   }
   // A changed tensor has its own name: another one may share the stored bytes.
   const changed = (name: string, info: TensorInfo): TensorInfo => (changeOf(name) ? { ...info, name, dtype: 'F32', converted: true } : info)
@@ -90,5 +88,9 @@ export function withChanged(
 export function withWholeNorms(checkpoint: Checkpoint): Checkpoint {
   const { config } = checkpoint
   if (config.architecture !== 'cepe' || !config.decoder.normsLessOne) return checkpoint
-  return withChanged(checkpoint, (name) => (isNorm(name) ? (stored) => toF32(name, stored).map((value) => value + 1) : undefined))
+  const whole = (name: string, stored: RawTensor): RawTensor => {
+    const weights = toF32(name, stored).map((weight) => weight + 1)
+    return f32Tensor(weights, stored.shape)
+  }
+  return withChanged(checkpoint, (name) => (name.endsWith('norm.weight') ? (stored) => whole(name, stored) : undefined))
 }

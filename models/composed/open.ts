@@ -34,13 +34,13 @@ export async function openComposed(dir: string, configValue: unknown): Promise<C
   const decoder = await withAdapters(base, adapters)
   const whole = composed.cepe === undefined ? decoder : await withCepe(decoder, dir, composed.cepe)
   const checkpoint = composed.smoothing === undefined ? whole : await withSmoothing(whole, join(dir, composed.smoothing))
-  const beside = JSON.stringify([configValue, qaConfig ?? null])
+  const configs = JSON.stringify([configValue, qaConfig ?? null])
   return {
     ...checkpoint,
     dir,
     name: basename(dir),
     qaDefaults: qaDefaults ?? checkpoint.qaDefaults,
     ...(composed.chat_template === false && { plainPrompts: true }),
-    revision: createHash('sha256').update(`${checkpoint.revision} ${beside}`).digest('hex'),
+    revision: createHash('sha256').update(`${checkpoint.revision} ${configs}`).digest('hex'),
   }
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
+import { sha256OfFile } from '../../base/files.ts'
 import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
 import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import { openWeightFile } from '../checkpoint/file.ts'
 import { readSafetensorsIndex } from '../checkpoint/safetensors.ts'
-import { assertFinite, toF32, withChanged } from '../checkpoint/weights.ts'
+import { assertFinite, f32Tensor, toF32, withChanged } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
-import { sha256OfFile } from '../onnx/files.ts'
 
 /**
  * Where factors of a layer's channels apply: the module that makes the channels is divided by them, those that read them are multiplied, so
@@ -111,7 +111,7 @@ export async function withSmoothing(checkpoint: Checkpoint, path: string): Promi
     const changes = changesOf(await readFactors(path), checkpoint.tensors, config.decoder)
     const smooth = withChanged(checkpoint, (name) => {
       const change = changes.get(name)
-      return change && ((stored) => scaled(toF32(name, stored), stored.shape, change))
+      return change && ((stored) => f32Tensor(scaled(toF32(name, stored), stored.shape, change), stored.shape))
     })
     const revision = createHash('sha256')
       .update(`${checkpoint.revision} ${await sha256OfFile(path)}`)

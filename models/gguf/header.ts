@@ -20,7 +20,6 @@ export interface GgufTensor {
   readonly type: GgufType
   /** Row-major: the reverse of GGUF's order. */
   readonly shape: readonly number[]
-  /** Offset in the file. */
   readonly offset: number
   readonly bytes: number
 }

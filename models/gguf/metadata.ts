@@ -52,42 +52,23 @@ export function metadataValue(cursor: GgufCursor, key: string, budget: { entries
   return Array.from({ length: count }, () => reader.read(cursor))
 }
 
-function isStrings(value: readonly Scalar[]): value is readonly string[] {
-  return value.every((entry) => typeof entry === 'string')
-}
-function isNumbers(value: readonly Scalar[]): value is readonly number[] {
-  return value.every((entry) => typeof entry === 'number')
-}
-
-function wrong(key: string, wanted: string): Error {
-  return invalid(`metadata ${key} must be ${wanted}; convert the model again`, key)
+/** Creates a getter of values of one type by key: undefined if absent, checkpoint_invalid for another type. */
+function getter<T extends MetadataValue>(isWanted: (value: MetadataValue) => value is T, wanted: string) {
+  return (metadata: Metadata, key: string): T | undefined => {
+    const value = metadata.get(key)
+    if (value === undefined || isWanted(value)) return value
+    throw invalid(`metadata ${key} must be ${wanted}; convert the model again`, key)
+  }
 }
 
-/** A value of one type by its key; undefined if absent. @throws checkpoint_invalid for another type */
-export function numberIn(metadata: Metadata, key: string): number | undefined {
-  const value = metadata.get(key)
-  if (value !== undefined && typeof value !== 'number') throw wrong(key, 'a number')
-  return value
-}
-export function stringIn(metadata: Metadata, key: string): string | undefined {
-  const value = metadata.get(key)
-  if (value !== undefined && typeof value !== 'string') throw wrong(key, 'a string')
-  return value
-}
-export function booleanIn(metadata: Metadata, key: string): boolean | undefined {
-  const value = metadata.get(key)
-  if (value !== undefined && typeof value !== 'boolean') throw wrong(key, 'true or false')
-  return value
-}
-export function stringsIn(metadata: Metadata, key: string): readonly string[] | undefined {
-  const value = metadata.get(key)
-  if (value === undefined) return undefined
-  if (typeof value !== 'object' || !isStrings(value)) throw wrong(key, 'a list of strings')
-  return value
-}
-export function numbersIn(metadata: Metadata, key: string): readonly number[] | undefined {
-  const value = metadata.get(key)
-  if (value === undefined) return undefined
-  if (typeof value !== 'object' || !isNumbers(value)) throw wrong(key, 'a list of numbers')
-  return value
-}
+export const numberIn = getter((value) => typeof value === 'number', 'a number')
+export const stringIn = getter((value) => typeof value === 'string', 'a string')
+export const booleanIn = getter((value) => typeof value === 'boolean', 'true or false')
+export const stringsIn = getter(
+  (value): value is readonly string[] => typeof value === 'object' && value.every((entry) => typeof entry === 'string'),
+  'a list of strings',
+)
+export const numbersIn = getter(
+  (value): value is readonly number[] => typeof value === 'object' && value.every((entry) => typeof entry === 'number'),
+  'a list of numbers',
+)

@@ -2,7 +2,7 @@ import { at } from '../../base/at.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { checkedTokenizer } from '../tokenizer/check.ts'
 import { MODEL_TYPE, PIECE_TYPE } from '../tokenizer/sentencepiece-model.ts'
-import { SPACE, convertPieces, postProcessorOf } from '../tokenizer/sentencepiece.ts'
+import { bpeModel, SPACE, convertPieces, postProcessorOf } from '../tokenizer/sentencepiece.ts'
 import type { TokenizerConfig, TokenizerFiles, TokenizerJson } from '../tokenizer/tokenizer-json.ts'
 import { addsBos } from './config.ts'
 import { type Metadata, booleanIn, numberIn, numbersIn, stringIn, stringsIn } from './metadata.ts'
@@ -35,20 +35,8 @@ const GPT2: PreTokenizer = { pre_tokenizer: byteLevel(true), ignore_merges: fals
 const BY_NAME: ReadonlyMap<string, PreTokenizer> = new Map([
   ['default', GPT2],
   ['gpt-2', GPT2],
-  [
-    'smollm',
-    {
-      pre_tokenizer: { type: 'Sequence', pretokenizers: [NUMBERS_APART, byteLevel(true)] },
-      ignore_merges: false,
-    },
-  ],
-  [
-    'llama-bpe',
-    {
-      pre_tokenizer: wordsOf('\\p{N}{1,3}'),
-      ignore_merges: true,
-    },
-  ],
+  ['smollm', { pre_tokenizer: { type: 'Sequence', pretokenizers: [NUMBERS_APART, byteLevel(true)] }, ignore_merges: false }],
+  ['llama-bpe', { pre_tokenizer: wordsOf('\\p{N}{1,3}'), ignore_merges: true }],
   ['qwen2', { normalizer: { type: 'NFC' }, pre_tokenizer: wordsOf('\\p{N}'), ignore_merges: false }],
 ])
 
@@ -81,7 +69,6 @@ function tokensOf(metadata: Metadata): readonly Token[] {
   return texts.map((text, id) => ({ text, type: types[id] ?? PIECE_TYPE.normal }))
 }
 
-/** A special token named by the metadata. */
 function namedToken(metadata: Metadata, role: 'bos' | 'eos' | 'unknown' | 'padding', tokens: readonly Token[]): string | undefined {
   const key = `${KEY}.${role}_token_id`
   const id = numberIn(metadata, key)
@@ -124,24 +111,8 @@ function byteLevelBpe(metadata: Metadata, tokens: readonly Token[]): TokenizerJs
     pre_tokenizer,
     post_processor: null,
     decoder: { type: 'ByteLevel', add_prefix_space: true, trim_offsets: true, use_regex: true },
-    model: bpeModel(vocab, mergesOf(metadata, vocab), ignore_merges),
+    model: bpeModel({ ignore_merges, vocab, merges: mergesOf(metadata, vocab) }),
   }
-}
-
-function bpeModel(vocab: Record<string, number>, merges: [string, string][], ignoreMerges: boolean): TokenizerJson['model'] {
-  const model = {
-    type: 'BPE',
-    dropout: null,
-    unk_token: null,
-    continuing_subword_prefix: null,
-    end_of_word_suffix: null,
-    fuse_unk: false,
-    byte_fallback: false,
-    ignore_merges: ignoreMerges,
-    vocab,
-    merges,
-  }
-  return model
 }
 
 /** User-defined pieces (line breaks, runs of spaces, tags) are matched in text first, as in SentencePiece. */

@@ -47,7 +47,6 @@ const OTHERS: Readonly<Record<number, string>> = {
   39: 'MXFP4',
 }
 
-/** The name of an unsupported type, for messages. */
 export function otherTypeName(id: number): string {
   return OTHERS[id] ?? `number ${id}`
 }

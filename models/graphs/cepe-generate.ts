@@ -35,7 +35,7 @@ import {
   sizeOf,
   sub,
 } from '../onnx/ops.ts'
-import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
+import { crossLayers, embedTokens, keyValueInputs, keyValueOutputs, logitsOf, phiInput } from './decoder.ts'
 import { byLayer, decoderRopes, windowBiases, type ByLayer } from './layer-kinds.ts'
 import { llamaLayers } from './llama.ts'
 
@@ -180,11 +180,7 @@ export function cepeContinueGraph(checkpoint: Checkpoint, config: CepeConfig, pr
   const stopIds = graph.input('stop_ids', 'i64', ['K'])
   const maxNewTokens = graph.input('max_new_tokens', 'i64', [])
   const caches = (name: string, length: string): KeyValues[] =>
-    Array.from({ length: decoder.layers }, (_, i) => {
-      const cache = (part: string): Value =>
-        graph.input(`${name}.${i}.${part}`, precision.float, [1, decoder.kvHeads, length, decoder.headDim])
-      return { keys: cache('key'), values: cache('value') }
-    })
+    keyValueInputs(graph, name, config, { elem: precision.float, batch: 1, length })
   const made = makeTokens(new Params(graph, checkpoint, precision).with(precision.tokens), config, context, {
     token,
     position,
@@ -202,13 +198,6 @@ export function cepeContinueGraph(checkpoint: Checkpoint, config: CepeConfig, pr
   graph.output('attention', reshapeTo(flatten(made.attention, 'n*m'), sizes, ['n', 'm']))
   keyValueOutputs(graph, 'made', made.since)
   return graph
-}
-
-function keyValueOutputs(graph: Graph, name: string, keyValues: readonly KeyValues[]): void {
-  keyValues.forEach(({ keys, values }, i) => {
-    graph.output(`${name}.${i}.key`, keys)
-    graph.output(`${name}.${i}.value`, values)
-  })
 }
 
 function goesOn(stopIds: Value, token: Value): Value {

@@ -8,7 +8,7 @@ import type { Precision } from '../blocks/precision.ts'
 import type { KeyValues } from '../blocks/scores.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
 import { and, cast, cumSum, i64, lessOrEqual, max, range, reshape, sizeOf, slice, sub } from '../onnx/ops.ts'
-import { crossLayers, embedTokens, logitsOf, phiInput } from './decoder.ts'
+import { crossLayers, embedTokens, keyValueInputs, keyValueOutputs, logitsOf, phiInput } from './decoder.ts'
 import { byLayer, decoderRopes, nearBy, scoreBias, type ByLayer } from './layer-kinds.ts'
 import { llamaLayers } from './llama.ts'
 
@@ -48,11 +48,7 @@ export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precis
   const ids = graph.input('input_ids', 'i64', ['B', 'L'])
   const mask = graph.input('attention_mask', 'i64', ['B', TOTAL])
   const context = contextOf(cast(phiInput(graph, config), precision.float), precision)
-  const past = Array.from({ length: decoder.layers }, (_, i): KeyValues => {
-    const cache = (part: string): Value =>
-      graph.input(`past_key_values.${i}.${part}`, precision.float, ['B', decoder.kvHeads, 'past', decoder.headDim])
-    return { keys: cache('key'), values: cache('value') }
-  })
+  const past = keyValueInputs(graph, 'past_key_values', config, { elem: precision.float, batch: 'B', length: 'past' })
   const params = new Params(graph, checkpoint, precision)
   const ropes = decoderRopes(graph, decoder, precision.float)
   const { positions, biases } = graph.scope('mask', () => maskInputs(mask, ids, decoder, precision.float))
@@ -76,9 +72,6 @@ export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precis
     }),
   )
   graph.output('logits', logitsOf(params, config, stream))
-  present.forEach(({ keys, values }, i) => {
-    graph.output(`present.${i}.key`, keys)
-    graph.output(`present.${i}.value`, values)
-  })
+  keyValueOutputs(graph, 'present', present)
   return graph
 }

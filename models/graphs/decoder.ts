@@ -1,9 +1,10 @@
 import type { CepeConfig } from '../checkpoint/config/config.ts'
-import { capped } from '../blocks/scores.ts'
+import { capped, type KeyValues } from '../blocks/scores.ts'
 import { normStream, type Residual } from '../blocks/norm.ts'
 import type { Params } from '../blocks/params.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
 import { cast, f32, mul } from '../onnx/ops.ts'
+import type { Dim, Elem } from '../onnx/shapes.ts'
 import type { CrossLayers, Sublayer } from './llama.ts'
 
 /** phi f32 [m,d_enc]; a decoder without cross-attention uses only its number of rows. */
@@ -22,6 +23,24 @@ export function embedTokens(params: Params, { decoder: { embeddingScale } }: Cep
 /** Layers with cross-attention: the last ones, or none. */
 export function crossLayers(config: CepeConfig, attend: Sublayer): CrossLayers | null {
   return config.encoder ? { from: config.decoder.layers - config.crossAttentionLayers, attend } : null
+}
+
+/** Inputs `name`.{i}.key|value [batch,kv_heads,length,head_dim] of every layer. */
+export function keyValueInputs(
+  graph: Graph,
+  name: string,
+  { decoder: { layers, kvHeads, headDim } }: CepeConfig,
+  { elem, batch, length }: { readonly elem: Elem; readonly batch: Dim; readonly length: string },
+): KeyValues[] {
+  const cache = (i: number, part: string): Value => graph.input(`${name}.${i}.${part}`, elem, [batch, kvHeads, length, headDim])
+  return Array.from({ length: layers }, (_, i) => ({ keys: cache(i, 'key'), values: cache(i, 'value') }))
+}
+
+export function keyValueOutputs(graph: Graph, name: string, keyValues: readonly KeyValues[]): void {
+  keyValues.forEach(({ keys, values }, i) => {
+    graph.output(`${name}.${i}.key`, keys)
+    graph.output(`${name}.${i}.value`, values)
+  })
 }
 
 /** Final norm and output projection: the stream [B,L,d] -> logits f32 [B,L,V]. */

@@ -1,5 +1,5 @@
 import type { Attributes, TypeOf, Value } from './graph.ts'
-import { append, constantU8, f32, matmulShape, requireElem, requireRank, type Transposed } from './ops.ts'
+import { append, f32, filled, matmulShape, requireElem, requireRank, type Transposed } from './ops.ts'
 import { CONTRIB_DOMAIN, dimAt, GraphError, sameShape, withDim } from './shapes.ts'
 
 /*
@@ -39,7 +39,6 @@ export function skipRmsNorm(x: Value, residual: Value, weight: Value, epsilon: n
   return [normed, sum]
 }
 
-/** LayerNormalization of x + residual. */
 export function skipLayerNorm(x: Value, residual: Value, norm: { readonly weight: Value; readonly bias: Value }, epsilon: number): Value {
   return contrib('SkipLayerNormalization', [x, residual, norm.weight, norm.bias], x, { epsilon: { float: epsilon } })
 }
@@ -59,7 +58,6 @@ export function rotaryEmbedding(x: Value, positions: Value, { cos, sin, interlea
   return contrib('RotaryEmbedding', [x, positions, cos, sin], x, { num_heads: heads, interleaved: interleaved ? 1 : 0 })
 }
 
-/** Projected queries, keys and values of one attention. */
 export interface Projections {
   readonly q: Value
   readonly k: Value
@@ -130,7 +128,7 @@ export function matMulIntegerToFloat(x: Value, weights: Value, scales: Value, mi
   requireElem(op, weights, 'i8')
   requireElem(op, scales, 'f32')
   if (dimAt(x.shape, -1) !== dimAt(weights.shape, -2)) throw new GraphError(`${op}: inner sizes differ`)
-  return contrib(op, [x, weights, f32(x.graph, 1), scales, constantU8(x.graph, [], middle)], {
+  return contrib(op, [x, weights, f32(x.graph, 1), scales, filled(x.graph, 'u8', [], middle)], {
     elem: 'f32',
     shape: withDim(x.shape, -1, dimAt(weights.shape, -1)),
   })

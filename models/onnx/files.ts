@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -7,13 +6,6 @@ export interface WrittenFile {
   readonly name: string
   readonly bytes: number
   readonly sha256: string
-}
-
-/** SHA-256 (hex) of a file's content, streamed. */
-export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, ...(signal && { signal }) })) hash.update(chunk as Buffer)
-  return hash.digest('hex')
 }
 
 /** Writes a new small file and flushes it to disk. @throws file system errors, also if the file exists */

@@ -28,7 +28,7 @@ export interface Weight {
   readonly inFile?: { readonly path: string; readonly offset: number }
 }
 
-/** Location of a weight's bytes: a file beside the .onnx file. */
+/** Location of a weight's bytes: a file next to the .onnx file. */
 export interface WeightLocation {
   readonly file: string
   readonly offset: number
@@ -167,7 +167,6 @@ export class Graph {
     }
   }
 
-  /** The weights of the graph. */
   weights(): readonly Weight[] {
     return [...this.#weights.values()].map(({ weight }) => weight)
   }

@@ -6,7 +6,6 @@ import { broadcast, dimAt, ELEMS, formatShape, GraphError, sameShape, withDim, t
  * https://onnx.ai/onnx/operators. Only what the graphs use, only the forms they use.
  */
 
-/** Appends an operator with one output. */
 export function append(operator: Operator, inputs: readonly (Value | null)[], type: TypeOf, attributes?: Attributes): Value {
   const graph = inputs.find((input) => input !== null)?.graph
   const [value] = graph?.add(operator, inputs, [type], attributes) ?? []
@@ -45,12 +44,8 @@ export function f32s(graph: Graph, shape: readonly number[], values: readonly nu
 }
 
 /** A constant with equal elements. */
-export function constantU8(graph: Graph, shape: readonly number[], value: number): Value {
-  return graph.constant('u8', shape, new Uint8Array(shape.reduce((a, b) => a * b, 1)).fill(value))
-}
-
-export function zerosI8(graph: Graph, shape: readonly number[]): Value {
-  return graph.constant('i8', shape, new Uint8Array(shape.reduce((a, b) => a * b, 1)))
+export function filled(graph: Graph, elem: 'u8' | 'i8', shape: readonly number[], value: number): Value {
+  return graph.constant(elem, shape, new Uint8Array(shape.reduce((a, b) => a * b, 1)).fill(value))
 }
 
 // Elementwise
@@ -112,7 +107,6 @@ export function gelu(x: Value): Value {
   return node('Gelu', [x], x, { approximate: 'none' })
 }
 
-/** Gelu approximated by tanh. */
 export function geluTanh(x: Value): Value {
   return node('Gelu', [x], x, { approximate: 'tanh' })
 }

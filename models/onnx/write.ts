@@ -1,11 +1,12 @@
 import { type FileHandle, link, open, realpath, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { unsupported } from '../errors.ts'
-import { type WrittenFile, sha256OfFile, writeNewFile } from './files.ts'
+import { type WrittenFile, writeNewFile } from './files.ts'
 import type { Graph, Weight, WeightLocation } from './graph.ts'
 import { encodeModel } from './proto.ts'
 import { ELEMS, fixedSize } from './shapes.ts'
 import { messageOf } from '../../base/errors.ts'
+import { sha256OfFile } from '../../base/files.ts'
 import { createHash } from 'node:crypto'
 
 /** Offsets of weights are multiples of this, so that a mapped file serves vector loads. */
@@ -13,46 +14,31 @@ const ALIGNMENT = 64
 
 /**
  * One file of external data, shared by the graphs of a model. Weights are read, written and hashed one at a time: memory is that of the
- * largest one. A weight with a known key is not written again.
+ * largest one.
  */
 class DataFile {
   readonly #name: string
   readonly #file: FileHandle
-  readonly #locations = new Map<string, WeightLocation>()
   readonly #hash = createHash('sha256')
   #end = 0
 
-  private constructor(name: string, file: FileHandle) {
+  constructor(name: string, file: FileHandle) {
     this.#name = name
     this.#file = file
   }
 
-  static async create(dir: string, name: string): Promise<DataFile> {
-    return new DataFile(name, await open(join(dir, name), 'wx'))
-  }
-
   async write(weight: Weight): Promise<WeightLocation> {
-    const known = this.#locations.get(weight.key)
-    if (known) return known
     await this.#append(new Uint8Array((ALIGNMENT - (this.#end % ALIGNMENT)) % ALIGNMENT))
     const offset = this.#end
     const bytes = await weight.read()
     await this.#append(bytes)
-    const location = { file: this.#name, offset, bytes: bytes.length }
-    this.#locations.set(weight.key, location)
-    return location
+    return { file: this.#name, offset, bytes: bytes.length }
   }
 
-  /** Flushes to disk and closes. */
+  /** Flushes to disk. */
   async finish(): Promise<WrittenFile> {
     await this.#file.sync()
-    await this.#file.close()
     return { name: this.#name, bytes: this.#end, sha256: this.#hash.digest('hex') }
-  }
-
-  /** Closes without flushing, for a cancelled build. */
-  async abandon(): Promise<void> {
-    await this.#file.close()
   }
 
   async #append(bytes: Uint8Array): Promise<void> {
@@ -108,7 +94,8 @@ export async function writeGraphs(graphs: readonly Graph[], options: WriteOption
   const locations = new Map<string, WeightLocation>()
   const linked = new Set<string>()
   let done = 0
-  const data = await DataFile.create(dir, dataFile)
+  const file = await open(join(dir, dataFile), 'wx')
+  const data = new DataFile(dataFile, file)
   const files: WrittenFile[] = []
   try {
     for (const weight of weights) {
@@ -127,9 +114,8 @@ export async function writeGraphs(graphs: readonly Graph[], options: WriteOption
       onProgress({ done, total, name: weight.name })
     }
     files.push(await data.finish())
-  } catch (error) {
-    await data.abandon()
-    throw error
+  } finally {
+    await file.close()
   }
   const locationOf = (weight: Weight): WeightLocation => {
     const found = locations.get(weight.key)

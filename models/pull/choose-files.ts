@@ -1,6 +1,5 @@
 import { unsupported } from '../errors.ts'
 
-/** A file of a repository on a hub. */
 export interface HubFile {
   readonly path: string
   readonly size: number

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { open, rm, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
+import { fileBytes } from '../../base/files.ts'
 import type { HubFile } from './choose-files.ts'
 import { hubError, type Hub } from './hub.ts'
 
@@ -93,7 +93,7 @@ async function appendOnce(file: HubFile, have: number, { hub, repository, commit
 async function check({ path, size, sha256, blob }: HubFile, target: string): Promise<void> {
   // Git's blob id: the SHA-1 of a header and the content.
   const hash = sha256 === null ? createHash('sha1').update(`blob ${size}\0`) : createHash('sha256')
-  for await (const chunk of createReadStream(target, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer)
+  for await (const chunk of fileBytes(target, 1 << 20)) hash.update(chunk)
   if (hash.digest('hex') === (sha256 ?? blob)) return
   await rm(target)
   throw new CodedError('checkpoint_invalid', `${path} came damaged: its checksum is not the hub's. It was deleted; repeat the command.`, {
@@ -101,6 +101,7 @@ async function check({ path, size, sha256, blob }: HubFile, target: string): Pro
   })
 }
 
-async function sizeOf(file: string): Promise<number> {
+/** Bytes of a file; 0 if it does not exist. */
+export async function sizeOf(file: string): Promise<number> {
   return (await stat(file).catch(() => undefined))?.size ?? 0
 }

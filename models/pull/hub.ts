@@ -51,7 +51,6 @@ async function asking<Result>(repository: string, revision: string, ask: () => P
   }
 }
 
-/** Maps a hub's status to an error. */
 export function hubError(repository: string, revision: string, status: number | undefined, cause?: unknown): CodedError {
   if (status === 401 || status === 403) {
     return new CodedError(

@@ -2,12 +2,12 @@ import { mkdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/pr
 import { dirname, join } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import { chooseFiles, type HubFile } from './choose-files.ts'
-import { fetchFile } from './fetch-file.ts'
+import { fetchFile, sizeOf } from './fetch-file.ts'
 import { commitOf, filesOf, type Hub } from './hub.ts'
 
-/** Beside the files of an unfinished pull: their commit. */
+/** File of an unfinished pull that names its commit. */
 const STATE_FILE = '.pull.json'
-/** Free space to keep beside the download. */
+/** Free space to keep in addition to the download. */
 const SPARE_BYTES = 64 * 2 ** 20
 
 export interface PullOptions {
@@ -32,7 +32,7 @@ export interface Pulled {
 }
 
 /**
- * Downloads the files that a build needs from a Hugging Face hub. They are stored in a temporary folder beside outDir, renamed when the
+ * Downloads the files that a build needs from a Hugging Face hub. They are stored in a temporary folder next to outDir, renamed when the
  * last one is verified; an interrupted pull resumes.
  * @throws CodedError invalid_request for an invalid name; conflict if outDir exists; disk_full before the first byte if they do not fit;
  * not_found, forbidden, hub_unreachable, checkpoint_invalid, unsupported
@@ -64,15 +64,7 @@ export async function pullCheckpoint(options: PullOptions): Promise<Pulled> {
   for (const file of files) {
     const onBytes = (bytes: number): void => onProgress({ done: (done += bytes), total, name: file.path })
     await mkdir(dirname(join(staging, file.path)), { recursive: true })
-    await fetchFile(file, {
-      hub,
-      repository,
-      commit,
-      target: join(staging, file.path),
-      onBytes,
-      signal,
-      pauseMs,
-    })
+    await fetchFile(file, { hub, repository, commit, target: join(staging, file.path), onBytes, signal, pauseMs })
   }
   await rm(join(staging, STATE_FILE))
   await rename(staging, outDir)
@@ -98,7 +90,7 @@ async function openStaging(
 
 async function checkSpace(staging: string, files: readonly HubFile[]): Promise<void> {
   let missing = 0
-  for (const { path, size } of files) missing += size - Math.min(size, (await stat(join(staging, path)).catch(() => undefined))?.size ?? 0)
+  for (const { path, size } of files) missing += size - Math.min(size, await sizeOf(join(staging, path)))
   const { bavail, bsize } = await statfs(dirname(staging))
   if (missing + SPARE_BYTES <= bavail * bsize) return
   const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`

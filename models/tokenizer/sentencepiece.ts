@@ -1,9 +1,24 @@
 import { invalid, unsupported } from '../errors.ts'
 import { MODEL_TYPE, PIECE_TYPE, decodeSentencePiece, type SentencePieceModel } from './sentencepiece-model.ts'
-import type { TokenizerFiles } from './tokenizer-json.ts'
+import type { TokenizerFiles, TokenizerJson } from './tokenizer-json.ts'
 
 /** SentencePiece's space inside pieces: U+2581. */
 export const SPACE = '▁'
+
+const BPE = {
+  type: 'BPE',
+  dropout: null,
+  unk_token: null,
+  continuing_subword_prefix: null,
+  end_of_word_suffix: null,
+  fuse_unk: false,
+  byte_fallback: false,
+  ignore_merges: false,
+}
+
+export function bpeModel(given: Pick<TokenizerJson['model'], 'vocab'> & Readonly<Record<string, unknown>>): TokenizerJson['model'] {
+  return { ...BPE, ...given }
+}
 
 type Pieces = SentencePieceModel['pieces']
 
@@ -119,18 +134,6 @@ export function convertPieces(model: SentencePieceModel, file: string): Tokenize
   const silent: readonly number[] = [PIECE_TYPE.control, PIECE_TYPE.unused]
   const control = pieces.filter(({ type }) => silent.includes(type)).map(({ piece }) => piece)
   const bosId = pieces.findIndex(({ piece, type }) => piece === '<s>' && type === PIECE_TYPE.control)
-  const bpe = {
-    type: 'BPE',
-    dropout: null,
-    unk_token: unknown,
-    continuing_subword_prefix: null,
-    end_of_word_suffix: null,
-    fuse_unk: true,
-    byte_fallback: trainer.byte_fallback,
-    ignore_merges: false,
-    vocab: vocabularyOf(pieces, file),
-    merges: recoverMerges(pieces),
-  }
   return {
     tokenizer: {
       added_tokens: [],
@@ -138,7 +141,13 @@ export function convertPieces(model: SentencePieceModel, file: string): Tokenize
       pre_tokenizer: null,
       post_processor: bosId < 0 ? null : postProcessorOf('<s>', bosId),
       decoder: decoderOf(normalizer.add_dummy_prefix),
-      model: bpe,
+      model: bpeModel({
+        unk_token: unknown,
+        fuse_unk: true,
+        byte_fallback: trainer.byte_fallback,
+        vocab: vocabularyOf(pieces, file),
+        merges: recoverMerges(pieces),
+      }),
     },
     config: {
       add_bos_token: bosId >= 0,

@@ -17,7 +17,7 @@ export const TokenizerJsonSchema = Type.Object({
 })
 export type TokenizerJson = Static<typeof TokenizerJsonSchema>
 
-/** `tokenizer_config.json`: settings beside the tokenizer, passed on unchanged. */
+/** `tokenizer_config.json`: settings in addition to the tokenizer, passed on unchanged. */
 export const TokenizerConfigSchema = Type.Record(Type.String(), Type.Unknown())
 export type TokenizerConfig = Static<typeof TokenizerConfigSchema>
 

@@ -86,12 +86,12 @@ export function inspectCommand(): Command {
 
 async function described(model: string): Promise<string> {
   if (/\.gguf$/i.test(model)) {
-    const { formatGguf, inspectGguf } = await import('../../models/gguf/inspect.ts')
-    return formatGguf(await inspectGguf(model))
+    const { inspectGguf } = await import('../../models/gguf/inspect.ts')
+    return inspectGguf(model)
   }
   if (existsSync(path.join(model, 'config.json')) && !existsSync(path.join(model, 'manifest.json'))) {
-    const { formatCheckpoint, inspectCheckpoint } = await import('../../models/checkpoint/inspect.ts')
-    return formatCheckpoint(await inspectCheckpoint(model))
+    const { inspectCheckpoint } = await import('../../models/checkpoint/inspect.ts')
+    return inspectCheckpoint(model)
   }
   if (!existsSync(path.join(model, 'manifest.json')))
     throw new CodedError(

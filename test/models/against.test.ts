@@ -29,6 +29,11 @@ await t.test('fewer bits are further away', { skip: withoutVnni }, async (t) => 
   t.ok(eight.p99Kl >= eight.meanKl)
 })
 
+await t.test('a rotary basis that depends on the length of the text is compared too', async (t) => {
+  const { dir } = await build(t, { checkpointDir, dtype: 'f32', rope: { rope: 'dynamic:2', window: 512 } })
+  t.match(await compareBuilds(dir, dir, samples), { kind: 'reader', tokens: 30, meanKl: 0, sameChoice: 1 })
+})
+
 await t.test('retrievers by their embeddings, int8 among them', async (t) => {
   const contriever = join(FIXTURES, 'contriever-tiny')
   const [float, eight] = [

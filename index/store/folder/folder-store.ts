@@ -3,6 +3,7 @@ import { constants, copyFile, link, open, readdir, readFile, rename, rm, stat, s
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { orAbsent } from '../../../base/exists.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { filesUnder } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
@@ -74,16 +75,6 @@ async function* walk(dir: string, most = Infinity): AsyncGenerator<FileInfo> {
 /** False if the source does not exist. */
 async function copied(copying: Promise<void>): Promise<boolean> {
   return (await orAbsent(copying.then(() => true))) ?? false
-}
-
-/** Undefined if there is no such file. */
-async function orAbsent<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return undefined
-    throw error
-  }
 }
 
 function textOf(value: Readonly<Record<string, unknown>>): string {
@@ -169,21 +160,17 @@ const folderLogs: Logs = {
 
 /** Reads appended bytes up to the last newline; an entry after it may be incomplete. */
 async function readFrom(path: string, offset: number): Promise<Buffer> {
+  const file = await orAbsent(open(path, 'r'))
+  if (file === undefined) return Buffer.alloc(0)
   try {
-    const file = await open(path, 'r')
-    try {
-      const { size } = await file.stat()
-      const bytes = Buffer.alloc(size - offset)
-      await file.read(bytes, 0, bytes.length, offset)
-      // An entry is complete once the next one begins or it parses; a torn one is read again, and never parses.
-      const end = parseJson(bytes.subarray(bytes.lastIndexOf(10) + 1).toString()) === undefined ? bytes.lastIndexOf(10) : bytes.length
-      return bytes.subarray(0, Math.max(0, end))
-    } finally {
-      await file.close()
-    }
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return Buffer.alloc(0)
-    throw error
+    const { size } = await file.stat()
+    const bytes = Buffer.alloc(size - offset)
+    await file.read(bytes, 0, bytes.length, offset)
+    // An entry is complete once the next one begins or it parses; a torn one is read again, and never parses.
+    const end = parseJson(bytes.subarray(bytes.lastIndexOf(10) + 1).toString()) === undefined ? bytes.lastIndexOf(10) : bytes.length
+    return bytes.subarray(0, Math.max(0, end))
+  } finally {
+    await file.close()
   }
 }
 

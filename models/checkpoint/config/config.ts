@@ -28,7 +28,7 @@ export type RopeScaling =
   /** Positions with random steps, uniform over [least, 1), drawn once for a graph (Giraffe, section 4). */
   | { readonly type: 'randomised'; readonly least: number; readonly seed: number }
   /**
-   * xPos (Sun et al. 2022, as Giraffe computes it): besides its rotation, pair j of a query at position p is multiplied by
+   * xPos (Sun et al. 2022, as Giraffe computes it): in addition to its rotation, pair j of a query at position p is multiplied by
    * z_j^((p - window/2) / scaleBase), that of a key divided by it, z_j = (2j + 0.4 head_dim) / (1.4 head_dim). Interleaved,
    * as published, pair j is channels (2j, 2j + 1); otherwise it is LLaMA's (j, j + head_dim/2).
    */

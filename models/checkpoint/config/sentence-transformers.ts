@@ -3,7 +3,7 @@ import { Type, type Static } from '#typebox'
 import { invalid, unsupported } from '../../errors.ts'
 import { parseAs, readJson } from './json.ts'
 
-/** How a retriever computes the vector of a text, from sentence-transformers' files beside the weights. */
+/** How a retriever computes the vector of a text, from sentence-transformers' files next to the weights. */
 export interface EmbeddingStyle {
   readonly pooling: 'mean' | 'cls'
   /** Vectors have length 1. */

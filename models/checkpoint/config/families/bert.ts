@@ -2,7 +2,7 @@ import { Type } from '#typebox'
 import { invalid } from '../../../errors.ts'
 import type { BertConfig, ContrieverConfig, RerankerConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, ENCODER_FIELDS, only, orNull, Positive } from './fields.ts'
+import { checkedId, Count, ENCODER_FIELDS, encoderSizes, only, orNull, Positive } from './fields.ts'
 
 const BertSchema = Type.Object({
   ...ENCODER_FIELDS,
@@ -37,11 +37,7 @@ function parseStack(value: unknown, family: BertConfig['family']): BertConfig {
     )
   return {
     family,
-    vocabSize: raw.vocab_size,
-    hiddenSize: raw.hidden_size,
-    intermediateSize: raw.intermediate_size,
-    layers: raw.num_hidden_layers,
-    heads: raw.num_attention_heads,
+    ...encoderSizes(raw),
     window: raw.max_position_embeddings - firstPosition,
     firstPosition,
     typeVocabSize: raw.type_vocab_size,

@@ -1,4 +1,4 @@
-import { Type } from '#typebox'
+import { Type, type Static } from '#typebox'
 import { invalid, unsupported } from '../../../errors.ts'
 
 export const Count = Type.Integer({ minimum: 1, maximum: 1e9 })
@@ -21,6 +21,18 @@ export const ENCODER_FIELDS = {
   num_attention_heads: Count,
   max_position_embeddings: Window,
   pad_token_id: orNull(TokenId),
+}
+
+const EncoderSchema = Type.Object(ENCODER_FIELDS)
+/** Sizes of a text encoder, as every family names them. */
+export function encoderSizes(raw: Static<typeof EncoderSchema>) {
+  return {
+    vocabSize: raw.vocab_size,
+    hiddenSize: raw.hidden_size,
+    intermediateSize: raw.intermediate_size,
+    layers: raw.num_hidden_layers,
+    heads: raw.num_attention_heads,
+  }
 }
 
 /** Prefix of the field names of a nested config in messages: "" or "encoder_config.". */

@@ -120,7 +120,11 @@ export function parseTokens(raw: RawLlama): SpecialTokens {
 
 /** A decoder without encoder. */
 export function parseDecoderOnly(value: unknown, extras: Extras = {}): DecoderOnlyConfig {
-  const raw = parseAs(LlamaSchema, value, 'config.json')
+  return decoderOnly(parseAs(LlamaSchema, value, 'config.json'), extras)
+}
+
+/** The same of a checked config. */
+export function decoderOnly(raw: RawLlama, extras: Extras = {}): DecoderOnlyConfig {
   return { architecture: 'cepe', decoder: parseLlama(raw, '', extras), tokens: parseTokens(raw), crossAttentionLayers: 0, encoder: null }
 }
 
@@ -132,5 +136,6 @@ export function withinWindow(config: DecoderOnlyConfig, positions: number | null
 
 /** A LLaMA with sliding-window attention. */
 export function parseMistral(value: unknown): DecoderOnlyConfig {
-  return withinWindow(parseDecoderOnly(value), parseAs(LlamaSchema, value, 'config.json').sliding_window)
+  const raw = parseAs(LlamaSchema, value, 'config.json')
+  return withinWindow(decoderOnly(raw), raw.sliding_window)
 }

@@ -2,7 +2,7 @@ import { Type, type Static } from '#typebox'
 import { invalid } from '../../../errors.ts'
 import type { LocalLayers, ModernBertConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, ENCODER_FIELDS, only, orNull, Positive } from './fields.ts'
+import { checkedId, Count, ENCODER_FIELDS, encoderSizes, only, orNull, Positive } from './fields.ts'
 import { RopeSchema } from './rope.ts'
 
 const LAYER_TYPES = ['full_attention', 'sliding_attention'] as const
@@ -23,7 +23,6 @@ const ModernBertSchema = Type.Object({
 })
 type RawModernBert = Static<typeof ModernBertSchema>
 
-/** Defaults of transformers. */
 const DEFAULTS = { every: 3, theta: 160_000, localTheta: 10_000 }
 
 function localLayers(raw: RawModernBert): LocalLayers | null {
@@ -53,11 +52,7 @@ export function parseModernBert(value: unknown): ModernBertConfig {
   return {
     architecture: 'contriever',
     family: 'modern',
-    vocabSize: raw.vocab_size,
-    hiddenSize: raw.hidden_size,
-    intermediateSize: raw.intermediate_size,
-    layers: raw.num_hidden_layers,
-    heads: raw.num_attention_heads,
+    ...encoderSizes(raw),
     window: raw.max_position_embeddings,
     layerNormEps: raw.norm_eps,
     padId: checkedId('pad_token_id', raw.pad_token_id ?? 0, raw.vocab_size),

@@ -64,12 +64,12 @@ export function parseRope(raw: RawRotary, prefix: Prefix): RopeScaling | null {
         `${field}.${extra}`,
       )
   }
-  return {
-    type,
-    factor,
-    originalWindow: rope.original_max_position_embeddings ?? raw.max_position_embeddings,
-    attentionFactor: rope.attention_factor ?? 0.1 * Math.log(factor) + 1,
-    betaFast: rope.beta_fast ?? 32,
-    betaSlow: rope.beta_slow ?? 1,
-  }
+  return yarn(factor, rope.original_max_position_embeddings ?? raw.max_position_embeddings, rope)
+}
+
+/** YaRN, by default with its authors' attention factor and ramp. */
+export function yarn(factor: number, originalWindow: number, rope: Pick<RawRope, 'attention_factor' | 'beta_fast' | 'beta_slow'> = {}) {
+  const { attention_factor: attention, beta_fast: fast, beta_slow: slow } = rope
+  const attentionFactor = attention ?? 0.1 * Math.log(factor) + 1
+  return { type: 'yarn' as const, factor, originalWindow, attentionFactor, betaFast: fast ?? 32, betaSlow: slow ?? 1 }
 }
