@@ -32,7 +32,6 @@ export interface Passage {
   readonly metadata?: PassageMetadata
 }
 
-/** A passage found for a query. */
 export interface SearchHit extends Passage {
   /** Dot product of query and passage embedding (Contriever is trained without normalisation); BM25 for a text search. */
   readonly score: number
@@ -108,7 +107,6 @@ export interface IndexInfo {
   readonly fullText: boolean
 }
 
-/** The text that is embedded for a passage. */
 export function passageText(passage: Passage): string {
   return passage.title === '' ? passage.text : `${passage.title} ${passage.text}`
 }

@@ -1,11 +1,11 @@
 import { storeOf } from './store/store-of.ts'
-import { checkTableName, tableFolder } from './versions/alias.ts'
+import { checkTableName } from './versions/alias.ts'
 import { sqlFilter } from './search/filter.ts'
 import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection, type Table } from './table/lance.ts'
-import { type ForWriting, infoOf, type Live, LiveTable, type LiveTexts } from './versions/live-table.ts'
-import { BackgroundCompaction, type LiveTableFolder } from './compaction/background.ts'
+import { type ForWriting, infoOf, LiveTable, type LiveTexts } from './versions/live-table.ts'
+import { BackgroundCompaction } from './compaction/background.ts'
 import { migrateAutomatically } from './versions/migrate-index.ts'
 import { appendChange, watchingJobs } from './writers/change-log.ts'
 import { pinForReading } from './versions/read-pins.ts'
@@ -94,12 +94,8 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
     onWarning,
     withMaintenanceLock: (work) => withMaintenanceLock({ dir, table }, { waitMs: 0 }, work),
   })
-  if (!readOnly) compaction.watch(async () => folderOf(dir, await live.find().catch(() => undefined)))
+  if (!readOnly) compaction.watch(() => live.find().catch(() => undefined))
   return new LanceIndex({ dir, table, model, furtherModels }, connection, live, compaction)
-}
-
-function folderOf(dir: string, live: Live | undefined): LiveTableFolder | undefined {
-  return live && { table: live.table, sync: live.sync, folder: tableFolder(dir, live.storedAs) }
 }
 
 class LanceIndex implements PassageIndex {
@@ -161,17 +157,11 @@ class LanceIndex implements PassageIndex {
   }
 
   async changed(passages: readonly Passage[]): Promise<Passage[]> {
-    const ids = passages.map((passage) => passage.id)
-    if ((await watchingJobs(this)).length === 0)
-      return this.#reading(async () => {
-        const live = await this.#live.find()
-        return live === undefined ? [...passages] : differing(passages, (await storedRows(live.table, ids)).hashes)
-      })
+    if ((await watchingJobs(this)).length === 0) return this.#reading(async () => differing(await this.#live.find(), passages))
     return this.#writing(async () => {
-      const live = await this.#live.refresh()
-      const changed = live === undefined ? [...passages] : differing(passages, (await storedRows(live.table, ids)).hashes)
+      const changed = await differing(await this.#live.refresh(), passages)
       const open = new Set(changed.map(({ id }) => id))
-      const confirmed = ids.filter((id) => !open.has(id))
+      const confirmed = passages.map(({ id }) => id).filter((id) => !open.has(id))
       if (confirmed.length > 0) await appendChange(this, { ids: confirmed })
       return changed
     })
@@ -201,16 +191,17 @@ class LanceIndex implements PassageIndex {
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {
-    if (!isIdList(which)) wholeFilter(which)
+    const given = isIdList(which) ? which : undefined
+    const condition = isIdList(which) ? '' : wholeFilter(which)
     const { live, deleted } = await this.#writing(async () => {
       const live = await this.#live.getForDeleting()
       // Deletes by ids: a running job needs the ids that a filter matched, so that it does not add them again.
       const watched = (await watchingJobs(this)).length > 0
-      const ids = isIdList(which) || !watched ? [] : await idsWhere(live.table, wholeFilter(which))
-      const gone = isIdList(which) ? await deleteRows(live.table, which) : await deleteWhere(live.table, wholeFilter(which))
+      const ids = given ?? (watched ? await idsWhere(live.table, condition) : [])
+      const deleted = given ? await deleteRows(live.table, given) : await deleteWhere(live.table, condition)
       await live.sync.flush()
-      if (watched) await appendChange(this, { ids: isIdList(which) ? [...which] : ids })
-      return { live, deleted: gone }
+      if (watched) await appendChange(this, { ids: [...ids] })
+      return { live, deleted }
     })
     await this.#seen(live)
     return deleted
@@ -274,8 +265,12 @@ class LanceIndex implements PassageIndex {
   }
 }
 
-function differing(passages: readonly Passage[], known: ReadonlyMap<string, string>): Passage[] {
-  return passages.filter((passage) => known.get(passage.id) !== contentHash(passage))
+/** Passages that a table lacks or has with other content; all of them if there is no table. */
+async function differing(live: { readonly table: Table } | undefined, passages: readonly Passage[]): Promise<Passage[]> {
+  if (live === undefined) return [...passages]
+  const ids = passages.map(({ id }) => id)
+  const { hashes } = await storedRows(live.table, ids)
+  return passages.filter((passage) => hashes.get(passage.id) !== contentHash(passage))
 }
 
 function isIdList(which: readonly string[] | SearchFilter): which is readonly string[] {

@@ -15,7 +15,6 @@ export interface UpsertOptions {
 export interface PassageIndex extends Models {
   /** Folder of the tables, or its address in an object store. */
   readonly dir: string
-  /** Name of the table. */
   readonly table: string
   /** The current table, to be searched with vectors of its own model. @throws index_missing, index_invalid */
   view(): Promise<TableView>

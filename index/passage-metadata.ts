@@ -1,7 +1,6 @@
 import { Type, type Static } from '#typebox'
 import { parseJson } from '../base/json.ts'
 
-/** Bounds of the metadata of one passage. */
 export const METADATA_LIMITS = {
   fields: 32,
   nameCharacters: 64,
@@ -20,7 +19,7 @@ const ValueSchema = Type.Union([
 ])
 export type MetadataValue = Static<typeof ValueSchema>
 
-/** Named values of a passage beside its text; not nested. */
+/** Named values of a passage in addition to its text; not nested. */
 export const PassageMetadataSchema = Type.Record(Type.String(), ValueSchema, {
   title: 'PassageMetadata',
   maxProperties: METADATA_LIMITS.fields,

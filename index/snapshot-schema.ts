@@ -1,11 +1,5 @@
 import { Type, type Static } from '#typebox'
-import type { Models } from './contract.ts'
-
-export interface TableOptions {
-  /** Folder of the tables. */
-  readonly dir: string
-  readonly table: string
-}
+import type { Models, TableLocation } from './contract.ts'
 
 export const SnapshotSchema = Type.Object({
   name: Type.String(),
@@ -18,8 +12,8 @@ export type Snapshot = Static<typeof SnapshotSchema>
 
 /** The snapshots of tables; errors as of the functions in snapshots/snapshots.ts. */
 export interface Snapshots {
-  createSnapshot(name: string, options: TableOptions): Promise<Snapshot>
-  listSnapshots(options: TableOptions): Promise<(Snapshot & { readonly bytes: number })[]>
-  restoreSnapshot(name: string, options: TableOptions & Models): Promise<number>
-  deleteSnapshot(name: string, options: TableOptions): Promise<void>
+  createSnapshot(name: string, options: TableLocation): Promise<Snapshot>
+  listSnapshots(options: TableLocation): Promise<(Snapshot & { readonly bytes: number })[]>
+  restoreSnapshot(name: string, options: TableLocation & Models): Promise<number>
+  deleteSnapshot(name: string, options: TableLocation): Promise<void>
 }

@@ -11,7 +11,6 @@ export const STAGES = [
 ] as const
 export type StageName = (typeof STAGES)[number]
 
-/** Progress of a stage. */
 export interface Stage {
   readonly name: StageName
   /** 0 to 1. */

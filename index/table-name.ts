@@ -3,7 +3,6 @@ import { Type } from '#typebox'
 /** What a table may be called: the name is part of file names, and of addresses in an object store. */
 export const TABLE_NAME = '^[A-Za-z][A-Za-z0-9_-]{0,63}$'
 
-/** The name of a collection, which is that of its table. */
 export const CollectionNameSchema = Type.String({
   minLength: 1,
   maxLength: 64,

@@ -24,7 +24,6 @@ export interface TableView {
   searchText(query: string, options: SearchOptions): Promise<SearchHit[]>
   /** Both searches, fused with the weight measured on the corpus; scores are the fused ones, 0 to 1. */
   searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
-  /** Cheap enough for every question. */
   version(): Promise<TableVersion>
 }
 

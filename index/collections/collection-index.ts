@@ -6,7 +6,6 @@ import { unknownCollection } from './contract.ts'
 
 interface OpenTable {
   readonly opening: Promise<PassageIndex>
-  /** Calls in progress. */
   uses: number
   /** To be closed after its last call. */
   dropped: boolean

@@ -22,34 +22,6 @@ const FOLDERS = ['lance', 'snapshots', 'changes', 'readings']
 /** Maximum wait for a running compaction. */
 const WAIT_MS = 60_000
 
-/**
- * Removes a table: writes a removal mark, deletes the alias (the table is gone for all processes), its files and snapshots, and the mark.
- * A process killed before the alias is deleted leaves the table intact; later, it leaves files that `finishRemovals` removes.
- * @throws unknown_collection; conflict while the table has an unfinished job, or its files are being compacted
- */
-async function removeTable(location: TableLocation): Promise<void> {
-  const { dir, table } = location
-  await alone(location, async () => {
-    if ((await readAlias(location)) === undefined) throw unknownCollection(table)
-    const jobs = await watchingJobs(location)
-    if (jobs.length > 0)
-      throw new CodedError(
-        'conflict',
-        `Jobs of the collection "${table}" have not ended (${jobs.slice(0, 5).join(', ')}): let them end, or cancel them (DELETE /v1/admin/index-jobs/<id>), and try again.`,
-        { field: 'name' },
-      )
-    await storeOf(dir).files.write(intentOf(location), '')
-    await removeAlias(location)
-    await removeFiles(location)
-  })
-}
-
-/** Completes removals interrupted by kills. Tables whose alias still exists are kept. */
-async function finishRemovals(dir: string): Promise<void> {
-  const names = (await storeOf(dir).files.list(dir)).filter((name) => name.endsWith(INTENT)).map((name) => name.slice(0, -INTENT.length))
-  for (const table of names) await alone({ dir, table }, () => finishRemoval({ dir, table }))
-}
-
 /** Completes an interrupted removal, or withdraws it if the alias still exists. The caller must hold the writer lock. */
 async function finishRemoval(location: TableLocation): Promise<void> {
   const { files } = storeOf(location.dir)
@@ -82,7 +54,6 @@ async function alone(location: TableLocation, work: () => Promise<void>): Promis
 }
 
 export interface CollectionsOptions {
-  /** The default collection. */
   readonly main: PassageIndex
   /** Folder or address of the other collections. Default: that of the main one. */
   readonly dir?: string
@@ -221,16 +192,42 @@ class IndexCollections implements Collections {
         { field: 'name' },
       )
     await this.#require(name, 'name')
-    await removeTable({ dir: this.#dir, table: name }).finally(() => this.#tables.drop(name))
+    await this.#remove({ dir: this.#dir, table: name }).finally(() => this.#tables.drop(name))
   }
 
-  finishRemovals(): Promise<void> {
-    return finishRemovals(this.#dir)
+  /** Tables whose alias still exists are kept. */
+  async finishRemovals(): Promise<void> {
+    const dir = this.#dir
+    for (const file of await storeOf(dir).files.list(dir)) {
+      const location = { dir, table: file.slice(0, -INTENT.length) }
+      if (file.endsWith(INTENT)) await alone(location, () => finishRemoval(location))
+    }
   }
 
   close(): void {
     this.#tables.close()
     this.main.close()
+  }
+
+  /**
+   * Writes a removal mark, deletes the alias (the table is gone for all processes), its files and snapshots, and the mark. A process killed
+   * before the alias is deleted leaves the table intact; later, it leaves files that `finishRemovals` removes.
+   */
+  async #remove(location: TableLocation): Promise<void> {
+    const { dir, table } = location
+    await alone(location, async () => {
+      if ((await readAlias(location)) === undefined) throw unknownCollection(table)
+      const jobs = await watchingJobs(location)
+      if (jobs.length > 0)
+        throw new CodedError(
+          'conflict',
+          `Jobs of the collection "${table}" have not ended (${jobs.slice(0, 5).join(', ')}): let them end, or cancel them (DELETE /v1/admin/index-jobs/<id>), and try again.`,
+          { field: 'name' },
+        )
+      await storeOf(dir).files.write(intentOf(location), '')
+      await removeAlias(location)
+      await removeFiles(location)
+    })
   }
 
   /** @throws unknown_collection */

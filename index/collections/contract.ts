@@ -2,7 +2,6 @@ import { CodedError } from '../../base/errors.ts'
 import type { PassageIndex } from '../passage-index.ts'
 import type { WordLanguage } from '../word-languages.ts'
 
-/** Range of a page. */
 export interface PageRange {
   /** Name after which the page begins. */
   readonly after?: string | undefined
@@ -37,7 +36,6 @@ export async function collectionPage(
  */
 export const COLLECTION_STATES = ['ready', 'incompatible', 'missing', 'unavailable'] as const
 
-/** Description of a collection. */
 export interface CollectionInfo {
   readonly name: string
   /** Undefined if it cannot be read. */

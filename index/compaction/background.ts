@@ -1,6 +1,6 @@
 import { lanceText } from '../../base/failures.ts'
 import { cleanTable, compactTable, fragmentation, isWasteful, KEEP_MS, MOST_SEGMENTS, vectorSegments } from './compact.ts'
-import { type Table } from '../table/lance.ts'
+import type { Table } from '../table/lance.ts'
 import { areWordsIndexed, indexWords } from '../table/words.ts'
 import type { TableSync } from '../table/table-sync.ts'
 
@@ -32,13 +32,6 @@ export interface BackgroundCompactionOptions {
 const INDEXED_ROWS = 20_000
 /** Pause after the last write before words are indexed. */
 const SETTLED_MS = 1000
-
-/** The table and its folder. */
-export interface LiveTableFolder {
-  readonly table: Table
-  readonly sync: TableSync
-  readonly folder: string
-}
 
 /** Bounds of the interval between checks for expired files: a timer takes 25 days at most, and retention may be longer. */
 const MIN_CHECK_MS = 1000
@@ -77,25 +70,23 @@ export class BackgroundCompaction {
   }
 
   /** Removes expired files even without further writes. Does not keep the process alive. */
-  watch(live: () => Promise<LiveTableFolder | undefined>): void {
+  watch(live: () => Promise<{ readonly table: Table; readonly sync: TableSync } | undefined>): void {
     const { keepMs = KEEP_MS, onWarning, withMaintenanceLock } = this.#options
     const look = async (): Promise<void> => {
       const found = await live()
-      if (found === undefined || this.#running !== undefined || !(await isWasteful(found.table, found.folder, keepMs))) return
+      if (found === undefined || this.#running !== undefined || !(await isWasteful(found.table, keepMs))) return
       await withMaintenanceLock(async () => {
         await cleanTable(found.table, keepMs)
         await found.sync.flush()
       })
     }
-    let looking = false
+    let looking: Promise<void> | undefined
     this.#watch = setInterval(
       () => {
-        if (looking) return
-        looking = true
-        look()
+        looking ??= look()
           .catch((error: unknown) => onWarning(`Expired files could not be removed: ${lanceText(error)}`))
           .finally(() => {
-            looking = false
+            looking = undefined
           })
       },
       Math.min(MAX_CHECK_MS, Math.max(MIN_CHECK_MS, keepMs)),

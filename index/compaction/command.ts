@@ -1,6 +1,7 @@
+import type { TableLocation } from '../contract.ts'
 import { bytesUnder } from '../store/store-of.ts'
 import { storedNameOf, tableFolder } from '../versions/alias.ts'
-import { cleanTable, compactTable, fragmentation, oldVersions } from './compact.ts'
+import { cleanTable, compactTable, type Fragmentation, fragmentation, oldVersions } from './compact.ts'
 import { connectForWriting } from '../table/lance.ts'
 import { openStored } from '../versions/recover.ts'
 import { TableSync } from '../table/table-sync.ts'
@@ -10,10 +11,7 @@ import { CodedError } from '../../base/errors.ts'
 /** How long to wait for a running compaction of a service; a job takes longer. */
 const WAIT_MS = 60_000
 
-export interface CompactionCommandOptions {
-  /** Folder of the tables. */
-  readonly dir: string
-  readonly table: string
+export interface CompactionCommandOptions extends TableLocation {
   /** compact: compact small files, then clean up. cleanup: only remove the files of expired versions. */
   readonly task: 'compact' | 'cleanup'
   /** How long to keep replaced files, in milliseconds. */
@@ -28,14 +26,10 @@ export interface CompactionReport {
   readonly after?: FragmentationState
 }
 
-export interface FragmentationState {
-  readonly fragments: number
-  /** Fragments that compaction would merge. */
-  readonly surplus: number
+export interface FragmentationState extends Fragmentation {
   /** Versions whose files have expired. */
   readonly oldVersions: number
-  /** Bytes of the newest version, and of all files of the table. */
-  readonly bytes: number
+  /** Bytes of all files of the table. */
   readonly diskBytes: number
 }
 

@@ -10,8 +10,6 @@ import { readAlias, tableFolder, tableOf } from '../versions/alias.ts'
 import { retentionMs } from '../versions/read-pins.ts'
 import { withWriterLock } from '../writers/locks.ts'
 
-type OptimizeStats = Awaited<ReturnType<Table['optimize']>>
-
 /** Interval for polling whether files are merged; longer where each poll is a request. */
 const LOOK_MS = 10
 const SLOW_LOOK_MS = 250
@@ -24,10 +22,10 @@ const MOST_HELD_MS = 45_000
 /**
  * Compacts small files, removes files used only by versions older than `cleanupOlderThan`, and adds new rows to the indexes. A concurrent
  * change would abort the compaction, and LanceDB keeps the orphaned files for a week. Writers of a live table therefore wait until files
- * are merged; index updates run beside writes.
+ * are merged; index updates run during writes.
  * @throws disk_full, conflict
  */
-async function optimize(table: Table, cleanupOlderThan: Date): Promise<OptimizeStats> {
+async function optimize(table: Table, cleanupOlderThan: Date): Promise<unknown> {
   return writing(table, async () => {
     if (!(await isLive(table))) return table.optimize({ cleanupOlderThan })
     const { rest } = await withWriterLock({ dir: table.dir, table: tableOf(table.storedAs) }, async () => {
@@ -111,12 +109,11 @@ export const KEEP_MS = 3 * 60_000
 /** A version replaced this long ago was replaced by one that is durable by now. */
 const SETTLED_MS = 60_000
 
-/** How fragmented a table is. */
-interface Fragmentation {
+export interface Fragmentation {
   readonly fragments: number
   /** Fragments in excess of a compacted table of this size, not counting those that segments of the vector index keep apart. */
   readonly surplus: number
-  /** Bytes of the newest version. */
+  /** Of the newest version. */
   readonly bytes: number
 }
 
@@ -164,10 +161,8 @@ export async function orLater(work: () => Promise<unknown>, onWarning: (message:
 }
 
 /** Removes the files of versions replaced more than `keepMs` ago, after merging files that compaction would merge. */
-export async function cleanTable(table: Table, keepMs: number): Promise<{ readonly bytes: number; readonly versions: number }> {
-  const cleanupOlderThan = keptFrom(await versionsOf(table), await retentionMs(table, keepMs))
-  const { prune } = await optimize(table, cleanupOlderThan)
-  return { bytes: prune.bytesRemoved, versions: prune.oldVersionsRemoved }
+export async function cleanTable(table: Table, keepMs: number): Promise<void> {
+  await optimize(table, keptFrom(await versionsOf(table), await retentionMs(table, keepMs)))
 }
 
 /** Number of versions replaced more than `keepMs` ago. */
@@ -190,8 +185,8 @@ function keptFrom(versions: readonly Version[], keepMs: number): Date {
 const WASTE = 0.5
 
 /** Returns true if files of versions replaced more than `keepMs` ago take a large share of the table's bytes. */
-export async function isWasteful(table: Table, folder: string, keepMs: number): Promise<boolean> {
+export async function isWasteful(table: Table, keepMs: number): Promise<boolean> {
   if ((await oldVersions(table, keepMs)) === 0) return false
   const { bytes } = await fragmentation(table)
-  return (await bytesUnder(folder)) > bytes * (1 + WASTE)
+  return (await bytesUnder(tableFolder(table.dir, table.storedAs))) > bytes * (1 + WASTE)
 }

@@ -17,7 +17,8 @@ export const MADE_IDS = ['line', 'hash'] as const
 export type MadeIds = (typeof MADE_IDS)[number]
 
 const EXAMPLE = 'text=content,id=docid,title=name, or of a table without a header id=1,text=2'
-const PREFIX = 'metadata.'
+/** Prefix of columns that hold one field of the metadata each. */
+export const METADATA_PREFIX = 'metadata.'
 
 function invalid(problem: string): CodedError {
   return new CodedError('invalid_request', `columns ${problem}: write it like ${EXAMPLE}.`, { field: 'columns' })
@@ -41,7 +42,8 @@ export function parseColumns(given: string): ColumnMap {
   for (const { field, column } of pairs) {
     const known = FIELDS.find((one) => one === field)
     if (known !== undefined) fields[known] = column
-    else if (field.startsWith(PREFIX) && field.length > PREFIX.length) metadata.push({ name: field.slice(PREFIX.length), column })
+    else if (field.startsWith(METADATA_PREFIX) && field.length > METADATA_PREFIX.length)
+      metadata.push({ name: field.slice(METADATA_PREFIX.length), column })
     else throw invalid(`gives the field ${field.slice(0, 40)}, which is none of ${FIELDS.join(', ')} and metadata.<name>`)
   }
   if (fields.metadata !== undefined && metadata.length > 0) throw invalid('gives metadata and metadata.<name>, of which there may be one')

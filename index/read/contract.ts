@@ -6,7 +6,6 @@ export type Format = (typeof FORMATS)[number]
 /** Words per passage of split documents. The default is the literature's. */
 export const SPLIT_WORDS = { least: 20, most: 1000, byDefault: 100 } as const
 
-/** Why a file was skipped. */
 export const FILE_PROBLEMS = [
   'not_supported',
   'encrypted',
@@ -33,7 +32,6 @@ export const FILE_PROBLEMS = [
 ] as const
 export type FileProblem = (typeof FILE_PROBLEMS)[number]
 
-/** Why a line or a file was rejected. */
 export type RejectReason =
   | FileProblem
   | 'missing_column'

@@ -210,20 +210,14 @@ async function* told(chunks: AsyncIterable<Buffer>, bytes: number, onShare: Read
  * ```
  */
 export async function* readPassageFile(path: string, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
-  const size =
-    options.onShare === undefined
-      ? 0
-      : await stat(path).then(
-          (file) => file.size,
-          () => 0,
-        )
+  const status = options.onShare && (await stat(path).catch(() => undefined))
   const bytes = fileBytes(path, 256 * 1024)
   try {
     const { head, all } = await peek(bytes, 4)
     if (isParquet(head)) yield* accept(readParquet(path, options), options)
     else if (options.format === 'parquet' && !isGzip(head))
       throw new CodedError('corpus_invalid', 'The file is no Parquet: its first bytes are not PAR1.', { field: 'format' })
-    else yield* readPassages(told(all, size, options.onShare), options)
+    else yield* readPassages(told(all, status?.size ?? 0, options.onShare), options)
   } catch (error) {
     if (osCode(error) === 'ENOENT') throw new CodedError('not_found', `The file ${path} does not exist.`, { field: 'file', cause: error })
     if (osCode(error) === 'EISDIR')

@@ -19,7 +19,6 @@ export function contentId(title: string, text: string, number = 1): string {
   return hashOf(number === 1 ? content : `${content}${number}`).slice(0, HASH_CHARACTERS)
 }
 
-/** Prefix of the ids of a source's passages. */
 export function prefixOf(source: string): string {
   const isPlain = Buffer.byteLength(source) <= LONGEST_SOURCE && !CONTROLS.test(source)
   return `${isPlain ? source : hashOf(source)}#`

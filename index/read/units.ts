@@ -122,7 +122,6 @@ export function* groupsOf<One extends Unit>(units: readonly One[], target: numbe
   if (group.length > 0) yield group
 }
 
-/** Text of a passage. */
 export function joinedText(units: readonly Unit[]): string {
   return units.map(({ text, join }, i) => (i === 0 ? text : join + text)).join('')
 }

@@ -1,7 +1,7 @@
 import { cleanTable, orLater } from '../compaction/compact.ts'
 import { FILTER_COLUMNS } from './filter.ts'
 import { LABELS_COLUMN } from '../table/metadata-columns.ts'
-import { fewValuesConfig, listsConfig, manyValuesConfig, writing, type Table } from '../table/lance.ts'
+import { Index, writing, type Table } from '../table/lance.ts'
 import { stringAt, TEXT_COLUMNS } from '../table/rows.ts'
 import { Stages } from '../stages.ts'
 import { sampleRows } from '../table/sample.ts'
@@ -58,16 +58,16 @@ export async function updateIndexes(
     for (const name of names) left.delete(name)
   })
   await stages.estimated('indexing ids and filters', rows, async () => {
-    await made(indexName('id'), () => table.createIndex('id', { config: manyValuesConfig() }))
+    await made(indexName('id'), () => table.createIndex('id', { config: Index.btree() }))
     if (!large) return
     for (const column of FILTER_COLUMNS) {
       const name = filterIndexName(column)
       await made(name, async () =>
-        table.createIndex(column, { config: (await hasFewValues(table, column)) ? fewValuesConfig() : manyValuesConfig(), name }),
+        table.createIndex(column, { config: (await hasFewValues(table, column)) ? Index.bitmap() : Index.btree(), name }),
       )
     }
     if ((await table.countRows(`${LABELS_COLUMN} IS NOT NULL`)) > 0)
-      await made(indexName(LABELS_COLUMN), () => table.createIndex(LABELS_COLUMN, { config: listsConfig() }))
+      await made(indexName(LABELS_COLUMN), () => table.createIndex(LABELS_COLUMN, { config: Index.labelList() }))
   })
   const worthFolding = Math.min(MAX_UPDATE_ROWS, Math.max(UPDATE_ROWS, rows * UPDATE_SHARE))
   if (Math.max(0, ...left.values()) >= worthFolding)

@@ -2,8 +2,7 @@ import { basename } from 'node:path'
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
-import { allModels, type Models } from '../contract.ts'
-import type { TableOptions } from '../snapshot-schema.ts'
+import { allModels, type Models, type TableLocation } from '../contract.ts'
 import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import type { FileInfo } from '../store/store.ts'
@@ -70,7 +69,7 @@ export async function ownBytes(folder: string): Promise<number> {
 }
 
 /** The models are those that can embed questions. */
-export interface ReplaceOptions extends TableOptions, Models {}
+export interface ReplaceOptions extends TableLocation, Models {}
 
 /**
  * Replaces a live table with a copy of another stored table, as a replacing job does: the copy is made and verified while the present table

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { Value } from '#typebox/value'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
-import { SnapshotSchema, type Snapshot, type TableOptions } from '../snapshot-schema.ts'
+import type { TableLocation } from '../contract.ts'
+import { SnapshotSchema, type Snapshot } from '../snapshot-schema.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { checkFolder, storedNameOf, SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, tableFolder } from '../versions/alias.ts'
 import { connectLance } from '../table/lance.ts'
@@ -15,14 +16,12 @@ import { type CheckedFiles, checkFiles, countedRows, requireSound } from './veri
 
 const WAIT_MS = 60_000
 
-function snapshotFolder(options: TableOptions, name: string): string {
+function snapshotFolder(options: TableLocation, name: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name))
     throw new CodedError(
       'invalid_request',
       `"${name.slice(0, 80)}" is not a valid snapshot name: use 1 to 64 letters, digits, "-" and "_".`,
-      {
-        field: 'name',
-      },
+      { field: 'name' },
     )
   return within(snapshotsFolder(options), name)
 }
@@ -42,7 +41,7 @@ function recordOf(folder: string): string {
  * await createSnapshot('before-upgrade', { dir: 'index/data', table: 'passages' })
  * ```
  */
-export async function createSnapshot(name: string, options: TableOptions): Promise<Snapshot> {
+export async function createSnapshot(name: string, options: TableLocation): Promise<Snapshot> {
   const folder = snapshotFolder(options, name)
   const { dir, table } = options
   const { files, renames } = storeOf(dir)
@@ -72,7 +71,7 @@ export async function createSnapshot(name: string, options: TableOptions): Promi
 }
 
 /** All snapshots of a table, oldest first, with the bytes that deleting each would free. */
-export async function listSnapshots(options: TableOptions): Promise<(Snapshot & { readonly bytes: number })[]> {
+export async function listSnapshots(options: TableLocation): Promise<(Snapshot & { readonly bytes: number })[]> {
   const { files, renames } = storeOf(options.dir)
   const names = (await files.list(snapshotsFolder(options))).filter((name) => !name.startsWith('.'))
   const found: (Snapshot & { readonly bytes: number })[] = []
@@ -99,7 +98,7 @@ export async function restoreSnapshot(name: string, options: ReplaceOptions): Pr
 }
 
 /** The newest snapshot with unchanged files; undefined if there is none. @param checked files read before */
-export async function lastSoundSnapshot(options: TableOptions, checked: CheckedFiles): Promise<string | undefined> {
+export async function lastSoundSnapshot(options: TableLocation, checked: CheckedFiles): Promise<string | undefined> {
   for (const { name } of (await listSnapshots(options)).reverse()) {
     const { damaged } = await checkFiles(tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE), checked)
     if (damaged.length === 0) return name
@@ -108,7 +107,7 @@ export async function lastSoundSnapshot(options: TableOptions, checked: CheckedF
 }
 
 /** @throws not_found */
-export async function deleteSnapshot(name: string, options: TableOptions): Promise<void> {
+export async function deleteSnapshot(name: string, options: TableLocation): Promise<void> {
   await readSnapshot(name, options)
   await alone(options, async (aside) => {
     const folder = snapshotFolder(options, name)
@@ -119,29 +118,25 @@ export async function deleteSnapshot(name: string, options: TableOptions): Promi
   })
 }
 
-async function readSnapshot(name: string, options: TableOptions): Promise<Snapshot> {
+async function readSnapshot(name: string, options: TableLocation): Promise<Snapshot> {
   const text = await storeOf(options.dir).files.read(recordOf(snapshotFolder(options, name)))
   if (text === undefined)
     throw new CodedError(
       'not_found',
       `There is no snapshot "${name}" of the table "${options.table}"; cepe index snapshot list shows them.`,
-      {
-        field: 'name',
-      },
+      { field: 'name' },
     )
   const value = parseJson(text)
   if (Value.Check(SnapshotSchema, value)) return value
   throw new CodedError(
     'index_invalid',
     `The record of the snapshot "${name}" is damaged: its files are in ${snapshotFolder(options, name)}.`,
-    {
-      field: 'name',
-    },
+    { field: 'name' },
   )
 }
 
 /** Creates and deletes snapshots one at a time. First removes leftovers of killed processes. */
-async function alone<T>(options: TableOptions, work: (aside: (name: string) => string) => Promise<T>): Promise<T> {
+async function alone<T>(options: TableLocation, work: (aside: (name: string) => string) => Promise<T>): Promise<T> {
   const folder = snapshotsFolder(options)
   const { files, renames } = storeOf(folder)
   await checkFolder(options.dir)

@@ -3,12 +3,11 @@ import { pinForReading } from '../versions/read-pins.ts'
 import { connectLance } from '../table/lance.ts'
 import { damage } from '../versions/recover.ts'
 import { type CheckedFiles, checkFiles, countedRows, recordUnknown } from './verify.ts'
-import type { TableOptions } from '../snapshot-schema.ts'
+import type { TableLocation } from '../contract.ts'
 import { lastSoundSnapshot } from './snapshots.ts'
 
 export interface VerifiedIndex {
   readonly passages: number
-  /** Number of unchanged files. */
   readonly files: number
   readonly bytes: number
   /** Files that had no checksum and have one now. */
@@ -20,7 +19,7 @@ export interface VerifiedIndex {
  * changes are detected.
  * @throws index_missing; index_invalid naming the damage and the last intact snapshot
  */
-export async function verifyIndex(options: TableOptions, onBytes?: (done: number, total: number) => void): Promise<VerifiedIndex> {
+export async function verifyIndex(options: TableLocation, onBytes?: (done: number, total: number) => void): Promise<VerifiedIndex> {
   const { dir, table } = options
   const storedAs = await storedNameOf(options)
   const folder = tableFolder(dir, storedAs)

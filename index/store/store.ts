@@ -28,7 +28,7 @@ export interface Store extends Properties {
 }
 
 interface Properties {
-  /** Other files can be stored beside the tables (job records, answers, calibrations), visible to every process of the index. */
+  /** Other files can be stored next to the tables (job records, answers, calibrations), visible to every process of the index. */
   readonly keepsFiles: boolean
   /** Folders can be renamed and hard-linked atomically. Otherwise a record written last marks a copy as complete. */
   readonly renames: boolean

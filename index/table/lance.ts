@@ -7,7 +7,7 @@ import { failureOf, isCommitConflict, isDiskFull } from '../../base/failures.ts'
 import { inScratch, keepScratch } from '../../base/locks/scratch.ts'
 import { storeOf } from '../store/store-of.ts'
 
-export { MatchQuery, type Query, type VectorQuery } from '@lancedb/lancedb'
+export { Index, MatchQuery, type Query, type VectorQuery } from '@lancedb/lancedb'
 
 /**
  * A LanceDB table. Its own `name` throws while another call on the table is running, so it is hidden, and the name used to open it takes
@@ -133,21 +133,6 @@ export function textIndexConfig(language?: string): Index {
   })
 }
 
-/** For columns with mostly distinct values: ids, titles. */
-export function manyValuesConfig(): Index {
-  return Index.btree()
-}
-
-/** For columns with few distinct values: file names. */
-export function fewValuesConfig(): Index {
-  return Index.bitmap()
-}
-
-/** For columns of lists. */
-export function listsConfig(): Index {
-  return Index.labelList()
-}
-
 const ATTEMPTS = 8
 
 /**
@@ -173,10 +158,7 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
         throw new CodedError(
           'conflict',
           `Other writers committed to ${table.storedAs} first, ${ATTEMPTS} times in a row: try again later.`,
-          {
-            field: table.storedAs,
-            cause: error,
-          },
+          { field: table.storedAs, cause: error },
         )
       }
       await new Promise((resolve) => setTimeout(resolve, 2 ** attempt * (5 + Math.random() * 5)))

@@ -66,7 +66,6 @@ export function typedName(name: string, value: MetadataValue): string {
   return `${tagOf(value)}:${name}`
 }
 
-/** The label for a name and one value. */
 export function label(name: string, value: string | number | boolean | null): string {
   return JSON.stringify([name, value])
 }
@@ -78,7 +77,6 @@ function labelsOf(metadata: PassageMetadata): string[] {
   return [...new Set(all)]
 }
 
-/** Encodes the columns for the metadata of passages. */
 export function metadataColumns(metadata: readonly (PassageMetadata | undefined)[]): [Data<Utf8>, Data<List<Utf8>>] {
   const typed = (one: PassageMetadata): string =>
     JSON.stringify(Object.fromEntries(Object.entries(one).map(([name, value]) => [typedName(name, value), value])))

@@ -108,14 +108,11 @@ export async function writeSchemaVersion(table: Table, version: number, required
   await table.updateFieldMetadata([{ path: 'id', metadata }])
 }
 
-/** Earlier software reads the first five values. */
-function annText({ partitions, nprobes, refine, rows, recall, questionRecall }: AnnSettings): string {
-  return [partitions, nprobes, refine, rows, recall, questionRecall].filter((value) => value !== undefined).join(' ')
-}
-
 /** @param ann undefined to compare every vector from now on */
 export async function writeAnn(table: Table, ann: AnnSettings | undefined): Promise<void> {
-  const text = ann === undefined ? null : annText(ann)
+  // Earlier software reads the first five values.
+  const values = ann && [ann.partitions, ann.nprobes, ann.refine, ann.rows, ann.recall, ann.questionRecall]
+  const text = values?.filter((value) => value !== undefined).join(' ') ?? null
   await table.updateFieldMetadata([{ path: 'vector', metadata: { [ANN_KEY]: text } }])
 }
 

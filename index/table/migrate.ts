@@ -65,7 +65,8 @@ export async function migrateTable(table: Table, options: MigrateTableOptions = 
     let required = requiredVersion
     for (const migration of due) {
       await writing(table, () => migration.up(table))
-      required = requiredAfter(migration, required)
+      // A backward compatible migration leaves the required version unchanged: running services continue.
+      if (!migration.automatic) required = migration.version
       await writing(table, () => writeSchemaVersion(table, migration.version, required))
     }
   }
@@ -77,11 +78,6 @@ export async function migrateTable(table: Table, options: MigrateTableOptions = 
     migrations: due.map(({ version, name }) => `${String(version).padStart(4, '0')} ${name}`),
     restoreTo,
   }
-}
-
-/** A backward compatible migration leaves the required version unchanged: running services continue. */
-function requiredAfter(migration: Migration, required: number): number {
-  return migration.automatic ? required : migration.version
 }
 
 /**

@@ -6,16 +6,9 @@ import { base } from '../../migrations/list.ts'
 import type { Passage } from '../contract.ts'
 import { metadataColumns, storedMetadata, utf8 } from './metadata-columns.ts'
 
-/** Columns of a passage, for `select`. */
 export const PASSAGE_COLUMNS = ['id', 'title', 'text', 'source', 'metadata'] as const
 
-/** Columns of the full-text search. */
 export const TEXT_COLUMNS = ['text', 'title'] as const
-
-/** Type of the vector column: `dimension` float16 numbers. */
-function vectorType(dimension: number): FixedSizeList<Float16> {
-  return new FixedSizeList(dimension, new Field('item', new Float16(), true))
-}
 
 /** Passages with vectors as float16 bit patterns, row by row. */
 export interface Rows {
@@ -78,7 +71,6 @@ export function checkVectorCount(vectors: number, passages: number): void {
     throw new CodedError('index_invalid', `The embedder returned ${vectors} vectors for ${passages} passages.`, { field: 'vector' })
 }
 
-/** Packs and validates vectors of passages as float16 rows. */
 export function packVectors(passages: readonly Passage[], vectors: readonly Float32Array[], dimension: number): Uint16Array {
   checkVectorCount(vectors.length, passages.length)
   const out = new Uint16Array(passages.length * dimension)
@@ -102,12 +94,12 @@ export function halvesAt(table: Columns, row: number): Uint16Array {
   return halvesOf(table)(row)
 }
 
-/** One Arrow batch of rows. Never object rows: those are slow, and LanceDB guesses their types. */
-function recordBatch(rows: Rows, dimension: number): RecordBatch {
+/** Rows as Arrow. Never object rows: those are slow, and LanceDB guesses their types. */
+export function arrowTable({ passages, hashes, halves }: Rows, dimension: number): Table {
   const schema = base.schema(dimension)
-  const { passages, hashes, halves } = rows
   const items = makeData({ type: new Float16(), length: halves.length, nullCount: 0, data: halves })
-  const vectors = makeData({ type: vectorType(dimension), length: passages.length, nullCount: 0, child: items })
+  const type = new FixedSizeList(dimension, new Field('item', new Float16(), true))
+  const vectors = makeData({ type, length: passages.length, nullCount: 0, child: items })
   const children = [
     utf8(passages.map((passage) => passage.id)),
     utf8(passages.map((passage) => passage.title)),
@@ -117,11 +109,8 @@ function recordBatch(rows: Rows, dimension: number): RecordBatch {
     utf8(hashes),
     ...metadataColumns(passages.map((passage) => passage.metadata)),
   ]
-  return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length: passages.length, nullCount: 0, children }))
-}
-
-export function arrowTable(rows: Rows, dimension: number): Table {
-  return new Table([recordBatch(rows, dimension)])
+  const data = makeData({ type: new Struct(schema.fields), length: passages.length, nullCount: 0, children })
+  return new Table([new RecordBatch(schema, data)])
 }
 
 /** The subset of an Arrow table or batch that is used, of whichever copy of Arrow. */
@@ -164,7 +153,6 @@ export function passagesOf(table: Columns): (row: number) => Passage {
   }
 }
 
-/** The passage in one row of a result. */
 export function passageAt(table: Columns, row: number): Passage {
   return passagesOf(table)(row)
 }

@@ -25,7 +25,6 @@ const SAMPLE = 64
 
 /** How much the stored vectors of a sample and new ones differ. */
 export interface Agreement {
-  /** The lowest cosine. */
   readonly cosine: number
   /** The largest relative difference of lengths. */
   readonly length: number
@@ -34,15 +33,9 @@ export interface Agreement {
 /** Embeds a sample of a table's passages and compares them with the stored vectors. @returns full agreement for an empty table */
 export async function agreementWith(table: Table, embed: Embed, signal?: AbortSignal): Promise<Agreement> {
   const stored = await sampleRows(table, SAMPLE, [...PASSAGE_COLUMNS, 'vector'])
-  const rows = Array.from({ length: stored.numRows }, (_, row) => row)
-  const own =
-    rows.length === 0
-      ? []
-      : await embed(
-          rows.map((row) => passageText(passageAt(stored, row))),
-          signal,
-        )
-  const pairs = rows.map((row) => compared(f16ToF32(halvesAt(stored, row)), at(own, row)))
+  const texts = Array.from({ length: stored.numRows }, (_, row) => passageText(passageAt(stored, row)))
+  const own = texts.length === 0 ? [] : await embed(texts, signal)
+  const pairs = texts.map((_, row) => compared(f16ToF32(halvesAt(stored, row)), at(own, row)))
   const lengths = pairs.map((pair) => Math.abs(pair.lengths - 1))
   return { cosine: Math.min(1, ...pairs.map(({ cosine }) => cosine)), length: Math.max(0, ...lengths) }
 }

@@ -2,7 +2,6 @@ import { CodedError } from '../../base/errors.ts'
 import { type Table, writing } from './lance.ts'
 import { arrowTable, type Columns, type Rows, stringAt } from './rows.ts'
 
-/** A value as an SQL string literal. */
 export function sqlString(value: string): string {
   return `'${value.replaceAll("'", "''")}'`
 }
@@ -12,7 +11,6 @@ export function sqlIn(column: string, values: readonly string[]): string {
   return `${column} IN (${values.map(sqlString).join(', ')})`
 }
 
-/** `id IN (...)` for LanceDB's `where`. */
 export function sqlIds(ids: readonly string[]): string {
   return sqlIn('id', ids)
 }
@@ -61,7 +59,6 @@ export async function deleteRows(table: Table, ids: readonly string[]): Promise<
   return deleted
 }
 
-/** Ids of the rows that match a condition. */
 export async function idsWhere(table: Table, condition: string): Promise<string[]> {
   const found = await table.query().where(condition).select(['id']).toArrow()
   return Array.from({ length: found.numRows }, (_, row) => stringAt(found, 'id', row))
@@ -107,7 +104,6 @@ export interface StoredRows {
   readonly doubled: ReadonlySet<string>
 }
 
-/** Looks ids up. */
 export async function storedRows(table: Table, ids: readonly string[]): Promise<StoredRows> {
   const [hashes, doubled] = [new Map<string, string>(), new Set<string>()]
   for (const some of chunks(ids, IDS_PER_QUERY)) {

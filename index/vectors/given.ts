@@ -45,16 +45,15 @@ export class GivenVectors {
     const starts: number[] = []
     const doubled: string[] = []
     let [rows, doubles] = [0, 0]
-    const fileOf = (row: number): string =>
-      at(
-        sources,
-        starts.findLastIndex((start) => start <= row),
-      ).name
+    const fileOf = (row: number): string => present(sources[starts.findLastIndex((start) => start <= row)]).name
     const yieldToEventLoop = eventLoopYielder()
     for (const source of sources) {
       starts.push(rows)
       const end = rows + source.rows
-      if (end > MOST_ROWS) throw tooMany(end)
+      if (end > MOST_ROWS)
+        throw new CodedError('corpus_invalid', `There are ${end} vectors or more; at most ${MOST_ROWS} are read at once.`, {
+          field: 'files',
+        })
       for await (const id of source.ids()) {
         if (rows === end) throw miscounted(source, 'more')
         const pause = yieldToEventLoop()
@@ -98,17 +97,14 @@ export class GivenVectors {
       const file = this.#starts.findLastIndex((start) => start <= at(order, from).row)
       const end = this.#starts[file + 1] ?? this.#rows
       const inFile = order.slice(from).filter(({ row }) => row < end)
-      await readRows(
-        at(this.#sources, file),
-        inFile.map((one) => ({ ...one, row: one.row - at(this.#starts, file) })),
-        out,
-      )
+      const start = at(this.#starts, file)
+      const rows = inFile.map((one) => ({ ...one, row: one.row - start }))
+      await readRows(at(this.#sources, file), rows, out)
       from += inFile.length
     }
     return out
   }
 
-  /** Vectors of passages that were not used. */
   async unused(): Promise<Named> {
     const examples: string[] = []
     const count = this.#rows - this.#usedCount
@@ -123,10 +119,6 @@ export class GivenVectors {
       }
     return { count, examples }
   }
-}
-
-function tooMany(rows: number): CodedError {
-  return new CodedError('corpus_invalid', `There are ${rows} vectors or more; at most ${MOST_ROWS} are read at once.`, { field: 'files' })
 }
 
 function miscounted({ name, rows }: VectorSource, what: string): CodedError {

@@ -15,14 +15,14 @@ export function idsPath(npy: string): string {
   return `${npy.replace(/\.npy$/i, '')}.ids.txt`
 }
 
-/** Opens the vectors of a .npy file (numpy/lib/format.py) with ids in a file beside it. @throws corpus_invalid */
+/** Opens the vectors of a .npy file (numpy/lib/format.py) with ids in a file next to it. @throws corpus_invalid */
 export async function openNpy(path: string): Promise<VectorSource> {
   const name = basename(path)
   const matrix = await readNpyHeader(path)
-  const beside = idsPath(path)
-  if ((await stat(beside).catch(() => undefined))?.isFile() !== true)
-    refuse(name, `has no ids: put them into ${beside}, the id of one row a line`)
-  return { ...matrix, name, path, ids: () => idLines(beside) }
+  const idFile = idsPath(path)
+  if ((await stat(idFile).catch(() => undefined))?.isFile() !== true)
+    refuse(name, `has no ids: put them into ${idFile}, the id of one row a line`)
+  return { ...matrix, name, path, ids: () => idLines(idFile) }
 }
 
 async function readNpyHeader(path: string): Promise<Matrix> {

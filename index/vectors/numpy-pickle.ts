@@ -26,7 +26,6 @@ interface StringArray {
 }
 
 const CHARACTER_BYTES = 4
-/** Bytes per read. */
 const BLOCK_BYTES = 1 << 18
 /** Far above the longest id. */
 const MOST_WIDTH = 1 << 12

@@ -1,5 +1,5 @@
 import { CodedError } from '../../../base/errors.ts'
-import { FIELDS, makesIds, type ColumnMap, type Field, type TableShape } from '../column-map.ts'
+import { FIELDS, makesIds, METADATA_PREFIX, type ColumnMap, type Field, type TableShape } from '../column-map.ts'
 import type { RawRow, Rejected } from '../contract.ts'
 
 /** Column indexes of the fields; -1 if absent. */
@@ -11,8 +11,6 @@ export interface ColumnPositions extends Readonly<Record<Field, number>> {
   readonly fields: readonly { readonly name: string; readonly at: number }[]
 }
 
-const FIELD_PREFIX = 'metadata.'
-
 /** Files with old Macintosh line ends are read as one line. */
 function remedy(names: readonly string[]): string {
   return names.some((name) => name.includes('\r'))
@@ -20,9 +18,10 @@ function remedy(names: readonly string[]): string {
     : 'Name the columns id, text and title in the first line, or say which columns are which (columns: text=content,id=docid; of a file without a header id=1,text=2).'
 }
 
-/** Reads a header. @throws corpus_invalid naming a missing or repeated column. */
+/** Columns by the first record: a header, unless columns are numbered. @throws corpus_invalid naming a missing or repeated column. */
 export function columnsOf(given: readonly string[], line: number, shape: TableShape): ColumnPositions {
   const { columns: map } = shape
+  if (map?.isNumbered === true) return numberedColumns(map, given.length, line)
   const names = given.map((name) => name.trim().toLowerCase())
   const columnOf = (field: Field): string => (map?.fields[field] ?? field).toLowerCase()
   const fields = metadataFields(given, names, map)
@@ -71,12 +70,12 @@ function metadataFields(
     return map.metadata.map(({ name, column }) => ({ name, column, at: names.indexOf(column.toLowerCase()) }))
   if (map?.fields.metadata !== undefined) return []
   return names.flatMap((column, at) =>
-    column.startsWith(FIELD_PREFIX) ? [{ name: given[at]?.trim().slice(FIELD_PREFIX.length) ?? '', column, at }] : [],
+    column.startsWith(METADATA_PREFIX) ? [{ name: given[at]?.trim().slice(METADATA_PREFIX.length) ?? '', column, at }] : [],
   )
 }
 
 /** Column indexes of a file without a header. @param count columns of the first record @throws corpus_invalid for a number beyond them */
-export function numberedColumns({ fields, metadata }: ColumnMap, count: number, line: number): ColumnPositions {
+function numberedColumns({ fields, metadata }: ColumnMap, count: number, line: number): ColumnPositions {
   const at = (number: string | undefined): number => Number(number ?? 0) - 1
   const positions = {
     id: at(fields.id),

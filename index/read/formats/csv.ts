@@ -3,7 +3,7 @@ import { pipeline, Readable } from 'node:stream'
 import { parse, type CsvError } from 'csv-parse'
 import { CodedError } from '../../../base/errors.ts'
 import type { TableShape } from '../column-map.ts'
-import { columnsOf, numberedColumns, rowOf, type ColumnPositions } from './columns.ts'
+import { columnsOf, rowOf, type ColumnPositions } from './columns.ts'
 import type { RawRow, Rejected } from '../contract.ts'
 
 export interface CsvOptions {
@@ -79,10 +79,8 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
     }
     const texts = values.map((value, i) => value.toString('utf8').replace(i === 0 ? /^\ufeff/ : '', ''))
     if (columns === undefined) {
-      const { columns: map } = options.shape
-      const isHeader = map?.isNumbered !== true
-      columns = isHeader ? columnsOf(texts, at.line, options.shape) : numberedColumns(map, texts.length, at.line)
-      if (isHeader) continue
+      columns = columnsOf(texts, at.line, options.shape)
+      if (columns.names.length > 0) continue
     }
     yield rowOf(at, texts, columns, 'the separator')
   }

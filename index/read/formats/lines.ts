@@ -4,7 +4,6 @@ import type { Rejected } from '../contract.ts'
 export interface Line {
   readonly line: number
   readonly bytes: Buffer
-  /** The line ends with CRLF. */
   readonly crlf?: boolean
 }
 

@@ -1,10 +1,8 @@
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { FIELDS, makesIds, type ColumnMap, type Field, type TableShape } from '../column-map.ts'
+import { FIELDS, makesIds, METADATA_PREFIX, type ColumnMap, type Field, type TableShape } from '../column-map.ts'
 import { READ_LIMITS, type RawRow, type ReadLimits } from '../contract.ts'
 import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowRanges } from './parquet-bounds.ts'
-
-const FIELD_PREFIX = 'metadata.'
 
 function textColumn(value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
@@ -13,9 +11,7 @@ function textColumn(value: unknown): unknown {
 interface Columns {
   /** Column of each field, including metadata in one column. */
   readonly of: Readonly<Partial<Record<Field, string>>>
-  /** Metadata fields in columns of their own. */
   readonly fields: ColumnMap['metadata']
-  /** All columns to read. */
   readonly read: string[]
   /** Those that are lists or structs. */
   readonly nested: readonly string[]
@@ -36,7 +32,9 @@ function columnsOf(children: ReturnType<typeof parquetSchema>['children'], wants
     source: 'source',
     metadata: 'metadata',
   }
-  const own = names.filter((name) => name.startsWith(FIELD_PREFIX)).map((column) => ({ name: column.slice(FIELD_PREFIX.length), column }))
+  const own = names
+    .filter((name) => name.startsWith(METADATA_PREFIX))
+    .map((column) => ({ name: column.slice(METADATA_PREFIX.length), column }))
   const fields = !wantsMetadata ? [] : mappedMetadata.length > 0 ? mappedMetadata : mapped.metadata === undefined ? own : []
   const isRead = (field: Field): boolean =>
     field === 'id' ? shape.ids === undefined : field !== 'metadata' || (wantsMetadata && mappedMetadata.length === 0)

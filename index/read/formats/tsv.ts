@@ -3,7 +3,7 @@ import { CodedError } from '../../../base/errors.ts'
 import type { Line } from './lines.ts'
 import type { RawRow, Rejected } from '../contract.ts'
 import type { TableShape } from '../column-map.ts'
-import { columnsOf, numberedColumns, rowOf, type ColumnPositions } from './columns.ts'
+import { columnsOf, rowOf, type ColumnPositions } from './columns.ts'
 
 const QUOTE = '"'
 /** Most lines of one quoted field. */
@@ -82,26 +82,20 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: T
     throw new CodedError(
       'corpus_invalid',
       'The file is empty: passages are needed, and in TSV and CSV a header line with id, text and title before them.',
-      {
-        field: 'header',
-      },
+      { field: 'header' },
     )
 }
 
 /** Joins lines to records. */
 class Records {
-  readonly #quotes: boolean
-  readonly #maxBytes: number
-  readonly #shape: TableShape
+  readonly #options: TsvOptions
   #columns: ColumnPositions | undefined
   /** Lines since an open quote. */
   #held: Held[] = []
   #heldLength = 0
 
-  constructor({ quotes, maxBytes, shape }: TsvOptions) {
-    this.#quotes = quotes
-    this.#maxBytes = maxBytes
-    this.#shape = shape
+  constructor(options: TsvOptions) {
+    this.#options = options
   }
 
   get empty(): boolean {
@@ -122,12 +116,10 @@ class Records {
       yield* this.flush()
     }
     if (line.text.trim() === '' && !line.text.includes('\t')) return
-    const { values, open } = splitFields(line.text, this.#quotes)
+    const { values, open } = splitFields(line.text, this.#options.quotes)
     if (this.#columns === undefined) {
-      const { columns } = this.#shape
-      const isHeader = columns?.isNumbered !== true
-      this.#columns = isHeader ? columnsOf(values, line.line, this.#shape) : numberedColumns(columns, values.length, line.line)
-      if (isHeader) return
+      this.#columns = columnsOf(values, line.line, this.#options.shape)
+      if (this.#columns.names.length > 0) return
     }
     if (open) this.#hold(line)
     else yield this.#row(line.line, values, 1)
@@ -138,7 +130,7 @@ class Records {
     const [first, ...later] = this.#held
     this.#drop()
     if (first === undefined) return
-    const { values } = splitFields(first.text, this.#quotes)
+    const { values } = splitFields(first.text, this.#options.quotes)
     yield values.length === this.#columns?.count
       ? this.#row(first.line, values, 1)
       : { line: first.line, reason: 'malformed', detail: 'A quoted field is never closed.' }
@@ -150,7 +142,7 @@ class Records {
     const count = this.#columns?.count
     if (count === undefined || splitFields(line.text).values.length === count) return undefined
     const close = loneQuote(line.text, 0)
-    const roomy = this.#held.length < MAX_SPAN && this.#heldLength + line.text.length <= this.#maxBytes
+    const roomy = this.#held.length < MAX_SPAN && this.#heldLength + line.text.length <= this.#options.maxBytes
     if (close < 0) return roomy ? 'more' : undefined
     if (close + 1 < line.text.length && line.text[close + 1] !== '\t') return undefined
     const { values, open } = splitFields(this.#held.map(({ text, crlf }) => text + (crlf === true ? '\r\n' : '\n')).join('') + line.text)

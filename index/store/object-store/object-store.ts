@@ -220,7 +220,6 @@ export const objectStore: Store = {
   marks: { put: () => Promise.resolve(() => Promise.resolve()), list: () => Promise.resolve([]) },
 }
 
-/** As `Store.readError`. */
 function readError(error: unknown): Error {
   const came = error instanceof Error ? error : new Error(messageOf(error))
   if (came instanceof CodedError || !isStoreFailure(came)) return came

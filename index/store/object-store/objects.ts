@@ -5,7 +5,7 @@ import type * as Sdk from '@aws-sdk/client-s3'
 import { CodedError } from '../../../base/errors.ts'
 import { eachOf } from '../each-of.ts'
 import { statusOf, storeError } from './errors.ts'
-import { answerMs, ATTEMPTS, bucketAndKey, CONNECT_MS, settingsVersion, storeSettings } from './settings.ts'
+import { ATTEMPTS, bucketAndKey, CONNECT_MS, storeSettings } from './settings.ts'
 
 /** An object small enough to be held in memory. */
 export interface StoredObject {
@@ -29,18 +29,18 @@ interface Opened {
   readonly client: Sdk.S3Client
 }
 
-let opened: { readonly of: number; readonly by: Promise<Opened> } | undefined
+let opened: { readonly with: ReturnType<typeof storeSettings>; readonly by: Promise<Opened> } | undefined
 
 /** Loaded on demand: an index in a folder does not need it. */
 async function open(): Promise<Opened> {
   const s3 = await import('@aws-sdk/client-s3')
-  const { endpoint, region, credentials } = storeSettings()
+  const { endpoint, region, credentials, answerMs } = storeSettings()
   const client = new s3.S3Client({
     ...(endpoint === undefined ? {} : { endpoint, forcePathStyle: true }),
     ...(region === undefined ? {} : { region }),
     ...(credentials && { credentials }),
     maxAttempts: ATTEMPTS,
-    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: answerMs(), throwOnRequestTimeout: true, socketTimeout: answerMs() },
+    requestHandler: { connectionTimeout: CONNECT_MS, requestTimeout: answerMs, throwOnRequestTimeout: true, socketTimeout: answerMs },
     // Additional checksums are an AWS extension that not all stores support.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
@@ -51,8 +51,7 @@ async function open(): Promise<Opened> {
 /** @throws config_invalid for errors caused by settings, store_unavailable otherwise; every request has a timeout */
 async function ask<T>(address: string, work: (opened: Opened) => Promise<T>): Promise<T> {
   try {
-    const of = settingsVersion()
-    if (opened?.of !== of) opened = { of, by: open() }
+    if (opened?.with !== storeSettings()) opened = { with: storeSettings(), by: open() }
     return await work(await opened.by)
   } catch (error) {
     throw storeError(error, address)
@@ -63,7 +62,6 @@ function isAbsent(error: unknown): boolean {
   return error instanceof Error && (error.name === 'NoSuchKey' || (statusOf(error) === 404 && error.name !== 'NoSuchBucket'))
 }
 
-/** @returns undefined if there is no such object */
 export function readObject(address: string): Promise<StoredObject | undefined> {
   return ask(address, async ({ s3, client }) => {
     try {
@@ -100,16 +98,24 @@ export function putObject(address: string, text: string, condition?: Condition):
   })
 }
 
-/** Objects below an address, by name. @param most stops after this many */
-export async function* listObjects(address: string, most = Infinity): AsyncGenerator<ObjectInfo> {
+/** Pages of a listing below an address, with the common prefix of the keys. */
+async function* pagesOf(address: string, options: Pick<Sdk.ListObjectsV2CommandInput, 'Delimiter' | 'MaxKeys'>) {
   const { Bucket, Key } = bucketAndKey(address)
   const prefix = Key === '' ? '' : `${Key}/`
   let token: string | undefined
-  let given = 0
   do {
     const page = await ask(address, ({ s3, client }) =>
-      client.send(new s3.ListObjectsV2Command({ Bucket, Prefix: prefix, ContinuationToken: token, ...(most < 1000 && { MaxKeys: most }) })),
+      client.send(new s3.ListObjectsV2Command({ Bucket, Prefix: prefix, ContinuationToken: token, ...options })),
     )
+    yield { page, prefix }
+    token = page.NextContinuationToken
+  } while (token !== undefined)
+}
+
+/** Objects below an address, by name. @param most stops after this many */
+export async function* listObjects(address: string, most = Infinity): AsyncGenerator<ObjectInfo> {
+  let given = 0
+  for await (const { page, prefix } of pagesOf(address, most < 1000 ? { MaxKeys: most } : {}))
     for (const { Key: key = '', Size: bytes, LastModified: modified } of page.Contents ?? []) {
       const name = key.slice(prefix.length)
       // A trailing slash marks a folder, as created by consoles.
@@ -117,25 +123,16 @@ export async function* listObjects(address: string, most = Infinity): AsyncGener
       yield { name, bytes, modified }
       if (++given >= most) return
     }
-    token = page.NextContinuationToken
-  } while (token !== undefined)
 }
 
 /** Names directly below an address, as in a folder: of objects, and first path segments of deeper ones. */
 export async function listNames(address: string): Promise<string[]> {
-  const { Bucket, Key } = bucketAndKey(address)
-  const prefix = Key === '' ? '' : `${Key}/`
-  const names: string[] = []
-  let token: string | undefined
-  do {
-    const page = await ask(address, ({ s3, client }) =>
-      client.send(new s3.ListObjectsV2Command({ Bucket, Prefix: prefix, Delimiter: '/', ContinuationToken: token })),
-    )
-    for (const { Key: key } of page.Contents ?? []) if (key !== undefined) names.push(key.slice(prefix.length))
-    for (const { Prefix: deeper } of page.CommonPrefixes ?? []) if (deeper !== undefined) names.push(deeper.slice(prefix.length, -1))
-    token = page.NextContinuationToken
-  } while (token !== undefined)
-  return [...new Set(names)].filter((name) => name !== '').sort()
+  const names = new Set<string>()
+  for await (const { page, prefix } of pagesOf(address, { Delimiter: '/' })) {
+    for (const { Key: key = '' } of page.Contents ?? []) names.add(key.slice(prefix.length))
+    for (const { Prefix: deeper = '' } of page.CommonPrefixes ?? []) names.add(deeper.slice(prefix.length, -1))
+  }
+  return [...names].filter((name) => name !== '').sort()
 }
 
 /** Largest object that one request copies. */
@@ -180,7 +177,6 @@ export function downloadObject(address: string, path: string): Promise<void> {
   })
 }
 
-/** Deletes an object; idempotent. */
 export function deleteObject(address: string): Promise<void> {
   return ask(address, async ({ s3, client }) => {
     await client.send(new s3.DeleteObjectCommand(bucketAndKey(address)))
@@ -190,7 +186,6 @@ export function deleteObject(address: string): Promise<void> {
 /** Concurrent requests when many objects are deleted. */
 const AT_ONCE = 16
 
-/** Deletes every object below an address. */
 export async function deleteBeneath(address: string): Promise<void> {
   const names: string[] = []
   for await (const { name } of listObjects(address)) names.push(name)

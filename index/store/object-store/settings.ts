@@ -25,7 +25,6 @@ export function checkAddress(address: string, field: string): string {
   return `s3://${bucket}${path}`
 }
 
-/** Bucket and key of an address. */
 export function bucketAndKey(address: string): { readonly Bucket: string; readonly Key: string } {
   const [bucket = '', ...parts] = address.slice('s3://'.length).split('/')
   return { Bucket: bucket, Key: parts.join('/') }
@@ -72,39 +71,27 @@ interface StoreSettings {
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken?: string }
 }
 
-let settings: StoreSettings = {}
-let changes = 0
-
-/** Call before an index in an object store is opened, with the settings of the environment. Global, since a process uses one store. */
-export function configureStores(given: StoreSettings): void {
-  settings = given
-  changes++
-}
-
-/** The current settings; empty by default. */
-export function storeSettings(): StoreSettings {
-  return settings
-}
-
-/** Increases whenever the settings change. */
-export function settingsVersion(): number {
-  return changes
-}
-
-/** Longest wait for the first byte of a response, in milliseconds. */
-export function answerMs(): number {
-  return settings.answerMs ?? ANSWER_MS
-}
-
 /** Longest wait for a connection or for the first byte. */
 export const CONNECT_MS = 3000
 const ANSWER_MS = 15_000
 /** Attempts per request, including the first. */
 export const ATTEMPTS = 4
 
+let settings = { answerMs: ANSWER_MS } as StoreSettings & { readonly answerMs: number }
+
+/** Call before an index in an object store is opened, with the settings of the environment. Global, since a process uses one store. */
+export function configureStores(given: StoreSettings): void {
+  settings = { answerMs: ANSWER_MS, ...given }
+}
+
+/** The current settings: another object after every change. */
+export function storeSettings() {
+  return settings
+}
+
 /** The same settings under LanceDB's names. */
 export function lanceStorageOptions(): Record<string, string> {
-  const { endpoint, region, allowHttp, credentials } = settings
+  const { endpoint, region, allowHttp, credentials, answerMs } = settings
   return {
     ...(endpoint === undefined ? {} : { aws_endpoint: endpoint }),
     ...(region === undefined ? {} : { aws_region: region }),
@@ -115,8 +102,8 @@ export function lanceStorageOptions(): Record<string, string> {
       ...(credentials.sessionToken === undefined ? {} : { aws_session_token: credentials.sessionToken }),
     }),
     connect_timeout: `${CONNECT_MS} ms`,
-    timeout: `${2 * answerMs()} ms`,
+    timeout: `${2 * answerMs} ms`,
     client_max_retries: String(ATTEMPTS - 1),
-    client_retry_timeout: String(Math.ceil((2 * answerMs()) / 1000)),
+    client_retry_timeout: String(Math.ceil((2 * answerMs) / 1000)),
   }
 }
