@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { Type, type Static } from '#typebox'
 import { DTYPES } from './dtypes.ts'
 
-/** File name of the manifest in a built model's folder. */
 export const MANIFEST_FILE = 'manifest.json'
 
 /** Increased when folders of an older builder can no longer be used. */

@@ -16,7 +16,6 @@ export interface CompactionCommandOptions extends TableLocation {
   readonly task: 'compact' | 'cleanup'
   /** How long to keep replaced files, in milliseconds. */
   readonly keepMs: number
-  /** Only report what would be done. */
   readonly dryRun: boolean
 }
 

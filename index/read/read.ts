@@ -86,11 +86,9 @@ export interface ReadOptions {
   readonly source?: string | undefined
   /** False if quotes have no meaning in TSV and CSV. */
   readonly quotes?: boolean
-  /** False to skip metadata. */
   readonly metadata?: boolean
   /** Encoding of a text that is not UTF-8 and has no byte order mark. */
   readonly encoding?: string | undefined
-  /** Column mapping, and generated ids. */
   readonly shape?: TableShape
   /** Called with the share of the file read so far, 0 to 1; not for streams. */
   readonly onShare?: ((share: number) => void) | undefined

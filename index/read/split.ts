@@ -1,7 +1,6 @@
 import { groupsOf, joinedText, sentenceUnits, SURPLUS } from './units.ts'
 import type { Passage } from '../contract.ts'
 
-/** A passage of a document. */
 export interface Part {
   readonly passage: Passage
   /** On the last passage: the number of passages of the document. */

@@ -9,12 +9,10 @@ export function storeOf(location: string): Store {
   return ADDRESS.test(location) ? objectStore : folderStore
 }
 
-/** The location of a path below a folder or an address. */
 export function within(dir: string, ...names: readonly string[]): string {
   return storeOf(dir).join(dir, ...names)
 }
 
-/** Bytes of all files in a folder and below. */
 export async function bytesUnder(dir: string): Promise<number> {
   let bytes = 0
   for await (const file of storeOf(dir).files.walk(dir)) bytes += file.bytes

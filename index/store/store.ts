@@ -67,7 +67,6 @@ export interface Files {
   write(path: string, text: string): Promise<void>
   /** Removes a file; idempotent. */
   remove(path: string): Promise<void>
-  /** Removes a folder recursively. */
   removeTree(dir: string): Promise<void>
   /** Renames a folder atomically and durably. @throws unsupported if the store cannot */
   rename(from: string, to: string): Promise<void>
@@ -105,7 +104,6 @@ export interface LockOptions {
   readonly advisory?: boolean
 }
 
-/** Locks between processes. */
 export interface Locks {
   /** @returns undefined if others hold it for longer than `waitMs` */
   take(location: string, options: LockOptions): Promise<Lock | undefined>
@@ -121,7 +119,6 @@ export interface Logs {
   names(folder: string): Promise<string[]>
   /** Opens a log; idempotent. */
   begin(folder: string, name: string): Promise<void>
-  /** Removes a log. */
   end(folder: string, name: string): Promise<void>
   /** Appends an entry, a JSON text on one line; durable when it resolves. After a lost response it may occur twice. */
   append(folder: string, name: string, entry: string): Promise<void>

@@ -21,7 +21,6 @@ export interface Table extends Omit<LanceTable, 'name'> {
   addEmptyColumns(fields: readonly Field[]): Promise<unknown>
 }
 
-/** A folder of tables. */
 export interface Connection {
   /** @param version to read an earlier version; the newest by default */
   openTable(storedAs: string, version?: number): Promise<Table>

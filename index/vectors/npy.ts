@@ -54,7 +54,6 @@ async function readNpyHeader(path: string): Promise<Matrix> {
   }
 }
 
-/** Reads ids, one per line. */
 export async function* idLines(path: string): AsyncGenerator<string> {
   for await (const line of readLines(fileBytes(path), READ_LIMITS.lineBytes)) {
     const at = `line ${line.line}`

@@ -3,7 +3,6 @@ import { orNull } from '../checkpoint/config/families/fields.ts'
 import { parseAs } from '../checkpoint/config/json.ts'
 import { unsupported } from '../errors.ts'
 
-/** PEFT's settings file in an adapter's folder. */
 export const ADAPTER_CONFIG_FILE = 'adapter_config.json'
 
 const Rank = Type.Integer({ minimum: 1, maximum: 65_536 })

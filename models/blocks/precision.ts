@@ -40,7 +40,6 @@ export interface Precision {
   readonly tokens: MatrixForm
   /** Keys and values of the cross-attention: for all of phi, and for single queries (absorbed). */
   readonly context: RowForm | null
-  /** The output projection. */
   readonly head: MatrixForm
 }
 

@@ -7,7 +7,6 @@ import type { WeightFile } from './file.ts'
 /** A torch file has one entry per storage and a few more. */
 const MAX_ZIP_ENTRIES = 200_000
 
-/** Location of an uncompressed entry in its file. */
 export interface StoredEntry {
   readonly offset: number
   readonly bytes: number

@@ -44,7 +44,6 @@ const HEAD_MULTIPLE = 16
 /** Dimension of generated tokens' keys, including the new one. */
 const MADE = 'made'
 
-/** One pass of the decoder's layers. */
 interface Pass {
   readonly stream: Residual
   /** For every layer. */
@@ -205,7 +204,6 @@ function goesOn(stopIds: Value, token: Value): Value {
   return graph.scope('stop', () => not(less(i64(graph, 0), reduceSum(cast(equal(stopIds, reshape(token, [])), 'i64'), 0))))
 }
 
-/** State of an answer. */
 interface Begun {
   /** i64 [1,1]: generated, not read yet. */
   readonly token: Value

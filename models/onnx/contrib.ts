@@ -74,7 +74,6 @@ export function multiHeadAttention({ q, k, v }: Projections, heads: number, keyM
   return contrib('MultiHeadAttention', [q, k, v, null, keyMask, ...(bias ? [bias] : [])], q, { num_heads: heads })
 }
 
-/** Score options of groupQueryAttention's heads. */
 export interface GroupedHeads {
   readonly heads: number
   readonly kvHeads: number

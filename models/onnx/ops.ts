@@ -43,7 +43,6 @@ export function f32s(graph: Graph, shape: readonly number[], values: readonly nu
   return graph.constant('f32', shape, new Uint8Array(Float32Array.from(values).buffer))
 }
 
-/** A constant with equal elements. */
 export function filled(graph: Graph, elem: 'u8' | 'i8', shape: readonly number[], value: number): Value {
   return graph.constant(elem, shape, new Uint8Array(shape.reduce((a, b) => a * b, 1)).fill(value))
 }

@@ -77,7 +77,6 @@ export function dimAt(shape: Shape, axis: number): Dim {
   return dim
 }
 
-/** The shape with one dimension replaced. */
 export function withDim(shape: Shape, axis: number, dim: Dim): Shape {
   const at = axis < 0 ? axis + shape.length : axis
   return shape.map((old, i) => (i === at ? dim : old))

@@ -63,9 +63,7 @@ function columnsOf(children: ReturnType<typeof parquetSchema>['children'], wants
 }
 
 export interface ParquetOptions {
-  /** False to skip metadata. */
   readonly metadata?: boolean
-  /** Bounds on the content of rows. */
   readonly limits?: Partial<ReadLimits> | undefined
   readonly shape?: TableShape
   /** Called with the share of rows read so far. */

@@ -86,7 +86,6 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: T
     )
 }
 
-/** Joins lines to records. */
 class Records {
   readonly #options: TsvOptions
   #columns: ColumnPositions | undefined

@@ -16,7 +16,6 @@ import { putObject, readObject } from './objects.ts'
  */
 export const LEASE_MS = 10_000
 const RENEW_MS = 2500
-/** Polling interval of a waiter. */
 const POLL_MS = 100
 
 /**

@@ -68,9 +68,7 @@ export interface LlamaConfig {
   readonly projectionBias: boolean
   /** Each head of queries and keys is normalised before rotation (Qwen 3, Gemma 3). */
   readonly headNorms: boolean
-  /** Activation of the MLP's gate. */
   readonly activation: 'silu' | 'gelu-tanh'
-  /** Factor of attention scores. */
   readonly scoreScale: number
   /** Scores s become cap tanh(s / cap) (Gemma 2); null for none. */
   readonly scoreCap: number | null
@@ -78,7 +76,6 @@ export interface LlamaConfig {
   readonly logitCap: number | null
   /** Layers with local attention; null if all tokens see all earlier ones. */
   readonly local: LocalLayers | null
-  /** Factor of token embeddings. */
   readonly embeddingScale: number
   /** Outputs of attention and MLP are normalised as well (Gemma). */
   readonly postNorms: boolean

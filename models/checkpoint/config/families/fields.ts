@@ -12,7 +12,6 @@ export function orNull<T extends Parameters<typeof Type.Union>[0][number]>(schem
   return Type.Optional(Type.Union([schema, Type.Null()]))
 }
 
-/** Fields of every text encoder's config.json. */
 export const ENCODER_FIELDS = {
   vocab_size: Count,
   hidden_size: Count,

@@ -30,7 +30,6 @@ const GemmaSchema = Type.Object({
 })
 type RawGemma = Static<typeof GemmaSchema>
 
-/** Differences between versions. */
 interface Version {
   /** Default of config.json: every n-th layer is global, the others are local. */
   readonly pattern: number
