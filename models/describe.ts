@@ -11,15 +11,6 @@ import { endTokens, frontToken } from './tokenizer/bos.ts'
 import { requiredTokenId } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
 
-const GRAPH_FILES = {
-  encoder: 'cepe_encoder.onnx',
-  generate: 'cepe_generate.onnx',
-  continue: 'cepe_continue.onnx',
-  step: 'cepe_step.onnx',
-  embed: 'contriever.onnx',
-  rank: 'reranker.onnx',
-} as const
-
 function rotaryOf(decoder: LlamaConfig): NonNullable<CepeManifest['rotary']> | null {
   const { ropeScaling: scaling, local } = decoder
   if (scaling?.type === 'randomised' || (local !== null && (scaling !== null || local.ropeTheta !== decoder.ropeTheta))) return null
@@ -34,10 +25,10 @@ function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConf
   return {
     architecture: 'cepe' as const,
     graphs: {
-      encoder: encoder && GRAPH_FILES.encoder,
-      generate: GRAPH_FILES.generate,
-      continue: GRAPH_FILES.continue,
-      step: GRAPH_FILES.step,
+      encoder: encoder && 'cepe_encoder.onnx',
+      generate: 'cepe_generate.onnx',
+      continue: 'cepe_continue.onnx',
+      step: 'cepe_step.onnx',
     },
     dims: {
       vocab_size: decoder.vocabSize,
@@ -69,7 +60,7 @@ function contrieverFields(
 ) {
   return {
     architecture: 'contriever' as const,
-    graphs: { embed: GRAPH_FILES.embed },
+    graphs: { embed: 'contriever.onnx' },
     dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window: Math.min(window, embedding?.maxTokens ?? window) },
     ...(embedding && {
       embedding: { pooling: embedding.pooling, normalised: embedding.normalised, query_prompt: embedding.queryPrompt },
@@ -84,7 +75,7 @@ function rerankerFields(
 ) {
   return {
     architecture: 'reranker' as const,
-    graphs: { rank: GRAPH_FILES.rank },
+    graphs: { rank: 'reranker.onnx' },
     dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window },
     tokens: {
       ...bertTokens(family, tokenizer),

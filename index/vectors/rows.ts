@@ -97,6 +97,7 @@ export async function* readParquetVectors(path: string, dimension: number): Asyn
     const id = ID_NAMES.find((one) => names.includes(one))
     if (id === undefined || !names.includes('vector'))
       return refuse(name, `has no columns id and vector (found: ${names.slice(0, 8).join(', ')})`)
+    const columns = [id, 'vector']
     let rowStart = 0
     for (const { num_rows: count } of metadata.row_groups) {
       const rowEnd = rowStart + Number(count)
@@ -105,14 +106,8 @@ export async function* readParquetVectors(path: string, dimension: number): Asyn
           name,
           `has a row group of ${count} vectors: write it with at most ${Math.floor(GROUP_NUMBERS / dimension)} rows in each (row_group_size)`,
         )
-      const rows: Record<string, unknown>[] = await parquetReadObjects({
-        file,
-        metadata,
-        columns: [id, 'vector'],
-        rowStart,
-        rowEnd,
-        compressors: boundedCompressors(Infinity),
-      })
+      const compressors = boundedCompressors(Infinity)
+      const rows: Record<string, unknown>[] = await parquetReadObjects({ file, metadata, columns, rowStart, rowEnd, compressors })
       for (const [i, row] of rows.entries()) {
         const given = row[id]
         yield rowOf({ id: typeof given === 'bigint' ? given.toString() : given, vector: row['vector'] }, name, `row ${rowStart + i + 1}`)
