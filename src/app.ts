@@ -1,4 +1,3 @@
-import path from 'node:path'
 import * as snapshots from '../index/snapshots/snapshots.ts'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { type FastifyBaseLogger, type FastifyInstance, default as fastify } from 'fastify'
@@ -49,7 +48,7 @@ import { searchRoutes } from './http/routes/search.ts'
 import { upsertRoutes } from './http/routes/passages/upsert.ts'
 import { createLog } from './service/log.ts'
 import type { Services } from './service/services.ts'
-import { answersDir, servedFiles } from './service/storage.ts'
+import { answersFolder, servedFiles } from './service/storage.ts'
 
 /** A passage id of 512 bytes, percent-encoded. */
 const MAX_PATH_PARAMETER = 3 * 512
@@ -92,12 +91,12 @@ export async function buildApp(
   const { processes, keys, collections, newerTable } = services
   await app.register(metrics, { processes, retriever: services.answering.retriever, jobs: services.jobs, keys, collections, newerTable })
 
-  const { index, jobs, embedder, further, readiness } = services
+  const { jobs, embedder, further, readiness } = services
   const access = collectionAccess(services.answering, collections)
   const requireAdmin = config.ROLE === 'replica' ? refuseChanges : adminGuard(app)
   await app.register(healthRoutes, { readiness, publicText: said })
   if (config.ROLE !== 'indexer') await registerQuestions(app, services, config, { access, version, origins, publicText: said })
-  const once = onceFor(new StoredResponses({ dir: path.join(answersDir(config, index.dir), `${index.table}.answers`) }), index.table)
+  const once = onceFor(new StoredResponses({ folder: (collection) => answersFolder(config, collection) }))
   const changes = { access, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, requireAdmin, once }
   await app.register(collectionsRoutes, { collections, access, publicText: said, requireAdmin })
   await app.register(upsertRoutes, changes)

@@ -23,15 +23,16 @@ const FOLDERS = ['lance', 'snapshots', 'changes', 'readings']
 const WAIT_MS = 60_000
 
 /** Completes an interrupted removal, or withdraws it if the alias still exists. The caller must hold the writer lock. */
-async function finishRemoval(location: TableLocation): Promise<void> {
+async function finishRemoval(location: TableLocation, belongings: Belongings): Promise<void> {
   const { files } = storeOf(location.dir)
   if ((await files.read(intentOf(location))) === undefined) return
-  if ((await readAlias(location)) === undefined) await removeFiles(location)
+  if ((await readAlias(location)) === undefined) await removeFiles(location, belongings)
   else await files.remove(intentOf(location))
 }
 
-async function removeFiles({ dir, table }: TableLocation): Promise<void> {
+async function removeFiles({ dir, table }: TableLocation, { release }: Belongings): Promise<void> {
   const { files } = storeOf(dir)
+  await release(table)
   for (const name of await files.list(dir)) {
     const [of, ...rest] = name.split('.')
     if (of === table && FOLDERS.includes(rest.at(-1) ?? '')) await files.removeTree(within(dir, name))
@@ -53,6 +54,16 @@ async function alone(location: TableLocation, work: () => Promise<void>): Promis
     })
 }
 
+/** What other parts keep by the name of a collection. A collection that is created under the name of a removed one must not get it. */
+interface Belongings {
+  /** Ids of jobs that have not ended. */
+  readonly unfinishedJobs: (name: string) => Promise<readonly string[]>
+  /** Deletes or detaches it; idempotent. Called under the writer lock, once the name is gone. */
+  readonly release: (name: string) => Promise<void>
+}
+
+const NO_BELONGINGS: Belongings = { unfinishedJobs: () => Promise.resolve([]), release: () => Promise.resolve() }
+
 export interface CollectionsOptions {
   readonly main: PassageIndex
   /** Folder or address of the other collections. Default: that of the main one. */
@@ -64,6 +75,7 @@ export interface CollectionsOptions {
   readonly onWarning?: (message: string) => void
   readonly readOnly?: boolean
   readonly embedOf?: EmbedOf | undefined
+  readonly belongings?: Belongings
 }
 
 /** Maximum collections of an index: every listing reads all names. */
@@ -83,6 +95,7 @@ class IndexCollections implements Collections {
   readonly #dir: string
   readonly #models: Models
   readonly #tables: OpenTables
+  readonly #belongings: Belongings
 
   constructor({
     main,
@@ -92,7 +105,9 @@ class IndexCollections implements Collections {
     onWarning = () => undefined,
     readOnly = false,
     embedOf,
+    belongings = NO_BELONGINGS,
   }: CollectionsOptions) {
+    this.#belongings = belongings
     this.main = main
     this.#dir = dir
     this.#models = { model: main.model, furtherModels: main.furtherModels ?? [] }
@@ -159,7 +174,7 @@ class IndexCollections implements Collections {
     const connection = await connectForWriting(dir)
     try {
       return await withWriterLock(location, async () => {
-        await finishRemoval(location)
+        await finishRemoval(location, this.#belongings)
         if ((await readAlias(location)) !== undefined) return false
         return createLiveTable({ ...location, connection, model: this.main.model, language })
       })
@@ -175,7 +190,7 @@ class IndexCollections implements Collections {
     const isNew = (await readAlias(location)) === undefined
     if (isNew) {
       await this.#requireRoom()
-      await withWriterLock(location, () => finishRemoval(location))
+      await withWriterLock(location, () => finishRemoval(location, this.#belongings))
     }
     await switchTable(of, { ...this.#models, ...location })
     // The next question in this process uses the new contents.
@@ -200,7 +215,7 @@ class IndexCollections implements Collections {
     const dir = this.#dir
     for (const file of await storeOf(dir).files.list(dir)) {
       const location = { dir, table: file.slice(0, -INTENT.length) }
-      if (file.endsWith(INTENT)) await alone(location, () => finishRemoval(location))
+      if (file.endsWith(INTENT)) await alone(location, () => finishRemoval(location, this.#belongings))
     }
   }
 
@@ -217,7 +232,7 @@ class IndexCollections implements Collections {
     const { dir, table } = location
     await alone(location, async () => {
       if ((await readAlias(location)) === undefined) throw unknownCollection(table)
-      const jobs = await watchingJobs(location)
+      const jobs = [...new Set([...(await watchingJobs(location)), ...(await this.#belongings.unfinishedJobs(table))])]
       if (jobs.length > 0)
         throw new CodedError(
           'conflict',
@@ -226,7 +241,7 @@ class IndexCollections implements Collections {
         )
       await storeOf(dir).files.write(intentOf(location), '')
       await removeAlias(location)
-      await removeFiles(location)
+      await removeFiles(location, this.#belongings)
     })
   }
 

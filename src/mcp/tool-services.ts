@@ -21,16 +21,18 @@ export function sourceLists(keepMs = KEEP_MS): (index: PassageIndex) => SourceLi
 }
 
 /**
- * Lists the sources of an index. Counts once per version of the table and at most once a minute; concurrent calls share one scan.
+ * Lists the sources of an index. Counts once per version of the stored table and at most once a minute, except that another table under the
+ * name is counted at once; concurrent calls share one scan.
  */
-export function sourceList(index: Pick<PassageIndex, 'sources' | 'version'>, now: () => number = Date.now, keepMs = KEEP_MS): SourceList {
-  let counted: { readonly version: string; readonly at: number; readonly sources: Promise<readonly SourceCount[]> } | undefined
+export function sourceList(index: Pick<PassageIndex, 'sources' | 'info'>, now: () => number = Date.now, keepMs = KEEP_MS): SourceList {
+  let counted:
+    | { readonly storedAs: string; readonly version: number; readonly at: number; readonly sources: Promise<readonly SourceCount[]> }
+    | undefined
   return async () => {
-    const { table, version, passages } = await index.version()
-    const key = `${table}/${version}/${passages}`
-    if (counted !== undefined && (counted.version === key || now() - counted.at < keepMs)) return counted.sources
+    const { storedAs, version } = await index.info()
+    if (counted?.storedAs === storedAs && (counted.version === version || now() - counted.at < keepMs)) return counted.sources
     const sources = index.sources()
-    const own = { version: key, at: now(), sources }
+    const own = { storedAs, version, at: now(), sources }
     counted = own
     // The next call retries after a failure.
     sources.catch(() => (counted = counted === own ? undefined : counted))

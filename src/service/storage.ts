@@ -1,5 +1,5 @@
 /** Folders and tables of a service. They are checked before anything is opened. */
-import { access, constants } from 'node:fs/promises'
+import { access, constants, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { makeFolder } from '../../base/make-folder.ts'
@@ -12,8 +12,12 @@ import type { PassageMetadata } from '../../index/passage-metadata.ts'
 import { startReplicaCache, type ReplicaCache } from '../../index/replica/replica-cache.ts'
 import { storeOf } from '../../index/store/store-of.ts'
 import { readAlias } from '../../index/versions/alias.ts'
+import { tryJobLock } from '../../index/writers/locks.ts'
 import { calibrationFiles, setTemporaryFolder } from '../config.ts'
 import type { Log } from '../inference/log.ts'
+import { KeptFiles } from '../jobs/kept/kept-files.ts'
+import { isFinal } from '../jobs/record/schema.ts'
+import { JobStore } from '../jobs/record/store.ts'
 import { fileCheck, type ServedFiles, isSourceFile } from '../jobs/kept/served-file.ts'
 import { chooseCalibration } from '../rag/calibration/calibration.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
@@ -141,6 +145,7 @@ export async function openTables(config: Config, models: Models, opening: Openin
     dir: config.INDEX_DIR,
     mostOpen: config.MAX_OPEN_COLLECTIONS,
     embedOf,
+    belongings: belongings(config),
     ...openedAs(config, log),
   })
   if (config.ROLE !== 'replica')
@@ -156,9 +161,32 @@ function openedAs(config: Config, log: Log | undefined) {
   }
 }
 
-/** Folder of idempotent responses: with the index, or, if that is in an object store, with its jobs. */
-export function answersDir(config: Config, indexDir: string): string {
-  return storeOf(indexDir).keepsFiles ? indexDir : (config.JOBS_DIR ?? config.KEYS_DIR)
+/** Folder of a collection's idempotent responses: with the index, or, if that is in an object store, with its jobs. */
+export function answersFolder({ INDEX_DIR, JOBS_DIR, KEYS_DIR }: Config, collection: string): string {
+  return path.join(storeOf(INDEX_DIR).keepsFiles ? INDEX_DIR : (JOBS_DIR ?? KEYS_DIR), `${collection}.answers`)
+}
+
+/** What jobs and requests keep by the name of a collection: its jobs are detached, its kept uploads and idempotent responses deleted. */
+function belongings(config: Config) {
+  const jobs = new JobStore(jobsDir(config))
+  return {
+    unfinishedJobs: async (name: string) =>
+      (await jobs.list()).flatMap(({ id, table, state }) => (table === name && !isFinal(state) ? [id] : [])),
+    release: async (name: string) => {
+      await jobs.detach(name)
+      const kept = new KeptFiles(jobs.keptFolder)
+      await kept.forgetMissing(name)
+      await rm(answersFolder(config, name), { recursive: true, force: true })
+      // A job that runs may keep a file of the same content: then the contents are removed at its end.
+      const lock = await tryJobLock(config.INDEX_DIR)
+      if (lock === undefined) return
+      try {
+        await kept.fit(Infinity)
+      } finally {
+        await lock.release()
+      }
+    },
+  }
 }
 
 /**

@@ -1,19 +1,21 @@
 import t from 'tap'
+import type { IndexInfo } from '../../index/contract.ts'
 import { sourceList } from '../../src/mcp/tool-services.ts'
 
 /** An index of which every count is held until it is let go. */
 function heldIndex() {
   const held: { done: () => void; fail: (error: Error) => void }[] = []
   let version = 1
+  let storedAs = 'law.1'
   const index = {
-    version: () => Promise.resolve({ table: 'passages', version, passages: 1, fragments: 1 }),
+    info: () => Promise.resolve({ storedAs, version } as IndexInfo),
     sources: () =>
       new Promise<{ source: string; passages: number }[]>((resolve, reject) => {
         const counted = version
         held.push({ done: () => resolve([{ source: `at version ${counted}`, passages: 1 }]), fail: reject })
       }),
   }
-  return { index, held, change: () => version++ }
+  return { index, held, change: () => version++, replace: () => (storedAs = 'law.2') }
 }
 
 t.test('sources are counted once for a version, at most once a minute, whoever asks', async (t) => {
@@ -36,6 +38,21 @@ t.test('sources are counted once for a version, at most once a minute, whoever a
   time += 59_000
   t.same(await list(), [{ source: 'at version 2', passages: 1 }])
   t.equal(held.length, 2, 'nor is a changed one within a minute')
+})
+
+t.test('a collection that was deleted and created again is counted at once, also at the version of the earlier one', async (t) => {
+  const { index, held, replace } = heldIndex()
+  const list = sourceList(index, () => 0)
+  const before = list()
+  while (held.length === 0) await Promise.resolve()
+  held[0]?.done()
+  await before
+  replace()
+  const after = list()
+  while (held.length === 1) await Promise.resolve()
+  held[1]?.done()
+  t.equal((await after).length, 1)
+  t.equal(held.length, 2)
 })
 
 t.test('a count that failed is tried again', async (t) => {

@@ -26,8 +26,8 @@ export const IdempotencyHeaders = Type.Object({
 })
 
 interface Work<T> {
-  /** The collection that is changed, a key of which is none of another; the main one where absent. */
-  readonly collection?: string
+  /** The collection that is changed. A key of one collection is unrelated to the same key of another. */
+  readonly collection: string
   /** Fingerprint of the request, distinct for different requests; may read the rest of the body. */
   readonly fingerprint: () => string | Promise<string>
   readonly work: () => Promise<T>
@@ -39,14 +39,13 @@ export type Once = <T>(request: FastifyRequest, reply: FastifyReply, work: Work<
 /**
  * Processes requests with an idempotency key once; those without one always. A response is sent even if it cannot be stored: after an error
  * the client would repeat the work.
- * @param main collection, whose keys are kept as they are
  * @throws conflict, unprocessable
  */
-export function onceFor(answers: Pick<StoredResponses, 'claim'>, main: string): Once {
-  return async <T>(request: FastifyRequest, reply: FastifyReply, { collection = main, fingerprint, work }: Work<T>): Promise<T> => {
+export function onceFor(answers: Pick<StoredResponses, 'claim'>): Once {
+  return async <T>(request: FastifyRequest, reply: FastifyReply, { collection, fingerprint, work }: Work<T>): Promise<T> => {
     const key = request.headers[HEADER]
     if (typeof key !== 'string') return work()
-    const claim = await answers.claim(collection === main ? key : `${collection}\n${key}`)
+    const claim = await answers.claim(collection, key)
     const orWarn = (done: Promise<void>): Promise<void> =>
       done.catch((error: unknown) =>
         request.log.error(
@@ -143,7 +142,8 @@ const StoredResponseSchema = Type.Object({
 type StoredResponse = Static<typeof StoredResponseSchema>
 
 interface StoredResponsesOptions {
-  readonly dir: string
+  /** Folder of a collection's responses. */
+  readonly folder: (collection: string) => string
   readonly keepMs?: number
   readonly most?: number
 }
@@ -162,38 +162,42 @@ interface Claim {
  * index.
  */
 export class StoredResponses {
-  readonly #dir: string
+  readonly #folder: (collection: string) => string
   readonly #keepMs: number
   readonly #most: number
-  #untilExpiry = 0
+  /** Responses stored since the last removal of expired ones, by folder. */
+  readonly #stored = new Map<string, number>()
 
-  constructor({ dir, keepMs = KEEP_RESPONSES_MS, most = MAX_RESPONSES }: StoredResponsesOptions) {
-    this.#dir = dir
+  constructor({ folder, keepMs = KEEP_RESPONSES_MS, most = MAX_RESPONSES }: StoredResponsesOptions) {
+    this.#folder = folder
     this.#keepMs = keepMs
     this.#most = most
   }
 
   /** @throws conflict while any process handles another request with the key */
-  async claim(key: string): Promise<Claim> {
+  async claim(collection: string, key: string): Promise<Claim> {
+    const folder = this.#folder(collection)
     const name = createHash('sha256').update(key).digest('hex').slice(0, 40)
-    await makeFolder(this.#dir)
-    const lock = await takeLock(join(this.#dir, `${name}.lock`), 0)
+    await makeFolder(folder)
+    const lock = await takeLock(join(folder, `${name}.lock`), 0)
     if (lock === undefined)
       throw new CodedError('conflict', 'A request with this idempotency key is in progress: wait for its response.', {
         field: 'idempotency-key',
         retryAfterS: 1,
       })
-    return this.#held(join(this.#dir, `${name}.json`), lock)
+    return this.#held(folder, `${name}.json`, lock)
   }
 
-  async #held(path: string, lock: Lock): Promise<Claim> {
+  async #held(folder: string, name: string, lock: Lock): Promise<Claim> {
     try {
-      const kept = await this.#read(path)
+      const kept = await this.#read(join(folder, name))
       return {
         kept,
         keep: async (answer) => {
-          await writeFileDurably(path, JSON.stringify({ ...answer, at: Date.now() }))
-          if (--this.#untilExpiry <= 0) await this.#removeExpired()
+          await writeFileDurably(join(folder, name), JSON.stringify({ ...answer, at: Date.now() }))
+          const stored = this.#stored.get(folder) ?? 0
+          this.#stored.set(folder, (stored + 1) % EXPIRY_EVERY)
+          if (stored === 0) await this.#removeExpired(folder)
         },
         release: () => lock.release(),
       }
@@ -214,16 +218,15 @@ export class StoredResponses {
   }
 
   /** Removes expired responses, and the oldest if there are too many. */
-  async #removeExpired(): Promise<void> {
-    this.#untilExpiry = EXPIRY_EVERY
-    const files = await Promise.all((await readdir(this.#dir)).map(async (name) => ({ name, age: await fileAge(join(this.#dir, name)) })))
+  async #removeExpired(folder: string): Promise<void> {
+    const files = await Promise.all((await readdir(folder)).map(async (name) => ({ name, age: await fileAge(join(folder, name)) })))
     const answers = files.filter(({ name }) => name.endsWith('.json')).sort((a, b) => a.age - b.age)
     const gone = answers.filter(({ age }, i) => age > this.#keepMs || i >= this.#most)
-    for (const { name } of gone) await rm(join(this.#dir, name), { force: true })
+    for (const { name } of gone) await rm(join(folder, name), { force: true })
     for (const { name, age } of files) {
       // Only unclaimed files are empty.
-      if (name.endsWith('.lock') && age > this.#keepMs) await rmdir(join(this.#dir, name)).catch(() => undefined)
-      else if (!name.endsWith('.json') && age > this.#keepMs) await rm(join(this.#dir, name), { force: true, recursive: true })
+      if (name.endsWith('.lock') && age > this.#keepMs) await rmdir(join(folder, name)).catch(() => undefined)
+      else if (!name.endsWith('.json') && age > this.#keepMs) await rm(join(folder, name), { force: true, recursive: true })
     }
   }
 }

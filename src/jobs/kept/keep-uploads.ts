@@ -38,6 +38,6 @@ export async function keepUploads(
       }
     }
   if (!isUpload) for (const name of (await listedBy(store.folder(id))).sources) await kept.forget(table, name)
-  for (const one of await kept.list()) if (one.table === table && !present.has(one.source)) await kept.forget(table, one.source)
+  await kept.forgetMissing(table, present)
   return tooLarge + (await kept.fit(maxBytes))
 }

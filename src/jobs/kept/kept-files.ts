@@ -69,6 +69,11 @@ export class KeptFiles {
     await rm(this.#record(table, source), { force: true })
   }
 
+  /** Forgets the files of a table, except those of the sources present. */
+  async forgetMissing(table: string, present: ReadonlySet<string> = new Set()): Promise<void> {
+    for (const one of await this.list()) if (one.table === table && !present.has(one.source)) await this.forget(table, one.source)
+  }
+
   /** All kept files, oldest upload first. */
   async list(): Promise<Kept[]> {
     const folder = path.join(this.#folder, 'sources')

@@ -10,7 +10,7 @@ import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import { isLockHeld, takeLock, type Lock } from '../../../base/locks/lock.ts'
 import type { KnownJobs } from '../../../index/ingest/remove-stale.ts'
 import { parseJson } from '../../../base/json.ts'
-import { isSettled, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
+import { isFinal, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
 
 /** Age after which the folder of an interrupted upload, which has no record, is removed. */
 const ORPHAN_MS = 3_600_000
@@ -75,9 +75,14 @@ export class JobStore {
     for (const id of await this.#ids()) {
       const job = await this.#read(id)
       if (job === 'unreadable') unfinished.add(id)
-      else if (job?.table === table) (job.state === 'stopped' || !isSettled(job.state) ? unfinished : ended).add(id)
+      else if (job?.table === table) (isFinal(job.state) ? ended : unfinished).add(id)
     }
     return { unfinished, ended }
+  }
+
+  /** Detaches the ended jobs of a removed collection from its name: they remain, but belong to no collection that is created later. */
+  async detach(table: string): Promise<void> {
+    for (const job of await this.list()) if (job.table === table) await this.save({ ...job, table: `${table} (deleted)` })
   }
 
   /** Takes the lease for running a job or receiving its upload. @returns undefined if another process holds it */

@@ -62,11 +62,10 @@ export async function createIndexJob(given: IndexJobRequest): Promise<Job> {
   const { request, reply, jobs, access, fetchHosts, once, options } = given
   const body = jsonBodyOf(request.body)
   const { table } = await access.index(request, body?.collection ?? given.collection)
-  const doOnce: Once = (...[asked, answer, work]) => once(asked, answer, { ...work, collection: table })
   if (request.isMultipart()) {
     const { files, digest } = hashedFiles(filesOf(request))
     const fingerprint = async (): Promise<string> => requestFingerprint({ method: request.method, url: request.url, body: await digest() })
-    return doOnce(request, reply, { fingerprint, work: () => fromForm({ reply, jobs, options, table }, files) })
+    return once(request, reply, { collection: table, fingerprint, work: () => fromForm({ reply, jobs, options, table }, files) })
   }
   if (request.body instanceof Readable) {
     const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
@@ -76,7 +75,7 @@ export async function createIndexJob(given: IndexJobRequest): Promise<Job> {
       name === undefined
         ? jobs.addUpload({ bytes, options: withEncoding(options, charsetOf(request.headers['content-type'])), table })
         : jobs.addFiles({ files: [{ name, bytes }], options, table })
-    return doOnce(request, reply, { fingerprint, work: () => received(reply, create) })
+    return once(request, reply, { collection: table, fingerprint, work: () => received(reply, create) })
   }
   if (body === undefined)
     throw new CodedError(
@@ -84,7 +83,8 @@ export async function createIndexJob(given: IndexJobRequest): Promise<Job> {
       'The body is empty: send the corpus, or JSON that names a file or folder of the import folder or pages of the web.',
       { field: 'body' },
     )
-  return doOnce(request, reply, {
+  return once(request, reply, {
+    collection: table,
     fingerprint: () => requestFingerprint(request),
     work: () => importJob(body, table, { jobs, fetchHosts, only: request.holder?.collections && table }),
   })
