@@ -22,7 +22,7 @@ import { serializerCompiler, validatorCompiler } from './http/plugins/compilers.
 import { traces } from './http/observability/traces-plugin.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
 import { StoredResponses, onceFor } from './http/idempotency/idempotency.ts'
-import { type PublicText, publicText } from './http/errors/public-text.ts'
+import { publicText } from './http/errors/public-text.ts'
 import { type CollectionAccess, collectionAccess } from './http/request/collections.ts'
 import { corpusTexts } from './http/page/corpus-text.ts'
 import { answerClientError, refuseExpectations } from './http/errors/raw-errors.ts'
@@ -62,9 +62,8 @@ export async function buildApp(
   version: string,
   logger: Logger = createLog(config).logger,
 ): Promise<FastifyInstance> {
-  const said = publicText(config)
   const origins = listed(config.CORS_ORIGINS)
-  const sendError = errorSender(said)
+  const sendError = errorSender()
   const app = createServer(config, logger, (error, request, reply) => {
     setHeaders(reply)
     letRead(reply, origins)
@@ -76,7 +75,7 @@ export async function buildApp(
   await app.register(traces, { url: config.TRACES_URL, version })
   await app.register(headers)
   await app.register(cors, { origins })
-  await app.register(errors, { publicText: said })
+  await app.register(errors, { publicText: publicText(config) })
   await app.register(connections, { most: config.MAX_CONNECTIONS, proxied: config.TRUST_PROXY !== '' })
   await app.register(compression)
   await app.register(jsonBodies)
@@ -94,11 +93,11 @@ export async function buildApp(
   const { jobs, embedder, further, readiness } = services
   const access = collectionAccess(services.answering, collections)
   const requireAdmin = config.ROLE === 'replica' ? refuseChanges : adminGuard(app)
-  await app.register(healthRoutes, { readiness, publicText: said })
-  if (config.ROLE !== 'indexer') await registerQuestions(app, services, config, { access, version, origins, publicText: said })
+  await app.register(healthRoutes, { readiness })
+  if (config.ROLE !== 'indexer') await registerQuestions(app, services, config, { access, version, origins })
   const once = onceFor(new StoredResponses({ folder: (collection) => answersFolder(config, collection) }))
   const changes = { access, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, requireAdmin, once }
-  await app.register(collectionsRoutes, { collections, access, publicText: said, requireAdmin })
+  await app.register(collectionsRoutes, { collections, access, requireAdmin })
   await app.register(upsertRoutes, changes)
   await app.register(passagesRoutes, changes)
   await app.register(browseRoutes, { access })
@@ -110,7 +109,7 @@ export async function buildApp(
     await admin.register(adminSnapshotsRoutes, { snapshots, access })
     await admin.register(adminKeysRoutes, { keys, quotas: services.quotas })
     const { BASE_PATH: basePath, FETCH } = config
-    await admin.register(adminIndexJobsRoutes, { access, jobs, fetchHosts: listed(FETCH), once, basePath, publicText: said })
+    await admin.register(adminIndexJobsRoutes, { access, jobs, fetchHosts: listed(FETCH), once, basePath })
   })
   return app
 }
@@ -119,7 +118,6 @@ interface QuestionParts {
   readonly access: CollectionAccess
   readonly version: string
   readonly origins: string[]
-  readonly publicText: PublicText
 }
 
 /** Registers the routes that need a reader: an indexer has none of them. */
@@ -127,7 +125,7 @@ async function registerQuestions(
   app: FastifyInstance,
   services: Services,
   config: Config,
-  { access, version, origins, publicText: said }: QuestionParts,
+  { access, version, origins }: QuestionParts,
 ): Promise<void> {
   const { answering, index, newerTable } = services
   const questions = { services: answering, access, deadlineMs: config.DEADLINE_MS }
@@ -137,13 +135,12 @@ async function registerQuestions(
     version,
     newerTable,
     corpusText: corpusTexts(page, index),
-    publicText: said,
     feedback: config.FEEDBACK !== undefined,
     files: servedFiles(config) !== undefined,
   })
   await app.register(pageRoutes, { ...page, basePath: config.BASE_PATH })
-  await app.register(answerRoutes, { ...questions, publicText: said })
-  await app.register(answersRoutes, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS, publicText: said })
+  await app.register(answerRoutes, questions)
+  await app.register(answersRoutes, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS })
   await app.register(feedbackRoutes, { file: config.FEEDBACK, maxBytes: config.FEEDBACK_MB * 2 ** 20, access })
   await app.register(searchRoutes, questions)
   await app.register(rerankRoutes, questions)
@@ -152,14 +149,13 @@ async function registerQuestions(
     deadlineMs: config.DEADLINE_MS,
     maxFileBytes: config.DOCUMENT_MB * 2 ** 20,
   })
-  await app.register(mcpRoutes, { ...questions, version, origins, publicText: said })
+  await app.register(mcpRoutes, { ...questions, version, origins })
   await app.register(openAiRoutes, {
     ...questions,
     countTokens: services.countTokens,
     appendSources: config.CHAT_SOURCES,
     addresses: { basePath: config.BASE_PATH, publicUrl: config.PUBLIC_URL },
     keys: services.keys,
-    publicText: said,
   })
 }
 

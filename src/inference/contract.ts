@@ -210,7 +210,7 @@ export interface AnswerReadResult extends ReadPlacement {
 }
 
 /** A document with a question, for the process that splits it and answers. */
-export interface DocumentRead extends DocumentRequest {
+export interface DocumentRead extends DocumentRequest, Pick<AnswerRead, 'sampling' | 'includePrompts'> {
   readonly chatTemplate: ChatTemplate
   /** Of its question, which holds it. */
   readonly instruction?: string | undefined
@@ -218,10 +218,6 @@ export interface DocumentRead extends DocumentRequest {
   readonly stopAtLineEnd: boolean
   readonly maxNewTokens: number
   readonly minNewTokens: number
-  /** Default: greedy. */
-  readonly sampling?: Sampling | undefined
-  /** Also return the prompt and the encoder's texts. */
-  readonly includePrompts: boolean
   /** Read these instead of the document's end and what the encoder takes. */
   readonly bestChunks?: BestChunks | undefined
 }
@@ -232,22 +228,16 @@ export interface BestChunks {
   readonly count: number
 }
 
-export interface DocumentReadResult {
-  readonly text: string
-  /** The model ended the answer. */
-  readonly stopped: boolean
-  readonly logprobs: readonly number[]
+/** An answer, whose contexts are `chunks`. */
+export interface DocumentReadResult extends Pick<
+  AnswerReadResult,
+  'text' | 'stopped' | 'logprobs' | 'contextShares' | 'promptTokens' | 'prompts' | 'contexts' | 'timingsMs'
+> {
   /** The encoder's chunks, in document order; best first if only the best are read. */
   readonly chunks: readonly DocumentChunk[]
-  /** As in {@link GenerateResult}, of `chunks`; empty if not measured. */
-  readonly contextShares: readonly number[]
   /** What stood in a prompt: the document's end, or some of its chunks that fit the question best, best first. */
   readonly inDecoder: readonly DocumentChunk[]
   readonly documentTokens: number
-  readonly promptTokens: number
-  readonly prompts: readonly string[]
-  readonly contexts: readonly string[]
-  readonly timingsMs: { readonly queue: number; readonly plan: number; readonly encode: number; readonly generate: number }
 }
 
 /** A reader that answers from documents. */
@@ -256,11 +246,8 @@ export interface DocumentReader {
   document(read: DocumentRead, options?: RunOptions & { readonly cost?: number }): Promise<DocumentReadResult>
 }
 
-export interface ChoicesRead extends PromptRequest {
+export interface ChoicesRead extends PromptRequest, Pick<AnswerRead, 'chatTemplate' | 'instruction' | 'earlier'> {
   readonly choices: readonly string[]
-  readonly chatTemplate?: ChatTemplate
-  readonly instruction?: string | undefined
-  readonly earlier?: readonly Turn[]
 }
 
 export interface ChoicesReadResult extends ReadPlacement {

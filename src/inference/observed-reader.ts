@@ -1,6 +1,6 @@
 import { modelId } from '../../models/manifest.ts'
 import type { AnswerRead, AnswerReadResult, Reader } from './contract.ts'
-import type { Observer, Stage } from './observer.ts'
+import { observed, type Observer, type Stage } from './observer.ts'
 
 /** Wraps a reader to report its work to the observers of requests. */
 export function observedReader<Own extends Reader>(reader: Own): Own {
@@ -15,16 +15,12 @@ export function observedReader<Own extends Reader>(reader: Own): Own {
       return result
     },
     choices: async (read, run) => {
-      const started = performance.now()
-      const result = await reader.choices(read, run)
-      run?.observe?.stage('read', started, performance.now() - started)
+      const result = await observed(run?.observe, 'read', () => reader.choices(read, run))
       run?.observe?.tokens('context', sum(result.contextTokenCounts))
       return result
     },
     likelihoods: async (read, run) => {
-      const started = performance.now()
-      const result = await reader.likelihoods(read, run)
-      run?.observe?.stage('read', started, performance.now() - started)
+      const result = await observed(run?.observe, 'read', () => reader.likelihoods(read, run))
       run?.observe?.tokens('prompt', result.promptTokens)
       return result
     },

@@ -21,3 +21,11 @@ export interface Observer {
   tokens(kind: TokenKind, count: number): void
   generated?(generation: Generation): void
 }
+
+/** Runs one stage of a request and reports its duration. */
+export async function observed<Result>(observer: Observer | undefined, stage: Stage, work: () => Promise<Result>): Promise<Result> {
+  const started = performance.now()
+  const result = await work()
+  observer?.stage(stage, started, performance.now() - started)
+  return result
+}

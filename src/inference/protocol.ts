@@ -42,29 +42,25 @@ export interface ReaderChildOptions extends CommonChildOptions {
   readonly role: 'reader'
   /** Padded tokens per encoder run. */
   readonly batchTokens: number
-  /** Prompt tokens per run of the step graph. */
+  /** Prompt tokens per run of the step graph: for scoring, sampling and RePlug. */
   readonly prefillTokens: number
+  /** Memory for encoder states of passages; 0 for none. */
   readonly stateCacheBytes: number
+  /** 'f16' also rounds fresh states. */
   readonly stateDtype: StateDtype
-  /** Disk store of encoder states; null for none. */
+  /** Disk store of encoder states, shared by all processes; null for none. */
   readonly stateDisk: { readonly dir: string; readonly maxBytes: number } | null
   /** Memory for the keys and values of RePlug's prompts. */
   readonly replugBytes: number
 }
 
-export interface EmbedderChildOptions extends CommonChildOptions {
-  readonly role: 'embedder'
+export interface EncoderChildOptions extends CommonChildOptions {
+  readonly role: 'embedder' | 'reranker'
   /** Padded tokens per run. */
   readonly batchTokens: number
 }
 
-export interface RerankerChildOptions extends CommonChildOptions {
-  readonly role: 'reranker'
-  /** Padded tokens per run. */
-  readonly batchTokens: number
-}
-
-export type ChildOptions = ReaderChildOptions | EmbedderChildOptions | RerankerChildOptions
+export type ChildOptions = ReaderChildOptions | EncoderChildOptions
 
 /** A result of the process, before the pool adds the time in the queue. */
 type InChild<Result extends { readonly timingsMs: { readonly queue: number } }> = Omit<Result, 'timingsMs'> & {

@@ -8,21 +8,13 @@ import { BASE_COST } from './cost.ts'
 import type { DocumentEvidence, DocumentForm, DocumentResponse } from './document-schema.ts'
 import { highlights } from './highlights.ts'
 import { withAdmission } from './admission.ts'
-import { resolveDocument, type DocumentDefaults, type DocumentSource } from './resolve-document.ts'
+import { resolveDocument, type DocumentDefaults, type LoadedDocument } from './resolve-document.ts'
 import { roundedMs } from './retrieve.ts'
 
 /** Dependencies of answering from documents. */
 export interface DocumentServices extends DocumentDefaults {
   readonly reader: DocumentReader
   readonly admission: Admission
-}
-
-/** A parsed document. */
-export interface LoadedDocument extends DocumentSource {
-  readonly type: DocumentResponse['document']['type']
-  /** Offset of each page's first character; empty without pages. */
-  readonly pages: readonly number[]
-  readonly warnings: readonly string[]
 }
 
 export interface DocumentAsked {

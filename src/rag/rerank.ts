@@ -1,5 +1,7 @@
+import { passageText } from '../../index/contract.ts'
 import { at } from '../../base/at.ts'
 import type { Admission, Reader, Reranker, RunOptions } from '../inference/contract.ts'
+import { observed } from '../inference/observer.ts'
 import type { PromptPassage } from '../text/prompt.ts'
 import { withAdmission } from './admission.ts'
 import { BASE_COST, tokensOf } from './cost.ts'
@@ -85,17 +87,11 @@ async function rerankBy(
   { query, passages, contextTokens: textTokens }: RerankRequest,
   run: RunOptions,
 ): Promise<Reranking> {
-  const started = performance.now()
-  const { scores, tokens } = await reranker.rank({ query, texts: passages.map(passageText), textTokens }, run)
-  run.observe?.stage('read', started, performance.now() - started)
+  const texts = passages.map(passageText)
+  const { scores, tokens } = await observed(run.observe, 'read', () => reranker.rank({ query, texts, textTokens }, run))
   run.observe?.tokens('prompt', tokens)
   const ranked = scores.map((raw, index) => ({ index, raw, score: 1 / (1 + Math.exp(-raw)) }))
   return { ranked: ranked.sort((a, b) => b.raw - a.raw), promptTokens: tokens }
-}
-
-/** Text as embedded by retrievers. */
-function passageText({ title, text }: PromptPassage): string {
-  return title === '' ? text : `${title} ${text}`
 }
 
 /** The first of the reranked passages. */

@@ -6,7 +6,7 @@ import { instructed } from '../text/instruction.ts'
 import { readPromptFile } from '../text/prompt-file.ts'
 import { renderQuestion } from '../text/prompt.ts'
 import { instructionOf, samplingOf } from './resolve-request.ts'
-import type { DocumentForm } from './document-schema.ts'
+import type { DocumentForm, DocumentResponse } from './document-schema.ts'
 
 /** The decoder's part in the paper's evaluation of long documents, including new tokens. */
 const DECODER_TOKENS = 2048
@@ -15,10 +15,14 @@ const SUMMARY_TOKENS = 256
 const BEST_CHUNKS = 5
 const SUMMARY = 'Write a summary of the document above.'
 
-/** Source of a document's text. */
-export interface DocumentSource {
+/** A parsed document. */
+export interface LoadedDocument {
   readonly text: string
   readonly title: string
+  readonly type: DocumentResponse['document']['type']
+  /** Offset of each page's first character; empty without pages. */
+  readonly pages: readonly number[]
+  readonly warnings: readonly string[]
 }
 
 /** The service's defaults for documents. */
@@ -33,7 +37,7 @@ export interface DocumentDefaults {
  */
 export function resolveDocument(
   form: DocumentForm,
-  source: DocumentSource,
+  source: Pick<LoadedDocument, 'text' | 'title'>,
   { qa_defaults: defaults, dims, graphs }: CepeManifest,
   { documentTokens, chatTemplate }: DocumentDefaults,
 ): DocumentRead {

@@ -1,27 +1,12 @@
 import { performance } from 'node:perf_hooks'
-import type { SearchFilter, SearchHit } from '../../index/contract.ts'
+import type { EmbeddingModel, SearchHit, SearchOptions } from '../../index/contract.ts'
+import type { TableView } from '../../index/view.ts'
 import { modelId } from '../../models/manifest.ts'
 import { embedderOf, type Embedder, type Embedders, type RunOptions } from '../inference/contract.ts'
-import type { Method } from './schema.ts'
-
-/** Table and version of a search. */
-export interface IndexVersion {
-  readonly table: string
-  readonly version: number
-  readonly passages: number
-}
+import type { IndexVersion, Method } from './schema.ts'
 
 /** The part of a table view that retrieval needs. */
-export interface SearchedTable {
-  /** Model of the table's vectors: only its embeddings can be compared with them. */
-  readonly model: { readonly id: string }
-  search(vector: Float32Array, options: { k: number; filter?: SearchFilter | undefined }): Promise<SearchHit[]>
-  /** BM25. */
-  searchText(query: string, options: { k: number; filter?: SearchFilter | undefined }): Promise<SearchHit[]>
-  /** Dense and BM25 lists with fused scores. */
-  searchHybrid(query: string, vector: Float32Array, options: { k: number; filter?: SearchFilter | undefined }): Promise<SearchHit[]>
-  version(): Promise<IndexVersion>
-}
+export type SearchedTable = Omit<TableView, 'model'> & { readonly model: Pick<EmbeddingModel, 'id'> }
 
 /** The part of an index that retrieval needs. */
 export interface PassageSource {
@@ -57,7 +42,7 @@ export interface Retrieved {
  */
 export async function retrieve(
   query: string,
-  { method: wanted, ...options }: { k: number; filter?: SearchFilter | undefined; method?: Method | undefined },
+  { method: wanted, ...options }: SearchOptions & { readonly method?: Method | undefined },
   retriever: Retriever,
   run: RunOptions = {},
 ): Promise<Retrieved> {

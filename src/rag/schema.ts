@@ -230,6 +230,7 @@ export const IndexVersionSchema = Type.Object(
   { table: Type.String(), version: Type.Integer(), passages: Type.Integer() },
   { title: 'IndexVersion' },
 )
+export type IndexVersion = Static<typeof IndexVersionSchema>
 
 export const ReasonSchema = Type.Union([Type.Literal('no_passages'), Type.Null()], {
   description: 'no_passages: none were found or supplied. null otherwise.',

@@ -39,15 +39,7 @@ export async function searchPassages(request: SearchRequest, retriever: Retrieve
   const found = await retrieve(query.trim(), { k, filter, method }, retriever, run)
   const { embed, retrieve: searched } = found.timings
   return {
-    passages: found.hits.map(({ id, title, text, source, metadata, score, rank }) => ({
-      id,
-      title,
-      text,
-      ...(source !== undefined && { source }),
-      ...(metadata && { metadata }),
-      score,
-      rank,
-    })),
+    passages: found.hits,
     timings_ms: roundedMs({ embed, retrieve: searched, total: embed + searched }),
     model: { retriever: found.model },
     index: found.index,

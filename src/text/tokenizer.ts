@@ -87,6 +87,14 @@ export function readTokenizerConfig(modelDir: string): Promise<Readonly<Record<s
   return readObject(path.join(modelDir, TOKENIZER_CONFIG_FILE), {})
 }
 
+/** The error of a model that cannot be served. */
+export function noTokenizer(modelDir: string): CodedError {
+  return new CodedError(
+    'model_invalid',
+    `${modelDir} was built from a checkpoint without tokenizer, so it cannot be served. Add tokenizer.json or vocab.txt to the checkpoint and build it again.`,
+  )
+}
+
 function construct(definition: object, config: object, file: string): JsonTokenizer {
   try {
     return new JsonTokenizer(definition, config)

@@ -4,7 +4,6 @@ import { failureOf } from '../../../base/failures.ts'
 import { describeValidation } from './describe-validation.ts'
 import { ERROR_STATUS } from './status.ts'
 import type { ErrorBody } from './error-body.ts'
-import type { PublicText } from './public-text.ts'
 
 export interface Described {
   readonly status: number
@@ -95,12 +94,13 @@ function codeOf(error: FastifyError): ErrorCode | undefined {
 const NO_ALARM: readonly ErrorCode[] = ['overloaded', 'not_ready']
 
 /** Describes an error for the client and logs it in full. */
-export function reportError(error: FastifyError, request: FastifyRequest, publicText: PublicText): Described {
+export function reportError(thrown: unknown, request: FastifyRequest): Described {
+  const error = thrown as FastifyError
   const described = describeError(error, request)
   const { status, code, message, field } = described
   request.failedWith = code
   request.log[status >= 500 && !NO_ALARM.includes(code) ? 'error' : 'info']({ err: error, code }, 'request failed')
-  const shown = (text: string): string => publicText(text, status < 500)
+  const shown = (text: string): string => request.server.publicText(text, status < 500)
   return { ...described, message: shown(message), ...(field !== undefined && { field: shown(field) }) }
 }
 

@@ -4,9 +4,16 @@ import { CodedError, type ErrorCode } from '../../../base/errors.ts'
 import type { PublicText } from './public-text.ts'
 import { errorBody, reportError, type Described } from './describe-error.ts'
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    publicText: PublicText
+  }
+}
+
 /** One error handler for all routes. */
 export const errors = fp((app: FastifyInstance, { publicText }: { readonly publicText: PublicText }, done) => {
-  app.setErrorHandler(errorSender(publicText))
+  app.decorate('publicText', publicText)
+  app.setErrorHandler(errorSender())
   // Required by HTTP/1.1; Node's own rejection has no body.
   app.addHook('onRequest', (request, _reply, next) => {
     const needed = request.raw.httpVersion === '1.1' && request.headers.host === undefined
@@ -16,12 +23,9 @@ export const errors = fp((app: FastifyInstance, { publicText }: { readonly publi
 })
 
 /** Sends an error's code, status and message, and logs it in full. @param bodyOf its body, for clients that expect another than the documented one */
-export function errorSender(
-  publicText: PublicText,
-  bodyOf: (described: Described, request: FastifyRequest, error: FastifyError) => object = errorBody,
-) {
+export function errorSender(bodyOf: (described: Described, request: FastifyRequest, error: FastifyError) => object = errorBody) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const described = reportError(error, request, publicText)
+    const described = reportError(error, request)
     setErrorHeaders(reply, request, described)
     return reply
       .code(described.status)

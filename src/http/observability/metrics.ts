@@ -43,26 +43,38 @@ function workMetrics(registry: Registry): Observer {
   return { stage: (stage, _startedAt, ms) => stages.observe({ stage }, ms / 1000), tokens: (kind, count) => tokens.inc({ kind }, count) }
 }
 
+type Values = Iterable<readonly [label: string, value: number | undefined]>
+
+/** Registers a gauge that is read at the time of a scrape: a number, or one for each value of its label. */
+function gauge(
+  registry: Registry,
+  name: string,
+  { help, label }: { readonly help: string; readonly label?: string },
+  read: () => number | Values | Promise<Values>,
+): void {
+  new Gauge({
+    name,
+    help,
+    labelNames: label === undefined ? [] : [label],
+    registers: [registry],
+    async collect() {
+      const found = await read()
+      this.reset()
+      if (typeof found === 'number') this.set(found)
+      else for (const [of, value] of found) if (label !== undefined && value !== undefined) this.set({ [label]: of }, value)
+    },
+  })
+}
+
 /** Metrics of the inference processes at the time of a scrape. */
 function registerProcessMetrics(registry: Registry, processes: () => readonly ProcessStatus[]): void {
-  const gauge = (name: string, help: string, value: (status: ProcessStatus) => number | undefined) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: ['role'],
-      registers: [registry],
-      collect() {
-        for (const status of processes()) {
-          const now = value(status)
-          if (now !== undefined) this.set({ role: status.role }, now)
-        }
-      },
-    })
-  gauge('cepe_inference_queue_length', 'Requests queued for an inference process.', (status) => status.queued)
-  gauge('cepe_inference_busy', 'Busy inference processes.', (status) => status.busy)
-  gauge('cepe_inference_ready', 'Ready inference processes.', (status) => status.ready)
-  gauge('cepe_inference_resident_memory_bytes', 'Memory of the inference processes at their last messages.', (status) => status.rssBytes)
-  gauge('cepe_state_cache_bytes', 'Cached encoder states in memory.', (status) => status.cache?.bytes)
+  const byRole = (name: string, help: string, value: (status: ProcessStatus) => number | undefined): void =>
+    gauge(registry, name, { help, label: 'role' }, () => processes().map((status) => [status.role, value(status)]))
+  byRole('cepe_inference_queue_length', 'Requests queued for an inference process.', (status) => status.queued)
+  byRole('cepe_inference_busy', 'Busy inference processes.', (status) => status.busy)
+  byRole('cepe_inference_ready', 'Ready inference processes.', (status) => status.ready)
+  byRole('cepe_inference_resident_memory_bytes', 'Memory of the inference processes at their last messages.', (status) => status.rssBytes)
+  byRole('cepe_state_cache_bytes', 'Cached encoder states in memory.', (status) => status.cache?.bytes)
   new Counter({
     name: 'cepe_inference_restarts_total',
     help: 'Inference processes replaced since the start.',
@@ -91,38 +103,21 @@ function registerProcessMetrics(registry: Registry, processes: () => readonly Pr
 
 /** Metrics of the keys and the default collection at the time of a scrape, and the number of open ones. Collections are no label: there may be many. */
 function registerStateMetrics(registry: Registry, { keys, retriever, collections, newerTable }: MetricsOptions): void {
-  const gauge = (name: string, help: string, value: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(value())
-      },
-    })
-  new Gauge({
-    name: 'cepe_retriever_serves',
-    help: 'By loaded retriever: 1 for the one that questions are embedded with, that of the table in service.',
-    labelNames: ['model'],
-    registers: [registry],
-    async collect() {
-      const serving = await servingEmbedder(retriever)
-      for (const embedder of allEmbedders(retriever)) this.set({ model: modelId(embedder.manifest) }, embedder === serving ? 1 : 0)
-    },
+  const serves = 'By loaded retriever: 1 for the one that questions are embedded with, that of the table in service.'
+  gauge(registry, 'cepe_retriever_serves', { help: serves, label: 'model' }, async () => {
+    const serving = await servingEmbedder(retriever)
+    return allEmbedders(retriever).map((embedder) => [modelId(embedder.manifest), embedder === serving ? 1 : 0])
   })
-  gauge('cepe_collections_open', 'Collections that are held open, the default one among them.', () => collections.opened)
-  gauge(
-    'cepe_index_behind',
-    '1 where the table that is searched was replaced by one that this process cannot search: GET /v1/info says why.',
-    () => (newerTable() === undefined ? 0 : 1),
-  )
-  gauge(
-    'cepe_keys_unreadable',
-    'Key files that cannot be read, 1 where their folder cannot: what was read of them last counts, and a revocation in them does not.',
-    () => keys.unreadable,
-  )
+  const open = 'Collections that are held open, the default one among them.'
+  gauge(registry, 'cepe_collections_open', { help: open }, () => collections.opened)
+  const behind = '1 where the table that is searched was replaced by one that this process cannot search: GET /v1/info says why.'
+  gauge(registry, 'cepe_index_behind', { help: behind }, () => (newerTable() === undefined ? 0 : 1))
+  const unreadable =
+    'Key files that cannot be read, 1 where their folder cannot: what was read of them last counts, and a revocation in them does not.'
+  gauge(registry, 'cepe_keys_unreadable', { help: unreadable }, () => keys.unreadable)
 }
 
+const PASSAGES = 'Passages of jobs that have not ended: to be indexed, embedded, known already, durably in the table.'
 const STEPS = ['accepted', 'embedded', 'skipped', 'committed'] as const
 
 /**
@@ -132,28 +127,16 @@ const STEPS = ['accepted', 'embedded', 'skipped', 'committed'] as const
  */
 function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): void {
   const list = listedOnce(jobs, onTrouble)
-  const gauge = (name: string, help: string, label: string, values: (all: readonly Job[]) => Iterable<readonly [string, number]>) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: [label],
-      registers: [registry],
-      async collect() {
-        const all = await list()
-        this.reset()
-        if (all !== undefined) for (const [value, count] of values(all)) this.set({ [label]: value }, count)
-      },
+  const ofJobs = (name: string, label: string, help: string, values: (all: readonly Job[]) => Values): void =>
+    gauge(registry, name, { help, label }, async () => {
+      const all = await list()
+      return all === undefined ? [] : values(all)
     })
-  gauge('cepe_index_jobs', 'Index jobs by state; stopped ones wait for a resume.', 'state', (all) =>
+  ofJobs('cepe_index_jobs', 'state', 'Index jobs by state; stopped ones wait for a resume.', (all) =>
     JOB_STATES.map((state) => [state, all.filter((job) => job.state === state).length]),
   )
-  gauge(
-    'cepe_index_job_passages',
-    'Passages of jobs that have not ended: to be indexed, embedded, known already, durably in the table.',
-    'step',
-    (all) => STEPS.map((step) => [step, total(all, step)]),
-  )
-  gauge('cepe_index_job_lines', 'Lines of the corpora of jobs that have not ended.', 'outcome', (all) =>
+  ofJobs('cepe_index_job_passages', 'step', PASSAGES, (all) => STEPS.map((step) => [step, total(all, step)]))
+  ofJobs('cepe_index_job_lines', 'outcome', 'Lines of the corpora of jobs that have not ended.', (all) =>
     (['read', 'rejected'] as const).map((outcome) => [outcome, total(all, outcome)]),
   )
 }

@@ -1,6 +1,6 @@
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { aboutPassages, someTitles } from '../../rag/no-answer/about.ts'
-import type { IndexVersion } from '../../rag/retrieve.ts'
+import type { IndexVersion } from '../../rag/schema.ts'
 
 /** The operator's description of the corpus; empty fields are derived from titles. */
 export interface PageSettings {

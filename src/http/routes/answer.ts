@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from '#typebox'
 import { answerQuestion } from '../../rag/answer.ts'
 import { AnswerEventSchema, answerEvents } from '../../rag/answer-events.ts'
@@ -7,7 +7,6 @@ import type { AnswerServices } from '../../rag/pipeline.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, type AnswerRequest } from '../../rag/schema.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import type { CollectionAccess } from '../request/collections.ts'
-import type { PublicText } from '../errors/public-text.ts'
 import { runOptions } from '../request/run-options.ts'
 import { sendEvents, serverEvent } from '../request/stream-response.ts'
 import { errorBody, reportError } from '../errors/describe-error.ts'
@@ -18,10 +17,6 @@ export interface QuestionRouteOptions {
   readonly access: CollectionAccess
   /** Time limit of a question in milliseconds, including queueing. */
   readonly deadlineMs: number
-}
-
-export interface AnswerRouteOptions extends QuestionRouteOptions {
-  readonly publicText: PublicText
 }
 
 export const AnswerBodySchema = Type.Object(
@@ -36,15 +31,12 @@ const EVENTS =
   'Server-sent events: `evidence`, then `token` ({text}, repeated), then `answer` (the body of POST /v1/answer); on a failure `error` is last. Comment lines keep the connection open.'
 
 /** POST /v1/answer: answers a question with evidence, optionally as server-sent events. */
-export const answerRoutes: FastifyPluginAsyncTypebox<AnswerRouteOptions> = (app, { access, deadlineMs, publicText }) => {
+export const answerRoutes: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app, { access, deadlineMs }) => {
   const sendAnswer = (question: AnswerRequest, request: FastifyRequest, reply: FastifyReply) =>
     sendEvents(reply, {
       events: answerEvents(question, access.answering(request), runOptions(request, reply, deadlineMs)),
       format: ({ event, data }) => serverEvent(JSON.stringify(data), event),
-      failed: (error) => {
-        const described = reportError(error as FastifyError, request, publicText)
-        return serverEvent(JSON.stringify(errorBody(described, request)), 'error')
-      },
+      failed: (error) => serverEvent(JSON.stringify(errorBody(reportError(error, request), request)), 'error'),
     })
   const tags = ['questions']
   const failures = bodyErrorResponses(404, 422, 504)

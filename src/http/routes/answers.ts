@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyError, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Compile } from '#typebox/compile'
 import { Type } from '#typebox'
 import { CodedError } from '../../../base/errors.ts'
@@ -8,18 +8,17 @@ import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
 import { runOptions } from '../request/run-options.ts'
 import { weightOf } from '../request/accept.ts'
 import { bodyErrorResponses, ErrorBodySchema } from '../errors/error-body.ts'
-import type { PublicText } from '../errors/public-text.ts'
 import { parseLine, readQuestion, utf8Body } from '../request/read-question.ts'
 import { streamResponse } from '../request/stream-response.ts'
 import { errorBody, reportError } from '../errors/describe-error.ts'
-import type { AnswerRouteOptions } from './answer.ts'
+import type { QuestionRouteOptions } from './answer.ts'
 
 /** Maximum questions of a batch. */
 const BATCH_QUESTIONS = 1000
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
 
-export interface AnswersOptions extends AnswerRouteOptions {
+export interface AnswersOptions extends QuestionRouteOptions {
   /** Time limit of a batch in milliseconds. */
   readonly batchDeadlineMs: number
 }
@@ -52,7 +51,7 @@ class BadLine {
 
 /** POST /v1/answers: answers a batch of questions and streams the results in order. */
 export const answersRoutes: FastifyPluginAsyncTypebox<AnswersOptions> = (app, options) => {
-  const { access, deadlineMs, batchDeadlineMs, publicText } = options
+  const { access, deadlineMs, batchDeadlineMs } = options
   app.addContentTypeParser(NDJSON_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, { questions: linesOf(utf8Body(body)) }))
   app.post(
     '/v1/answers',
@@ -80,7 +79,7 @@ export const answersRoutes: FastifyPluginAsyncTypebox<AnswersOptions> = (app, op
         questions.map((question) => () => readItem(question)),
         { services: access.answering(request), run, batchMs: batchDeadlineMs },
       )
-      const items = itemsOf(outcomes, request, publicText)
+      const items = itemsOf(outcomes, request)
       const [type, parts] = wantsLines(request) ? [NDJSON_TYPE, lines(items)] : [JSON_TYPE, oneObject(items)]
       await streamResponse(reply, type, parts)
       return reply
@@ -119,13 +118,12 @@ function wantsLines({ headers: { accept = '', 'content-type': type = '' } }: Fas
 async function* itemsOf(
   outcomes: AsyncGenerator<Outcome, void, undefined>,
   request: FastifyRequest,
-  publicText: PublicText,
 ): AsyncGenerator<string, void, undefined> {
   let index = 0
   for await (const outcome of outcomes) {
     if ('result' in outcome) yield JSON.stringify({ index, status: 200, result: outcome.result })
     else {
-      const described = reportError(outcome.error as FastifyError, request, publicText)
+      const described = reportError(outcome.error, request)
       yield JSON.stringify({ index, status: described.status, ...errorBody(described, request) })
     }
     index++

@@ -5,7 +5,6 @@ import { COLLECTION_STATES, unknownCollection, type CollectionInfo, type Collect
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { WORD_LANGUAGES } from '../../../index/word-languages.ts'
 import { errorResponses } from '../errors/error-body.ts'
-import type { PublicText } from '../errors/public-text.ts'
 import type { CollectionAccess } from '../request/collections.ts'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
@@ -14,7 +13,6 @@ import { ADMIN_SECURITY } from '../auth/auth.ts'
 interface CollectionsOptions {
   readonly collections: Collections
   readonly access: CollectionAccess
-  readonly publicText: PublicText
   readonly requireAdmin: onRequestAsyncHookHandler
 }
 
@@ -68,14 +66,14 @@ const QuerySchema = Type.Object(
 const RemovedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the collection.' }) })
 
 /** Returns a function that describes collections to the sender of a request. */
-function shownTo(request: Parameters<CollectionAccess['implied']>[0], { collections, access, publicText }: CollectionsOptions) {
+function shownTo(request: FastifyRequest, { collections, access }: CollectionsOptions) {
   const implied = access.implied(request) ?? collections.main.table
   return ({ name, passages, state, problem }: CollectionInfo): Static<typeof CollectionSchema> => ({
     name,
     passages: passages ?? null,
     state,
     default: name === implied,
-    problem: problem === undefined ? null : { code: problem.code, message: publicText(problem.message) },
+    problem: problem === undefined ? null : { code: problem.code, message: request.server.publicText(problem.message) },
   })
 }
 

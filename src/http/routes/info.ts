@@ -7,15 +7,13 @@ import { defaultMode } from '../../../models/protocol.ts'
 import type { Calibration } from '../../rag/calibration/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
 import { type AnswerServices, inCollection } from '../../rag/pipeline.ts'
-import type { IndexVersion } from '../../rag/retrieve.ts'
-import { IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
+import { type IndexVersion, IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
 import { MODES } from '../../text/plan.ts'
 import { ROLES } from '../../keys/record.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import type { CorpusText } from '../page/corpus-text.ts'
 import type { CollectionAccess } from '../request/collections.ts'
-import type { PublicText } from '../errors/public-text.ts'
 import { allEmbedders, describeRetriever, servingEmbedder } from '../observability/retrievers.ts'
 
 const number = Type.Number()
@@ -96,7 +94,6 @@ export interface InfoOptions {
   readonly newerTable: () => CodedError | undefined
   /** Describes the corpus for users. @param index index of a collection other than the main one */
   readonly corpusText: (version: IndexVersion | null, index?: PassageIndex) => Promise<CorpusText>
-  readonly publicText: PublicText
   readonly feedback: boolean
   readonly files: boolean
 }
@@ -104,7 +101,7 @@ export interface InfoOptions {
 /** GET /v1/info: models, index and limits of the service. */
 export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
   app,
-  { services, access, version, deadlineMs, newerTable, corpusText, publicText, feedback, files },
+  { services, access, version, deadlineMs, newerTable, corpusText, feedback, files },
 ) => {
   const { reader, calibration, minConfidence = calibration ? LEAST_PROBABILITY : 0 } = services
   const schema = {
@@ -140,7 +137,7 @@ export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
       })),
       index,
       corpus: { title, about, questions: [...questions] },
-      newer_table: unread ? { code: unread.code, message: publicText(unread.message) } : null,
+      newer_table: unread ? { code: unread.code, message: app.publicText(unread.message) } : null,
       calibration: known ? describeCalibration(known, modelId(manifest), index) : null,
       min_confidence: minConfidence,
       modes: MODES.filter((mode) => mode !== 'cepe' || reader.manifest.graphs.encoder !== null),

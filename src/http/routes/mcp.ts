@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createMcpHandler } from '@modelcontextprotocol/server'
-import type { FastifyError, onRequestHookHandler, FastifyReply, FastifyRequest } from 'fastify'
+import type { onRequestHookHandler, FastifyReply, FastifyRequest } from 'fastify'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Type } from '#typebox'
 import { CodedError } from '../../../base/errors.ts'
@@ -8,7 +8,6 @@ import type { ToolContext } from '../../mcp/contract.ts'
 import { createToolServer } from '../../mcp/server.ts'
 import { toolServices } from '../../mcp/tool-services.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
-import type { PublicText } from '../errors/public-text.ts'
 import { reportError } from '../errors/describe-error.ts'
 import { weightOf } from '../request/accept.ts'
 import { runOptions } from '../request/run-options.ts'
@@ -19,7 +18,6 @@ interface McpOptions extends QuestionRouteOptions {
   readonly version: string
   /** Origins allowed to call tools from a browser. */
   readonly origins: readonly string[]
-  readonly publicText: PublicText
 }
 
 /** A single message: a batch would count as one request for the rate limit. */
@@ -34,7 +32,7 @@ const ANSWERED = 'The response message, as JSON or as a stream of one message, b
  * server-sent notifications there is nothing for GET and DELETE, which are rejected.
  */
 export const mcpRoutes: FastifyPluginAsyncTypebox<McpOptions> = (app, options) => {
-  const { access, deadlineMs, version, publicText } = options
+  const { access, deadlineMs, version } = options
   const servicesOf = toolServices()
   const calling = new AsyncLocalStorage<ToolContext>()
   const handler = createMcpHandler(() => createToolServer(version, contextOf(calling.getStore())), {
@@ -71,7 +69,7 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<McpOptions> = (app, options) =
             collection,
           ),
         run: () => run,
-        failed: (error) => reportError(error as FastifyError, request, publicText),
+        failed: (error) => reportError(error, request),
       }
       const web = webRequest(request, run.signal ?? new AbortController().signal)
       const isPlain = wantsJsonAlone(request.headers.accept)

@@ -3,38 +3,41 @@ import type { Log } from '../log.ts'
 import type { CacheCounts, ChildOptions, TaskCall } from '../protocol.ts'
 import type { Lane } from './queue.ts'
 
-export const DEFAULT_CHILDREN = 1
-/** Requests of each lane that may wait. */
-export const DEFAULT_MAX_QUEUE = 64
-/** Longest run before its process counts as hung and is killed, whatever the request's deadline. */
-export const DEFAULT_MAX_RUN_MS = 600_000
-/**
- * Time without a response before a process counts as hung. Its pulse thread responds while a graph runs; its main thread may be blocked
- * while the process computes, or for many times the duration of its runs.
- */
-export const DEFAULT_HEARTBEAT_MS = 10_000
-/** Includes saving prepacked weights on the first start. */
-export const DEFAULT_START_TIMEOUT_MS = 600_000
 export const DEFAULT_DRAIN_MS = 30_000
-/** Delay before a crashed process is replaced; doubled at every further crash without a finished request in between. */
-export const DEFAULT_BACKOFF_MS = { first: 200, longest: 30_000 } as const
 
-export interface PoolOptions {
+export interface PoolSettings {
+  /** Number of processes. */
+  readonly children: number
+  /** Requests of each lane that may wait; more are rejected immediately. */
+  readonly maxQueue: number
+  /** Longest run before its process counts as hung and is killed, whatever the request's deadline. */
+  readonly maxRunMs: number
+  /**
+   * Time without a response before a process is replaced; a fifth of it if no caller waits. Its pulse thread responds while a graph runs;
+   * its main thread may be blocked while the process computes, or for many times the duration of its runs.
+   */
+  readonly heartbeatMs: number
+  /** Longest time for loading the model, and for saving prepacked weights on the first start. */
+  readonly startTimeoutMs: number
+  /** Delay before a crashed process is replaced; doubled at every further crash without a finished request in between. */
+  readonly backoffMs: { readonly first: number; readonly longest: number }
+  /** Compiled main file of the processes. */
+  readonly childFile: URL
+}
+
+export const POOL_DEFAULTS: PoolSettings = {
+  children: 1,
+  maxQueue: 64,
+  maxRunMs: 600_000,
+  heartbeatMs: 10_000,
+  startTimeoutMs: 600_000,
+  backoffMs: { first: 200, longest: 30_000 },
+  childFile: new URL('../worker/child.js', import.meta.url),
+}
+
+/** Defaults: {@link POOL_DEFAULTS}. */
+export interface PoolOptions extends Partial<PoolSettings> {
   readonly options: ChildOptions
-  /** Number of processes. Default 1. */
-  readonly children?: number
-  /** Requests of each lane that may wait; more are rejected immediately. Default 64. */
-  readonly maxQueue?: number
-  /** Longest run, whatever the request's deadline; only a longer one is killed. Default 10 minutes. */
-  readonly maxRunMs?: number
-  /** Time without a response before a process is replaced; a fifth of it if no caller waits. Default 10 s. */
-  readonly heartbeatMs?: number
-  /** Longest time for loading the model. Default 10 minutes. */
-  readonly startTimeoutMs?: number
-  /** Delay before a crashed process is replaced, doubled from `first` to `longest`. Default 200 ms to 30 s. */
-  readonly backoffMs?: { readonly first: number; readonly longest: number }
-  /** Compiled main file of the processes. Default: `../worker/child.js`. */
-  readonly childFile?: URL
   readonly log?: Log | undefined
 }
 

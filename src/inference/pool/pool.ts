@@ -8,26 +8,12 @@ import { createFairQueue, LANES, type Lane } from './queue.ts'
 import { abandoned, cutOff, late, overlong, queueFull, shuttingDown, unavailable } from './refusals.ts'
 import { createRunTimes } from './run-times.ts'
 import { createSlot, disruptionsOf, isSilent, supervise, type Slot } from './slot.ts'
-import {
-  DEFAULT_BACKOFF_MS,
-  DEFAULT_CHILDREN,
-  DEFAULT_DRAIN_MS,
-  DEFAULT_HEARTBEAT_MS,
-  DEFAULT_MAX_QUEUE,
-  DEFAULT_MAX_RUN_MS,
-  DEFAULT_START_TIMEOUT_MS,
-  type ChildState,
-  type Pool,
-  type PoolOptions,
-  type PoolResult,
-  type PoolRunOptions,
-  type PoolStatus,
-} from './contract.ts'
+import { DEFAULT_DRAIN_MS, POOL_DEFAULTS } from './contract.ts'
+import type { ChildState, Pool, PoolOptions, PoolResult, PoolRunOptions, PoolStatus } from './contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
 /** Consecutive crashes after which waiting requests are rejected; one question that crashes its process does so twice. */
 const HOPELESS = 3
-const CHILD_FILE = new URL('../worker/child.js', import.meta.url)
 
 /**
  * Starts processes of one role and keeps them running. The first starts alone: a model that cannot be loaded is reported once, and its
@@ -40,18 +26,8 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
   return pool
 }
 
-function withDefaults({
-  childFile = CHILD_FILE,
-  children = DEFAULT_CHILDREN,
-  maxQueue = DEFAULT_MAX_QUEUE,
-  maxRunMs = DEFAULT_MAX_RUN_MS,
-  heartbeatMs = DEFAULT_HEARTBEAT_MS,
-  startTimeoutMs = DEFAULT_START_TIMEOUT_MS,
-  backoffMs = DEFAULT_BACKOFF_MS,
-  log = silent,
-  options,
-}: PoolOptions) {
-  return { childFile, children, maxQueue, maxRunMs, heartbeatMs, startTimeoutMs, backoffMs, log, options, role: options.role }
+function withDefaults({ log = silent, ...options }: PoolOptions) {
+  return { ...POOL_DEFAULTS, ...options, log, role: options.options.role }
 }
 
 /** Assigns tasks to slots, one per process. */

@@ -1,6 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Type, type Static } from '#typebox'
@@ -10,7 +10,6 @@ import { unknownJob } from '../../../jobs/record/store.ts'
 import { JOB_ID, JobSchema, type Job } from '../../../jobs/record/schema.ts'
 import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { bodyErrorResponses, errorResponses, mediaResponse } from '../../errors/error-body.ts'
-import type { PublicText } from '../../errors/public-text.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { createIndexJob, ImportSchema, JobQuerySchema } from './create-index-job.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
@@ -27,7 +26,6 @@ export interface AdminIndexJobsOptions {
   readonly once: Once
   /** Path under which a proxy serves the routes. */
   readonly basePath: string
-  readonly publicText: PublicText
 }
 
 const STREAMED = [
@@ -73,7 +71,7 @@ const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
 /** Routes of bulk indexing: create, follow, cancel and resume jobs. */
 export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (
   app,
-  { jobs, access, fetchHosts, once, basePath, publicText },
+  { jobs, access, fetchHosts, once, basePath },
 ) => {
   // The jobs limit the size of uploads themselves.
   await app.register(multipart, { limits: UPLOAD_LIMITS, preservePath: true })
@@ -99,7 +97,7 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
     async (request, reply) => {
       const { collection, ...options } = request.query
       const job = await createIndexJob({ request, reply, jobs, access, fetchHosts, once, options, collection })
-      return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, publicText))
+      return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, app.publicText))
     },
   )
   const reembed = {
@@ -117,13 +115,13 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
     const { table } = await access.index(request, request.query.collection)
     const work = { collection: table, fingerprint: () => requestFingerprint(request), work: () => jobs.addReembed(table) }
     const job = await once(request, reply, work)
-    return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, publicText))
+    return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, app.publicText))
   })
-  followingRoutes(app, { jobs, access, publicText })
+  followingRoutes(app, { jobs, access })
 }
 
 /** A job without paths of this machine. */
-function shown(job: Job, publicText: PublicText): Job {
+function shown(job: Job, publicText: FastifyInstance['publicText']): Job {
   const { source, error, warnings, recent_rejects: rejects } = job
   return {
     ...job,
@@ -137,7 +135,7 @@ function shown(job: Job, publicText: PublicText): Job {
 /** Routes of existing jobs. */
 function followingRoutes(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
-  { jobs, access, publicText }: Pick<AdminIndexJobsOptions, 'jobs' | 'access' | 'publicText'>,
+  { jobs, access }: Pick<AdminIndexJobsOptions, 'jobs' | 'access'>,
 ): void {
   /** Treats jobs of collections that the key may not use as missing. */
   const own = async (request: FastifyRequest<{ Params: Static<typeof IdSchema> }>): Promise<string> => {
@@ -148,22 +146,22 @@ function followingRoutes(
   const tagged = { tags: ['index'], security: ADMIN_SECURITY }
   const listed = { operationId: 'listIndexJobs', summary: 'List index jobs', response: { 200: ListSchema, ...errorResponses(401, 403) } }
   app.get('/v1/admin/index-jobs', { schema: { ...tagged, ...listed } }, async (request) => ({
-    jobs: (await jobs.list()).filter(({ table }) => access.mayUse(request, table)).map((job) => shown(job, publicText)),
+    jobs: (await jobs.list()).filter(({ table }) => access.mayUse(request, table)).map((job) => shown(job, app.publicText)),
   }))
 
   const one = { ...tagged, params: IdSchema, response: { 200: JobSchema, ...errorResponses(401, 403, 404, 409) } }
   app.get('/v1/admin/index-jobs/:id', { schema: { ...one, operationId: 'getIndexJob', summary: 'Get an index job' } }, async (request) =>
-    shown(await jobs.get(await own(request)), publicText),
+    shown(await jobs.get(await own(request)), app.publicText),
   )
   app.delete(
     '/v1/admin/index-jobs/:id',
     { schema: { ...one, operationId: 'cancelIndexJob', summary: 'Cancel an index job' } },
-    async (request) => shown(await jobs.cancel(await own(request)), publicText),
+    async (request) => shown(await jobs.cancel(await own(request)), app.publicText),
   )
   app.post(
     '/v1/admin/index-jobs/:id/resume',
     { schema: { ...one, operationId: 'resumeIndexJob', summary: 'Resume a stopped index job' } },
-    async (request) => shown(await jobs.resume(await own(request)), publicText),
+    async (request) => shown(await jobs.resume(await own(request)), app.publicText),
   )
 
   const summary = 'Download the rejected lines of an index job, as JSON lines'
@@ -178,7 +176,7 @@ function followingRoutes(
       const path = await jobs.reportPath(await own(request))
       const lines = async function* (): AsyncGenerator<string> {
         if (await exists(path))
-          for await (const line of createInterface({ input: createReadStream(path) })) yield `${publicText(line, true)}\n`
+          for await (const line of createInterface({ input: createReadStream(path) })) yield `${app.publicText(line, true)}\n`
       }
       return streamResponse(reply, 'application/x-ndjson', lines())
     },

@@ -10,11 +10,11 @@ import { answerEvents } from '../../../rag/answer-events.ts'
 import type { ChatQuestion } from '../../../rag/schema.ts'
 import type { Retriever } from '../../../rag/retrieve.ts'
 import type { Embedder } from '../../../inference/contract.ts'
+import { observed } from '../../../inference/observer.ts'
 import { sendEvents, serverEvent } from '../../request/stream-response.ts'
 import type { QuestionRouteOptions } from '../answer.ts'
 import { READER_ALIAS, isNamed, isReader } from '../model-name.ts'
 import { type Named, toAnswerRequest, toChunks, toCompletion } from './chat.ts'
-import type { PublicText } from '../../errors/public-text.ts'
 import { allEmbedders, servingEmbedder } from '../../observability/retrievers.ts'
 import { type AddressOptions, passageAddress } from './citations.ts'
 import type { Keys } from '../../../keys/keys.ts'
@@ -46,7 +46,6 @@ export interface OpenAiOptions extends QuestionRouteOptions {
   readonly appendSources: boolean
   readonly addresses: Omit<AddressOptions, 'filesOpen' | 'collection'>
   readonly keys: Pick<Keys, 'required'>
-  readonly publicText: PublicText
 }
 
 const STATUSES = [400, 401, 403, 404, 408, 413, 415, 417, 422, 429, 431, 500, 503, 504]
@@ -57,7 +56,7 @@ type App = Parameters<FastifyPluginAsyncTypebox>[0]
 /** OpenAI-compatible routes: chat completions and responses from the corpus, embeddings of the retrievers, models. */
 export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, options) => {
   const { reader, reranker, retriever } = options.services
-  app.setErrorHandler(errorSender(options.publicText, openAiErrorBody))
+  app.setErrorHandler(errorSender(openAiErrorBody))
   const loaded = [reader, ...allEmbedders(retriever), ...(reranker ? [reranker] : [])]
   modelRoutes(
     app,
@@ -125,7 +124,7 @@ function naming({ services, access, appendSources, addresses, keys }: OpenAiOpti
 }
 
 function chatRoute(app: App, options: OpenAiOptions): void {
-  const { access, deadlineMs, publicText } = options
+  const { access, deadlineMs } = options
   const { template, requireModel, named } = naming(options)
   const schema = {
     tags,
@@ -149,13 +148,13 @@ function chatRoute(app: App, options: OpenAiOptions): void {
     return sendEvents(reply, {
       events: closed(toChunks(answerEvents(question, services, run), { ...own, includeUsage })),
       format: serverEvent,
-      failed: (error) => serverEvent(JSON.stringify(failure(error, request, publicText))),
+      failed: (error) => serverEvent(JSON.stringify(failure(error, request))),
     })
   })
 }
 
 function responsesRoute(app: App, options: OpenAiOptions): void {
-  const { access, deadlineMs, publicText } = options
+  const { access, deadlineMs } = options
   const { template, requireModel, named } = naming(options)
   const schema = {
     tags,
@@ -176,7 +175,7 @@ function responsesRoute(app: App, options: OpenAiOptions): void {
       events: toResponseEvents(answerEvents(question, services, run), own, body),
       format: (event) => serverEvent(JSON.stringify(event), event.type),
       failed: (error) => {
-        const { error: told } = failure(error, request, publicText)
+        const { error: told } = failure(error, request)
         const { code, message, param } = told
         // OpenAI's error event has the fields at the top level; its client raises the content of `error`.
         return serverEvent(JSON.stringify({ type: 'error', code, message, param, error: told }), 'error')
@@ -204,9 +203,7 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
     const texts = textsOf(input)
     const priority = texts.length === 1 ? 'question' : 'bulk'
     const run = runOptions(request, reply, deadlineMs)
-    const started = performance.now()
-    const vectors = await embedder.embed(texts, { ...run, priority })
-    run.observe?.stage('embed', started, performance.now() - started)
+    const vectors = await observed(run.observe, 'embed', () => embedder.embed(texts, { ...run, priority }))
     const tokens = await total(texts, (text) => countTokens(text, modelId(manifest)))
     return {
       object: 'list' as const,
@@ -244,8 +241,8 @@ function describeModel(manifest: ModelManifest) {
 }
 
 /** The body of an error within a stream, which is logged. */
-function failure(error: unknown, request: FastifyRequest, publicText: PublicText) {
-  return openAiErrorBody(reportError(error as FastifyError, request, publicText), request, error as FastifyError)
+function failure(error: unknown, request: FastifyRequest) {
+  return openAiErrorBody(reportError(error, request), request, error as FastifyError)
 }
 
 /** Ends a stream as OpenAI's API does. */

@@ -6,7 +6,7 @@ import { checkDevice } from './check-device.ts'
 import { loadContrieverManifest, loadRerankerManifest } from '../../../../models/folder.ts'
 import { createPool, runTask } from '../pool.ts'
 import { type ProcessOptions, type Supervised, commonChildOptions } from './process-options.ts'
-import { DEFAULT_MAX_QUEUE } from '../contract.ts'
+import { POOL_DEFAULTS } from '../contract.ts'
 
 /**
  * Largest size of one run, in weights times padded tokens: about a second of one CPU core, and less on a GPU. Larger CPU batches are hardly
@@ -51,7 +51,7 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
   const provider = options.provider?.name ?? 'cpu'
   const batchTokens = options.batchTokens ?? defaultBatchTokens(manifest.parameters, provider)
   const runTokens = options.batchTokens ?? (provider === 'cuda' ? batchTokens : ALONE)
-  const maxBulkCalls = (options.maxQueue ?? DEFAULT_MAX_QUEUE) + (options.children ?? 1)
+  const maxBulkCalls = (options.maxQueue ?? POOL_DEFAULTS.maxQueue) + (options.children ?? 1)
   const pool = await createPool({ ...options, options: { role: 'embedder', ...commonChildOptions(options), batchTokens: runTokens } })
   let bulkCalls = 0
   /**

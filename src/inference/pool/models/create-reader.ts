@@ -1,5 +1,5 @@
 import type { AheadEncoder, AnswerRead, DocumentReader, Generator, Reader } from '../../contract.ts'
-import type { StateDtype } from '../../protocol.ts'
+import type { CommonChildOptions, ReaderChildOptions } from '../../protocol.ts'
 import { checkDevice } from './check-device.ts'
 import { loadCepeManifest } from '../../../../models/folder.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
@@ -14,25 +14,17 @@ import { CodedError } from '../../../../base/errors.ts'
 const GPU_ENCODER_TOKENS = { step: 4096, most: 16_384 }
 /** Bytes of activations per padded token and unit of the encoder's width: 0.5 GiB for a step of the paper's encoder, well below its overhead. */
 const ACTIVATION_BYTES = 128
-/** Prompt tokens per run of the step graph, whose logits take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
-const DEFAULT_PREFILL_TOKENS = 256
-const DEFAULT_STATE_CACHE_BYTES = 256 * 2 ** 20
-const DEFAULT_REPLUG_BYTES = 512 * 2 ** 20
+const DEFAULTS = {
+  /** Logits of the step graph take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
+  prefillTokens: 256,
+  stateCacheBytes: 256 * 2 ** 20,
+  stateDtype: 'f32',
+  stateDisk: null,
+  replugBytes: 512 * 2 ** 20,
+} as const
 
-export interface ReaderOptions extends ProcessOptions {
-  /** Padded tokens of one encoder run. Default: {@link ALONE} on a CPU, {@link encoderBatchTokens} on a GPU. */
-  readonly batchTokens?: number
-  /** Prompt tokens per run for scoring, sampling and RePlug. Default {@link DEFAULT_PREFILL_TOKENS}. */
-  readonly prefillTokens?: number
-  /** Memory of each process for encoder states of passages; 0 for none. Default {@link DEFAULT_STATE_CACHE_BYTES}. */
-  readonly stateCacheBytes?: number
-  /** Storage type of encoder states; 'f16' also rounds fresh states. Default 'f32'. */
-  readonly stateDtype?: StateDtype
-  /** Disk store of encoder states, shared by all processes. Default: none. */
-  readonly stateDisk?: { readonly dir: string; readonly maxBytes: number }
-  /** Memory of each process for the keys and values of RePlug's prompts. Default {@link DEFAULT_REPLUG_BYTES}. */
-  readonly replugBytes?: number
-}
+/** Defaults: {@link DEFAULTS}, and for batchTokens {@link ALONE} on a CPU, {@link encoderBatchTokens} on a GPU. */
+export type ReaderOptions = ProcessOptions & Partial<Omit<ReaderChildOptions, 'role' | keyof CommonChildOptions>>
 
 /**
  * Padded tokens of an encoder run on a GPU, of all passages of a question where memory allows.
@@ -67,11 +59,11 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Doc
       ...commonChildOptions(options),
       batchTokens:
         options.batchTokens ?? (options.provider?.name === 'cuda' ? encoderBatchTokens(manifest, spareBytes, options.children) : ALONE),
-      prefillTokens: options.prefillTokens ?? DEFAULT_PREFILL_TOKENS,
-      stateCacheBytes: options.stateCacheBytes ?? DEFAULT_STATE_CACHE_BYTES,
-      stateDtype: options.stateDtype ?? 'f32',
-      stateDisk: options.stateDisk ?? null,
-      replugBytes: options.replugBytes ?? DEFAULT_REPLUG_BYTES,
+      prefillTokens: options.prefillTokens ?? DEFAULTS.prefillTokens,
+      stateCacheBytes: options.stateCacheBytes ?? DEFAULTS.stateCacheBytes,
+      stateDtype: options.stateDtype ?? DEFAULTS.stateDtype,
+      stateDisk: options.stateDisk ?? DEFAULTS.stateDisk,
+      replugBytes: options.replugBytes ?? DEFAULTS.replugBytes,
     },
   })
   const laneOf = ({ mode, sampling, grammar, topTokens = 0 }: AnswerRead): Lane =>

@@ -1,7 +1,6 @@
 import path from 'node:path'
 import type { PoolOptions, PoolStatus } from '../contract.ts'
-import type { CommonChildOptions } from '../../protocol.ts'
-import type { Provider } from '../../protocol.ts'
+import type { CommonChildOptions, Provider } from '../../protocol.ts'
 
 const DEFAULT_THREADS = 1
 /** Folder inside a built model's folder for graphs saved with prepacked weights. */

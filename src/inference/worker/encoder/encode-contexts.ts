@@ -124,25 +124,14 @@ async function encodeRows(
   // An empty context has no states, and attention over a fully masked row is undefined.
   const filled = [...rows.entries()].filter(([, ids]) => ids.length > 0)
   if (!graph) return states
-  for (const batch of tokenBudgetBatches(
-    filled.map(([, ids]) => ids.length),
-    batchTokens,
-  )) {
+  const lengths = filled.map(([, ids]) => ids.length)
+  for (const batch of tokenBudgetBatches(lengths, batchTokens)) {
     await yieldPoint()
-    const members = batch.flatMap((position) => filled.slice(position, position + 1))
-    const phi = floats(
-      await graph.run(
-        padRight(
-          members.map(([, ids]) => ids),
-          manifest.tokens.pad_id ?? 0,
-        ),
-      ),
-      'phi',
-    )
-    const packed = await codec.pack(
-      phi,
-      members.map(([, ids]) => ids.length * manifest.dims.encoder_hidden_size),
-    )
+    const members = batch.map((position) => at(filled, position))
+    const padded = members.map(([, ids]) => ids)
+    const phi = floats(await graph.run(padRight(padded, manifest.tokens.pad_id ?? 0)), 'phi')
+    const sizes = padded.map((ids) => ids.length * manifest.dims.encoder_hidden_size)
+    const packed = await codec.pack(phi, sizes)
     for (const [i, [index]] of members.entries()) states[index] = at(packed, i)
   }
   return states

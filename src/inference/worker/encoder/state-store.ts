@@ -1,8 +1,9 @@
 import path from 'node:path'
 import pLimit from 'p-limit'
 import { randomUUID } from 'node:crypto'
-import { type FileHandle, open, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { open, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { CodedError, messageOf, osCode } from '../../../../base/errors.ts'
+import { exists } from '../../../../base/exists.ts'
 import { isDiskFull } from '../../../../base/failures.ts'
 import { removeStaleFiles } from '../../../../base/locks/stale-files.ts'
 import { processTag } from '../../../../base/locks/process.ts'
@@ -264,22 +265,9 @@ class DiskStore implements StateStore {
   }
 }
 
-async function opened(file: string): Promise<FileHandle | undefined> {
-  return open(file, 'r').catch((error: unknown) => {
-    if (osCode(error) === 'ENOENT') return undefined
-    throw error
-  })
-}
-
-async function exists(file: string): Promise<boolean> {
-  const handle = await opened(file)
-  await handle?.close()
-  return handle !== undefined
-}
-
 /** Reads a file; removes a damaged one, so that it is stored again. */
 async function readStates(file: string, width: number, dtype: StateDtype): Promise<ContextStates | undefined> {
-  const handle = await opened(file)
+  const handle = await open(file, 'r').catch(absent)
   if (!handle) return undefined
   try {
     const states = decodeStateFile(await handle.readFile(), width, dtype)

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
@@ -8,6 +8,7 @@ import { Type, type Static } from '#typebox'
 import Value from '#typebox/value'
 import { syncPath, writeFileDurably } from '../../../../base/durable.ts'
 import { messageOf } from '../../../../base/errors.ts'
+import { exists } from '../../../../base/exists.ts'
 import { parseJson } from '../../../../base/json.ts'
 import { removeStaleFiles } from '../../../../base/locks/stale-files.ts'
 import { takeLock } from '../../../../base/locks/lock.ts'
@@ -150,8 +151,4 @@ async function sumOf(file: string): Promise<{ readonly bytes: number; readonly c
     sum = crc32(chunk, sum)
   }
   return { bytes, crc32: sum }
-}
-
-async function exists(file: string): Promise<boolean> {
-  return (await stat(file).catch(() => undefined)) !== undefined
 }

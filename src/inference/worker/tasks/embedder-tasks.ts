@@ -1,29 +1,23 @@
 import { at } from '../../../../base/at.ts'
-import { CodedError } from '../../../../base/errors.ts'
-import { loadTokenizer } from '../../../text/tokenizer.ts'
+import { loadTokenizer, noTokenizer } from '../../../text/tokenizer.ts'
 import { tokenBudgetBatches } from '../../batches.ts'
 import { checkNumber } from '../runtime/finite.ts'
 import type { Log } from '../../log.ts'
 import { loadContrieverManifest } from '../../../../models/folder.ts'
 import { padRight } from '../runtime/pad.ts'
 import { loadModelGraph } from '../runtime/prepack.ts'
-import type { EmbedderChildOptions, TaskHandlers } from '../../protocol.ts'
+import type { EncoderChildOptions, TaskHandlers } from '../../protocol.ts'
 import { firstRun, floats } from '../runtime/session.ts'
 
 /**
  * Loads a retriever in this process.
  * @throws model_invalid, provider_unavailable
  */
-export async function createEmbedderTasks(options: EmbedderChildOptions, log: Log): Promise<TaskHandlers> {
+export async function createEmbedderTasks(options: EncoderChildOptions, log: Log): Promise<TaskHandlers> {
   const manifest = await loadContrieverManifest(options.modelDir)
   const { cls_id, sep_id, pad_id } = manifest.tokens
   const { window, hidden_size } = manifest.dims
-  if (cls_id === null || sep_id === null) {
-    throw new CodedError(
-      'model_invalid',
-      `${options.modelDir} was built from a checkpoint without tokenizer, so it cannot be served. Add tokenizer.json or vocab.txt to the checkpoint and build it again.`,
-    )
-  }
+  if (cls_id === null || sep_id === null) throw noTokenizer(options.modelDir)
   const tokenizer = await loadTokenizer(options.modelDir, { bosId: null, eosIds: [] })
   const graph = await loadModelGraph(manifest.graphs.embed, { ...options, manifest, log })
   await firstRun(options.provider, () => graph.run(padRight([[cls_id, sep_id]], pad_id)))
@@ -33,20 +27,11 @@ export async function createEmbedderTasks(options: EmbedderChildOptions, log: Lo
     embed: async (texts, yieldPoint) => {
       const rows = texts.map(tokenize)
       const vectors = new Float32Array(texts.length * hidden_size)
-      for (const batch of tokenBudgetBatches(
-        rows.map((ids) => ids.length),
-        options.batchTokens,
-      )) {
+      const lengths = rows.map((ids) => ids.length)
+      for (const batch of tokenBudgetBatches(lengths, options.batchTokens)) {
         await yieldPoint()
-        const embedded = floats(
-          await graph.run(
-            padRight(
-              batch.map((index) => at(rows, index)),
-              pad_id,
-            ),
-          ),
-          'embedding',
-        )
+        const padded = batch.map((index) => at(rows, index))
+        const embedded = floats(await graph.run(padRight(padded, pad_id)), 'embedding')
         embedded.forEach(checkNumber)
         batch.forEach((index, row) => vectors.set(embedded.subarray(row * hidden_size, (row + 1) * hidden_size), index * hidden_size))
       }

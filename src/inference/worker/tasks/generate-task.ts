@@ -48,8 +48,12 @@ function decodeGreedily(
 
 /** RePlug: no encoder, one prompt per passage. */
 export async function replugTask(model: ReaderModel, request: ReplugRequest, runContext: RunContext): Promise<Output<'replug'>> {
-  const { result: decoded, ms } = await timed(async () => replug(await model.stepModel(), request, runContext))
-  return { ...decoded, contextShares: [], contextTokenCounts: [], timingsMs: { encode: 0, generate: ms } }
+  return withoutContexts(async () => replug(await model.stepModel(), request, runContext))
+}
+
+async function withoutContexts<Result extends object>(decode: () => Promise<Result>) {
+  const { result, ms } = await timed(decode)
+  return { ...result, contextShares: [], contextTokenCounts: [], timingsMs: { encode: 0, generate: ms } }
 }
 
 /** One prompt per passage, each token by the passage that is surest of it; no encoder. */
@@ -59,8 +63,7 @@ export async function expertsTask(
   weights: readonly number[],
   runContext: RunContext,
 ): Promise<Output<'replug'> & { readonly promptsRead: number }> {
-  const { result: decoded, ms } = await timed(async () => experts(await model.stepModel(), request, weights, runContext))
-  return { ...decoded, contextShares: [], contextTokenCounts: [], timingsMs: { encode: 0, generate: ms } }
+  return withoutContexts(async () => experts(await model.stepModel(), request, weights, runContext))
 }
 
 /** A greedy or sampled answer, after its prompt. */

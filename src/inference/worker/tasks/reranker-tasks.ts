@@ -1,11 +1,10 @@
 import { at } from '../../../../base/at.ts'
-import { CodedError } from '../../../../base/errors.ts'
 import { loadRerankerManifest } from '../../../../models/folder.ts'
 import type { RerankerManifest } from '../../../../models/manifest.ts'
-import { loadTokenizer } from '../../../text/tokenizer.ts'
+import { loadTokenizer, noTokenizer } from '../../../text/tokenizer.ts'
 import { tokenBudgetBatches } from '../../batches.ts'
 import type { Log } from '../../log.ts'
-import type { RerankerChildOptions, TaskHandlers } from '../../protocol.ts'
+import type { EncoderChildOptions, TaskHandlers } from '../../protocol.ts'
 import { checkNumber } from '../runtime/finite.ts'
 import { padRight } from '../runtime/pad.ts'
 import { loadModelGraph } from '../runtime/prepack.ts'
@@ -27,12 +26,7 @@ export function cutLengths(first: number, second: number, room: number): readonl
 /** @throws model_invalid if the model was built without a tokenizer */
 function pairing({ tokens, dims }: RerankerManifest, modelDir: string): (query: readonly number[], text: readonly number[]) => Pair {
   const { cls_id: cls, sep_id: sep, separators, passage_type: type } = tokens
-  if (cls === null || sep === null) {
-    throw new CodedError(
-      'model_invalid',
-      `${modelDir} was built from a checkpoint without tokenizer, so it cannot be served. Add tokenizer.json or vocab.txt to the checkpoint and build it again.`,
-    )
-  }
+  if (cls === null || sep === null) throw noTokenizer(modelDir)
   const between = Array.from({ length: separators }, () => sep)
   return (query, text) => {
     const [first, second] = cutLengths(query.length, text.length, dims.window - separators - 2)
@@ -46,7 +40,7 @@ function pairing({ tokens, dims }: RerankerManifest, modelDir: string): (query: 
  * Loads a cross-encoder in this process.
  * @throws model_invalid, provider_unavailable
  */
-export async function createRerankerTasks(options: RerankerChildOptions, log: Log): Promise<TaskHandlers> {
+export async function createRerankerTasks(options: EncoderChildOptions, log: Log): Promise<TaskHandlers> {
   const manifest = await loadRerankerManifest(options.modelDir)
   const { pad_id } = manifest.tokens
   const { window } = manifest.dims
@@ -54,17 +48,8 @@ export async function createRerankerTasks(options: RerankerChildOptions, log: Lo
   const tokenizer = await loadTokenizer(options.modelDir, { bosId: null, eosIds: [] })
   const graph = await loadModelGraph(manifest.graphs.rank, { ...options, manifest, log })
   const run = (rows: readonly Pair[]): Promise<Feeds> => {
-    const [{ input_ids: types }, ids] = [
-      padRight(
-        rows.map((row) => row.types),
-        0,
-      ),
-      padRight(
-        rows.map((row) => row.ids),
-        pad_id,
-      ),
-    ]
-    return graph.run({ ...ids, token_type_ids: types })
+    const [ids, types] = [rows.map((row) => row.ids), rows.map((row) => row.types)]
+    return graph.run({ ...padRight(ids, pad_id), token_type_ids: padRight(types, 0).input_ids })
   }
   await firstRun(options.provider, () => run([pair([], [])]))
 
