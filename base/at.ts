@@ -20,3 +20,14 @@ export function present<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('This is a bug: a value that must be there is missing.')
   return value
 }
+
+/** Concatenates typed arrays. */
+export function joined<Data extends Float32Array | Uint16Array>(kind: new (length: number) => Data, parts: readonly Data[]): Data {
+  const all = new kind(parts.reduce((length, part) => length + part.length, 0))
+  let offset = 0
+  for (const part of parts) {
+    all.set(part, offset)
+    offset += part.length
+  }
+  return all
+}

@@ -86,6 +86,15 @@ export function isErrorCode(code: unknown): code is ErrorCode {
   return (ERROR_CODES as readonly unknown[]).includes(code)
 }
 
+/** The error of a field of a request. @param problem such as "is 5; it must be 1 to 4" */
+export function invalidField(field: string, problem: string): CodedError {
+  return new CodedError('invalid_request', `${field} ${problem}.`, { field })
+}
+
+export function clientClosed(): CodedError {
+  return new CodedError('client_closed', 'The client closed the connection.')
+}
+
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }

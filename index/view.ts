@@ -1,4 +1,4 @@
-import { CodedError } from '../base/errors.ts'
+import { CodedError, invalidField } from '../base/errors.ts'
 import { searchHybrid } from './search/hybrid-search.ts'
 import { searchVector, searchWords } from './search/search.ts'
 import type { Table } from './table/lance.ts'
@@ -57,8 +57,7 @@ export async function versionOf(name: string, table: Table): Promise<TableVersio
 }
 
 function check({ k }: SearchOptions, { id, dimension }: EmbeddingModel, vector?: Float32Array): void {
-  if (!Number.isInteger(k) || k < 1 || k > MAX_K)
-    throw new CodedError('invalid_request', `k is ${k}; it must be 1 to ${MAX_K}.`, { field: 'k' })
+  if (!Number.isInteger(k) || k < 1 || k > MAX_K) throw invalidField('k', `is ${k}; it must be 1 to ${MAX_K}`)
   if (vector === undefined) return
   if (vector.length !== dimension) {
     throw new CodedError(

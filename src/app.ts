@@ -4,7 +4,7 @@ import { type FastifyBaseLogger, type FastifyInstance, default as fastify } from
 import type { Logger } from 'pino'
 import { listed } from './config.ts'
 import type { Config } from './settings.ts'
-import { adminGuard, auth, refuseChanges } from './http/auth/auth.ts'
+import { auth } from './http/auth/auth.ts'
 import { bodyTimeout } from './http/plugins/body-timeout.ts'
 import { connections } from './http/plugins/connections.ts'
 import { compression } from './http/plugins/compression.ts'
@@ -83,7 +83,7 @@ export async function buildApp(
   await app.register(gracefulShutdown)
   await app.register(forwarded, { trusted: config.TRUST_PROXY !== '' })
   await app.register(rateLimit, { perMinute: config.RATE_LIMIT })
-  await app.register(auth, { keys: services.keys, adminKey: config.ADMIN_KEY })
+  await app.register(auth, { keys: services.keys, adminKey: config.ADMIN_KEY, readOnly: config.ROLE === 'replica' })
   await app.register(host, { host: config.HOST, allowed: listed(config.ALLOWED_HOSTS), keys: services.keys })
   await app.register(unknownRoutes)
   await app.register(docs, { version, basePath: config.BASE_PATH })
@@ -92,18 +92,17 @@ export async function buildApp(
 
   const { jobs, embedder, further, readiness } = services
   const access = collectionAccess(services.answering, collections)
-  const requireAdmin = config.ROLE === 'replica' ? refuseChanges : adminGuard(app)
   await app.register(healthRoutes, { readiness })
   if (config.ROLE !== 'indexer') await registerQuestions(app, services, config, { access, version, origins })
   const once = onceFor(new StoredResponses({ folder: (collection) => answersFolder(config, collection) }))
-  const changes = { access, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, requireAdmin, once }
-  await app.register(collectionsRoutes, { collections, access, requireAdmin })
+  const changes = { access, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, once }
+  await app.register(collectionsRoutes, { collections, access })
   await app.register(upsertRoutes, changes)
   await app.register(passagesRoutes, changes)
   await app.register(browseRoutes, { access })
   await app.register(passageFileRoutes, { access, files: servedFiles(config) })
   await app.register(async (admin) => {
-    admin.addHook('onRequest', requireAdmin)
+    admin.addHook('onRequest', app.requireAdmin)
     await admin.register(adminPassagesRoutes, { access })
     await admin.register(adminIndexRoutes, { access })
     await admin.register(adminSnapshotsRoutes, { snapshots, access })

@@ -135,8 +135,7 @@ async function questionsAsked(): Promise<EvalQuestion[]> {
 /** The report, as Markdown. */
 async function compare(services: Services, llama: Llama): Promise<string> {
   const { manifest } = services.answering.reader
-  const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
-  const tokenizer = await loadTokenizer(loadConfig(settings()).READER_DIR, { bosId, eosIds })
+  const tokenizer = await loadTokenizer(loadConfig(settings()).READER_DIR, manifest.tokens)
   const contestants = { client: servicesClient(services), llama, tokenizer, maxNewTokens: manifest.qa_defaults.max_new_tokens }
   const questions = await questionsAsked()
   const rows: string[][] = []

@@ -31,7 +31,7 @@ async function measured(folder: string, modelDir: string, input: EncoderInput, d
   const manifest = await loadCepeManifest(modelDir)
   const graph = await loadGraph(path.join(modelDir, manifest.graphs.encoder ?? ''), { threads: 1, provider: { name: 'cpu' } })
   // The synthetic model has no tokenizer and is asked by ids.
-  const tokenizer = await loadTokenizer(path.join(packageRoot(), 'models/built/cepe-f32'), { bosId: null, eosIds: [] })
+  const tokenizer = await loadTokenizer(path.join(packageRoot(), 'models/built/cepe-f32'))
   const store = await createStateStore({ dir: folder, manifest, dtype, maxBytes: LIMIT, log: console.error })
   const encoder = { graph, tokenizer, manifest, codec: await createStateCodec(dtype), batchTokens: BATCH_TOKENS }
   const cold: ContextEncoder = { ...encoder, cache: createStateCache(0), store: null }

@@ -35,7 +35,6 @@ export async function createReaderClient(overrides: Partial<Record<keyof Config,
     provider: config.PROVIDER === 'cuda' ? ({ name: 'cuda', deviceId: config.DEVICE_ID } as const) : ({ name: 'cpu' } as const),
   }
   const reader = await createReader({ ...common, modelDir: config.READER_DIR, stateCacheBytes: 0 })
-  const { bos_id: bosId, eos_ids: eosIds } = reader.manifest.tokens
   let embedder: ReturnType<typeof createEmbedder> | undefined
   const started = (): Promise<Embedder> =>
     (embedder ??= ensureRetriever(config, createProgress).then(() => createEmbedder({ ...common, modelDir: config.RETRIEVER_DIR })))
@@ -44,7 +43,7 @@ export async function createReaderClient(overrides: Partial<Record<keyof Config,
     model: modelId(reader.manifest),
     manifest: reader.manifest,
     reader,
-    tokenizer: await loadTokenizer(config.READER_DIR, { bosId, eosIds }),
+    tokenizer: await loadTokenizer(config.READER_DIR, reader.manifest.tokens),
     embed: async (texts) => (await started()).embed(texts, { priority: 'bulk' }),
     close: async () => {
       await reader.close()

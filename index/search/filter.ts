@@ -1,4 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, invalidField } from '../../base/errors.ts'
 import type { SearchFilter } from '../contract.ts'
 import type { Condition } from '../filter-schema.ts'
 import { label, LABELS_COLUMN, typedName } from '../table/metadata-columns.ts'
@@ -40,7 +40,7 @@ export function sqlFilter(filter: SearchFilter | undefined): string | undefined 
 function columnConditions(column: string, given: Given): string[] {
   const field = `filter.${column}`
   const literal = (value: unknown): string => {
-    if (typeof value !== 'string') throw bad(field, 'takes strings')
+    if (typeof value !== 'string') throw invalidField(field, 'takes strings')
     return sqlString(value)
   }
   return Object.entries(condition(field, given)).map(([operator, value]) => {
@@ -58,20 +58,20 @@ function metadataConditions(name: string, given: Given): string[] {
   const field = `filter.metadata.${name}`
   const labelOf = (value: unknown): string => {
     if (value !== null && !['string', 'number', 'boolean'].includes(typeof value))
-      throw bad(field, 'takes strings, numbers, true, false or null')
+      throw invalidField(field, 'takes strings, numbers, true, false or null')
     return sqlString(label(name, value as Scalar))
   }
   const text = `json_get_string(metadata, ${sqlString(typedName(name, ''))})`
   const number = `json_get_float(metadata, ${sqlString(typedName(name, 0))})`
   const wanted = condition(field, given)
   const types = new Set(Object.keys(BOUNDS).flatMap((key) => (key in wanted ? [typeof wanted[key as keyof typeof BOUNDS]] : [])))
-  if (types.size > 1) throw bad(field, 'has bounds of different types: give numbers or strings')
+  if (types.size > 1) throw invalidField(field, 'has bounds of different types: give numbers or strings')
   return Object.entries(wanted).map(([operator, value]) => {
     if (operator === 'equal') return `array_has(${LABELS_COLUMN}, ${labelOf(value)})`
     if (operator === 'in') return `array_has_any(${LABELS_COLUMN}, [${list(field, value).map(labelOf).join(', ')}])`
     if (typeof value === 'number' && operator !== 'prefix' && Number.isFinite(value)) return `${number} ${boundOf(operator)} ${value}`
     if (typeof value !== 'string')
-      throw bad(`${field}.${operator}`, operator === 'prefix' ? 'takes a string' : 'takes a number or a string')
+      throw invalidField(`${field}.${operator}`, operator === 'prefix' ? 'takes a string' : 'takes a number or a string')
     return operator === 'prefix' ? `starts_with(${text}, ${sqlString(value)})` : `${text} ${boundOf(operator)} ${sqlString(value)}`
   })
 }
@@ -82,21 +82,17 @@ function condition(field: string, given: Given): Condition {
   if (typeof given !== 'object' || given === null) return { equal: given }
   const entries = Object.entries(given).filter(([, value]) => value !== undefined)
   const unknown = entries.find(([operator]) => !OPERATORS.includes(operator))
-  if (unknown !== undefined) throw bad(`${field}.${unknown[0]}`, `is not an operator; use ${OPERATORS.join(', ')}`)
-  if (entries.length === 0) throw bad(field, `is empty; give a value or ${OPERATORS.join(', ')}`)
+  if (unknown !== undefined) throw invalidField(`${field}.${unknown[0]}`, `is not an operator; use ${OPERATORS.join(', ')}`)
+  if (entries.length === 0) throw invalidField(field, `is empty; give a value or ${OPERATORS.join(', ')}`)
   return Object.fromEntries(entries)
 }
 
 function list(field: string, values: unknown): unknown[] {
   const count = Array.isArray(values) ? values.length : 0
-  if (!Array.isArray(values) || count === 0 || count > MAX_VALUES) throw bad(field, `has ${count} values; give 1 to ${MAX_VALUES}`)
+  if (!Array.isArray(values) || count === 0 || count > MAX_VALUES) throw invalidField(field, `has ${count} values; give 1 to ${MAX_VALUES}`)
   return values
 }
 
 function boundOf(operator: string): string {
   return BOUNDS[operator as keyof typeof BOUNDS]
-}
-
-function bad(field: string, problem: string): CodedError {
-  return new CodedError('invalid_request', `${field} ${problem}.`, { field })
 }

@@ -52,9 +52,7 @@ export async function checkTexts(file: string): Promise<void> {
 async function samplesOf(built: string, file: string, count: number): Promise<Sample[]> {
   const [{ loadManifest }, { loadTokenizer }] = await Promise.all([import('../../models/folder.ts'), import('../text/tokenizer.ts')])
   const manifest = await loadManifest(built)
-  const special =
-    manifest.architecture === 'cepe' ? { bosId: manifest.tokens.bos_id, eosIds: manifest.tokens.eos_ids } : { bosId: null, eosIds: [] }
-  const tokenizer = await loadTokenizer(built, special)
+  const tokenizer = await (manifest.architecture === 'cepe' ? loadTokenizer(built, manifest.tokens) : loadTokenizer(built))
   const content = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw unreadable(file, cause)
   })

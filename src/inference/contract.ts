@@ -3,7 +3,7 @@ import type { ChatTemplate, Turn } from '../text/chat-template.ts'
 import type { DocumentChunk, DocumentRequest } from '../text/document/request.ts'
 import type { Grammar } from '../text/grammar/grammar.ts'
 import type { Observer } from './observer.ts'
-import type { Mode, PromptRequest } from '../text/plan.ts'
+import type { Mode, PromptRequest, ReadPlan } from '../text/plan.ts'
 import type { PromptPassage } from '../text/prompt.ts'
 
 /** Limits and cancellation of one request. After the deadline its run is cancelled at its next yield point. */
@@ -19,6 +19,16 @@ export interface RunOptions {
   readonly onText?: (text: string) => void
   /** Called with the stages of the work. */
   readonly observe?: Observer
+}
+
+/** The options of a run that a further signal cancels too. */
+export function cancelledBy(signal: AbortSignal, run: RunOptions): RunOptions & { readonly signal: AbortSignal } {
+  return { ...run, signal: run.signal ? AbortSignal.any([run.signal, signal]) : signal }
+}
+
+/** The options of a run with the time that is left. @param since start of the run on the clock of performance.now() */
+export function withTimeLeft<Run extends RunOptions>(run: Run, since: number): Run {
+  return run.deadlineMs === undefined ? run : { ...run, deadlineMs: run.deadlineMs - (performance.now() - since) }
 }
 
 /** Permit of an admitted question. */
@@ -170,10 +180,7 @@ export interface AnswerToken {
 }
 
 /** Where passages were read: in the encoder or in the prompt. */
-export interface ReadPlacement {
-  /** Index of the context that holds passage i, or -1. */
-  readonly contextOf: readonly number[]
-  readonly inDecoder: readonly boolean[]
+export interface ReadPlacement extends Pick<ReadPlan, 'contextOf' | 'inDecoder'> {
   /** Tokens of each context after truncation. */
   readonly contextTokenCounts: readonly number[]
 }

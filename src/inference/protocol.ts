@@ -105,7 +105,7 @@ export type OnText = (piece: Piece) => void
 /** Implementation of tasks; the text callback is set if the caller streams. */
 export type TaskHandlers = {
   readonly [Name in TaskName]?: (input: Tasks[Name]['input'], yieldPoint: YieldPoint, onText?: OnText) => Promise<Output<Name>>
-}
+} & { readonly cacheCounts?: () => CacheCounts }
 
 export type TaskCall = { readonly [Name in TaskName]: { readonly task: Name; readonly input: Tasks[Name]['input'] } }[TaskName]
 

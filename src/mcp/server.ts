@@ -8,6 +8,7 @@ import { listCollectionsTool } from './tools/list-collections.ts'
 import { listSourcesTool } from './tools/list-sources.ts'
 import { searchTool } from './tools/search.ts'
 import { CodedError } from '../../base/errors.ts'
+import { cancelledBy } from '../inference/contract.ts'
 import { describeValidation } from '../http/errors/describe-validation.ts'
 
 /** Adapts a schema to the SDK, which only shows it to clients as JSON schema: `checked` validates. */
@@ -49,9 +50,7 @@ function registration<Input extends TObject, Output extends TObject>(tool: Tool<
     server.registerTool(name, config, async (given, { mcpReq }) => {
       try {
         const input = inputOf(given)
-        const run = context.run()
-        const signal = run.signal ? AbortSignal.any([run.signal, mcpReq.signal]) : mcpReq.signal
-        const output = await tool.call(input, await context.services(collectionOf(input)), { ...run, signal })
+        const output = await tool.call(input, await context.services(collectionOf(input)), cancelledBy(mcpReq.signal, context.run()))
         return { content: [{ type: 'text', text: tool.text(output) }], structuredContent: { ...output } }
       } catch (error) {
         const { code, message } = context.failed(error)
@@ -61,7 +60,6 @@ function registration<Input extends TObject, Output extends TObject>(tool: Tool<
   }
 }
 
-/** Returns the `collection` argument of a call. */
 function collectionOf(input: object): string | undefined {
   return 'collection' in input && typeof input.collection === 'string' ? input.collection : undefined
 }

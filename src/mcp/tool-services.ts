@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { PassageIndex } from '../../index/passage-index.ts'
 import { inCollection, type AnswerServices } from '../rag/pipeline.ts'
 import type { SourceCount, SourceList, ToolServices } from './contract.ts'
@@ -9,15 +10,11 @@ const MOST_LISTS = 16
 
 /** Returns the source list of each index, cached across calls. @param keepMs minimum interval between counts of a changing table */
 export function sourceLists(keepMs = KEEP_MS): (index: PassageIndex) => SourceList {
-  const lists = new Map<string, SourceList>()
-  return (index) => {
-    const list = lists.get(index.table) ?? sourceList(index, Date.now, keepMs)
-    lists.delete(index.table)
-    lists.set(index.table, list)
-    const [oldest] = lists.keys()
-    if (lists.size > MOST_LISTS && oldest !== undefined) lists.delete(oldest)
-    return list
-  }
+  const lists = new LRUCache<string, SourceList, PassageIndex>({
+    max: MOST_LISTS,
+    memoMethod: (_table, _stale, { context: index }) => sourceList(index, Date.now, keepMs),
+  })
+  return (index) => lists.memo(index.table, { context: index })
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Admission, RunOptions } from '../inference/contract.ts'
+import { withTimeLeft, type Admission, type RunOptions } from '../inference/contract.ts'
 
 /** Options for readings of an admitted request. */
 export type AdmittedRun = RunOptions & { readonly cost: number }
@@ -22,16 +22,10 @@ export async function withAdmission<Response>(
   read: (left: () => AdmittedRun) => Promise<Response>,
 ): Promise<Response> {
   const started = performance.now()
-  const { deadlineMs } = run
   const permit = admission.enter({ ...run, cost: cost + extraCost })
   let done = false
   try {
-    const response = await read(() => ({
-      ...run,
-      cost,
-      admitted: true,
-      ...(deadlineMs !== undefined && { deadlineMs: deadlineMs - (performance.now() - started) }),
-    }))
+    const response = await read(() => ({ ...withTimeLeft(run, started), cost, admitted: true }))
     done = true
     return response
   } finally {

@@ -1,5 +1,5 @@
 import { Type, type Static } from '#typebox'
-import type { RunOptions } from '../inference/contract.ts'
+import { cancelledBy, type RunOptions } from '../inference/contract.ts'
 import { answerQuestion } from './answer.ts'
 import { sources, type AnswerServices } from './pipeline.ts'
 import { AnswerResponseSchema, EvidenceSchema, type ChatQuestion } from './schema.ts'
@@ -43,31 +43,25 @@ export async function* answerEvents(
   run: RunOptions = {},
 ): AsyncGenerator<AnswerEvent, void, undefined> {
   const leaving = new AbortController()
-  const signal = run.signal ? AbortSignal.any([run.signal, leaving.signal]) : leaving.signal
   let found: Static<typeof EvidenceEventSchema> | undefined
   let text = ''
   let isOver = false
   let wake = (): void => undefined
-  const answered = answerQuestion(
-    request,
-    services,
-    { ...run, signal },
-    {
-      passages: (asked) => {
-        const evidence = asked.passages.map(({ id, title, text, source, score }, i) => ({
-          ...{ id, title, text, score },
-          ...(source !== undefined && { source }),
-          rank: i + 1,
-        }))
-        found = { question: asked.resolved.question, evidence, ...sources(services, asked) }
-        wake()
-      },
-      text: (piece) => {
-        text += piece
-        wake()
-      },
+  const answered = answerQuestion(request, services, cancelledBy(leaving.signal, run), {
+    passages: (asked) => {
+      const evidence = asked.passages.map(({ id, title, text, source, score }, i) => ({
+        ...{ id, title, text, score },
+        ...(source !== undefined && { source }),
+        rank: i + 1,
+      }))
+      found = { question: asked.resolved.question, evidence, ...sources(services, asked) }
+      wake()
     },
-  ).finally(() => {
+    text: (piece) => {
+      text += piece
+      wake()
+    },
+  }).finally(() => {
     isOver = true
     wake()
   })

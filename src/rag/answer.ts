@@ -109,7 +109,6 @@ const NOTHING_READ: AnswerReadResult = {
   timingsMs: { queue: 0, plan: 0, encode: 0, generate: 0 },
 }
 
-/** Tokens as in the response. */
 function copied(tokens: AnswerReadResult['tokens'] = []): AnswerToken[] {
   return tokens.map(({ top, ...token }) => ({ ...token, top: [...top] }))
 }

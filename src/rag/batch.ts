@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pLimit from 'p-limit'
-import { CodedError } from '../../base/errors.ts'
-import type { RunOptions } from '../inference/contract.ts'
+import { clientClosed, CodedError } from '../../base/errors.ts'
+import { cancelledBy, type RunOptions } from '../inference/contract.ts'
 import { answerQuestion } from './answer.ts'
 import type { AnswerServices } from './pipeline.ts'
 import type { AnswerRequest, AnswerResponse } from './schema.ts'
@@ -36,8 +36,7 @@ export async function* answerBatch(
   { services, run, batchMs = Infinity }: BatchOptions,
 ): AsyncGenerator<Outcome, void, undefined> {
   const leaving = new AbortController()
-  const signal = run.signal ? AbortSignal.any([run.signal, leaving.signal]) : leaving.signal
-  const batch = { services, run: { ...run, signal }, batchMs, endsAt: performance.now() + batchMs }
+  const batch = { services, run: cancelledBy(leaving.signal, run), batchMs, endsAt: performance.now() + batchMs }
   const limit = pLimit(BATCH_AT_ONCE)
   const begun: Promise<Outcome>[] = []
   try {
@@ -62,7 +61,7 @@ interface Batch extends BatchOptions {
 /** Never rejects: it may not be awaited yet. */
 async function outcomeOf(question: () => AnswerRequest, batch: Batch): Promise<Outcome> {
   try {
-    if (batch.run.signal.aborted) throw left()
+    if (batch.run.signal.aborted) throw clientClosed()
     return { result: await answerWithRetry(question(), batch) }
   } catch (error) {
     return { error }
@@ -84,12 +83,8 @@ async function answerWithRetry(request: AnswerRequest, { services, run, batchMs,
       if (!(error instanceof CodedError && error.code === 'overloaded')) throw error
       const waitMs = Math.min(1000 * (error.retryAfterS ?? DEFAULT_RETRY_S), LONGEST_WAIT_MS, leftMs)
       await delay(waitMs, undefined, { signal: run.signal }).catch(() => {
-        throw left()
+        throw clientClosed()
       })
     }
   }
-}
-
-function left(): CodedError {
-  return new CodedError('client_closed', 'The client closed the connection.')
 }

@@ -2,9 +2,6 @@ import { Type, type Static } from '#typebox'
 import { SIGNALS } from './calibration/calibration.ts'
 import { LIMITS } from './limits.ts'
 
-/** Passages that an explanation drops, one at a time. */
-const MAX_DROPPED = LIMITS.droppedPassages
-
 const probability = Type.Number({ minimum: 0, maximum: 1 })
 
 /** Request fields on confidence, withholding and explanation. */
@@ -24,7 +21,7 @@ export const ConfidenceRequestFields = {
   ),
   explain: Type.Optional(
     Type.Enum(['drop'], {
-      description: `drop: answer again without each of the ${MAX_DROPPED} passages with most attention, and return the differences. Reads ${2 * MAX_DROPPED + 1} more prompts. Not with sampling, replug or closed-book.`,
+      description: `drop: answer again without each of the ${LIMITS.droppedPassages} passages with most attention, and return the differences. Reads ${2 * LIMITS.droppedPassages + 1} more prompts. Not with sampling, replug or closed-book.`,
     }),
   ),
   logprobs: Type.Optional(

@@ -6,7 +6,7 @@ import type { ResolvedQuestion } from './resolve-request.ts'
 const READINGS_PER_DROP = 2
 
 /**
- * Cost of a question besides its tokens: embedding, search, messages between processes. Without it the time of small questions, mostly
+ * Cost of a question in addition to its tokens: embedding, search, messages between processes. Without it the time of small questions, mostly
  * overhead, would be attributed to their few tokens, and large ones would seem endless.
  */
 export const BASE_COST = 256

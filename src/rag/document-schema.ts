@@ -67,7 +67,7 @@ const DocumentOptions = {
   include_prompts: Type.Optional(Type.Boolean({ description: "Also return the decoder's prompt and the encoder's texts." })),
 }
 
-/** Form fields beside the file. */
+/** Form fields, without the file. */
 export const DocumentFormSchema = Type.Object(DocumentOptions, { additionalProperties: false })
 export type DocumentForm = Static<typeof DocumentFormSchema>
 
@@ -94,9 +94,7 @@ const DocumentEvidenceSchema = Type.Object({
     description: 'First and last page of the chunk; null for a format without pages.',
   }),
   rank: Type.Integer({ minimum: 1 }),
-  role: Type.Enum(['encoder', 'decoder'], {
-    description: "Where the model read the chunk: encoder, or the decoder's prompt.",
-  }),
+  role: Type.Enum(['encoder', 'decoder'], { description: "Where the model read the chunk: encoder, or the decoder's prompt." }),
   attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
     description:
       "Share of the decoder's cross-attention on this chunk; null for chunks in the decoder, with sampling or min_new_tokens, and for very long documents.",
@@ -121,9 +119,7 @@ export const DocumentResponseSchema = Type.Object({
     tokens: Type.Integer({ description: 'Tokens in the document.' }),
     pages: Type.Union([Type.Integer(), Type.Null()]),
     chunks: Type.Integer({ description: 'Number of chunks that the encoder read.' }),
-    unread: Type.Integer({
-      description: 'Characters that neither encoder nor decoder read.',
-    }),
+    unread: Type.Integer({ description: 'Characters that neither encoder nor decoder read.' }),
     warnings: Type.Array(Type.String(), { description: 'Content of the file that is missing from its text.' }),
     text: Type.Optional(Type.String()),
   }),

@@ -1,4 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
+import { invalidField } from '../../base/errors.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
 import type { DocumentRead } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
@@ -47,14 +47,15 @@ export function resolveDocument(
   const chunkTokens =
     form.chunk_tokens ?? (dims.encoder_window > 0 ? Math.min(defaults.context_tokens, dims.encoder_window) : defaults.context_tokens)
   if (dims.encoder_window > 0 && chunkTokens > dims.encoder_window)
-    throw invalid('chunk_tokens', `is ${chunkTokens}, but this model's encoder takes ${dims.encoder_window} at most`)
+    throw invalidField('chunk_tokens', `is ${chunkTokens}, but this model's encoder takes ${dims.encoder_window} at most`)
   const maxNewTokens =
     form.max_new_tokens ?? (asked.isLine ? defaults.max_new_tokens : Math.min(SUMMARY_TOKENS, Math.max(1, dims.window >> 1)))
   const minNewTokens = form.min_new_tokens ?? 0
-  if (minNewTokens > maxNewTokens) throw invalid('min_new_tokens', `is ${minNewTokens}, more than the ${maxNewTokens} of max_new_tokens`)
+  if (minNewTokens > maxNewTokens)
+    throw invalidField('min_new_tokens', `is ${minNewTokens}, more than the ${maxNewTokens} of max_new_tokens`)
   const window = form.decoder_tokens === undefined ? Math.min(dims.window, DECODER_TOKENS) : dims.window
   if (maxNewTokens >= window)
-    throw invalid('max_new_tokens', `is ${maxNewTokens}, which leaves nothing of the decoder's ${window} tokens for the question`)
+    throw invalidField('max_new_tokens', `is ${maxNewTokens}, which leaves nothing of the decoder's ${window} tokens for the question`)
   return {
     ...asked.parts,
     text: source.text,
@@ -96,7 +97,7 @@ interface Asked {
 
 /** @param instruction of a question */
 function questionOf({ question, summarise, instruction: wanted }: DocumentForm, text: string, instruction?: string): Asked {
-  if (question !== undefined && summarise === true) throw invalid('summarise', 'cannot be combined with question: set one of them')
+  if (question !== undefined && summarise === true) throw invalidField('summarise', 'cannot be combined with question: set one of them')
   const whole = { from: 0, to: text.length, head: '' }
   if (question !== undefined)
     return {
@@ -108,11 +109,10 @@ function questionOf({ question, summarise, instruction: wanted }: DocumentForm, 
     return { parts: { ...whole, query: `\n\n${wanted?.trim() || SUMMARY}\n\nSummary:\n` }, isLine: false, isOwn: false }
   const file = readPromptFile(text)
   if (file === undefined)
-    throw invalid('question', 'is missing: give one, or summarise, or a document between BEGIN and END lines with its question after them')
-  if (wanted !== undefined) throw invalid('instruction', 'is given with a document that brings its own question: leave it out')
+    throw invalidField(
+      'question',
+      'is missing: give one, or summarise, or a document between BEGIN and END lines with its question after them',
+    )
+  if (wanted !== undefined) throw invalidField('instruction', 'is given with a document that brings its own question: leave it out')
   return { parts: file, isLine: false, isOwn: true }
-}
-
-function invalid(field: string, problem: string): CodedError {
-  return new CodedError('invalid_request', `${field} ${problem}.`, { field })
 }

@@ -1,4 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
+import { invalidField } from '../../base/errors.ts'
 import type { CepeManifest, QaDefaults } from '../../models/manifest.ts'
 import { defaultMode, jointMode } from '../../models/protocol.ts'
 import type { AnswerRead, Sampling } from '../inference/contract.ts'
@@ -33,21 +33,12 @@ export function resolveRequest(
   // An explanation scores the answer given all passages, so it needs them in one reading.
   const mode = request.mode ?? (request.explain === undefined ? defaultMode(manifest) : jointMode(manifest))
   if (mode === 'cepe' && manifest.graphs.encoder === null)
-    throw new CodedError(
-      'invalid_request',
-      'mode is cepe, but this model is a decoder without encoder: omit it, or use mode decoder-only.',
-      { field: 'mode' },
-    )
+    throw invalidField('mode', 'is cepe, but this model is a decoder without encoder: omit it, or use mode decoder-only')
   if (request.explain !== undefined) checkExplainable(request)
   if (mode === 'replug' || mode === 'experts') refuseMixed(request, mode)
   const contextTokens = request.context_tokens ?? defaults.context_tokens
-  if (dims.encoder_window > 0 && contextTokens > dims.encoder_window) {
-    throw new CodedError(
-      'invalid_request',
-      `context_tokens is ${contextTokens}, but this model's encoder takes ${dims.encoder_window} at most.`,
-      { field: 'context_tokens' },
-    )
-  }
+  if (dims.encoder_window > 0 && contextTokens > dims.encoder_window)
+    throw invalidField('context_tokens', `is ${contextTokens}, but this model's encoder takes ${dims.encoder_window} at most`)
   const { sampling, stop, turns = [], logprobs, grammar } = request
   const template = request.chat_template ?? chatTemplate
   const earlier = template === 'tokenizer' ? turns : []
@@ -101,7 +92,7 @@ export function scoringMode(mode: Mode, manifest: CepeManifest): PlannedMode {
 function refuseMixed({ sampling, logprobs, grammar }: ChatQuestion, mode: Mode): void {
   const field = sampling ? 'sampling' : logprobs !== undefined ? 'logprobs' : grammar ? 'response_format' : undefined
   if (field === undefined) return
-  throw new CodedError('invalid_request', `${field} is not available in ${mode} mode: omit it, or choose another mode.`, { field })
+  throw invalidField(field, `is not available in ${mode} mode: omit it, or choose another mode`)
 }
 
 /** @throws invalid_request if dropping passages is meaningless, or the answer is sampled */
@@ -109,25 +100,16 @@ function checkExplainable({ mode, sampling }: AnswerRequest): void {
   const isJoint = mode === undefined || mode === 'cepe' || mode === 'decoder-only'
   const hindrance = sampling ? 'with sampling' : isJoint ? undefined : `in ${mode} mode`
   if (hindrance === undefined) return
-  throw new CodedError('invalid_request', `explain is not available ${hindrance}: omit it, or use mode cepe or decoder-only.`, {
-    field: 'explain',
-  })
+  throw invalidField('explain', `is not available ${hindrance}: omit it, or use mode cepe or decoder-only`)
 }
 
 function chooseDemonstrations(
   wanted: NonNullable<AnswerRequest['demonstrations']>,
   own: readonly Demonstration[],
 ): readonly Demonstration[] {
-  if (typeof wanted !== 'number') {
-    return wanted.map(({ question, answer, passage }) => ({ question, answer, ...(passage && { passage }) }))
-  }
-  if (wanted > own.length) {
-    throw new CodedError(
-      'invalid_request',
-      `demonstrations is ${wanted}, but the service has ${own.length}: send the examples themselves, or set CEPE_DEMONSTRATIONS.`,
-      { field: 'demonstrations' },
-    )
-  }
+  if (typeof wanted !== 'number') return wanted.map(({ passage, ...example }) => ({ ...example, ...(passage && { passage }) }))
+  const remedy = 'send the examples themselves, or set CEPE_DEMONSTRATIONS'
+  if (wanted > own.length) throw invalidField('demonstrations', `is ${wanted}, but the service has ${own.length}: ${remedy}`)
   return own.slice(0, wanted)
 }
 

@@ -91,9 +91,7 @@ const EarlierSchema = Type.Object(
 )
 
 const rerankField = Type.Optional(
-  Type.Boolean({
-    description: 'Retrieve more passages, rerank them as POST /v1/rerank does, and keep the best. Default: false.',
-  }),
+  Type.Boolean({ description: 'Retrieve more passages, rerank them as POST /v1/rerank does, and keep the best. Default: false.' }),
 )
 export const kField = Type.Integer({
   minimum: 0,

@@ -1,4 +1,4 @@
-import type { RunOptions } from '../inference/contract.ts'
+import { withTimeLeft, type RunOptions } from '../inference/contract.ts'
 import { type AnswerServices, inCollection } from './pipeline.ts'
 import { candidatesFor, firstOf, rerank } from './rerank.ts'
 import { retrieve, roundedMs, type Retriever } from './retrieve.ts'
@@ -23,9 +23,7 @@ export async function search(
   const started = performance.now()
   const { k = DEFAULT_K } = request
   const found = await searchPassages({ ...request, k: candidatesFor(k) }, services.retriever, run)
-  const spent = performance.now() - started
-  const left = run.deadlineMs === undefined ? run : { ...run, deadlineMs: run.deadlineMs - spent }
-  const order = await rerank({ query: request.query.trim(), passages: found.passages }, services, left)
+  const order = await rerank({ query: request.query.trim(), passages: found.passages }, services, withTimeLeft(run, started))
   return withFiles({
     ...found,
     passages: firstOf(found.passages, order, k).map((passage, i) => ({ ...passage, rank: i + 1 })),

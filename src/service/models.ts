@@ -92,7 +92,7 @@ export function eachOf<One extends Embedder>({ embedder, further }: Required<Emb
  */
 export async function tokenCounters({ first, others }: RetrieverFolders, contextTokens = Infinity) {
   const tokenizerOf = async ({ dir, manifest }: RetrieverFolder) => {
-    const tokenizer = await loadTokenizer(dir, { bosId: null, eosIds: [] })
+    const tokenizer = await loadTokenizer(dir)
     return { tokenizer, most: manifest.dims.window - FRAMING_TOKENS }
   }
   const own = await tokenizerOf(first)

@@ -15,7 +15,7 @@ import { readAlias } from '../../index/versions/alias.ts'
 import { tryJobLock } from '../../index/writers/locks.ts'
 import { calibrationFiles, setTemporaryFolder } from '../config.ts'
 import type { Log } from '../inference/log.ts'
-import { KeptFiles } from '../jobs/kept/kept-files.ts'
+import { KeptFiles, keptFolder } from '../jobs/kept/kept-files.ts'
 import { isFinal } from '../jobs/record/schema.ts'
 import { JobStore } from '../jobs/record/store.ts'
 import { fileCheck, type ServedFiles, isSourceFile } from '../jobs/kept/served-file.ts'
@@ -23,7 +23,7 @@ import { chooseCalibration } from '../rag/calibration/calibration.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { Config } from '../settings.ts'
 
-/** Folder of jobs: configured, else beside the index. */
+/** Folder of jobs: configured, else next to the index. */
 export function jobsDir(config: Config): string {
   return config.JOBS_DIR ?? path.join(config.INDEX_DIR, 'jobs')
 }
@@ -137,7 +137,7 @@ export async function openPassages(
   })
 }
 
-/** Opens the main collection, and those beside it by their names, which a replica reads from where they are. What an earlier process began to remove goes first. */
+/** Opens the main collection, and prepares the others, which are opened by name. Completes removals that an earlier process began. */
 export async function openTables(config: Config, models: Models, opening: Opening): Promise<Collections> {
   const { log, embedOf } = opening
   const collections = openCollections({
@@ -174,10 +174,10 @@ function belongings(config: Config) {
       (await jobs.list()).flatMap(({ id, table, state }) => (table === name && !isFinal(state) ? [id] : [])),
     release: async (name: string) => {
       await jobs.detach(name)
-      const kept = new KeptFiles(jobs.keptFolder)
+      const kept = new KeptFiles(keptFolder(jobs.dir))
       await kept.forgetMissing(name)
       await rm(answersFolder(config, name), { recursive: true, force: true })
-      // A job that runs may keep a file of the same content: then the contents are removed at its end.
+      // A job that runs may keep a file of the same content: then the job runner removes the contents later.
       const lock = await tryJobLock(config.INDEX_DIR)
       if (lock === undefined) return
       try {

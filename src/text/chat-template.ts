@@ -1,5 +1,5 @@
 import { Template } from '@huggingface/jinja'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError, invalidField, messageOf } from '../../base/errors.ts'
 
 /** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, chat_template.jinja or `chat_template` of tokenizer_config.json. */
 export const CHAT_TEMPLATES = ['none', 'inst', 'tokenizer'] as const
@@ -105,11 +105,5 @@ function unusable(problem: string): CodedError {
 }
 
 function unasked(problem: string): CodedError {
-  return new CodedError(
-    'invalid_request',
-    `messages has a system message or earlier turns, but ${problem}: send the question alone, without instructions.`,
-    {
-      field: 'messages',
-    },
-  )
+  return invalidField('messages', `has a system message or earlier turns, but ${problem}: send the question alone, without instructions`)
 }

@@ -9,14 +9,10 @@ import {
   renderPrompt,
   renderQuestion,
 } from './prompt.ts'
+import type { Tokenizer } from './tokenizer.ts'
 
 /** The part of the decoder's tokenizer that packing needs. */
-export interface PromptTokenizer {
-  /** Token ids without BOS; `maxTokens` keeps the first ones and reads no more of a long text than needed. */
-  encode(text: string, options?: { readonly maxTokens?: number }): number[]
-  decode(ids: readonly number[]): string
-  readonly bosId: number | null
-}
+export type PromptTokenizer = Pick<Tokenizer, 'encode' | 'decode' | 'bosId'>
 
 /** Ids before the prompt's own tokens. */
 export function frontIds({ bosId }: Pick<PromptTokenizer, 'bosId'>, { withoutBos = false }: Wrap = NO_WRAP): readonly number[] {
@@ -77,7 +73,7 @@ export function frameOf(options: Omit<PackOptions, 'passages'>, tokenizer: Promp
 }
 
 /**
- * Builds a decoder prompt: all demonstrations, then as many passages as the window holds beside the new tokens, then the question. The
+ * Builds a decoder prompt: all demonstrations, then as many passages as the window holds with the new tokens, then the question. The
  * prompt is tokenised as one text, as in training; lengths of blocks only give a first estimate.
  */
 export function packPrompt(options: PackOptions, tokenizer: PromptTokenizer, frame = frameOf(options, tokenizer)): PackedPrompt {
@@ -165,9 +161,7 @@ export function packText(
     throw new CodedError(
       'unprocessable',
       `question has ${query.length} tokens, but the model's window leaves ${budget}: shorten the question.`,
-      {
-        field: 'question',
-      },
+      { field: 'question' },
     )
   const kept = [...front, ...tokenizer.encode(before, { maxTokens: room })].slice(0, room)
   const keptText = tokenizer.decode(kept)

@@ -1,8 +1,7 @@
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
-import type { Wrap } from './chat-template.ts'
-import { type PromptTokenizer, frameOf, packPrompt, packText } from './pack.ts'
-import { type Demonstration, type PromptPassage, renderPassage } from './prompt.ts'
+import { type PackOptions, type PromptTokenizer, frameOf, packPrompt, packText } from './pack.ts'
+import { type PromptPassage, renderPassage } from './prompt.ts'
 
 export const MODES = ['cepe', 'decoder-only', 'map-rerank', 'experts', 'replug', 'closed-book'] as const
 export type Mode = (typeof MODES)[number]
@@ -10,22 +9,15 @@ export type Mode = (typeof MODES)[number]
 export type PlannedMode = Exclude<Mode, 'map-rerank'>
 
 /** A question with all options resolved, and its passages, best first. */
-export interface PromptRequest {
-  readonly question: string
+export interface PromptRequest extends Omit<PackOptions, 'window'> {
   readonly mode: PlannedMode
   readonly passages: readonly (PromptPassage & { readonly score: number | null })[]
   /** Passages in the decoder's prompt. */
   readonly kDecoder: number
   /** Encoder input: passages not in the prompt, or all. */
   readonly encoderPassages: 'others' | 'all'
-  readonly demonstrations: readonly Demonstration[]
-  /** Tokens to keep of each passage. */
-  readonly contextTokens: number
-  readonly maxNewTokens: number
   /** How to truncate: per passage, or the prompt's text as a whole, as in the paper's evaluation. */
   readonly packing: 'passages' | 'text'
-  /** Chat template of the prompt; default none. */
-  readonly wrap?: Wrap
 }
 
 /** Limits of the model. */

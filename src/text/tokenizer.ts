@@ -20,13 +20,14 @@ const CHARS_PER_TOKEN = 8
 /** Ids at the end of a truncated text that may differ from those of the whole: a split token, and its merges. */
 const CUT_MARGIN_TOKENS = 64
 
-/** Ids of a model's special tokens, from its manifest. */
-export interface SpecialTokens {
-  readonly bosId: number | null
-  readonly eosIds: readonly number[]
+/** Ids of a model's special tokens, as in its manifest. */
+interface SpecialTokens {
+  readonly bos_id: number | null
+  readonly eos_ids: readonly number[]
 }
 
 export interface Tokenizer {
+  readonly bosId: number | null
   /**
    * Token ids of a text, without special tokens; `bos` adds the beginning-of-sequence id if the model has one. `maxTokens` keeps the first
    * ids (not counting BOS) and reads no more of a long text than needed.
@@ -44,7 +45,10 @@ export interface Tokenizer {
  * Loads the tokenizer of a built model's folder (`tokenizer.json`, and `tokenizer_config.json` if present).
  * @throws model_invalid naming the missing or unreadable file
  */
-export async function loadTokenizer(modelDir: string, special: SpecialTokens): Promise<Tokenizer> {
+export async function loadTokenizer(
+  modelDir: string,
+  { bos_id: bosId, eos_ids: eosIds }: SpecialTokens = { bos_id: null, eos_ids: [] },
+): Promise<Tokenizer> {
   const definition = await readObject(path.join(modelDir, TOKENIZER_FILE))
   const config = await readTokenizerConfig(modelDir)
   const tokenizer = construct(definition, config, path.join(modelDir, TOKENIZER_FILE))
@@ -65,17 +69,18 @@ export async function loadTokenizer(modelDir: string, special: SpecialTokens): P
     ids.length === 0 ? '' : tokenizer.decode([...ids], { skip_special_tokens: true, clean_up_tokenization_spaces: false })
 
   return {
+    bosId,
     encode: (text, { bos = false, maxTokens } = {}) => {
       const ids = maxTokens === undefined ? encodeAll(text) : encodeFirst(text, maxTokens)
-      return bos && special.bosId !== null ? [special.bosId, ...ids] : ids
+      return bos && bosId !== null ? [bosId, ...ids] : ids
     },
     decode,
-    chatWrap: (template, earlier) => chatWrap(template, config, { putsBos: special.bosId !== null, earlier }),
+    chatWrap: (template, earlier) => chatWrap(template, config, { putsBos: bosId !== null, earlier }),
     stopIds: (text) => {
       const known = stops.get(text)
       if (known) return [...known]
       const containing = [...tokenizer.get_vocab(true).values()].filter((id) => decode([id]).includes(text))
-      const ids = [...new Set([...containing, ...special.eosIds])].sort((a, b) => a - b)
+      const ids = [...new Set([...containing, ...eosIds])].sort((a, b) => a - b)
       stops.set(text, ids)
       return [...ids]
     },

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { addKey } from '../../src/keys/store.ts'
-import type { Job } from '../../src/jobs/schema.ts'
+import type { Job } from '../../src/jobs/record/schema.ts'
 import { startServer } from '../helpers/cli.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
 

@@ -107,7 +107,7 @@ await t.test('libraries of another version, in a toolkit that the loader does no
 await t.test('without a provider, the CUDA that is there decides which one to fetch; a damaged one is named', async (t) => {
   const command = async (libraries: readonly string[]) =>
     (await problems(await machine(t, { libraries, devices: device('580.1') })))['provider']
-  t.match(await command(all(13)), /libonnxruntime_providers_cuda\.so is not beside .*: run npm run setup:cuda13\.$/)
+  t.match(await command(all(13)), /libonnxruntime_providers_cuda\.so is not next to .*: run npm run setup:cuda13\.$/)
   t.match(await command(all(12)), /: run npm run setup:cuda\.$/)
   t.match(await command([]), /: run npm run setup:cuda \(CUDA 12\) or npm run setup:cuda13 \(CUDA 13\)\.$/)
   const half = await machine(t, { provider: 13, libraries: all(13), devices: device('580.1') })

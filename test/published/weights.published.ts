@@ -134,7 +134,7 @@ interface Built {
 }
 
 function tokenizerOf({ dir, manifest: { tokens } }: Omit<Built, 'dtype'>): Promise<Tokenizer> {
-  return loadTokenizer(dir, { bosId: tokens.bos_id, eosIds: tokens.eos_ids })
+  return loadTokenizer(dir, tokens)
 }
 
 async function compareText(t: Test, built: Omit<Built, 'dtype'>, { tokens, chats, prompts }: DecoderGolden): Promise<void> {

@@ -53,20 +53,20 @@ const definition = {
 
 await t.test('ids without special tokens, BOS on request, text back', async (t) => {
   const dir = t.testdir({ 'tokenizer.json': JSON.stringify(definition) })
-  const tokenizer = await loadTokenizer(dir, { bosId: 1, eosIds: [2] })
+  const tokenizer = await loadTokenizer(dir, { bos_id: 1, eos_ids: [2] })
   const ids = tokenizer.encode('ab a\nab')
   t.same(ids, [9, 7, 3, 8])
   t.same(tokenizer.encode('ab a\nab', { bos: true }), [1, ...ids])
   t.equal(tokenizer.decode([1, ...ids, 2]), 'ab a\nab')
   t.equal(tokenizer.decode([]), '')
   t.same(tokenizer.encode(''), [])
-  const without = await loadTokenizer(dir, { bosId: null, eosIds: [] })
+  const without = await loadTokenizer(dir)
   t.same(without.encode('a', { bos: true }), without.encode('a'))
 })
 
 await t.test('the first ids of a long text are those of the whole text', async (t) => {
   const dir = t.testdir({ 'tokenizer.json': JSON.stringify(definition) })
-  const tokenizer = await loadTokenizer(dir, { bosId: 1, eosIds: [2] })
+  const tokenizer = await loadTokenizer(dir, { bos_id: 1, eos_ids: [2] })
   const text = Array.from({ length: 3000 }, (_, i) => ['ab', ' a', 'b\n', 'aab', '  '][(i * i + (i >> 3)) % 5]).join('')
   const ids = tokenizer.encode(text)
   for (const maxTokens of [0, 1, 10, 500, ids.length - 1, ids.length, ids.length + 5])
@@ -76,7 +76,7 @@ await t.test('the first ids of a long text are those of the whole text', async (
 
 await t.test('stop ids: every id whose text has the newline, and end of sequence', async (t) => {
   const dir = t.testdir({ 'tokenizer.json': JSON.stringify(definition), 'tokenizer_config.json': '{}' })
-  const tokenizer = await loadTokenizer(dir, { bosId: 1, eosIds: [2] })
+  const tokenizer = await loadTokenizer(dir, { bos_id: 1, eos_ids: [2] })
   t.same(tokenizer.stopIds('\n'), [2, 3])
   tokenizer.stopIds('\n').push(99)
   t.same(tokenizer.stopIds('\n'), [2, 3], 'callers may change what they got')
@@ -91,11 +91,7 @@ await t.test('a missing or broken tokenizer is an invalid model, by file', async
     empty: {},
   })
   for (const name of ['broken', 'list', 'other', 'empty']) {
-    await t.rejects(
-      loadTokenizer(path.join(dir, name), { bosId: null, eosIds: [] }),
-      { code: 'model_invalid', message: /tokenizer\.json/ },
-      name,
-    )
+    await t.rejects(loadTokenizer(path.join(dir, name)), { code: 'model_invalid', message: /tokenizer\.json/ }, name)
   }
 })
 
@@ -105,7 +101,7 @@ for (const { what, folder, skip } of SENTENCEPIECE)
     const dir = t.testdir({})
     writeFileSync(path.join(dir, 'tokenizer.json'), JSON.stringify(json))
     writeFileSync(path.join(dir, 'tokenizer_config.json'), JSON.stringify(config))
-    const tokenizer = await loadTokenizer(dir, { bosId: 1, eosIds: [2] })
+    const tokenizer = await loadTokenizer(dir, { bos_id: 1, eos_ids: [2] })
     const lines = readFileSync(path.join(folder, 'golden.jsonl'), 'utf8')
       .trim()
       .split('\n')

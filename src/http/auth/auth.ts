@@ -19,8 +19,8 @@ declare module 'fastify' {
      * @throws unauthorized without a good key, rate_limited with one wrong key too many
      */
     needKey(request: FastifyRequest, kind: string): Promise<Holder>
-    /** Whether an admin's key is good here at all. */
-    hasAdminKey(): boolean
+    /** Guards the admin routes as onRequest hook, so that an upload without the key is rejected before its body is read. */
+    requireAdmin: onRequestAsyncHookHandler
   }
 }
 
@@ -28,13 +28,15 @@ interface AuthOptions {
   readonly keys: Keys
   /** A further admin key, by setting. */
   readonly adminKey: string | undefined
+  /** Of a replica: the admin routes do not exist for its clients. */
+  readonly readOnly: boolean
 }
 
 /**
  * Who may ask, and how much: every request's key is looked up; where there are user keys, the routes that answer from the corpus need one.
  * Needs the rate limit's plugin. Wrong keys are limited by address; a good key is never refused for them, since many clients may share an address.
  */
-export const auth = fp((app: FastifyInstance, { keys, adminKey }: AuthOptions, done) => {
+export const auth = fp((app: FastifyInstance, { keys, adminKey, readOnly }: AuthOptions, done) => {
   const bySetting = adminKey === undefined ? undefined : hashKey(adminKey)
   const wrongKeys = app.createRateLimit({ max: WRONG_KEYS_PER_MINUTE, timeWindow: '1 minute' })
   const requests = app.createRateLimit({
@@ -78,7 +80,18 @@ export const auth = fp((app: FastifyInstance, { keys, adminKey }: AuthOptions, d
     if (holder !== null) await countRequest(request, holder)
   })
   app.decorate('needKey', needKey)
-  app.decorate('hasAdminKey', () => bySetting !== undefined || keys.hasAdmin)
+  app.decorate('requireAdmin', async (request: FastifyRequest) => {
+    if (readOnly) throw new CodedError('not_found', 'This process is a read-only replica: send the request to the indexer.')
+    // Without any admin key every request is rejected: a service must not be open by accident.
+    if (bySetting === undefined && !keys.hasAdmin)
+      throw new CodedError(
+        'forbidden',
+        'The admin routes are disabled: set CEPE_ADMIN_KEY, or create an admin key (cepe keys add <name> --admin).',
+      )
+    const { role, name } = await needKey(request, 'an admin')
+    // A user's key is not an attempt at guessing.
+    if (role !== 'admin') throw new CodedError('forbidden', `This route needs an admin key, and ${name} is a user's.`)
+  })
   done()
 })
 
@@ -101,25 +114,3 @@ export function needsUserKey(url: string | undefined): boolean {
 
 /** For the schema of a route that needs the key. */
 export const ADMIN_SECURITY = [{ adminKey: [] }]
-
-/**
- * Guards the admin routes as onRequest hook, so that an upload without the key is rejected before its body is read. Without any admin key
- * every request is rejected: a service must not be open by accident.
- * @param app with the auth plugin
- */
-export function adminGuard(app: FastifyInstance): onRequestAsyncHookHandler {
-  return async (request) => {
-    if (!app.hasAdminKey())
-      throw new CodedError(
-        'forbidden',
-        'The admin routes are disabled: set CEPE_ADMIN_KEY, or create an admin key (cepe keys add <name> --admin).',
-      )
-    const { role, name } = await app.needKey(request, 'an admin')
-    // A user's key is not an attempt at guessing.
-    if (role !== 'admin') throw new CodedError('forbidden', `This route needs an admin key, and ${name} is a user's.`)
-  }
-}
-
-/** Replaces the guard in read-only roles: the admin routes do not exist for a replica's clients. Runs before the body is read. */
-export const refuseChanges: onRequestAsyncHookHandler = () =>
-  Promise.reject(new CodedError('not_found', 'This process is a read-only replica: send the request to the indexer.'))

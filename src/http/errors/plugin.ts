@@ -40,7 +40,6 @@ const PAUSE_S: Partial<Readonly<Record<ErrorCode, number>>> = { overloaded: 5, n
 /** WWW-Authenticate without a valid key (RFC 9110, section 11.6.1, and RFC 6750, section 3). */
 const CHALLENGE = 'Bearer realm="cepe-qa"'
 
-/** Sets the headers of an error. */
 function setErrorHeaders(
   reply: FastifyReply,
   { headers }: Pick<FastifyRequest, 'headers'>,

@@ -8,7 +8,7 @@ import { CodedError, osCode } from '../../../base/errors.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { parseJson } from '../../../base/json.ts'
-import { takeLock, type Lock } from '../../../base/locks/lock.ts'
+import { takeLock } from '../../../base/locks/lock.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 
 const HEADER = 'idempotency-key'
@@ -185,16 +185,12 @@ export class StoredResponses {
         field: 'idempotency-key',
         retryAfterS: 1,
       })
-    return this.#held(folder, `${name}.json`, lock)
-  }
-
-  async #held(folder: string, name: string, lock: Lock): Promise<Claim> {
+    const file = join(folder, `${name}.json`)
     try {
-      const kept = await this.#read(join(folder, name))
       return {
-        kept,
+        kept: await this.#read(file),
         keep: async (answer) => {
-          await writeFileDurably(join(folder, name), JSON.stringify({ ...answer, at: Date.now() }))
+          await writeFileDurably(file, JSON.stringify({ ...answer, at: Date.now() }))
           const stored = this.#stored.get(folder) ?? 0
           this.#stored.set(folder, (stored + 1) % EXPIRY_EVERY)
           if (stored === 0) await this.#removeExpired(folder)

@@ -4,14 +4,11 @@ import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { RequestSpan } from './tracing.ts'
 import { isProbe } from './observers.ts'
 
-export interface TracesOptions {
-  /** URL of the collector; empty disables tracing without loading its packages. */
-  readonly url: string
-  readonly version: string
-}
-
-/** OpenTelemetry traces of requests and their stages, without questions and passages. */
-export const traces = fp(async (app: FastifyInstance, { url, version }: TracesOptions) => {
+/**
+ * OpenTelemetry traces of requests and their stages, without questions and passages.
+ * @param options `url` of the collector; empty disables tracing without loading its packages
+ */
+export const traces = fp(async (app: FastifyInstance, { url, version }: { readonly url: string; readonly version: string }) => {
   if (url === '') return
   const { startTracing } = await import('./tracing.ts').catch((cause: unknown) => {
     throw new CodedError(

@@ -42,7 +42,7 @@ function show({ corpus, reader, modes, methods, min_confidence: least, index, ke
   method.append(...methods.map((one) => new Option(one)))
 }
 
-/** Shows the picker of collections beside the question. */
+/** Shows the picker of collections next to the question. */
 export function showPicker() {
   byId('picker').replaceChildren(picker(changeCollection))
 }

@@ -24,7 +24,7 @@ function meaning(error) {
 }
 
 /**
- * Shows an error beside its field; without one, takes away what is shown there.
+ * Shows an error next to its field; without one, takes away what is shown there.
  * @param {() => void} [again] does once more what failed
  * @param {string} [kept] what of it is not lost
  */

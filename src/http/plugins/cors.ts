@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 
 const A_DAY_S = 86_400
 
-/** Headers that pages may read, beside the safelisted ones. */
+/** Headers that pages may read in addition to the safelisted ones. */
 const EXPOSED = [
   'x-request-id',
   'retry-after',

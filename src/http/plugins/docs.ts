@@ -13,18 +13,12 @@ declare module 'fastify' {
   }
 }
 
-export interface DocsOptions {
-  readonly version: string
-  /** Path under which a proxy serves the API. */
-  readonly basePath: string
-}
-
 /** The documentation loads its own files only and calls this service only. The hash is of the style in its logo. */
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** OpenAPI from the route schemas, with a page to try them at /docs (JSON at /docs/json). */
-export const docs = fp(async (app: FastifyInstance, { version, basePath }: DocsOptions) => {
+export const docs = fp(async (app: FastifyInstance, { version, basePath }: { readonly version: string; readonly basePath: string }) => {
   await app.register(swagger, {
     transform: ({ schema, url, route }) => {
       const documented = route.config?.documentedBody

@@ -4,11 +4,6 @@ import type { FastifyInstance } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { isProbe } from '../observability/observers.ts'
 
-interface RateLimitOptions {
-  /** Requests per minute and client; 0 for no limit. */
-  readonly perMinute: number
-}
-
 /** Clients whose windows are counted at a time. */
 const MOST_CLIENTS = 5000
 
@@ -27,19 +22,17 @@ class Windows implements FastifyRateLimitStore {
   }
 }
 
-/** Limits requests per minute and client address, before any other check: requests without a valid key or for unknown routes count too. */
-export const rateLimit = fp(async (app: FastifyInstance, { perMinute }: RateLimitOptions) => {
+/**
+ * Limits requests per minute and client address, before any other check: requests without a valid key or for unknown routes count too.
+ * @param options `perMinute`: 0 for no limit
+ */
+export const rateLimit = fp(async (app: FastifyInstance, { perMinute }: { readonly perMinute: number }) => {
   await app.register(rateLimiter, { global: false, max: perMinute, timeWindow: '1 minute', allowList: isProbe, store: Windows })
   if (perMinute > 0) app.addHook('onRequest', app.rateLimit())
 })
 
-interface ForwardedOptions {
-  /** Whether a proxy's client address is trusted (CEPE_TRUST_PROXY). */
-  readonly trusted: boolean
-}
-
-/** Warns once if requests come through an untrusted proxy: all of its clients then share one address. */
-export const forwarded = fp((app: FastifyInstance, { trusted }: ForwardedOptions, done) => {
+/** Warns once if requests come through an untrusted proxy (CEPE_TRUST_PROXY): all of its clients then share one address. */
+export const forwarded = fp((app: FastifyInstance, { trusted }: { readonly trusted: boolean }, done) => {
   let warned = trusted
   app.addHook('onRequest', (request, _reply, next) => {
     if (!warned && request.headers['x-forwarded-for'] !== undefined) {

@@ -67,7 +67,6 @@ async function* written<Event>(
   }
 }
 
-/** Sends comments while idle. */
 async function* withKeepAlive<Result>(pending: Promise<Result>): AsyncGenerator<string, Result, undefined> {
   for (;;) {
     const over = new AbortController()

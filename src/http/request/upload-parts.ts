@@ -49,7 +49,7 @@ export async function* filesOf(request: FastifyRequest): AsyncGenerator<Uploaded
 function beyondLimits(error: unknown): unknown {
   const code = osCode(error)
   if (code === 'FST_FIELDS_LIMIT')
-    return new CodedError('invalid_request', 'The form holds something besides files: give options in the query (?label=handbook).', {
+    return new CodedError('invalid_request', 'The form has fields in addition to files: give options in the query (?label=handbook).', {
       field: 'form',
     })
   if (code === 'FST_FILES_LIMIT')
@@ -85,7 +85,6 @@ export function hashedFiles(files: AsyncIterable<UploadedFile>): {
   }
 }
 
-/** Files of a form by purpose. */
 type FormFiles = { readonly table: UploadedFile } | { readonly files: AsyncIterable<UploadedFile> }
 
 /**

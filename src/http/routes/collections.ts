@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from '#typebox'
-import type { FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { COLLECTION_STATES, unknownCollection, type CollectionInfo, type Collections } from '../../../index/collections/contract.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { WORD_LANGUAGES } from '../../../index/word-languages.ts'
 import { errorResponses } from '../errors/error-body.ts'
+import { ListFields, PAGE } from './passages/browse.ts'
 import type { CollectionAccess } from '../request/collections.ts'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
@@ -13,15 +14,12 @@ import { ADMIN_SECURITY } from '../auth/auth.ts'
 interface CollectionsOptions {
   readonly collections: Collections
   readonly access: CollectionAccess
-  readonly requireAdmin: onRequestAsyncHookHandler
 }
 
-const MOST = 1000
-const PAGE = 100
-
+const { limit, next } = ListFields
 const PageSchema = Type.Object(
   {
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: PAGE })),
+    limit,
     after: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Value of `next` of the previous page.' })),
   },
   { additionalProperties: false },
@@ -44,7 +42,7 @@ const CollectionSchema = Type.Object(
 )
 export const CollectionsSchema = Type.Object({
   collections: Type.Array(CollectionSchema),
-  next: Type.Union([Type.String(), Type.Null()], { description: 'Value of `after` for the next page; null on the last page.' }),
+  next,
 })
 
 const QuerySchema = Type.Object(
@@ -65,7 +63,6 @@ const QuerySchema = Type.Object(
 )
 const RemovedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the collection.' }) })
 
-/** Returns a function that describes collections to the sender of a request. */
 function shownTo(request: FastifyRequest, { collections, access }: CollectionsOptions) {
   const implied = access.implied(request) ?? collections.main.table
   return ({ name, passages, state, problem }: CollectionInfo): Static<typeof CollectionSchema> => ({
@@ -79,7 +76,7 @@ function shownTo(request: FastifyRequest, { collections, access }: CollectionsOp
 
 /** The collections that a key may use: list and describe them; with an admin key create an empty one or a copy of another, and delete them. */
 export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = (app, options) => {
-  const { collections, access, requireAdmin } = options
+  const { collections, access } = options
   const tags = ['collections']
   const list = { tags, operationId: 'listCollections', summary: 'List collections by name' }
   const listed = { querystring: PageSchema, response: { 200: CollectionsSchema, ...errorResponses() } }
@@ -105,7 +102,7 @@ export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = 
     querystring: QuerySchema,
     response: { 200: CollectionSchema, 201: CollectionSchema, ...errorResponses(401, 403, 404, 409, 422, 507) },
   }
-  app.put('/v1/collections/:name', { onRequest: requireAdmin, schema: { ...changing, ...put } }, async (request, reply) => {
+  app.put('/v1/collections/:name', { onRequest: app.requireAdmin, schema: { ...changing, ...put } }, async (request, reply) => {
     const { name } = request.params
     const { copy_of: source, language } = request.query
     if (source !== undefined && language !== undefined)
@@ -120,7 +117,7 @@ export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = 
     summary: 'Delete a collection with its snapshots',
     response: { 200: RemovedSchema, ...errorResponses(401, 403, 404, 409) },
   }
-  app.delete('/v1/collections/:name', { onRequest: requireAdmin, schema: { ...changing, ...remove } }, async (request) => {
+  app.delete('/v1/collections/:name', { onRequest: app.requireAdmin, schema: { ...changing, ...remove } }, async (request) => {
     const { name } = request.params
     mayUse(request, name, 'name')
     await collections.remove(name)

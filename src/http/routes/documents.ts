@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Static } from '#typebox'
 import type { FastifyRequest } from 'fastify'
 import { Compile } from '#typebox/compile'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, invalidField } from '../../../base/errors.ts'
 import { createSharedSlots } from '../../../base/fair-share.ts'
 import type { DocumentParser } from '../../documents/contract.ts'
 import type { ReadDocument } from '../../documents/schema.ts'
@@ -26,7 +26,7 @@ import { partTypes, partsOf } from '../request/upload-parts.ts'
 
 const Form = Compile(DocumentFormSchema)
 
-/** Limits of a form, beside that of its file. */
+/** Limits of a form; its file has one of its own. */
 const FORM_LIMITS = { files: 1, fields: 30, fieldSize: 32_768, headerPairs: 100 } as const
 
 /**
@@ -45,7 +45,7 @@ async function readDocumentForm(request: FastifyRequest, maxBytes: number): Prom
       if (size > maxBytes) problem ??= tooLarge('file', `has ${size} bytes; ${maxBytes} are read at most (CEPE_DOCUMENT_MB)`)
       file = { bytes, name: part.filename, mediaType: typeOf(0) || part.mimetype }
     } else if (part.valueTruncated === true) problem ??= tooLarge(part.fieldname, `is longer than ${FORM_LIMITS.fieldSize} bytes`)
-    else if (Object.hasOwn(fields, part.fieldname)) problem ??= twice(part.fieldname)
+    else if (Object.hasOwn(fields, part.fieldname)) problem ??= invalidField(part.fieldname, 'is set twice: set it once')
     else fields[part.fieldname] = valueOf(part.fieldname, String(part.value))
   }
   if (problem) throw problem
@@ -64,10 +64,6 @@ function valueOf(name: string, text: string): unknown {
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text
   if (type === 'integer') return /^\d+$/.test(text) ? Number(text) : text
   return type === 'object' ? (parseJson(text) ?? text) : text
-}
-
-function twice(field: string): CodedError {
-  return new CodedError('invalid_request', `${field} is set twice: set it once.`, { field })
 }
 
 function tooLarge(field: string, problem: string): CodedError {

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '#typebox'
 import { open } from 'node:fs/promises'
-import path from 'node:path'
+import { dirname } from 'node:path'
+import pLimit from 'p-limit'
 import { CodedError } from '../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { LIMITS, nonBlank } from '../../rag/schema.ts'
@@ -43,7 +44,7 @@ const BodySchema = Type.Object(
 
 /** POST /v1/answers/:id/feedback: stores a user's rating of an answer, in a format that evaluation can read. */
 export const feedbackRoutes: FastifyPluginAsyncTypebox<FeedbackOptions> = (app, { file, maxBytes, access }) => {
-  const log = file === undefined ? undefined : new FeedbackLog({ file, maxBytes })
+  const log = file === undefined ? undefined : feedbackLog(file, maxBytes)
   app.post(
     '/v1/answers/:id/feedback',
     {
@@ -68,7 +69,7 @@ export const feedbackRoutes: FastifyPluginAsyncTypebox<FeedbackOptions> = (app, 
       const { table } = await access.index(request, collection)
       const told = { correct, answer, ...(comment !== undefined && { comment }) }
       const about = { at: new Date().toISOString(), key: holder?.name, collection: table, ...told }
-      await log?.add({ id, question, answers, feedback: about })
+      await log?.({ id, question, answers, feedback: about })
       return { id, stored: true }
     },
   )
@@ -78,33 +79,22 @@ export const feedbackRoutes: FastifyPluginAsyncTypebox<FeedbackOptions> = (app, 
 /** File mode: questions and comments may be private. */
 const MODE = 0o600
 
-/** An append-only file of JSON lines with a size limit. */
-class FeedbackLog {
-  readonly #file: string
-  readonly #maxBytes: number
-  #last: Promise<void> = Promise.resolve()
-
-  constructor({ file, maxBytes }: { readonly file: string; readonly maxBytes: number }) {
-    this.#file = file
-    this.#maxBytes = maxBytes
-  }
-
-  /** Appends a line, in order; durable when it resolves. @throws disk_full at the file's limit or on a full disk, internal */
-  add(line: object): Promise<void> {
-    const added = this.#last.then(() => this.#append(JSON.stringify(line)))
-    this.#last = added.catch(() => undefined)
-    return added
-  }
-
-  async #append(line: string): Promise<void> {
-    await makeFolder(path.dirname(this.#file))
-    const file = await open(this.#file, 'a+', MODE)
+/**
+ * An append-only file of JSON lines with a size limit.
+ * @returns appends a line, in order; durable when it resolves. @throws disk_full at the file's limit or on a full disk, internal
+ */
+function feedbackLog(path: string, maxBytes: number): (line: object) => Promise<void> {
+  const append = async (line: string): Promise<void> => {
+    await makeFolder(dirname(path))
+    const file = await open(path, 'a+', MODE)
     try {
-      if ((await file.stat()).size + Buffer.byteLength(line) >= this.#maxBytes)
+      if ((await file.stat()).size + Buffer.byteLength(line) >= maxBytes)
         throw new CodedError('disk_full', 'The file of feedback is full: move it away (CEPE_FEEDBACK), or raise CEPE_FEEDBACK_MB.')
       await appendLine(file, line)
     } finally {
       await file.close()
     }
   }
+  const inTurn = pLimit(1)
+  return (line) => inTurn(() => append(JSON.stringify(line)))
 }

@@ -8,12 +8,11 @@ const CheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detai
 export type ReadinessCheck = Static<typeof CheckSchema>
 const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(CheckSchema) }, { title: 'Readiness' })
 
-interface HealthRouteOptions {
-  readonly readiness: () => Promise<readonly ReadinessCheck[]>
-}
-
 /** GET /healthz: liveness. GET /readyz: readiness to answer questions. */
-export const healthRoutes: FastifyPluginAsyncTypebox<HealthRouteOptions> = (app, { readiness }) => {
+export const healthRoutes: FastifyPluginAsyncTypebox<{ readonly readiness: () => Promise<readonly ReadinessCheck[]> }> = (
+  app,
+  { readiness },
+) => {
   const tags = ['operations']
   const live = { 200: Type.Object({ status: Type.Literal('ok'), uptime_s: Type.Number() }), ...errorResponses() }
   const alive = { tags, operationId: 'getHealth', summary: 'Liveness', response: live }

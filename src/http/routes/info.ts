@@ -61,9 +61,7 @@ export const InfoSchema = Type.Object({
         fitted_at: Type.String(),
         answers: Type.Integer({ description: 'Number of answers used for fitting.' }),
         index: IndexVersionSchema,
-        same_index: Type.Boolean({
-          description: 'False if fitted with another table, number of passages or retriever than in service.',
-        }),
+        same_index: Type.Boolean({ description: 'False if fitted with another table, number of passages or retriever than in service.' }),
         ece: Type.Number({ description: 'Expected calibration error, cross-validated.' }),
         auroc: number,
       }),

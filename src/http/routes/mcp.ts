@@ -121,7 +121,6 @@ function webRequest({ method, headers, url }: FastifyRequest, signal: AbortSigna
   return new Request(new URL(url, LOCAL), { method, headers: own, signal })
 }
 
-/** Sends a fetch Response, streaming its body. */
 async function sendWebResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
   void reply.code(response.status)
   const type = response.headers.get('content-type')

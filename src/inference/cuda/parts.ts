@@ -63,7 +63,7 @@ export async function cudaParts(machine: CudaMachine = {}): Promise<CudaPart[]> 
     ? `npm run setup:cuda${cuda === '13' ? '13' : ''}`
     : 'npm run setup:cuda (CUDA 12) or npm run setup:cuda13 (CUDA 13)'
   const problem = missing
-    ? `libonnxruntime_providers_${missing}.so is not beside onnxruntime-node's libraries: run ${fetching}.`
+    ? `libonnxruntime_providers_${missing}.so is not next to onnxruntime-node's libraries: run ${fetching}.`
     : built
       ? undefined
       : `libonnxruntime_providers_cuda.so is damaged: run ${fetching}.`

@@ -29,37 +29,6 @@ export class ProcessEnded extends CodedError {
   }
 }
 
-/** One forked inference process that has loaded its model. */
-export interface Child {
-  readonly pid: number
-  /** False once it is killed or has ended. */
-  readonly alive: boolean
-  /** Resident memory, from its last message. */
-  readonly rssBytes: number
-  /** Cache counters, from its last message; undefined without a cache. */
-  readonly cache: CacheCounts | undefined
-  /** Resolves when the process has ended, with the cause. */
-  readonly exited: Promise<string>
-  /** Milliseconds that a ping has been unanswered by the main thread; 0 if none is pending or a graph is loading. A run may block it. */
-  readonly silentMs: number
-  /** Milliseconds that no thread has answered; 0 without a pulse thread. */
-  readonly stoppedMs: number
-  /** True if it uses processor time, even if its main thread is blocked. */
-  readonly isComputing: boolean
-  /** Increases whenever the process stops responding on all threads, and when it responds again. */
-  readonly pauses: number
-  /**
-   * Runs one task, interleaved with others. `onText` receives its text as it is generated. Rejects with the task's error, or ProcessEnded.
-   */
-  run(call: TaskCall, onText?: OnText): Run
-  /** Sends a ping. */
-  ping(): void
-  /** Sends SIGKILL: a step cannot be interrupted otherwise. */
-  kill(): void
-  /** Lets the process end, and kills it after a grace time. */
-  stop(): Promise<void>
-}
-
 export interface Run {
   readonly done: Promise<unknown>
   /** Cancels the run at its next yield point. */
@@ -83,7 +52,6 @@ export interface StartOptions {
   readonly log: Log
 }
 
-/** Callbacks of a start. */
 interface Start {
   readonly onReady: () => void
   readonly onRefused: (error: CodedError) => void
@@ -119,9 +87,13 @@ export function startChild({ childFile, options, startTimeoutMs, signal, log }: 
   })
 }
 
-class ForkedChild implements Child {
+/** One forked inference process that has loaded its model. */
+export type Child = Pick<ForkedChild, keyof ForkedChild>
+
+class ForkedChild {
   /** Its name in messages. */
   readonly name: string
+  /** Resolves when the process has ended, with the cause. */
   readonly exited: Promise<string>
   readonly #process: ChildProcess
   readonly #log: Log
@@ -166,30 +138,37 @@ class ForkedChild implements Child {
     return this.#process.pid ?? -1
   }
 
+  /** False once it is killed or has ended. */
   get alive(): boolean {
     return this.#alive
   }
 
+  /** Resident memory, from its last message. */
   get rssBytes(): number {
     return this.#rssBytes
   }
 
+  /** Cache counters, from its last message; undefined without a cache. */
   get cache(): CacheCounts | undefined {
     return this.#cache
   }
 
+  /** Milliseconds that a ping has been unanswered by the main thread; 0 if none is pending or a graph is loading. A run may block it. */
   get silentMs(): number {
     return this.#loading ? 0 : this.#vitals.mainSilentMs
   }
 
+  /** Milliseconds that no thread has answered; 0 without a pulse thread. */
   get stoppedMs(): number {
     return this.#vitals.stoppedMs
   }
 
+  /** True if it uses processor time, even if its main thread is blocked. */
   get isComputing(): boolean {
     return this.#vitals.isComputing
   }
 
+  /** Increases whenever the process stops responding on all threads, and when it responds again. */
   get pauses(): number {
     return this.#vitals.pauses
   }
@@ -200,6 +179,7 @@ class ForkedChild implements Child {
     this.#send({ kind: 'start', options })
   }
 
+  /** Runs one task, interleaved with others. `onText` receives its text as it is generated. Rejects with the task's error, or ProcessEnded. */
   run(call: TaskCall, onText?: OnText): Run {
     const id = this.#nextId++
     const done = new Promise((resolve, reject) => {
@@ -213,11 +193,13 @@ class ForkedChild implements Child {
     this.#vitals.ping(() => this.#send({ kind: 'ping' }))
   }
 
+  /** Sends SIGKILL: a step cannot be interrupted otherwise. */
   kill(): void {
     this.#alive = false
     this.#process.kill('SIGKILL')
   }
 
+  /** Lets the process end, and kills it after a grace time. */
   async stop(): Promise<void> {
     if (this.#process.connected) this.#process.disconnect()
     const killer = setTimeout(() => this.kill(), STOP_GRACE_MS)

@@ -75,16 +75,3 @@ export interface PoolStatus {
 }
 /** silent: does not respond although it should. */
 export type ChildState = 'starting' | 'idle' | 'busy' | 'silent'
-
-export interface Pool {
-  /**
-   * Runs one task on the next idle process. If that process dies, the run is retried once, unless text was already received or the
-   * deadline has passed. At the deadline the call fails, and the run stops at its next yield point.
-   * @throws overloaded immediately if the queue is full; deadline_exceeded; client_closed after an abort;
-   * not_ready if no process can be started, or the process dies and the run cannot be retried; the task's own errors
-   */
-  run(call: TaskCall, options?: PoolRunOptions): Promise<PoolResult>
-  status(): PoolStatus
-  /** Refuses new tasks, finishes the accepted ones for `drainMs` at most, then ends every process. */
-  close(options?: { readonly drainMs?: number }): Promise<void>
-}

@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { messageOf, type CodedError } from '../../../base/errors.ts'
+import { clientClosed, messageOf, type CodedError } from '../../../base/errors.ts'
 import { silent } from '../log.ts'
 import type { TaskCall, Output, TaskName, Tasks } from '../protocol.ts'
 import { ProcessEnded, startChild, type Child } from './child-process.ts'
 import { LONGEST_TIMER_MS, trackTask, type PendingTask, type SubmittedTask } from './pending-task.ts'
-import { createFairQueue, LANES, type Lane } from './queue.ts'
-import { abandoned, cutOff, late, overlong, queueFull, shuttingDown, unavailable } from './refusals.ts'
-import { createRunTimes } from './run-times.ts'
+import { FairQueue, LANES, type Lane } from './queue.ts'
+import { cutOff, late, overlong, queueFull, shuttingDown, unavailable } from './refusals.ts'
+import { RunTimes } from './run-times.ts'
 import { createSlot, disruptionsOf, isSilent, supervise, type Slot } from './slot.ts'
 import { DEFAULT_DRAIN_MS, POOL_DEFAULTS } from './contract.ts'
-import type { ChildState, Pool, PoolOptions, PoolResult, PoolRunOptions, PoolStatus } from './contract.ts'
+import type { ChildState, PoolOptions, PoolResult, PoolRunOptions, PoolStatus } from './contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
 /** Consecutive crashes after which waiting requests are rejected; one question that crashes its process does so twice. */
@@ -30,11 +30,13 @@ function withDefaults({ log = silent, ...options }: PoolOptions) {
   return { ...POOL_DEFAULTS, ...options, log, role: options.options.role }
 }
 
+export type Pool = Pick<ProcessPool, keyof ProcessPool>
+
 /** Assigns tasks to slots, one per process. */
-class ProcessPool implements Pool {
+class ProcessPool {
   readonly #settings: ReturnType<typeof withDefaults>
-  readonly #queue = createFairQueue<PendingTask>()
-  readonly #runTimes = createRunTimes()
+  readonly #queue = new FairQueue<PendingTask>()
+  readonly #runTimes = new RunTimes()
   readonly #repeated = new WeakSet<PendingTask>()
   /** Milliseconds of the last model load. */
   #startMs = 0
@@ -66,12 +68,18 @@ class ProcessPool implements Pool {
     this.#supervised = this.#slots.map((slot, index) => supervise(slot, supervision, index === 0 ? first : undefined))
   }
 
+  /**
+   * Runs one task on the next idle process. If that process dies, the run is retried once, unless text was already received or the
+   * deadline has passed. At the deadline the call fails, and the run stops at its next yield point.
+   * @throws overloaded immediately if the queue is full; deadline_exceeded; client_closed after an abort;
+   * not_ready if no process can be started, or the process dies and the run cannot be retried; the task's own errors
+   */
   async run(
     call: TaskCall,
     { signal, deadlineMs = Infinity, client = '', lane = 'question', cost = 1, admitted = false, onText }: PoolRunOptions = {},
   ): Promise<PoolResult> {
     if (!this.#accepting) throw shuttingDown()
-    if (signal?.aborted) throw abandoned()
+    if (signal?.aborted) throw clientClosed()
     const since = performance.now()
     const submitted = { call, client, lane, cost, since, deadlineAt: since + deadlineMs }
     this.#checkServing()
@@ -85,7 +93,7 @@ class ProcessPool implements Pool {
           this.#queue.push(task)
           this.#dispatch()
         },
-        onAbort: (task) => this.#leave(task, abandoned()),
+        onAbort: (task) => this.#leave(task, clientClosed()),
         onDeadline: (task) => this.#leave(task, this.#late(task, 'waiting included')),
       },
     )
@@ -109,7 +117,8 @@ class ProcessPool implements Pool {
     }
   }
 
-  close({ drainMs = DEFAULT_DRAIN_MS }: Parameters<Pool['close']>[0] = {}): Promise<void> {
+  /** Refuses new tasks, finishes the accepted ones for `drainMs` at most, then ends every process. */
+  close({ drainMs = DEFAULT_DRAIN_MS }: { readonly drainMs?: number } = {}): Promise<void> {
     return (this.#closed ??= this.#close(drainMs))
   }
 

@@ -3,10 +3,6 @@ import type { SubmittedTask } from './pending-task.ts'
 
 /** Errors of tasks that the pool does not complete. */
 
-export function abandoned(): CodedError {
-  return new CodedError('client_closed', 'The client closed the connection.')
-}
-
 /** A new task while the pool is closing. */
 export function shuttingDown(): CodedError {
   return new CodedError('not_ready', 'The service is shutting down.')

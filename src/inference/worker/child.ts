@@ -4,9 +4,8 @@
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { clientClosed, messageOf } from '../../../base/errors.ts'
 import { lowerPriority } from '../../../base/process.ts'
-import { cacheCounts } from './encoder/cache-counts.ts'
 import { createEmbedderTasks } from './tasks/embedder-tasks.ts'
 import {
   toWire,
@@ -61,7 +60,7 @@ async function yieldPoint(id: number): Promise<void> {
   // Two turns, since the first may resume right before messages are read.
   await turn()
   await turn()
-  if (wanted.get(id) !== true) throw new CodedError('client_closed', 'The client closed the connection.')
+  if (wanted.get(id) !== true) throw clientClosed()
 }
 
 /** Resolves when the pulse thread answers pings, or has failed: then only the main thread is supervised. */
@@ -93,7 +92,7 @@ async function run(id: number, call: TaskCall, streamed: boolean): Promise<void>
   wanted.set(id, true)
   try {
     const output = await execute(handlers, call, () => yieldPoint(id), streamed ? (piece) => send({ kind: 'piece', id, piece }) : undefined)
-    send({ kind: 'done', id, output, rssBytes: process.memoryUsage.rss(), cache: cacheCounts() })
+    send({ kind: 'done', id, output, rssBytes: process.memoryUsage.rss(), cache: handlers.cacheCounts?.() })
   } catch (error) {
     send({ kind: 'failed', id, error: toWire(error), rssBytes: process.memoryUsage.rss() })
   } finally {

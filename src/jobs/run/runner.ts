@@ -6,6 +6,7 @@ import { allModels, isBuildOf, type Models } from '../../../index/contract.ts'
 import { removeStale, type ReplacedTable, replacedTables } from '../../../index/ingest/remove-stale.ts'
 import { storeOf } from '../../../index/store/store-of.ts'
 import { tryJobLock } from '../../../index/writers/locks.ts'
+import { KeptFiles, keptFolder } from '../kept/kept-files.ts'
 import type { JobParts } from './live-job.ts'
 import { JobRun } from './work.ts'
 import { isSettled, moved, type Job } from '../record/schema.ts'
@@ -224,6 +225,8 @@ export class JobQueue {
       const due = isDue ? await tables() : [...this.#removingStale]
       if (isDue) this.#removedStaleAt = performance.now()
       for (const table of due) await this.#removeStale(table)
+      // Of collections that were removed while a job ran.
+      if (isDue) await new KeptFiles(keptFolder(this.#store.dir)).fit(Infinity)
     } finally {
       await lock.release()
     }

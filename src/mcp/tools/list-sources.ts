@@ -16,9 +16,7 @@ const InputSchema = Type.Object(
 const OutputSchema = Type.Object({
   sources: Type.Array(
     Type.Object({ source: Type.String({ description: 'Source; empty for passages without one.' }), passages: Type.Integer() }),
-    {
-      description: 'Ordered by number of passages, largest first.',
-    },
+    { description: 'Ordered by number of passages, largest first.' },
   ),
   total: Type.Integer({ description: 'Number of matching sources, listed or not.' }),
 })

@@ -127,7 +127,6 @@ export function probabilityCorrect(calibration: Calibration, values: Signals): n
   return 1 / (1 + Math.exp(-score))
 }
 
-/** Possible calibration files. */
 interface CalibrationFiles {
   /** From the setting; '' for none. */
   readonly named?: string

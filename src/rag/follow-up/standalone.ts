@@ -7,7 +7,7 @@ import type { Span } from '../../text/sentences.ts'
 
 /** Closed classes of English words, as patterns for the rules of follow-up questions. */
 
-/** First words of questions, besides auxiliaries. */
+/** First words of questions, other than auxiliaries. */
 const QUESTION_WORD = String.raw`(?:who|whom|whose|what|which|when|where|why|how)`
 const AUXILIARY = String.raw`(?:is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may)`
 const PREPOSITION = String.raw`(?:of|in|for|by|from|on|at|to|with|about|during|after|before|under|near)`
@@ -61,7 +61,6 @@ function match(form: RegExp, text: string): Span | undefined {
   return before === undefined || object === undefined ? undefined : { start: before.length, end: text.length }
 }
 
-/** A question of a chat with its answer. */
 interface Exchange {
   readonly question: string
   readonly answer: string

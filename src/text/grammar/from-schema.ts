@@ -10,12 +10,7 @@ type Schema = Readonly<Record<string, unknown>>
 const ANNOTATIONS = ['title', 'description', 'default', 'examples', '$schema', '$id', '$comment']
 /** Supported keywords per type. */
 const KEYWORDS: ReadonlyMap<string, readonly string[]> = new Map(
-  Object.entries({
-    string: ['maxLength'],
-    number: [],
-    integer: [],
-    boolean: [],
-  }),
+  Object.entries({ string: ['maxLength'], number: [], integer: [], boolean: [] }),
 )
 const REMEDY = 'Use enum, const, a string with maxLength, number, integer, boolean, or an object of these, and leave other keywords out.'
 

@@ -110,7 +110,6 @@ function advanceString(
   return character === '\\' ? { ...position, escaping: true } : { ...position, length: length + 1 }
 }
 
-/** Whether a part is complete. */
 function isWhole(part: Part, { said }: Position): boolean {
   switch (part.kind) {
     case 'literal':

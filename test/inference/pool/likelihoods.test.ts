@@ -17,7 +17,7 @@ await t.test('likelihoods of a question after passages', async (t) => {
   t.teardown(() => reader.close({ drainMs: 0 }))
   const read = { question: 'w5 w9 w11', passages: PASSAGES, contextTokens: 64 }
   const { tokens, dims } = await loadCepeManifest(modelDir)
-  const tokenizer = await loadTokenizer(modelDir, { bosId: tokens.bos_id, eosIds: tokens.eos_ids })
+  const tokenizer = await loadTokenizer(modelDir, tokens)
   const front = tokens.bos_id === null ? [] : [tokens.bos_id]
 
   await t.test('are those of its tokens in the prompt, scored one by one', async (t) => {

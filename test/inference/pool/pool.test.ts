@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
-import { createPool } from '../../../src/inference/pool/pool.ts'
-import type { Pool, PoolOptions } from '../../../src/inference/pool/contract.ts'
+import { createPool, type Pool } from '../../../src/inference/pool/pool.ts'
+import type { PoolOptions } from '../../../src/inference/pool/contract.ts'
 import { stubTask, stubOptions } from './stub.ts'
 
 async function open(

@@ -34,7 +34,7 @@ function request(text: string, changes: Partial<DocumentRequest> = {}): Document
 }
 
 t.test('a long text has the ids of the whole, piece by piece, and each token its place', async (t) => {
-  const tokenizer = await loadTokenizer(TINY, { bosId: 1, eosIds: [2] })
+  const tokenizer = await loadTokenizer(TINY, { bos_id: 1, eos_ids: [2] })
   const text = `# Heading\n\n${paragraphs(200).join(' ')}  two spaces, K\u00f6ln \u2014 \u6f22\u5b57 \ud83d\ude00 ${'x'.repeat(9000)} end`
   const encoding = await encodeLong(text, tokenizer, noStep)
   t.ok(text.length > 15_000)

@@ -1,6 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Type, type Static } from '#typebox'
@@ -73,6 +73,8 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
   app,
   { jobs, access, fetchHosts, once, basePath },
 ) => {
+  const accepted = (reply: FastifyReply, job: Job): FastifyReply =>
+    reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, app.publicText))
   // The jobs limit the size of uploads themselves.
   await app.register(multipart, { limits: UPLOAD_LIMITS, preservePath: true })
   for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
@@ -97,7 +99,7 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
     async (request, reply) => {
       const { collection, ...options } = request.query
       const job = await createIndexJob({ request, reply, jobs, access, fetchHosts, once, options, collection })
-      return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, app.publicText))
+      return accepted(reply, job)
     },
   )
   const reembed = {
@@ -115,7 +117,7 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
     const { table } = await access.index(request, request.query.collection)
     const work = { collection: table, fingerprint: () => requestFingerprint(request), work: () => jobs.addReembed(table) }
     const job = await once(request, reply, work)
-    return reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, app.publicText))
+    return accepted(reply, job)
   })
   followingRoutes(app, { jobs, access })
 }
@@ -132,7 +134,6 @@ function shown(job: Job, publicText: FastifyInstance['publicText']): Job {
   }
 }
 
-/** Routes of existing jobs. */
 function followingRoutes(
   app: Parameters<FastifyPluginAsyncTypebox>[0],
   { jobs, access }: Pick<AdminIndexJobsOptions, 'jobs' | 'access'>,

@@ -24,9 +24,7 @@ const IndexInfoSchema = Type.Object({
     description:
       'recall@10 against exact search on a sample: of sentences of passages as queries, or of stored vectors if the retriever did not make them. Null for exact.',
   }),
-  question_recall: Type.Union([Type.Number(), Type.Null()], {
-    description: 'The same; null if stored vectors were the queries.',
-  }),
+  question_recall: Type.Union([Type.Number(), Type.Null()], { description: 'The same; null if stored vectors were the queries.' }),
   unindexed_rows: Type.Integer({ description: 'Rows not yet in the vector index; they are compared exactly.' }),
   full_text: Type.Boolean(),
 })

@@ -6,7 +6,7 @@ import { annotationsOf, titleOf, type AddressOf } from './citations.ts'
 import { conversationOf, questionOf } from './question.ts'
 import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './schema.ts'
 import { refuseUnread } from './unread.ts'
-import { CodedError } from '../../../../base/errors.ts'
+import { CodedError, invalidField } from '../../../../base/errors.ts'
 import { grammarOf } from '../../../text/grammar/from-schema.ts'
 import type { Grammar } from '../../../text/grammar/grammar.ts'
 
@@ -132,8 +132,7 @@ interface AnswerForm {
 /** @throws invalid_request naming the field, for an unsupported response format */
 function formOf({ response_format, logprobs, top_logprobs }: ChatRequest): AnswerForm {
   const grammar = formatGrammar(response_format)
-  if (typeof top_logprobs === 'number' && top_logprobs > 0 && logprobs !== true)
-    throw new CodedError('invalid_request', 'top_logprobs needs logprobs: true.', { field: 'top_logprobs' })
+  if (typeof top_logprobs === 'number' && top_logprobs > 0 && logprobs !== true) throw invalidField('top_logprobs', 'needs logprobs: true')
   return { ...(grammar && { grammar }), ...(logprobs === true && { logprobs: top_logprobs ?? 0 }) }
 }
 

@@ -3,7 +3,7 @@ import { standaloneQuestion, saidIn } from '../../../rag/follow-up/standalone.ts
 import { LIMITS, type ChatQuestion } from '../../../rag/schema.ts'
 import type { ChatTemplate, Turn } from '../../../text/chat-template.ts'
 import type { ChatRequest } from './schema.ts'
-import { CodedError } from '../../../../base/errors.ts'
+import { invalidField } from '../../../../base/errors.ts'
 
 /** Parameters common to chat completions and responses; OpenAI's clients send null for unset ones. */
 interface ChatOptions extends Pick<ChatRequest, 'temperature' | 'top_p' | 'top_k' | 'seed' | 'stop' | 'cepe'> {
@@ -75,7 +75,6 @@ interface MessagePath {
 /** Unsupported fields of a message. */
 const UNREAD = ['tool_calls', 'tool_call_id', 'function_call', 'audio'] as const
 
-/** The question of a chat and the earlier turns. */
 interface Conversation {
   readonly question: string
   readonly earlier: readonly Turn[]
@@ -89,26 +88,27 @@ interface Conversation {
 export function conversationOf(messages: readonly Message[], field: keyof typeof TEXT_PARTS = 'messages'): Conversation {
   const last = messages.findLastIndex(({ role }) => role === 'user')
   if (last >= 0 && last < messages.length - 1)
-    throw refused(`${field}.${last + 1}`, "comes after the user's last message: the question must be the last one")
+    throw invalidField(`${field}.${last + 1}`, "comes after the user's last message: the question must be the last one")
   const turns = messages.map((message, i) => turnOf(message, { field, i })).filter(({ content }) => content !== '')
   const asked = last < 0 ? undefined : turns.at(-1)
-  if (asked?.role !== 'user') throw refused(field, 'has no text from the user: the last message of role "user" is the question')
+  if (asked?.role !== 'user') throw invalidField(field, 'has no text from the user: the last message of role "user" is the question')
   // Code points, as JSON schema counts characters.
   const characters = Array.from(asked.content).length
   if (characters > LIMITS.questionCharacters)
-    throw refused(field, `ends with a question that has ${characters} characters; the most is ${LIMITS.questionCharacters}`)
+    throw invalidField(field, `ends with a question that has ${characters} characters; the most is ${LIMITS.questionCharacters}`)
   return { question: asked.content, earlier: turns.slice(0, -1) }
 }
 
 function turnOf(message: Message, path: MessagePath): Turn {
   const name = `${path.field}.${path.i}`
   const role = ROLES.get(message.role)
-  if (role === undefined) throw refused(`${name}.role`, `is ${JSON.stringify(message.role)}; it may be ${[...ROLES.keys()].join(', ')}`)
+  if (role === undefined)
+    throw invalidField(`${name}.role`, `is ${JSON.stringify(message.role)}; it may be ${[...ROLES.keys()].join(', ')}`)
   const fields = new Map<string, unknown>(Object.entries(message))
   for (const field of UNREAD) {
     const value = fields.get(field)
     if (value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0))
-      throw refused(`${name}.${field}`, 'is not supported: this service calls no tools')
+      throw invalidField(`${name}.${field}`, 'is not supported: this service calls no tools')
   }
   const content = textOf(message.content ?? '', path)
   return { role, content: role === 'assistant' ? saidIn(content) : content }
@@ -120,12 +120,8 @@ function textOf(content: NonNullable<Message['content']>, { field, i: message }:
     // An earlier refusal of this service, sent back with the conversation.
     if (type === 'refusal') return ''
     if (!TEXT_PARTS[field].includes(type))
-      throw refused(`${field}.${message}.content.${i}.type`, `is ${JSON.stringify(type)}: only text is read`)
+      throw invalidField(`${field}.${message}.content.${i}.type`, `is ${JSON.stringify(type)}: only text is read`)
     return text ?? ''
   })
   return parts.join('\n').trim()
-}
-
-function refused(field: string, problem: string): CodedError {
-  return new CodedError('invalid_request', `${field} ${problem}.`, { field })
 }

@@ -35,7 +35,6 @@ export function ignoredOf({ input, instructions }: ResponsesRequest, question: C
   ]
 }
 
-/** A response in progress. */
 function begun({ id, created, model }: Named, { instructions, temperature, top_p }: ResponsesRequest): ResponsesResponse {
   return {
     id,
@@ -79,7 +78,6 @@ export function answered(response: AnswerResponse, named: Named, request: Respon
   }
 }
 
-/** Id of a response's single message. */
 function messageId({ id }: Pick<Named, 'id'>): string {
   return id.replace(/^resp_/, 'msg_')
 }
@@ -106,7 +104,6 @@ interface StreamEvent {
   readonly [field: string]: unknown
 }
 
-/** An event with its sequence number. */
 interface NumberedEvent extends StreamEvent {
   readonly sequence_number: number
 }

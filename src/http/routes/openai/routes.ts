@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Type } from '#typebox'
 import { type ModelManifest, modelId } from '../../../../models/manifest.ts'
-import { CodedError } from '../../../../base/errors.ts'
+import { CodedError, invalidField } from '../../../../base/errors.ts'
 import { answerQuestion } from '../../../rag/answer.ts'
 import { answerEvents } from '../../../rag/answer-events.ts'
 import type { ChatQuestion } from '../../../rag/schema.ts'
@@ -199,7 +199,7 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
     const { manifest } = embedder
     const own = manifest.dims.hidden_size
     if (typeof dimensions === 'number' && dimensions !== own)
-      throw new CodedError('invalid_request', `dimensions is ${dimensions}; this model has ${own}, and no others.`, { field: 'dimensions' })
+      throw invalidField('dimensions', `is ${dimensions}; this model has ${own}, and no others`)
     const texts = textsOf(input)
     const priority = texts.length === 1 ? 'question' : 'bulk'
     const run = runOptions(request, reply, deadlineMs)
@@ -274,7 +274,6 @@ function textsOf(input: EmbeddingsRequest['input']): string[] {
   })
 }
 
-/** Encodes a vector in the requested format. */
 function encodeVector(vector: Float32Array, format: 'float' | 'base64'): number[] | string {
   if (format === 'float') return Array.from(vector)
   const bytes = Buffer.alloc(vector.length * 4)

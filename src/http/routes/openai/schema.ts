@@ -27,9 +27,7 @@ const ExtensionSchema = Type.Object(
     chat_template,
     instruction,
     sources: Type.Optional(
-      Type.Boolean({
-        description: 'Append the sources to the answer as a numbered list with URLs. Default: CEPE_CHAT_SOURCES.',
-      }),
+      Type.Boolean({ description: 'Append the sources to the answer as a numbered list with URLs. Default: CEPE_CHAT_SOURCES.' }),
     ),
   },
   { additionalProperties: false, description: 'Options of POST /v1/answer.' },
@@ -147,9 +145,7 @@ export const ChatResponseSchema = Type.Object({
     timings_ms: AnswerResponseSchema.properties.timings_ms,
     index: AnswerResponseSchema.properties.index,
     ignored: Type.Optional(
-      Type.Array(Type.String(), {
-        description: 'Paths of request fields that had no effect; also in the header x-cepe-ignored.',
-      }),
+      Type.Array(Type.String(), { description: 'Paths of request fields that had no effect; also in the header x-cepe-ignored.' }),
     ),
   }),
 })

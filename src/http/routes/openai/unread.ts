@@ -1,4 +1,4 @@
-import { CodedError } from '../../../../base/errors.ts'
+import { invalidField } from '../../../../base/errors.ts'
 
 /** Ignored fields: they do not change the answer. */
 const IGNORED = new Set([
@@ -66,6 +66,6 @@ export function refuseUnread(body: object, known: object): void {
   for (const [field, value] of Object.entries(body)) {
     if (field in known || value === null || IGNORED.has(field)) continue
     if (UNSUPPORTED.get(field)?.(value) === true) continue
-    throw new CodedError('invalid_request', `${field} is not supported by this service: leave it out.`, { field })
+    throw invalidField(field, 'is not supported by this service: leave it out')
   }
 }

@@ -21,7 +21,6 @@ export interface PassagesOptions extends Embedders {
   readonly access: CollectionAccess
   /** Counts the tokens of a text beyond those that a retriever reads. @param model id of the retriever */
   readonly unreadTokens: (text: string, model: string) => number
-  readonly requireAdmin: onRequestAsyncHookHandler
   /** Runs the work of requests with the same idempotency key once. */
   readonly once: Once
 }
@@ -56,7 +55,7 @@ export const CollectionQuerySchema = Type.Object({ collection: Type.Optional(Col
 const tags = ['passages']
 
 /** Reads and deletes passages. When a change is acknowledged, it is durable and visible to the next question. */
-export const passagesRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { access, requireAdmin, once }) => {
+export const passagesRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { access, once }) => {
   const find = {
     tags,
     operationId: 'getPassage',
@@ -72,14 +71,11 @@ export const passagesRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, 
     const passage = await passageOf(index, id)
     return withFile(passage, await access.answering(request).fileOf?.(passage, collection))
   })
-  deletionRoutes(app, { access, requireAdmin, once })
+  deletionRoutes(app, { access, once })
   return Promise.resolve()
 }
 
-function deletionRoutes(
-  app: Parameters<FastifyPluginAsyncTypebox>[0],
-  { access, requireAdmin, once }: Pick<PassagesOptions, 'access' | 'requireAdmin' | 'once'>,
-): void {
+function deletionRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], { access, once }: Pick<PassagesOptions, 'access' | 'once'>): void {
   const deleteOnce = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -101,7 +97,7 @@ function deletionRoutes(
     params: ParamsSchema,
     response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409, 422) },
   }
-  app.delete('/v1/passages/:id', { onRequest: requireAdmin, schema: one }, async (request, reply) => {
+  app.delete('/v1/passages/:id', { onRequest: app.requireAdmin, schema: one }, async (request, reply) => {
     const { id } = request.params
     const found = (deleted: number): number => {
       if (deleted === 0) throw noPassage(id)
@@ -117,7 +113,7 @@ function deletionRoutes(
     body: DeleteSchema,
     response: { 200: DeletedSchema, ...bodyErrorResponses(401, 403, 404, 409, 422) },
   }
-  app.post('/v1/passages/delete', { onRequest: requireAdmin, schema: several }, async (request, reply) => {
+  app.post('/v1/passages/delete', { onRequest: app.requireAdmin, schema: several }, async (request, reply) => {
     const { body, query } = request
     return deleteOnce(request, reply, query.collection, (index) => index.delete('ids' in body ? body.ids.map(storedId) : body.filter))
   })

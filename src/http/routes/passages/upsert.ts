@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
 import { setImmediate } from 'node:timers/promises'
-import { CodedError, type ErrorCode } from '../../../../base/errors.ts'
+import { CodedError, invalidField, type ErrorCode } from '../../../../base/errors.ts'
 import { ModelChangedError, type Passage, passageText } from '../../../../index/contract.ts'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
@@ -36,7 +36,6 @@ interface Accepted {
   readonly passages: readonly Passage[]
   readonly isSplit: boolean
 }
-/** Accepts a passage, split into parts if requested. */
 function accept(passage: Passage, isSplit: boolean): Accepted {
   const passages = isSplit ? Array.from(splitDocument(passage), (part) => part.passage) : [passage]
   return { id: passage.id, passages, isSplit }
@@ -46,10 +45,9 @@ function accept(passage: Passage, isSplit: boolean): Accepted {
 function partsOf(items: readonly Accepted[]): Passage[] {
   const passages = items.flatMap((item) => item.passages)
   if (passages.length > MOST_PASSAGES)
-    throw new CodedError(
-      'invalid_request',
-      `split makes ${passages.length} passages; a request changes ${MOST_PASSAGES} at most: send fewer documents at once, or import a file.`,
-      { field: 'split' },
+    throw invalidField(
+      'split',
+      `makes ${passages.length} passages; a request changes ${MOST_PASSAGES} at most: send fewer documents at once, or import a file`,
     )
   return passages
 }
@@ -89,9 +87,7 @@ const QuerySchema = Type.Object(
   { additionalProperties: false },
 )
 const split = Type.Optional(
-  Type.Boolean({
-    description: 'Split each text into passages of about 100 words with ids `id#1`, `id#2`, ... Default: false.',
-  }),
+  Type.Boolean({ description: 'Split each text into passages of about 100 words with ids `id#1`, `id#2`, ... Default: false.' }),
 )
 export const UpsertSchema = Type.Object(
   { passages: Type.Array(PassageSchema, { minItems: 1, maxItems: MOST_PASSAGES }), split },
@@ -124,10 +120,7 @@ interface Rejection {
 type Checked = Accepted | { readonly id: string | null; readonly error: Rejection }
 
 /** PUT /v1/passages: inserts or replaces passages, durable when acknowledged and visible to the next question. */
-export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (
-  app,
-  { access, requireAdmin, once, unreadTokens, ...embedders },
-) => {
+export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { access, once, unreadTokens, ...embedders }) => {
   const upsert = async (index: PassageIndex, items: readonly Accepted[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
     const given = partsOf(items)
     if (given.length === 0) return new Set()
@@ -148,7 +141,7 @@ export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (
   app.route({
     method: ['PUT', 'POST'],
     url: '/v1/passages',
-    onRequest: requireAdmin,
+    onRequest: app.requireAdmin,
     attachValidation: true,
     schema: {
       tags: ['passages'],

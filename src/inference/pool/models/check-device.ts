@@ -4,13 +4,13 @@ import { CodedError } from '../../../../base/errors.ts'
 import { outputOf } from '../../cuda/parts.ts'
 import type { ProcessOptions } from './process-options.ts'
 
-/** CUDA context, cuDNN and cuBLAS workspaces, activations of a full window: memory of a process beside weights. */
+/** CUDA context, cuDNN and cuBLAS workspaces, activations of a full window: memory of a process without the weights. */
 const OVERHEAD_BYTES = 2 * 2 ** 30
 const GIB = 2 ** 30
 
 /**
  * Bytes of device memory that `processes` processes with this model take, about: the weights as stored, once per process, and a fixed overhead each.
- * Encoder states and KV caches are small beside them (2 KiB a context token and 0.5 MiB a prompt token for LLaMA-2-7B in f16).
+ * Encoder states and KV caches are small in comparison (2 KiB a context token and 0.5 MiB a prompt token for LLaMA-2-7B in f16).
  */
 export function estimateDeviceBytes(manifest: ModelManifest, processes: number): number {
   return processes * (manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) + OVERHEAD_BYTES)

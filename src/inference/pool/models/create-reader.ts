@@ -28,7 +28,7 @@ export type ReaderOptions = ProcessOptions & Partial<Omit<ReaderChildOptions, 'r
 
 /**
  * Padded tokens of an encoder run on a GPU, of all passages of a question where memory allows.
- * @param spareBytes free memory of the device beside the models
+ * @param spareBytes free memory of the device with the models loaded
  */
 export function encoderBatchTokens({ dims }: CepeManifest, spareBytes = 0, processes = 1): number {
   const { step, most } = GPU_ENCODER_TOKENS

@@ -1,5 +1,5 @@
 import type { CepeManifest } from '../../../../models/manifest.ts'
-import { CodedError } from '../../../../base/errors.ts'
+import { invalidField } from '../../../../base/errors.ts'
 import type { EncoderInput, GenerateRequest, ReplugRequest, ScoreRequest, StreamingCache } from '../../contract.ts'
 
 /** Validates requests against the model's limits before they are queued. All throw invalid_request naming the field. */
@@ -10,22 +10,23 @@ export function checkGenerate(request: GenerateRequest, manifest: CepeManifest):
   checkDecoding(request, request.promptIds.length, manifest)
   const { sampling, minNewTokens = 0 } = request
   if (!Number.isSafeInteger(minNewTokens) || minNewTokens < 0 || minNewTokens > request.maxNewTokens)
-    throw invalid('minNewTokens', `is ${minNewTokens}; it must be an integer from 0 to maxNewTokens`)
+    throw invalidField('minNewTokens', `is ${minNewTokens}; it must be an integer from 0 to maxNewTokens`)
   if (!sampling) return
   if (!(sampling.temperature > 0 && Number.isFinite(sampling.temperature)))
-    throw invalid('sampling.temperature', `is ${sampling.temperature}; it must be above 0 (leave sampling out for greedy decoding)`)
-  if (!(sampling.topP > 0 && sampling.topP <= 1)) throw invalid('sampling.topP', `is ${sampling.topP}; it must be above 0 and at most 1`)
-  if (!Number.isSafeInteger(sampling.seed)) throw invalid('sampling.seed', `is ${sampling.seed}; it must be an integer`)
+    throw invalidField('sampling.temperature', `is ${sampling.temperature}; it must be above 0 (leave sampling out for greedy decoding)`)
+  if (!(sampling.topP > 0 && sampling.topP <= 1))
+    throw invalidField('sampling.topP', `is ${sampling.topP}; it must be above 0 and at most 1`)
+  if (!Number.isSafeInteger(sampling.seed)) throw invalidField('sampling.seed', `is ${sampling.seed}; it must be an integer`)
 }
 
 export function checkReplug(request: ReplugRequest, manifest: CepeManifest): void {
-  if (request.prompts.length === 0) throw invalid('prompts', 'is empty; give one prompt per passage')
+  if (request.prompts.length === 0) throw invalidField('prompts', 'is empty; give one prompt per passage')
   for (const [index, { ids, score }] of request.prompts.entries()) {
     checkIds(`prompts[${index}].ids`, ids, manifest)
-    if (!Number.isFinite(score)) throw invalid(`prompts[${index}].score`, `is ${score}; it must be a finite number`)
+    if (!Number.isFinite(score)) throw invalidField(`prompts[${index}].score`, `is ${score}; it must be a finite number`)
   }
   if (!(request.temperature > 0 && Number.isFinite(request.temperature)))
-    throw invalid('temperature', `is ${request.temperature}; it must be above 0`)
+    throw invalidField('temperature', `is ${request.temperature}; it must be above 0`)
   checkDecoding(request, Math.max(...request.prompts.map(({ ids }) => ids.length)), manifest)
 }
 
@@ -46,35 +47,35 @@ function checkStreaming({ sinks, recent, stride }: StreamingCache, continuations
     ['stride', stride, 1],
   ] as const) {
     if (!Number.isSafeInteger(value) || value < least)
-      throw invalid(`streaming.${name}`, `is ${value}; it must be an integer from ${least}`)
+      throw invalidField(`streaming.${name}`, `is ${value}; it must be an integer from ${least}`)
   }
   if (sinks + recent + stride > dims.window)
-    throw invalid('streaming', `holds ${sinks} + ${recent} tokens and reads ${stride} at a time, more than the window of ${dims.window}`)
-  if (continuations !== 1) throw invalid('continuations', `has ${continuations} entries; a streaming cache reads one text, so give one`)
-}
-
-function invalid(field: string, problem: string): CodedError {
-  return new CodedError('invalid_request', `${field} ${problem}.`, { field })
+    throw invalidField(
+      'streaming',
+      `holds ${sinks} + ${recent} tokens and reads ${stride} at a time, more than the window of ${dims.window}`,
+    )
+  if (continuations !== 1)
+    throw invalidField('continuations', `has ${continuations} entries; a streaming cache reads one text, so give one`)
 }
 
 function checkContexts({ contexts, contextTokens, contextIds }: EncoderInput, { graphs, dims }: CepeManifest): void {
   const count = contexts.length + (contextIds?.length ?? 0)
   if (count > 0 && graphs.encoder === null)
-    throw invalid('contexts', 'is given to a model without encoder; put the passages into the prompt')
-  if (contextIds !== undefined && contexts.length > 0) throw invalid('contextIds', 'cannot be combined with contexts; set one of them')
+    throw invalidField('contexts', 'is given to a model without encoder; put the passages into the prompt')
+  if (contextIds !== undefined && contexts.length > 0) throw invalidField('contextIds', 'cannot be combined with contexts; set one of them')
   if (!(Number.isSafeInteger(contextTokens) && contextTokens > 0))
-    throw invalid('contextTokens', `is ${contextTokens}; it must be a positive integer`)
+    throw invalidField('contextTokens', `is ${contextTokens}; it must be a positive integer`)
   for (const [index, ids] of (contextIds ?? []).entries()) checkVocabulary(`contextIds[${index}]`, ids, dims.encoder_vocab_size)
 }
 
 function checkIds(field: string, ids: readonly number[], { dims }: CepeManifest): void {
-  if (ids.length === 0) throw invalid(field, 'is empty; it needs one token at least')
+  if (ids.length === 0) throw invalidField(field, 'is empty; it needs one token at least')
   checkVocabulary(field, ids, dims.vocab_size)
 }
 
 function checkVocabulary(field: string, ids: readonly number[], size: number): void {
   const wrong = ids.find((id) => !(Number.isSafeInteger(id) && id >= 0 && id < size))
-  if (wrong !== undefined) throw invalid(field, `holds ${wrong}, which is no id of the vocabulary (0 to ${size - 1})`)
+  if (wrong !== undefined) throw invalidField(field, `holds ${wrong}, which is no id of the vocabulary (0 to ${size - 1})`)
 }
 
 function checkDecoding(
@@ -84,14 +85,14 @@ function checkDecoding(
 ): void {
   const { maxNewTokens, stopIds } = request
   if (!(Number.isSafeInteger(maxNewTokens) && maxNewTokens > 0))
-    throw invalid('maxNewTokens', `is ${maxNewTokens}; it must be a positive integer`)
-  if (stopIds.some((id) => !Number.isSafeInteger(id))) throw invalid('stopIds', 'holds a value that is not an integer')
+    throw invalidField('maxNewTokens', `is ${maxNewTokens}; it must be a positive integer`)
+  if (stopIds.some((id) => !Number.isSafeInteger(id))) throw invalidField('stopIds', 'holds a value that is not an integer')
   checkWindow('promptIds', promptTokens, maxNewTokens, manifest)
 }
 
 function checkWindow(field: string, promptTokens: number, newTokens: number, { dims }: CepeManifest): void {
   if (promptTokens + newTokens > dims.window) {
-    throw invalid(
+    throw invalidField(
       field,
       `does not fit: ${promptTokens} prompt tokens and ${newTokens} new ones exceed the window of ${dims.window}; use fewer passages in the prompt`,
     )

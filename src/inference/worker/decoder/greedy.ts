@@ -1,4 +1,4 @@
-import { at } from '../../../../base/at.ts'
+import { at, joined } from '../../../../base/at.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import type { AttentionFocus, GenerateRequest, GenerateResult } from '../../contract.ts'
@@ -99,23 +99,13 @@ function promptFeeds({ promptIds, stopIds }: GenerateRequest, { phi }: EncodedCo
   }
 }
 
-/** Combines the outputs of an answer's runs. */
 function answerOf(runs: readonly Feeds[], { wantsTokenShares }: GenerateRequest, { tokenCounts }: EncodedContexts): GreedyAnswer {
   const attention = runs.map((outputs) => floats(outputs, 'attention'))
   return {
     tokenIds: runs.flatMap((outputs) => integers(outputs, 'tokens')),
     logprobs: runs.flatMap((outputs) => Array.from(floats(outputs, 'logprobs'), checkNumber)),
-    ...measuredAttention(joined(attention), tokenCounts, wantsTokenShares),
+    ...measuredAttention(joined(Float32Array, attention), tokenCounts, wantsTokenShares),
   }
-}
-
-function joined(parts: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(parts.reduce((size, part) => size + part.length, 0))
-  parts.reduce((offset, part) => {
-    all.set(part, offset)
-    return offset + part.length
-  }, 0)
-  return all
 }
 
 export interface PiecesModel {

@@ -4,7 +4,6 @@ import { loadTokenizer, type Tokenizer } from '../../../text/tokenizer.ts'
 import type { Log } from '../../log.ts'
 import { loadCepeManifest } from '../../../../models/folder.ts'
 import type { ReaderChildOptions } from '../../protocol.ts'
-import { counted } from '../encoder/cache-counts.ts'
 import { warnOfSlowDtype } from '../runtime/cpu.ts'
 import type { ContextEncoder } from '../encoder/encode-contexts.ts'
 import { loadModelGraph, type ModelGraphOptions } from '../runtime/prepack.ts'
@@ -21,7 +20,7 @@ const REPLUG_BATCHES = 8
 /** A loaded reader: encoder and generate graphs are loaded at the start, others on demand. */
 export interface ReaderModel {
   readonly manifest: CepeManifest
-  readonly tokenizer: Tokenizer & { readonly bosId: number | null }
+  readonly tokenizer: Tokenizer
   /** Ids that end a one-line answer. */
   readonly stopIds: readonly number[]
   readonly limits: PromptLimits
@@ -41,8 +40,8 @@ export interface ReaderModel {
 export async function loadReaderModel(options: ReaderChildOptions, log: Log, onLoading: (loading: boolean) => void): Promise<ReaderModel> {
   const manifest = await loadCepeManifest(options.modelDir)
   await warnOfSlowDtype(manifest, log)
-  const { dims, graphs, tokens } = manifest
-  const tokenizer = await loadTokenizer(options.modelDir, { bosId: tokens.bos_id, eosIds: tokens.eos_ids })
+  const { dims, graphs } = manifest
+  const tokenizer = await loadTokenizer(options.modelDir, manifest.tokens)
   const graphOptions: ModelGraphOptions = { ...options, manifest, log }
   const encoder = await loadEncoder(options, { ...graphOptions, manifest }, tokenizer)
   // Their runs grow with passages and prompt; the encoder's have a bounded size.
@@ -68,7 +67,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
   const byLength = manifest.rotary ? 'by_length' in manifest.rotary : false
   return {
     manifest,
-    tokenizer: { ...tokenizer, bosId: tokens.bos_id },
+    tokenizer,
     stopIds: tokenizer.stopIds('\n'),
     limits: { window: dims.window, hasEncoder: dims.cross_attention_layers > 0, replugTokens },
     encoder,
@@ -91,7 +90,7 @@ async function loadEncoder(
     graph: file === null ? null : await loadModelGraph(file, graphOptions),
     tokenizer,
     manifest,
-    cache: counted(createStateCache(options.stateCacheBytes)),
+    cache: createStateCache(options.stateCacheBytes),
     codec: await createStateCodec(dtype),
     store: stateDisk && (await createStateStore({ ...stateDisk, manifest, dtype, log })),
     batchTokens: options.batchTokens,

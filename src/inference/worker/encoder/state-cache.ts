@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import type { CacheCounts } from '../../protocol.ts'
 
 /** Encoder states of one passage, [tokens, d_enc] row-major; bit patterns for f16. */
 export type ContextStates = Float32Array | Uint16Array
@@ -9,26 +10,29 @@ export interface StateCache {
   get(key: string): ContextStates | undefined
   /** Ignores states larger than the whole cache. */
   set(key: string, states: ContextStates): void
-  readonly bytes: number
+  counts(): CacheCounts
 }
 
-/** Bytes counted per entry beside the states: key, map entry and array header. */
+/** Bytes counted per entry in addition to the states: key, map entry and array header. */
 const ENTRY_OVERHEAD_BYTES = 256
 
 /** Creates the cache. @param maxBytes 0 disables it */
 export function createStateCache(maxBytes: number): StateCache {
-  // lru-cache treats a bound of 0 as "no bound".
-  if (maxBytes <= 0) return { get: () => undefined, set: () => undefined, bytes: 0 }
   const cache = new LRUCache<string, ContextStates>({
-    maxSize: maxBytes,
+    // lru-cache treats a bound of 0 as "no bound"; no entry fits into 1 byte.
+    maxSize: Math.max(1, maxBytes),
     sizeCalculation: (states) => states.byteLength + ENTRY_OVERHEAD_BYTES,
   })
+  let [hits, misses] = [0, 0]
   return {
-    get: (key) => cache.get(key),
-    set: (key, states) => void cache.set(key, states),
-    get bytes() {
-      return cache.calculatedSize
+    get: (key) => {
+      const found = cache.get(key)
+      if (found === undefined) misses++
+      else hits++
+      return found
     },
+    set: (key, states) => void cache.set(key, states),
+    counts: () => ({ hits, misses, bytes: cache.calculatedSize }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { joined } from '../../../../base/at.ts'
 import { f16ToF32, halvesFinite } from '../../../../base/binary16.ts'
 import { castModel } from '../../../../models/graphs/cast.ts'
 import type { StateDtype } from '../../protocol.ts'
@@ -38,7 +39,7 @@ export async function createStateCodec(dtype: StateDtype): Promise<StateCodec> {
     unpack: async (parts) => {
       const narrowed = parts.filter((part) => part instanceof Uint16Array)
       if (narrowed.length < parts.length || parts.length === 0) return joinFloats(parts)
-      return floats(await widen.run({ x: float16(joinHalves(narrowed)) }), 'y')
+      return floats(await widen.run({ x: float16(joined(Uint16Array, narrowed)) }), 'y')
     },
   }
 }
@@ -50,25 +51,8 @@ function cut<States extends Float32Array | Uint16Array>(states: States, sizes: r
 }
 
 function joinFloats(parts: readonly ContextStates[]): Float32Array {
-  const all = new Float32Array(sizeOf(parts))
-  forEachOffset(parts, (part, offset) => all.set(part instanceof Uint16Array ? f16ToF32(part) : part, offset))
-  return all
-}
-
-function joinHalves(parts: readonly Uint16Array[]): Uint16Array {
-  const all = new Uint16Array(sizeOf(parts))
-  forEachOffset(parts, (part, offset) => all.set(part, offset))
-  return all
-}
-
-function sizeOf(parts: readonly ContextStates[]): number {
-  return parts.reduce((size, part) => size + part.length, 0)
-}
-
-function forEachOffset<States extends ContextStates>(parts: readonly States[], put: (part: States, offset: number) => void): void {
-  let offset = 0
-  for (const part of parts) {
-    put(part, offset)
-    offset += part.length
-  }
+  return joined(
+    Float32Array,
+    parts.map((part) => (part instanceof Uint16Array ? f16ToF32(part) : part)),
+  )
 }

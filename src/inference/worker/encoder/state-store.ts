@@ -97,22 +97,7 @@ function decodeStateFile(file: Uint8Array, width: number, dtype: StateDtype): Co
 }
 
 /** Encoder states on disk, one file per context, shared by the processes of a reader. */
-export interface StateStore {
-  /** undefined if missing or damaged. */
-  read(key: string): Promise<ContextStates | undefined>
-  has(key: string): Promise<boolean>
-  /**
-   * Writes states atomically. @returns its bytes; 0 for empty states and numbers beyond the type's range, which are not stored. @throws
-   * disk_full, system errors
-   */
-  write(key: string, states: ContextStates): Promise<number>
-  /** Free bytes: of the limit, or of the disk if less. */
-  room(): Promise<number>
-  /** Writes in the background if the backlog has room; failures only cause a warning. */
-  keep(key: string, states: ContextStates): void
-  /** Resolves when the backlog is written or dropped. */
-  settled(): Promise<void>
-}
+export type StateStore = Pick<DiskStore, keyof DiskStore>
 
 export interface StateStoreOptions {
   /** Folder of all readers' states. */
@@ -151,7 +136,6 @@ export async function createStateStore(options: StateStoreOptions): Promise<Stat
   return new DiskStore(options, { aside, tag: await processTag(), seen: await trimStates(dir, maxBytes) })
 }
 
-/** Findings when a store is opened. */
 interface Found {
   /** Folder of files being written. */
   readonly aside: string
@@ -161,7 +145,7 @@ interface Found {
   readonly seen: number
 }
 
-class DiskStore implements StateStore {
+class DiskStore {
   readonly #options: StateStoreOptions
   readonly #found: Found
   readonly #folder: string
@@ -184,6 +168,7 @@ class DiskStore implements StateStore {
     this.#width = options.manifest.dims.encoder_hidden_size
   }
 
+  /** undefined if missing or damaged. */
   read(key: string): Promise<ContextStates | undefined> {
     const { dtype, log } = this.#options
     return this.#readers(() => readStates(this.#fileOf(key), this.#width, dtype)).catch((error: unknown) => {
@@ -196,6 +181,10 @@ class DiskStore implements StateStore {
     return this.#readers(() => exists(this.#fileOf(key)))
   }
 
+  /**
+   * Writes states atomically. @returns its bytes; 0 for empty states and numbers beyond the type's range, which are not stored. @throws
+   * disk_full, system errors
+   */
   async write(key: string, states: ContextStates): Promise<number> {
     if (states.length === 0 || (this.#options.dtype === 'f16') !== states instanceof Uint16Array) return 0
     const bytes = encodeStateFile(states, this.#width)
@@ -216,12 +205,14 @@ class DiskStore implements StateStore {
     return bytes.byteLength
   }
 
+  /** Free bytes: of the limit, or of the disk if less. */
   async room(): Promise<number> {
     const { dir, maxBytes } = this.#options
     const { bavail, bsize } = await statfs(dir)
     return Math.max(0, Math.min(maxBytes - this.#seen - this.#unseen, bavail * bsize))
   }
 
+  /** Writes in the background if the backlog has room; failures only cause a warning. */
   keep(key: string, states: ContextStates): void {
     if (this.#isPaused() || this.#backlog + states.byteLength > BACKLOG_BYTES) return
     this.#backlog += states.byteLength
@@ -232,6 +223,7 @@ class DiskStore implements StateStore {
     this.#waiting.add(done)
   }
 
+  /** Resolves when the backlog is written or dropped. */
   async settled(): Promise<void> {
     while (this.#waiting.size > 0) await Promise.all(this.#waiting)
   }

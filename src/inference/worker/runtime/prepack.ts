@@ -21,7 +21,7 @@ const GRAPH_FILE = 'graph.onnx'
 const WEIGHTS_FILE = 'weights.bin'
 /** Smaller initializers stay in the graph file, where the runtime needs shapes and axes. */
 const EXTERNAL_FROM_BYTES = 1024
-/** Sizes and CRC-32 of the files beside it. */
+/** Sizes and CRC-32 of the other files of the folder. */
 const SUMS_FILE = 'sums.json'
 const SumsSchema = Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), crc32: Type.Integer() }))
 const MISSING = 'missing'

@@ -49,7 +49,7 @@ function thrownBy(error: unknown): never {
 }
 
 /**
- * Loads a graph by path, so that external data beside it is memory-mapped; a graph without weights may be passed as bytes. Spinning is off:
+ * Loads a graph by path, so that external data next to it is memory-mapped; a graph without weights may be passed as bytes. Spinning is off:
  * with several sessions on one machine, idle threads would use cores that others need.
  * @throws model_invalid naming the file; provider_unavailable if CUDA is requested and missing
  */
@@ -121,26 +121,23 @@ export function bytesOf({ data }: Tensor): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
 }
 
-/** The named output as numbers. @throws model_invalid if the graph has no such f32 output */
+/** The named f32 output. @throws model_invalid if the graph has no such output */
 export function floats(outputs: Feeds, name: string): Float32Array {
-  const data = outputs[name]?.data
-  if (!(data instanceof Float32Array))
-    throw new CodedError('model_invalid', `The graph gives no f32 output "${name}"; build the model again.`, { field: name })
-  return data
+  return dataOf(outputs, name, 'f32', Float32Array)
 }
 
 /** The named f16 output as bit patterns. @throws model_invalid if the graph has no such output */
 export function halves(outputs: Feeds, name: string): Uint16Array {
-  const data = outputs[name]?.data
-  if (!(data instanceof Uint16Array))
-    throw new CodedError('model_invalid', `The graph gives no f16 output "${name}"; build the model again.`, { field: name })
-  return data
+  return dataOf(outputs, name, 'f16', Uint16Array)
 }
 
 /** The named int64 output as numbers. @throws model_invalid if the graph has no such output */
 export function integers(outputs: Feeds, name: string): number[] {
-  const data = outputs[name]?.data
-  if (!(data instanceof BigInt64Array))
-    throw new CodedError('model_invalid', `The graph gives no int64 output "${name}"; build the model again.`, { field: name })
-  return Array.from(data, Number)
+  return Array.from(dataOf(outputs, name, 'int64', BigInt64Array), Number)
+}
+
+function dataOf<Data>(outputs: Feeds, name: string, type: string, kind: new () => Data): Data {
+  const data: unknown = outputs[name]?.data
+  if (data instanceof kind) return data
+  throw new CodedError('model_invalid', `The graph gives no ${type} output "${name}"; build the model again.`, { field: name })
 }

@@ -27,14 +27,12 @@ export interface DocumentTaskParts {
 
 /** Splits a document between encoder and decoder, and answers. @throws as planDocument; unsupported for a chat template */
 export function createDocumentTask({ manifest, tokenizer, generate }: DocumentTaskParts) {
-  const { bos_id: bosId, eos_ids: eosIds } = manifest.tokens
-  const promptTokenizer = { ...tokenizer, bosId }
   return async (read: DocumentRead, yieldPoint: YieldPoint): Promise<Output<'document'>> => {
     const started = performance.now()
-    const plan = await planDocument(read, tokenizer.chatWrap(read.chatTemplate), promptTokenizer, yieldPoint)
+    const plan = await planDocument(read, tokenizer.chatWrap(read.chatTemplate), tokenizer, yieldPoint)
     if (manifest.graphs.encoder === null && plan.contextIds.length > 0) throw noEncoder(plan)
     const planned = performance.now() - started
-    const stopIds = read.stopAtLineEnd ? tokenizer.stopIds('\n') : eosIds
+    const stopIds = read.stopAtLineEnd ? tokenizer.stopIds('\n') : manifest.tokens.eos_ids
     const decoded = await generate(
       {
         promptIds: plan.promptIds,

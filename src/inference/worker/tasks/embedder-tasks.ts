@@ -18,7 +18,7 @@ export async function createEmbedderTasks(options: EncoderChildOptions, log: Log
   const { cls_id, sep_id, pad_id } = manifest.tokens
   const { window, hidden_size } = manifest.dims
   if (cls_id === null || sep_id === null) throw noTokenizer(options.modelDir)
-  const tokenizer = await loadTokenizer(options.modelDir, { bosId: null, eosIds: [] })
+  const tokenizer = await loadTokenizer(options.modelDir)
   const graph = await loadModelGraph(manifest.graphs.embed, { ...options, manifest, log })
   await firstRun(options.provider, () => graph.run(padRight([[cls_id, sep_id]], pad_id)))
   const tokenize = (text: string): number[] => [cls_id, ...tokenizer.encode(text, { maxTokens: window - 2 }), sep_id]

@@ -38,6 +38,7 @@ export async function createReaderTasks(
     replug: (request, yieldPoint) => replugTask(model, request, { yieldPoint }),
     encodeAhead: (input, yieldPoint) => encodeAhead(model.encoder, input, yieldPoint),
     score: (request, yieldPoint) => scoreTask(model, request, yieldPoint),
+    cacheCounts: () => model.encoder.cache.counts(),
   }
 }
 

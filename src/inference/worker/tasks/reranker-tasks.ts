@@ -10,7 +10,6 @@ import { padRight } from '../runtime/pad.ts'
 import { loadModelGraph } from '../runtime/prepack.ts'
 import { firstRun, floats, type Feeds } from '../runtime/session.ts'
 
-/** A query and a text as model input. */
 interface Pair {
   readonly ids: readonly number[]
   /** 0 for the query and its separators, otherwise the passage's type. */
@@ -45,7 +44,7 @@ export async function createRerankerTasks(options: EncoderChildOptions, log: Log
   const { pad_id } = manifest.tokens
   const { window } = manifest.dims
   const pair = pairing(manifest, options.modelDir)
-  const tokenizer = await loadTokenizer(options.modelDir, { bosId: null, eosIds: [] })
+  const tokenizer = await loadTokenizer(options.modelDir)
   const graph = await loadModelGraph(manifest.graphs.rank, { ...options, manifest, log })
   const run = (rows: readonly Pair[]): Promise<Feeds> => {
     const [ids, types] = [rows.map((row) => row.ids), rows.map((row) => row.types)]

@@ -135,7 +135,7 @@ await t.test('the state cache is bounded by bytes and forgets the least recently
   t.ok(cache.get('a') && cache.get('c') && cache.get('d'))
   cache.set('huge', new Float32Array(10_000))
   t.notOk(cache.get('huge'))
-  t.ok(cache.bytes <= 3 * (1024 + 256))
+  t.ok(cache.counts().bytes <= 3 * (1024 + 256))
   const none = createStateCache(0)
   none.set('a', states())
   t.notOk(none.get('a'))

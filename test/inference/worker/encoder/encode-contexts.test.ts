@@ -15,7 +15,7 @@ await t.test('contexts are encoded once, in batches of like length, and come bac
   const runs: (readonly number[])[] = []
   const recording = { ...graph, run: (feeds: Feeds) => (runs.push(feeds['input_ids']?.dims ?? []), graph.run(feeds)) }
   const codec = await createStateCodec('f32')
-  const tokenizer = await loadTokenizer(modelDir, { bosId: 1, eosIds: [2] })
+  const tokenizer = await loadTokenizer(modelDir, { bos_id: 1, eos_ids: [2] })
   const encoder = (stateCacheBytes: number, batchTokens = 16): ContextEncoder => ({
     graph: recording,
     tokenizer,

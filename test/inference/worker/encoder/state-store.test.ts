@@ -24,7 +24,7 @@ async function encoderOver(t: Test) {
   const manifest = await loadCepeManifest(modelDir)
   const graph = await loadGraph(`${modelDir}/cepe_encoder.onnx`, { threads: 1, provider: { name: 'cpu' } })
   t.teardown(() => graph.release())
-  const tokenizer = await loadTokenizer(modelDir, { bosId: 1, eosIds: [2] })
+  const tokenizer = await loadTokenizer(modelDir, { bos_id: 1, eos_ids: [2] })
   const dir = path.join(t.testdirName, 'states')
   let runs = 0
   const logged: string[] = []

@@ -7,7 +7,7 @@ import { loadTokenizer } from '../../../../src/text/tokenizer.ts'
 import { packageRoot } from '../../../../src/config.ts'
 
 const VOCABULARY = 10_240
-const tokenizer = await loadTokenizer(path.join(packageRoot(), 'models/tiny/checkpoint/cepe'), { bosId: 1, eosIds: [2] })
+const tokenizer = await loadTokenizer(path.join(packageRoot(), 'models/tiny/checkpoint/cepe'), { bos_id: 1, eos_ids: [2] })
 const stopIds = tokenizer.stopIds('\n')
 
 t.test("an answer's tokens are its text, whatever was cut, and whatever characters take several tokens", (t) => {
