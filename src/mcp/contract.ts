@@ -4,20 +4,11 @@ import type { PassageIndex } from '../../index/passage-index.ts'
 import type { RunOptions } from '../inference/contract.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 
-export interface SourceCount {
-  /** Empty for passages without a source. */
-  readonly source: string
-  readonly passages: number
-}
-
-/** Returns the number of passages by source, largest first. */
-export type SourceList = () => Promise<readonly SourceCount[]>
-
 /** Services of one collection for tools. */
 export interface ToolServices {
   readonly answering: AnswerServices
   readonly index: Pick<PassageIndex, 'get'>
-  readonly sources: SourceList
+  readonly sources: PassageIndex['sources']
   /** Lists the collections that the caller may use. */
   readonly collections: (range: PageRange) => Promise<CollectionPage>
 }

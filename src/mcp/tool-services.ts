@@ -1,12 +1,14 @@
 import { LRUCache } from 'lru-cache'
 import type { PassageIndex } from '../../index/passage-index.ts'
 import { inCollection, type AnswerServices } from '../rag/pipeline.ts'
-import type { SourceCount, SourceList, ToolServices } from './contract.ts'
+import type { ToolServices } from './contract.ts'
 
 /** Minimum interval between counts of a changing table: counting reads a whole column. */
 const KEEP_MS = 60_000
 /** Maximum collections with a cached source list. */
 const MOST_LISTS = 16
+
+type SourceList = PassageIndex['sources']
 
 /** Returns the source list of each index, cached across calls. @param keepMs minimum interval between counts of a changing table */
 export function sourceLists(keepMs = KEEP_MS): (index: PassageIndex) => SourceList {
@@ -23,7 +25,7 @@ export function sourceLists(keepMs = KEEP_MS): (index: PassageIndex) => SourceLi
  */
 export function sourceList(index: Pick<PassageIndex, 'sources' | 'info'>, now: () => number = Date.now, keepMs = KEEP_MS): SourceList {
   let counted:
-    | { readonly storedAs: string; readonly version: number; readonly at: number; readonly sources: Promise<readonly SourceCount[]> }
+    | { readonly storedAs: string; readonly version: number; readonly at: number; readonly sources: ReturnType<SourceList> }
     | undefined
   return async () => {
     const { storedAs, version } = await index.info()

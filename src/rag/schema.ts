@@ -302,19 +302,9 @@ export const SearchRequestSchema = Type.Object(
 )
 export type SearchRequest = Static<typeof SearchRequestSchema>
 
+const { id, title, text, source, metadata, file } = EvidenceSchema.properties
 export const SearchResponseSchema = Type.Object({
-  passages: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      title: Type.String(),
-      text: Type.String(),
-      source: EvidenceSchema.properties.source,
-      metadata: EvidenceSchema.properties.metadata,
-      file: EvidenceSchema.properties.file,
-      score: Type.Number(),
-      rank: Type.Integer(),
-    }),
-  ),
+  passages: Type.Array(Type.Object({ id, title, text, source, metadata, file, score: Type.Number(), rank: Type.Integer() })),
   timings_ms: Type.Object({ embed: Type.Number(), retrieve: Type.Number(), total: Type.Number() }),
   model: Type.Object({ retriever: Type.String() }),
   index: IndexVersionSchema,

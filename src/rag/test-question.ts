@@ -23,17 +23,13 @@ export interface TestQuestionOptions {
   readonly log?: Log | undefined
 }
 
-export interface TestQuestion {
-  /** The last result; waits for the first. */
-  check(): Promise<{ readonly name: string; readonly ok: boolean; readonly detail: string }>
-  close(): void
-}
+export type TestQuestion = ReturnType<typeof startTestQuestion>
 
 /**
  * Periodically asks the whole pipeline a small question: a service whose processes run while every answer fails (damaged data or weights, a
  * hung process) is not ready.
  */
-export function startTestQuestion(options: TestQuestionOptions): TestQuestion {
+export function startTestQuestion(options: TestQuestionOptions) {
   const { services, finishedRuns, intervalMs = DEFAULT_INTERVAL_MS, deadlineMs = DEFAULT_DEADLINE_MS, log } = options
   // Not admitted because the service is full: not a failure.
   const always = { ...services, admission: { enter: () => ({ release: () => undefined }) } }
@@ -62,11 +58,12 @@ export function startTestQuestion(options: TestQuestionOptions): TestQuestion {
   const first = ask()
 
   return {
-    check: async () => {
+    /** The last result; waits for the first. */
+    check: async (): Promise<{ readonly name: string; readonly ok: boolean; readonly detail: string }> => {
       await first
       return { name: 'question', ok: false, detail: 'not asked yet', ...last }
     },
-    close: () => {
+    close: (): void => {
       closed = true
       clearTimeout(timer)
     },

@@ -15,7 +15,21 @@ import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trac
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Generation, Observer } from '../../inference/observer.ts'
 
-export interface TracingOptions {
+/** The span of one request. */
+export interface RequestSpan extends Observer {
+  /** Idempotent. @param status 0 without a response */
+  end(status: number, error: string | null): void
+}
+
+/** A request whose span begins. */
+interface Traced {
+  readonly method: string
+  readonly route: string | undefined
+  readonly requestId: string
+  readonly headers: IncomingHttpHeaders
+}
+
+interface TracingOptions {
   /** OTLP over HTTP. */
   readonly url: string
   readonly version: string
@@ -23,25 +37,8 @@ export interface TracingOptions {
   readonly log: (message: string) => void
 }
 
-/** The span of one request. */
-export interface RequestSpan extends Observer {
-  /** Idempotent. @param status 0 without a response */
-  end(status: number, error: string | null): void
-}
-
-export interface Tracing {
-  begin(request: {
-    readonly method: string
-    readonly route: string | undefined
-    readonly requestId: string
-    readonly headers: IncomingHttpHeaders
-  }): RequestSpan
-  /** Flushes pending spans. */
-  close(): Promise<void>
-}
-
 /** Creates spans by OpenTelemetry's conventions for HTTP servers; the SDK's OTEL_ variables apply (sampling, batches, headers). */
-export function startTracing({ url, version, log }: TracingOptions): Tracing {
+export function startTracing({ url, version, log }: TracingOptions) {
   const quiet = (): void => undefined
   diag.setLogger(
     { error: log, warn: log, info: quiet, debug: quiet, verbose: quiet },
@@ -54,7 +51,7 @@ export function startTracing({ url, version, log }: TracingOptions): Tracing {
   const tracer = provider.getTracer('cepe-qa', version)
   const propagator = new W3CTraceContextPropagator()
   return {
-    begin: ({ method, route, requestId, headers }) => {
+    begin: ({ method, route, requestId, headers }: Traced): RequestSpan => {
       const parent = propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)
       const attributes = {
         'http.request.method': method,
@@ -84,6 +81,7 @@ export function startTracing({ url, version, log }: TracingOptions): Tracing {
         },
       }
     },
+    /** Flushes pending spans. */
     close: () => provider.shutdown().catch((error: unknown) => log(`Traces were not delivered: ${String(error)}`)),
   }
 }

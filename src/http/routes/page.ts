@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { packageRoot } from '../../config.ts'
+import type { PageSettings } from '../page/corpus-text.ts'
 
 /** Files of the page. An allowlist: the path of a request is never looked up on disk. */
 const MODULES =
@@ -21,12 +22,9 @@ const HEADERS = {
   'cache-control': 'no-cache',
 }
 
-export interface PageOptions {
+export interface PageOptions extends Pick<PageSettings, 'title' | 'about'> {
   /** Path under which a proxy serves the page. */
   readonly basePath: string
-  /** Title of the page, and the operator's description of the corpus or ''. */
-  readonly title: string
-  readonly about: string
 }
 
 /** GET /: the page for asking questions. */

@@ -29,22 +29,14 @@ export interface AdmissionOptions {
  * Admission control in front of the whole pipeline: a question takes a permit before any work is done for it, and holds it
  * until it ends. If its estimated wait, by the recent rate of finished questions, exceeds its deadline, it is rejected immediately.
  */
-export function createAdmission({
-  maxWaiting,
-  concurrency,
-  disruptions = () => 0,
-  now = () => performance.now(),
-}: AdmissionOptions): Admission {
-  return new AdmissionController(maxWaiting + concurrency, concurrency, disruptions, now)
+export function createAdmission(options: AdmissionOptions): Admission {
+  return new AdmissionController({ disruptions: () => 0, now: () => performance.now(), ...options })
 }
 
 type Question = Parameters<Admission['enter']>[0]
 
 class AdmissionController implements Admission {
-  readonly #most: number
-  readonly #concurrency: number
-  readonly #disruptions: () => number
-  readonly #now: () => number
+  readonly #options: Required<AdmissionOptions>
   readonly #rate: WorkRate
   readonly #clients = new Map<string, { questions: number; cost: number }>()
   #questions = 0
@@ -52,12 +44,9 @@ class AdmissionController implements Admission {
   /** Recently rejected work. */
   readonly #rejected = { cost: 0, at: 0 }
 
-  constructor(most: number, concurrency: number, disruptions: () => number, now: () => number) {
-    this.#most = most
-    this.#concurrency = concurrency
-    this.#disruptions = disruptions
-    this.#now = now
-    this.#rate = new WorkRate(disruptions, now)
+  constructor(options: Required<AdmissionOptions>) {
+    this.#options = options
+    this.#rate = new WorkRate(options)
   }
 
   enter({ client = '', cost, deadlineMs = Infinity }: Question): Permit {
@@ -69,28 +58,29 @@ class AdmissionController implements Admission {
     account.cost += cost
     this.#clients.set(client, account)
     let isHeld = true
-    const entered = this.#now()
-    const disruptions = this.#disruptions()
+    const { now, disruptions } = this.#options
+    const [entered, before] = [now(), disruptions()]
     return {
       release: (done) => {
         if (!isHeld) return
         isHeld = false
         this.#leave(client, cost)
         if (done) this.#finish(cost)
-        else if (this.#now() - entered >= deadlineMs && this.#disruptions() === disruptions) this.#reduceSafeShare()
+        else if (now() - entered >= deadlineMs && disruptions() === before) this.#reduceSafeShare()
       },
     }
   }
 
   /** @throws overloaded */
   #check({ client, cost, deadlineMs }: Required<Question>): void {
+    const { maxWaiting, concurrency } = this.#options
     const own = this.#clients.get(client)?.questions ?? 0
     const clients = this.#clients.size + (this.#clients.has(client) ? 0 : 1)
     const expectedMs = this.#workBefore(client, cost) * this.#rate.msPerCost()
-    if (!hasShareLeft(this.#most, { total: this.#questions, own, clients }))
+    if (!hasShareLeft(maxWaiting + concurrency, { total: this.#questions, own, clients }))
       throw this.#refusal(`${this.#questions} questions are running or queued.`, cost, expectedMs / 2)
     const safeMs = this.#safeShare * deadlineMs
-    if (this.#questions < this.#concurrency || expectedMs <= safeMs) return
+    if (this.#questions < concurrency || expectedMs <= safeMs) return
     const seconds = (expectedMs / 1000).toFixed(1)
     throw this.#refusal(`The estimated response time is ${seconds} s, the deadline ${deadlineMs / 1000} s.`, cost, expectedMs - safeMs)
   }
@@ -103,7 +93,7 @@ class AdmissionController implements Admission {
   }
 
   #refusal(message: string, cost: number, waitMs: number): CodedError {
-    const time = this.#now()
+    const time = this.#options.now()
     const away = this.#rejected
     away.cost = away.cost * Math.exp((away.at - time) / REJECTION_MEMORY_MS) + cost
     away.at = time
@@ -135,28 +125,26 @@ class AdmissionController implements Admission {
 
 /** Time per unit of work, estimated from recently finished questions. */
 class WorkRate {
-  readonly #disruptions: () => number
-  readonly #now: () => number
+  readonly #options: Pick<Required<AdmissionOptions>, 'disruptions' | 'now'>
   /** Decaying sums over finished questions while there was work: their ratio is the time per unit of cost. */
   readonly #finished = { ms: 0, cost: 0, count: 0 }
   #workedSince = 0
   #disruptionsBefore = 0
 
-  constructor(disruptions: () => number, now: () => number) {
-    this.#disruptions = disruptions
-    this.#now = now
+  constructor(options: Pick<Required<AdmissionOptions>, 'disruptions' | 'now'>) {
+    this.#options = options
   }
 
   /** Starts or resumes the measurement. */
   begin(): void {
-    this.#workedSince = this.#now()
-    this.#disruptionsBefore = this.#disruptions()
+    this.#workedSince = this.#options.now()
+    this.#disruptionsBefore = this.#options.disruptions()
   }
 
   finish(cost: number): void {
-    if (this.#disruptions() === this.#disruptionsBefore) {
+    if (this.#options.disruptions() === this.#disruptionsBefore) {
       const finished = this.#finished
-      finished.ms = DECAY * finished.ms + this.#now() - this.#workedSince
+      finished.ms = DECAY * finished.ms + this.#options.now() - this.#workedSince
       finished.cost = DECAY * finished.cost + cost
       finished.count++
     }

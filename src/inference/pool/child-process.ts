@@ -100,8 +100,7 @@ class ForkedChild {
   readonly #pending = new Map<number, Pending>()
   #start: Start | undefined
   #nextId = 1
-  readonly #vitals: Vitals
-  #loading = false
+  readonly vitals: Vitals
   #alive = true
   #rssBytes = 0
   #cache: CacheCounts | undefined
@@ -114,7 +113,7 @@ class ForkedChild {
       // This process's flags (--inspect) are not passed on.
       execArgv: [],
     })
-    this.#vitals = new Vitals(this.#process.stdio[PULSE_FD])
+    this.vitals = new Vitals(this.#process.stdio[PULSE_FD])
     this.#log = log
     this.name = `${role} process ${this.#process.pid ?? '(not started)'}`
     this.exited = new Promise((resolve) => {
@@ -153,26 +152,6 @@ class ForkedChild {
     return this.#cache
   }
 
-  /** Milliseconds that a ping has been unanswered by the main thread; 0 if none is pending or a graph is loading. A run may block it. */
-  get silentMs(): number {
-    return this.#loading ? 0 : this.#vitals.mainSilentMs
-  }
-
-  /** Milliseconds that no thread has answered; 0 without a pulse thread. */
-  get stoppedMs(): number {
-    return this.#vitals.stoppedMs
-  }
-
-  /** True if it uses processor time, even if its main thread is blocked. */
-  get isComputing(): boolean {
-    return this.#vitals.isComputing
-  }
-
-  /** Increases whenever the process stops responding on all threads, and when it responds again. */
-  get pauses(): number {
-    return this.#vitals.pauses
-  }
-
   /** Sends the options and loads the model. */
   load(options: ChildOptions, start: Start): void {
     this.#start = start
@@ -190,7 +169,7 @@ class ForkedChild {
   }
 
   ping(): void {
-    this.#vitals.ping(() => this.#send({ kind: 'ping' }))
+    this.vitals.ping(() => this.#send({ kind: 'ping' }))
   }
 
   /** Sends SIGKILL: a step cannot be interrupted otherwise. */
@@ -219,7 +198,7 @@ class ForkedChild {
   }
 
   #receive(message: ChildMessage): void {
-    this.#vitals.hearMain()
+    this.vitals.hearMain()
     switch (message.kind) {
       case 'ready':
         this.#rssBytes = message.rssBytes
@@ -241,7 +220,7 @@ class ForkedChild {
       case 'pong':
         break
       case 'loading':
-        this.#loading = message.loading
+        this.vitals.isLoading = message.loading
         break
       case 'log':
         this.#log(message.level, `${this.name}: ${message.message}`)

@@ -53,7 +53,7 @@ export function isHung(slot: Slot, heartbeatMs: number): boolean {
 
 /** No thread of the process responds, which no run explains. */
 function isStopped({ child }: Slot, boundMs: number): boolean {
-  return child !== undefined && child.stoppedMs > boundMs
+  return child !== undefined && child.vitals.stoppedMs > boundMs
 }
 
 /**
@@ -63,15 +63,15 @@ function isStopped({ child }: Slot, boundMs: number): boolean {
 function isStuck({ child, running }: Slot, heartbeatMs: number, patience: number): boolean {
   if (child === undefined) return false
   const expected = [...running.values()].reduce((sum, { expectedMs }) => sum + expectedMs, 0)
-  if (running.size > 0 && (expected === 0 || child.isComputing)) return false
-  return child.silentMs > Math.max(heartbeatMs, patience * expected)
+  if (running.size > 0 && (expected === 0 || child.vitals.isComputing)) return false
+  return child.vitals.silentMs > Math.max(heartbeatMs, patience * expected)
 }
 
 /**
  * Increases whenever the slot's process stops or resumes responding, ends or is replaced: durations measured across that are meaningless.
  */
 export function disruptionsOf({ child, disruptions }: Slot): number {
-  return disruptions + (child?.pauses ?? 0)
+  return disruptions + (child?.vitals.pauses ?? 0)
 }
 
 export interface Supervision {
@@ -107,7 +107,7 @@ export async function supervise(slot: Slot, supervision: Supervision, first?: Ch
     onServing()
     const how = await child.exited
     clearInterval(heartbeat)
-    slot.disruptions += child.pauses + 1
+    slot.disruptions += child.vitals.pauses + 1
     delete slot.child
     child = undefined
     if (closing.aborted) return
@@ -122,7 +122,7 @@ function listen(slot: Slot, child: Child, { role, heartbeatMs, log, onServing }:
   const check = (): void => {
     // After it responds again, it takes waiting tasks.
     if (!isHung(slot, heartbeatMs)) return onServing()
-    const silentMs = Math.max(child.silentMs, child.stoppedMs)
+    const silentMs = Math.max(child.vitals.silentMs, child.vitals.stoppedMs)
     log('error', `Killing ${role} process ${child.pid}: it has not answered for ${Math.round(silentMs)} ms.`)
     child.kill()
   }

@@ -16,6 +16,8 @@ export class Vitals {
   #hasPulse = false
   #usage = { at: 0, cpuMs: 0, share: 0 }
   #pauses = 0
+  /** Whether a graph is loading. */
+  isLoading = false
 
   /** @param pipe to the process's pulse thread; without responses there, only the main thread counts */
   constructor(pipe: unknown) {
@@ -27,14 +29,14 @@ export class Vitals {
     this.#pipe?.on('error', () => undefined)
   }
 
-  /** Milliseconds that a ping of the main thread has been unanswered; 0 if none is pending. */
-  get mainSilentMs(): number {
-    return waited(this.#mainPingedAt)
+  /** Milliseconds that a ping has been unanswered by the main thread; 0 if none is pending or a graph is loading. A run may block it. */
+  get silentMs(): number {
+    return this.isLoading ? 0 : waited(this.#mainPingedAt)
   }
 
   /** Milliseconds without a response of either thread; 0 without a pulse thread. */
   get stoppedMs(): number {
-    return this.#hasPulse ? Math.min(this.mainSilentMs, waited(this.#pulsePingedAt)) : 0
+    return this.#hasPulse ? Math.min(waited(this.#mainPingedAt), waited(this.#pulsePingedAt)) : 0
   }
 
   /** True if the process used the processor at the last responses of both threads. */

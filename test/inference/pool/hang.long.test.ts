@@ -129,7 +129,7 @@ await t.test('a process ends by itself on a graceful shutdown, its thread for pi
     log: () => undefined,
   })
   child.ping()
-  await until(() => child.silentMs === 0)
+  await until(() => child.vitals.silentMs === 0)
   await child.stop()
   t.equal(await child.exited, 'exit code 0')
 })

@@ -4,7 +4,7 @@ import { Type, type Static } from '#typebox'
 import { CodedError } from '../../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { LONGEST_ADDRESS } from '../../../crawl/contract.ts'
-import type { Jobs } from '../../../jobs/contract.ts'
+import type { Jobs, Upload } from '../../../jobs/contract.ts'
 import type { UploadedFile } from '../../../jobs/sources/take.ts'
 import { isArchive, isDocument } from '../../../jobs/sources/list.ts'
 import { JobOptionsSchema, type Job, type JobOptions } from '../../../jobs/record/schema.ts'
@@ -45,27 +45,32 @@ export const JobQuerySchema = Type.Object(
   { additionalProperties: false },
 )
 
-interface IndexJobRequest {
-  readonly request: FastifyRequest
-  readonly reply: FastifyReply
+export interface IndexJobsOptions {
   readonly jobs: Jobs
+  /** Hosts whose pages may be fetched; empty disables fetching. */
   readonly fetchHosts: readonly string[]
   readonly access: CollectionAccess
+  /** Runs the work of requests with the same idempotency key once. */
   readonly once: Once
-  /** Options in the query; a JSON body has its own. */
-  readonly options: JobOptions
-  readonly collection: string | undefined
 }
 
-/** Creates a job from the body: a form, a corpus or JSON. @throws invalid_request for an empty body */
-export async function createIndexJob(given: IndexJobRequest): Promise<Job> {
-  const { request, reply, jobs, access, fetchHosts, once, options } = given
+/** Creates a job from the body: a form, a corpus or JSON, which has its own options. @throws invalid_request for an empty body */
+export async function createIndexJob(
+  request: FastifyRequest<{ Querystring: Static<typeof JobQuerySchema> }>,
+  reply: FastifyReply,
+  { jobs, access, fetchHosts, once }: IndexJobsOptions,
+): Promise<Job> {
+  const { collection, ...options } = request.query
   const body = jsonBodyOf(request.body)
-  const { table } = await access.index(request, body?.collection ?? given.collection)
+  const { table } = await access.index(request, body?.collection ?? collection)
   if (request.isMultipart()) {
     const { files, digest } = hashedFiles(filesOf(request))
     const fingerprint = async (): Promise<string> => requestFingerprint({ method: request.method, url: request.url, body: await digest() })
-    return once(request, reply, { collection: table, fingerprint, work: () => fromForm({ reply, jobs, options, table }, files) })
+    return once(request, reply, {
+      collection: table,
+      fingerprint,
+      work: () => received(reply, () => fromForm(jobs, files, { options, table })),
+    })
   }
   if (request.body instanceof Readable) {
     const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
@@ -99,7 +104,7 @@ function jsonBodyOf(body: unknown): Static<typeof ImportSchema> | undefined {
 function importJob(
   { source, urls, collection: _, ...options }: Static<typeof ImportSchema>,
   table: string,
-  { jobs, fetchHosts, only }: Pick<IndexJobRequest, 'jobs' | 'fetchHosts'> & { readonly only: string | undefined },
+  { jobs, fetchHosts, only }: Pick<IndexJobsOptions, 'jobs' | 'fetchHosts'> & { readonly only: string | undefined },
 ): Promise<Job> {
   if (source !== undefined && urls === undefined) return jobs.addImport(source, options, table, only)
   if (urls === undefined || source !== undefined)
@@ -117,16 +122,11 @@ function withEncoding(options: JobOptions, encoding: string | undefined): JobOpt
 }
 
 /** Creates the job of a form: a single table or several files. */
-async function fromForm(
-  { reply, jobs, options, table }: Pick<IndexJobRequest, 'reply' | 'jobs' | 'options'> & { readonly table: string },
-  files: AsyncGenerator<UploadedFile>,
-): Promise<Job> {
-  return received(reply, async () => {
-    const form = await formFiles(files, (name) => !isDocument(name) && !isArchive(name))
-    if (!('table' in form)) return jobs.addFiles({ ...form, options, table })
-    const { encoding, ...file } = form.table
-    return jobs.addUpload({ ...file, options: withEncoding(options, encoding), table })
-  })
+async function fromForm(jobs: Jobs, files: AsyncGenerator<UploadedFile>, { options, table }: Omit<Upload, 'bytes'>): Promise<Job> {
+  const form = await formFiles(files, (name) => !isDocument(name) && !isArchive(name))
+  if (!('table' in form)) return jobs.addFiles({ ...form, options, table })
+  const { encoding, ...file } = form.table
+  return jobs.addUpload({ ...file, options: withEncoding(options, encoding), table })
 }
 
 /** Receives an upload. @throws client_closed if it was interrupted */

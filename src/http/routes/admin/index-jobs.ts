@@ -5,25 +5,17 @@ import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Type, type Static } from '#typebox'
 import { exists } from '../../../../base/exists.ts'
-import type { Jobs } from '../../../jobs/contract.ts'
 import { unknownJob } from '../../../jobs/record/store.ts'
 import { JOB_ID, JobSchema, type Job } from '../../../jobs/record/schema.ts'
 import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { bodyErrorResponses, errorResponses, mediaResponse } from '../../errors/error-body.ts'
-import type { CollectionAccess } from '../../request/collections.ts'
-import { createIndexJob, ImportSchema, JobQuerySchema } from './create-index-job.ts'
+import { createIndexJob, type IndexJobsOptions, ImportSchema, JobQuerySchema } from './create-index-job.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { UPLOAD_LIMITS } from '../../request/upload-parts.ts'
-import { IdempotencyHeaders, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
+import { IdempotencyHeaders, requestFingerprint } from '../../idempotency/idempotency.ts'
 
-export interface AdminIndexJobsOptions {
-  readonly jobs: Jobs
-  /** Hosts whose pages may be fetched; empty disables fetching. */
-  readonly fetchHosts: readonly string[]
-  readonly access: CollectionAccess
-  /** Runs the work of requests with the same idempotency key once. */
-  readonly once: Once
+interface AdminIndexJobsOptions extends IndexJobsOptions {
   /** Path under which a proxy serves the routes. */
   readonly basePath: string
 }
@@ -69,10 +61,8 @@ const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
 const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
 
 /** Routes of bulk indexing: create, follow, cancel and resume jobs. */
-export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (
-  app,
-  { jobs, access, fetchHosts, once, basePath },
-) => {
+export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (app, { basePath, ...options }) => {
+  const { jobs, access, once } = options
   const accepted = (reply: FastifyReply, job: Job): FastifyReply =>
     reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, app.publicText))
   // The jobs limit the size of uploads themselves.
@@ -96,11 +86,7 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
         response: { 202: JobSchema, ...bodyErrorResponses(401, 403, 404, 422, 507) },
       },
     },
-    async (request, reply) => {
-      const { collection, ...options } = request.query
-      const job = await createIndexJob({ request, reply, jobs, access, fetchHosts, once, options, collection })
-      return accepted(reply, job)
-    },
+    async (request, reply) => accepted(reply, await createIndexJob(request, reply, options)),
   )
   const reembed = {
     tags: ['index'],
@@ -119,7 +105,7 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
     const job = await once(request, reply, work)
     return accepted(reply, job)
   })
-  followingRoutes(app, { jobs, access })
+  followingRoutes(app, options)
 }
 
 /** A job without paths of this machine. */
@@ -134,10 +120,7 @@ function shown(job: Job, publicText: FastifyInstance['publicText']): Job {
   }
 }
 
-function followingRoutes(
-  app: Parameters<FastifyPluginAsyncTypebox>[0],
-  { jobs, access }: Pick<AdminIndexJobsOptions, 'jobs' | 'access'>,
-): void {
+function followingRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], { jobs, access }: Pick<IndexJobsOptions, 'jobs' | 'access'>): void {
   /** Treats jobs of collections that the key may not use as missing. */
   const own = async (request: FastifyRequest<{ Params: Static<typeof IdSchema> }>): Promise<string> => {
     const { id } = request.params

@@ -104,16 +104,12 @@ interface StreamEvent {
   readonly [field: string]: unknown
 }
 
-interface NumberedEvent extends StreamEvent {
-  readonly sequence_number: number
-}
-
 /** Converts answer events to the events of a streamed response. */
 export async function* toResponseEvents(
   events: AsyncGenerator<AnswerEvent, void, undefined>,
   named: Named,
   request: ResponsesRequest,
-): AsyncGenerator<NumberedEvent, void, undefined> {
+): AsyncGenerator<StreamEvent & { readonly sequence_number: number }, void, undefined> {
   let number = 0
   for await (const event of unnumbered(events, named, request)) yield { ...event, sequence_number: number++ }
 }

@@ -2,6 +2,7 @@ import { at, present } from '../../../../base/at.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import { ALONE } from '../../batches.ts'
 import type { EmbedOptions, Embedder, Reranker } from '../../contract.ts'
+import type { EncoderChildOptions } from '../../protocol.ts'
 import { checkDevice } from './check-device.ts'
 import { loadContrieverManifest, loadRerankerManifest } from '../../../../models/folder.ts'
 import { createPool, runTask } from '../pool.ts'
@@ -27,10 +28,8 @@ export function defaultBatchTokens(parameters: number, provider: keyof typeof BA
 const BYTES_PER_TOKEN = 3
 const FIRST_BATCH_TOKENS = 512
 
-export interface EmbedderOptions extends ProcessOptions {
-  /** Padded tokens of one run. Default: {@link ALONE} on a CPU, {@link defaultBatchTokens} on a GPU. */
-  readonly batchTokens?: number
-}
+/** Default of batchTokens: {@link ALONE} on a CPU, {@link defaultBatchTokens} on a GPU. */
+export type EmbedderOptions = ProcessOptions & Partial<Pick<EncoderChildOptions, 'batchTokens'>>
 
 /**
  * Starts embedder processes.

@@ -1,5 +1,6 @@
 import path from 'node:path'
-import type { PoolOptions, PoolStatus } from '../contract.ts'
+import type { PoolOptions } from '../contract.ts'
+import type { Pool } from '../pool.ts'
 import type { CommonChildOptions, Provider } from '../../protocol.ts'
 
 const DEFAULT_THREADS = 1
@@ -24,11 +25,7 @@ export interface ProcessOptions extends Omit<PoolOptions, 'options'> {
 }
 
 /** A supervised model in processes of its own. */
-export interface Supervised {
-  status(): PoolStatus
-  /** Finishes accepted requests for `drainMs` (default 30 s) at most, then ends the processes. */
-  close(options?: { readonly drainMs?: number }): Promise<void>
-}
+export type Supervised = Pick<Pool, 'status' | 'close'>
 
 /** Options of a child of any role, with absolute paths and defaults. */
 export function commonChildOptions(options: ProcessOptions): CommonChildOptions {

@@ -3,10 +3,10 @@ import type { CepeManifest } from '../../../../models/manifest.ts'
 import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import { planDocument } from '../../../text/document/plan-document.ts'
 import type { DocumentChunk, DocumentPlan } from '../../../text/document/request.ts'
-import type { Tokenizer } from '../../../text/tokenizer.ts'
-import type { BestChunks, DocumentRead, GenerateRequest } from '../../contract.ts'
+import type { BestChunks, DocumentRead } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import { decodedText } from './answer-parts.ts'
+import { generateTask } from './generate-task.ts'
 import { firstLine } from '../decoder/text-streamer.ts'
 import { at } from '../../../../base/at.ts'
 import { passageChunks } from '../../../text/document/passage-chunks.ts'
@@ -19,49 +19,42 @@ import { writtenAnswerTask } from './written-answer-task.ts'
 const MOST_ATTENTION_BYTES = 2 ** 31
 const FLOAT_BYTES = 4
 
-export interface DocumentTaskParts {
-  readonly manifest: CepeManifest
-  readonly tokenizer: Tokenizer
-  readonly generate: (request: GenerateRequest, yieldPoint: YieldPoint) => Promise<Output<'generate'>>
-}
-
 /** Splits a document between encoder and decoder, and answers. @throws as planDocument; unsupported for a chat template */
-export function createDocumentTask({ manifest, tokenizer, generate }: DocumentTaskParts) {
-  return async (read: DocumentRead, yieldPoint: YieldPoint): Promise<Output<'document'>> => {
-    const started = performance.now()
-    const plan = await planDocument(read, tokenizer.chatWrap(read.chatTemplate), tokenizer, yieldPoint)
-    if (manifest.graphs.encoder === null && plan.contextIds.length > 0) throw noEncoder(plan)
-    const planned = performance.now() - started
-    const stopIds = read.stopAtLineEnd ? tokenizer.stopIds('\n') : manifest.tokens.eos_ids
-    const decoded = await generate(
-      {
-        promptIds: plan.promptIds,
-        contexts: [],
-        contextIds: plan.contextIds,
-        contextTokens: Math.max(1, read.chunkTokens),
-        stopIds,
-        maxNewTokens: read.maxNewTokens,
-        ...(read.minNewTokens > 0 && { minNewTokens: read.minNewTokens }),
-        ...(attentionBytes(plan, read, manifest) > MOST_ATTENTION_BYTES && { stepwise: true }),
-        sampling: read.sampling,
-      },
-      yieldPoint,
-    )
-    const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
-    const answer = (read.stopAtLineEnd ? firstLine(text) : text).trim()
-    return {
-      text: asksForPhrase(read.instruction) ? withoutPhrase(answer) : answer,
-      stopped,
-      logprobs: decoded.logprobs,
-      chunks: plan.chunks,
-      contextShares: decoded.contextShares,
-      inDecoder: plan.tail ? [plan.tail] : [],
-      documentTokens: plan.tokens,
-      promptTokens: plan.promptIds.length,
-      prompts: read.includePrompts ? [plan.promptText] : [],
-      contexts: read.includePrompts ? plan.contextIds.map((ids) => tokenizer.decode(ids)) : [],
-      timingsMs: { plan: planned, ...decoded.timingsMs },
-    }
+export async function documentTask(model: ReaderModel, read: DocumentRead, yieldPoint: YieldPoint): Promise<Output<'document'>> {
+  const { manifest, tokenizer } = model
+  const wrap = tokenizer.chatWrap(read.chatTemplate)
+  const { result: plan, ms } = await timed(() => planDocument(read, wrap, tokenizer, yieldPoint))
+  if (manifest.graphs.encoder === null && plan.contextIds.length > 0) throw noEncoder(plan)
+  const stopIds = read.stopAtLineEnd ? tokenizer.stopIds('\n') : manifest.tokens.eos_ids
+  const decoded = await generateTask(
+    model,
+    {
+      promptIds: plan.promptIds,
+      contexts: [],
+      contextIds: plan.contextIds,
+      contextTokens: Math.max(1, read.chunkTokens),
+      stopIds,
+      maxNewTokens: read.maxNewTokens,
+      minNewTokens: read.minNewTokens,
+      stepwise: attentionBytes(plan, read, manifest) > MOST_ATTENTION_BYTES,
+      sampling: read.sampling,
+    },
+    { yieldPoint },
+  )
+  const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
+  const answer = (read.stopAtLineEnd ? firstLine(text) : text).trim()
+  return {
+    text: asksForPhrase(read.instruction) ? withoutPhrase(answer) : answer,
+    stopped,
+    logprobs: decoded.logprobs,
+    chunks: plan.chunks,
+    contextShares: decoded.contextShares,
+    inDecoder: plan.tail ? [plan.tail] : [],
+    documentTokens: plan.tokens,
+    promptTokens: plan.promptIds.length,
+    prompts: read.includePrompts ? [plan.promptText] : [],
+    contexts: read.includePrompts ? plan.contextIds.map((ids) => tokenizer.decode(ids)) : [],
+    timingsMs: { plan: ms, ...decoded.timingsMs },
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Log } from '../../log.ts'
 import type { ReaderChildOptions, TaskHandlers } from '../../protocol.ts'
-import { bestChunksTask, createDocumentTask } from './document-task.ts'
+import { bestChunksTask, documentTask } from './document-task.ts'
 import { choicesTask, likelihoodTask, scoreTask } from './scoring-tasks.ts'
 import { encodeAhead } from '../encoder/encode-contexts.ts'
 import { generateTask, replugTask } from './generate-task.ts'
@@ -21,19 +21,13 @@ export async function createReaderTasks(
   onLoading: (loading: boolean) => void,
 ): Promise<TaskHandlers> {
   const model = await loadReaderModel(options, log, onLoading)
-  const { manifest, tokenizer } = model
   await firstRun(options.provider, () => encodeAndStep(model))
-  const documentTask = createDocumentTask({
-    manifest,
-    tokenizer,
-    generate: (request, yieldPoint) => generateTask(model, request, { yieldPoint }),
-  })
   return {
     answer: (read, yieldPoint, onText) => writtenAnswerTask(model, read, yieldPoint, onText),
     choices: (read, yieldPoint) => choicesTask(model, read, yieldPoint),
     likelihoods: (read, yieldPoint) => likelihoodTask(model, read, yieldPoint),
     document: (read, yieldPoint) =>
-      read.bestChunks ? bestChunksTask(model, read, read.bestChunks, yieldPoint) : documentTask(read, yieldPoint),
+      read.bestChunks ? bestChunksTask(model, read, read.bestChunks, yieldPoint) : documentTask(model, read, yieldPoint),
     generate: (request, yieldPoint) => generateTask(model, request, { yieldPoint }),
     replug: (request, yieldPoint) => replugTask(model, request, { yieldPoint }),
     encodeAhead: (input, yieldPoint) => encodeAhead(model.encoder, input, yieldPoint),
