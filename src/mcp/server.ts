@@ -1,30 +1,18 @@
 import { McpServer, type StandardSchemaWithJSON } from '@modelcontextprotocol/server'
-import type { TObject, Static } from '#typebox'
-import { Compile } from '#typebox/compile'
+import type { TObject } from '#typebox'
 import type { Tool, ToolContext } from './contract.ts'
 import { answerTool } from './tools/answer.ts'
 import { getPassageTool } from './tools/get-passage.ts'
 import { listCollectionsTool } from './tools/list-collections.ts'
 import { listSourcesTool } from './tools/list-sources.ts'
 import { searchTool } from './tools/search.ts'
-import { CodedError } from '../../base/errors.ts'
 import { cancelledBy } from '../inference/contract.ts'
-import { describeValidation } from '../http/errors/describe-validation.ts'
+import { checked } from '../http/errors/describe-validation.ts'
 
 /** Adapts a schema to the SDK, which only shows it to clients as JSON schema: `checked` validates. */
 function shownSchema(schema: TObject): StandardSchemaWithJSON<unknown, unknown> {
   const shown = (): Record<string, unknown> => Object.fromEntries(Object.entries(schema))
   return { '~standard': { version: 1, vendor: 'typebox', validate: (value) => ({ value }), jsonSchema: { input: shown, output: shown } } }
-}
-
-/** Validates values with the messages of the HTTP API: the SDK's validation would put its own text in front of the error's code. */
-function checked<Schema extends TObject>(schema: Schema): (value: unknown) => Static<Schema> {
-  const compiled = Compile(schema)
-  return (value) => {
-    if (compiled.Check(value)) return value
-    const { message, field } = describeValidation(compiled.Errors(value), 'value')
-    throw new CodedError('invalid_request', message, field === undefined ? {} : { field })
-  }
 }
 
 const INSTRUCTIONS =
@@ -45,7 +33,8 @@ function registration<Input extends TObject, Output extends TObject>(tool: Tool<
     outputSchema: shownSchema(tool.output),
     annotations: ANNOTATIONS,
   }
-  const inputOf = checked(tool.input)
+  // The SDK's validation would put its own text in front of the error's code.
+  const inputOf = checked(tool.input, 'value')
   return (server, context) => {
     server.registerTool(name, config, async (given, { mcpReq }) => {
       try {

@@ -1,3 +1,7 @@
+import { CodedError } from '../../base/errors.ts'
+import type { Passage } from '../../index/contract.ts'
+import type { PassageIndex } from '../../index/passage-index.ts'
+import { storedId } from '../../index/read/validate.ts'
 import { withTimeLeft, type RunOptions } from '../inference/contract.ts'
 import { type AnswerServices, inCollection } from './pipeline.ts'
 import { candidatesFor, firstOf, rerank } from './rerank.ts'
@@ -42,6 +46,17 @@ export async function searchPassages(request: SearchRequest, retriever: Retrieve
     model: { retriever: found.model },
     index: found.index,
   }
+}
+
+/** @throws not_found */
+export async function passageOf(index: Pick<PassageIndex, 'get'>, id: string): Promise<Passage> {
+  const passage = await index.get(storedId(id))
+  if (passage === undefined) throw noPassage(id)
+  return passage
+}
+
+export function noPassage(id: string): CodedError {
+  return new CodedError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
 }
 
 /** A passage with the address of its file, if it has one. */

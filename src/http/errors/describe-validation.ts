@@ -1,8 +1,21 @@
 import type { FastifySchemaValidationError } from 'fastify'
+import type { Static, TSchema } from '#typebox'
+import { Compile } from '#typebox/compile'
 import { Settings } from '#typebox/system'
+import { CodedError } from '../../../base/errors.ts'
 
 // Every alternative of a union reports errors: with the default limit of 8 the last ones would be lost, and the closest missed.
 Settings.Set({ maxErrors: 64 })
+
+/** Returns a function that validates values like bodies of requests. @param where name of the value @throws invalid_request naming the field */
+export function checked<Schema extends TSchema>(schema: Schema, where: string): (value: unknown) => Static<Schema> {
+  const compiled = Compile(schema)
+  return (value) => {
+    if (compiled.Check(value)) return value
+    const { message, field } = describeValidation(compiled.Errors(value), where)
+    throw new CodedError('invalid_request', message, { field })
+  }
+}
 
 /** A problem of a request, and its field (undefined: the whole request). */
 export interface Problem {

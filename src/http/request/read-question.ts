@@ -1,20 +1,10 @@
-import { Compile } from '#typebox/compile'
 import { isUtf8 } from 'node:buffer'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { AnswerRequestSchema, type AnswerRequest } from '../../rag/schema.ts'
-import { describeValidation } from '../errors/describe-validation.ts'
+import { AnswerRequestSchema } from '../../rag/schema.ts'
+import { checked } from '../errors/describe-validation.ts'
 
-const schema = Compile(AnswerRequestSchema)
-
-/**
- * Validates one question of several like the body of `POST /v1/answer`.
- * @throws invalid_request naming the field
- */
-export function readQuestion(value: unknown): AnswerRequest {
-  if (schema.Check(value)) return value
-  const { message, field } = describeValidation(schema.Errors(value), 'question')
-  throw new CodedError('invalid_request', message, { field })
-}
+/** Validates one question of several like the body of `POST /v1/answer`. @throws invalid_request naming the field */
+export const readQuestion = checked(AnswerRequestSchema, 'question')
 
 /** Parses a line of JSON. @throws invalid_request with the reason */
 export function parseLine(line: string): unknown {

@@ -5,7 +5,6 @@ import { COLLECTION_STATES, unknownCollection, type CollectionInfo, type Collect
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { WORD_LANGUAGES } from '../../../index/word-languages.ts'
 import { errorResponses } from '../errors/error-body.ts'
-import { ListFields, PAGE } from './passages/browse.ts'
 import type { CollectionAccess } from '../request/collections.ts'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
@@ -16,10 +15,10 @@ interface CollectionsOptions {
   readonly access: CollectionAccess
 }
 
-const { limit, next } = ListFields
+const PAGE = 100
 const PageSchema = Type.Object(
   {
-    limit,
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: PAGE })),
     after: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Value of `next` of the previous page.' })),
   },
   { additionalProperties: false },
@@ -42,7 +41,7 @@ const CollectionSchema = Type.Object(
 )
 export const CollectionsSchema = Type.Object({
   collections: Type.Array(CollectionSchema),
-  next,
+  next: Type.Union([Type.String(), Type.Null()], { description: 'Value of `after` for the next page; null on the last page.' }),
 })
 
 const QuerySchema = Type.Object(

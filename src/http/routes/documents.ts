@@ -2,7 +2,6 @@ import multipart from '@fastify/multipart'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Static } from '#typebox'
 import type { FastifyRequest } from 'fastify'
-import { Compile } from '#typebox/compile'
 import { CodedError, invalidField } from '../../../base/errors.ts'
 import { createSharedSlots } from '../../../base/fair-share.ts'
 import type { DocumentParser } from '../../documents/contract.ts'
@@ -21,10 +20,10 @@ import {
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import { parseJson } from '../../../base/json.ts'
-import { describeValidation } from '../errors/describe-validation.ts'
+import { checked } from '../errors/describe-validation.ts'
 import { partTypes, partsOf } from '../request/upload-parts.ts'
 
-const Form = Compile(DocumentFormSchema)
+const formOf = checked(DocumentFormSchema, 'form')
 
 /** Limits of a form; its file has one of its own. */
 const FORM_LIMITS = { files: 1, fields: 30, fieldSize: 32_768, headerPairs: 100 } as const
@@ -51,9 +50,7 @@ async function readDocumentForm(request: FastifyRequest, maxBytes: number): Prom
   if (problem) throw problem
   if (file === undefined)
     throw new CodedError('invalid_request', 'The form holds no file: send the document as its one file.', { field: 'file' })
-  if (Form.Check(fields)) return { file, form: fields }
-  const { field, message } = describeValidation(Form.Errors(fields), 'form')
-  throw new CodedError('invalid_request', message, { field })
+  return { file, form: formOf(fields) }
 }
 
 /** Converts a field for its schema; an invalid one stays a text, which the schema rejects. */

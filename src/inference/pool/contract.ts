@@ -1,6 +1,6 @@
 import type { RunOptions } from '../contract.ts'
 import type { Log } from '../log.ts'
-import type { CacheCounts, ChildOptions, TaskCall } from '../protocol.ts'
+import type { CacheCounts, ChildOptions } from '../protocol.ts'
 import type { Lane } from './queue.ts'
 
 export const DEFAULT_DRAIN_MS = 30_000

@@ -1,8 +1,7 @@
 import { Type } from '#typebox'
-import { CodedError } from '../../../base/errors.ts'
 import { PassageMetadataSchema } from '../../../index/passage-metadata.ts'
 import { READ_LIMITS } from '../../../index/read/contract.ts'
-import { storedId } from '../../../index/read/validate.ts'
+import { passageOf } from '../../rag/search.ts'
 import type { Tool } from '../contract.ts'
 import { collectionField, heading } from './fields.ts'
 
@@ -28,12 +27,7 @@ export const getPassageTool: Tool<typeof InputSchema, typeof OutputSchema> = {
   description: 'Get a passage by id: title, whole text, source and metadata.',
   input: InputSchema,
   output: OutputSchema,
-  call: async ({ id }, { index }) => {
-    const passage = await index.get(storedId(id))
-    if (passage === undefined) throw new CodedError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
-    const { title, text, source, metadata } = passage
-    return { id: passage.id, title, text, ...(source !== undefined && { source }), ...(metadata && { metadata }) }
-  },
+  call: ({ id }, { index }) => passageOf(index, id),
   text: (passage) =>
     [heading(passage), passage.text, ...(passage.metadata ? [`metadata: ${JSON.stringify(passage.metadata)}`] : [])].join('\n\n'),
 }

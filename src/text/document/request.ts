@@ -38,28 +38,25 @@ export interface DocumentChunk {
   readonly tokens: number
 }
 
-export interface DocumentPlan {
-  readonly promptIds: readonly number[]
-  readonly promptText: string
+/** Division of a document between both sides. */
+export interface DocumentSplit {
   /** In document order. */
   readonly contextIds: readonly (readonly number[])[]
   /** Range of each context in the text. */
-  readonly chunks: readonly DocumentChunk[]
-  /** The document's part in the prompt; null for none. */
-  readonly tail: DocumentChunk | null
-  /** Tokens of the whole document. */
-  readonly tokens: number
-}
-
-/** Division of a document between both sides. */
-export interface DocumentSplit {
-  readonly contextIds: readonly (readonly number[])[]
   readonly chunks: readonly DocumentChunk[]
   /** Offset of the decoder's part; the document's end if it has none. */
   readonly tailStart: number
   /** Tokens of the decoder's part. */
   readonly tailTokens: number
+  /** Tokens of the whole document. */
   readonly tokens: number
+}
+
+export interface DocumentPlan extends Pick<DocumentSplit, 'contextIds' | 'chunks' | 'tokens'> {
+  readonly promptIds: readonly number[]
+  readonly promptText: string
+  /** The document's part in the prompt; null for none. */
+  readonly tail: DocumentChunk | null
 }
 
 /** Division into chunks that are rendered as passages. */

@@ -1,12 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from '#typebox'
 import { CodedError } from '../../../../base/errors.ts'
 import { wellFormed } from '../../../../index/passage-metadata.ts'
-import { READ_LIMITS } from '../../../../index/read/contract.ts'
+import { passageOf } from '../../../rag/search.ts'
 import { openPassageFile, type ServedFiles } from '../../../jobs/kept/served-file.ts'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
-import { CollectionQuerySchema, passageOf } from './passages.ts'
+import { CollectionQuerySchema, ParamsSchema } from './passages.ts'
 
 export interface PassageFileOptions {
   readonly access: CollectionAccess
@@ -14,7 +13,6 @@ export interface PassageFileOptions {
   readonly files: ServedFiles | undefined
 }
 
-const ParamsSchema = Type.Object({ id: Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes }) })
 const TEXT = /\.(?:md|markdown|txt|text|tsv|csv|jsonl|ndjson|json)$/i
 
 /** Media type and disposition. Types without active content are shown inline, all others are downloaded. */

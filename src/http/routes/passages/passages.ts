@@ -1,11 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import { Type } from '#typebox'
-import type { Passage } from '../../../../index/contract.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type, type Static } from '#typebox'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { storedId } from '../../../../index/read/validate.ts'
-import { CodedError } from '../../../../base/errors.ts'
 import type { Embedders } from '../../../inference/contract.ts'
 import { FilterSchema } from '../../../../index/filter-schema.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
@@ -14,7 +12,7 @@ import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { bodyErrorResponses, errorResponses } from '../../errors/error-body.ts'
 import { IdempotencyHeaders, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
 import { EvidenceSchema } from '../../../rag/schema.ts'
-import { withFile } from '../../../rag/search.ts'
+import { noPassage, passageOf, withFile } from '../../../rag/search.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 
 export interface PassagesOptions extends Embedders {
@@ -48,7 +46,7 @@ export const DeleteSchema = Type.Union([
   Type.Object({ filter: FilterSchema }, { additionalProperties: false }),
 ])
 export const DeletedSchema = Type.Object({ deleted: Type.Integer() })
-const ParamsSchema = Type.Object({ id: IdSchema })
+export const ParamsSchema = Type.Object({ id: IdSchema })
 /** Query of routes that read or change the passages of a collection. */
 export const CollectionQuerySchema = Type.Object({ collection: Type.Optional(CollectionNameSchema) })
 
@@ -71,18 +69,13 @@ export const passagesRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, 
     const passage = await passageOf(index, id)
     return withFile(passage, await access.answering(request).fileOf?.(passage, collection))
   })
-  deletionRoutes(app, { access, once })
-  return Promise.resolve()
-}
 
-function deletionRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], { access, once }: Pick<PassagesOptions, 'access' | 'once'>): void {
   const deleteOnce = async (
-    request: FastifyRequest,
+    request: FastifyRequest<{ Querystring: Static<typeof CollectionQuerySchema> }>,
     reply: FastifyReply,
-    collection: string | undefined,
     work: (index: PassageIndex) => Promise<number>,
   ): Promise<{ deleted: number }> => {
-    const index = await access.index(request, collection)
+    const index = await access.index(request, request.query.collection)
     return once(request, reply, {
       collection: index.table,
       fingerprint: () => requestFingerprint(request),
@@ -99,11 +92,11 @@ function deletionRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], { access,
   }
   app.delete('/v1/passages/:id', { onRequest: app.requireAdmin, schema: one }, async (request, reply) => {
     const { id } = request.params
-    const found = (deleted: number): number => {
+    return deleteOnce(request, reply, async (index) => {
+      const deleted = await index.delete([storedId(id)])
       if (deleted === 0) throw noPassage(id)
       return deleted
-    }
-    return deleteOnce(request, reply, request.query.collection, async (index) => found(await index.delete([storedId(id)])))
+    })
   })
 
   const several = {
@@ -114,18 +107,8 @@ function deletionRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], { access,
     response: { 200: DeletedSchema, ...bodyErrorResponses(401, 403, 404, 409, 422) },
   }
   app.post('/v1/passages/delete', { onRequest: app.requireAdmin, schema: several }, async (request, reply) => {
-    const { body, query } = request
-    return deleteOnce(request, reply, query.collection, (index) => index.delete('ids' in body ? body.ids.map(storedId) : body.filter))
+    const { body } = request
+    return deleteOnce(request, reply, (index) => index.delete('ids' in body ? body.ids.map(storedId) : body.filter))
   })
-}
-
-/** @throws not_found */
-export async function passageOf(index: Pick<PassageIndex, 'get'>, id: string): Promise<Passage> {
-  const passage = await index.get(storedId(id))
-  if (passage === undefined) throw noPassage(id)
-  return passage
-}
-
-function noPassage(id: string): CodedError {
-  return new CodedError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
+  return Promise.resolve()
 }
