@@ -166,7 +166,7 @@ export function answersFolder({ INDEX_DIR, JOBS_DIR, KEYS_DIR }: Config, collect
   return path.join(storeOf(INDEX_DIR).keepsFiles ? INDEX_DIR : (JOBS_DIR ?? KEYS_DIR), `${collection}.answers`)
 }
 
-/** What jobs and requests keep by the name of a collection: its jobs are detached, its kept uploads and idempotent responses deleted. */
+/** What jobs and requests keep by the name of a collection: its jobs are detached, its calibration, kept uploads and idempotent responses deleted. */
 function belongings(config: Config) {
   const jobs = new JobStore(jobsDir(config))
   return {
@@ -176,6 +176,8 @@ function belongings(config: Config) {
       await jobs.detach(name)
       const kept = new KeptFiles(keptFolder(jobs.dir))
       await kept.forgetMissing(name)
+      const { own: calibration } = calibrationFiles({ ...config, TABLE: name })
+      if (calibration !== undefined) await rm(calibration, { force: true })
       await rm(answersFolder(config, name), { recursive: true, force: true })
       // A job that runs may keep a file of the same content: then the job runner removes the contents later.
       const lock = await tryJobLock(config.INDEX_DIR)

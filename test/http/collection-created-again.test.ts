@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -67,6 +67,7 @@ t.test('a collection that was deleted and created again has nothing of the earli
   t.equal((await send('liz', 'POST /v1/admin/snapshots?collection=law', { name: 'old' })).status, 201)
   t.equal((await send('liz', `GET ${JOBS}/${first}`)).status, 200)
   const id = await idOf('law')
+  await writeFile(path.join(dir, 'index', 'calibration.law.json'), '{}')
 
   const again = async () => {
     t.equal((await send('root', 'DELETE /v1/collections/law')).status, 200)
@@ -82,6 +83,7 @@ t.test('a collection that was deleted and created again has nothing of the earli
   }
   await nothing(first)
   t.match((await send('liz', 'GET /v1/sources?collection=law')).json, { sources: [] })
+  t.notOk((await readdir(path.join(dir, 'index'))).includes('calibration.law.json'))
   t.match((await send('root', `GET ${JOBS}/${first}`)).json, { state: 'done', table: 'law (deleted)' }, 'an unbound key sees the record')
 
   t.match(
