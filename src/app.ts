@@ -94,7 +94,7 @@ export async function buildApp(
   const access = collectionAccess(services.answering, collections)
   await app.register(healthRoutes, { readiness })
   if (config.ROLE !== 'indexer') await registerQuestions(app, services, config, { access, version, origins })
-  const once = onceFor(new StoredResponses({ folder: (collection) => answersFolder(config, collection) }))
+  const once = onceFor(new StoredResponses({ folder: (table) => answersFolder(config, { dir: services.index.dir, table }) }))
   const changes = { access, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, once }
   await app.register(collectionsRoutes, { collections, access })
   await app.register(upsertRoutes, changes)

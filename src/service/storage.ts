@@ -6,7 +6,7 @@ import { makeFolder } from '../../base/make-folder.ts'
 import { openScratch } from '../../base/locks/scratch.ts'
 import { openCollections } from '../../index/collections/collections.ts'
 import type { Collections } from '../../index/collections/contract.ts'
-import type { EmbedOf, Models } from '../../index/contract.ts'
+import type { EmbedOf, Models, TableLocation } from '../../index/contract.ts'
 import { openIndex, type PassageIndex } from '../../index/open.ts'
 import type { PassageMetadata } from '../../index/passage-metadata.ts'
 import { startReplicaCache, type ReplicaCache } from '../../index/replica/replica-cache.ts'
@@ -162,8 +162,8 @@ function openedAs(config: Config, log: Log | undefined) {
 }
 
 /** Folder of a collection's idempotent responses: with the index, or, if that is in an object store, with its jobs. */
-export function answersFolder({ INDEX_DIR, JOBS_DIR, KEYS_DIR }: Config, collection: string): string {
-  return path.join(storeOf(INDEX_DIR).keepsFiles ? INDEX_DIR : (JOBS_DIR ?? KEYS_DIR), `${collection}.answers`)
+export function answersFolder({ JOBS_DIR, KEYS_DIR }: Config, { dir, table }: TableLocation): string {
+  return path.join(storeOf(dir).keepsFiles ? dir : (JOBS_DIR ?? KEYS_DIR), `${table}.answers`)
 }
 
 /** What jobs and requests keep by the name of a collection: its jobs are detached, its calibration, kept uploads and idempotent responses deleted. */
@@ -178,7 +178,7 @@ function belongings(config: Config) {
       await kept.forgetMissing(name)
       const { own: calibration } = calibrationFiles({ ...config, TABLE: name })
       if (calibration !== undefined) await rm(calibration, { force: true })
-      await rm(answersFolder(config, name), { recursive: true, force: true })
+      await rm(answersFolder(config, { dir: config.INDEX_DIR, table: name }), { recursive: true, force: true })
       // A job that runs may keep a file of the same content: then the job runner removes the contents later.
       const lock = await tryJobLock(config.INDEX_DIR)
       if (lock === undefined) return
