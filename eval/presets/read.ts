@@ -6,12 +6,8 @@ import { CodedError, osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { packageRoot } from '../../src/config.ts'
 
-/** The papers whose tables can be run: their name, and the option that takes a table's number. */
-export const PAPERS = {
-  cepe: { name: 'CEPE', option: 'table' },
-  giraffe: { name: 'Giraffe', option: 'giraffe' },
-  pi: { name: 'Position Interpolation', option: 'pi' },
-} as const
+/** Names of the papers whose tables can be run. */
+export const PAPERS = { cepe: 'CEPE', giraffe: 'Giraffe', pi: 'Position Interpolation' } as const
 
 /** Tables without a preset, by paper and number, with the reason. */
 const isUnavailable = Compile(Type.Record(Type.String(), Type.Record(Type.String(), Type.String())))
@@ -35,7 +31,7 @@ export async function readPreset(paper: Paper, table: string): Promise<Preset> {
   const known = await presetTables(paper)
   if (!known.includes(table)) {
     const reason = (await unavailableTables())[paper]?.[table]
-    throw new CodedError('options_invalid', reason ?? `--${PAPERS[paper].option} takes ${known.join(', ')}, not ${JSON.stringify(table)}.`)
+    throw new CodedError('options_invalid', reason ?? `${PAPERS[paper]} has the tables ${known.join(', ')}, not ${JSON.stringify(table)}.`)
   }
   const file = path.join(tablesFolder(), `${paper}-${table}.json`)
   const value = parseJson(await readFile(file, 'utf8'))

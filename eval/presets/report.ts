@@ -5,15 +5,13 @@ import { exists } from '../../base/exists.ts'
 import { hasRun, OPEN_DOMAIN_QA } from '../runner/folder.ts'
 import { type Cell, cellName, cellsOfModel, modelFolder, printedValue, publishedRow, publishedScore } from './cells.ts'
 import { PAPERS, type Preset, type PresetRow } from './read.ts'
-import { modeOf, type NotAsked } from './run.ts'
+import { type NotAsked, questionSetting } from './run.ts'
 import { type Block, heading, list, table, text } from '../report/blocks.ts'
 import type { PublishedTables } from '../report/published-tables.ts'
 import type { Report } from '../report/report.ts'
 import { type Estimate, mean } from '../statistics/bootstrap.ts'
 import { readRunOf } from '../task/report.ts'
 import { type Metric, shown, summariseTask } from '../task/summary.ts'
-import { readRun } from '../tasks/open-domain-qa/record.ts'
-import { summarise } from '../tasks/open-domain-qa/summary.ts'
 
 export interface PresetReportOptions {
   readonly cells: readonly Cell[]
@@ -25,7 +23,7 @@ export interface PresetReportOptions {
 
 /** Report of a paper's table: published rows, each followed by measured scores, footnotes, and what could not be asked. */
 export function presetReport(preset: Preset, { cells, published, readers, notAsked, fileOf }: PresetReportOptions): Report {
-  const title = `${PAPERS[preset.paper].name}, Table ${preset.table}: ${preset.title}`
+  const title = `${PAPERS[preset.paper]}, Table ${preset.table}: ${preset.title}`
   const known = published.tables[preset.table]
   const footnotes = published.doubtful.filter((entry) => entry.table === preset.table).map(({ cell, why }) => `Footnote, ${cell}: ${why}.`)
   const missing = [...notAsked].map(([cell, why]) => `${cell}: ${why}`)
@@ -108,8 +106,6 @@ function filesTable({ files }: Preset, cells: readonly Cell[], fileOf: (name: st
   )
 }
 
-const EXACT_MATCH: Metric = { name: 'exact_match', label: 'exact match (%)', aggregate: 'percent', digits: 2 }
-
 /** Scores of one reader in the cells of a table. */
 export interface ReaderScores {
   readonly reader: string
@@ -121,22 +117,22 @@ export interface ReaderScores {
 
 /** Scores of all readers with runs in the folder, by the model of the table that each was asked for, then by name. */
 export async function readScores(out: string, preset: Preset, cells: readonly Cell[]): Promise<ReaderScores[]> {
-  const read = await Promise.all(preset.models.map(({ name }) => scoresIn(modelFolder(out, name), preset, cellsOfModel(cells, name))))
+  const read = await Promise.all(preset.models.map(({ name }) => scoresIn(modelFolder(out, name), cellsOfModel(cells, name))))
   return read.flat()
 }
 
-async function scoresIn(folder: string, preset: Preset, cells: readonly Cell[]): Promise<ReaderScores[]> {
+async function scoresIn(folder: string, cells: readonly Cell[]): Promise<ReaderScores[]> {
   if (!(await exists(folder))) return []
   const entries = await readdir(folder, { withFileTypes: true })
   const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(folder, name))
-  const read = await Promise.all(folders.sort().map((reader) => scoresOf(reader, preset, cells)))
+  const read = await Promise.all(folders.sort().map((reader) => scoresOf(reader, cells)))
   return read.filter(({ scores, incomplete }) => scores.size > 0 || incomplete.length > 0)
 }
 
-async function scoresOf(folder: string, preset: Preset, cells: readonly Cell[]): Promise<ReaderScores> {
+async function scoresOf(folder: string, cells: readonly Cell[]): Promise<ReaderScores> {
   const runs = new Map<string, Promise<ReadRun | undefined>>()
   const runOf = (run: string): Promise<ReadRun | undefined> => {
-    const known = runs.get(run) ?? readOne(path.join(folder, run), preset)
+    const known = runs.get(run) ?? readOne(path.join(folder, run))
     runs.set(run, known)
     return known
   }
@@ -164,49 +160,30 @@ interface ReadRun {
   readonly scoreOf: (cell: Cell) => { readonly metric: Metric; readonly estimate: Estimate } | undefined
 }
 
-async function readOne(folder: string, { task }: Preset): Promise<ReadRun | undefined> {
+async function readOne(folder: string): Promise<ReadRun | undefined> {
   if (!(await hasRun(folder))) return undefined
-  return task === OPEN_DOMAIN_QA ? readQuestions(folder) : readTask(folder)
-}
-
-async function readTask(folder: string): Promise<ReadRun> {
   const run = await readRunOf(folder)
   const { settings } = summariseTask(run.task, run)
   return {
     reader: run.manifest.subject.reader,
     items: run.manifest.data.items,
     done: run.records.length,
-    scoreOf: ({ metric: name, row }) => {
+    scoreOf: (cell) => {
+      const { metric: name, row } = cell
       const metric = [...run.task.metrics, ...(run.task.derived ?? [])].find((candidate) => candidate.name === name)
       if (metric === undefined) throw new CodedError('options_invalid', `The task ${run.task.name} has no score ${name}.`)
-      // A cell's options identify one setting.
+      // A cell's options identify the one setting of a task's run; questions are asked in the settings of several cells.
+      const setting = run.task.name === OPEN_DOMAIN_QA ? settings.find((known) => known.setting === questionSetting(cell)) : settings[0]
       const [group] = Object.entries(row.group ?? {})
-      const of =
-        group === undefined ? settings[0] : settings[0]?.groups.find((known) => known.group === group[0] && known.value === group[1])
+      const of = group === undefined ? setting : setting?.groups.find((known) => known.group === group[0] && known.value === group[1])
       const estimate = of?.scores[name]
       return estimate && { metric, estimate }
     },
   }
 }
 
-async function readQuestions(folder: string): Promise<ReadRun> {
-  const { manifest, records } = await readRun(folder)
-  const { settings } = summarise(manifest, records)
-  return {
-    reader: manifest.subject.reader,
-    items: manifest.data.answerable,
-    done: records.length,
-    scoreOf: (cell) => {
-      const { mode, k } = modeOf(cell)
-      const found = settings.find((setting) => setting.method === mode && setting.k === k)?.exactMatch
-      const estimate = found && { mean: 100 * found.mean, low: 100 * found.low, high: 100 * found.high, n: found.n }
-      return estimate && { metric: EXACT_MATCH, estimate }
-    },
-  }
-}
-
 /** A reader's row of the table; undefined if it has none of its cells. */
-export function measuredRow(preset: Preset, row: Preset['rows'][number], { scores }: ReaderScores): string[] | undefined {
+function measuredRow(preset: Preset, row: Preset['rows'][number], { scores }: ReaderScores): string[] | undefined {
   const of = (column: string) => scores.get(cellName({ row, column: { name: column } }))
   const cells = preset.columns.map(({ name, mean_of: averaged }) => {
     if (averaged === undefined) {

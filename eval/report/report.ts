@@ -4,9 +4,10 @@ import type { Static } from '#typebox'
 import type { TopLevelSpec } from 'vega-lite'
 import { CodedError } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
-import { type Block, text, toHtml, toMarkdown } from './blocks.ts'
+import { describeProblem, type Problem } from '../datasets/question-set.ts'
+import { type Block, figure, list, text, toHtml, toMarkdown } from './blocks.ts'
 import { loadPlotter } from './plot.ts'
-import type { EnvironmentSchema, FileSchema, ResumedSchema } from '../runner/manifest.ts'
+import type { FileSchema, ManifestFields } from '../runner/manifest.ts'
 
 export interface Report {
   readonly title: string
@@ -16,7 +17,7 @@ export interface Report {
 
 /**
  * Writes report.md, report.html (without external references) and figures/*.svg and *.png into the folder. Without the plotting packages
- * the report has no figures, and says what to install.
+ * the report has no figures, and says what to install. Its place is printed to standard error.
  */
 export async function writeReport(report: Report, folder: string): Promise<void> {
   await writeFiles(report, folder).catch((error: unknown) => {
@@ -52,6 +53,19 @@ async function writeFiles({ title, blocks, figures }: Report, folder: string): P
   )
   await writeFile(path.join(folder, 'report.md'), toMarkdown(shown))
   await writeFile(path.join(folder, 'report.html'), toHtml(title, shown, drawn))
+  process.stderr.write(`Report: ${path.join(folder, 'report.md')} and report.html\n`)
+}
+
+/** Adds a figure to a report. @returns its place in the text */
+export function addFigure(figures: Map<string, TopLevelSpec>, name: string, caption: string, spec: TopLevelSpec): Block {
+  figures.set(name, spec)
+  return figure(name, caption)
+}
+
+/** Skipped items, and items kept with a change. */
+export function problemBlock(problems: readonly Problem[], further: readonly string[] = []): Block {
+  const lines = [...problems.map(describeProblem), ...further]
+  return lines.length === 0 ? text('Nothing was skipped.') : list(lines)
 }
 
 /** A file in reports. */
@@ -59,14 +73,8 @@ export function fileText({ file, sha256 }: Static<typeof FileSchema>): string {
   return `${file} (SHA-256 ${sha256.slice(0, 12)})`
 }
 
-interface Measured {
-  readonly environment: Static<typeof EnvironmentSchema>
-  readonly started_at: string
-  readonly resumed: Static<typeof ResumedSchema>
-}
-
 /** Rows of a report's last table: date and environment of a run. */
-export function environmentRows({ environment, started_at: startedAt, resumed }: Measured): string[][] {
+export function environmentRows({ environment, started_at: startedAt, resumed }: ManifestFields): string[][] {
   const { client, version, node, platform, cores, cpu, memory_gb: memory } = environment
   return [
     ['asked', `${client}, from ${startedAt}`],

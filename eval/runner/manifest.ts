@@ -4,51 +4,71 @@ import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import type { Problem } from '../datasets/question-set.ts'
 import { packageVersion } from '../../src/config.ts'
 
-/** Fields common to the manifests of all runs. */
-export const ProblemSchema = Type.Object({
+const ProblemSchema = Type.Object({
   kind: Type.String(),
   count: Type.Integer(),
   places: Type.Array(Type.String()),
   effect: Type.Enum(['skipped', 'kept']),
 })
 export const FileSchema = Type.Object({ file: Type.String(), sha256: Type.String() })
+export const ProblemsSchema = Type.Array(ProblemSchema)
 
-export const EnvironmentSchema = Type.Object({
-  client: Type.String(),
-  version: Type.String(),
-  node: Type.String(),
-  platform: Type.String(),
-  cpu: Type.String(),
-  cores: Type.Integer(),
-  memory_gb: Type.Number(),
-})
+/** Fields of every manifest besides the task's: of a remote service, the environment is the asking machine's. */
+export const MANIFEST_FIELDS = {
+  environment: Type.Object({
+    client: Type.String(),
+    version: Type.String(),
+    node: Type.String(),
+    platform: Type.String(),
+    cpu: Type.String(),
+    cores: Type.Integer(),
+    memory_gb: Type.Number(),
+  }),
+  started_at: Type.String(),
+  resumed: Type.Array(Type.Object({ at: Type.String(), index_version: Type.Union([Type.Integer(), Type.Null()]) }), {
+    description: 'Compaction gives an index a new version without another passage, so that the version may differ.',
+  }),
+}
+const ManifestFieldsSchema = Type.Object(MANIFEST_FIELDS)
+export type ManifestFields = Static<typeof ManifestFieldsSchema>
 
-export const ResumedSchema = Type.Array(Type.Object({ at: Type.String(), index_version: Type.Union([Type.Integer(), Type.Null()]) }), {
-  description:
-    'When the run was gone on with. An index grows new versions by being tidied, so another version of it does not make another run; other passages do.',
-})
-
-/** Environment of the evaluation: for a remote service, of the asking machine. */
-export function environment(client: { readonly name: string }): Static<typeof EnvironmentSchema> {
+/** Values of {@link MANIFEST_FIELDS} for a new run. */
+export function startedNow(client: { readonly name: string }): ManifestFields {
   return {
-    client: client.name,
-    version: packageVersion(),
-    node: process.version,
-    platform: `${process.platform} ${process.arch}`,
-    cpu: os.cpus()[0]?.model.trim() ?? 'unknown',
-    cores: os.availableParallelism(),
-    memory_gb: Math.round(os.totalmem() / 2 ** 30),
+    environment: {
+      client: client.name,
+      version: packageVersion(),
+      node: process.version,
+      platform: `${process.platform} ${process.arch}`,
+      cpu: os.cpus()[0]?.model.trim() ?? 'unknown',
+      cores: os.availableParallelism(),
+      memory_gb: Math.round(os.totalmem() / 2 ** 30),
+    },
+    started_at: new Date().toISOString(),
+    resumed: [],
   }
 }
 
+/** Problems as a manifest has them. */
+export function storedProblems(problems: readonly Problem[], which = ''): Static<typeof ProblemsSchema> {
+  return problems.map((problem) => ({ ...problem, kind: problem.kind + which, places: [...problem.places] }))
+}
+
 /** Why an item was skipped. */
-export const SkippedSchema = Type.Object({
+const SkippedSchema = Type.Object({
   code: Type.String(),
   message: Type.String(),
   setting: Type.Union([Type.String(), Type.Null()], { description: 'Where it failed; null: before the first answer.' }),
   retry: Type.Boolean({ description: 'The service failed, not the item: a resumed run asks again.' }),
 })
 export type Skipped = Static<typeof SkippedSchema>
+
+/** Fields of every record besides the task's. */
+export const RECORD_FIELDS = {
+  id: Type.String(),
+  groups: Type.Record(Type.String(), Type.String(), { description: 'Values by which scores are broken down.' }),
+  skipped: Type.Optional(SkippedSchema),
+}
 
 /** Errors of one item: it is skipped and counted. */
 const ITEM_CODES: readonly ErrorCode[] = ['invalid_request', 'unprocessable', 'payload_too_large']

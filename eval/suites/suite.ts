@@ -16,7 +16,8 @@ import { servicesClient } from '../client/in-process.ts'
 import { type Block, toMarkdown } from '../report/blocks.ts'
 import { writeReport } from '../report/report.ts'
 import { invalidOption, wholeNumbers } from '../task/options.ts'
-import { askRun } from '../tasks/open-domain-qa/ask-run.ts'
+import { followed } from '../runner/followed.ts'
+import { askQuestions } from '../tasks/open-domain-qa/ask.ts'
 import type { EvaluationOptions } from '../tasks/open-domain-qa/prepare.ts'
 import { readRun, type StoredRun } from '../tasks/open-domain-qa/record.ts'
 import { buildReport } from '../tasks/open-domain-qa/report.ts'
@@ -87,9 +88,9 @@ export async function runSuite(suite: Suite, folder: string | undefined, options
   if (isShipped) await rm(runs, { recursive: true, force: true })
   const { lead, runs: measured } = await measure(suite, folder ?? '', { ...options, given, work: isShipped ? runs : out })
   const report = buildReport(measured, await readPublished(), { title, lead })
-  await writeReport(report, out)
   const perRun = report.blocks.findIndex((block) => block.kind === 'heading' && block.text.startsWith('Run: '))
-  process.stdout.write(`${toMarkdown(report.blocks.slice(0, perRun))}\nReport: ${path.join(out, 'report.md')} and report.html\n`)
+  process.stdout.write(toMarkdown(report.blocks.slice(0, perRun)))
+  await writeReport(report, out)
 }
 
 interface MeasureOptions extends SuiteOptions {
@@ -122,7 +123,8 @@ async function measure(suite: Suite, folder: string, options: MeasureOptions): P
       ...{ folder, work, limit, services, client, mode: defaults.mode, ks: given ?? suite.ks(defaults) },
       ask: async (name, options, asked = client) => {
         const run = path.join(work, name)
-        await askRun(asked, options, { folder: run, concurrency: suite.concurrency, yes: true })
+        const given = { client: asked, options, folder: run, concurrency: suite.concurrency }
+        await followed(`Evaluating ${options.dataset}`, { yes: true }, (watched) => askQuestions({ ...given, ...watched }))
         return readRun(run)
       },
     })

@@ -3,8 +3,9 @@ import { present } from '../../base/at.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import type { Problem } from '../datasets/question-set.ts'
 import type { Block } from '../report/blocks.ts'
+import type { Stored } from '../runner/folder.ts'
 import type { TaskOption, TaskOptions } from './options.ts'
-import type { SettingResult } from './record.ts'
+import type { SettingResult, TaskManifest, TaskRecord } from './record.ts'
 import type { DerivedMetric, Metric, TaskSummary } from './summary.ts'
 
 export type { Metric, TaskOption }
@@ -77,29 +78,41 @@ export interface TaskFigure {
   readonly spec: TopLevelSpec
 }
 
-/**
- * An evaluation task: a reader of its data, a builder of its requests, its metrics. Runs, resuming, manifests, reports and comparisons
- * belong to the runner.
- */
-export interface Task {
-  /** Name of its command. */
+/** A task as its reports and comparisons know it. */
+export interface Evaluation {
   readonly name: string
   /** Increased when the same options give other scores: earlier runs are rejected, never mixed. */
   readonly version: number
   readonly title: string
   readonly description: string
-  readonly options: readonly TaskOption[]
   readonly metrics: readonly Metric[]
   readonly derived?: readonly DerivedMetric[]
-  /** Has no data of its own, and so no small run. */
-  readonly needsData?: boolean
-  /** @throws options_invalid, dataset_invalid */
-  prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask>
-  /** Figures of the report beside the table of settings. */
+  /** Figures and tables of the report besides the table of settings. */
   readonly figures?: (summary: TaskSummary) => readonly TaskFigure[]
   readonly tables?: (summary: TaskSummary) => readonly Block[]
   /** How it was measured, for the report. */
   readonly notes: readonly string[]
   /** Number of the paper's table with published scores. */
   readonly publishedTable?: string
+  /** Plural noun for the items, and digits of their scores, in comparisons. */
+  readonly compared?: { readonly what: string; readonly digits: number }
+}
+
+/**
+ * A task that asks the reader with token ids: a reader of its data, a builder of its requests, its metrics. Runs, resuming, manifests,
+ * reports and comparisons belong to the runner. Its name is that of its command.
+ */
+export interface Task extends Evaluation {
+  readonly options: readonly TaskOption[]
+  /** Has no data of its own, and so no small run. */
+  readonly needsData?: boolean
+  /** @throws options_invalid, dataset_invalid */
+  prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask>
+}
+
+/** A stored run of any task. */
+export interface TaskRun extends Stored<TaskManifest, TaskRecord> {
+  readonly task: Evaluation
+  /** Seed of bootstrap intervals. */
+  readonly seed: number
 }

@@ -1,7 +1,6 @@
 import { Type, type Static } from '#typebox'
 import { Compile } from '#typebox/compile'
-import type { RunFormat } from '../runner/folder.ts'
-import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema, SkippedSchema } from '../runner/manifest.ts'
+import { FileSchema, MANIFEST_FIELDS, ProblemsSchema, RECORD_FIELDS } from '../runner/manifest.ts'
 
 /** Result of one item in one setting. */
 const SettingResultSchema = Type.Object({
@@ -27,13 +26,11 @@ export type SettingResult = Static<typeof SettingResultSchema>
 
 /** One line of a task's predictions.jsonl. */
 const TaskRecordSchema = Type.Object({
-  id: Type.String(),
-  groups: Type.Record(Type.String(), Type.String()),
+  ...RECORD_FIELDS,
   cluster: Type.Optional(
     Type.String({ description: 'The question, item or document that other rows are about too; absent where it is the row itself.' }),
   ),
   results: Type.Array(SettingResultSchema),
-  skipped: Type.Optional(SkippedSchema),
 })
 export type TaskRecord = Static<typeof TaskRecordSchema>
 
@@ -53,25 +50,22 @@ const TaskManifestSchema = Type.Object({
     reader: Type.String({ description: 'Model id: name, revision and precision.' }),
     dump_prompts: Type.Optional(Type.Boolean()),
   }),
-  model: Type.Object(
-    {
-      layers: Type.Integer(),
-      kv_heads: Type.Integer(),
-      head_dim: Type.Integer(),
-      encoder_hidden_size: Type.Integer(),
-      window: Type.Integer(),
-    },
-    { description: 'Sizes that the memory of caches is computed from.' },
+  model: Type.Optional(
+    Type.Object(
+      {
+        layers: Type.Integer(),
+        kv_heads: Type.Integer(),
+        head_dim: Type.Integer(),
+        encoder_hidden_size: Type.Integer(),
+        window: Type.Integer(),
+      },
+      { description: 'Sizes that the memory of caches is computed from; absent where a service does not tell them.' },
+    ),
   ),
-  data: Type.Object({ items: Type.Integer(), problems: Type.Array(ProblemSchema) }),
-  environment: EnvironmentSchema,
-  started_at: Type.String(),
-  resumed: ResumedSchema,
+  data: Type.Object({ items: Type.Integer(), problems: ProblemsSchema }),
+  ...MANIFEST_FIELDS,
 })
 export type TaskManifest = Static<typeof TaskManifestSchema>
 
-const isManifest = Compile(TaskManifestSchema)
-const isRecord = Compile(TaskRecordSchema)
-
 /** Runs of tasks. */
-export const TASK_RUNS: RunFormat<TaskManifest, TaskRecord> = { manifest: isManifest, record: isRecord }
+export const TASK_RUNS = { manifest: Compile(TaskManifestSchema), record: Compile(TaskRecordSchema) }

@@ -1,15 +1,23 @@
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { TopLevelSpec } from 'vega-lite'
 import { CodedError } from '../../base/errors.ts'
-import { describeProblem } from '../datasets/question-set.ts'
-import { type Block, figure, heading, list, number, table, text } from '../report/blocks.ts'
-import { compareItems, comparisonTable } from '../report/comparison.ts'
+import { type Block, heading, list, number, table, text } from '../report/blocks.ts'
 import { publishedBlocks, type PublishedTables, readPublishedTables } from '../report/published-tables.ts'
-import { environmentRows, fileText, type Report, writeReport } from '../report/report.ts'
-import { readStored, type Stored, taskOfRun } from '../runner/folder.ts'
-import { sharedItems } from '../statistics/paired.ts'
-import type { Metric, Task } from './contract.ts'
-import { clusterOf, TASK_RUNS, type TaskManifest, type TaskRecord } from './record.ts'
-import { shown, summariseTask, type TaskSummary } from './summary.ts'
+import { addFigure, environmentRows, fileText, problemBlock, type Report, writeReport } from '../report/report.ts'
+import { OPEN_DOMAIN_QA, readStored, taskOfRun } from '../runner/folder.ts'
+import type { Estimate } from '../statistics/bootstrap.ts'
+import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
 import { TASKS } from '../tasks/list.ts'
+import { readRun } from '../tasks/open-domain-qa/record.ts'
+import { buildReport } from '../tasks/open-domain-qa/report.ts'
+import { taskRunOf } from '../tasks/open-domain-qa/scores.ts'
+import { summarise } from '../tasks/open-domain-qa/summary.ts'
+import { readPublished } from '../tasks/open-domain-qa/tables.ts'
+import type { Evaluation, Metric, TaskRun } from './contract.ts'
+import { type SettingResult, TASK_RUNS, type TaskRecord } from './record.ts'
+import { shown, summariseTask, type TaskSummary } from './summary.ts'
+import { groupTables } from './tables.ts'
 
 /** Outputs shown per setting. */
 const EXAMPLES = 5
@@ -17,19 +25,17 @@ const EXAMPLE_CHARACTERS = 120
 
 /** Builds the report of tasks' runs, one section each. */
 export function buildTaskReport(runs: readonly TaskRun[], published: PublishedTables, title?: string, lead: readonly Block[] = []): Report {
-  const figures: [string, Report['figures'] extends ReadonlyMap<string, infer Spec> ? Spec : never][] = []
+  const figures = new Map<string, TopLevelSpec>()
   const sections = runs.flatMap((run, i): Block[] => {
     const summary = summariseTask(run.task, run)
-    const drawn = (run.task.figures?.(summary) ?? []).map(({ name, caption, spec }) => {
-      const file = `${run.task.name}-${i + 1}-${name}`
-      figures.push([file, spec])
-      return figure(file, caption)
-    })
+    const drawn = (run.task.figures?.(summary) ?? []).map(({ name, caption, spec }) =>
+      addFigure(figures, `${run.task.name}-${i + 1}-${name}`, caption, spec),
+    )
     return [heading(2, run.task.title), ...taskBlocks(run, summary, drawn, published)]
   })
   const [only] = runs
   const name = title ?? (runs.length === 1 && only ? `${only.task.title}: evaluation` : 'Evaluation')
-  return { title: name, blocks: [heading(1, name), ...lead, ...sections], figures: new Map(figures) }
+  return { title: name, blocks: [heading(1, name), ...lead, ...sections], figures }
 }
 
 function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[], published: PublishedTables): Block[] {
@@ -37,9 +43,9 @@ function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[
   return [
     text(`${task.description} ${summary.scored} of ${summary.items} items are scored.`),
     leftOut(summary),
-    settingsTable(task, summary),
+    settingsTable(task, summary, run.records),
     ...figures,
-    ...groupTables(task, summary),
+    ...firstMetricByGroup(task, summary),
     ...(task.tables?.(summary) ?? []),
     ...(task.publishedTable === undefined ? [] : publishedBlocks(published, task.publishedTable, manifest.subject.reader)),
     ...examples(run),
@@ -61,19 +67,19 @@ function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[
 /** Problems, and settings without a score for every item. */
 function leftOut({ problems, settings, scored }: TaskSummary): Block {
   const unasked = settings.filter(({ n }) => n < scored)
-  const lines = [
-    ...problems.map(describeProblem),
-    ...unasked.map(({ setting, n }) => `${setting}: ${scored - n} of ${scored} items were skipped, since they exceed the model's window`),
-  ]
-  return lines.length === 0 ? text('Nothing was skipped.') : list(lines)
+  return problemBlock(
+    problems,
+    unasked.map(({ setting, n }) => `${setting}: ${scored - n} of ${scored} items were skipped, since they exceed the model's window`),
+  )
 }
 
 /** Metric of speeds relative to the first row. */
 const RELATIVE: Metric = { name: 'relative', label: '', aggregate: 'mean', digits: 2 }
 
 /** One row per setting: all metrics, tokens, and speed relative to the first row if there are enough items. */
-function settingsTable({ metrics }: Task, { settings }: TaskSummary): Block {
-  const timed = settings.some(({ relativeSpeed }) => relativeSpeed !== undefined)
+function settingsTable({ metrics }: Evaluation, { settings }: TaskSummary, records: readonly TaskRecord[]): Block {
+  const speeds = settings.map(({ setting }) => relativeSpeed(timedPairs(records, settings[0]?.setting, setting)))
+  const timed = speeds.some((speed) => speed !== undefined)
   return table(
     [
       'setting',
@@ -84,49 +90,40 @@ function settingsTable({ metrics }: Task, { settings }: TaskSummary): Block {
       'cache (MiB, computed)',
       'median ms',
     ],
-    settings.map((setting) => [
-      setting.setting,
-      ...metrics.map((metric) => {
-        const value = setting.scores[metric.name]
-        return value ? shown(metric, value) : '-'
-      }),
-      number(setting.tokens.decoder, 0),
-      number(setting.tokens.encoder, 0),
-      ...(timed ? [setting.relativeSpeed === undefined ? '-' : shown(RELATIVE, setting.relativeSpeed)] : []),
-      number(setting.cacheMiB, 2),
-      number(setting.medianMs, 0),
-    ]),
+    settings.map((setting, i) => {
+      const speed = speeds[i]
+      return [
+        setting.setting,
+        ...metrics.map((metric) => {
+          const value = setting.scores[metric.name]
+          return value ? shown(metric, value) : '-'
+        }),
+        number(setting.tokens.decoder, 0),
+        number(setting.tokens.encoder, 0),
+        ...(timed ? [speed === undefined ? '-' : shown(RELATIVE, speed)] : []),
+        number(setting.cacheMiB, 2),
+        number(setting.medianMs, 0),
+      ]
+    }),
   )
 }
 
-/** The first metric of every setting per group of items. */
-function groupTables({ metrics }: Task, { settings }: TaskSummary): Block[] {
-  const [metric] = metrics
-  const groups = [...new Set(settings.flatMap((setting) => setting.groups.map(({ group }) => group)))]
-  if (metric === undefined) return []
-  return groups.flatMap((group) => {
-    const values = [
-      ...new Set(settings.flatMap((setting) => setting.groups.filter((score) => score.group === group).map(({ value }) => value))),
-    ]
-    if (values.length < 2) return []
-    return [
-      heading(3, `${metric.label} by ${group.replaceAll('_', ' ')}`),
-      table(
-        [group.replaceAll('_', ' '), 'items', ...settings.map(({ setting }) => setting)],
-        values.map((value) => {
-          const scores = settings.map((setting) => setting.groups.find((score) => score.group === group && score.value === value))
-          return [
-            value,
-            String(scores[0]?.n ?? 0),
-            ...scores.map((score) => {
-              const estimate = score?.scores[metric.name]
-              return estimate && estimate.n > 0 ? estimate.mean.toFixed(metric.digits) : '-'
-            }),
-          ]
-        }),
-      ),
-    ]
+/** Items in the first setting and in another, without the very first item, which finds cold caches. */
+function timedPairs(records: readonly TaskRecord[], first: string | undefined, setting: string): TimedPair[] {
+  const scored = records.filter(({ skipped }) => !skipped)
+  const cost = ({ tokens, ms }: SettingResult) => ({ tokens: tokens.decoder + tokens.encoder + tokens.generated, ms })
+  return scored.slice(1).flatMap(({ id, results }) => {
+    const [base, other] = [first, setting].map((name) => results.find((result) => result.setting === name))
+    return base && other && base.ms > 0 && other.ms > 0 ? [{ id, base: cost(base), other: cost(other) }] : []
   })
+}
+
+/** The first metric of every setting per group of items. */
+function firstMetricByGroup({ metrics: [metric] }: Evaluation, { settings }: TaskSummary): Block[] {
+  if (metric === undefined) return []
+  const show = ({ mean, n }: Estimate) => (n > 0 ? mean.toFixed(metric.digits) : '-')
+  const named = settings.map(({ setting: name, groups }) => ({ name, groups }))
+  return groupTables(named, { ...metric, what: 'items', leastValues: 2, show })
 }
 
 /** The first few outputs of a generating task. */
@@ -146,70 +143,46 @@ function examples({ records }: TaskRun): Block[] {
   return rows.length === 0 ? [] : [heading(3, 'First outputs'), table(['item', 'setting', 'output', 'expected'], rows, 4)]
 }
 
-/** Reads runs of tasks and writes their report. */
-export async function reportTaskRuns(
+/**
+ * Reads runs and writes their report, questions last; the scores of a single run of questions also into its summary.json.
+ * @throws run_invalid, run_mismatch, options_invalid
+ */
+export async function reportRuns(
   folders: readonly string[],
   out: string,
-  { title, lead, appended }: { readonly title?: string; readonly lead?: readonly Block[]; readonly appended?: Report } = {},
+  { published, ...top }: { readonly title?: string; readonly lead?: readonly Block[]; readonly published?: string | undefined } = {},
 ): Promise<void> {
-  const runs = await Promise.all(folders.map(readRunOf))
-  const report = buildTaskReport(runs, await readPublishedTables(), title, lead)
-  // As a section of another report, headings are one level lower.
-  const blocks = (appended?.blocks ?? []).map((block) =>
-    block.kind === 'heading' ? heading(block.level === 1 ? 2 : 3, block.text) : block,
-  )
-  await writeReport(
-    {
-      title: report.title,
-      blocks: [...report.blocks, ...blocks],
-      figures: new Map([...report.figures, ...(appended?.figures ?? [])]),
-    },
-    out,
-  )
+  const named = await Promise.all(folders.map(async (folder) => ({ folder, isQa: (await taskOfRun(folder)) === OPEN_DOMAIN_QA })))
+  const tasks = await Promise.all(named.filter(({ isQa }) => !isQa).map(({ folder }) => readRunOf(folder)))
+  const questions = await Promise.all(named.filter(({ isQa }) => isQa).map(({ folder }) => readRun(folder)))
+  const ofTasks = buildTaskReport(tasks, await readPublishedTables(), top.title, top.lead)
+  const ofQuestions = buildReport(questions, await readPublished(published), tasks.length === 0 ? top : {})
+  const both = {
+    ...ofTasks,
+    // As a section of another report, headings are one level lower.
+    blocks: [
+      ...ofTasks.blocks,
+      ...ofQuestions.blocks.map((block) => (block.kind === 'heading' ? heading(block.level === 1 ? 2 : 3, block.text) : block)),
+    ],
+    figures: new Map([...ofTasks.figures, ...ofQuestions.figures]),
+  }
+  await writeReport(tasks.length === 0 ? ofQuestions : questions.length === 0 ? ofTasks : both, out)
+  const [run] = questions
+  if (run && folders.length === 1)
+    await writeFile(path.join(out, 'summary.json'), `${JSON.stringify(summarise(run.manifest, run.records), null, 2)}\n`)
 }
 
-/**
- * Paired differences of two runs of the same task, item by item, in every common setting and metric.
- * @throws run_mismatch if they share none
- */
-export function compareTaskRuns(a: TaskRun, b: TaskRun): Block[] {
-  if (a.task !== b.task) throw new CodedError('run_mismatch', `The runs are of different tasks: ${a.task.name} and ${b.task.name}.`)
-  const pairs = sharedItems(a.records, b.records, ({ skipped }) => !skipped)
-  const compared = a.manifest.subject.settings.flatMap((setting) =>
-    a.task.metrics.map(({ name, label, aggregate }) => ({
-      ...{ setting, metric: aggregate === 'perplexity' ? `${label} (as loss)` : label, digits: 3 },
-      scale: aggregate === 'percent' ? 100 : 1,
-      scoreOf: ({ results }: TaskRecord) => results.find((result) => result.setting === setting)?.scores[name],
-    })),
-  )
-  const comparisons = compareItems(pairs, compared, { clusterOf, seed: 0 })
-  if (comparisons.length === 0) throw new CodedError('run_mismatch', 'The two runs share no scored item in a common setting.')
-  return [
-    text(
-      'Differences are second minus first over the items that both scored, with 95 % intervals of the paired bootstrap; rows about the same question or document are resampled as one.',
-    ),
-    comparisonTable(comparisons),
-  ]
-}
-
-export interface TaskRun extends Stored<TaskManifest, TaskRecord> {
-  readonly task: Task
-}
-
-/** Reads a task's run. @throws run_invalid if the folder holds no run of this version's tasks */
+/** Reads a run of any task. @throws run_invalid if the folder holds no run of this version's tasks, run_mismatch for another version */
 export async function readRunOf(folder: string): Promise<TaskRun> {
   const name = await taskOfRun(folder)
+  if (name === OPEN_DOMAIN_QA) return taskRunOf(await readRun(folder))
   const task = TASKS.find((candidate) => candidate.name === name)
-  if (task === undefined)
-    throw new CodedError(
-      'run_invalid',
-      `${folder} holds a run of ${name}, which cannot be reported together with runs of ${TASKS.map((known) => known.name).join(', ')}.`,
-    )
+  if (task === undefined) throw new CodedError('run_invalid', `${folder} holds a run of ${name}, which is no task of this version.`)
   const stored = await readStored(folder, TASK_RUNS)
   if (stored.manifest.subject.version !== task.version)
     throw new CodedError(
       'run_mismatch',
       `${folder} is of version ${stored.manifest.subject.version} of the task ${task.name}; this is version ${task.version}: run it again.`,
     )
-  return { ...stored, task }
+  return { ...stored, task, seed: 0 }
 }

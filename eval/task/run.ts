@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { CodedError } from '../../base/errors.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import { describeProblem } from '../datasets/question-set.ts'
-import { environment, skippedFor } from '../runner/manifest.ts'
-import type { Cost } from '../runner/cost.ts'
+import { skippedFor, startedNow, storedProblems } from '../runner/manifest.ts'
+import type { RunOptions } from '../runner/followed.ts'
 import { runFolder } from '../runner/folder.ts'
 import { runItems } from '../runner/items.ts'
 import { TASK_RUNS, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
@@ -14,7 +14,7 @@ import type { Tokenizer } from '../../src/text/tokenizer.ts'
 /** Items asked at a time: one, so that times compare. */
 const CONCURRENCY = 1
 
-export interface RunTaskOptions {
+export interface RunTaskOptions extends RunOptions {
   readonly task: Task
   readonly options: TaskOptions
   readonly client: ReaderClient
@@ -22,10 +22,6 @@ export interface RunTaskOptions {
   readonly folder?: string | undefined
   /** Also stores the prompts as text. */
   readonly dumpPrompts?: boolean
-  readonly onProblem?: (problem: TaskManifest['data']['problems'][number]) => void
-  readonly onProgress?: (done: number, total: number, left: string) => void
-  readonly onCost?: ((cost: Cost) => void) | undefined
-  readonly planOnly?: boolean | undefined
 }
 
 /**
@@ -36,11 +32,10 @@ export async function runTask({
   options,
   client,
   folder,
-  onProblem,
-  onProgress,
-  onCost,
-  planOnly,
+  onProblem = () => undefined,
+  onProgress = () => undefined,
   dumpPrompts = false,
+  ...run
 }: RunTaskOptions): Promise<string> {
   const prepared = await task.prepare(options, client)
   if (prepared.items.length === 0) {
@@ -51,8 +46,9 @@ export async function runTask({
   const manifest = dumpPrompts ? { ...described, subject: { ...described.subject, dump_prompts: true } } : described
   const keep = (answer: SettingAnswer) => keptResult(answer, client.tokenizer, dumpPrompts)
   const into = folder ?? runFolder(task.name, manifest.subject)
-  manifest.data.problems.forEach((problem) => onProblem?.(problem))
+  manifest.data.problems.forEach(onProblem)
   await runItems({
+    ...run,
     folder: into,
     format: TASK_RUNS,
     manifest,
@@ -62,9 +58,7 @@ export async function runTask({
     tokensOf: ({ results }) => results.reduce((sum, { tokens }) => sum + tokens.decoder + tokens.encoder + tokens.generated, 0),
     concurrency: CONCURRENCY,
     ask: (item) => askItem(item, prepared, keep),
-    onProgress: onProgress ?? (() => undefined),
-    onCost,
-    planOnly,
+    onProgress,
   })
   return into
 }
@@ -81,10 +75,8 @@ function describeRun(task: Task, options: TaskOptions, prepared: PreparedTask, c
       reader: client.model,
     },
     model: { layers, kv_heads, head_dim, encoder_hidden_size, window },
-    data: { items: prepared.items.length, problems: prepared.problems.map((problem) => ({ ...problem, places: [...problem.places] })) },
-    environment: environment(client),
-    started_at: new Date().toISOString(),
-    resumed: [],
+    data: { items: prepared.items.length, problems: storedProblems(prepared.problems) },
+    ...startedNow(client),
   }
 }
 

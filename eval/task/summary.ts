@@ -1,8 +1,6 @@
-import type { Problem } from '../datasets/question-set.ts'
 import type { Stored } from '../runner/folder.ts'
 import { skippedProblems } from '../runner/manifest.ts'
 import { estimate, estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
-import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
 import { clusterOf, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 
 /** How scores of a metric are aggregated. */
@@ -10,9 +8,15 @@ export interface Metric {
   /** Key of a result's scores. */
   readonly name: string
   readonly label: string
-  /** percent: mean, times 100. perplexity: exp of the mean of losses. */
-  readonly aggregate: 'percent' | 'mean' | 'perplexity'
+  /** share: mean of scores from 0 to 1; percent: that times 100. perplexity: exp of the mean of losses. */
+  readonly aggregate: 'share' | 'percent' | 'mean' | 'perplexity'
   readonly digits: number
+}
+
+/** A score of a setting that is no mean over items. */
+export interface DerivedMetric extends Metric {
+  /** Undefined without scored items. */
+  readonly of: (setting: Pick<SettingSummary, 'groups'>) => number | undefined
 }
 
 export interface GroupScores {
@@ -22,71 +26,40 @@ export interface GroupScores {
   readonly scores: Readonly<Record<string, Estimate>>
 }
 
-export interface SettingSummary {
-  readonly setting: string
-  readonly n: number
-  readonly scores: Readonly<Record<string, Estimate>>
-  readonly groups: readonly GroupScores[]
-  readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
-  readonly medianMs: number
-  /** Tokens per second relative to the first setting, from items asked in both; undefined for too few. */
-  readonly relativeSpeed: Estimate | undefined
-  /** Mebibytes of keys, values and encoder states that the setting holds, computed from the model's sizes (f32). */
-  readonly cacheMiB: number
-}
-
-export interface TaskSummary {
-  readonly items: number
-  readonly scored: number
-  readonly problems: readonly Problem[]
-  readonly settings: readonly SettingSummary[]
-}
-
-/** A score of a setting that is no mean over items. */
-export interface DerivedMetric extends Metric {
-  /** Undefined without scored items. */
-  readonly of: (setting: Pick<SettingSummary, 'groups'>) => number | undefined
-}
+export type SettingSummary = ReturnType<typeof summariseSetting>
+export type TaskSummary = ReturnType<typeof summariseTask>
 
 const BYTES = 4
 
 /** All scores of a task's run. */
 export function summariseTask(
   { metrics, derived = [] }: { readonly metrics: readonly Metric[]; readonly derived?: readonly DerivedMetric[] },
-  { manifest, records }: Stored<TaskManifest, TaskRecord>,
-): TaskSummary {
+  { manifest, records, seed }: Stored<TaskManifest, TaskRecord> & { readonly seed: number },
+) {
   const scored = records.filter(({ skipped }) => !skipped)
   return {
     items: manifest.data.items,
     scored: scored.length,
     problems: [...manifest.data.problems, ...skippedProblems(records, ({ message }) => message)],
-    settings: manifest.subject.settings.map((setting) => {
-      const { scores, ...summary } = summariseSetting(metrics, setting, scored, manifest.model)
+    settings: manifest.subject.settings.map((setting): SettingSummary => {
+      const { scores, ...summary } = summariseSetting({ metrics, setting, seed, model: manifest.model }, scored)
       const further = derived.map(({ name, of }): [string, Estimate] => {
         const value = of(summary)
         return [name, { mean: value ?? NaN, low: NaN, high: NaN, n: value === undefined ? 0 : summary.n }]
       })
-      const speed = relativeSpeed(timedPairs(scored, manifest.subject.settings[0], setting))
-      return { ...summary, scores: { ...scores, ...Object.fromEntries(further) }, relativeSpeed: speed }
+      return { ...summary, scores: { ...scores, ...Object.fromEntries(further) } }
     }),
   }
 }
 
-/** Items in the first setting and in another, without the very first item, which finds cold caches. */
-function timedPairs(records: readonly TaskRecord[], first: string | undefined, setting: string): TimedPair[] {
-  const cost = ({ tokens, ms }: SettingResult) => ({ tokens: tokens.decoder + tokens.encoder + tokens.generated, ms })
-  return records.slice(1).flatMap(({ id, results }) => {
-    const [base, other] = [first, setting].map((name) => results.find((result) => result.setting === name))
-    return base && other && base.ms > 0 && other.ms > 0 ? [{ id, base: cost(base), other: cost(other) }] : []
-  })
+interface Asked {
+  readonly metrics: readonly Metric[]
+  readonly setting: string
+  readonly seed: number
+  readonly model: TaskManifest['model']
 }
 
-function summariseSetting(
-  metrics: readonly Metric[],
-  setting: string,
-  records: readonly TaskRecord[],
-  model: TaskManifest['model'],
-): Omit<SettingSummary, 'relativeSpeed'> {
+function summariseSetting({ metrics, setting, seed, model }: Asked, records: readonly TaskRecord[]) {
   const found = records.flatMap((record) =>
     record.results.filter((result) => result.setting === setting).map((result) => ({ record, result })),
   )
@@ -97,14 +70,18 @@ function summariseSetting(
     encoder: mean(results.map((result) => result.tokens.encoder)),
     generated: mean(results.map((result) => result.tokens.generated)),
   }
+  const cached = mean(results.map((result) => result.cached_tokens ?? result.tokens.decoder + result.tokens.generated))
+  const cacheBytes = model
+    ? cached * model.layers * 2 * model.kv_heads * model.head_dim * BYTES + tokens.encoder * model.encoder_hidden_size * BYTES
+    : Number.NaN
   return {
     setting,
     n: results.length,
-    scores: scoresOf(metrics, found),
+    scores: scoresOf(metrics, found, seed),
     groups: names.flatMap((group) =>
-      [...new Set(found.map(({ record }) => record.groups[group]).filter((value) => value !== undefined))].map((value) => {
+      [...new Set(found.map(({ record }) => record.groups[group]).filter((value) => value !== undefined))].map((value): GroupScores => {
         const members = found.filter(({ record }) => record.groups[group] === value)
-        return { group, value, n: members.length, scores: scoresOf(metrics, members) }
+        return { group, value, n: members.length, scores: scoresOf(metrics, members, seed) }
       }),
     ),
     tokens,
@@ -112,15 +89,8 @@ function summariseSetting(
       results.map(({ ms }) => ms).sort((a, b) => a - b),
       0.5,
     ),
-    cacheMiB:
-      (mean(results.map((result) => result.cached_tokens ?? result.tokens.decoder + result.tokens.generated)) *
-        model.layers *
-        2 *
-        model.kv_heads *
-        model.head_dim *
-        BYTES +
-        tokens.encoder * model.encoder_hidden_size * BYTES) /
-      2 ** 20,
+    /** Mebibytes of keys, values and encoder states that the setting holds, computed from the model's sizes (f32). */
+    cacheMiB: cacheBytes / 2 ** 20,
   }
 }
 
@@ -128,6 +98,7 @@ function summariseSetting(
 function scoresOf(
   metrics: readonly Metric[],
   found: readonly { readonly record: TaskRecord; readonly result: SettingResult }[],
+  seed: number,
 ): Record<string, Estimate> {
   return Object.fromEntries(
     metrics.map((metric) => {
@@ -135,7 +106,7 @@ function scoresOf(
         const value = result.scores[metric.name]
         return value === undefined ? [] : [{ cluster: clusterOf(record), value }]
       })
-      return [metric.name, aggregated(metric, (metric.aggregate === 'percent' ? estimateShare : estimate)(samples, 0))]
+      return [metric.name, aggregated(metric, (['share', 'percent'].includes(metric.aggregate) ? estimateShare : estimate)(samples, seed))]
     }),
   )
 }

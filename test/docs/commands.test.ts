@@ -4,8 +4,7 @@ import path from 'node:path'
 import t from 'tap'
 import { ERROR_CODES, isErrorCode, type ErrorCode } from '../../base/errors.ts'
 import { filesUnder } from '../../base/files.ts'
-import { allCommand, ropeCommand, taskCommand } from '../../eval/task/commands/commands.ts'
-import { TASKS } from '../../eval/tasks/list.ts'
+import { evalProgram } from '../../eval/commands/program.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { packageRoot } from '../../src/config.ts'
 import { ERROR_STATUS } from '../../src/http/errors/status.ts'
@@ -59,21 +58,14 @@ function shellOf(text: string): string[] {
   return [...blocks, ...inline].flatMap((line) => line.replace(/(^|\s)#\s.*$/, '').split(/\||&&|;|>/)).map((part) => part.trim())
 }
 
-/** `cepe eval` is a program of its own, which runs when it is loaded: its options are read in its source. */
+/** `cepe calibrate` runs when it is loaded: its options are read in its source. */
 async function cepe(): Promise<Command> {
   const program = new Command('cepe')
   for (const load of Object.values(COMMANDS)) program.addCommand(await load())
-  for (const [name, file] of [
-    ['eval', 'eval/cli.ts'],
-    ['calibrate', 'eval/calibrate.ts'],
-  ] as const) {
-    const command = program.command(name)
-    for (const [, flags = ''] of readFileSync(path.join(root, file), 'utf8').matchAll(/\.option\(\s*'([^']+)'/g))
-      if (!command.options.some(({ flags: known }) => known === flags)) command.option(flags)
-    if (name === 'calibrate') continue
-    for (const task of [...TASKS.map(taskCommand), allCommand(), ropeCommand()]) command.addCommand(task)
-    for (const simple of ['compare', 'report']) command.command(simple)
-  }
+  program.addCommand(evalProgram().name('eval'))
+  const command = program.command('calibrate')
+  for (const [, flags = ''] of readFileSync(path.join(root, 'eval/calibrate.ts'), 'utf8').matchAll(/\.option\(\s*'([^']+)'/g))
+    command.option(flags)
   return program
 }
 

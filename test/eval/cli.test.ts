@@ -11,8 +11,9 @@ import { servicesClient } from '../../eval/client/in-process.ts'
 import { prepare } from '../../eval/tasks/open-domain-qa/prepare.ts'
 import { type EvalRecord, readRun } from '../../eval/tasks/open-domain-qa/record.ts'
 import { evaluate } from '../../eval/tasks/open-domain-qa/ask.ts'
-import { compareRuns, comparisonBlocks } from '../../eval/tasks/open-domain-qa/compare.ts'
-import { parseOptions, type RawOptions } from '../../eval/tasks/open-domain-qa/options.ts'
+import { compareRuns, comparisonBlocks } from '../../eval/task/compare.ts'
+import { readRunOf } from '../../eval/task/report.ts'
+import { parseOptions } from '../../eval/tasks/open-domain-qa/options.ts'
 import { toMarkdown } from '../../eval/report/blocks.ts'
 import { buildReport } from '../../eval/tasks/open-domain-qa/report.ts'
 import { buildApp } from '../../src/app.ts'
@@ -139,7 +140,7 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
   t.equal(html.match(/<svg/g)?.length, 4)
   t.notMatch(html, /(?:src|href)="http/, 'self-contained')
 
-  const comparison = toMarkdown(comparisonBlocks(compareRuns(await readRun(folder), await readRun(whole))))
+  const comparison = toMarkdown(comparisonBlocks(compareRuns(await readRunOf(folder), await readRunOf(whole))))
   t.match(
     comparison,
     /12 questions are scored in both runs[^]*\| cepe, k = 6 \| EM \| 12 \| 100\.0 \| 100\.0 \| 0\.0 \(0\.0, 0\.0\) \| 1\.000 \| 1\.000/,
@@ -317,8 +318,8 @@ t.test('in process neither a deadline nor a full service stops a question; over 
 })
 
 t.test('bad options are refused with what is allowed', async (t) => {
-  const defaults: RawOptions = { k: '5', modes: 'cepe', encoderPassages: 'others', protocol: 'paper', recallDepth: '100', seed: '0' }
-  const cases: [Partial<RawOptions>, RegExp][] = [
+  const defaults = { k: '5', modes: 'cepe', encoderPassages: 'others', protocol: 'paper', recallDepth: '100', seed: '0' }
+  const cases: [Record<string, string>, RegExp][] = [
     [{}, /--dataset is missing/],
     [{ dataset: 'nq' }, /--questions is missing/],
     [{ dataset: 'q.jsonl', k: '5,many' }, /--k takes whole numbers from 1, not "many"/],

@@ -8,7 +8,7 @@ import { servicesClient } from '../../eval/client/in-process.ts'
 import { cellName, cellsOf, cellsOfModel, modelFolder, publishedScore } from '../../eval/presets/cells.ts'
 import { OPEN_DOMAIN_QA } from '../../eval/runner/folder.ts'
 import { chooseModel, type Paper, type Preset, presetTables, readPreset } from '../../eval/presets/read.ts'
-import { runQuestions } from '../../eval/presets/run.ts'
+import { runCells } from '../../eval/presets/run.ts'
 import { presetReport, readScores } from '../../eval/presets/report.ts'
 import { toMarkdown } from '../../eval/report/blocks.ts'
 import { readPublishedTables } from '../../eval/report/published-tables.ts'
@@ -35,8 +35,8 @@ await t.test('presets: which tables there are, and why not the others', async (t
   t.same(await presetTables('giraffe'), ['1', '2', '3', '4', '5', '6', '7', '8', '9'])
   t.same(await presetTables('pi'), ['1', '2', '3', '4', '5', '6'])
   await t.rejects(readPreset('cepe', '5'), { code: 'options_invalid', message: /averages Tables 11 and 12/ })
-  await t.rejects(readPreset('cepe', '../1'), { code: 'options_invalid', message: /--table takes 1, 2, 3/ })
-  await t.rejects(readPreset('giraffe', '10'), { code: 'options_invalid', message: /--giraffe takes 1, 2, 3, 4, 5, 6, 7, 8, 9,/ })
+  await t.rejects(readPreset('cepe', '../1'), { code: 'options_invalid', message: /CEPE has the tables 1, 2, 3/ })
+  await t.rejects(readPreset('giraffe', '10'), { code: 'options_invalid', message: /Giraffe has the tables 1, 2, 3, 4, 5, 6, 7, 8, 9,/ })
 })
 
 for (const paper of ['cepe', 'giraffe', 'pi'] as const)
@@ -219,12 +219,12 @@ await t.test('the model of a table: by its checkpoint, as told, or by what it is
 const labelled = (from: number, field: string) =>
   Array.from({ length: 12 }, (_, i) => `${JSON.stringify({ [field]: `w${from + i} w${from + i + 1}`, label: i % 2 })}\n`).join('')
 
-await t.test('cepe eval --table 3: runs, published scores and footnotes in one report; what is missing is named', async (t) => {
+await t.test('cepe eval table 3: runs, published scores and footnotes in one report; what is missing is named', async (t) => {
   const dir = await folder(t)
   const data = path.join(dir, 'data')
   const out = path.join(dir, 'out')
   const env = { CEPE_READER_DIR: await builtFixture(t, 'cepe-tiny-gqa'), CEPE_READER_CHECKPOINT: '' }
-  const evaluated = (...args: string[]) => finished(startNode(CLI, ['--table', '3', '--limit', '3', '--out', out, ...args], { env }))
+  const evaluated = (...args: string[]) => finished(startNode(CLI, ['table', '3', '--limit', '3', '--out', out, ...args], { env }))
 
   const without = await evaluated('--columns', 'MR,AGNews')
   t.equal(without.code, 1)
@@ -252,10 +252,10 @@ await t.test('cepe eval --table 3: runs, published scores and footnotes in one r
 
   const again = await evaluated('--columns', 'MR,BANKING,AGNews', '--data', data)
   t.same(tableOf(again.stdout), tableOf(first.stdout), 'repeated, the command asks nothing anew')
-  const wrong = await finished(startNode(CLI, ['--table', '3', '--k', '5'], { env }))
-  t.match(wrong.stderr, /--k is determined by the table: omit it/)
+  const wrong = await finished(startNode(CLI, ['table', '3', '--k', '5'], { env }))
+  t.match(wrong.stderr, /unknown option '--k'/)
   const alone = await finished(startNode(CLI, ['--dataset', 'q.jsonl', '--columns', 'MR'], { env }))
-  t.match(alone.stderr, /--columns requires --table, --giraffe or --pi/)
+  t.match(alone.stderr, /unknown option '--columns'/)
   const plan = await evaluated('--plan', '--data', data)
   t.match(plan.stdout, /\| mr-train \| mr-train\.jsonl \|.*\n\| mr-test \| mr-test\.json \|/)
 })
@@ -272,15 +272,18 @@ await t.test("Position Interpolation's tables: runs of a model of any name, with
   const run = (...args: string[]) =>
     finished(startNode(CLI, [...args, '--data', data, '--out', path.join(dir, 'out', args[1] ?? '')], { env }))
 
-  const benchmarks = await run('--pi', '5', '--columns', 'PIQA,BoolQ')
+  const benchmarks = await run('pi', '5', '--columns', 'PIQA,BoolQ')
   t.equal(benchmarks.code, 0, benchmarks.stderr)
   t.match(benchmarks.stdout, /\| any model \| \w+@\S+ \| - \| (0\.0 \(0\.0, 79\.3\)|100\.0 \(20\.7, 100\.0\)) \| - \| - \| - \|/)
   t.match(benchmarks.stdout, /Footnote, extended to 8192: the text says that the largest loss is 2 %/)
   t.match(benchmarks.stdout, /BoolQ: boolq-validation is not among the data files/)
 
-  const both = await run('--pi', '5', '--giraffe', '1')
-  t.match(both.stderr, /Give one of --table, --giraffe and --pi\./)
-  const plan = await finished(startNode(CLI, ['--pi', '1', '--plan'], { env }))
+  for (const command of ['table', 'giraffe', 'pi']) {
+    const earlier = await finished(startNode(CLI, [`--${command}`, '5', '--data', data], { env }))
+    t.equal(earlier.code, 1)
+    t.match(earlier.stderr, new RegExp(`Use: cepe eval ${command} 5`), 'the earlier form is refused with the new one')
+  }
+  const plan = await finished(startNode(CLI, ['pi', '1', '--plan'], { env }))
   t.equal(plan.code, 0, plan.stderr)
   t.match(
     plan.stdout,
@@ -294,7 +297,7 @@ await t.test('scores by place are of one run: those of the row alone', async (t)
   const env = { CEPE_READER_DIR: await builtFixture(t, 'cepe-tiny-gqa'), CEPE_READER_CHECKPOINT: '' }
   await mkdir(path.join(dir, 'data'))
   await copyFile('test/fixtures/datasets/conversations.parquet', path.join(dir, 'data', 'wikiqa-free-form-2k.parquet'))
-  const args = ['--giraffe', '7', '--columns', '1900', '--data', path.join(dir, 'data'), '--out', path.join(dir, 'out')]
+  const args = ['giraffe', '7', '--columns', '1900', '--data', path.join(dir, 'data'), '--out', path.join(dir, 'out')]
   const plan = await finished(startNode(CLI, [...args, '--plan'], { env }))
   t.equal(plan.code, 0, plan.stderr)
   t.match(plan.stderr, /Cost: 7 items x 1 setting = 7 answers, \d+ tokens per item, \d+ in all: about \d+ s at .* tokens\/s/)
@@ -337,9 +340,10 @@ await t.test('Table 7: questions with their passages, every model at its own k, 
     fileOf,
     dumpPrompts: false,
     concurrency: 2,
-    onProgress: () => undefined,
+    preset,
+    follow: () => ({}),
   }
-  const notAsked = await runQuestions(options)
+  const notAsked = await runCells(options)
   t.same(new Set([...notAsked.values()]), new Set(['triviaqa-validation, triviaqa-train is not among the data files']))
   const readers = await readScores(path.join(dir, 'out'), preset, cells)
   const [reader] = readers

@@ -5,14 +5,14 @@ import t, { type Test } from 'tap'
 import { servicesClient } from '../../eval/client/in-process.ts'
 import { toMarkdown } from '../../eval/report/blocks.ts'
 import { f1 } from '../../eval/metrics/answer.ts'
-import { parseOptions, type RawOptions } from '../../eval/tasks/open-domain-qa/options.ts'
+import { parseOptions } from '../../eval/tasks/open-domain-qa/options.ts'
 import { chooseRetrieval, followModel, prepare } from '../../eval/tasks/open-domain-qa/prepare.ts'
 import { readRun } from '../../eval/tasks/open-domain-qa/record.ts'
 import { buildReport } from '../../eval/tasks/open-domain-qa/report.ts'
 import { evaluate } from '../../eval/tasks/open-domain-qa/ask.ts'
 import { factServices } from '../helpers/fact-services.ts'
 
-const RAW: RawOptions = { k: '2', modes: 'cepe', encoderPassages: 'others', protocol: 'paper', recallDepth: '5', seed: '0', shots: '0' }
+const RAW = { k: '2', modes: 'cepe', encoderPassages: 'others', protocol: 'paper', recallDepth: '5', seed: '0', shots: '0' }
 
 async function files(t: Test, contents: Readonly<Record<string, readonly object[]>>) {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-protocol-'))
@@ -33,7 +33,7 @@ function fact(i: number, ctxs?: number) {
 
 t.test('passages come from the question file where it has them, without a retriever', async (t) => {
   const file = await files(t, { 'ctxs.jsonl': [fact(1, 3), fact(2, 3)], 'bare.jsonl': [fact(1)], 'mixed.jsonl': [fact(1, 3), fact(2)] })
-  const chosen = async (name: string, changes: Partial<RawOptions> = {}) =>
+  const chosen = async (name: string, changes: Record<string, string> = {}) =>
     (await chooseRetrieval(parseOptions({ ...RAW, dataset: file(name), ...changes }))).protocol.retrieval
   t.equal(await chosen('ctxs.jsonl'), 'supplied')
   t.equal(await chosen('bare.jsonl'), 'dense')

@@ -4,7 +4,8 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import type { AnswerClient } from '../../eval/client/client.ts'
 import { servicesClient } from '../../eval/client/in-process.ts'
-import { compareRuns } from '../../eval/tasks/open-domain-qa/compare.ts'
+import { compareRuns } from '../../eval/task/compare.ts'
+import { readRunOf } from '../../eval/task/report.ts'
 import { CodedError } from '../../base/errors.ts'
 import { prepare, type EvaluationOptions } from '../../eval/tasks/open-domain-qa/prepare.ts'
 import { evaluate } from '../../eval/tasks/open-domain-qa/ask.ts'
@@ -330,7 +331,7 @@ t.test('two runs are compared question by question', async (t) => {
   const late = await setUp(t, { facts: { offset: 4 } })
   const a = await late.run()
   const b = await good.run()
-  const { shared, comparisons } = compareRuns(await readRun(a.folder), await readRun(b.folder))
+  const { shared, comparisons } = compareRuns(await readRunOf(a.folder), await readRunOf(b.folder))
   t.equal(shared, 8)
   const byName = new Map(comparisons.filter(({ metric }) => metric === 'EM').map((comparison) => [comparison.setting, comparison]))
   t.match(byName.get('cepe, k = 2'), { a: 0, b: 1, difference: 1 })

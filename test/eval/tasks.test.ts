@@ -5,7 +5,8 @@ import t, { type Test } from 'tap'
 import { createReaderClient, type ReaderClient } from '../../eval/client/reader.ts'
 import { f1 } from '../../eval/metrics/answer.ts'
 import { rougeL, rougeN, stemOf } from '../../eval/metrics/rouge.ts'
-import { buildTaskReport, compareTaskRuns, readRunOf } from '../../eval/task/report.ts'
+import { compareRuns, comparisonBlocks } from '../../eval/task/compare.ts'
+import { buildTaskReport, readRunOf } from '../../eval/task/report.ts'
 import { taskOptions } from '../../eval/task/options.ts'
 import { readPublishedTables } from '../../eval/report/published-tables.ts'
 import { runTask } from '../../eval/task/run.ts'
@@ -238,7 +239,10 @@ await t.test('a run is resumed, reported and compared; another one is refused', 
 
   const other = path.join(dir, 'decoder-only')
   await ask({ sinks: '0' }, other)
-  t.match(toMarkdown(compareTaskRuns(first, await readRunOf(other))), /streaming, 96 tokens .*\| perplexity \(as loss\) \| 3 \|/)
+  t.match(
+    toMarkdown(comparisonBlocks(compareRuns(first, await readRunOf(other)))),
+    /streaming, 96 tokens .*\| perplexity \(as loss\) \| 3 \|/,
+  )
   const report = buildTaskReport([first], await readPublishedTables())
   t.match(toMarkdown(report.blocks), /\| cepe, 96 tokens/)
   t.equal(report.figures.size, 2)

@@ -1,4 +1,3 @@
-import type { Cost } from '../../runner/cost.ts'
 import { createHash } from 'node:crypto'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
@@ -8,9 +7,11 @@ import type { EvalPassage, EvalQuestion } from '../../datasets/question-set.ts'
 import { sameQuestion } from '../../datasets/read.ts'
 import { bestOver, exactMatch } from '../../metrics/answer.ts'
 import { answerFinder } from '../../metrics/retrieval.ts'
+import type { RunOptions } from '../../runner/followed.ts'
 import { runItems } from '../../runner/items.ts'
 import { isFailure, skippedFor } from '../../runner/manifest.ts'
-import { type EvalRecord, type Prediction, QA_RUNS, type QaManifest } from './record.ts'
+import { type EvaluationOptions, prepare, type Prepared } from './prepare.ts'
+import { type EvalRecord, type Prediction, QA_RUNS } from './record.ts'
 import { answerRequest, largestK, type Protocol, retrievalDepth, type Setting, settingName, settingsOf } from './protocol.ts'
 import type { AnswerResponse, SearchResponse } from '../../../src/rag/schema.ts'
 import type { Demonstration } from '../../../src/text/prompt.ts'
@@ -212,19 +213,11 @@ export function toDemonstration({ question, answers }: EvalQuestion, passage: Ev
   return { question, answer: at(answers, 0), ...(passage && { passage: { title: passage.title, text: passage.text } }) }
 }
 
-export interface EvaluateOptions {
+export interface EvaluateOptions extends Omit<RunOptions, 'onProblem'>, Prepared {
   readonly client: AnswerClient
   readonly folder: string
-  readonly manifest: QaManifest
-  readonly questions: readonly EvalQuestion[]
-  /** Training questions, for demonstrations. */
-  readonly pool: readonly EvalQuestion[]
   /** Concurrent questions. */
   readonly concurrency: number
-  /** Called after every question with the running scores. */
-  readonly onProgress: (done: number, total: number, detail: string) => void
-  readonly onCost?: ((cost: Cost) => void) | undefined
-  readonly planOnly?: boolean | undefined
 }
 
 /**
@@ -247,8 +240,19 @@ export async function evaluate({ client, manifest, questions, pool, onProgress, 
       predictions.reduce((sum, { prompt_tokens: read, context_tokens: encoded, generated_tokens: made }) => sum + read + encoded + made, 0),
     ask: (question) => askQuestion(question, context),
     onRecord: running.add,
-    onProgress: (done, total, left) => onProgress(done, total, [running.line(), left].filter((part) => part !== '').join('; ')),
+    onProgress: (done, total, left) => onProgress?.(done, total, [running.line(), left].filter((part) => part !== '').join('; ')),
   })
+}
+
+/** Reads the data and asks the questions of a run, or resumes it. @throws as `prepare` and `evaluate` */
+export async function askQuestions({
+  options,
+  onProblem = () => undefined,
+  ...run
+}: RunOptions & Pick<EvaluateOptions, 'client' | 'folder' | 'concurrency'> & { readonly options: EvaluationOptions }): Promise<void> {
+  const prepared = await prepare(options, run.client)
+  prepared.manifest.data.problems.forEach(onProblem)
+  await evaluate({ ...run, ...prepared })
 }
 
 /** Running exact match at each method's largest k, for the progress line. */

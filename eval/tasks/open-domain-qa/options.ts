@@ -1,79 +1,100 @@
 import path from 'node:path'
-import Value from '#typebox/value'
+import { Value } from '#typebox/value'
 import { MODES } from '../../../src/text/plan.ts'
-import { invalidOption, listedWords, wholeNumber, wholeNumbers } from '../../task/options.ts'
+import { option } from '../../task/contract.ts'
+import { invalidOption, listedWords, taskOptions, wholeNumber } from '../../task/options.ts'
 import type { EvaluationOptions } from './prepare.ts'
 import { EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, ProtocolSchema, type Protocol } from './protocol.ts'
 
-/** Options as the command line gives them. */
-export interface RawOptions {
-  readonly dataset?: string
-  readonly questions?: string
-  readonly passages?: string
-  readonly train?: string | undefined
-  readonly unanswerable?: string
-  readonly k: string
-  readonly modes: string
-  readonly encoderPassages: string
-  readonly protocol: string
-  readonly shots?: string
-  readonly kDecoder?: string
-  readonly contextTokens?: string
-  readonly maxNewTokens?: string
-  readonly retrieval?: string
-  readonly recallDepth: string
-  readonly limit?: string | undefined
-  readonly seed: string
-  readonly dumpPrompts?: boolean
-}
+/** Options of `cepe eval` that determine a run. */
+export const QA_OPTIONS = [
+  option('--dataset <name|file>', 'nq, triviaqa, popqa, or a question file'),
+  option(
+    '--questions <file>',
+    'the question file as published (NQ-open JSONL, TriviaQA JSON, PopQA TSV, CEPE/FiD/Contriever/DPR JSON or JSONL; .gz too)',
+  ),
+  option('--passages <file>', 'retrieved passages (a file with ctxs) instead of searching the index'),
+  option('--train <file>', 'file to sample demonstrations from (default for PopQA: the question file)'),
+  option('--unanswerable <file>', 'unanswerable questions, to evaluate the confidence'),
+  option('--k <numbers>', 'passages per question, a list', '10,20,30,60'),
+  option('--modes <list>', MODES.join(', '), 'cepe,decoder-only,closed-book'),
+  option('--encoder-passages <list>', 'passages for the encoder in mode cepe: others (those outside the prompt), all', 'others'),
+  option(
+    '--protocol <name>',
+    "paper: 2 demonstrations, 10 passages in the decoder, 256 tokens per passage, 25 new tokens; paper-exact: prompts cut as the published evaluation cuts them, too (docs/evaluation.md); model: the served model's own (qa_config.json), its mode and k too where --modes and --k are not given",
+    'paper',
+  ),
+  option('--shots <number|service>', 'demonstrations per question'),
+  option('--k-decoder <number|service>', 'passages in the decoder prompt'),
+  option('--context-tokens <number|service>', 'maximum tokens of each passage'),
+  option('--max-new-tokens <number|service>', 'longest answer'),
+  option(
+    '--retrieval <method>',
+    "dense, text (BM25), hybrid, or supplied (the questions' own ctxs); by default supplied where the question file has ctxs, else dense",
+  ),
+  option('--recall-depth <number>', 'passages retrieved for recall', '100'),
+  option('--limit <number>', 'questions to sample from the file'),
+  option('--seed <number>', 'seed of demonstrations, question sample and bootstrap', '0'),
+]
 
 const PUBLISHED_DATASETS = ['nq', 'triviaqa', 'popqa'] as const
+const PROTOCOLS = { paper: PAPER_PROTOCOL, 'paper-exact': EXACT_PROTOCOL, model: MODEL_PROTOCOL }
 
 /**
- * Parses the options.
+ * Parses the options of a command line.
  * @throws options_invalid naming the option and its allowed values
  */
-export function parseOptions(raw: RawOptions): EvaluationOptions {
-  if (raw.dataset === undefined && raw.questions === undefined)
+export function parseOptions(given: Readonly<Record<string, unknown>>): EvaluationOptions {
+  const options = taskOptions({ options: QA_OPTIONS }, given)
+  const [dataset, file, passages] = [options.text('dataset'), options.text('questions'), options.text('passages')]
+  if (dataset === undefined && file === undefined)
     throw invalidOption('--dataset is missing: nq, triviaqa, popqa (with --questions <file>), or a question file.')
-  const published = PUBLISHED_DATASETS.find((name) => name === raw.dataset)
-  const questions = raw.questions ?? (published ? undefined : raw.dataset)
-  if (questions === undefined) throw invalidOption(`--questions is missing: the file with ${raw.dataset ?? ''}'s questions as published.`)
+  const published = PUBLISHED_DATASETS.find((name) => name === dataset)
+  const questions = file ?? (published ? undefined : dataset)
+  if (questions === undefined) throw invalidOption(`--questions is missing: the file with ${dataset ?? ''}'s questions as published.`)
   return {
-    dataset: published ?? path.basename(raw.questions !== undefined && raw.dataset !== undefined ? raw.dataset : questions),
+    dataset: published ?? path.basename(file !== undefined && dataset !== undefined ? dataset : questions),
     questions,
-    passages: raw.passages,
-    train: raw.train,
-    unanswerable: raw.unanswerable,
-    limit: raw.limit === undefined ? undefined : wholeNumber('--limit', raw.limit, 1),
-    protocol: readProtocol(raw),
-    dumpPrompts: raw.dumpPrompts ?? false,
-    retrievalByFile: raw.retrieval === undefined && raw.passages === undefined,
+    passages,
+    train: options.text('train'),
+    unanswerable: options.text('unanswerable'),
+    limit: options.text('limit') === undefined ? undefined : options.integer('limit', 1),
+    protocol: readProtocol(options),
+    dumpPrompts: given['dumpPrompts'] === true,
+    retrievalByFile: options.text('retrieval') === undefined && passages === undefined,
   }
 }
 
-function readProtocol(raw: RawOptions): Protocol {
-  const named = { paper: PAPER_PROTOCOL, 'paper-exact': EXACT_PROTOCOL, model: MODEL_PROTOCOL }
-  if (!Object.hasOwn(named, raw.protocol))
-    throw invalidOption(`--protocol must be paper, paper-exact or model, not ${JSON.stringify(raw.protocol)}.`)
-  const defaults = named[raw.protocol as keyof typeof named]
-  const retrieval = raw.retrieval ?? (raw.passages === undefined ? 'dense' : 'supplied')
-  if (raw.passages !== undefined && retrieval !== 'supplied')
-    throw invalidOption('--passages supplies the passages: leave --retrieval out.')
-  const count = (option: string, value: string | undefined, byDefault: number | null, minimum: number) =>
-    value === undefined ? byDefault : value === 'service' ? null : wholeNumber(option, value, minimum)
+function readProtocol(options: ReturnType<typeof taskOptions>): Protocol {
+  const {
+    retrieval: wanted,
+    protocol: name = '',
+    modes = '',
+    encoderPassages = '',
+    shots,
+    kDecoder,
+    contextTokens,
+    maxNewTokens,
+  } = options.all
+  if (!Object.hasOwn(PROTOCOLS, name)) throw invalidOption(`--protocol must be paper, paper-exact or model, not ${JSON.stringify(name)}.`)
+  const defaults = PROTOCOLS[name as keyof typeof PROTOCOLS]
+  const passages = options.text('passages')
+  const retrieval = wanted ?? (passages === undefined ? 'dense' : 'supplied')
+  if (passages !== undefined && retrieval !== 'supplied') throw invalidOption('--passages supplies the passages: leave --retrieval out.')
+  const count = (flag: string, value: string | undefined, byDefault: number | null, least: number) =>
+    value === undefined ? byDefault : value === 'service' ? null : wholeNumber(flag, value, least)
   const protocol = {
     ...('packing' in defaults && { packing: defaults.packing }),
-    modes: listedWords(raw.modes),
-    ks: wholeNumbers('--k', raw.k, 1),
-    encoder_passages: listedWords(raw.encoderPassages),
-    shots: count('--shots', raw.shots, defaults.shots, 0),
-    k_decoder: count('--k-decoder', raw.kDecoder, defaults.k_decoder, 0),
-    context_tokens: count('--context-tokens', raw.contextTokens, defaults.context_tokens, 1),
-    max_new_tokens: count('--max-new-tokens', raw.maxNewTokens, defaults.max_new_tokens, 1),
+    modes: listedWords(modes),
+    ks: options.integers('k', 1),
+    encoder_passages: listedWords(encoderPassages),
+    shots: count('--shots', shots, defaults.shots, 0),
+    k_decoder: count('--k-decoder', kDecoder, defaults.k_decoder, 0),
+    context_tokens: count('--context-tokens', contextTokens, defaults.context_tokens, 1),
+    max_new_tokens: count('--max-new-tokens', maxNewTokens, defaults.max_new_tokens, 1),
     retrieval,
-    recall_depth: wholeNumber('--recall-depth', raw.recallDepth, 1),
-    seed: wholeNumber('--seed', raw.seed, 0),
+    recall_depth: options.integer('recallDepth', 1),
+    seed: options.integer('seed'),
   }
   if (Value.Check(ProtocolSchema, protocol)) return protocol
   const field = Value.Errors(ProtocolSchema, protocol)[0]?.instancePath.split('/')[1] ?? ''

@@ -4,9 +4,9 @@ import { readDataset, readPassages, sameQuestion, withPassages } from '../../dat
 import { fileHash } from '../../datasets/records.ts'
 import type { Dataset, EvalQuestion } from '../../datasets/question-set.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { identify, namedFile, type QaManifest, RUN_VERSION } from './record.ts'
+import { identify, type QaManifest, RUN_VERSION } from './record.ts'
 import { OPEN_DOMAIN_QA } from '../../runner/folder.ts'
-import { environment } from '../../runner/manifest.ts'
+import { startedNow, storedProblems } from '../../runner/manifest.ts'
 import { checkDemonstrationSource, largestK, retrievalDepth, type Protocol } from './protocol.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 
@@ -103,9 +103,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
       subject: { ...(await subjectOf(options, data)), ...identity, dump_prompts: options.dumpPrompts },
       data: { answerable: asked.length, unanswerable: without.length, problems: allProblems(data) },
       ...(service && { service }),
-      environment: environment(client),
-      started_at: new Date().toISOString(),
-      resumed: [],
+      ...startedNow(client),
     },
   }
 }
@@ -128,15 +126,15 @@ async function readData(options: EvaluationOptions): Promise<Data> {
   return { answerable, unanswerable, source, train: source && withoutTestQuestions(source, answerable) }
 }
 
-/** What identifies a run, beside the pipeline. */
 async function subjectOf({ dataset, passages, limit, protocol }: EvaluationOptions, { answerable, unanswerable, train }: Data) {
+  const named = ({ file, sha256 }: Dataset) => ({ file, sha256 })
   return {
     version: RUN_VERSION,
     dataset,
-    questions: namedFile(answerable),
+    questions: named(answerable),
     passages: passages === undefined ? null : { file: path.basename(passages), sha256: await fileHash(passages) },
-    train: train ? namedFile(train) : null,
-    unanswerable: unanswerable ? namedFile(unanswerable) : null,
+    train: train ? named(train) : null,
+    unanswerable: unanswerable ? named(unanswerable) : null,
     limit: limit ?? null,
     protocol,
   }
@@ -144,14 +142,10 @@ async function subjectOf({ dataset, passages, limit, protocol }: EvaluationOptio
 
 function allProblems({ answerable, unanswerable, source, train }: Data) {
   return [
-    ...problemsOf(answerable),
-    ...problemsOf(unanswerable, ' (unanswerable)'),
-    ...(source === answerable ? [] : problemsOf(train, ' (training file)')),
+    ...storedProblems(answerable.problems),
+    ...storedProblems(unanswerable?.problems ?? [], ' (unanswerable)'),
+    ...(source === answerable ? [] : storedProblems(train?.problems ?? [], ' (training file)')),
   ]
-}
-
-function problemsOf(dataset: Dataset | undefined, which = '') {
-  return (dataset?.problems ?? []).map((problem) => ({ ...problem, kind: problem.kind + which, places: [...problem.places] }))
 }
 
 /** The pool without test questions; PopQA's, which is the test file itself, is unchanged (only the asked question is excluded). */

@@ -2,9 +2,8 @@ import { type Static, Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { CodedError } from '../../../base/errors.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from '../../client/client.ts'
-import type { Dataset } from '../../datasets/question-set.ts'
-import { OPEN_DOMAIN_QA, readStored, type RunFormat, type Stored, taskOfRun } from '../../runner/folder.ts'
-import { EnvironmentSchema, FileSchema, ProblemSchema, ResumedSchema, SkippedSchema } from '../../runner/manifest.ts'
+import { OPEN_DOMAIN_QA, readStored, type Stored, taskOfRun } from '../../runner/folder.ts'
+import { FileSchema, MANIFEST_FIELDS, ProblemsSchema, RECORD_FIELDS } from '../../runner/manifest.ts'
 import { answerRequest, type Protocol, ProtocolSchema } from './protocol.ts'
 
 const Milliseconds = Type.Number({ minimum: 0 })
@@ -53,17 +52,15 @@ const PromptSchema = Type.Object({
 })
 
 /** One line of predictions.jsonl: a question with all of its answers, or the reason why it was skipped. */
-export const RecordSchema = Type.Object({
-  id: Type.String(),
+const RecordSchema = Type.Object({
+  ...RECORD_FIELDS,
   question: Type.String(),
   answers: Type.Array(Type.String()),
   answerable: Type.Boolean(),
-  groups: Type.Record(Type.String(), Type.String()),
   demonstrations: Type.Array(Type.String(), { description: 'Ids of the demonstrations.' }),
   has_gold_passage: Type.Boolean(),
   retrieval: Type.Union([RetrievalSchema, Type.Null()]),
   predictions: Type.Array(PredictionSchema),
-  skipped: Type.Optional(SkippedSchema),
   prompts: Type.Optional(Type.Array(PromptSchema)),
 })
 export type EvalRecord = Static<typeof RecordSchema>
@@ -91,14 +88,12 @@ const SubjectSchema = Type.Object({
 export type Subject = Static<typeof SubjectSchema>
 
 /** manifest.json of a run folder. */
-export const QaManifestSchema = Type.Object({
+const QaManifestSchema = Type.Object({
   task: Type.Literal(OPEN_DOMAIN_QA),
   subject: SubjectSchema,
-  data: Type.Object({ answerable: Type.Integer(), unanswerable: Type.Integer(), problems: Type.Array(ProblemSchema) }),
+  data: Type.Object({ answerable: Type.Integer(), unanswerable: Type.Integer(), problems: ProblemsSchema }),
   service: Type.Optional(ServiceDefaultsSchema),
-  environment: EnvironmentSchema,
-  started_at: Type.String(),
-  resumed: ResumedSchema,
+  ...MANIFEST_FIELDS,
 })
 export type QaManifest = Static<typeof QaManifestSchema>
 
@@ -118,15 +113,8 @@ export async function identify(client: AnswerClient, protocol: Protocol): Promis
   return { reader: probe.model.reader, retriever: protocol.retrieval === 'text' ? 'BM25' : found.model.retriever, index: found.index }
 }
 
-export function namedFile({ file, sha256 }: Pick<Dataset, 'file' | 'sha256'>) {
-  return { file, sha256 }
-}
-
-const isManifest = Compile(QaManifestSchema)
-const isRecord = Compile(RecordSchema)
-
 /** Runs of open-domain question answering. */
-export const QA_RUNS: RunFormat<QaManifest, EvalRecord> = { manifest: isManifest, record: isRecord }
+export const QA_RUNS = { manifest: Compile(QaManifestSchema), record: Compile(RecordSchema) }
 
 export type StoredRun = Stored<QaManifest, EvalRecord>
 

@@ -1,23 +1,21 @@
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
-import { figure, heading, list, table, text, type Block } from '../../report/blocks.ts'
-import { environmentRows, fileText, type Report, writeReport } from '../../report/report.ts'
+import { heading, list, table, text, type Block } from '../../report/blocks.ts'
+import { addFigure, environmentRows, fileText, problemBlock, type Report } from '../../report/report.ts'
+import { groupTables } from '../../task/tables.ts'
 import { atLargestK, exactMatchOverK, latencyBars, recallCurve, riskCoverageCurves } from './figures.ts'
 import { settingName, settingsOf } from './protocol.ts'
+import type { StoredRun } from './record.ts'
+import { summarise, type Summary } from './summary.ts'
 import {
-  groupTable,
   latencyTable,
   matchingScores,
   metricsTable,
-  problemList,
   type Published,
   recallTable,
   resultsTable,
+  withInterval,
   worstExamples,
 } from './tables.ts'
-import { readRun, type StoredRun } from './record.ts'
-import { summarise, type Summary } from './summary.ts'
 
 const WORST_EXAMPLES = 15
 
@@ -68,12 +66,8 @@ function nameOf({ manifest }: StoredRun, position: number, runs: readonly Stored
 }
 
 function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: string, figures: Map<string, TopLevelSpec>): Block[] {
-  const addFigure = (kind: string, caption: string, spec: TopLevelSpec): Block => {
-    figures.set(`${prefix}-${kind}`, spec)
-    return figure(`${prefix}-${kind}`, caption)
-  }
+  const drawn = (kind: string, caption: string, spec: TopLevelSpec) => addFigure(figures, `${prefix}-${kind}`, caption, spec)
   const best = atLargestK(summary.settings)
-  const groupNames = [...new Set(best.flatMap(({ groups }) => Object.keys(groups)))]
   const shown = best.find(({ method }) => method.startsWith('cepe')) ?? best[0]
   return [
     heading(2, `Run: ${name}`),
@@ -81,8 +75,8 @@ function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: 
       `${summary.scored} of ${summary.asked - manifest.data.unanswerable} questions are scored, all of them in every setting${summary.unanswerable > 0 ? `; ${summary.unanswerable} questions without an answer in the corpus are asked beside them` : ''}.`,
     ),
     ...serviceText(manifest),
-    problemList(summary),
-    addFigure(
+    problemBlock(summary.problems),
+    drawn(
       'exact-match',
       'Exact match over the number of retrieved passages, one line per mode, with 95 % intervals.',
       exactMatchOverK(summary.settings),
@@ -92,18 +86,21 @@ function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: 
       ? [
           heading(3, 'Retrieval'),
           recallTable(summary.retrieval),
-          addFigure('recall', 'Share of questions with an answer among the first k passages.', recallCurve(summary.retrieval.curve)),
+          drawn('recall', 'Share of questions with an answer among the first k passages.', recallCurve(summary.retrieval.curve)),
         ]
       : []),
     heading(3, 'Confidence'),
     text('Share of wrong answers when only the most confident ones are given.'),
-    addFigure('risk-coverage', 'Risk over coverage of the confidence.', riskCoverageCurves(summary.settings)),
-    ...groupNames.flatMap((group) => [heading(3, `Exact match by ${group.replaceAll('_', ' ')}`), groupTable(group, best)]),
+    drawn('risk-coverage', 'Risk over coverage of the confidence.', riskCoverageCurves(summary.settings)),
+    ...groupTables(
+      best.map(({ groups, ...setting }) => ({ name: settingName(setting), groups })),
+      { name: 'exact_match', label: 'Exact match', what: 'questions', leastValues: 1, show: withInterval },
+    ),
     heading(3, 'Latency'),
     text(
       'Encoder states and retrieval are reused across k and modes, as a service with a warm cache would: the first setting that reads a passage pays for encoding it.',
     ),
-    addFigure('latency', 'Mean time by stage.', latencyBars(summary)),
+    drawn('latency', 'Mean time by stage.', latencyBars(summary)),
     latencyTable(summary),
     ...(shown ? [heading(3, `Most confident wrong answers (${settingName(shown)})`), worstExamples(records, shown, WORST_EXAMPLES)] : []),
     heading(3, 'How it was measured'),
@@ -167,13 +164,4 @@ function provenance(manifest: StoredRun['manifest']): Block[] {
       "Recall: DPR's token-span match of a gold answer in the passage's text.",
     ]),
   ]
-}
-
-/** Reads run folders and writes their report; the scores of a single run are also written to its summary.json. */
-export async function reportRuns(folders: readonly string[], out: string, published: Published): Promise<void> {
-  const runs = await Promise.all(folders.map(readRun))
-  await writeReport(buildReport(runs, published), out)
-  const [run] = runs
-  if (run && runs.length === 1)
-    await writeFile(path.join(out, 'summary.json'), `${JSON.stringify(summarise(run.manifest, run.records), null, 2)}\n`)
 }

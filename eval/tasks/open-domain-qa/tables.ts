@@ -3,9 +3,8 @@ import { type Static, Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { present } from '../../../base/at.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { describeProblem } from '../../datasets/question-set.ts'
 import { bestOver, exactMatch } from '../../metrics/answer.ts'
-import { type Block, list, number, table, text } from '../../report/blocks.ts'
+import { type Block, number, table, text } from '../../report/blocks.ts'
 import { type PublishedTables, readPublishedTables } from '../../report/published-tables.ts'
 import type { Estimate } from '../../statistics/bootstrap.ts'
 import { settingName } from './protocol.ts'
@@ -111,18 +110,6 @@ export function recallTable(retrieval: NonNullable<Summary['retrieval']>): Block
   )
 }
 
-/** Exact match of one setting by the values of one group. */
-export function groupTable(name: string, settings: readonly SettingSummary[]): Block {
-  const values = [...new Set(settings.flatMap(({ groups }) => groups[name]?.map(({ value }) => value) ?? []))]
-  return table(
-    [name.replaceAll('_', ' '), 'questions', ...settings.map(settingName)],
-    values.map((value) => {
-      const scores = settings.map(({ groups }) => groups[name]?.find((score) => score.value === value)?.exactMatch)
-      return [value, String(scores[0]?.n ?? 0), ...scores.map((score) => (score ? withInterval(score) : '-'))]
-    }),
-  )
-}
-
 /** Milliseconds per stage of the settings that were asked: a repeated prompt takes no time. */
 export function latencyTable({ settings, retrieval }: Summary): Block {
   const cells = ({ mean, p50, p95 }: { mean: number; p50: number; p95: number }) => [mean, p50, p95].map((ms) => number(ms, 1))
@@ -176,11 +163,6 @@ export function worstExamples(records: readonly EvalRecord[], { method, k }: Set
       ]),
     3,
   )
-}
-
-/** Skipped questions, and questions kept with a change. */
-export function problemList({ problems }: Summary): Block {
-  return problems.length === 0 ? text('Nothing was skipped.') : list(problems.map(describeProblem))
 }
 
 const DATASETS = ['nq', 'triviaqa', 'popqa'] as const

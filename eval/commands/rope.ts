@@ -1,19 +1,19 @@
 import path from 'node:path'
-import { CodedError } from '../../../base/errors.ts'
-import { parseRopeOption } from '../../../models/blocks/rope-option.ts'
-import { buildModel } from '../../../models/build.ts'
-import { loadConfig } from '../../../src/config.ts'
-import { figure, heading, list, table, text } from '../../report/blocks.ts'
-import { linesOver, type LinePoint } from '../../report/lines.ts'
-import { writeReport } from '../../report/report.ts'
-import { lengthOf } from '../../tasks/language/figures.ts'
-import { lines } from '../../tasks/lines/task.ts'
-import { lm } from '../../tasks/lm/task.ts'
-import { taskOptions } from '../options.ts'
-import { readRunOf } from '../report.ts'
-import { runTask } from '../run.ts'
-import { summariseTask } from '../summary.ts'
-import type { Task } from '../contract.ts'
+import { CodedError } from '../../base/errors.ts'
+import { parseRopeOption } from '../../models/blocks/rope-option.ts'
+import { buildModel } from '../../models/build.ts'
+import { loadConfig } from '../../src/config.ts'
+import { figure, heading, list, table, text } from '../report/blocks.ts'
+import { linesOver, type LinePoint } from '../report/lines.ts'
+import { writeReport } from '../report/report.ts'
+import { lengthOf } from '../tasks/language/figures.ts'
+import { lines } from '../tasks/lines/task.ts'
+import { lm } from '../tasks/lm/task.ts'
+import { taskOptions } from '../task/options.ts'
+import { readRunOf } from '../task/report.ts'
+import { runTask } from '../task/run.ts'
+import { summariseTask } from '../task/summary.ts'
+import type { Task } from '../task/contract.ts'
 
 const LM = {
   methods: 'full-context',
@@ -56,13 +56,12 @@ export async function runRope({ kinds, window, runs, out = runs }: RopeOptions):
     accuracy.push(...scores.accuracy)
   }
   await report(perplexity, accuracy, positions, out)
-  process.stderr.write(`Report: ${path.join(out, 'report.md')} and report.html\n`)
 }
 
 async function measure(kind: string, window: number, checkpointDir: string, folder: string) {
   const outDir = path.join(folder, 'model')
   await buildModel({ checkpointDir, outDir, dtype: 'f32', rope: { rope: kind, window } })
-  const { createReaderClient } = await import('../../client/reader.ts')
+  const { createReaderClient } = await import('../client/reader.ts')
   const client = await createReaderClient({ READER_DIR: outDir, READER_CHECKPOINT: '' })
   const run = async (task: Task, options: Record<string, string>) => {
     const into = await runTask({ task, options: taskOptions(task, options), client, folder: path.join(folder, task.name) })

@@ -1,0 +1,150 @@
+import path from 'node:path'
+import { at } from '../../base/at.ts'
+import { toMarkdown, table, text } from '../report/blocks.ts'
+import type { AnswerClient } from '../client/client.ts'
+import { connectTo } from '../client/http.ts'
+import { questionFile } from '../datasets/shipped.ts'
+import type { TableOptions } from '../presets/command.ts'
+import type { Paper } from '../presets/read.ts'
+import { followed } from '../runner/followed.ts'
+import { runFolder } from '../runner/folder.ts'
+import { compareRuns, comparisonBlocks } from '../task/compare.ts'
+import type { Task } from '../task/contract.ts'
+import { taskOptions } from '../task/options.ts'
+import { readRunOf, reportRuns } from '../task/report.ts'
+import { runTask, type RunTaskOptions } from '../task/run.ts'
+import { TASKS } from '../tasks/list.ts'
+import { askQuestions } from '../tasks/open-domain-qa/ask.ts'
+import { parseOptions } from '../tasks/open-domain-qa/options.ts'
+import { chooseRetrieval, type EvaluationOptions, followModel } from '../tasks/open-domain-qa/prepare.ts'
+import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
+import { readPublished } from '../tasks/open-domain-qa/tables.ts'
+
+/** Options of a run, including the task's. */
+export type GivenOptions = Record<string, unknown> & {
+  out?: string
+  small?: boolean
+  dumpPrompts?: boolean
+  plan?: boolean
+  yes?: boolean
+  published?: string
+  url?: string
+  key?: string
+  concurrency?: number
+}
+
+/** The pipeline is loaded only if it runs in this process. */
+async function connect({ url, key }: Pick<GivenOptions, 'url' | 'key'>, retrieval: string): Promise<AnswerClient> {
+  if (url !== undefined) return connectTo(url, key)
+  const { createInProcessClient, createReadingClient } = await import('../client/in-process.ts')
+  return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
+}
+
+/** `cepe eval`. */
+export async function runQuestions(given: GivenOptions): Promise<void> {
+  const parsed = await chooseRetrieval(parseOptions(given))
+  await readPublished(given.published)
+  const client = await connect(given, parsed.protocol.retrieval)
+  let folder: string
+  try {
+    const own = given['protocol'] === 'model' ? await client.defaults?.() : undefined
+    const isGiven = { modes: given['modes'] !== undefined, k: given['k'] !== undefined }
+    const options = own === undefined ? parsed : followModel(parsed, own, isGiven)
+    folder = given.out ?? runFolder(options.dataset, [options, given.url ?? null])
+    await followed(`Evaluating ${options.dataset}`, given, (run) =>
+      askQuestions({ client, options, folder, concurrency: given.concurrency ?? 1, ...run }),
+    )
+  } finally {
+    await client.close()
+  }
+  if (given.plan !== true) await writeReports([folder], given)
+}
+
+/** `cepe eval <task>`, with the configured reader. */
+export async function runTaskCommand(task: Task, given: GivenOptions): Promise<void> {
+  const options = taskOptions(task, given, given.small)
+  const { createReaderClient } = await import('../client/reader.ts')
+  const client = await createReaderClient()
+  try {
+    const folder = await followedTask({ task, options, client, folder: given.out, dumpPrompts: given.dumpPrompts ?? false }, given)
+    if (given.plan !== true) await writeReports([folder], {})
+  } finally {
+    await client.close()
+  }
+}
+
+/** @returns the run folder */
+function followedTask(asked: RunTaskOptions, given: GivenOptions): Promise<string> {
+  return followed(asked.task.title, given, (run) => runTask({ ...asked, ...run }))
+}
+
+/** `cepe eval table`, `giraffe` and `pi`. */
+export async function runTable(paper: Paper, number: string, given: TableOptions & GivenOptions): Promise<void> {
+  const command = await import('../presets/command.ts')
+  await command.runTable(paper, number, given, () => connect(given, 'supplied'))
+}
+
+/** `cepe eval compare`. */
+export async function printComparison(runA: string, runB: string): Promise<void> {
+  process.stdout.write(toMarkdown(comparisonBlocks(compareRuns(await readRunOf(runA), await readRunOf(runB)))))
+}
+
+/** `cepe eval report`. */
+export async function writeReports(
+  runs: readonly string[],
+  { out = at(runs, 0), published }: Pick<GivenOptions, 'out' | 'published'>,
+): Promise<void> {
+  await reportRuns(runs, out, { published })
+}
+
+const QUESTIONS = 10
+
+/** Runs every task on its small data. @param out folder of the report */
+export async function runAll(runs: string, out: string): Promise<void> {
+  const folders: string[] = []
+  const took: string[][] = []
+  const timed = async (title: string, run: () => Promise<unknown>) => {
+    const started = performance.now()
+    await run()
+    took.push([title, ((performance.now() - started) / 1000).toFixed(0)])
+  }
+  const { createReaderClient } = await import('../client/reader.ts')
+  const client = await createReaderClient()
+  try {
+    for (const task of TASKS.filter(({ needsData }) => needsData !== true)) {
+      const asked = { task, options: taskOptions(task, {}, true), client, folder: path.join(runs, task.name) }
+      await timed(task.title, async () => folders.push(await followedTask(asked, { yes: true })))
+    }
+  } finally {
+    await client.close()
+  }
+  const folder = path.join(runs, 'open-domain')
+  await timed('Open-domain question answering', () => runSmallQa(folder))
+  await reportRuns([...folders, folder], out, {
+    title: 'Every task in small',
+    lead: [
+      text(
+        'The configured model (by default the shipped one) on small data that ships or is generated. It shows that every task runs from data to table and plot; a small model knows little of most of them. The shipped ones were trained to answer questions from passages, not to continue a text, which shows in their perplexities.',
+      ),
+      table(['task', 'seconds'], took),
+    ],
+  })
+}
+
+/** Asks some of the demo questions in several modes. */
+async function runSmallQa(folder: string): Promise<void> {
+  const client = await connect({}, 'dense')
+  try {
+    const protocol = modelProtocol(['cepe', 'decoder-only', 'replug', 'closed-book'], [2, 10], 'dense', 10)
+    const options: EvaluationOptions = {
+      dataset: 'demo',
+      questions: questionFile('test.jsonl'),
+      limit: QUESTIONS,
+      protocol,
+      dumpPrompts: false,
+    }
+    await followed('Evaluating demo', { yes: true }, (run) => askQuestions({ client, options, folder, concurrency: 1, ...run }))
+  } finally {
+    await client.close()
+  }
+}

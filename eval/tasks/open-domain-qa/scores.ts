@@ -1,0 +1,58 @@
+import { OPEN_DOMAIN_QA } from '../../runner/folder.ts'
+import { bestOver, exactMatch, f1, popqaMatch, substringMatch } from '../../metrics/answer.ts'
+import type { Evaluation, TaskRun } from '../../task/contract.ts'
+import type { TaskManifest, TaskRecord } from '../../task/record.ts'
+import { settingName, settingsOf } from './protocol.ts'
+import { type EvalRecord, RUN_VERSION, type StoredRun } from './record.ts'
+
+/** Open-domain question answering, as comparisons and tables know it. */
+export const openDomainQa: Evaluation = {
+  name: OPEN_DOMAIN_QA,
+  version: RUN_VERSION,
+  title: 'Open-domain question answering',
+  description: 'Questions over a corpus, in several modes and with several numbers of passages.',
+  metrics: [
+    { name: 'exact_match', label: 'EM', aggregate: 'percent', digits: 2 },
+    { name: 'f1', label: 'F1', aggregate: 'percent', digits: 2 },
+  ],
+  notes: [],
+  compared: { what: 'questions', digits: 1 },
+}
+
+/** A run of question answering in the form of every task's: answerable questions, with the scores of every setting. */
+export function taskRunOf({ manifest, records }: StoredRun): TaskRun {
+  const { subject, data, environment, started_at, resumed } = manifest
+  const { version, reader, protocol } = subject
+  const files = [subject.questions, subject.passages, subject.train].flatMap((file) => file ?? [])
+  const settings = settingsOf(protocol).map(settingName)
+  const common: TaskManifest = {
+    ...{ task: OPEN_DOMAIN_QA, environment, started_at, resumed },
+    subject: { version, options: {}, settings, files, reader },
+    data: { items: data.answerable, problems: data.problems },
+  }
+  return { task: openDomainQa, seed: protocol.seed, manifest: common, records: records.filter(({ answerable }) => answerable).map(scored) }
+}
+
+function scored({ id, groups, question, answers, predictions, skipped }: EvalRecord): TaskRecord {
+  return {
+    // Files without ids number their questions.
+    ...{ id: `${id} ${question}`, groups, cluster: id },
+    ...(skipped && { skipped }),
+    results: predictions.map((prediction) => ({
+      ...{ setting: settingName(prediction), output: prediction.answer, expected: answers, prompt_sha256: prediction.prompt_sha256 },
+      scores: scoresOf(prediction.answer, answers),
+      tokens: { decoder: prediction.prompt_tokens, encoder: prediction.context_tokens, generated: prediction.generated_tokens },
+      ms: prediction.timings_ms.total,
+    })),
+  }
+}
+
+/** Scores of one answer, the best over the gold answers. */
+export function scoresOf(answer: string, answers: readonly string[]) {
+  return {
+    exact_match: bestOver(exactMatch, answer, answers),
+    f1: bestOver(f1, answer, answers),
+    substring_match: bestOver(substringMatch, answer, answers),
+    popqa: bestOver(popqaMatch, answer, answers),
+  }
+}
