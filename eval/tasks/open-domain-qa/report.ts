@@ -1,11 +1,12 @@
 import type { TopLevelSpec } from 'vega-lite'
 import { heading, list, table, text, type Block } from '../../report/blocks.ts'
 import { addFigure, environmentRows, fileText, problemBlock, type Report } from '../../report/report.ts'
+import type { GroupScores } from '../../task/summary.ts'
 import { groupTables } from '../../task/tables.ts'
 import { atLargestK, exactMatchOverK, latencyBars, recallCurve, riskCoverageCurves } from './figures.ts'
 import { settingName, settingsOf } from './protocol.ts'
 import type { StoredRun } from './record.ts'
-import { summarise, type Summary } from './summary.ts'
+import { type SettingSummary, summarise, type Summary } from './summary.ts'
 import {
   latencyTable,
   matchingScores,
@@ -93,7 +94,7 @@ function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: 
     text('Share of wrong answers when only the most confident ones are given.'),
     drawn('risk-coverage', 'Risk over coverage of the confidence.', riskCoverageCurves(summary.settings)),
     ...groupTables(
-      best.map(({ groups, ...setting }) => ({ name: settingName(setting), groups })),
+      best.map((setting) => ({ name: settingName(setting), groups: groupsOf(setting) })),
       { name: 'exact_match', label: 'Exact match', what: 'questions', leastValues: 1, show: withInterval },
     ),
     heading(3, 'Latency'),
@@ -106,6 +107,12 @@ function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: 
     heading(3, 'How it was measured'),
     ...provenance(manifest),
   ]
+}
+
+function groupsOf({ groups }: SettingSummary): GroupScores[] {
+  return Object.entries(groups).flatMap(([group, values]) =>
+    values.map(({ value, exactMatch }) => ({ group, value, n: exactMatch.n, scores: { exact_match: exactMatch } })),
+  )
 }
 
 /** How the service answers by itself, and whether the run asked it so. */

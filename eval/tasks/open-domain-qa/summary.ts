@@ -3,7 +3,7 @@ import { auroc, riskCoverage } from '../../metrics/confidence.ts'
 import { ndcgAt, recallAt, reciprocalRankAt } from '../../metrics/retrieval.ts'
 import { skippedProblems } from '../../runner/manifest.ts'
 import { estimateShare, mean, quantile } from '../../statistics/bootstrap.ts'
-import { type SettingSummary as CommonSummary, summariseTask } from '../../task/summary.ts'
+import { type GroupScores, type SettingSummary as CommonSummary, summariseTask } from '../../task/summary.ts'
 import type { EvalRecord, Prediction, QaManifest } from './record.ts'
 import { largestK, type Setting, settingsOf } from './protocol.ts'
 import { scoresOf, taskRunOf } from './scores.ts'
@@ -72,9 +72,7 @@ function summariseSetting(
     /** PopQA's own accuracy; null for other datasets. */
     popqa: asked.isPopqa ? estimateOf('popqa') : null,
     /** By answer type, popularity ..., largest groups first. */
-    groups: [...new Set(groups.map(({ group }) => group))].flatMap((name) =>
-      groups.filter(({ group }) => group === name).sort((a, b) => b.n - a.n),
-    ),
+    groups: Object.fromEntries([...new Set(groups.map(({ group }) => group))].map((name) => [name, groupScores(groups, name)])),
     /** Of the confidence, exact match counting as right. */
     riskCoverage: riskCoverage(judged),
     /** Right against wrong answers. */
@@ -90,6 +88,11 @@ function summariseSetting(
     passagesInDecoder: mean(answers.map(({ prediction }) => prediction.in_decoder)),
     passagesInEncoder: mean(answers.map(({ prediction }) => prediction.in_encoder)),
   }
+}
+
+function groupScores(groups: readonly GroupScores[], name: string) {
+  const values = groups.filter(({ group }) => group === name).sort((a, b) => b.n - a.n)
+  return values.map(({ value, scores }) => ({ value, exactMatch: scores['exact_match'] ?? estimateShare([], 0) }))
 }
 
 /** By depth, over passages that contain an answer and, where the dataset names one, for the gold passage. */
