@@ -2,7 +2,7 @@ import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { seededRandom } from '../../base/random.ts'
 import { type Calibration, type Quality, SIGNALS, type Signals } from '../../src/rag/calibration/calibration.ts'
-import { auroc, calibrationError, type JudgedAnswer, logLoss } from '../metrics/confidence.ts'
+import { aurocCorrect, calibrationError, type JudgedAnswer, logLoss } from '../metrics/confidence.ts'
 
 /** Signals of one answer with its judgement. */
 export interface JudgedSignals {
@@ -35,15 +35,14 @@ export function fitCalibration(answers: readonly JudgedSignals[], unanswerableSh
     )
   const weights = weightsFor(answers, unanswerableShare)
   const folds = foldsOf(answers)
-  const tried = PENALTIES.map((l2) => ({ l2, judged: heldOut(answers, weights, folds, l2) })).map(({ l2, judged }) => ({
-    l2,
-    judged,
-    loss: logLoss(judged),
-  }))
+  const tried = PENALTIES.map((l2) => {
+    const judged = heldOut(answers, weights, folds, l2)
+    return { l2, judged, loss: logLoss(judged) }
+  })
   const { l2, judged } = tried.reduce((best, next) => (next.loss < best.loss ? next : best))
   const { bias, means, scales, weights: found } = fitLogistic(examples(answers, weights), l2)
-  const confidences = answers.map(({ signals, right }, i) => ({
-    confidence: signals.confidence,
+  const confidences = answers.map(({ signals: { confidence }, right }, i) => ({
+    confidence,
     correct: Number(right),
     weight: at(weights, i),
   }))
@@ -56,8 +55,7 @@ export function fitCalibration(answers: readonly JudgedSignals[], unanswerableSh
 }
 
 function quality(answers: readonly JudgedAnswer[]): Quality {
-  const where = (correct: number) => answers.filter((answer) => answer.correct === correct).map(({ confidence }) => confidence)
-  return { log_loss: logLoss(answers), ece: calibrationError(answers), auroc: auroc(where(1), where(0)) }
+  return { log_loss: logLoss(answers), ece: calibrationError(answers), auroc: aurocCorrect(answers) }
 }
 
 /** Weights for the assumed share of unanswerable questions; they sum to the number of answers. */

@@ -1,10 +1,9 @@
-import path from 'node:path'
 import { type Static, type TSchema, Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { type Dataset, describeProblem, type EvalPassage, type EvalQuestion, ProblemLog } from './question-set.ts'
-import { fileHash, readRecords } from './records.ts'
+import { namedFile, readRecords } from './records.ts'
 
 export interface ReadOptions {
   /** False: the questions have no answer in the corpus, and need none in the file. */
@@ -44,7 +43,7 @@ export async function readDataset(file: string, { answerable = true, keepPassage
       `${file} has no question that can be asked: ${problems.list().map(describeProblem).join('; ') || 'it holds no record'}. Supported: {"question", "answer"} lines, CEPE/FiD/Contriever/DPR JSON with ctxs, TriviaQA's JSON, Hugging Face's records of it as JSON or Parquet, PopQA's TSV.`,
     )
   }
-  return { questions, problems: problems.list(), file: path.basename(file), sha256: await fileHash(file) }
+  return { questions, problems: problems.list(), ...(await namedFile(file)) }
 }
 
 /** Normalised key of a question: ignores case, spaces and a final question mark. */

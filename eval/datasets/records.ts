@@ -34,6 +34,11 @@ export async function fileHash(file: string): Promise<string> {
   return hash.digest('hex')
 }
 
+/** A file as a run's manifest names it. */
+export async function namedFile(file: string): Promise<{ readonly file: string; readonly sha256: string }> {
+  return { file: path.basename(file), sha256: await fileHash(file) }
+}
+
 /** Detects JSON lines, a JSON document or a table by the first line. */
 async function layoutOf(file: string): Promise<Layout> {
   if (/\.csv(\.gz)?$/.test(file)) return 'csv'
@@ -144,5 +149,5 @@ export async function readItems<Item>(
   const items: Item[] = []
   for await (const item of itemsOf(readRecords(file), problems)) items.push(item)
   if (items.length === 0) throw new CodedError('dataset_invalid', `${file} has ${typeof wanted === 'string' ? wanted : wanted()}`)
-  return { items, files: [{ file: path.basename(file), sha256: await fileHash(file) }], problems: problems.list() }
+  return { items, files: [await namedFile(file)], problems: problems.list() }
 }

@@ -58,6 +58,12 @@ export interface JudgedAnswer {
   readonly weight?: number
 }
 
+/** Of right answers against wrong ones. */
+export function aurocCorrect(answers: readonly JudgedAnswer[]): number {
+  const where = (wanted: number) => answers.filter(({ correct }) => correct === wanted).map(({ confidence }) => confidence)
+  return auroc(where(1), where(0))
+}
+
 const BINS = 10
 
 /**

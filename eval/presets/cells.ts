@@ -37,36 +37,27 @@ export function cellsOf(
   preset: Preset,
   { limit, columns }: { readonly limit?: string; readonly columns?: readonly string[] } = {},
 ): Cell[] {
-  return preset.rows.flatMap((row) =>
-    preset.columns
-      .filter(({ mean_of: averaged, name }) => averaged === undefined && (columns === undefined || columns.includes(name)))
-      .map((column) => {
-        const options = { ...preset.options, ...column.options, ...row.options, ...(limit !== undefined && { [preset.limit]: limit }) }
-        const files = Object.fromEntries(
-          Object.entries(column.files ?? {}).map(([option, name]) => [option, filled(name, row.values ?? {})]),
-        )
-        // Questions are asked in all modes from one retrieval.
-        const told = preset.task === OPEN_DOMAIN_QA ? withoutOptionsOf(row, options) : options
-        const metric = row.metric ?? column.metric ?? preset.metric
-        return { row, column, options, files, run: runName(preset, column, told, files), metric }
-      }),
+  const asked = preset.columns.filter(
+    ({ mean_of: averaged, name }) => averaged === undefined && (columns === undefined || columns.includes(name)),
   )
-}
-
-function withoutOptionsOf({ options = {} }: PresetRow, all: Cell['options']): Cell['options'] {
-  return Object.fromEntries(Object.entries(all).filter(([option]) => !Object.hasOwn(options, option)))
-}
-
-function filled(name: string, values: Readonly<Record<string, string>>): string {
-  return name.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole)
-}
-
-function runName({ task }: Preset, { name }: PresetColumn, options: Cell['options'], files: Cell['files']): string {
-  const sorted = [options, files].map((values) => Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)))
-  const hash = createHash('sha256')
-    .update(JSON.stringify([task, ...sorted]))
-    .digest('hex')
-  return `${folderName(name)}-${hash.slice(0, 8)}`
+  return preset.rows.flatMap((row) =>
+    asked.map((column) => {
+      const options = { ...preset.options, ...column.options, ...row.options, ...(limit !== undefined && { [preset.limit]: limit }) }
+      const values = row.values ?? {}
+      const filled = (name: string) => name.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole)
+      const files = Object.fromEntries(Object.entries(column.files ?? {}).map(([option, name]) => [option, filled(name)]))
+      // Questions are asked in all modes from one retrieval.
+      const ofRun = Object.entries(options).filter(
+        ([option]) => preset.task !== OPEN_DOMAIN_QA || !Object.hasOwn(row.options ?? {}, option),
+      )
+      const sorted = [ofRun, Object.entries(files)].map((values) => values.sort(([a], [b]) => (a < b ? -1 : 1)))
+      const hash = createHash('sha256')
+        .update(JSON.stringify([preset.task, ...sorted]))
+        .digest('hex')
+      const run = `${folderName(column.name)}-${hash.slice(0, 8)}`
+      return { row, column, options, files, run, metric: row.metric ?? column.metric ?? preset.metric }
+    }),
+  )
 }
 
 /** Name of a cell in messages: `8192, CEPE: PG19`. */

@@ -30,7 +30,8 @@ export async function presetTables(paper: Paper): Promise<string[]> {
 export async function readPreset(paper: Paper, table: string): Promise<Preset> {
   const known = await presetTables(paper)
   if (!known.includes(table)) {
-    const reason = (await unavailableTables())[paper]?.[table]
+    const unavailable = parseJson(await readFile(path.join(tablesFolder(), 'unavailable.json'), 'utf8'))
+    const reason = isUnavailable.Check(unavailable) ? unavailable[paper]?.[table] : undefined
     throw new CodedError('options_invalid', reason ?? `${PAPERS[paper]} has the tables ${known.join(', ')}, not ${JSON.stringify(table)}.`)
   }
   const file = path.join(tablesFolder(), `${paper}-${table}.json`)
@@ -40,64 +41,53 @@ export async function readPreset(paper: Paper, table: string): Promise<Preset> {
   throw new CodedError('options_invalid', `${file} is no preset: ${error?.instancePath ?? ''} ${error?.message ?? 'not valid JSON'}.`)
 }
 
-async function unavailableTables(): Promise<Readonly<Record<string, Readonly<Record<string, string>>>>> {
-  const value = parseJson(await readFile(path.join(tablesFolder(), 'unavailable.json'), 'utf8'))
-  return isUnavailable.Check(value) ? value : {}
-}
-
+const STRICT = { additionalProperties: false }
+const Text = Type.String()
 /** Options of a task's command, without dashes. */
-const OptionsSchema = Type.Record(Type.String({ pattern: '^[a-z][a-z-]*$' }), Type.String())
-const Names = Type.Array(Type.String({ minLength: 1 }))
-/** Names with placeholders such as `{block}`, filled in from a row's `values`. */
-const Templates = Type.Record(Type.String(), Type.String())
+const OptionsSchema = Type.Optional(Type.Record(Type.String({ pattern: '^[a-z][a-z-]*$' }), Text))
+const Texts = Type.Optional(Type.Record(Text, Text))
 
 const ModelSchema = Type.Object(
   {
     name: Type.String({ description: 'As the table names it.' }),
-    checkpoints: Type.Array(Type.String(), { description: 'Published ones, as owner/name; none where there is no published checkpoint.' }),
+    checkpoints: Type.Array(Text, { description: 'Published ones, as owner/name.' }),
     fallback: Type.Optional(
       Type.Enum(['encoder', 'decoder', 'any'], { description: 'Stands for models of no known checkpoint, with or without an encoder.' }),
     ),
   },
-  { additionalProperties: false },
+  STRICT,
 )
 
 const RowSchema = Type.Object(
   {
-    label: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
-      description: 'What the row is called; the published row has the same fields.',
-    }),
-    models: Type.Array(Type.String(), { minItems: 1, description: 'Models of the preset that the row applies to.' }),
-    options: Type.Optional(OptionsSchema),
-    values: Type.Optional(Type.Record(Type.String(), Type.String())),
-    metric: Type.Optional(Type.String()),
-    group: Type.Optional(
-      Type.Record(Type.String(), Type.String(), { description: 'Score only the items of this group, such as one place of the answer.' }),
-    ),
-    published: Type.Optional(
-      Type.Record(Type.String(), Type.String(), { description: 'By column, where the published table is laid out otherwise.' }),
-    ),
+    label: Type.Record(Text, Type.Union([Text, Type.Number()]), { description: 'Fields of the published row.' }),
+    models: Type.Array(Text, { minItems: 1, description: 'Models of the preset that the row applies to.' }),
+    options: OptionsSchema,
+    values: Texts,
+    metric: Type.Optional(Text),
+    group: Type.Optional(Type.Record(Text, Text, { description: 'Score only the items of this group, such as one place of the answer.' })),
+    published: Type.Optional(Type.Record(Text, Text, { description: 'By column, where the published table is laid out otherwise.' })),
   },
-  { additionalProperties: false },
+  STRICT,
 )
 
 const ColumnSchema = Type.Object(
   {
-    name: Type.String(),
-    files: Type.Optional(Templates),
-    options: Type.Optional(OptionsSchema),
-    metric: Type.Optional(Type.String()),
-    mean_of: Type.Optional(Type.Array(Type.String(), { minItems: 1, description: 'Columns that this one averages.' })),
+    name: Text,
+    files: Type.Optional(Type.Record(Text, Text, { description: "Names, with placeholders such as `{block}` of a row's `values`." })),
+    options: OptionsSchema,
+    metric: Type.Optional(Text),
+    mean_of: Type.Optional(Type.Array(Text, { minItems: 1, description: 'Columns that this one averages.' })),
   },
-  { additionalProperties: false },
+  STRICT,
 )
 
 /** One table of a paper with the options of its cells. */
-export const PresetSchema = Type.Object(
+const PresetSchema = Type.Object(
   {
     paper: Type.Enum(['cepe', 'giraffe', 'pi']),
     table: Type.String({ pattern: '^\\d+$' }),
-    title: Type.String(),
+    title: Text,
     task: Type.String({ description: 'Name of a task, or open-domain-qa.' }),
     metric: Type.String({ description: 'Score of a cell, where neither row nor column names another.' }),
     limit: Type.String({ description: 'Option that bounds the items of a cell.' }),
@@ -105,18 +95,15 @@ export const PresetSchema = Type.Object(
     models: Type.Array(ModelSchema, { minItems: 1 }),
     rows: Type.Array(RowSchema, { minItems: 1 }),
     columns: Type.Array(ColumnSchema, { minItems: 1 }),
-    files: Type.Record(Type.String(), Type.Object({ what: Type.String(), from: Type.String() }, { additionalProperties: false }), {
-      description: 'By name, without the ending: what is in the file, and where it comes from.',
-    }),
-    notes: Names,
+    files: Type.Record(Text, Type.Object({ what: Text, from: Text }, STRICT), { description: 'By name, without the ending.' }),
+    notes: Type.Array(Type.String({ minLength: 1 })),
   },
-  { additionalProperties: false },
+  STRICT,
 )
 export type Preset = Static<typeof PresetSchema>
 const isPreset = Compile(PresetSchema)
 export type PresetRow = Static<typeof RowSchema>
 export type PresetColumn = Static<typeof ColumnSchema>
-export type PresetModel = Static<typeof ModelSchema>
 export type Paper = Preset['paper']
 
 /** Extensions of a preset's file, in order of preference. */
@@ -151,11 +138,7 @@ export interface AskedReader {
  * checkpoints.
  * @throws options_invalid if there is none
  */
-export function chooseModel(
-  { models, table }: Pick<Preset, 'models' | 'table'>,
-  { id, hasEncoder = true }: AskedReader,
-  as?: string,
-): PresetModel {
+export function chooseModel({ models, table }: Pick<Preset, 'models' | 'table'>, { id, hasEncoder = true }: AskedReader, as?: string) {
   const names = models.map(({ name }) => JSON.stringify(name)).join(', ')
   if (as !== undefined) {
     const named = models.find(({ name }) => name === as)

@@ -21,6 +21,8 @@ export interface PresetReportOptions {
   readonly fileOf: (name: string) => string | undefined
 }
 
+const FALLBACKS = { encoder: 'any model with an encoder', decoder: 'any model without one', any: 'any model' }
+
 /** Report of a paper's table: published rows, each followed by measured scores, footnotes, and what could not be asked. */
 export function presetReport(preset: Preset, { cells, published, readers, notAsked, fileOf }: PresetReportOptions): Report {
   const title = `${PAPERS[preset.paper]}, Table ${preset.table}: ${preset.title}`
@@ -42,9 +44,29 @@ export function presetReport(preset: Preset, { cells, published, readers, notAsk
       ]),
       ...(left.length === 0 ? [] : [heading(2, 'Not asked'), list(left)]),
       heading(2, 'Models'),
-      modelsTable(preset),
+      table(
+        ['model', 'checkpoint', 'also for'],
+        preset.models.map(({ name, checkpoints, fallback }) => [
+          name,
+          checkpoints.length === 0 ? '- (--as)' : checkpoints.join(', '),
+          fallback === undefined ? '' : FALLBACKS[fallback],
+        ]),
+        3,
+      ),
       heading(2, 'Data files'),
-      filesTable(preset, cells, fileOf),
+      table(
+        ['file', 'there', 'what', 'from'],
+        [...new Set(cells.flatMap((cell) => Object.values(cell.files)))].map((name) => {
+          const file = fileOf(name)
+          return [
+            name,
+            file === undefined ? 'missing' : path.basename(file),
+            preset.files[name]?.what ?? '',
+            preset.files[name]?.from ?? '',
+          ]
+        }),
+        4,
+      ),
     ],
   }
 }
@@ -54,93 +76,71 @@ function scoresTable(preset: Preset, rows: PublishedTables['tables'][string]['ro
   const labels = [...new Set(preset.rows.flatMap(({ label }) => Object.keys(label)))]
   const columns = preset.columns.map(({ name }) => name)
   const further = [...new Set(preset.rows.flatMap((row) => Object.keys(publishedRow(rows, row) ?? {})))].filter(
-    (field) => !labels.includes(field) && !columns.includes(field) && field !== 'perplexity_above' && field !== 'oracle',
+    (field) => ![...labels, ...columns, 'perplexity_above', 'oracle'].includes(field),
   )
-  const named = (row: PresetRow, whose: string, cells: readonly string[]) => [
-    ...labels.map((field) => labelled(row, field)),
-    whose,
-    ...cells,
-  ]
   const body = preset.rows.flatMap((row) => {
+    const named = (whose: string, cells: readonly string[]) => [...labels.map((field) => String(row.label[field] ?? '')), whose, ...cells]
     const printed = [
       ...columns.map((column) => publishedScore(rows, row, column) ?? '-'),
       ...further.map((field) => printedValue(publishedRow(rows, row)?.[field]) ?? '-'),
     ]
     const measured = readers.flatMap((reader) => {
       const cells = measuredRow(preset, row, reader)
-      return cells === undefined ? [] : [named(row, reader.reader, [...cells, ...further.map(() => '-')])]
+      return cells.every((cell) => cell === '-') ? [] : [named(reader.reader, [...cells, ...further.map(() => '-')])]
     })
     const unpublished = printed.every((cell) => cell === '-')
-    return unpublished && measured.length > 0 ? measured : [named(row, 'published', printed), ...measured]
+    return unpublished && measured.length > 0 ? measured : [named('published', printed), ...measured]
   })
   return table([...labels, 'scores', ...columns, ...further], body, labels.length + 1)
 }
 
-function labelled({ label }: PresetRow, field: string): string {
-  const value = label[field]
-  return value === undefined ? '' : String(value)
+function measuredRow(preset: Preset, row: PresetRow, { scores }: ReaderScores): string[] {
+  const of = (column: string) => scores.get(cellName({ row, column: { name: column } }))
+  return preset.columns.map(({ name, mean_of: averaged }) => {
+    const parts = (averaged ?? [name]).flatMap((part) => of(part) ?? [])
+    const [first] = parts
+    if (first === undefined || parts.length < (averaged ?? [name]).length) return '-'
+    return averaged === undefined
+      ? shown(first.metric, first.estimate)
+      : mean(parts.map(({ estimate }) => estimate.mean)).toFixed(first.metric.digits)
+  })
 }
 
-/** Checkpoints of the rows. */
-function modelsTable({ models }: Preset): Block {
-  return table(
-    ['model', 'checkpoint', 'also for'],
-    models.map(({ name, checkpoints, fallback }) => [
-      name,
-      checkpoints.length === 0 ? '- (--as)' : checkpoints.join(', '),
-      fallback === undefined ? '' : { encoder: 'any model with an encoder', decoder: 'any model without one', any: 'any model' }[fallback],
-    ]),
-    3,
-  )
-}
-
-function filesTable({ files }: Preset, cells: readonly Cell[], fileOf: (name: string) => string | undefined): Block {
-  const used = [...new Set(cells.flatMap((cell) => Object.values(cell.files)))]
-  return table(
-    ['file', 'there', 'what', 'from'],
-    used.map((name) => {
-      const file = fileOf(name)
-      return [name, file === undefined ? 'missing' : path.basename(file), files[name]?.what ?? '', files[name]?.from ?? '']
-    }),
-    4,
-  )
+interface Score {
+  readonly metric: Metric
+  readonly estimate: Estimate
 }
 
 /** Scores of one reader in the cells of a table. */
 export interface ReaderScores {
   readonly reader: string
   /** By cell name. */
-  readonly scores: ReadonlyMap<string, { readonly metric: Metric; readonly estimate: Estimate }>
+  readonly scores: ReadonlyMap<string, Score>
   /** Cells with an incomplete run, or without scored items, with counts. */
   readonly incomplete: readonly string[]
 }
 
 /** Scores of all readers with runs in the folder, by the model of the table that each was asked for, then by name. */
 export async function readScores(out: string, preset: Preset, cells: readonly Cell[]): Promise<ReaderScores[]> {
-  const read = await Promise.all(preset.models.map(({ name }) => scoresIn(modelFolder(out, name), cellsOfModel(cells, name))))
-  return read.flat()
-}
-
-async function scoresIn(folder: string, cells: readonly Cell[]): Promise<ReaderScores[]> {
-  if (!(await exists(folder))) return []
-  const entries = await readdir(folder, { withFileTypes: true })
-  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(folder, name))
-  const read = await Promise.all(folders.sort().map((reader) => scoresOf(reader, cells)))
-  return read.filter(({ scores, incomplete }) => scores.size > 0 || incomplete.length > 0)
+  const read = await Promise.all(
+    preset.models.map(async ({ name }) => {
+      const folder = modelFolder(out, name)
+      const entries = (await exists(folder)) ? await readdir(folder, { withFileTypes: true }) : []
+      const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => path.join(folder, entry.name))
+      return Promise.all(folders.sort().map((reader) => scoresOf(reader, cellsOfModel(cells, name))))
+    }),
+  )
+  return read.flat().filter(({ scores, incomplete }) => scores.size > 0 || incomplete.length > 0)
 }
 
 async function scoresOf(folder: string, cells: readonly Cell[]): Promise<ReaderScores> {
-  const runs = new Map<string, Promise<ReadRun | undefined>>()
-  const runOf = (run: string): Promise<ReadRun | undefined> => {
-    const known = runs.get(run) ?? readOne(path.join(folder, run))
-    runs.set(run, known)
-    return known
-  }
-  const scores = new Map<string, { metric: Metric; estimate: Estimate }>()
+  const runs = new Map<string, Awaited<ReturnType<typeof readOne>>>()
+  for (const name of new Set(cells.map(({ run }) => run))) runs.set(name, await readOne(path.join(folder, name)))
+  const scores = new Map<string, Score>()
   const incomplete = new Set<string>()
   let reader = path.basename(folder)
   for (const cell of cells) {
-    const run = await runOf(cell.run)
+    const run = runs.get(cell.run)
     if (run === undefined) continue
     reader = run.reader
     const score = run.scoreOf(cell)
@@ -152,15 +152,8 @@ async function scoresOf(folder: string, cells: readonly Cell[]): Promise<ReaderS
   return { reader, scores, incomplete: [...incomplete] }
 }
 
-interface ReadRun {
-  readonly reader: string
-  readonly items: number
-  readonly done: number
-  /** Undefined if the run has no such setting. */
-  readonly scoreOf: (cell: Cell) => { readonly metric: Metric; readonly estimate: Estimate } | undefined
-}
-
-async function readOne(folder: string): Promise<ReadRun | undefined> {
+/** Undefined for a folder without a run. */
+async function readOne(folder: string) {
   if (!(await hasRun(folder))) return undefined
   const run = await readRunOf(folder)
   const { settings } = summariseTask(run.task, run)
@@ -168,7 +161,8 @@ async function readOne(folder: string): Promise<ReadRun | undefined> {
     reader: run.manifest.subject.reader,
     items: run.manifest.data.items,
     done: run.records.length,
-    scoreOf: (cell) => {
+    /** Undefined if the run has no such setting. */
+    scoreOf: (cell: Cell): Score | undefined => {
       const { metric: name, row } = cell
       const metric = [...run.task.metrics, ...(run.task.derived ?? [])].find((candidate) => candidate.name === name)
       if (metric === undefined) throw new CodedError('options_invalid', `The task ${run.task.name} has no score ${name}.`)
@@ -180,21 +174,4 @@ async function readOne(folder: string): Promise<ReadRun | undefined> {
       return estimate && { metric, estimate }
     },
   }
-}
-
-/** A reader's row of the table; undefined if it has none of its cells. */
-function measuredRow(preset: Preset, row: Preset['rows'][number], { scores }: ReaderScores): string[] | undefined {
-  const of = (column: string) => scores.get(cellName({ row, column: { name: column } }))
-  const cells = preset.columns.map(({ name, mean_of: averaged }) => {
-    if (averaged === undefined) {
-      const score = of(name)
-      return score === undefined ? '-' : shown(score.metric, score.estimate)
-    }
-    const parts = averaged.flatMap((part) => of(part) ?? [])
-    const [first] = parts
-    return first === undefined || parts.length < averaged.length
-      ? '-'
-      : mean(parts.map(({ estimate }) => estimate.mean)).toFixed(first.metric.digits)
-  })
-  return cells.every((cell) => cell === '-') ? undefined : cells
 }

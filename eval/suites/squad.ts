@@ -3,10 +3,10 @@ import path from 'node:path'
 import pLimit from 'p-limit'
 import { at, present } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
-import { readPassageFile } from '../../index/read/read.ts'
 import { answerDocument, type DocumentServices } from '../../src/rag/document.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { type EvalPassage, type EvalQuestion, spread } from '../datasets/question-set.ts'
+import { readCorpus } from '../datasets/passages.ts'
 import { readDataset } from '../datasets/read.ts'
 import { bestOver, exactMatch, f1 } from '../metrics/answer.ts'
 import { answerFinder } from '../metrics/retrieval.ts'
@@ -103,8 +103,7 @@ export interface RealQuestions {
  * @throws dataset_invalid if no question names a passage
  */
 export async function realQuestions(folder: string, out: string, most = Infinity): Promise<RealQuestions> {
-  const passages: EvalPassage[] = []
-  for await (const item of readPassageFile(path.join(folder, 'passages.tsv'))) if ('passage' in item) passages.push(item.passage)
+  const { passages, byTitle } = await readCorpus(path.join(folder, 'passages.tsv'))
   const { questions } = await readDataset(path.join(folder, 'questions.jsonl'))
   const places = new Map(passages.map(({ id }, place) => [id, place]))
   const named = questions.flatMap((question) => {
@@ -113,8 +112,7 @@ export async function realQuestions(folder: string, out: string, most = Infinity
   })
   if (named.length === 0)
     throw new CodedError('dataset_invalid', `${folder} has no question whose passage_id names a passage of passages.tsv.`)
-  const articles = new Map<string, string>()
-  for (const { title, text } of passages) articles.set(title, [articles.get(title) ?? [], text].flat().join('\n\n'))
+  const article = (title: string) => (byTitle.get(title) ?? []).map(({ text }) => text).join('\n\n')
   const others = named.flatMap(({ question, place, answers }) => {
     const other = neighbour(passages, place, answers)
     return other === undefined ? [] : [line(question, other, 'no passage with the answer')]
@@ -126,7 +124,7 @@ export async function realQuestions(folder: string, out: string, most = Infinity
   return {
     ...files,
     isAnsweredBy: new Map(named.map(({ question, answers }) => [question.question, answers])),
-    articleOf: new Map(named.map(({ question, own: { title } }) => [question.question, { title, text: articles.get(title) ?? '' }])),
+    articleOf: new Map(named.map(({ question, own: { title } }) => [question.question, { title, text: article(title) }])),
   }
 }
 

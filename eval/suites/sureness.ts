@@ -1,5 +1,5 @@
 import { bestOver, exactMatch } from '../metrics/answer.ts'
-import { auroc, calibrationError, coverageAtRisk, type JudgedAnswer } from '../metrics/confidence.ts'
+import { aurocCorrect, calibrationError, coverageAtRisk, type JudgedAnswer } from '../metrics/confidence.ts'
 import { type Block, number, table } from '../report/blocks.ts'
 import { mean } from '../statistics/bootstrap.ts'
 import type { EvalRecord } from '../tasks/open-domain-qa/record.ts'
@@ -46,14 +46,13 @@ export function surenessTable(runs: readonly (readonly [name: readonly string[],
     [...new Set(answers.map(({ which }) => which)), undefined].flatMap((which) =>
       MEASURES.map((measure) => {
         const sure = judged(answers, measure, which)
-        const where = (correct: number) => sure.filter((answer) => answer.correct === correct).map(({ confidence }) => confidence)
         return [
           ...[...name, which ?? 'all', String(sure.length), number(mean(sure.map(({ correct }) => correct)), 3), measure],
           number(mean(sure.map(({ confidence }) => confidence)), 3),
           number(shareAbove(answers, measure, 0.9, which), 3),
           number(calibrationError(sure), 3),
           number(coverageAtRisk(sure, RISK), 3),
-          number(auroc(where(1), where(0)), 3),
+          number(aurocCorrect(sure), 3),
         ]
       }),
     ),

@@ -1,7 +1,7 @@
 import { CodedError } from '../../base/errors.ts'
-import { type Block, text } from '../report/blocks.ts'
-import { compareItems, comparisonTable } from '../report/comparison.ts'
-import { sharedItems } from '../statistics/paired.ts'
+import { type Block, table, text } from '../report/blocks.ts'
+import { mean } from '../statistics/bootstrap.ts'
+import { mcnemar, pairedBootstrap, pText } from '../statistics/paired.ts'
 import type { TaskRun } from './contract.ts'
 import { clusterOf, type TaskRecord } from './record.ts'
 
@@ -12,20 +12,42 @@ import { clusterOf, type TaskRecord } from './record.ts'
 export function compareRuns(a: TaskRun, b: TaskRun) {
   if (a.task !== b.task) throw new CodedError('run_mismatch', `The runs are of different tasks: ${a.task.name} and ${b.task.name}.`)
   const { what, digits } = a.task.compared ?? { what: 'items', digits: 3 }
-  const isScored = ({ skipped, results }: TaskRecord): boolean => !skipped && results.length > 0
-  const pairs = sharedItems(a.records, b.records, isScored)
+  const [ofA, ofB] = [a, b].map(({ records }) => records.filter(({ skipped, results }) => !skipped && results.length > 0)) as [
+    TaskRecord[],
+    TaskRecord[],
+  ]
+  const byId = new Map(ofB.map((record) => [record.id, record]))
+  const pairs = ofA.flatMap((record) => {
+    const other = byId.get(record.id)
+    return other ? [[record, other] as const] : []
+  })
   if (pairs.length === 0) throw new CodedError('run_mismatch', `The two runs share no scored ${what}: they are of different data.`)
-  const compared = a.manifest.subject.settings.flatMap((setting) =>
-    a.task.metrics.map(({ name, label, aggregate }) => ({
-      ...{ setting, digits, metric: aggregate === 'perplexity' ? `${label} (as loss)` : label },
-      scale: aggregate === 'percent' ? 100 : 1,
-      scoreOf: ({ results }: TaskRecord) => results.find((result) => result.setting === setting)?.scores[name],
-    })),
+  const comparisons = a.manifest.subject.settings.flatMap((setting) =>
+    a.task.metrics.flatMap(({ name, label, aggregate }) => {
+      const scoreOf = ({ results }: TaskRecord) => results.find((result) => result.setting === setting)?.scores[name]
+      const scores = pairs.flatMap(([first, second]) => {
+        const [one, other] = [scoreOf(first), scoreOf(second)]
+        return one === undefined || other === undefined ? [] : [{ cluster: clusterOf(first), a: one, b: other }]
+      })
+      if (scores.length === 0) return []
+      const isBinary = scores.every((pair) => [pair.a, pair.b].every((score) => score === 0 || score === 1))
+      const wins = (isWin: (pair: (typeof scores)[number]) => boolean) => scores.filter(isWin).length
+      return {
+        ...{ setting, metric: aggregate === 'perplexity' ? `${label} (as loss)` : label },
+        ...{ digits, scale: aggregate === 'percent' ? 100 : 1 },
+        ...pairedBootstrap(scores, a.seed),
+        ...{ a: mean(scores.map((pair) => pair.a)), b: mean(scores.map((pair) => pair.b)) },
+        mcnemarP: isBinary
+          ? mcnemar(
+              wins((pair) => pair.a > pair.b),
+              wins((pair) => pair.a < pair.b),
+            )
+          : undefined,
+      }
+    }),
   )
-  const comparisons = compareItems(pairs, compared, { clusterOf, seed: a.seed })
   if (comparisons.length === 0) throw new CodedError('run_mismatch', 'The two runs share no setting.')
-  const only = ({ records }: TaskRun): number => records.filter(isScored).length - pairs.length
-  return { what, shared: pairs.length, onlyA: only(a), onlyB: only(b), comparisons }
+  return { what, shared: pairs.length, onlyA: ofA.length - pairs.length, onlyB: ofB.length - pairs.length, comparisons }
 }
 
 export function comparisonBlocks({ what, shared, onlyA, onlyB, comparisons }: ReturnType<typeof compareRuns>): Block[] {
@@ -33,6 +55,14 @@ export function comparisonBlocks({ what, shared, onlyA, onlyB, comparisons }: Re
     text(
       `${shared} ${what} are scored in both runs (${onlyA} only in the first, ${onlyB} only in the second). Differences are second minus first, with 95 % intervals of the paired bootstrap; rows about the same question or document are resampled as one.`,
     ),
-    comparisonTable(comparisons),
+    table(
+      ['setting', 'metric', 'items', 'first', 'second', 'difference', 'p (bootstrap)', 'p (McNemar)'],
+      comparisons.map(({ setting, metric, scale, digits, n, a, b, difference, low, high, p, mcnemarP }) => {
+        const number = (value: number) => (scale * value).toFixed(digits)
+        const change = `${difference > 0 ? '+' : ''}${number(difference)} (${number(low)}, ${number(high)})`
+        return [setting, metric, String(n), number(a), number(b), change, pText(p), mcnemarP === undefined ? '-' : pText(mcnemarP)]
+      }),
+      2,
+    ),
   ]
 }

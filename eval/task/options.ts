@@ -10,24 +10,6 @@ export interface TaskOption {
   readonly small?: string
 }
 
-/** A task's options as texts, with defaults, and typed accessors whose errors name the option. */
-export interface TaskOptions {
-  /** The value; undefined if absent. */
-  text(name: string): string | undefined
-  /** @throws options_invalid */
-  integer(name: string, least?: number): number
-  /** An integer, or `otherwise` if absent. @throws options_invalid */
-  integerOr(name: string, otherwise: number, least?: number): number
-  /** A number above 0. @throws options_invalid */
-  decimal(name: string): number
-  /** Ascending, distinct. @throws options_invalid */
-  integers(name: string, least?: number): number[]
-  /** @throws options_invalid for a word that is not allowed */
-  words<Word extends string>(name: string, allowed: readonly Word[]): Word[]
-  /** All given and default values, for the manifest. */
-  readonly all: Readonly<Record<string, string>>
-}
-
 /** `--context-tokens <number>` -> `contextTokens`, as in Commander. */
 function optionKey(flags: string): string {
   return (/--([\w-]+)/.exec(flags)?.[1] ?? flags).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
@@ -37,13 +19,12 @@ function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
+/** A task's options, with defaults: typed accessors, whose errors name the option. */
+export type TaskOptions = ReturnType<typeof taskOptions>
+
 /** Merges `given` with the task's defaults, or its small ones. */
-export function taskOptions(
-  task: { readonly options: readonly TaskOption[] },
-  given: Readonly<Record<string, unknown>>,
-  small = false,
-): TaskOptions {
-  const all = Object.fromEntries(
+export function taskOptions(task: { readonly options: readonly TaskOption[] }, given: Readonly<Record<string, unknown>>, small = false) {
+  const all: Readonly<Record<string, string>> = Object.fromEntries(
     task.options.flatMap(({ flags, byDefault, small: smallValue }): [string, string][] => {
       const key = optionKey(flags)
       const value = given[key] ?? (small ? smallValue : undefined) ?? byDefault
@@ -51,35 +32,34 @@ export function taskOptions(
     }),
   )
   const text = (name: string): string | undefined => all[name]
-  const wordsOf = (name: string): string[] => {
-    const wanted = listedWords(text(name) ?? '')
-    if (wanted.length === 0) throw invalidOption(`${flagOf(name)} is missing.`)
-    return wanted
-  }
   return {
+    /** All given and default values, for the manifest. */
     all,
     text,
-    integer: (name, least = 0) => {
-      const value = text(name)
+    /** @throws options_invalid if it is absent without `otherwise` */
+    integer: (name: string, least = 0, otherwise?: number): number => {
+      const value = text(name) ?? otherwise?.toString()
       if (value === undefined) throw invalidOption(`${flagOf(name)} is missing.`)
       return wholeNumber(flagOf(name), value, least)
     },
-    integerOr: (name, otherwise, least = 0) => {
-      const value = text(name)
-      return value === undefined ? otherwise : wholeNumber(flagOf(name), value, least)
-    },
-    decimal: (name) => {
+    /** A number above 0. @throws options_invalid */
+    decimal: (name: string): number => {
       const value = Number(text(name))
       if (!(value > 0 && value < Infinity)) throw invalidOption(`${flagOf(name)} takes numbers above 0, not ${JSON.stringify(text(name))}.`)
       return value
     },
-    integers: (name, least = 0) => wholeNumbers(flagOf(name), text(name) ?? '', least),
-    words: (name, allowed) =>
-      wordsOf(name).map((word) => {
+    /** Ascending, distinct. @throws options_invalid */
+    integers: (name: string, least = 0): number[] => wholeNumbers(flagOf(name), text(name) ?? '', least),
+    /** @throws options_invalid for a word that is not allowed */
+    words: <Word extends string>(name: string, allowed: readonly Word[]): Word[] => {
+      const wanted = listedWords(text(name) ?? '')
+      if (wanted.length === 0) throw invalidOption(`${flagOf(name)} is missing.`)
+      return wanted.map((word) => {
         const known = allowed.find((candidate) => candidate === word)
         if (known === undefined) throw invalidOption(`${flagOf(name)} takes ${allowed.join(', ')}, not ${JSON.stringify(word)}.`)
         return known
-      }),
+      })
+    },
   }
 }
 

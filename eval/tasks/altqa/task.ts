@@ -1,9 +1,9 @@
-import path from 'node:path'
 import { at, present } from '../../../base/at.ts'
 import { seededRandom } from '../../../base/random.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { EvalQuestion } from '../../datasets/question-set.ts'
+import type { Passage } from '../../../index/contract.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import { option, type Metric, type PreparedTask, type Task } from '../../task/contract.ts'
 import { VICUNA } from '../documents/generate.ts'
@@ -17,12 +17,6 @@ const METRICS: readonly Metric[] = [
 ]
 const KINDS = ['altered', 'free-form'] as const
 const QUESTION_POSITIONS = ['question at the end', 'question at the start'] as const
-
-interface Paragraph {
-  readonly id: string
-  readonly title: string
-  readonly text: string
-}
 
 /** Free-form and altered-numeric questions by length and position, as Giraffe's WikiQA. */
 export const altqa: Task = {
@@ -71,15 +65,14 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
 
 /** Rows generated from passages and their questions. @throws dataset_invalid */
 async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items' | 'files' | 'problems'>> {
-  const [{ readPassageFile }, { readDataset }, { fileHash }] = await Promise.all([
-    import('../../../index/read/read.ts'),
+  const [{ readCorpus }, { readDataset }, { namedFile }] = await Promise.all([
+    import('../../datasets/passages.ts'),
     import('../../datasets/read.ts'),
     import('../../datasets/records.ts'),
   ])
   const passagesFile = options.text('passages') ?? demoCorpus()
   const dataset = await readDataset(options.text('questions') ?? questionFile('test.jsonl'))
-  const paragraphs: Paragraph[] = []
-  for await (const item of readPassageFile(passagesFile)) if ('passage' in item) paragraphs.push(item.passage)
+  const { passages: paragraphs } = await readCorpus(passagesFile)
   const seed = options.integer('seed')
   const most = options.integer('items', 1)
   const kinds = options.words('kinds', KINDS)
@@ -102,10 +95,7 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
   const without = dataset.questions.length - found.length
   return {
     items,
-    files: [
-      { file: path.basename(passagesFile), sha256: await fileHash(passagesFile) },
-      { file: dataset.file, sha256: dataset.sha256 },
-    ],
+    files: [await namedFile(passagesFile), { file: dataset.file, sha256: dataset.sha256 }],
     problems: [
       ...dataset.problems,
       ...(without > 0
@@ -116,7 +106,7 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
 }
 
 /** The passage of the question, with its first answer in it. */
-function goldParagraph({ goldPassage, goldTitle, answers }: EvalQuestion, paragraphs: readonly Paragraph[]): Paragraph | undefined {
+function goldParagraph({ goldPassage, goldTitle, answers }: EvalQuestion, paragraphs: readonly Passage[]): Passage | undefined {
   const entity = goldTitle?.toLowerCase()
   return paragraphs.find(
     ({ id, title, text }) =>
@@ -125,8 +115,8 @@ function goldParagraph({ goldPassage, goldTitle, answers }: EvalQuestion, paragr
 }
 
 function rows(
-  { question, gold }: { readonly question: EvalQuestion; readonly gold: Paragraph },
-  paragraphs: readonly Paragraph[],
+  { question, gold }: { readonly question: EvalQuestion; readonly gold: Passage },
+  paragraphs: readonly Passage[],
   { kind, characters, seed }: { readonly kind: (typeof KINDS)[number]; readonly characters: number; readonly seed: number },
 ): NeedleItem[] {
   const answer = at(question.answers, 0)

@@ -25,3 +25,8 @@ export function joinTexts(texts: readonly LanguageText[], tokens: number): Langu
   }
   return joined
 }
+
+/** The complete slices of `size` values, from the first. */
+export function slices<T>(values: readonly T[], size: number): (readonly T[])[] {
+  return Array.from({ length: Math.floor(values.length / size) }, (_, i) => values.slice(i * size, (i + 1) * size))
+}

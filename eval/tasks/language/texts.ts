@@ -1,12 +1,11 @@
-import path from 'node:path'
 import { Type, type Static } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { readFile } from 'node:fs/promises'
-import { readPassageFile } from '../../../index/read/read.ts'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { Problem } from '../../datasets/question-set.ts'
-import { fileHash, readItems } from '../../datasets/records.ts'
+import { readCorpus } from '../../datasets/passages.ts'
+import { namedFile, readItems } from '../../datasets/records.ts'
 import { isPassageFile, type LanguageText } from './passage-texts.ts'
 import type { NamedFile } from '../../task/contract.ts'
 
@@ -41,7 +40,9 @@ export interface TextsFile extends NamedFile {
  * @throws dataset_invalid naming the problem
  */
 export async function readTexts(file: string, tokenizer: Tokenizer, textField = 'text'): Promise<TextsFile> {
-  const named = { file: path.basename(file), sha256: await hashed(file) }
+  const named = await namedFile(file).catch((error: unknown) => {
+    throw new CodedError('dataset_invalid', `${file} cannot be read.`, { cause: error })
+  })
   if (isPassageFile(file)) return { ...named, texts: await articles(file, tokenizer), problems: [] }
   if (!/\.(jsonl?(\.gz)?|parquet)$/.test(file)) {
     const ids = tokenizer.encode(plainText(await readFile(file), file), { bos: true })
@@ -82,12 +83,6 @@ function plainText(bytes: Uint8Array, file: string): string {
   }
 }
 
-async function hashed(file: string): Promise<string> {
-  return fileHash(file).catch((error: unknown) => {
-    throw new CodedError('dataset_invalid', `${file} cannot be read.`, { cause: error })
-  })
-}
-
 function understood(value: Static<typeof TextSchema>, at: string, tokenizer: Tokenizer): LanguageText | undefined {
   const ids = value.ids ?? value.token_ids ?? (value.text === undefined ? undefined : tokenizer.encode(value.text, { bos: true }))
   if (ids === undefined || ids.length === 0) return undefined
@@ -106,13 +101,7 @@ function understood(value: Static<typeof TextSchema>, at: string, tokenizer: Tok
 
 /** Concatenates the passages of each title. */
 async function articles(file: string, tokenizer: Tokenizer): Promise<LanguageText[]> {
-  const byTitle = new Map<string, string[]>()
-  for await (const item of readPassageFile(file)) {
-    if ('passage' in item) byTitle.set(item.passage.title, [...(byTitle.get(item.passage.title) ?? []), item.passage.text])
-  }
-  return [...byTitle].map(([title, paragraphs]) => ({
-    id: title,
-    domain: title,
-    ids: tokenizer.encode(paragraphs.join('\n'), { bos: true }),
-  }))
+  const { byTitle } = await readCorpus(file)
+  const textOf = (passages: readonly { readonly text: string }[]) => passages.map(({ text }) => text).join('\n')
+  return [...byTitle].map(([title, passages]) => ({ id: title, domain: title, ids: tokenizer.encode(textOf(passages), { bos: true }) }))
 }

@@ -7,7 +7,7 @@ import { ProblemLog } from '../../datasets/question-set.ts'
 import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
 import { lossOf, type Method, METHODS, methodSettings, retrievalScores, type ScoredText, scoreText } from '../language/score.ts'
 import { demoCorpus } from '../../datasets/shipped.ts'
-import { isPassageFile, joinTexts, type LanguageText } from '../language/passage-texts.ts'
+import { isPassageFile, joinTexts, type LanguageText, slices } from '../language/passage-texts.ts'
 
 interface Window extends TaskItem {
   readonly text: LanguageText
@@ -71,7 +71,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const { window } = client.manifest.dims
   const half = Math.floor(window / 2)
   const sinks = options.integer('sinks')
-  const cache = { sinks, recent: options.integerOr('recent', Math.max(1, half - sinks), 1), stride: options.integerOr('stride', half, 1) }
+  const cache = { sinks, recent: options.integer('recent', 1, Math.max(1, half - sinks)), stride: options.integer('stride', 1, half) }
   const asked = { methods: options.words('methods', METHODS), counts: options.integers('contexts'), contextTokens, decoderTokens, window }
   const described = (contexts: number) => `${contexts} x ${contextTokens} + ${decoderTokens}`
   const whyNot = (method: Method) => (method === 'streaming' ? whyKeysStay(client.manifest) : undefined)
@@ -141,7 +141,6 @@ function cut(
   const decoder = before ? ids.slice(0, decoderTokens) : ids.slice(start + total - decoderTokens, start + total)
   if (earlier.length < contexts * contextTokens || decoder.length < decoderTokens)
     throw new CodedError('unprocessable', `The text has fewer than ${contexts} x ${contextTokens} + ${decoderTokens} tokens.`)
-  const read = earlier.slice(earlier.length - contexts * contextTokens)
-  const contextIds = Array.from({ length: contexts }, (_, i) => read.slice(i * contextTokens, (i + 1) * contextTokens))
+  const contextIds = slices(earlier.slice(earlier.length - contexts * contextTokens), contextTokens)
   return { contextIds, ids: decoder, scoredTokens, contextScores: contextIds.map(() => 0) }
 }

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { AnswerClient, ServiceDefaults } from '../../client/client.ts'
 import { readDataset, readPassages, sameQuestion, withPassages } from '../../datasets/read.ts'
-import { fileHash } from '../../datasets/records.ts'
+import { namedFile } from '../../datasets/records.ts'
 import type { Dataset, EvalQuestion } from '../../datasets/question-set.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { identify, type QaManifest, RUN_VERSION } from './record.ts'
@@ -132,7 +132,7 @@ async function subjectOf({ dataset, passages, limit, protocol }: EvaluationOptio
     version: RUN_VERSION,
     dataset,
     questions: named(answerable),
-    passages: passages === undefined ? null : { file: path.basename(passages), sha256: await fileHash(passages) },
+    passages: passages === undefined ? null : await namedFile(passages),
     train: train ? named(train) : null,
     unanswerable: unanswerable ? named(unanswerable) : null,
     limit: limit ?? null,

@@ -1,5 +1,5 @@
 import { at } from '../../../base/at.ts'
-import { auroc, riskCoverage } from '../../metrics/confidence.ts'
+import { auroc, aurocCorrect, riskCoverage } from '../../metrics/confidence.ts'
 import { ndcgAt, recallAt, reciprocalRankAt } from '../../metrics/retrieval.ts'
 import { skippedProblems } from '../../runner/manifest.ts'
 import { estimateShare, mean, quantile } from '../../statistics/bootstrap.ts'
@@ -59,7 +59,6 @@ function summariseSetting(
     confidence: prediction.confidence,
     correct: scoresOf(prediction.answer, record.answers).exact_match,
   }))
-  const confidencesWhere = (correct: number) => judged.filter((answer) => answer.correct === correct).map(({ confidence }) => confidence)
   const timed = answers.filter(({ prediction }) => prediction.same_as_k === undefined)
   const stage = (name: keyof Prediction['timings_ms']) => latency(timed.map(({ prediction }) => prediction.timings_ms[name]))
   const estimateOf = (name: (typeof METRICS)[number]['name']) => scores[name] ?? estimateShare([], 0)
@@ -75,11 +74,10 @@ function summariseSetting(
     groups: Object.fromEntries([...new Set(groups.map(({ group }) => group))].map((name) => [name, groupScores(groups, name)])),
     /** Of the confidence, exact match counting as right. */
     riskCoverage: riskCoverage(judged),
-    /** Right against wrong answers. */
-    aurocCorrect: auroc(confidencesWhere(1), confidencesWhere(0)),
+    aurocCorrect: aurocCorrect(judged),
     /** Right answers against answers to unanswerable questions; NaN without those. */
     aurocUnanswerable: auroc(
-      confidencesWhere(1),
+      judged.flatMap(({ confidence, correct }) => (correct === 1 ? confidence : [])),
       answersOf(asked.unanswerable, method, k).map(({ prediction }) => prediction.confidence),
     ),
     latencyMs: { queue: stage('queue'), encode: stage('encode'), generate: stage('generate'), total: stage('total') },

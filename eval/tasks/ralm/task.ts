@@ -10,7 +10,7 @@ import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, 
 import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
 import { lossOf, type Method, methodSettings, type MethodSetting, nearest, scoreText } from '../language/score.ts'
 import { demoCorpus } from '../../datasets/shipped.ts'
-import { isPassageFile, joinTexts, type LanguageText } from '../language/passage-texts.ts'
+import { isPassageFile, joinTexts, type LanguageText, slices } from '../language/passage-texts.ts'
 
 const METHODS = ['cepe', 'full-context', 'replug'] as const satisfies readonly Method[]
 
@@ -137,11 +137,9 @@ async function askSequence(
 
 function perDomain(items: readonly Sequence[], most: number): Sequence[] {
   const seen = new Map<string | undefined, number>()
-  return items.filter(({ groups }) => {
-    const domain = groups['domain']
-    const count = (seen.get(domain) ?? 0) + 1
-    seen.set(domain, count)
-    return count <= most
+  return items.filter(({ groups: { domain } }) => {
+    seen.set(domain, (seen.get(domain) ?? 0) + 1)
+    return (seen.get(domain) ?? 0) <= most
   })
 }
 
@@ -156,18 +154,12 @@ async function retrieved(texts: readonly LanguageText[], sizes: Retrieval, clien
   const { contextTokens, decoderTokens, queryTokens, most, domains } = sizes
   const articles = joinTexts(texts, 4 * decoderTokens)
   const pieces = articles.flatMap((article, index) =>
-    Array.from({ length: Math.floor(article.ids.length / decoderTokens) }, (_, i) => ({
-      article,
+    slices(article.ids, decoderTokens).map((ids, i) => ({
+      ...{ article, ids, id: `${article.id} @ ${i * decoderTokens}` },
       asked: i % 2 === 0 && index < domains,
-      id: `${article.id} @ ${i * decoderTokens}`,
-      ids: article.ids.slice(i * decoderTokens, (i + 1) * decoderTokens),
     })),
   )
-  const chunks = pieces
-    .filter(({ asked }) => !asked)
-    .flatMap(({ ids }) =>
-      Array.from({ length: Math.floor(ids.length / contextTokens) }, (_, i) => ids.slice(i * contextTokens, (i + 1) * contextTokens)),
-    )
+  const chunks = pieces.filter(({ asked }) => !asked).flatMap(({ ids }) => slices(ids, contextTokens))
   const sequences = pieces.filter(({ asked }) => asked)
   const vectors = await client.embed(chunks.map((chunk) => client.tokenizer.decode(chunk)))
   const queries = await client.embed(sequences.map(({ ids }) => client.tokenizer.decode(ids.slice(0, queryTokens))))

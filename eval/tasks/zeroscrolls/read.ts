@@ -1,8 +1,7 @@
-import path from 'node:path'
-import { readPassageFile } from '../../../index/read/read.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
-import { fileHash, type ItemsFile, readItems } from '../../datasets/records.ts'
+import { type ItemsFile, namedFile, readItems } from '../../datasets/records.ts'
+import { readCorpus } from '../../datasets/passages.ts'
 import { readDataset } from '../../datasets/read.ts'
 import type { ScrollsSet } from './sets.ts'
 
@@ -86,31 +85,22 @@ function letterOf(answer: string, choices: string): string | undefined {
 
 /** Questions with their articles: all passages of the title of the question or of its passage. */
 export async function articlesWithQuestions(passages: string, questions: string): Promise<ItemsFile<ScrollsExample>> {
-  const byTitle = new Map<string, { id: string; text: string }[]>()
-  const titleOf = new Map<string, string>()
-  for await (const item of readPassageFile(passages)) {
-    if (!('passage' in item)) continue
-    const { id, title, text } = item.passage
-    byTitle.set(title, [...(byTitle.get(title) ?? []), { id, text }])
-    titleOf.set(id, title)
-  }
+  const corpus = await readCorpus(passages)
+  const titleOf = new Map(corpus.passages.map(({ id, title }) => [id, title]))
   const dataset = await readDataset(questions)
   const problems = new ProblemLog()
   const items = dataset.questions.flatMap(({ id, question, answers, goldPassage, goldTitle }): ScrollsExample[] => {
     const title =
       goldPassage === undefined
-        ? [...byTitle.keys()].find((known) => known.toLowerCase() === goldTitle?.toLowerCase())
+        ? [...corpus.byTitle.keys()].find((known) => known.toLowerCase() === goldTitle?.toLowerCase())
         : titleOf.get(goldPassage)
-    const article = title === undefined ? undefined : byTitle.get(title)
+    const article = title === undefined ? undefined : corpus.byTitle.get(title)
     if (article === undefined) problems.add('no article for the question', id)
     return article ? [{ id, document: article.map(({ text }) => text).join('\n'), query: question, answers }] : []
   })
   if (items.length === 0) throw new CodedError('dataset_invalid', `No question of ${questions} has an article in ${passages}.`)
   return {
-    files: [
-      { file: path.basename(passages), sha256: await fileHash(passages) },
-      { file: dataset.file, sha256: dataset.sha256 },
-    ],
+    files: [await namedFile(passages), { file: dataset.file, sha256: dataset.sha256 }],
     items,
     problems: [...dataset.problems, ...problems.list()],
   }

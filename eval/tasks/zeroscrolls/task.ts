@@ -82,7 +82,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   if (data === undefined && name !== 'qasper') throw new CodedError('options_invalid', `--data is missing: SCROLLS's file of ${name}.`)
   const { articlesWithQuestions, readScrolls } = await import('./read.ts')
   const read = data === undefined ? await articlesWithQuestions(demoCorpus(), questionFile('test.jsonl')) : await readScrolls(data, set)
-  const maxNewTokens = options.integerOr('maxNewTokens', set.maxNewTokens, 1)
+  const maxNewTokens = options.integer('maxNewTokens', 1, set.maxNewTokens)
   const asking: Asking = {
     ...{ set, maxNewTokens, temperature: options.decimal('temperature') },
     template: options.words('chatTemplate', ['none', 'inst'])[0] === 'inst',
