@@ -11,38 +11,34 @@ import { searchPassages } from '../../src/rag/search.ts'
 import { answerDefaults } from '../../src/service/models.ts'
 import { openService, type Services } from '../../src/service/services.ts'
 import { ensureArtefacts } from '../../src/service/setup.ts'
-import type { AnswerClient, ServiceDefaults } from './client.ts'
+import type { AnswerClient } from './client.ts'
 import { createReaderClient } from './reader.ts'
 
 /** Admits everything: concurrency is an option of the evaluation, without deadlines. */
 const OPEN: Admission = { enter: () => ({ release: () => undefined }) }
 
-function defaultsOf({ manifest }: Pick<AnswerServices['reader'], 'manifest'>): Promise<ServiceDefaults> {
-  return Promise.resolve({ ...manifest.qa_defaults, mode: defaultMode(manifest) })
-}
-
 /** The pipeline of constructed services, without HTTP, deadline and admission control. */
-export function servicesClient(services: Pick<Services, 'answering' | 'close'>): AnswerClient {
-  const answering: AnswerServices = { ...services.answering, admission: OPEN }
+export function servicesClient({ answering, close }: Pick<Services, 'answering' | 'close'>): AnswerClient {
+  const services: AnswerServices = { ...answering, admission: OPEN }
+  const { manifest } = services.reader
   return {
     name: 'in process',
-    hasEncoder: answering.reader.manifest.graphs.encoder !== null,
-    defaults: () => defaultsOf(answering.reader),
-    answer: (request) => answerQuestion(request, answering),
-    search: (request) => searchPassages(request, answering.retriever, { admitted: true }),
-    close: () => services.close(),
+    hasEncoder: manifest.graphs.encoder !== null,
+    defaults: () => Promise.resolve({ ...manifest.qa_defaults, mode: defaultMode(manifest) }),
+    answer: (request) => answerQuestion(request, services),
+    search: (request) => searchPassages(request, services.retriever, { admitted: true }),
+    close,
   }
 }
 
 /** The pipeline without retriever and index, for questions with passages. */
 export async function createReadingClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<AnswerClient> {
   const config = loadConfig(overrides)
-  const client = await createReaderClient(overrides)
-  const { reader } = client
+  const { reader, close } = await createReaderClient(overrides)
   const none = (): never => {
     throw new CodedError('options_invalid', 'Passages are supplied with the questions: there is no retriever to search with.')
   }
-  const services: AnswerServices = {
+  const answering: AnswerServices = {
     reader,
     admission: OPEN,
     retriever: {
@@ -56,14 +52,7 @@ export async function createReadingClient(overrides: Partial<Record<keyof Config
     demonstrations: config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS),
     ...(await answerDefaults(config)),
   }
-  return {
-    name: 'in process',
-    hasEncoder: reader.manifest.graphs.encoder !== null,
-    defaults: () => defaultsOf(reader),
-    answer: (request) => answerQuestion(request, services),
-    search: none,
-    close: () => client.close(),
-  }
+  return { ...servicesClient({ answering, close }), search: none }
 }
 
 /** Starts the services in this process with the service's settings and `overrides`; builds models and index if missing. */

@@ -141,7 +141,7 @@ t.test('settings that give the encoder nothing new are told from the others', (t
       yield { document, question: 12 }
     }
   }
-  const of = (tokens: number[], ...lengths: number[]) => reachingEncoder(tokens, documents(...lengths), 112)
+  const of = (tokens: number[], ...lengths: number[]) => reachingEncoder(tokens, documents(...lengths), (length) => length, 112)
   t.same(of([0, 50, 200], 90, 100), { reached: [0], idle: [50, 200] }, 'every document stands in the decoder')
   t.same(of([0, 50, 200], 90, 140), { reached: [0, 50], idle: [200] }, '40 tokens at most for the encoder')
   t.same(of([Infinity], 100), { reached: [], idle: [Infinity] })

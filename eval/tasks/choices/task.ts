@@ -4,7 +4,7 @@ import type { ReaderClient } from '../../client/reader.ts'
 import { type ItemsFile, readItems } from '../../datasets/records.ts'
 import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
 import { invalidOption, type TaskOptions } from '../../task/options.ts'
-import { optionSums, predictions, SCORINGS } from '../icl/score.ts'
+import { optionSums, predictions, scoresOf, SCORINGS } from '../icl/score.ts'
 
 /** A choice: the text that is scored, and the prompt that it continues. */
 interface Choice {
@@ -103,20 +103,15 @@ async function askItem({ choices, right }: Item, setting: string, client: Reader
   const alike = parts.every(({ promptIds }) => isDeepStrictEqual(promptIds, first?.promptIds))
   // One prompt is read once for all of its choices.
   const groups = alike ? [parts] : parts.map((part) => [part])
-  const sumsOf = (promptIds: readonly number[], group: typeof parts) =>
-    optionSums(
-      promptIds,
-      [],
-      group.map(({ ids }) => ids),
-      client,
-    )
+  const idsOf = (group: typeof parts) => group.map(({ ids }) => ids)
+  const sumsOf = (promptIds: readonly number[], group: typeof parts) => optionSums(promptIds, [], idsOf(group), client)
   const sums: number[] = []
   for (const group of groups) sums.push(...(await sumsOf(at(group, 0).promptIds, group)))
   const calibration = await sumsOf(encode('Answer:'), parts)
   const chosen = predictions({ sums, calibration, lengths: choices.map(({ continuation }) => continuation.trim().length) })
   return {
     setting,
-    scores: Object.fromEntries(Object.entries(chosen).map(([scoring, index]) => [scoring, index === right ? 1 : 0])),
+    scores: scoresOf(chosen, (index) => index === right),
     output: at(choices, chosen.sum).continuation,
     expected: [at(choices, right).continuation],
     asked: { decoder: parts.map(({ promptIds, ids }) => [...promptIds, ...ids]), encoder: [] },

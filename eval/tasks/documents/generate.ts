@@ -1,6 +1,6 @@
-import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { AskedIds } from '../../task/contract.ts'
+import { invalidOption, type TaskOptions } from '../../task/options.ts'
 import type { GenerateRequest } from '../../../src/inference/contract.ts'
 import type { SplitDocument } from '../../../src/text/document/split-document.ts'
 
@@ -12,19 +12,8 @@ export interface GenerateOptions {
   readonly sampling?: GenerateRequest['sampling'] | undefined
 }
 
-export interface Generated {
-  readonly output: string
-  readonly asked: AskedIds
-  readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
-  readonly ms: number
-}
-
 /** Continues the prompt. @throws invalid_request if it does not fit the model's window */
-export async function generateText(
-  { promptIds, contextIds }: SplitDocument,
-  options: GenerateOptions,
-  client: ReaderClient,
-): Promise<Generated> {
+export async function generateText({ promptIds, contextIds }: SplitDocument, options: GenerateOptions, client: ReaderClient) {
   const { maxNewTokens, minNewTokens, stopAtLineEnd, sampling } = options
   const stopIds = stopAtLineEnd ? client.tokenizer.stopIds('\n') : client.manifest.tokens.eos_ids
   const started = performance.now()
@@ -42,27 +31,29 @@ export async function generateText(
   const kept = last !== undefined && stopIds.includes(last) ? tokenIds.slice(0, -1) : tokenIds
   return {
     output: client.tokenizer.decode(kept),
-    asked: { decoder: [promptIds], encoder: contextIds },
+    asked: { decoder: [promptIds], encoder: contextIds } satisfies AskedIds,
     tokens: { decoder: promptIds.length, encoder: contextIds.flat().length, generated: tokenIds.length },
     ms: performance.now() - started,
   }
 }
 
-/** Tokens of the decoder's prompt: as requested, or the window minus the new tokens. @throws options_invalid */
-export function promptBudget(decoderTokens: number, maxNewTokens: number, window: number): number {
-  const budget = Math.min(decoderTokens, window) - maxNewTokens
-  if (budget < 1)
-    throw new CodedError(
-      'options_invalid',
-      `${maxNewTokens} new tokens leave nothing of the ${Math.min(decoderTokens, window)} tokens of the decoder: lower --max-new-tokens.`,
-    )
-  return budget
-}
-
-/** Tokens per encoder chunk. */
-export function chunkTokens(wanted: number, client: ReaderClient): number {
-  const { encoder_window: window } = client.manifest.dims
-  return window === 0 ? wanted : Math.min(wanted, window)
+/**
+ * Tokens of the decoder's prompt: as requested, or the window minus the new tokens; and tokens per chunk of the encoder.
+ * @param without the option that asks for no encoder
+ * @throws options_invalid if no token is left, or the model lacks the encoder that is wanted
+ */
+export function promptSizes(
+  options: TaskOptions,
+  { maxNewTokens, needsEncoder, without }: { readonly maxNewTokens: number; readonly needsEncoder: boolean; readonly without: string },
+  { manifest }: ReaderClient,
+) {
+  const { window, encoder_window: encoderWindow } = manifest.dims
+  const decoder = Math.min(options.integer('decoderTokens', 1), window)
+  if (decoder <= maxNewTokens)
+    throw invalidOption(`${maxNewTokens} new tokens leave nothing of the ${decoder} tokens of the decoder: lower --max-new-tokens.`)
+  const wanted = options.integer('chunkTokens', 1)
+  if (needsEncoder && manifest.graphs.encoder === null) throw invalidOption(`This model has no encoder: ask for ${without}.`)
+  return { promptTokens: decoder - maxNewTokens, chunkTokens: encoderWindow === 0 ? wanted : Math.min(wanted, encoderWindow) }
 }
 
 /** Vicuna v1.1's prompt template, which Giraffe's evaluation also uses for base models. */
@@ -96,37 +87,33 @@ export function sizeFor(tokens: number, tokensAt: (size: number) => number, samp
   return best.size
 }
 
-/** Token counts of a prompt: the divisible part, and the part that always stays in the decoder. */
-export interface Lengths {
-  readonly document: number
-  readonly question: number
-}
-
 /**
  * Keeps the numbers of encoder tokens (ascending, 0 for none) that give the encoder more of some document than the previous one: others
  * would repeat its prompts.
- * @param lengths read until one is long enough
+ * @param lengthsOf tokens of an item's prompt: the divisible part, and the part that always stays in the decoder; asked until one is long
+ *   enough
  * @param promptTokens of the decoder
  */
-export function reachingEncoder(
+export function reachingEncoder<Item>(
   encoderTokens: readonly number[],
-  lengths: Iterable<Lengths>,
+  items: Iterable<Item>,
+  lengthsOf: (item: Item) => { readonly document: number; readonly question: number },
   promptTokens: number,
 ): { readonly reached: readonly number[]; readonly idle: readonly number[] } {
-  const left = lengths[Symbol.iterator]()
+  const left = items[Symbol.iterator]()
   let longest = 0
   const overflows = (tokens: number): boolean => {
     while (longest <= tokens) {
       const next = left.next()
       if (next.done === true) return false
-      longest = Math.max(longest, next.value.document - Math.max(0, promptTokens - next.value.question))
+      const { document, question } = lengthsOf(next.value)
+      longest = Math.max(longest, document - Math.max(0, promptTokens - question))
     }
     return true
   }
   const [reached, idle]: [number[], number[]] = [[], []]
   for (const tokens of encoderTokens) {
-    const before = reached.at(-1) ?? 0
-    if (tokens === 0 || overflows(before)) reached.push(tokens)
+    if (tokens === 0 || overflows(reached.at(-1) ?? 0)) reached.push(tokens)
     else idle.push(tokens)
   }
   return { reached, idle }

@@ -1,11 +1,10 @@
 import type { TopLevelSpec } from 'vega-lite'
-import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { linesOver } from '../../report/lines.ts'
 import { askedInTurn, option, type Metric, type PreparedTask, type TaskItem, type TaskOption } from '../../task/contract.ts'
-import type { TaskOptions } from '../../task/options.ts'
+import { invalidOption, type TaskOptions } from '../../task/options.ts'
 import type { TaskSummary } from '../../task/summary.ts'
-import { chunkTokens, generateText, type Lengths, promptBudget, reachingEncoder } from './generate.ts'
+import { generateText, promptSizes, reachingEncoder } from './generate.ts'
 import { splitDocument } from '../../../src/text/document/split-document.ts'
 
 /** A needle in a long text: the text up to the question, the question, and the judgement of an output. */
@@ -55,19 +54,21 @@ export const NEEDLE_OPTIONS: readonly TaskOption[] = [
 export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: ReaderClient): PreparedTask {
   const methods = options.words('methods', ['cepe', 'decoder-only'])
   const { window } = client.manifest.dims
-  const budget = promptBudget(options.integer('decoderTokens', 1), task.maxNewTokens, window)
-  const chunk = chunkTokens(options.integer('chunkTokens', 1), client)
-  if (methods.includes('cepe') && client.manifest.graphs.encoder === null)
-    throw new CodedError('options_invalid', 'This model has no encoder: ask for --methods decoder-only.')
+  const wanted = { maxNewTokens: task.maxNewTokens, needsEncoder: methods.includes('cepe'), without: '--methods decoder-only' }
+  const { promptTokens: budget, chunkTokens } = promptSizes(options, wanted, client)
   const { bos_id: bosId } = client.manifest.tokens
   const idsOf = ({ document, question }: NeedleItem) => ({
     documentIds: [...(bosId === null ? [] : [bosId]), ...client.tokenizer.encode(document)],
     questionIds: client.tokenizer.encode(question),
   })
-  const idle = methods.includes('cepe') && reachingEncoder([Infinity], lengths(task.items, idsOf), budget).idle.length > 0
+  const lengthsOf = (item: NeedleItem) => {
+    const { documentIds, questionIds } = idsOf(item)
+    return { document: documentIds.length, question: questionIds.length }
+  }
+  const idle = methods.includes('cepe') && reachingEncoder([Infinity], task.items, lengthsOf, budget).idle.length > 0
   const settings = idle ? methods.filter((method) => method !== 'cepe') : methods
   const nothing = `every text fits into the ${budget} tokens of the decoder, so that the encoder reads nothing (lower --decoder-tokens)`
-  if (settings.length === 0) throw new CodedError('options_invalid', `No setting can be asked: cepe: ${nothing}.`)
+  if (settings.length === 0) throw invalidOption(`No setting can be asked: cepe: ${nothing}.`)
   return {
     files: task.files,
     problems: [...(task.problems ?? []), ...(idle ? [{ kind: nothing, count: 1, places: ['cepe'], effect: 'skipped' as const }] : [])],
@@ -80,22 +81,12 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
         const room = name === 'cepe' ? budget : whole
         // A text that exceeds the decoder's window has no score in the decoder-only setting.
         if (room + task.maxNewTokens > window) return undefined
-        const split = splitDocument({ documentIds, questionIds, decoderTokens: room, encoderTokens: Infinity, chunkTokens: chunk })
+        const split = splitDocument({ documentIds, questionIds, decoderTokens: room, encoderTokens: Infinity, chunkTokens })
         const { output, ...cost } = await generateText(split, task, client)
         const scores = { [task.metric]: task.judge(output, needle.expected) ? 1 : 0, tokens: whole }
         return { setting: name, scores, output, expected: [needle.expected], ...cost }
       },
     ),
-  }
-}
-
-function* lengths(
-  items: readonly NeedleItem[],
-  idsOf: (item: NeedleItem) => { readonly documentIds: readonly number[]; readonly questionIds: readonly number[] },
-): Generator<Lengths> {
-  for (const item of items) {
-    const { documentIds, questionIds } = idsOf(item)
-    yield { document: documentIds.length, question: questionIds.length }
   }
 }
 

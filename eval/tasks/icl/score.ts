@@ -40,6 +40,11 @@ export async function optionSums(
   return scores.map((logprobs) => logprobs.reduce((sum, logprob) => sum + logprob, 0))
 }
 
+/** Scores of an item, 1 where the chosen option is right. */
+export function scoresOf(chosen: Record<Scoring, number>, right: (index: number) => boolean): Record<string, number> {
+  return Object.fromEntries(Object.entries(chosen).map(([scoring, index]) => [scoring, right(index) ? 1 : 0]))
+}
+
 /** Index of the option chosen by each scoring, the first of equals. */
 export function predictions({ sums, calibration, lengths }: OptionScores): Record<Scoring, number> {
   const best = (score: (i: number) => number): number => sums.reduce((chosen, _, i) => (score(i) > score(chosen) ? i : chosen), 0)

@@ -6,7 +6,7 @@ import { questionFile } from '../../datasets/shipped.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
 import { balancedDemonstrations, type Labelled } from './demonstrations.ts'
-import { optionSums, predictions, SCORINGS } from './score.ts'
+import { optionSums, predictions, scoresOf, SCORINGS } from './score.ts'
 
 interface Asked extends TaskItem {
   readonly test: Labelled
@@ -145,10 +145,9 @@ async function classify(
   const started = performance.now()
   const sums = await optionSums(promptIds, contextIds, optionIds, client)
   const chosen = predictions({ sums, calibration, lengths: optionIds.map((ids) => ids.length) })
-  const right = (index: number): number => (at(labels, index) === test.label ? 1 : 0)
   return {
     setting: name,
-    scores: Object.fromEntries(Object.entries(chosen).map(([scoring, index]) => [scoring, right(index)])),
+    scores: scoresOf(chosen, (index) => at(labels, index) === test.label),
     output: at(labels, chosen.sum),
     expected: [test.label],
     demonstrations: drawn.map(({ id }) => id),

@@ -1,9 +1,9 @@
 import { at } from '../../../base/at.ts'
-import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { ProblemLog } from '../../datasets/question-set.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 import type { AskedIds } from '../../task/contract.ts'
+import { invalidOption, type TaskOptions } from '../../task/options.ts'
 import type { StreamingCache } from '../../../src/inference/contract.ts'
 import { logSumExp } from '../../../src/inference/worker/decoder/sampling.ts'
 
@@ -106,45 +106,53 @@ export interface MethodSetting {
   readonly contexts: number
 }
 
-interface SettingOptions {
-  readonly methods: readonly Method[]
-  /** Numbers of contexts. */
-  readonly counts: readonly number[]
+interface LanguageSizes {
   readonly contextTokens: number
   readonly decoderTokens: number
-  readonly window: number
-  /** The contexts in a setting's name. */
-  readonly described: (contexts: number) => string
-  /** Why a method cannot be asked of the model. */
-  readonly whyNot?: (method: Method) => string | undefined
+}
+
+/** The sizes that all tasks of language modelling have, in tokens. @throws options_invalid if nothing is left of the decoder's */
+export function sizesOf(options: TaskOptions, part: 'scoredTokens' | 'queryTokens', nothing: string) {
+  const sizes = { contextTokens: options.integer('contextTokens', 1), decoderTokens: options.integer('decoderTokens', 2) }
+  const tokens = options.integer(part, 1)
+  if (tokens < sizes.decoderTokens) return { ...sizes, tokens }
+  throw invalidOption(
+    `--${part.replace('T', '-t')} ${tokens} leaves nothing to ${nothing} of --decoder-tokens ${sizes.decoderTokens}: take fewer.`,
+  )
 }
 
 /**
  * One setting per method and number of contexts; without contexts all methods equal the decoder alone, which is asked once. Settings that
  * cannot be asked become problems.
+ * @param described the contexts in a setting's name
+ * @param whyNot why a method cannot be asked of the model
  * @throws options_invalid if none is left
  */
 export function methodSettings(
-  { methods, counts, contextTokens, decoderTokens, window, ...options }: SettingOptions,
+  options: TaskOptions,
+  { allowed, sizes, window }: { readonly allowed: readonly Method[]; readonly sizes: LanguageSizes; readonly window: number },
+  described: (contexts: number) => string,
   problems: ProblemLog,
-) {
-  const all = counts.flatMap((contexts) =>
+  whyNot: (method: Method) => string | undefined = () => undefined,
+): MethodSetting[] {
+  const { contextTokens, decoderTokens } = sizes
+  const methods = options.words('methods', allowed)
+  const all = options.integers('contexts').flatMap((contexts) =>
     (contexts === 0 ? ['decoder-only' as const] : methods).map((method): MethodSetting => {
       const total = `${method}, ${contexts * contextTokens + decoderTokens} tokens`
-      return { name: contexts === 0 ? total : `${total} (${options.described(contexts)})`, method, contexts }
+      return { name: contexts === 0 ? total : `${total} (${described(contexts)})`, method, contexts }
     }),
   )
   const settings = all.filter(({ name, method, contexts }) => {
     const read = method === 'full-context' ? contexts * contextTokens : method === 'replug' ? contextTokens : 0
     const tooLong = `setting needs ${read + decoderTokens} positions of the window's ${window} (cepe build --rope extends it)`
-    const problem = options.whyNot?.(method) ?? (read + decoderTokens > window ? tooLong : undefined)
+    const problem = whyNot(method) ?? (read + decoderTokens > window ? tooLong : undefined)
     if (problem !== undefined) problems.add(problem, name)
     return problem === undefined
   })
   if (settings.length > 0) return settings
   const reasons = problems.list().map(({ kind, places }) => `${places.join('; ')}: ${kind}`)
-  throw new CodedError(
-    'options_invalid',
+  throw invalidOption(
     `No setting can be asked: ${reasons.join('. ')}. Lower --decoder-tokens or --context-tokens, or choose other --methods.`,
   )
 }

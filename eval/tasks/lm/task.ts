@@ -5,7 +5,7 @@ import type { TaskOptions } from '../../task/options.ts'
 import { askedInTurn, option, type PreparedTask, type Task, type TaskItem } from '../../task/contract.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
 import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
-import { lossOf, type Method, METHODS, methodSettings, retrievalScores, type ScoredText, scoreText } from '../language/score.ts'
+import { lossOf, type Method, METHODS, methodSettings, retrievalScores, type ScoredText, scoreText, sizesOf } from '../language/score.ts'
 import { demoCorpus } from '../../datasets/shipped.ts'
 import { isPassageFile, joinTexts, type LanguageText, slices } from '../language/passage-texts.ts'
 
@@ -59,23 +59,16 @@ export const lm: Task = {
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
-  const contextTokens = options.integer('contextTokens', 1)
-  const decoderTokens = options.integer('decoderTokens', 2)
-  const scoredTokens = options.integer('scoredTokens', 1)
-  if (scoredTokens >= decoderTokens)
-    throw new CodedError(
-      'options_invalid',
-      `--scored-tokens ${scoredTokens} leaves nothing to read of --decoder-tokens ${decoderTokens}: score fewer.`,
-    )
+  const { tokens: scoredTokens, ...sizes } = sizesOf(options, 'scoredTokens', 'read')
+  const { contextTokens, decoderTokens } = sizes
   const problems = new ProblemLog()
   const { window } = client.manifest.dims
   const half = Math.floor(window / 2)
   const sinks = options.integer('sinks')
   const cache = { sinks, recent: options.integer('recent', 1, Math.max(1, half - sinks)), stride: options.integer('stride', 1, half) }
-  const asked = { methods: options.words('methods', METHODS), counts: options.integers('contexts'), contextTokens, decoderTokens, window }
   const described = (contexts: number) => `${contexts} x ${contextTokens} + ${decoderTokens}`
   const whyNot = (method: Method) => (method === 'streaming' ? whyKeysStay(client.manifest) : undefined)
-  const settings = methodSettings({ ...asked, described, whyNot }, problems)
+  const settings = methodSettings(options, { allowed: METHODS, sizes, window }, described, problems, whyNot)
   const total = Math.max(...settings.map(({ contexts }) => contexts)) * contextTokens + decoderTokens
   const file = options.text('data') ?? demoCorpus()
   const { readTexts } = await import('../language/texts.ts')

@@ -16,8 +16,7 @@ import { answerRequest, largestK, type Protocol, retrievalDepth, type Setting, s
 import type { AnswerResponse, SearchResponse } from '../../../src/rag/schema.ts'
 import type { Demonstration } from '../../../src/text/prompt.ts'
 
-/** What asking needs beside the question. */
-export interface AskContext {
+interface AskContext {
   readonly client: AnswerClient
   readonly protocol: Protocol
   /** Training questions. */
@@ -34,55 +33,40 @@ const ATTEMPTS_AFTER_FAILURE = 2
  * scored on the same questions.
  * @throws errors that concern more than this question (no index, an unreachable service)
  */
-export async function askQuestion(question: EvalQuestion, context: AskContext): Promise<EvalRecord> {
+async function askQuestion(question: EvalQuestion, context: AskContext): Promise<EvalRecord> {
   const { client, protocol } = context
-  const base = {
-    id: question.id,
-    question: question.question,
-    answers: [...question.answers],
-    answerable: question.answerable,
-    groups: { ...question.groups },
-    has_gold_passage: question.goldPassage !== undefined,
+  const { id, answers, answerable, groups } = question
+  const record: EvalRecord = {
+    ...{ id, question: question.question, answers: [...answers], answerable, groups: { ...groups } },
+    ...{ has_gold_passage: question.goldPassage !== undefined, demonstrations: [], retrieval: null, predictions: [] },
   }
   let setting: string | null = null
-  let demonstrationIds: string[] = []
-  let retrieval: EvalRecord['retrieval'] = null
   try {
     const { passages, timings } = await passagesFor(question, client, protocol)
-    retrieval = describeRetrieval(question, passages, timings)
+    record.retrieval = describeRetrieval(question, passages, timings)
     const demonstrations = await demonstrationsFor(question, context)
-    demonstrationIds = demonstrations?.map(({ id }) => id) ?? []
+    record.demonstrations = demonstrations?.map(({ id }) => id) ?? []
     const examples = demonstrations?.map(({ example }) => example) ?? null
     if (passages.length < largestK(protocol))
-      return skip(new CodedError('unprocessable', `${passages.length} passages were found, but k is ${largestK(protocol)}.`))
+      throw new CodedError('unprocessable', `${passages.length} passages were found, but k is ${largestK(protocol)}.`)
     const predictions: Prediction[] = []
     const prompts: NonNullable<EvalRecord['prompts']> = []
     for (const next of settingsOf(protocol)) {
       setting = settingName(next)
       const known = windowFullBefore(next, predictions)
       if (known) {
-        predictions.push({
-          ...known,
-          k: next.k,
-          attention: passages.slice(0, next.k).map(() => null),
-          timings_ms: { queue: 0, encode: 0, generate: 0, total: 0 },
-          same_as_k: known.same_as_k ?? known.k,
-        })
+        const nothing = { timings_ms: { queue: 0, encode: 0, generate: 0, total: 0 }, attention: passages.slice(0, next.k).map(() => null) }
+        predictions.push({ ...known, ...nothing, k: next.k, same_as_k: known.same_as_k ?? known.k })
         continue
       }
-      const response = await persistent(() =>
-        client.answer(answerRequest(question.question, next, { passages, demonstrations: examples }, protocol)),
-      )
+      const request = answerRequest(question.question, next, { passages, demonstrations: examples }, protocol)
+      const response = await persistent(() => client.answer(request))
       predictions.push(toPrediction(next, response))
-      if (context.dumpPrompts) prompts.push(toPrompts(next, response))
+      prompts.push({ method: next.method, k: next.k, decoder: response.prompts ?? [], encoder: response.contexts ?? [] })
     }
-    return { ...base, demonstrations: demonstrationIds, retrieval, predictions, ...(context.dumpPrompts && { prompts }) }
+    return { ...record, predictions, ...(context.dumpPrompts && { prompts }) }
   } catch (error) {
-    return skip(error)
-  }
-
-  function skip(error: unknown): EvalRecord {
-    return { ...base, demonstrations: demonstrationIds, retrieval, predictions: [], skipped: skippedFor(error, setting) }
+    return { ...record, skipped: skippedFor(error, setting) }
   }
 }
 
@@ -183,20 +167,11 @@ function toPrediction({ method, k }: Setting, response: AnswerResponse): Predict
   }
 }
 
-function toPrompts({ method, k }: Setting, { prompts, contexts }: AnswerResponse): NonNullable<EvalRecord['prompts']>[number] {
-  return {
-    method,
-    k,
-    decoder: prompts ?? [],
-    encoder: contexts ?? [],
-  }
-}
-
 /**
  * Samples the demonstrations of one question from the pool, never the question itself. Depends on the seed and the question only, so a
  * resumed run samples the same.
  */
-export function chooseDemonstrations(pool: readonly EvalQuestion[], question: string, shots: number, seed: number): EvalQuestion[] {
+function chooseDemonstrations(pool: readonly EvalQuestion[], question: string, shots: number, seed: number): EvalQuestion[] {
   const asked = sameQuestion(question)
   const random = seededRandom('demonstrations', seed, asked)
   // Samples more than needed, since the question itself (under several ids, in PopQA) may be among them.
@@ -208,8 +183,8 @@ export function chooseDemonstrations(pool: readonly EvalQuestion[], question: st
   }
 }
 
-/** A training question as a worked example: its first answer, and its top passage if any. */
-export function toDemonstration({ question, answers }: EvalQuestion, passage: EvalPassage | undefined): Demonstration {
+/** A training question as a worked example. */
+function toDemonstration({ question, answers }: EvalQuestion, passage: EvalPassage | undefined): Demonstration {
   return { question, answer: at(answers, 0), ...(passage && { passage: { title: passage.title, text: passage.text } }) }
 }
 

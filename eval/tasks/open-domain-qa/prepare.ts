@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { AnswerClient, ServiceDefaults } from '../../client/client.ts'
 import { readDataset, readPassages, sameQuestion, withPassages } from '../../datasets/read.ts'
 import { namedFile } from '../../datasets/records.ts'
-import type { Dataset, EvalQuestion } from '../../datasets/question-set.ts'
+import { type Dataset, type EvalQuestion, ProblemLog } from '../../datasets/question-set.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { identify, type QaManifest, RUN_VERSION } from './record.ts'
 import { OPEN_DOMAIN_QA } from '../../runner/folder.ts'
@@ -64,24 +64,14 @@ export function followModel(
   return { ...options, protocol: { ...options.protocol, ...own } }
 }
 
-/** The data of a run. */
-interface Data {
-  readonly answerable: Dataset
-  readonly unanswerable: Dataset | undefined
-  /** Source of demonstrations: a separate file, or the questions themselves. */
-  readonly source: Dataset | undefined
-  /** The source without test questions. */
-  readonly train: Dataset | undefined
-}
-
 /**
  * Reads the data and identifies the pipeline.
  * @throws dataset_invalid, options_invalid
  */
 export async function prepare(options: EvaluationOptions, client: AnswerClient): Promise<Prepared> {
-  const { protocol, limit } = options
-  const data = await readData(options)
-  checkDemonstrationSource(protocol, data.train?.questions.length ?? 0)
+  const { protocol, limit = null, dataset, passages, dumpPrompts } = options
+  const { answerable, unanswerable, source, train } = await readData(options)
+  checkDemonstrationSource(protocol, train?.questions.length ?? 0)
   const identity = await identify(client, protocol)
   if (identity.index && identity.index.passages < largestK(protocol)) {
     throw new CodedError(
@@ -90,78 +80,67 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
     )
   }
   const service = await client.defaults?.().catch(() => undefined)
-  const asked = sample(data.answerable.questions, limit, protocol.seed)
-  const without = sample(data.unanswerable?.questions ?? [], limit, protocol.seed).map((question) => ({
+  const named = (read: Dataset | undefined) => (read === undefined ? null : { file: read.file, sha256: read.sha256 })
+  const asked = sample(answerable.questions, limit, protocol.seed)
+  const without = sample(unanswerable?.questions ?? [], limit, protocol.seed).map((question) => ({
     ...question,
     id: `unanswerable ${question.id}`,
   }))
   return {
     questions: [...asked, ...without],
-    pool: data.train?.questions ?? [],
+    pool: train?.questions ?? [],
     manifest: {
       task: OPEN_DOMAIN_QA,
-      subject: { ...(await subjectOf(options, data)), ...identity, dump_prompts: options.dumpPrompts },
-      data: { answerable: asked.length, unanswerable: without.length, problems: allProblems(data) },
+      subject: {
+        ...{ version: RUN_VERSION, dataset, limit, protocol, ...identity, dump_prompts: dumpPrompts },
+        questions: { file: answerable.file, sha256: answerable.sha256 },
+        passages: passages === undefined ? null : await namedFile(passages),
+        ...{ train: named(train), unanswerable: named(unanswerable) },
+      },
+      data: {
+        ...{ answerable: asked.length, unanswerable: without.length },
+        problems: [
+          ...storedProblems(answerable.problems),
+          ...storedProblems(unanswerable?.problems ?? [], ' (unanswerable)'),
+          ...(source === answerable ? [] : storedProblems(train?.problems ?? [], ' (training file)')),
+        ],
+      },
       ...(service && { service }),
       ...startedNow(client),
     },
   }
 }
 
-/** @throws dataset_invalid */
-async function readData(options: EvaluationOptions): Promise<Data> {
+/**
+ * The data of a run: `source` of demonstrations is a separate file, or the questions themselves; `train` is it without test questions.
+ * @throws dataset_invalid
+ */
+async function readData(options: EvaluationOptions) {
   const { protocol, passages } = options
   const supplied = protocol.retrieval === 'supplied'
   const keepPassages = supplied ? retrievalDepth(protocol) : 0
-  const complete = async (dataset: Dataset): Promise<Dataset> => {
+  const read = async (file: string, answerable: boolean): Promise<Dataset> => {
+    const dataset = await readDataset(file, { answerable, keepPassages })
     if (!supplied) return dataset
     return withPassages(dataset, passages === undefined ? undefined : await readPassages(passages, keepPassages), largestK(protocol))
   }
-  const answerable = await complete(await readDataset(options.questions, { keepPassages }))
-  const unanswerable =
-    options.unanswerable === undefined
-      ? undefined
-      : await complete(await readDataset(options.unanswerable, { answerable: false, keepPassages }))
+  const answerable = await read(options.questions, true)
+  const unanswerable = options.unanswerable === undefined ? undefined : await read(options.unanswerable, false)
   const source = await trainingQuestions(options, answerable)
   return { answerable, unanswerable, source, train: source && withoutTestQuestions(source, answerable) }
-}
-
-async function subjectOf({ dataset, passages, limit, protocol }: EvaluationOptions, { answerable, unanswerable, train }: Data) {
-  const named = ({ file, sha256 }: Dataset) => ({ file, sha256 })
-  return {
-    version: RUN_VERSION,
-    dataset,
-    questions: named(answerable),
-    passages: passages === undefined ? null : await namedFile(passages),
-    train: train ? named(train) : null,
-    unanswerable: unanswerable ? named(unanswerable) : null,
-    limit: limit ?? null,
-    protocol,
-  }
-}
-
-function allProblems({ answerable, unanswerable, source, train }: Data) {
-  return [
-    ...storedProblems(answerable.problems),
-    ...storedProblems(unanswerable?.problems ?? [], ' (unanswerable)'),
-    ...(source === answerable ? [] : storedProblems(train?.problems ?? [], ' (training file)')),
-  ]
 }
 
 /** The pool without test questions; PopQA's, which is the test file itself, is unchanged (only the asked question is excluded). */
 function withoutTestQuestions(train: Dataset, tested: Dataset): Dataset {
   if (train === tested) return train
   const asked = new Set(tested.questions.map(({ question }) => sameQuestion(question)))
-  const kept = train.questions.filter(({ question }) => !asked.has(sameQuestion(question)))
-  const left = train.questions.filter(({ question }) => asked.has(sameQuestion(question))).map(({ id }) => id)
-  if (left.length === 0) return train
-  const problem = {
-    kind: 'training question that is a test question',
-    count: left.length,
-    places: left.slice(0, 5),
-    effect: 'skipped' as const,
-  }
-  return { ...train, questions: kept, problems: [...train.problems, problem] }
+  const problems = new ProblemLog()
+  const questions = train.questions.filter(({ question, id }) => {
+    const isTested = asked.has(sameQuestion(question))
+    if (isTested) problems.add('training question that is a test question', id)
+    return !isTested
+  })
+  return { ...train, questions, problems: [...train.problems, ...problems.list()] }
 }
 
 /** PopQA has no training split: its authors sample demonstrations from the test file, never the asked question. */
@@ -181,8 +160,8 @@ async function trainingQuestions(
   return read
 }
 
-function sample(questions: readonly EvalQuestion[], limit: number | undefined, seed: number): readonly EvalQuestion[] {
-  if (limit === undefined || limit >= questions.length) return questions
+function sample(questions: readonly EvalQuestion[], limit: number | null, seed: number): readonly EvalQuestion[] {
+  if (limit === null || limit >= questions.length) return questions
   const drawn = new Set(sampleIndices(questions.length, limit, seededRandom('questions', seed)))
   return questions.filter((_, i) => drawn.has(i))
 }

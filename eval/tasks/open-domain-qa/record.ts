@@ -44,12 +44,8 @@ const RetrievalSchema = Type.Object({
   }),
 })
 
-const PromptSchema = Type.Object({
-  method: Type.String(),
-  k: Type.Integer(),
-  decoder: Type.Array(Type.String()),
-  encoder: Type.Array(Type.String()),
-})
+const Texts = Type.Array(Type.String())
+const PromptSchema = Type.Object({ method: Type.String(), k: Type.Integer(), decoder: Texts, encoder: Texts })
 
 /** One line of predictions.jsonl: a question with all of its answers, or the reason why it was skipped. */
 const RecordSchema = Type.Object({
@@ -65,8 +61,6 @@ const RecordSchema = Type.Object({
 })
 export type EvalRecord = Static<typeof RecordSchema>
 
-const NullableString = Type.Union([Type.String(), Type.Null()])
-
 /** Increased when the same options give other answers: earlier runs are rejected, never mixed. */
 export const RUN_VERSION = 2
 
@@ -81,7 +75,7 @@ const SubjectSchema = Type.Object({
   limit: Type.Union([Type.Integer(), Type.Null()], { description: 'Questions drawn with the seed; null for all.' }),
   protocol: ProtocolSchema,
   reader: Type.String({ description: 'Model id: name, revision and precision.' }),
-  retriever: NullableString,
+  retriever: Type.Union([Type.String(), Type.Null()]),
   index: Type.Union([Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() }), Type.Null()]),
   dump_prompts: Type.Boolean(),
 })

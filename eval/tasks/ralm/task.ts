@@ -1,5 +1,4 @@
 import { at } from '../../../base/at.ts'
-import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
 import { table, text, type Block } from '../../report/blocks.ts'
@@ -8,7 +7,7 @@ import type { TaskOptions } from '../../task/options.ts'
 import type { TaskSummary } from '../../task/summary.ts'
 import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
 import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
-import { lossOf, type Method, methodSettings, type MethodSetting, nearest, scoreText } from '../language/score.ts'
+import { lossOf, type Method, methodSettings, type MethodSetting, nearest, scoreText, sizesOf } from '../language/score.ts'
 import { demoCorpus } from '../../datasets/shipped.ts'
 import { isPassageFile, joinTexts, type LanguageText, slices } from '../language/passage-texts.ts'
 
@@ -70,24 +69,19 @@ function averages({ settings }: TaskSummary): Block[] {
   ]
 }
 
-/** Lengths in tokens. */
-interface Sizes {
-  readonly contextTokens: number
-  readonly decoderTokens: number
-  /** First tokens of a sequence, used as the query. */
-  readonly queryTokens: number
-}
+/** Lengths in tokens; `queryTokens` are the first of a sequence. */
+type Sizes = Readonly<Record<'contextTokens' | 'decoderTokens' | 'queryTokens', number>>
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
-  const sizes = sizesOf(options)
+  const { tokens: queryTokens, ...lengths } = sizesOf(options, 'queryTokens', 'score')
+  const sizes = { ...lengths, queryTokens }
   const problems = new ProblemLog()
-  const ks = options.integers('contexts')
-  const asked = { ...sizes, methods: options.words('methods', METHODS), counts: ks, window: client.manifest.dims.window }
-  const settings = methodSettings({ ...asked, described: (k) => `k = ${k}` }, problems)
+  const { window } = client.manifest.dims
+  const settings = methodSettings(options, { allowed: METHODS, sizes, window }, (k) => `k = ${k}`, problems)
   const file = options.text('data') ?? demoCorpus()
   const { readTexts } = await import('../language/texts.ts')
   const data = await readTexts(file, client.tokenizer)
-  const most = Math.max(...ks)
+  const most = Math.max(...options.integers('contexts'))
   const all = isPassageFile(file)
     ? await retrieved(data.texts, { ...sizes, most, domains: options.integer('domains', 1) }, client)
     : data.texts.map((sequence) => ({
@@ -106,16 +100,6 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     problems: [...data.problems, ...problems.list()],
     ...askedInTurn(items, settings, (sequence, setting) => askSequence(sequence, setting, sizes, client)),
   }
-}
-
-/** @throws options_invalid if no tokens are left to score */
-function sizesOf(options: TaskOptions): Sizes {
-  const contextTokens = options.integer('contextTokens', 1)
-  const decoderTokens = options.integer('decoderTokens', 2)
-  const queryTokens = options.integer('queryTokens', 1)
-  if (queryTokens >= decoderTokens)
-    throw new CodedError('options_invalid', `--query-tokens ${queryTokens} leaves nothing to score of --decoder-tokens ${decoderTokens}.`)
-  return { contextTokens, decoderTokens, queryTokens }
 }
 
 async function askSequence(

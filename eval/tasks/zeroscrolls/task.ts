@@ -1,12 +1,11 @@
 import { at } from '../../../base/at.ts'
-import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ITEMS, ProblemLog, spread } from '../../datasets/question-set.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
 import { rougeL, rougeN } from '../../metrics/rouge.ts'
-import type { TaskOptions } from '../../task/options.ts'
+import { invalidOption, type TaskOptions } from '../../task/options.ts'
 import { askedInTurn, option, type Metric, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
-import { chunkTokens, generateText, type Lengths, promptBudget, reachingEncoder } from '../documents/generate.ts'
+import { generateText, promptSizes, reachingEncoder } from '../documents/generate.ts'
 import { splitDocument } from '../../../src/text/document/split-document.ts'
 import { demoCorpus, questionFile } from '../../datasets/shipped.ts'
 import type { ScrollsExample } from './read.ts'
@@ -79,19 +78,16 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const [name = 'qasper'] = options.words('set', SET_NAMES)
   const set: ScrollsSet = SETS[name satisfies SetName]
   const data = options.text('data')
-  if (data === undefined && name !== 'qasper') throw new CodedError('options_invalid', `--data is missing: SCROLLS's file of ${name}.`)
+  if (data === undefined && name !== 'qasper') throw invalidOption(`--data is missing: SCROLLS's file of ${name}.`)
   const { articlesWithQuestions, readScrolls } = await import('./read.ts')
   const read = data === undefined ? await articlesWithQuestions(demoCorpus(), questionFile('test.jsonl')) : await readScrolls(data, set)
   const maxNewTokens = options.integer('maxNewTokens', 1, set.maxNewTokens)
+  const wanted = options.integers('encoderTokens')
   const asking: Asking = {
     ...{ set, maxNewTokens, temperature: options.decimal('temperature') },
     template: options.words('chatTemplate', ['none', 'inst'])[0] === 'inst',
-    promptTokens: promptBudget(options.integer('decoderTokens', 1), maxNewTokens, client.manifest.dims.window),
-    chunkTokens: chunkTokens(options.integer('chunkTokens', 1), client),
+    ...promptSizes(options, { maxNewTokens, needsEncoder: wanted.some((tokens) => tokens > 0), without: '--encoder-tokens 0' }, client),
   }
-  const wanted = options.integers('encoderTokens')
-  if (wanted.some((tokens) => tokens > 0) && client.manifest.graphs.encoder === null)
-    throw new CodedError('options_invalid', 'This model has no encoder: ask for --encoder-tokens 0.')
   const seeds = set.sampling ? options.integers('seeds') : [undefined]
   const most = options.integer('items', 1)
   const examples = data === undefined ? spread(read.items, most) : read.items.slice(0, most)
@@ -104,14 +100,13 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
       seed,
     })),
   )
-  const { reached, idle } = reachingEncoder(wanted, lengthsOf(examples, asking, client), asking.promptTokens)
+  const { reached, idle } = reachingEncoder(wanted, examples, (example) => lengthsOf(example, asking, client), asking.promptTokens)
   const settings = settingsOf(reached, asking.template)
   const problems = new ProblemLog()
   for (const { name } of settingsOf(idle, asking.template))
     problems.add(`setting gives the encoder no more of any document than the one before (decoder: ${asking.promptTokens} tokens)`, name)
   if (settings.length === 0)
-    throw new CodedError(
-      'options_invalid',
+    throw invalidOption(
       `Every document fits into the decoder's ${asking.promptTokens} tokens, so that the encoder would read nothing: lower --decoder-tokens, or ask for --encoder-tokens 0.`,
     )
   return {
@@ -150,11 +145,9 @@ function idsOf({ document, query }: ScrollsExample, { set, template }: Asking, {
   return { documentIds, headIds: template ? tokenizer.encode('[INST] ') : [], question }
 }
 
-function* lengthsOf(examples: readonly ScrollsExample[], asking: Asking, client: ReaderClient): Generator<Lengths> {
-  for (const example of examples) {
-    const { documentIds, headIds, question } = idsOf(example, asking, client)
-    yield { document: documentIds.length, question: headIds.length + question(false).length }
-  }
+function lengthsOf(example: ScrollsExample, asking: Asking, client: ReaderClient) {
+  const { documentIds, headIds, question } = idsOf(example, asking, client)
+  return { document: documentIds.length, question: headIds.length + question(false).length }
 }
 
 function splitFor(example: ScrollsExample, asking: Asking, encoderTokens: number, client: ReaderClient) {
