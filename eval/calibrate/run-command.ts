@@ -70,19 +70,8 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   await refuseUnwritable(out)
   const { createInProcessClient } = await import('../client/in-process.ts')
   const client = url === undefined ? await createInProcessClient({ ...overrides, ...index }) : connectTo(url, options.key)
-  const progress = createProgress('Asking', 'questions')
-  let asked: Awaited<ReturnType<typeof askAll>>
-  try {
-    asked = await askAll(client, questions, {
-      ks,
-      concurrency: options.concurrency,
-      onProgress: (done, total) => progress.update(done, total),
-    })
-  } finally {
-    progress.stop()
-    await client.close()
-  }
-  const { judged, left, sources } = asked
+  const asking = askAll(client, questions, { ks, concurrency: options.concurrency })
+  const { judged, left, sources } = await asking.finally(() => client.close())
   const calibration: Calibration = {
     version: CALIBRATION_VERSION,
     fitted_at: new Date().toISOString(),
@@ -130,19 +119,11 @@ async function refuseUnwritable(out: string): Promise<void> {
   }
 }
 
-/** Questions with the files that they are from. */
-export interface CalibrationQuestions {
-  readonly questions: readonly EvalQuestion[]
-  readonly files: readonly { readonly name: string; readonly sha256: string }[]
-  /** Lines not asked, by file. */
-  readonly skipped: readonly string[]
-}
-
 /**
  * Reads questions of several files: unanswerable are those without an answer, and all of `unanswerable`.
  * @throws dataset_invalid if a file has no question
  */
-export async function readQuestions(files: readonly string[], unanswerable: readonly string[]): Promise<CalibrationQuestions> {
+async function readQuestions(files: readonly string[], unanswerable: readonly string[]) {
   const read = await Promise.all([
     ...files.map(async (file) => {
       const all = await readDataset(file, { answerable: false, keepPassages: 0 })
@@ -162,30 +143,17 @@ export async function readQuestions(files: readonly string[], unanswerable: read
 /** Errors that concern one question only. */
 const LEFT_OUT: readonly ErrorCode[] = ['invalid_request', 'unprocessable', 'payload_too_large', 'inference_failed', 'deadline_exceeded']
 
-export interface AskOptions {
-  /** Passages per question; each k is asked; null: the model's own. */
-  readonly ks: readonly (number | null)[]
-  readonly concurrency: number
-  readonly onProgress: (done: number, total: number) => void
-}
-
-export interface AskedAnswers {
-  readonly judged: readonly JudgedSignals[]
-  /** Questions without a usable answer: failed, empty, or without passages. */
-  readonly left: number
-  readonly sources: Pick<AnswerResponse, 'model'> & { readonly index: NonNullable<AnswerResponse['index']> }
-}
-
 /**
- * Asks every question at every k and judges the answers (exact match). A question that the service rejects or fails at is skipped and
- * counted.
+ * Asks every question at every k (null: the model's own) and judges the answers (exact match). A question that the service rejects or fails
+ * at, without an answer or without passages is left out and counted.
  * @throws options_invalid if model or index change meanwhile; nothing_scored if nothing was answered; the service's own errors
  */
-export async function askAll(
+async function askAll(
   client: AnswerClient,
   questions: readonly EvalQuestion[],
-  { ks, concurrency, onProgress }: AskOptions,
-): Promise<AskedAnswers> {
+  { ks, concurrency }: { readonly ks: readonly (number | null)[]; readonly concurrency: number },
+) {
+  const progress = createProgress('Asking', 'questions')
   const limit = pLimit(concurrency)
   const tasks = questions.flatMap((question) => ks.map((k) => ({ question, k })))
   let done = 0
@@ -193,11 +161,14 @@ export async function askAll(
     tasks.map(({ question, k }) =>
       limit(async () => {
         const response = await answerOf(client, question.question, k)
-        onProgress(++done, tasks.length)
+        progress.update(++done, tasks.length)
         return response === undefined ? [] : [{ question, response }]
       }),
     ),
-  ).finally(() => limit.clearQueue())
+  ).finally(() => {
+    limit.clearQueue()
+    progress.stop()
+  })
   const answers = asked.flat()
   const [first] = answers
   if (first === undefined) throw new CodedError('nothing_scored', 'The service answered none of the questions: its log says why.')

@@ -52,21 +52,19 @@ const MOST_LOST = 0.02
 /** Confidence that counts as certain. */
 const SURE = 0.9
 
-/** The evaluated setting of the shipped reader: its mode and number of passages, and larger numbers. */
-interface Subject {
-  readonly method: string
-  readonly k: number
-  readonly more: readonly number[]
-}
-
 /**
  * Compares the runs on the demo questions with the targets of the shipped models.
  * @param attributes the run on attributes: the reader's mode at k and above, closed-book, with unanswerable questions
- * @param free the run on free sentences
  * @param records the questions of the run on attributes, including unanswerable ones
+ * @param subject the reader's mode and number of passages, and larger numbers
  * @throws if a run lacks a setting
  */
-export function demoTargets(attributes: Summary, free: Summary, records: readonly EvalRecord[], { method, k, more }: Subject) {
+export function demoTargets(
+  attributes: Summary,
+  free: Summary,
+  records: readonly EvalRecord[],
+  { method, k, more }: { readonly method: string; readonly k: number; readonly more: readonly number[] },
+) {
   const em = (of: Summary, k: number) => settingOf(of, method, k).exactMatch.mean
   const recall = ({ retrieval }: Summary) => retrieval?.recall.find((depth) => depth.k === RECALL_DEPTH)?.estimate.mean ?? Number.NaN
   const sure = sureAnswers(records, method, k)

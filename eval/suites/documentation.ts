@@ -103,12 +103,11 @@ export function strangeWords(answer: string, texts: readonly string[]): string[]
 /** What the questions showed, k passages read: shares of questions with their intervals. */
 export function shareRows(all: readonly AskedQuestion[], k: number): string[][] {
   const answerable = all.filter((question) => question.answerable)
-  const within = (rank = Infinity) => rank <= k
   const [right, given] = [({ right: is }: AskedQuestion) => is, ({ given: is }: AskedQuestion) => is]
-  const hasAnswer = ({ answerRank }: AskedQuestion) => within(answerRank)
+  const hasAnswer = ({ answerRank = Infinity }: AskedQuestion) => answerRank <= k
   const shares: readonly (readonly [what: string, of: readonly AskedQuestion[], holds: (question: AskedQuestion) => boolean])[] = [
     ['exact match', answerable, right],
-    [`a passage of the question's file among the ${k} that are retrieved`, answerable, ({ fileRank }) => within(fileRank)],
+    [`a passage of the question's file among the ${k} that are retrieved`, answerable, ({ fileRank = Infinity }) => fileRank <= k],
     [`a passage with a right answer among the ${k} that are retrieved`, answerable, hasAnswer],
     ['of those: exact match', answerable.filter(hasAnswer), right],
     [`given by default (probability_correct from ${GIVEN_FROM})`, answerable, given],
@@ -117,10 +116,8 @@ export function shareRows(all: readonly AskedQuestion[], k: number): string[][] 
     ['answers with a word that stands nowhere in question and passages', all, ({ strangeWords: words }) => words.length > 0],
   ]
   return shares.map(([what, of, holds]) => {
-    const { mean, low, high } = estimateShare(
-      of.map((question) => ({ cluster: question.question, value: Number(holds(question)) })),
-      0,
-    )
+    const samples = of.map((question) => ({ cluster: question.question, value: Number(holds(question)) }))
+    const { mean, low, high } = estimateShare(samples, 0)
     const share = of.length === 0 ? '-' : `${mean.toFixed(3)} (${low.toFixed(3)}, ${high.toFixed(3)})`
     return [what, `${of.filter(holds).length} of ${of.length}`, share]
   })

@@ -85,24 +85,14 @@ export function settings(ks: readonly number[], hasEncoder: boolean) {
 
 type Answers = (passage: Pick<EvalPassage, 'id' | 'title' | 'text'>) => boolean
 
-/** Files of questions about real text, and what their passages must not hold. */
-export interface RealQuestions {
-  /** Each question with its own passage. */
-  readonly answered: string
-  /** Some of the questions, each with a passage of the same article that does not contain the answer. */
-  readonly unanswered: string
-  /** By question: whether a passage contains the answer. */
-  readonly isAnsweredBy: ReadonlyMap<string, Answers>
-  /** By question: all passages of its article as one text. */
-  readonly articleOf: ReadonlyMap<string, Pick<EvalPassage, 'title' | 'text'>>
-}
-
 /**
- * Writes the questions of `folder` (questions.jsonl with passage_id, passages.tsv), with and without their own passage, to files of `out`.
+ * Writes the questions of `folder` (questions.jsonl with passage_id, passages.tsv) to files of `out`: each with its own passage, and some
+ * with a passage of the same article that does not contain the answer.
  * @param most questions to be asked; undefined: all
+ * @returns by question also whether a passage contains the answer, and all passages of its article as one text
  * @throws dataset_invalid if no question names a passage
  */
-export async function realQuestions(folder: string, out: string, most = Infinity): Promise<RealQuestions> {
+export async function realQuestions(folder: string, out: string, most = Infinity) {
   const { passages, byTitle } = await readCorpus(path.join(folder, 'passages.tsv'))
   const { questions } = await readDataset(path.join(folder, 'questions.jsonl'))
   const places = new Map(passages.map(({ id }, place) => [id, place]))
@@ -147,7 +137,7 @@ function line({ id, question, answers, goldPassage }: EvalQuestion, { id: passag
 }
 
 /** The pipeline over a corpus without the passages that answer a question. */
-export function withoutAnswers(client: AnswerClient, isAnsweredBy: RealQuestions['isAnsweredBy']): AnswerClient {
+export function withoutAnswers(client: AnswerClient, isAnsweredBy: ReadonlyMap<string, Answers>): AnswerClient {
   return {
     ...client,
     search: async (request) => {
@@ -161,7 +151,7 @@ export function withoutAnswers(client: AnswerClient, isAnsweredBy: RealQuestions
 /** Asks questions with their whole article in the request, as POST /v1/documents/answer, and describes the scores. */
 async function articleScores(
   records: readonly EvalRecord[],
-  articleOf: RealQuestions['articleOf'],
+  articleOf: ReadonlyMap<string, Pick<EvalPassage, 'title' | 'text'>>,
   services: DocumentServices,
 ): Promise<string> {
   const limited = pLimit(CONCURRENCY)

@@ -71,67 +71,66 @@ export interface SuiteContext extends Pick<ServiceDefaults, 'mode'> {
   readonly ks: readonly number[]
   readonly services: Services
   readonly client: AnswerClient
-  /** Asks the questions of one run, stored in the folder `name`. @throws as `prepare` and `evaluate` */
+  /** Asks the questions of one run, stored in the folder `name`. @throws as `askQuestions` */
   readonly ask: (name: string, options: EvaluationOptions, client?: AnswerClient) => Promise<StoredRun>
 }
 
 /** `cepe eval suite`: measures, prints the first tables and writes the report. @throws options_invalid, dataset_invalid */
-export async function runSuite(suite: Suite, folder: string | undefined, options: SuiteOptions): Promise<void> {
+export async function runSuite(suite: Suite, given: string | undefined, options: SuiteOptions): Promise<void> {
   const { name, title, isShipped } = suite
-  if ((folder === undefined) !== (suite.folder === undefined))
+  if ((given === undefined) !== (suite.folder === undefined))
     throw invalidOption(suite.folder === undefined ? `${name} takes no folder.` : `Name the folder ${suite.folder}.`)
-  const given = options.k === undefined ? undefined : wholeNumbers('--k', options.k, 1, LIMITS.k)
-  await suite.check?.(folder ?? '')
+  const folder = given ?? ''
+  const ks = options.k === undefined ? undefined : wholeNumbers('--k', options.k, 1, LIMITS.k)
+  await suite.check?.(folder)
   const runs = path.join(packageRoot(), 'eval', 'runs', name)
   const out = options.out ?? runs
+  const work = isShipped ? runs : out
   // Present models and parsers are under test, not those of an earlier run.
   if (isShipped) await rm(runs, { recursive: true, force: true })
-  const { lead, runs: measured } = await measure(suite, folder ?? '', { ...options, given, work: isShipped ? runs : out })
-  const report = buildReport(measured, await readPublished(), { title, lead })
-  const perRun = report.blocks.findIndex((block) => block.kind === 'heading' && block.text.startsWith('Run: '))
-  process.stdout.write(toMarkdown(report.blocks.slice(0, perRun)))
-  await writeReport(report, out)
+  const { services, client, close } = await started(suite, folder, work, options)
+  try {
+    const defaults = await present(client.defaults)()
+    const { lead, runs: measured } = await suite.measure({
+      ...{ folder, work, limit: options.questions, services, client, mode: defaults.mode, ks: ks ?? suite.ks(defaults) },
+      ask: async (name, options, asked = client) => {
+        const run = { client: asked, options, folder: path.join(work, name), concurrency: suite.concurrency }
+        await followed(`Evaluating ${options.dataset}`, { yes: true }, (watched) => askQuestions({ ...run, ...watched }))
+        return readRun(run.folder)
+      },
+    })
+    const report = buildReport(measured, await readPublished(), { title, lead })
+    const perRun = report.blocks.findIndex((block) => block.kind === 'heading' && block.text.startsWith('Run: '))
+    process.stdout.write(toMarkdown(report.blocks.slice(0, perRun)))
+    await writeReport(report, out)
+  } finally {
+    await close()
+  }
 }
 
-interface MeasureOptions extends SuiteOptions {
-  readonly work: string
-  /** Passages per question; undefined: the suite's own. */
-  readonly given: readonly number[] | undefined
-}
-
-async function measure(suite: Suite, folder: string, options: MeasureOptions): Promise<Measured> {
-  const { work, given, questions: limit } = options
+/** Indexes the data and starts the pipeline. */
+async function started({ corpus, isShipped }: Suite, folder: string, work: string, { reader, calibration }: SuiteOptions) {
   const index = path.join(work, 'index')
   await mkdir(index, { recursive: true })
   const settings = {
     INDEX_DIR: index,
     JOBS_DIR: path.join(index, 'jobs'),
-    CORPUS: suite.corpus?.(folder) ?? '',
-    ...(options.reader !== undefined && { READER_DIR: path.resolve(options.reader), READER_CHECKPOINT: '' }),
-    ...(options.calibration !== undefined && { CALIBRATION: path.resolve(options.calibration) }),
-    ...(suite.isShipped && { HOST: '127.0.0.1', LOG_LEVEL: 'silent' }),
+    CORPUS: corpus?.(folder) ?? '',
+    ...(reader !== undefined && { READER_DIR: path.resolve(reader), READER_CHECKPOINT: '' }),
+    ...(calibration !== undefined && { CALIBRATION: path.resolve(calibration) }),
+    ...(isShipped && { HOST: '127.0.0.1', LOG_LEVEL: 'silent' }),
   }
-  if (suite.corpus === undefined) await addDocuments(folder, settings)
-  const config = suite.isShipped ? loadConfig(settings, {}) : loadConfig(settings)
+  if (corpus === undefined) await addDocuments(folder, settings)
+  const config = isShipped ? loadConfig(settings, {}) : loadConfig(settings)
   await ensureArtefacts(config, createProgress)
   const services = await openService(config)
-  const app = suite.isShipped ? await buildApp(services, config, packageVersion()) : undefined
-  try {
-    const client = app === undefined ? servicesClient(services) : createHttpClient(await app.listen({ host: config.HOST, port: 0 }))
-    const defaults = await present(client.defaults)()
-    return await suite.measure({
-      ...{ folder, work, limit, services, client, mode: defaults.mode, ks: given ?? suite.ks(defaults) },
-      ask: async (name, options, asked = client) => {
-        const run = path.join(work, name)
-        const given = { client: asked, options, folder: run, concurrency: suite.concurrency }
-        await followed(`Evaluating ${options.dataset}`, { yes: true }, (watched) => askQuestions({ ...given, ...watched }))
-        return readRun(run)
-      },
-    })
-  } finally {
+  const app = isShipped ? await buildApp(services, config, packageVersion()) : undefined
+  const close = async () => {
     await app?.close()
     await services.close()
   }
+  const client = app === undefined ? servicesClient(services) : createHttpClient(await app.listen({ host: config.HOST, port: 0 }))
+  return { services, client, close }
 }
 
 /** Indexes the documents of a folder by the command line, which shows its progress. @throws dataset_invalid */

@@ -21,15 +21,11 @@ export interface SureAnswer extends Readonly<Record<Measure, number>> {
 /** The answers of a run in one setting. */
 export function sureAnswers(records: readonly EvalRecord[], method: string, k: number): SureAnswer[] {
   return answersOf(records, method, k).map(({ record: { groups, answerable, answers }, prediction }) => ({
-    which: classOf(groups),
+    which: groups['class'] ?? 'all',
     correct: answerable ? bestOver(exactMatch, prediction.answer, answers) : 0,
     confidence: prediction.confidence,
     probability_correct: prediction.probability_correct ?? 0,
   }))
-}
-
-function classOf({ class: which = 'all' }: EvalRecord['groups']): string {
-  return which
 }
 
 /** @param which class of the answers; all if absent */
