@@ -1,14 +1,16 @@
 import path from 'node:path'
+import type { TopLevelSpec } from 'vega-lite'
 import { CodedError } from '../../base/errors.ts'
 import { parseRopeOption } from '../../models/blocks/rope-option.ts'
 import { buildModel } from '../../models/build.ts'
 import { loadConfig } from '../../src/config.ts'
-import { figure, heading, list, table, text } from '../report/blocks.ts'
+import { heading, list, table, text } from '../report/blocks.ts'
 import { linesOver, type LinePoint } from '../report/lines.ts'
-import { writeReport } from '../report/report.ts'
+import { addFigure, writeReport } from '../report/report.ts'
 import { lengthOf } from '../tasks/language/figures.ts'
 import { lines } from '../tasks/lines/task.ts'
 import { lm } from '../tasks/lm/task.ts'
+import type { Estimate } from '../statistics/bootstrap.ts'
 import { taskOptions } from '../task/options.ts'
 import { readRunOf } from '../task/report.ts'
 import { runTask } from '../task/run.ts'
@@ -33,10 +35,7 @@ export interface RopeOptions {
   readonly out?: string
 }
 
-/**
- * Builds, measures and reports.
- * @throws options_invalid
- */
+/** `cepe eval rope`. @throws options_invalid */
 export async function runRope({ kinds, window, runs, out = runs }: RopeOptions): Promise<void> {
   const positions = Number(window)
   if (!Number.isInteger(positions) || positions < 1)
@@ -44,81 +43,74 @@ export async function runRope({ kinds, window, runs, out = runs }: RopeOptions):
   const { READER_CHECKPOINT: checkpointDir } = loadConfig()
   if (checkpointDir === '')
     throw new CodedError('options_invalid', 'Each kind is built from the checkpoint: set CEPE_READER_CHECKPOINT to its folder.')
-  const perplexity: LinePoint[] = []
-  const accuracy: LinePoint[] = []
+  const points: Points = { perplexity: [], accuracy: [] }
   const named = kinds.split(',').map((word) => word.trim())
   for (const kind of named) parseRopeOption(kind, positions)
   for (const kind of named) {
     process.stderr.write(`${kind}\n`)
-    const folder = path.join(runs, kind.replace(/[^\w.-]/g, '_'))
-    const scores = await measure(kind, positions, checkpointDir, folder)
-    perplexity.push(...scores.perplexity)
-    accuracy.push(...scores.accuracy)
+    await measure(kind, { window: positions, checkpointDir, folder: path.join(runs, kind.replace(/[^\w.-]/g, '_')) }, points)
   }
-  await report(perplexity, accuracy, positions, out)
+  await report(points, positions, out)
 }
 
-async function measure(kind: string, window: number, checkpointDir: string, folder: string) {
+type Points = Record<'perplexity' | 'accuracy', LinePoint[]>
+interface Build {
+  readonly window: number
+  readonly checkpointDir: string
+  readonly folder: string
+}
+
+/** Adds the points of one kind. */
+async function measure(kind: string, { window, checkpointDir, folder }: Build, points: Points): Promise<void> {
   const outDir = path.join(folder, 'model')
   await buildModel({ checkpointDir, outDir, dtype: 'f32', rope: { rope: kind, window } })
   const { createReaderClient } = await import('../client/reader.ts')
   const client = await createReaderClient({ READER_DIR: outDir, READER_CHECKPOINT: '' })
-  const run = async (task: Task, options: Record<string, string>) => {
+  const settingsOf = async (task: Task, options: Record<string, string>) => {
     const into = await runTask({ task, options: taskOptions(task, options), client, folder: path.join(folder, task.name) })
-    return summariseTask(task, await readRunOf(into))
+    return summariseTask(task, await readRunOf(into)).settings
   }
+  const point = (x: number, score: Estimate | undefined): LinePoint => ({ series: kind, x, y: score?.mean ?? Number.NaN })
   try {
-    const language = await run(lm, LM)
-    const record = await run(lines, LINES)
-    return {
-      perplexity: language.settings.map((setting): LinePoint => ({
-        series: kind,
-        x: lengthOf(setting),
-        y: setting.scores['loss']?.mean ?? Number.NaN,
-      })),
-      accuracy: record.settings.flatMap(({ groups }) =>
-        groups.map(({ value, scores }): LinePoint => ({ series: kind, x: Number(value), y: scores['accuracy']?.mean ?? Number.NaN })),
-      ),
-    }
+    for (const setting of await settingsOf(lm, LM)) points.perplexity.push(point(lengthOf(setting), setting.scores['loss']))
+    for (const { groups } of await settingsOf(lines, LINES))
+      points.accuracy.push(...groups.map(({ value, scores }) => point(Number(value), scores['accuracy'])))
   } finally {
     await client.close()
   }
 }
 
-async function report(perplexity: readonly LinePoint[], accuracy: readonly LinePoint[], window: number, out: string): Promise<void> {
+async function report({ perplexity, accuracy }: Points, window: number, out: string): Promise<void> {
   const title = 'Context extension by rotary bases'
-  await writeReport(
-    {
-      title,
-      blocks: [
-        heading(1, title),
-        text(`The reader's decoder, built with each basis and a window of ${window} positions; no weight is changed.`),
-        heading(2, 'Perplexity by length'),
-        byKind(perplexity, 'tokens', 2),
-        figure(
-          'perplexity',
-          'Perplexity of the last tokens over the length of the text, one line per basis; every point scores the same tokens.',
-        ),
-        heading(2, 'LongChat-Lines by length'),
-        byKind(accuracy, 'lines', 1),
-        figure('lines', 'Accuracy (%) over the number of lines, one line per basis.'),
-        list([
-          'A basis that a decoder was not trained with shows here what it costs without training; Giraffe trains each.',
-          ...(accuracy.every(({ y }) => y === 0 || Number.isNaN(y))
-            ? ['This decoder finds no line at any length, also as it was trained: the perplexities alone tell the bases apart.']
-            : []),
-        ]),
-      ],
-      figures: new Map([
-        [
-          'perplexity',
-          linesOver(perplexity, { x: 'tokens of text', y: 'perplexity', series: 'basis' }, { type: 'log', nice: false, padding: 10 }),
-        ],
-        ['lines', linesOver(accuracy, { x: 'lines', y: 'accuracy (%)', series: 'basis' }, { domain: [0, 100] })],
-      ]),
-    },
-    out,
-  )
+  const figures = new Map<string, TopLevelSpec>()
+  const axis = { type: 'log', nice: false, padding: 10 } as const
+  const blocks = [
+    heading(1, title),
+    text(`The reader's decoder, built with each basis and a window of ${window} positions; no weight is changed.`),
+    heading(2, 'Perplexity by length'),
+    byKind(perplexity, 'tokens', 2),
+    addFigure(
+      figures,
+      'perplexity',
+      'Perplexity of the last tokens over the length of the text, one line per basis; every point scores the same tokens.',
+      linesOver(perplexity, { x: 'tokens of text', y: 'perplexity', series: 'basis' }, axis),
+    ),
+    heading(2, 'LongChat-Lines by length'),
+    byKind(accuracy, 'lines', 1),
+    addFigure(
+      figures,
+      'lines',
+      'Accuracy (%) over the number of lines, one line per basis.',
+      linesOver(accuracy, { x: 'lines', y: 'accuracy (%)', series: 'basis' }, { domain: [0, 100] }),
+    ),
+    list([
+      'A basis that a decoder was not trained with shows here what it costs without training; Giraffe trains each.',
+      ...(accuracy.every(({ y }) => y === 0 || Number.isNaN(y))
+        ? ['This decoder finds no line at any length, also as it was trained: the perplexities alone tell the bases apart.']
+        : []),
+    ]),
+  ]
+  await writeReport({ title, blocks, figures }, out)
 }
 
 function byKind(points: readonly LinePoint[], unit: string, digits: number) {

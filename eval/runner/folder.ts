@@ -26,7 +26,7 @@ export function runFolder(name: string, subject: unknown): string {
 }
 
 /** Fields of every run's manifest: what it measures, and when it was resumed. */
-interface RunManifest {
+export interface RunManifest {
   readonly task: string
   readonly subject: object
   readonly started_at: string

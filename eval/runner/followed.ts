@@ -7,8 +7,9 @@ export interface RunOptions {
   readonly onProblem?: (problem: Problem) => void
   /** In answers; with running scores and the time left in words. */
   readonly onProgress?: (done: number, total: number, detail: string) => void
+  /** Called once the first items left are asked; an error of it ends the run. */
   readonly onCost?: ((cost: Cost) => void) | undefined
-  /** Only measures the cost. */
+  /** Only measures the cost: nothing is kept, and no record returned. */
   readonly planOnly?: boolean | undefined
 }
 

@@ -3,16 +3,20 @@ import { CodedError, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { mean } from '../statistics/bootstrap.ts'
 import { type Cost, duration } from './cost.ts'
-import { hasRun, openRun, type OpenRun, readStored, type RunFormat } from './folder.ts'
+import { hasRun, openRun, type OpenRun, readStored, type RunFormat, type RunManifest } from './folder.ts'
+import type { RunOptions } from './followed.ts'
 import type { Skipped } from './manifest.ts'
 
 /** The part of a record that the loop needs, for any task. */
-export interface ItemRecord {
+interface ItemRecord {
   readonly id: string
   readonly skipped?: Skipped
 }
 
-export interface RunItemsOptions<M extends Parameters<typeof openRun>[1], R extends ItemRecord, Item extends { readonly id: string }> {
+interface RunItemsOptions<M extends RunManifest, R extends ItemRecord, Item extends { readonly id: string }> extends Omit<
+  RunOptions,
+  'onProblem'
+> {
   readonly folder: string
   readonly format: RunFormat<M, R>
   readonly manifest: M
@@ -29,12 +33,7 @@ export interface RunItemsOptions<M extends Parameters<typeof openRun>[1], R exte
   readonly ask: (item: Item) => Promise<R>
   /** Called with every finished record, including earlier ones first. */
   readonly onRecord?: (record: R) => void
-  /** In answers, with the time left in words. */
-  readonly onProgress: (done: number, total: number, left: string) => void
-  /** Called once the first items left are asked; an error of it ends the run. */
-  readonly onCost?: ((cost: Cost) => void) | undefined
-  /** Only measures the cost: nothing is kept, and no record returned. */
-  readonly planOnly?: boolean | undefined
+  readonly onProgress: NonNullable<RunOptions['onProgress']>
 }
 
 /** Consecutive skipped items after which the run stops: the cause is then the protocol or the service. */
@@ -45,7 +44,7 @@ const SKIPPED_IN_A_ROW = 10
  * resumes.
  * @throws service_unreachable, nothing_scored, run_mismatch, conflict, disk_full; errors that concern all items
  */
-export async function runItems<M extends Parameters<typeof openRun>[1], R extends ItemRecord, Item extends { readonly id: string }>(
+export async function runItems<M extends RunManifest, R extends ItemRecord, Item extends { readonly id: string }>(
   options: RunItemsOptions<M, R, Item>,
 ): Promise<R[]> {
   const { folder, items, what, concurrency, ask, planOnly = false, onRecord = () => undefined, onCost = () => undefined } = options
@@ -110,7 +109,7 @@ export async function runItems<M extends Parameters<typeof openRun>[1], R extend
 }
 
 /** The records of the folder, and its writer unless only a plan is wanted. */
-async function begun<M extends Parameters<typeof openRun>[1], R extends ItemRecord>({
+async function begun<M extends RunManifest, R extends ItemRecord>({
   folder,
   format,
   manifest,

@@ -8,7 +8,7 @@ import { runFolder } from '../runner/folder.ts'
 import { runItems } from '../runner/items.ts'
 import { TASK_RUNS, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 import type { TaskOptions } from './options.ts'
-import type { PreparedTask, SettingAnswer, Task, TaskItem, AskedIds } from './contract.ts'
+import type { SettingAnswer, Task, AskedIds } from './contract.ts'
 import type { Tokenizer } from '../../src/text/tokenizer.ts'
 
 /** Items asked at a time: one, so that times compare. */
@@ -42,30 +42,8 @@ export async function runTask({
     const why = prepared.problems.map(describeProblem).join('; ')
     throw new CodedError('dataset_invalid', `There is nothing to ask in the data of ${task.name}${why === '' ? '' : `: ${why}`}.`)
   }
-  const described = describeRun(task, options, prepared, client)
-  const manifest = dumpPrompts ? { ...described, subject: { ...described.subject, dump_prompts: true } } : described
-  const keep = (answer: SettingAnswer) => keptResult(answer, client.tokenizer, dumpPrompts)
-  const into = folder ?? runFolder(task.name, manifest.subject)
-  manifest.data.problems.forEach(onProblem)
-  await runItems({
-    ...run,
-    folder: into,
-    format: TASK_RUNS,
-    manifest,
-    items: prepared.items,
-    what: 'items',
-    settings: prepared.settings.length,
-    tokensOf: ({ results }) => results.reduce((sum, { tokens }) => sum + tokens.decoder + tokens.encoder + tokens.generated, 0),
-    concurrency: CONCURRENCY,
-    ask: (item) => askItem(item, prepared, keep),
-    onProgress,
-  })
-  return into
-}
-
-function describeRun(task: Task, options: TaskOptions, prepared: PreparedTask, client: ReaderClient): TaskManifest {
   const { layers, kv_heads, head_dim, encoder_hidden_size, window } = client.manifest.dims
-  return {
+  const manifest: TaskManifest = {
     task: task.name,
     subject: {
       version: task.version,
@@ -73,20 +51,30 @@ function describeRun(task: Task, options: TaskOptions, prepared: PreparedTask, c
       settings: [...prepared.settings],
       files: prepared.files.map((file) => ({ ...file })),
       reader: client.model,
+      ...(dumpPrompts && { dump_prompts: true }),
     },
     model: { layers, kv_heads, head_dim, encoder_hidden_size, window },
     data: { items: prepared.items.length, problems: storedProblems(prepared.problems) },
     ...startedNow(client),
   }
-}
-
-async function askItem(item: TaskItem, prepared: PreparedTask, keep: (answer: SettingAnswer) => SettingResult): Promise<TaskRecord> {
-  const base = { id: item.id, groups: { ...item.groups }, ...(item.cluster !== undefined && { cluster: item.cluster }) }
-  try {
-    return { ...base, results: (await prepared.ask(item)).map(keep) }
-  } catch (error) {
-    return { ...base, results: [], skipped: skippedFor(error, null) }
-  }
+  manifest.data.problems.forEach(onProblem)
+  const into = folder ?? runFolder(task.name, manifest.subject)
+  await runItems({
+    ...{ ...run, folder: into, format: TASK_RUNS, manifest, items: prepared.items, what: 'items', settings: prepared.settings.length },
+    tokensOf: ({ results }) => results.reduce((sum, { tokens }) => sum + tokens.decoder + tokens.encoder + tokens.generated, 0),
+    concurrency: CONCURRENCY,
+    ask: async ({ id, groups, cluster }): Promise<TaskRecord> => {
+      const record = { id, groups: { ...groups }, ...(cluster !== undefined && { cluster }) }
+      try {
+        const answers = await prepared.ask({ id, groups })
+        return { ...record, results: answers.map((answer) => keptResult(answer, client.tokenizer, dumpPrompts)) }
+      } catch (error) {
+        return { ...record, results: [], skipped: skippedFor(error, null) }
+      }
+    },
+    onProgress,
+  })
+  return into
 }
 
 /** Hash of the ids of all prompts and contexts: equal for equal input of the reader. */

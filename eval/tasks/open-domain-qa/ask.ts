@@ -205,12 +205,7 @@ export async function evaluate({ client, manifest, questions, pool, onProgress, 
   const context: AskContext = { client, protocol, pool, dumpPrompts, topPassages: new Map() }
   const running = runningScores(protocol)
   return runItems({
-    ...run,
-    format: QA_RUNS,
-    manifest,
-    items: questions,
-    what: 'questions',
-    settings: settingsOf(protocol).length,
+    ...{ ...run, format: QA_RUNS, manifest, items: questions, what: 'questions', settings: settingsOf(protocol).length },
     tokensOf: ({ predictions }) =>
       predictions.reduce((sum, { prompt_tokens: read, context_tokens: encoded, generated_tokens: made }) => sum + read + encoded + made, 0),
     ask: (question) => askQuestion(question, context),

@@ -9,7 +9,7 @@ import { type PublishedTables, readPublishedTables } from '../../report/publishe
 import type { Estimate } from '../../statistics/bootstrap.ts'
 import { settingName } from './protocol.ts'
 import type { EvalRecord } from './record.ts'
-import { type SettingSummary, STAGES, type Summary, wasAsked } from './summary.ts'
+import { answersOf, type SettingSummary, STAGES, type Summary, wasAsked } from './summary.ts'
 
 /** `1.2 (1.0, 1.4)` in percent. */
 export function withInterval({ mean, low, high, n }: Estimate, digits = 1): string {
@@ -20,7 +20,7 @@ export function withInterval({ mean, low, high, n }: Estimate, digits = 1): stri
 const TABLE_DIGITS = 2
 
 /** One run as a column group of the results table. */
-export interface TableRun {
+interface TableRun {
   readonly dataset: string
   readonly summary: Summary
   readonly published: Published['scores']
@@ -29,66 +29,56 @@ export interface TableRun {
 /** The paper's Table 7: one row per method, per dataset one column per k, exact match in percent; published scores as rows of their own. */
 export function resultsTable(runs: readonly TableRun[]): Block {
   const columns = runs.flatMap((run) =>
-    [...new Set(run.summary.settings.map(({ k }) => k).filter((k) => k > 0))].sort((a, b) => a - b).map((k) => ({ run, k })),
+    [...new Set(run.summary.settings.map(({ k }) => k).filter((k) => k > 0))].sort((a, b) => a - b).map((k, i) => ({ run, k, i })),
   )
-  const methods = [...new Set(runs.flatMap(({ summary }) => summary.settings.map(({ method }) => method)))]
-  const paperMethods = [...new Set(runs.flatMap(({ published }) => published.map(({ method }) => method)))]
   // A method without k (closed-book) has one score, in the first column of its dataset.
-  const shown =
-    ({ run, k }: (typeof columns)[number], scores: readonly { k: number }[]) =>
-    (score: { k: number }) =>
-      score.k === k || (score.k === 0 && columns.find((column) => column.run === run)?.k === k && scores.length > 0)
+  const row = <S extends { readonly method: string; readonly k: number }>(
+    { method, name = method }: { readonly method: string; readonly name?: string },
+    scoresOf: (run: TableRun) => readonly S[],
+    show: (score: S) => string,
+  ) => [
+    name,
+    ...columns.map(({ run, k, i }) => {
+      const score = scoresOf(run).find((candidate) => candidate.method === method && (candidate.k === k || (candidate.k === 0 && i === 0)))
+      return score ? show(score) : ''
+    }),
+  ]
+  const methodsOf = (scoresOf: (run: TableRun) => readonly { readonly method: string }[]) => [
+    ...new Set(runs.flatMap((run) => scoresOf(run).map(({ method }) => method))),
+  ]
+  const settings = ({ summary }: TableRun) => summary.settings
+  const published = (run: TableRun) => run.published
   return table(
     ['exact match (%)', ...columns.map(({ run, k }) => `${run.dataset} k = ${k}`)],
     [
-      ...methods.map((method) => [
-        method,
-        ...columns.map((column) => {
-          const scores = column.run.summary.settings.filter((setting) => setting.method === method)
-          const setting = scores.find(shown(column, scores))
-          return setting ? withInterval(setting.exactMatch, TABLE_DIGITS) : ''
-        }),
-      ]),
-      ...paperMethods.map((method) => [
-        `${method} (published)`,
-        ...columns.map((column) => {
-          const scores = column.run.published.filter((score) => score.method === method)
-          return scores.find(shown(column, scores))?.exact_match.toFixed(TABLE_DIGITS) ?? ''
-        }),
-      ]),
+      ...methodsOf(settings).map((method) => row({ method }, settings, ({ exactMatch }) => withInterval(exactMatch, TABLE_DIGITS))),
+      ...methodsOf(published).map((method) =>
+        row({ method, name: `${method} (published)` }, published, (score) => score.exact_match.toFixed(TABLE_DIGITS)),
+      ),
     ],
   )
 }
 
 /** Every metric of every setting. */
 export function metricsTable({ settings }: Summary): Block {
-  const popqa = settings.some((setting) => setting.popqa !== null)
   const unanswerable = settings.some(({ aurocUnanswerable }) => !Number.isNaN(aurocUnanswerable))
+  const columns: readonly (readonly [name: string, of: (setting: SettingSummary) => string])[] = [
+    ['setting', settingName],
+    ['EM', ({ exactMatch }) => withInterval(exactMatch)],
+    ['F1', ({ f1 }) => withInterval(f1)],
+    ['substring EM', ({ substringMatch }) => withInterval(substringMatch)],
+    ['PopQA accuracy', ({ popqa }) => (popqa ? withInterval(popqa) : '-')],
+    ['AUROC right / wrong', ({ aurocCorrect }) => number(aurocCorrect, 3)],
+    ['AUROC right / unanswerable', ({ aurocUnanswerable }) => number(aurocUnanswerable, 3)],
+    ['area under risk-coverage', ({ riskCoverage }) => number(riskCoverage.area, 3)],
+    ['passages in decoder', ({ passagesInDecoder }) => number(passagesInDecoder, 1)],
+    ['in encoder', ({ passagesInEncoder }) => number(passagesInEncoder, 1)],
+  ]
+  const isShown = { 'PopQA accuracy': settings.some(({ popqa }) => popqa !== null), 'AUROC right / unanswerable': unanswerable }
+  const shown = columns.filter(([name]) => !(name in isShown) || isShown[name as keyof typeof isShown])
   return table(
-    [
-      'setting',
-      'EM',
-      'F1',
-      'substring EM',
-      ...(popqa ? ['PopQA accuracy'] : []),
-      'AUROC right / wrong',
-      ...(unanswerable ? ['AUROC right / unanswerable'] : []),
-      'area under risk-coverage',
-      'passages in decoder',
-      'in encoder',
-    ],
-    settings.map((setting) => [
-      settingName(setting),
-      withInterval(setting.exactMatch),
-      withInterval(setting.f1),
-      withInterval(setting.substringMatch),
-      ...(popqa ? [setting.popqa ? withInterval(setting.popqa) : '-'] : []),
-      number(setting.aurocCorrect, 3),
-      ...(unanswerable ? [number(setting.aurocUnanswerable, 3)] : []),
-      number(setting.riskCoverage.area, 3),
-      number(setting.passagesInDecoder, 1),
-      number(setting.passagesInEncoder, 1),
-    ]),
+    shown.map(([name]) => name),
+    settings.map((setting) => shown.map(([, of]) => of(setting))),
   )
 }
 
@@ -113,54 +103,39 @@ export function recallTable(retrieval: NonNullable<Summary['retrieval']>): Block
 /** Milliseconds per stage of the settings that were asked: a repeated prompt takes no time. */
 export function latencyTable({ settings, retrieval }: Summary): Block {
   const cells = ({ mean, p50, p95 }: { mean: number; p50: number; p95: number }) => [mean, p50, p95].map((ms) => number(ms, 1))
-  const stages = [...STAGES, 'total'] as const
-  return table(
-    ['milliseconds', 'stage', 'mean', 'median', '95th percentile', 'prompt tokens', 'context tokens'],
-    [
-      ...(retrieval?.latencyMs
-        ? [
-            ['retrieval', 'embed', ...cells(retrieval.latencyMs.embed), '', ''],
-            ['', 'retrieve', ...cells(retrieval.latencyMs.retrieve), '', ''],
-          ]
-        : []),
-      ...settings
-        .filter(wasAsked)
-        .flatMap((setting) =>
-          stages.map((stage, i) => [
-            i === 0 ? settingName(setting) : '',
-            stage,
-            ...cells(setting.latencyMs[stage]),
-            i === 0 ? number(setting.promptTokens, 0) : '',
-            i === 0 ? number(setting.contextTokens, 0) : '',
-          ]),
-        ),
-    ],
-    2,
+  const { embed, retrieve } = retrieval?.latencyMs ?? {}
+  const shared =
+    embed && retrieve
+      ? [
+          ['retrieval', 'embed', ...cells(embed), '', ''],
+          ['', 'retrieve', ...cells(retrieve), '', ''],
+        ]
+      : []
+  const ofSettings = settings.filter(wasAsked).flatMap((setting) =>
+    [...STAGES, 'total' as const].map((stage, i) => {
+      const [name, ...tokens] = [settingName(setting), number(setting.promptTokens, 0), number(setting.contextTokens, 0)]
+      return i === 0
+        ? [name, stage, ...cells(setting.latencyMs[stage]), ...tokens]
+        : ['', stage, ...cells(setting.latencyMs[stage]), '', '']
+    }),
   )
+  const header = ['milliseconds', 'stage', 'mean', 'median', '95th percentile', 'prompt tokens', 'context tokens']
+  return table(header, [...shared, ...ofSettings], 2)
 }
 
 /** The most confident wrong answers of one setting. */
 export function worstExamples(records: readonly EvalRecord[], { method, k }: SettingSummary, count: number): Block {
-  const wrong = records
-    .filter(({ answerable, skipped }) => answerable && !skipped)
-    .flatMap(({ question, answers, predictions, retrieval }) => {
-      const prediction = predictions.find((candidate) => candidate.method === method && candidate.k === k)
-      if (prediction === undefined || bestOver(exactMatch, prediction.answer, answers) === 1) return []
-      return [{ question, answers, prediction, found: retrieval?.answer_ranks.find((rank) => rank <= k) }]
-    })
+  const wrong = answersOf(records, method, k)
+    .filter(({ record, prediction }) => record.answerable && bestOver(exactMatch, prediction.answer, record.answers) === 0)
     .sort((a, b) => b.prediction.confidence - a.prediction.confidence)
   if (wrong.length === 0) return text('No answer was wrong.')
   return table(
     ['question', 'answer given', 'right answers', 'confidence', 'first passage with an answer'],
-    wrong
-      .slice(0, count)
-      .map(({ question, answers, prediction, found }) => [
-        question,
-        prediction.answer === '' ? '(nothing)' : prediction.answer,
-        answers.slice(0, 3).join('; '),
-        number(prediction.confidence, 2),
-        found === undefined ? `none among ${k}` : String(found),
-      ]),
+    wrong.slice(0, count).map(({ record: { question, answers, retrieval }, prediction: { answer, confidence } }) => {
+      const found = retrieval?.answer_ranks.find((rank) => rank <= k)
+      const rank = found === undefined ? `none among ${k}` : String(found)
+      return [question, answer === '' ? '(nothing)' : answer, answers.slice(0, 3).join('; '), number(confidence, 2), rank]
+    }),
     3,
   )
 }
