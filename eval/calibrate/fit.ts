@@ -80,21 +80,12 @@ function foldsOf(answers: readonly JudgedSignals[]): number[] {
 /** Judges every answer by a fit without its fold. */
 function heldOut(answers: readonly JudgedSignals[], weights: readonly number[], folds: readonly number[], l2: number): JudgedAnswer[] {
   return Array.from({ length: FOLDS }, (_, fold) => fold).flatMap((fold) => {
-    const kept = answers.flatMap((_, i) => (at(folds, i) === fold ? [] : [i]))
-    const left = answers.flatMap((_, i) => (at(folds, i) === fold ? [i] : []))
+    const isIn = (_: unknown, i: number) => at(folds, i) === fold
+    const isOut = (_: unknown, i: number) => at(folds, i) !== fold
+    const [kept, left, weightsLeft] = [answers.filter(isOut), answers.filter(isIn), weights.filter(isIn)]
     if (kept.length === 0 || left.length === 0) return []
-    const model = fitLogistic(
-      examples(
-        kept.map((i) => at(answers, i)),
-        kept.map((i) => at(weights, i)),
-      ),
-      l2,
-    )
-    return left.map((i) => ({
-      confidence: predict(model, row(at(answers, i))),
-      correct: Number(at(answers, i).right),
-      weight: at(weights, i),
-    }))
+    const model = fitLogistic(examples(kept, weights.filter(isOut)), l2)
+    return left.map((answer, i) => ({ confidence: predict(model, row(answer)), correct: Number(answer.right), weight: at(weightsLeft, i) }))
   })
 }
 

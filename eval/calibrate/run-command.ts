@@ -16,8 +16,7 @@ import { wholeNumbers } from '../task/options.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { calibrationFiles, loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'
-import { type Calibration, CALIBRATION_VERSION, type Quality } from '../../src/rag/calibration/calibration.ts'
-import type { Signals } from '../../src/rag/calibration/calibration.ts'
+import { type Calibration, CALIBRATION_VERSION, type Quality, type Signals } from '../../src/rag/calibration/calibration.ts'
 import { type AnswerResponse, LIMITS } from '../../src/rag/schema.ts'
 
 export interface CalibrateOptions {
@@ -95,11 +94,8 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
 function describe({ reader, asked, l2, cross_validated: { probability, confidence } }: Calibration, left: number): string {
   const line = (name: string, { log_loss, ece, auroc }: Quality) =>
     `${name}: log loss ${log_loss.toFixed(3)}, expected calibration error ${ece.toFixed(3)}, AUROC ${auroc.toFixed(3)}`
-  return [
-    `${asked.answers} answers of ${reader}, ${asked.right} of them right, ${asked.unanswerable} to unanswerable questions; ${left} skipped (no answer, or no signals); penalty ${l2}`,
-    line('probability_correct (cross-validated)', probability),
-    line('confidence', confidence),
-  ].join('\n')
+  const answers = `${asked.answers} answers of ${reader}, ${asked.right} of them right, ${asked.unanswerable} to unanswerable questions; ${left} skipped (no answer, or no signals); penalty ${l2}`
+  return [answers, line('probability_correct (cross-validated)', probability), line('confidence', confidence)].join('\n')
 }
 
 /** Checked before questions are asked, whose cost would be lost. @throws options_invalid if the file cannot be written */
@@ -190,22 +186,13 @@ async function askAll(
 
 /** Undefined if the service rejected this question or failed at it. */
 async function answerOf(client: AnswerClient, question: string, k: number | null): Promise<AnswerResponse | undefined> {
-  try {
-    return await client.answer({ question, ...(k !== null && { k }), min_confidence: 0, include_signals: true })
-  } catch (error) {
+  return client.answer({ question, ...(k !== null && { k }), min_confidence: 0, include_signals: true }).catch((error: unknown) => {
     if (error instanceof CodedError && LEFT_OUT.includes(error.code)) return undefined
     throw error
-  }
+  })
 }
 
-function judge(question: EvalQuestion, { answer, signals }: AnswerResponse): JudgedSignals[] {
+function judge({ answers, answerable, goldTitle, id }: EvalQuestion, { answer, signals }: AnswerResponse): JudgedSignals[] {
   if (answer === null || signals === undefined || signals === null) return []
-  return [
-    {
-      signals: signals as Signals,
-      right: bestOver(exactMatch, answer, question.answers) === 1,
-      answerable: question.answerable,
-      group: question.goldTitle ?? question.id,
-    },
-  ]
+  return [{ signals: signals as Signals, right: bestOver(exactMatch, answer, answers) === 1, answerable, group: goldTitle ?? id }]
 }

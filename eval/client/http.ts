@@ -34,7 +34,12 @@ export function createHttpClient(
   { key, attempts = 6, pauseMs = 250, busyMs = BUSY_MS }: HttpClientOptions = {},
 ): AnswerClient {
   const retry = { attempts, pauseMs, busyMs, longestWaitMs: LONGEST_WAIT_MS }
-  const client = coded(() => createClient({ url, key, retry }))
+  let client: ReturnType<typeof createClient>
+  try {
+    client = createClient({ url, key, retry })
+  } catch (error) {
+    return rethrow(error)
+  }
   return {
     name: client.url,
     answer: async (request) => checked(AnswerResponseSchema, await client.answer(request).catch(rethrow), `${client.url}/v1/answer`),
@@ -52,14 +57,6 @@ function checked<T extends TSchema>(schema: T, value: unknown, route: string): S
     'service_unreachable',
     `${route} does not answer as this version's API does (${error?.instancePath ?? ''} ${error?.message ?? ''}): is it a cepe service of the same version?`,
   )
-}
-
-function coded<T>(make: () => T): T {
-  try {
-    return make()
-  } catch (error) {
-    return rethrow(error)
-  }
 }
 
 /** Rethrows an error with the wording of commands. */

@@ -97,52 +97,42 @@ const DATE = new RegExp(`\\b(?:1\\d{3}|20\\d{2})\\b|\\b(?:${MONTHS})\\b \\d|\\d 
 const NUMBER_WORDS =
   /^(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion)\b/i
 
-/** Years and counts are often written as numbers. */
-const AnswerSchema = Type.Union([Type.String(), Type.Number()])
-const AnswersSchema = Type.Union([AnswerSchema, Type.Array(Type.Union([AnswerSchema, Type.Array(AnswerSchema)]))])
-
-/** A retrieved passage as CEPE, FiD, Contriever and DPR write it; Contriever's scores are strings. */
-const ContextSchema = Type.Object({
-  id: Type.Optional(Type.Union([Type.String(), Type.Number(), Type.Null()])),
-  title: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-  text: Type.String(),
-  score: Type.Optional(Type.Union([Type.Number(), Type.String(), Type.Null()])),
-})
-
-const TriviaQaSchema = Type.Object({
-  Question: Type.String(),
-  QuestionId: Type.Optional(Type.String()),
-  Answer: Type.Object({ Value: Type.String(), Aliases: Type.Optional(Type.Array(Type.String())) }),
-})
-
 function compile<T extends TSchema>(schema: T) {
   const validator = Compile(schema)
   return (value: unknown): value is Static<T> => validator.Check(value)
 }
-/** TriviaQA's answers as Hugging Face has them, in JSON and Parquet. */
-const AliasedSchema = Type.Object({
-  value: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-  aliases: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
+const OptionalText = Type.Optional(Type.Union([Type.String(), Type.Null()]))
+/** Years and counts are often written as numbers. */
+const AnswerSchema = Type.Union([Type.String(), Type.Number()])
+const isAnswers = compile(Type.Union([AnswerSchema, Type.Array(Type.Union([AnswerSchema, Type.Array(AnswerSchema)]))]))
+/** A retrieved passage as CEPE, FiD, Contriever and DPR write it; Contriever's scores are strings. */
+const ContextSchema = Type.Object({
+  id: Type.Optional(Type.Union([Type.String(), Type.Number(), Type.Null()])),
+  title: OptionalText,
+  text: Type.String(),
+  score: Type.Optional(Type.Union([Type.Number(), Type.String(), Type.Null()])),
 })
-const isAliased = compile(AliasedSchema)
-const isAnswers = compile(AnswersSchema)
 const isContexts = compile(Type.Array(ContextSchema))
-const isTriviaQa = compile(TriviaQaSchema)
+const isTriviaQa = compile(
+  Type.Object({
+    Question: Type.String(),
+    QuestionId: Type.Optional(Type.String()),
+    Answer: Type.Object({ Value: Type.String(), Aliases: Type.Optional(Type.Array(Type.String())) }),
+  }),
+)
+/** TriviaQA's answers as Hugging Face has them, in JSON and Parquet. */
+const isAliased = compile(
+  Type.Object({ value: OptionalText, aliases: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])) }),
+)
 
 /** A parsed record, or its problem; `notes` are problems that did not skip the question. */
-export type Parsed = { readonly question: EvalQuestion; readonly notes: readonly string[] } | { readonly problem: string }
-
-export interface ParseOptions {
-  readonly answerable: boolean
-  /** Passages kept per question. */
-  readonly keepPassages: number
-}
+type Parsed = { readonly question: EvalQuestion; readonly notes: readonly string[] } | { readonly problem: string }
 
 /**
  * Parses one record of any supported dataset: NQ-open and other {question, answer} lines, CEPE (`ctxs` or `docs`), FiD, Contriever and DPR
  * (`answers`, `ctxs`), FlashRAG (`golden_answers`), PopQA's rows, TriviaQA's elements and Hugging Face's records of it.
  */
-export function parseQuestion(value: unknown, at: string, options: ParseOptions): Parsed {
+function parseQuestion(value: unknown, at: string, options: Required<ReadOptions>): Parsed {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { problem: value === undefined ? 'not valid JSON' : 'not an object' }
   if (isTriviaQa(value)) {
@@ -200,7 +190,11 @@ function groupsOf(record: Record<string, unknown>): Record<string, string> {
 
 type Draft = Pick<EvalQuestion, 'id' | 'question' | 'answers' | 'groups' | 'goldPassage' | 'goldTitle'>
 
-function build(draft: Draft, contexts: Static<typeof ContextSchema>[] | undefined, { answerable, keepPassages }: ParseOptions): Parsed {
+function build(
+  draft: Draft,
+  contexts: Static<typeof ContextSchema>[] | undefined,
+  { answerable, keepPassages }: Required<ReadOptions>,
+): Parsed {
   const question = draft.question.trim()
   if (question === '') return { problem: 'no question' }
   const answers = [...new Set(draft.answers.map((answer) => answer.trim()).filter((answer) => answer !== ''))]

@@ -125,14 +125,12 @@ export function shareRows(all: readonly AskedQuestion[], k: number): string[][] 
 
 /** Every question with its answer. */
 export function questionRows(all: readonly AskedQuestion[]): string[][] {
-  return all.map(({ question, answers, answerable, prediction, probability, right, given, fileRank, answerRank }) => [
-    question,
-    prediction.answer === '' ? '(none)' : prediction.answer,
-    answerable ? at(answers, 0) : '(not in the files)',
-    answerable ? `${right ? 'right' : 'wrong'}${given ? '' : ', withheld'}` : given ? 'given' : 'withheld',
-    probability.toFixed(2),
-    ...[fileRank, answerRank].map((rank) => (answerable ? String(rank ?? '-') : '')),
-  ])
+  return all.map(({ question, answers, answerable, prediction: { answer }, probability, right, given, fileRank, answerRank }) => {
+    const verdict = answerable ? `${right ? 'right' : 'wrong'}${given ? '' : ', withheld'}` : given ? 'given' : 'withheld'
+    const ranks = [fileRank, answerRank].map((rank) => (answerable ? String(rank ?? '-') : ''))
+    const expected = answerable ? at(answers, 0) : '(not in the files)'
+    return [question, answer === '' ? '(none)' : answer, expected, verdict, probability.toFixed(2), ...ranks]
+  })
 }
 
 /**

@@ -2,6 +2,7 @@ import type { TopLevelSpec } from 'vega-lite'
 import { present } from '../../base/at.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import type { Problem } from '../datasets/question-set.ts'
+import type { ItemsFile } from '../datasets/records.ts'
 import type { Block } from '../report/blocks.ts'
 import type { Stored } from '../runner/folder.ts'
 import type { TaskOption, TaskOptions } from './options.ts'
@@ -24,12 +25,6 @@ export interface TaskItem {
   readonly cluster?: string
 }
 
-/** A file of the run, by its name and contents. */
-export interface NamedFile {
-  readonly file: string
-  readonly sha256: string
-}
-
 /** Token ids as given to the reader: decoder prompts, including scored tokens, and contexts. */
 export interface AskedIds {
   readonly decoder: readonly (readonly number[])[]
@@ -44,7 +39,7 @@ export interface PreparedTask {
   /** Settings, in the order of the report's rows. */
   readonly settings: readonly string[]
   readonly items: readonly TaskItem[]
-  readonly files: readonly NamedFile[]
+  readonly files: ItemsFile<unknown>['files']
   /** Skipped items, and items kept with a change. */
   readonly problems: readonly Problem[]
   /**
@@ -72,12 +67,6 @@ export function askedInTurn<Item extends TaskItem, Setting extends { readonly na
   }
 }
 
-export interface TaskFigure {
-  readonly name: string
-  readonly caption: string
-  readonly spec: TopLevelSpec
-}
-
 /** A task as its reports and comparisons know it. */
 export interface Evaluation {
   readonly name: string
@@ -88,7 +77,7 @@ export interface Evaluation {
   readonly metrics: readonly Metric[]
   readonly derived?: readonly DerivedMetric[]
   /** Figures and tables of the report besides the table of settings. */
-  readonly figures?: (summary: TaskSummary) => readonly TaskFigure[]
+  readonly figures?: (summary: TaskSummary) => readonly { readonly name: string; readonly caption: string; readonly spec: TopLevelSpec }[]
   readonly tables?: (summary: TaskSummary) => readonly Block[]
   /** How it was measured, for the report. */
   readonly notes: readonly string[]

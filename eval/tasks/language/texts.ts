@@ -3,11 +3,9 @@ import { Compile } from '#typebox/compile'
 import { readFile } from 'node:fs/promises'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { CodedError } from '../../../base/errors.ts'
-import type { Problem } from '../../datasets/question-set.ts'
 import { readCorpus } from '../../datasets/passages.ts'
 import { namedFile, readItems } from '../../datasets/records.ts'
 import { isPassageFile, type LanguageText } from './passage-texts.ts'
-import type { NamedFile } from '../../task/contract.ts'
 
 const Ids = Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 })
 const ContextSchema = Type.Object({
@@ -28,18 +26,13 @@ const TextSchema = Type.Object({
 })
 const isText = Compile(TextSchema)
 
-export interface TextsFile extends NamedFile {
-  readonly texts: readonly LanguageText[]
-  readonly problems: readonly Problem[]
-}
-
 /**
  * Reads texts as ids: JSON lines or Parquet ({text} or {ids}, with ctxs; or token_ids and prev_token_ids), a passage file (like
  * psgs_w100.tsv: the passages of a title are one text), or one plain text.
  * @param textField field of the records' text
  * @throws dataset_invalid naming the problem
  */
-export async function readTexts(file: string, tokenizer: Tokenizer, textField = 'text'): Promise<TextsFile> {
+export async function readTexts(file: string, tokenizer: Tokenizer, textField = 'text') {
   const named = await namedFile(file).catch((error: unknown) => {
     throw new CodedError('dataset_invalid', `${file} cannot be read.`, { cause: error })
   })
