@@ -47,20 +47,15 @@ export const altqa: Task = {
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const data = options.text('data')
-  const presence = {
-    metric: 'presence',
-    judge: (output: string, expected: string) => output.includes(expected.trim()),
-    maxNewTokens: options.integer('maxNewTokens', 1),
-    minNewTokens: 0,
+  const read =
+    data === undefined ? await generated(options) : await (await import('./read.ts')).readConversations(data, options.integer('items', 1))
+  const task: NeedleTask = {
+    ...{ ...read, metric: 'presence', maxNewTokens: options.integer('maxNewTokens', 1), minNewTokens: 0 },
+    judge: (output, expected) => output.includes(expected.trim()),
+    // Published rows are evaluated as by Giraffe: all new tokens count, including line ends.
+    stopAtLineEnd: data === undefined,
   }
-  // Published rows are evaluated as by Giraffe: all new tokens count, including line ends.
-  return data === undefined
-    ? prepareNeedles({ ...presence, ...(await generated(options)), stopAtLineEnd: true }, options, client)
-    : prepareNeedles(
-        { ...presence, ...(await (await import('./read.ts')).readConversations(data, options.integer('items', 1))), stopAtLineEnd: false },
-        options,
-        client,
-      )
+  return prepareNeedles(task, options, client)
 }
 
 /** Rows generated from passages and their questions. @throws dataset_invalid */
@@ -93,15 +88,11 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
       `No question of ${dataset.file} can be asked: wanted are answers in the passage that passage_id or entity names (numbers, for altered).`,
     )
   const without = dataset.questions.length - found.length
+  const unknown = { kind: 'question whose passage with its answer is not known', count: without, places: [], effect: 'skipped' as const }
   return {
     items,
     files: [await namedFile(passagesFile), { file: dataset.file, sha256: dataset.sha256 }],
-    problems: [
-      ...dataset.problems,
-      ...(without > 0
-        ? [{ kind: 'question whose passage with its answer is not known', count: without, places: [], effect: 'skipped' as const }]
-        : []),
-    ],
+    problems: [...dataset.problems, ...(without > 0 ? [unknown] : [])],
   }
 }
 

@@ -47,35 +47,15 @@ export const icl: Task = {
   publishedTable: '3',
 }
 
-/** Demonstrations of a setting by reader side. */
-interface Setting {
-  readonly name: string
-  readonly decoder: number
-  readonly encoder: number
-}
-
-/** Labels to choose from, and the template of prompts. */
-interface Classification {
-  readonly labels: readonly string[]
-  /** Token ids of each label. */
-  readonly optionIds: readonly (readonly number[])[]
-  /** Log-probability of each label without a question. */
-  readonly calibration: readonly number[]
-  readonly pool: readonly Labelled[]
-  readonly textName: string
-  readonly labelName: string
-  readonly contextTokens: number
-}
+type Setting = ReturnType<typeof settingsOf>[number]
+type Classification = Awaited<ReturnType<typeof classificationOf>>
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const [testFile, trainFile] = [options.text('test') ?? questionFile('test.jsonl'), options.text('train') ?? questionFile('train.jsonl')]
   const label = present(options.text('labelField'))
   const { namesIn, readLabelled } = await import('./read.ts')
-  const names =
-    options
-      .text('labels')
-      ?.split(',')
-      .map((name) => name.trim()) ?? (await namesIn([trainFile, testFile], label))
+  const named = options.text('labels')?.split(',')
+  const names = named?.map((name) => name.trim()) ?? (await namesIn([trainFile, testFile], label))
   const fields = { text: present(options.text('textField')), label, names }
   const test = await readLabelled(testFile, fields)
   const train = await readLabelled(trainFile, fields)
@@ -93,11 +73,10 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   })
   const most = options.integer('items', 1)
   const asked = options.text('test') === undefined ? spread(known, most) : known.slice(0, most)
-  const items = options
-    .integers('seeds')
-    .flatMap((seed): Asked[] =>
-      asked.map((example) => ({ id: `${seed}: ${example.id}`, groups: {}, cluster: example.id, test: example, seed })),
-    )
+  const seeds = options.integers('seeds')
+  const items = seeds.flatMap((seed) =>
+    asked.map((test): Asked => ({ id: `${seed}: ${test.id}`, groups: {}, cluster: test.id, test, seed })),
+  )
   const classification = await classificationOf(options, { labels, pool }, client)
   return {
     ...askedInTurn(items, settingsOf(options), (item, setting) => classify(item, setting, classification, client)),
@@ -106,7 +85,8 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   }
 }
 
-function settingsOf(options: TaskOptions): Setting[] {
+/** Demonstrations of each setting by side of the reader. */
+function settingsOf(options: TaskOptions) {
   const [decoder, oracle] = [options.integer('decoderShots'), options.integer('oracle')]
   return [
     ...options.integers('encoderShots').map((encoder) => ({ name: `${decoder} + ${encoder} in the encoder`, decoder, encoder })),
@@ -114,11 +94,12 @@ function settingsOf(options: TaskOptions): Setting[] {
   ]
 }
 
+/** Labels to choose from, with their token ids and log-probabilities without a question, and the template of prompts. */
 async function classificationOf(
   options: TaskOptions,
-  { labels, pool }: Pick<Classification, 'labels' | 'pool'>,
+  { labels, pool }: { readonly labels: readonly string[]; readonly pool: readonly Labelled[] },
   client: ReaderClient,
-): Promise<Classification> {
+) {
   const { bos_id: bosId } = client.manifest.tokens
   const optionIds = labels.map((label) => client.tokenizer.encode(` ${label}`))
   return {

@@ -8,10 +8,6 @@ export function lengthOf({ setting }: Pick<SettingSummary, 'setting'>): number {
   return Number(/, (\d+) tokens/.exec(setting)?.[1] ?? Number.NaN)
 }
 
-function methodOf({ setting }: Pick<SettingSummary, 'setting'>): string {
-  return setting.split(',')[0] ?? setting
-}
-
 export const PERPLEXITY: Metric = { name: 'loss', label: 'perplexity', aggregate: 'perplexity', digits: 3 }
 
 /** Plots a value of every setting over the length of its text, one line per method. */
@@ -23,7 +19,7 @@ export function overLength(
 ): TopLevelSpec {
   const points = settings
     .filter((setting) => setting.n > 0)
-    .map((setting) => ({ series: methodOf(setting), x: lengthOf(setting), y: value(setting) }))
+    .map((setting) => ({ series: setting.setting.replace(/,.*/s, ''), x: lengthOf(setting), y: value(setting) }))
   return linesOver(points, { x: xTitle, y: label, series: 'method' }, { zero: false })
 }
 

@@ -20,37 +20,15 @@ export interface ScoredText {
   readonly contextScores: readonly number[]
 }
 
-export interface ScoredBy {
-  /** Natural-log probability of each scored token. */
-  readonly logprobs: readonly number[]
-  readonly tokens: { readonly decoder: number; readonly encoder: number; readonly generated: number }
-  readonly asked: AskedIds
-  /** Decoder tokens held at once, if not all. */
-  readonly cached_tokens?: number
-  readonly ms: number
-}
-
-/** Scores a text by one of the paper's methods. @throws invalid_request if it does not fit the model's window */
-export async function scoreText(method: Method, text: ScoredText, client: ReaderClient, cache: StreamingCache): Promise<ScoredBy> {
-  const started = performance.now()
-  const { logprobs, decoder, encoder, asked } = await ask(method, text, client, cache)
-  return {
-    logprobs,
-    asked,
-    tokens: { decoder, encoder, generated: 0 },
-    ...(method === 'streaming' && { cached_tokens: Math.min(decoder, cache.sinks + cache.recent + cache.stride) }),
-    ms: performance.now() - started,
-  }
-}
-
-/** Mean negative log-likelihood of the scored tokens; perplexity is exp of its mean over texts. */
-export function lossOf(logprobs: readonly number[]): number {
-  return -mean(logprobs)
-}
-
-async function ask(method: Method, text: ScoredText, { reader, manifest }: ReaderClient, streaming: StreamingCache) {
+/**
+ * Scores a text by one of the paper's methods.
+ * @returns with the natural-log probability of each scored token, and the decoder tokens held at once, if not all
+ * @throws invalid_request if it does not fit the model's window
+ */
+export async function scoreText(method: Method, text: ScoredText, { reader, manifest }: ReaderClient, cache: StreamingCache) {
   const { contextIds, scoredTokens } = text
-  const score = async (ids: readonly number[], contexts: readonly (readonly number[])[], cache?: StreamingCache) =>
+  const started = performance.now()
+  const score = async (ids: readonly number[], contexts: readonly (readonly number[])[]) =>
     at(
       await reader.score({
         contexts: [],
@@ -58,36 +36,29 @@ async function ask(method: Method, text: ScoredText, { reader, manifest }: Reade
         contextTokens: Math.max(1, manifest.dims.encoder_window),
         promptIds: ids.slice(0, -scoredTokens),
         continuations: [ids.slice(-scoredTokens)],
-        streaming: cache,
+        streaming: method === 'streaming' ? cache : undefined,
       }),
       0,
     )
-  const scored = async (ids: readonly number[], contexts: readonly (readonly number[])[], cache?: StreamingCache) => ({
-    logprobs: await score(ids, contexts, cache),
-    asked: { decoder: [ids], encoder: contexts },
-  })
-  const joined = [...contextIds.flat(), ...text.ids]
-  switch (method) {
-    case 'cepe':
-      return { ...(await scored(text.ids, contextIds)), decoder: text.ids.length, encoder: contextIds.flat().length }
-    case 'full-context':
-      return { ...(await scored(joined, [])), decoder: joined.length, encoder: 0 }
-    case 'decoder-only':
-      return { ...(await scored(text.ids, [])), decoder: text.ids.length, encoder: 0 }
-    case 'streaming':
-      return { ...(await scored(joined, [], streaming)), decoder: joined.length, encoder: 0 }
-    case 'replug': {
-      const rows: (readonly number[])[] = []
-      const prompts = contextIds.map((context) => [...context, ...text.ids])
-      for (const ids of prompts) rows.push(await score(ids, []))
-      return {
-        logprobs: mixture(rows, text.contextScores),
-        asked: { decoder: prompts, encoder: [] },
-        decoder: contextIds.reduce((sum, context) => sum + context.length + text.ids.length, 0),
-        encoder: 0,
-      }
-    }
+  const joined = method === 'full-context' || method === 'streaming'
+  const decoder =
+    method === 'replug' ? contextIds.map((ids) => [...ids, ...text.ids]) : [joined ? [...contextIds.flat(), ...text.ids] : text.ids]
+  const encoder = method === 'cepe' ? contextIds : []
+  const rows: (readonly number[])[] = []
+  for (const ids of decoder) rows.push(await score(ids, encoder))
+  const read = decoder.reduce((sum, ids) => sum + ids.length, 0)
+  return {
+    logprobs: method === 'replug' ? mixture(rows, text.contextScores) : at(rows, 0),
+    asked: { decoder, encoder } satisfies AskedIds,
+    tokens: { decoder: read, encoder: encoder.flat().length, generated: 0 },
+    ...(method === 'streaming' && { cached_tokens: Math.min(read, cache.sinks + cache.recent + cache.stride) }),
+    ms: performance.now() - started,
   }
+}
+
+/** Mean negative log-likelihood of the scored tokens; perplexity is exp of its mean over texts. */
+export function lossOf(logprobs: readonly number[]): number {
+  return -mean(logprobs)
 }
 
 /**
@@ -170,10 +141,8 @@ export async function retrievalScores({ contextIds, ids }: ScoredText, client: R
   return contexts.map((context) => dot(query ?? new Float32Array(0), context))
 }
 
-export function dot(a: Float32Array, b: Float32Array): number {
-  let sum = 0
-  for (let i = 0; i < a.length; i++) sum += (a[i] as number) * (b[i] as number)
-  return sum
+function dot(a: Float32Array, b: Float32Array): number {
+  return a.reduce((sum, value, i) => sum + value * (b[i] as number), 0)
 }
 
 /** Indices and dot products of the `k` nearest vectors, best first. */

@@ -114,13 +114,7 @@ function windowsOf(
 }
 
 /** In tokens, except `contexts`. */
-interface CutSizes {
-  readonly total: number
-  readonly contexts: number
-  readonly contextTokens: number
-  readonly decoderTokens: number
-  readonly scoredTokens: number
-}
+type CutSizes = Readonly<Record<'total' | 'contexts' | 'contextTokens' | 'decoderTokens' | 'scoredTokens', number>>
 
 /**
  * The window's last tokens go to the decoder, those before them are contexts. Files with separate preceding tokens are cut at the boundary.

@@ -127,11 +127,8 @@ function perDomain(items: readonly Sequence[], most: number): Sequence[] {
   })
 }
 
-interface Retrieval extends Sizes {
-  /** Contexts per sequence. */
-  readonly most: number
-  readonly domains: number
-}
+/** With the contexts per sequence. */
+type Retrieval = Sizes & Readonly<Record<'most' | 'domains', number>>
 
 /** Sequences and a corpus from articles: alternating parts of the length of a sequence. */
 async function retrieved(texts: readonly LanguageText[], sizes: Retrieval, client: ReaderClient): Promise<Sequence[]> {

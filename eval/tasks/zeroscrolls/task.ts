@@ -64,10 +64,7 @@ interface Asking {
   readonly chunkTokens: number
 }
 
-interface Setting {
-  readonly name: string
-  readonly encoderTokens: number
-}
+type Setting = ReturnType<typeof settingsOf>[number]
 
 interface Asked extends TaskItem {
   readonly example: ScrollsExample
@@ -92,13 +89,10 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const most = options.integer('items', 1)
   const examples = data === undefined ? spread(read.items, most) : read.items.slice(0, most)
   const items = examples.flatMap((example) =>
-    seeds.map((seed): Asked => ({
-      id: seed === undefined ? example.id : `${seed}: ${example.id}`,
-      groups: {},
-      cluster: example.rowOf ?? example.id,
-      example,
-      seed,
-    })),
+    seeds.map((seed): Asked => {
+      const id = seed === undefined ? example.id : `${seed}: ${example.id}`
+      return { id, groups: {}, cluster: example.rowOf ?? example.id, example, seed }
+    }),
   )
   const { reached, idle } = reachingEncoder(wanted, examples, (example) => lengthsOf(example, asking, client), asking.promptTokens)
   const settings = settingsOf(reached, asking.template)
@@ -116,7 +110,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   }
 }
 
-function settingsOf(encoderTokens: readonly number[], template: boolean): Setting[] {
+function settingsOf(encoderTokens: readonly number[], template: boolean) {
   return encoderTokens.map((tokens) => ({
     name: `${tokens === 0 ? 'decoder-only' : 'cepe'}, ${tokens} tokens in the encoder${template ? ' (chat template)' : ''}`,
     encoderTokens: tokens,
@@ -125,16 +119,11 @@ function settingsOf(encoderTokens: readonly number[], template: boolean): Settin
 
 async function askExample({ example, seed }: Asked, setting: Setting, asking: Asking, client: ReaderClient): Promise<SettingAnswer> {
   const { set, maxNewTokens, temperature } = asking
-  const generation = {
-    maxNewTokens,
-    minNewTokens: Math.min(set.minNewTokens, maxNewTokens),
-    stopAtLineEnd: set.stopAtLineEnd,
-    sampling: seed === undefined ? undefined : { temperature, topP: 0.95, seed },
-  }
+  const minNewTokens = Math.min(set.minNewTokens, maxNewTokens)
+  const sampling = seed === undefined ? undefined : { temperature, topP: 0.95, seed }
   const split = splitFor(example, asking, setting.encoderTokens, client)
-  const { output, ...cost } = await generateText(split, generation, client)
-  const scores = scored(set, output, example.answers)
-  return { setting: setting.name, scores, output, expected: [...example.answers], ...cost }
+  const { output, ...cost } = await generateText(split, { maxNewTokens, minNewTokens, stopAtLineEnd: set.stopAtLineEnd, sampling }, client)
+  return { setting: setting.name, scores: scored(set, output, example.answers), output, expected: [...example.answers], ...cost }
 }
 
 /** Ids of a document with its head, and of the text after it. */
@@ -151,18 +140,11 @@ function lengthsOf(example: ScrollsExample, asking: Asking, client: ReaderClient
 }
 
 function splitFor(example: ScrollsExample, asking: Asking, encoderTokens: number, client: ReaderClient) {
-  const { promptTokens, chunkTokens } = asking
+  const { promptTokens: decoderTokens, chunkTokens } = asking
   const { documentIds, headIds, question } = idsOf(example, asking, client)
   const whole = question(false)
-  const cut = encoderTokens === 0 && documentIds.length + whole.length > promptTokens
-  return splitDocument({
-    documentIds,
-    headIds,
-    questionIds: cut ? question(true) : whole,
-    decoderTokens: promptTokens,
-    encoderTokens,
-    chunkTokens,
-  })
+  const isCut = encoderTokens === 0 && documentIds.length + whole.length > decoderTokens
+  return splitDocument({ documentIds, headIds, questionIds: isCut ? question(true) : whole, decoderTokens, encoderTokens, chunkTokens })
 }
 
 /** The set's metric alone. */
