@@ -1,3 +1,5 @@
+import { type Static, Type } from '#typebox'
+
 /** A passage that came with a question, best first. */
 export interface EvalPassage {
   readonly id: string
@@ -24,15 +26,14 @@ export interface EvalQuestion {
   readonly goldTitle?: string
 }
 
-/** A problem of the data that affects the scores. */
-export interface Problem {
-  readonly kind: string
-  readonly count: number
-  /** The first few locations: lines or elements of the file, or question ids. */
-  readonly places: readonly string[]
-  /** Whether the question was skipped, or kept with a change. */
-  readonly effect: 'skipped' | 'kept'
-}
+/** A problem of the data that affects the scores: a question was skipped, or kept with a change. */
+export const ProblemSchema = Type.Object({
+  kind: Type.String(),
+  count: Type.Integer(),
+  places: Type.Array(Type.String(), { description: 'The first few: lines or elements of the file, or ids of questions.' }),
+  effect: Type.Enum(['skipped', 'kept']),
+})
+export type Problem = Static<typeof ProblemSchema>
 
 export interface Dataset {
   readonly questions: readonly EvalQuestion[]
@@ -54,17 +55,17 @@ const SHOWN_PLACES = 5
 
 /** Collects problems by kind, with counts and the first locations. */
 export class ProblemLog {
-  readonly #kinds = new Map<string, { count: number; places: string[]; effect: Problem['effect'] }>()
+  readonly #kinds = new Map<string, Problem>()
 
   add(kind: string, at: string, effect: Problem['effect'] = 'skipped'): void {
-    const entry = this.#kinds.get(kind) ?? { count: 0, places: [], effect }
+    const entry = this.#kinds.get(kind) ?? { kind, count: 0, places: [], effect }
     entry.count++
     if (entry.places.length < SHOWN_PLACES) entry.places.push(at)
     this.#kinds.set(kind, entry)
   }
 
   list(): Problem[] {
-    return [...this.#kinds].map(([kind, { count, places, effect }]) => ({ kind, count, places, effect }))
+    return [...this.#kinds.values()]
   }
 }
 

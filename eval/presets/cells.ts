@@ -5,17 +5,7 @@ import { OPEN_DOMAIN_QA } from '../runner/folder.ts'
 import type { Preset, PresetColumn, PresetRow } from './read.ts'
 
 /** One cell of a table with its options. */
-export interface Cell {
-  readonly row: PresetRow
-  readonly column: PresetColumn
-  /** Name of the run with the cell's score; cells with equal options share one. */
-  readonly run: string
-  /** Options of the task, without dashes and files. */
-  readonly options: Readonly<Record<string, string>>
-  /** Names of files by option. */
-  readonly files: Readonly<Record<string, string>>
-  readonly metric: string
-}
+export type Cell = ReturnType<typeof cellsOf>[number]
 
 /** Makes a value valid in a folder name. */
 export function folderName(value: string): string {
@@ -32,17 +22,22 @@ export function modelFolder(out: string, model: string): string {
   return path.join(out, folderName(model))
 }
 
-/** The cells of a preset, row by row, without averaged columns. */
-export function cellsOf(
-  preset: Preset,
-  { limit, columns }: { readonly limit?: string; readonly columns?: readonly string[] } = {},
-): Cell[] {
+/**
+ * The cells of a preset, row by row, without averaged columns: options of the task without dashes, names of files by option, and the name of
+ * the run with the score, which cells with equal options share.
+ */
+export function cellsOf(preset: Preset, { limit, columns }: { readonly limit?: string; readonly columns?: readonly string[] } = {}) {
   const asked = preset.columns.filter(
     ({ mean_of: averaged, name }) => averaged === undefined && (columns === undefined || columns.includes(name)),
   )
   return preset.rows.flatMap((row) =>
     asked.map((column) => {
-      const options = { ...preset.options, ...column.options, ...row.options, ...(limit !== undefined && { [preset.limit]: limit }) }
+      const options: Readonly<Record<string, string>> = {
+        ...preset.options,
+        ...column.options,
+        ...row.options,
+        ...(limit !== undefined && { [preset.limit]: limit }),
+      }
       const values = row.values ?? {}
       const filled = (name: string) => name.replace(/\{(\w+)\}/g, (whole, key: string) => values[key] ?? whole)
       const files = Object.fromEntries(Object.entries(column.files ?? {}).map(([option, name]) => [option, filled(name)]))

@@ -1,15 +1,9 @@
 import os from 'node:os'
 import { type Static, Type } from '#typebox'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
-import type { Problem } from '../datasets/question-set.ts'
+import { type Problem, ProblemSchema } from '../datasets/question-set.ts'
 import { packageVersion } from '../../src/config.ts'
 
-const ProblemSchema = Type.Object({
-  kind: Type.String(),
-  count: Type.Integer(),
-  places: Type.Array(Type.String()),
-  effect: Type.Enum(['skipped', 'kept']),
-})
 export const FileSchema = Type.Object({ file: Type.String(), sha256: Type.String() })
 export const ProblemsSchema = Type.Array(ProblemSchema)
 
@@ -47,11 +41,6 @@ export function startedNow(client: { readonly name: string }): ManifestFields {
     started_at: new Date().toISOString(),
     resumed: [],
   }
-}
-
-/** Problems as a manifest has them. */
-export function storedProblems(problems: readonly Problem[], which = ''): Static<typeof ProblemsSchema> {
-  return problems.map((problem) => ({ ...problem, kind: problem.kind + which, places: [...problem.places] }))
 }
 
 /** Why an item was skipped. */

@@ -12,7 +12,7 @@ import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { heading, table, text } from '../report/blocks.ts'
 import { estimateShare } from '../statistics/bootstrap.ts'
 import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
-import type { EvalRecord, Prediction } from '../tasks/open-domain-qa/record.ts'
+import type { EvalRecord } from '../tasks/open-domain-qa/record.ts'
 import type { Suite } from './suite.ts'
 
 const LIST = questionFile('documentation.sha256')
@@ -55,40 +55,29 @@ export const documentation: Suite = {
 }
 
 /** One question with its answer in the first setting that was asked. */
-export interface AskedQuestion extends Pick<EvalRecord, 'question' | 'answers' | 'answerable'> {
-  readonly prediction: Prediction
-  readonly probability: number
-  readonly right: boolean
-  readonly given: boolean
-  /** Words of the answer that stand nowhere in what the reader was given. */
-  readonly strangeWords: readonly string[]
-  /** Rank of the first passage of the file that the question was written from; undefined where none is, or no file is known. */
-  readonly fileRank: number | undefined
-  /** Rank of the first passage whose text holds a right answer. */
-  readonly answerRank: number | undefined
-}
+type AskedQuestion = ReturnType<typeof askedQuestions>[number]
 
 /**
  * Reads a run that kept its prompts.
  * @param sources the file that a question was written from, by the question's text
  */
-export function askedQuestions(records: readonly EvalRecord[], sources: ReadonlyMap<string, string>): AskedQuestion[] {
+export function askedQuestions(records: readonly EvalRecord[], sources: ReadonlyMap<string, string>) {
   return records.flatMap(({ question, answers, answerable, predictions: [prediction], prompts, retrieval }) => {
     if (prediction === undefined) return []
     const { answer, probability_correct: correct, confidence } = prediction
     // Ids of passages of documents are `source#hash`.
     const rank = (retrieval?.ids ?? []).findIndex((id) => id.slice(0, Math.max(0, id.lastIndexOf('#'))) === sources.get(question))
     const texts = prompts?.slice(0, 1).flatMap(({ decoder, encoder }) => [...decoder, ...encoder]) ?? []
-    return [
-      {
-        ...{ question, answers, answerable, prediction, probability: correct ?? confidence },
-        right: answerable && bestOver(exactMatch, answer, answers) === 1,
-        given: answer !== '' && (correct ?? confidence) >= GIVEN_FROM,
-        strangeWords: strangeWords(answer, texts),
-        fileRank: rank < 0 ? undefined : rank + 1,
-        answerRank: retrieval?.answer_ranks[0],
-      },
-    ]
+    return {
+      ...{ question, answers, answerable, prediction, probability: correct ?? confidence },
+      right: answerable && bestOver(exactMatch, answer, answers) === 1,
+      given: answer !== '' && (correct ?? confidence) >= GIVEN_FROM,
+      strangeWords: strangeWords(answer, texts),
+      /** Rank of the first passage of the file that the question was written from; undefined where none is, or no file is known. */
+      fileRank: rank < 0 ? undefined : rank + 1,
+      /** Rank of the first passage whose text holds a right answer. */
+      answerRank: retrieval?.answer_ranks[0],
+    }
   })
 }
 

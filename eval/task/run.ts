@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { CodedError } from '../../base/errors.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import { describeProblem } from '../datasets/question-set.ts'
-import { skippedFor, startedNow, storedProblems } from '../runner/manifest.ts'
+import { skippedFor, startedNow } from '../runner/manifest.ts'
 import type { RunOptions } from '../runner/followed.ts'
 import { runFolder } from '../runner/folder.ts'
 import { runItems } from '../runner/items.ts'
@@ -54,7 +54,7 @@ export async function runTask({
       ...(dumpPrompts && { dump_prompts: true }),
     },
     model: { layers, kv_heads, head_dim, encoder_hidden_size, window },
-    data: { items: prepared.items.length, problems: storedProblems(prepared.problems) },
+    data: { items: prepared.items.length, problems: [...prepared.problems] },
     ...startedNow(client),
   }
   manifest.data.problems.forEach(onProblem)

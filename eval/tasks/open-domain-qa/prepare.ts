@@ -6,7 +6,7 @@ import { type Dataset, type EvalQuestion, ProblemLog } from '../../datasets/ques
 import { CodedError } from '../../../base/errors.ts'
 import { identify, type QaManifest, RUN_VERSION } from './record.ts'
 import { OPEN_DOMAIN_QA } from '../../runner/folder.ts'
-import { startedNow, storedProblems } from '../../runner/manifest.ts'
+import { startedNow } from '../../runner/manifest.ts'
 import { checkDemonstrationSource, largestK, retrievalDepth, type Protocol } from './protocol.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 
@@ -80,6 +80,8 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
     )
   }
   const service = await client.defaults?.().catch(() => undefined)
+  const problemsOf = (read: Dataset | undefined, which: string) =>
+    (read?.problems ?? []).map((problem) => ({ ...problem, kind: `${problem.kind} (${which})` }))
   const named = (read: Dataset | undefined) => (read === undefined ? null : { file: read.file, sha256: read.sha256 })
   const asked = sample(answerable.questions, limit, protocol.seed)
   const without = sample(unanswerable?.questions ?? [], limit, protocol.seed).map((question) => ({
@@ -100,9 +102,9 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
       data: {
         ...{ answerable: asked.length, unanswerable: without.length },
         problems: [
-          ...storedProblems(answerable.problems),
-          ...storedProblems(unanswerable?.problems ?? [], ' (unanswerable)'),
-          ...(source === answerable ? [] : storedProblems(train?.problems ?? [], ' (training file)')),
+          ...answerable.problems,
+          ...problemsOf(unanswerable, 'unanswerable'),
+          ...(source === answerable ? [] : problemsOf(train, 'training file')),
         ],
       },
       ...(service && { service }),

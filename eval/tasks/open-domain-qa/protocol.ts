@@ -91,19 +91,18 @@ export function retrievalDepth(protocol: Protocol): number {
   return Math.max(largestK(protocol), protocol.recall_depth)
 }
 
-/** Input beside a question: at least k passages, best first; demonstrations, or null for the service's own. */
-export interface Material {
-  readonly passages: readonly EvalPassage[]
-  readonly demonstrations: readonly Demonstration[] | null
-}
-
-/** The request for one question in one setting. */
+/**
+ * The request for one question in one setting.
+ * @param passages at least k, best first
+ * @param demonstrations null: the service's own
+ */
 export function answerRequest(
   question: string,
   setting: Setting,
-  { passages, demonstrations }: Material,
+  { passages, demonstrations }: { readonly passages: readonly EvalPassage[]; readonly demonstrations: readonly Demonstration[] | null },
   protocol: Protocol,
 ): AnswerRequest {
+  const { packing, k_decoder, context_tokens, max_new_tokens } = protocol
   return {
     question,
     ...setting.request,
@@ -111,16 +110,12 @@ export function answerRequest(
       .slice(0, setting.k)
       .map(({ id, title, text, score }) => ({ id, title, text, ...(score !== undefined && { score }) })),
     ...(demonstrations && {
-      demonstrations: demonstrations.map(({ question: asked, answer, passage }) => ({
-        question: asked,
-        answer,
-        ...(passage && { passage }),
-      })),
+      demonstrations: demonstrations.map(({ question, answer, passage }) => ({ question, answer, ...(passage && { passage }) })),
     }),
-    ...(protocol.packing && { packing: protocol.packing }),
-    ...(protocol.k_decoder !== null && { k_decoder: protocol.k_decoder }),
-    ...(protocol.context_tokens !== null && { context_tokens: protocol.context_tokens }),
-    ...(protocol.max_new_tokens !== null && { max_new_tokens: protocol.max_new_tokens }),
+    ...(packing && { packing }),
+    ...(k_decoder !== null && { k_decoder }),
+    ...(context_tokens !== null && { context_tokens }),
+    ...(max_new_tokens !== null && { max_new_tokens }),
     // All answers are scored, whatever their confidence.
     min_confidence: 0,
     include_prompts: true,
