@@ -19,23 +19,14 @@ export function auroc(positives: readonly number[], negatives: readonly number[]
   return (rankSum - (positives.length * (positives.length + 1)) / 2) / pairs
 }
 
-export interface CoveragePoint {
-  /** Share of questions answered above a confidence. */
-  readonly coverage: number
-  /** Share of wrong answers among them. */
-  readonly risk: number
-}
-
 /**
  * Risk over coverage when answers below a confidence are withheld (El-Yaniv and Wiener 2010), one point per different
  * confidence, and the area under it (mean risk over the coverages of single questions; lower is better).
  */
-export function riskCoverage(answers: readonly { readonly confidence: number; readonly correct: number }[]): {
-  points: CoveragePoint[]
-  area: number
-} {
+export function riskCoverage(answers: readonly { readonly confidence: number; readonly correct: number }[]) {
   const sorted = [...answers].sort((a, b) => b.confidence - a.confidence)
-  const points: CoveragePoint[] = []
+  // The share of questions answered above a confidence, and of wrong answers among them.
+  const points: { readonly coverage: number; readonly risk: number }[] = []
   let wrong = 0
   let area = 0
   sorted.forEach(({ confidence, correct }, i) => {

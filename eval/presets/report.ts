@@ -5,7 +5,7 @@ import { exists } from '../../base/exists.ts'
 import { hasRun, OPEN_DOMAIN_QA } from '../runner/folder.ts'
 import { type Cell, cellName, cellsOfModel, modelFolder, printedValue, publishedRow, publishedScore } from './cells.ts'
 import { PAPERS, type Preset, type PresetRow } from './read.ts'
-import { type NotAsked, questionSetting } from './run.ts'
+import { type FileOf, type NotAsked, questionSetting } from './run.ts'
 import { type Block, heading, list, table, text } from '../report/blocks.ts'
 import type { PublishedTables } from '../report/published-tables.ts'
 import type { Report } from '../report/report.ts'
@@ -13,12 +13,12 @@ import { type Estimate, mean } from '../statistics/bootstrap.ts'
 import { readRunOf } from '../task/report.ts'
 import { type Metric, shown, summariseTask } from '../task/summary.ts'
 
-export interface PresetReportOptions {
+interface PresetReportOptions {
   readonly cells: readonly Cell[]
   readonly published: PublishedTables
   readonly readers: readonly ReaderScores[]
   readonly notAsked: NotAsked
-  readonly fileOf: (name: string) => string | undefined
+  readonly fileOf: FileOf
 }
 
 const FALLBACKS = { encoder: 'any model with an encoder', decoder: 'any model without one', any: 'any model' }

@@ -36,18 +36,13 @@ function fontFiles(): string[] {
   return ['DejaVuSans.ttf', 'DejaVuSans-Bold.ttf'].map((file) => path.join(folder, 'ttf', file))
 }
 
-/** Draws Vega-Lite charts without a browser. */
-export interface Plotter {
-  render(spec: TopLevelSpec): Promise<{ readonly svg: string; readonly png: Buffer }>
-}
-
-/** @throws options_invalid if the plotting packages are not installed */
-export function loadPlotter(): Promise<Plotter> {
+/** Draws Vega-Lite charts without a browser. @throws options_invalid if the plotting packages are not installed */
+export function loadPlotter() {
   return evaluationPackage(async () => {
     const [vega, { compile }, { Resvg }] = await Promise.all([import('vega'), import('vega-lite'), import('@resvg/resvg-js')])
     const fonts = fontFiles()
     return {
-      render: async (spec) => {
+      render: async (spec: TopLevelSpec) => {
         const view = new vega.View(vega.parse(compile(styled(spec)).spec), { renderer: 'none' })
         try {
           const svg = await view.toSVG()

@@ -1,29 +1,15 @@
 import { bootstrapMeans, mean, quantile } from './bootstrap.ts'
 
-/** Difference b - a over the same questions. */
-export interface PairedDifference {
-  readonly difference: number
-  readonly low: number
-  readonly high: number
-  /** Two-sided p-value of the paired bootstrap. */
-  readonly p: number
-  readonly n: number
-}
-
 const RESAMPLES = 10_000
 
 /** Scores of the same item in two runs. */
-export interface Pair {
-  readonly cluster: string
-  readonly a: number
-  readonly b: number
-}
+type Pair = Readonly<{ cluster: string; a: number; b: number }>
 
 /**
- * Paired bootstrap over questions (Efron and Tibshirani; Koehn 2004 for its use on systems' scores): differences are resampled by cluster;
+ * Difference b - a by paired bootstrap over questions (Efron and Tibshirani; Koehn 2004 for its use on systems' scores): differences are resampled by cluster;
  * p is twice the smaller share of resamples on the other side of zero, at least 1 / (resamples + 1).
  */
-export function pairedBootstrap(pairs: readonly Pair[], seed: number): PairedDifference {
+export function pairedBootstrap(pairs: readonly Pair[], seed: number) {
   const differences = pairs.map(({ cluster, a, b }) => ({ cluster, value: b - a }))
   const means = bootstrapMeans(differences, seed, RESAMPLES).sort((x, y) => x - y)
   const notAbove = means.filter((value) => value <= 0).length

@@ -96,16 +96,12 @@ function firstNumber(text: string): number | undefined {
   return digits === undefined ? undefined : Number(digits)
 }
 
-/** Plots a metric of every setting over the numeric values of a group, one line per setting. */
-export function overGroup(
-  { settings }: TaskSummary,
-  { group, metric }: { readonly group: string; readonly metric: string },
-  { xTitle, yTitle }: { readonly xTitle: string; readonly yTitle: string },
-): TopLevelSpec {
+/** Plots the accuracy of every setting over the numeric values of a group, one line per setting. */
+export function accuracyOver({ settings }: TaskSummary, group: string, title: string): TopLevelSpec {
   const points = settings.flatMap(({ setting, groups }) =>
     groups
-      .filter((score) => score.group === group && (score.scores[metric]?.n ?? 0) > 0)
-      .map(({ value, scores }) => ({ series: setting, x: Number(value), y: scores[metric]?.mean ?? Number.NaN })),
+      .filter((score) => score.group === group && (score.scores['accuracy']?.n ?? 0) > 0)
+      .map(({ value, scores }) => ({ series: setting, x: Number(value), y: scores['accuracy']?.mean ?? Number.NaN })),
   )
-  return linesOver(points, { x: xTitle, y: yTitle, series: 'setting' }, { domain: [0, 100] })
+  return linesOver(points, { x: title, y: 'accuracy (%)', series: 'setting' }, { domain: [0, 100] })
 }

@@ -1,18 +1,15 @@
 import { type ItemsFile, readItems } from '../../datasets/records.ts'
 import type { Labelled } from './demonstrations.ts'
 
-export interface LabelledFields {
-  readonly text: string
-  readonly label: string
-  /** Class names, if the file numbers classes from 0. */
-  readonly names?: readonly string[] | undefined
-}
-
 /**
  * Reads labelled texts from CSV (with a header), TSV, JSON, JSON lines or Parquet; `_` in a label becomes a space.
+ * @param names of the classes, if the file numbers them from 0
  * @throws dataset_invalid if no record has both fields, naming the existing fields
  */
-export function readLabelled(file: string, { text: textField, label: labelField, names }: LabelledFields): Promise<ItemsFile<Labelled>> {
+export function readLabelled(
+  file: string,
+  { text: textField, label: labelField, names }: { text: string; label: string; names?: readonly string[] | undefined },
+): Promise<ItemsFile<Labelled>> {
   const fields = new Set<string>()
   const wanted = () =>
     `no record with ${textField} and ${labelField} (its fields: ${[...fields].join(', ')}): name them with --text-field and --label-field.`

@@ -14,15 +14,6 @@ export const SCORINGS: readonly (Metric & { readonly name: Scoring })[] = [
   { name: 'calibrated_mean', label: 'calibrated, by length (%)', aggregate: 'percent', digits: 1 },
 ]
 
-export interface OptionScores {
-  /** Log-probability of each option after the prompt. */
-  readonly sums: readonly number[]
-  /** Log-probability of each option after BOS alone, without contexts. */
-  readonly calibration: readonly number[]
-  /** Tokens of each option. */
-  readonly lengths: readonly number[]
-}
-
 /** Log-probability of every option's tokens after the prompt. @throws invalid_request if the prompt does not fit */
 export async function optionSums(
   promptIds: readonly number[],
@@ -45,8 +36,15 @@ export function scoresOf(chosen: Record<Scoring, number>, right: (index: number)
   return Object.fromEntries(Object.entries(chosen).map(([scoring, index]) => [scoring, right(index) ? 1 : 0]))
 }
 
-/** Index of the option chosen by each scoring, the first of equals. */
-export function predictions({ sums, calibration, lengths }: OptionScores): Record<Scoring, number> {
+/**
+ * Index of the option chosen by each scoring, the first of equals.
+ * @param sums log-probability of each option after the prompt; `calibration`: after BOS alone, without contexts; `lengths`: its tokens
+ */
+export function predictions({
+  sums,
+  calibration,
+  lengths,
+}: Readonly<Record<'sums' | 'calibration' | 'lengths', readonly number[]>>): Record<Scoring, number> {
   const best = (score: (i: number) => number): number => sums.reduce((chosen, _, i) => (score(i) > score(chosen) ? i : chosen), 0)
   const calibrated = (i: number): number => at(sums, i) - at(calibration, i)
   return {

@@ -5,7 +5,7 @@ import type { ReaderClient } from '../../client/reader.ts'
 import { option, type PreparedTask, type Task } from '../../task/contract.ts'
 import type { TaskOptions } from '../../task/options.ts'
 import { sizeFor, VICUNA } from '../documents/generate.ts'
-import { NEEDLE_OPTIONS, type NeedleItem, NUMBER_METRICS, NUMBERS, overGroup, prepareNeedles } from '../documents/needle.ts'
+import { NEEDLE_OPTIONS, type NeedleItem, NUMBER_METRICS, NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
 
 /** LongChat-Lines, as in Giraffe. */
 export const lines: Task = {
@@ -36,7 +36,7 @@ export const lines: Task = {
       {
         name: 'accuracy',
         caption: `Accuracy over the length of the prompt in ${unit}, one line per setting.`,
-        spec: overGroup(summary, { group: unit, metric: 'accuracy' }, { xTitle: unit, yTitle: 'accuracy (%)' }),
+        spec: accuracyOver(summary, unit, unit),
       },
     ]
   },
@@ -103,14 +103,8 @@ const HIGHEST = 50_000
 const HEADER =
   "Below is a record of lines I want you to remember. Each line begins with 'line <line index>' and contains a '<REGISTER_CONTENT>' at the end of the line as a numerical value. For each line index, memorize its corresponding <REGISTER_CONTENT>. At the end of the record, I will ask you to retrieve the corresponding <REGISTER_CONTENT> of a certain line index. Now the record start:\n\n"
 
-export interface LinesCase {
-  readonly document: string
-  readonly question: string
-  readonly expected: string
-}
-
 /** One case of LongChat-Lines: `count` lines with distinct names, and a question about one of them. */
-export function linesCase(count: number, seed: number, index: number): LinesCase {
+export function linesCase(count: number, seed: number, index: number) {
   const random = seededRandom('lines', seed, count, index)
   const names = sampleIndices(ADJECTIVES.length * NOUNS.length, count, random).map(
     (i) => `${at(ADJECTIVES, Math.floor(i / NOUNS.length))}-${at(NOUNS, i % NOUNS.length)}`,

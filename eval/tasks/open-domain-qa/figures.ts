@@ -10,44 +10,38 @@ const methodColor = { field: 'method', type: 'nominal', title: 'method' } as con
 
 /** Exact match over k, one line per mode with 95 % intervals (the paper's Figure 3); closed-book, which has no k, as a dashed line. */
 export function exactMatchOverK(settings: readonly SettingSummary[]): TopLevelSpec {
-  const points = settings
-    .filter(({ k }) => k > 0)
-    .map(({ method, k, exactMatch }) => ({ method, k, em: 100 * exactMatch.mean, low: 100 * exactMatch.low, high: 100 * exactMatch.high }))
+  const all = settings.map(({ method, k, exactMatch: { mean, low, high } }) => ({
+    method,
+    k,
+    em: 100 * mean,
+    low: 100 * low,
+    high: 100 * high,
+  }))
+  const points = all.filter(({ k }) => k > 0)
+  const flat = all.flatMap(({ method, k, em }) => (k === 0 ? { method, em } : []))
   // From zero to the next ten above the highest interval: a flat line at zero would have no axis.
-  const top = Math.min(
-    100,
-    10 * Math.ceil(Math.max(1, ...settings.map(({ exactMatch }) => (exactMatch.n > 0 ? 100 * exactMatch.high : 0))) / 10),
-  )
-  const flat = settings.filter(({ k }) => k === 0).map(({ method, exactMatch }) => ({ method, em: 100 * exactMatch.mean }))
+  const highest = settings.map(({ exactMatch }) => (exactMatch.n > 0 ? 100 * exactMatch.high : 0))
+  const top = Math.min(100, 10 * Math.ceil(Math.max(1, ...highest) / 10))
   const x = {
-    field: 'k',
-    type: 'quantitative' as const,
-    title: 'retrieved passages k',
+    ...{ field: 'k', type: 'quantitative' as const, title: 'retrieved passages k' },
     axis: { values: [...new Set(points.map(({ k }) => k))], format: 'd' },
     scale: { zero: false, nice: false, padding: 14 },
   }
+  const y = { field: 'em', type: 'quantitative' } as const
   return {
     ...SIZE,
     layer: [
       {
         data: { values: points },
         mark: { type: 'line', point: true },
-        encoding: {
-          x,
-          y: { field: 'em', type: 'quantitative', title: 'exact match (%)', scale: { domain: [0, top] } },
-          color: methodColor,
-        },
+        encoding: { x, y: { ...y, title: 'exact match (%)', scale: { domain: [0, top] } }, color: methodColor },
       },
       {
         data: { values: points },
         mark: { type: 'rule', opacity: 0.5 },
-        encoding: { x, y: { field: 'low', type: 'quantitative' }, y2: { field: 'high' }, color: methodColor },
+        encoding: { x, y: { ...y, field: 'low' }, y2: { field: 'high' }, color: methodColor },
       },
-      {
-        data: { values: flat },
-        mark: { type: 'rule', strokeDash: [6, 4], size: 2 },
-        encoding: { y: { field: 'em', type: 'quantitative' }, color: methodColor },
-      },
+      { data: { values: flat }, mark: { type: 'rule', strokeDash: [6, 4], size: 2 }, encoding: { y, color: methodColor } },
     ],
   }
 }
@@ -74,13 +68,14 @@ export function riskCoverageCurves(settings: readonly SettingSummary[]): TopLeve
       risk: 100 * risk,
     })),
   )
+  const scale = { domain: [0, 100] }
   return {
     ...SIZE,
     data: { values },
     mark: { type: 'line' },
     encoding: {
-      x: { field: 'coverage', type: 'quantitative', title: 'questions answered (%)', scale: { domain: [0, 100] } },
-      y: { field: 'risk', type: 'quantitative', title: 'wrong among them (%)', scale: { domain: [0, 100] } },
+      x: { field: 'coverage', type: 'quantitative', title: 'questions answered (%)', scale },
+      y: { field: 'risk', type: 'quantitative', title: 'wrong among them (%)', scale },
       color: methodColor,
     },
   }
@@ -88,25 +83,21 @@ export function riskCoverageCurves(settings: readonly SettingSummary[]): TopLeve
 
 /** Mean milliseconds per stage and setting; embedding and search are once per question. */
 export function latencyBars({ settings, retrieval }: Summary): TopLevelSpec {
+  const { embed, retrieve } = retrieval?.latencyMs ?? {}
+  const shared =
+    embed && retrieve
+      ? [
+          { stage: 'embed', ms: embed.mean },
+          { stage: 'retrieve', ms: retrieve.mean },
+        ]
+      : []
   const values = settings.filter(wasAsked).flatMap((setting) => {
-    const shared =
-      retrieval?.latencyMs && setting.k > 0
-        ? [
-            { stage: 'embed', ms: retrieval.latencyMs.embed.mean },
-            { stage: 'retrieve', ms: retrieval.latencyMs.retrieve.mean },
-          ]
-        : []
-    return [...shared, ...STAGES.map((stage) => ({ stage, ms: setting.latencyMs[stage].mean }))].map((entry, position) => ({
-      ...entry,
-      position,
-      setting: settingName(setting),
-    }))
+    const own = STAGES.map((stage) => ({ stage, ms: setting.latencyMs[stage].mean }))
+    const all = [...(setting.k > 0 ? shared : []), ...own]
+    return all.map((entry, position) => ({ ...entry, position, setting: settingName(setting) }))
   })
   return {
-    width: SIZE.width,
-    height: { step: 22 },
-    data: { values },
-    mark: 'bar',
+    ...{ width: SIZE.width, height: { step: 22 }, data: { values }, mark: 'bar' },
     encoding: {
       y: { field: 'setting', type: 'nominal', title: null, sort: null },
       x: { field: 'ms', type: 'quantitative', title: 'mean milliseconds per question' },

@@ -139,8 +139,10 @@ function serviceText({ subject: { protocol }, service }: StoredRun['manifest']):
 function provenance(manifest: StoredRun['manifest']): Block[] {
   const { subject } = manifest
   const { protocol, index } = subject
+  const { shots, seed } = protocol
   const orDefault = (value: number | null) => (value === null ? "the model's own" : String(value))
   const file = (named: { file: string; sha256: string } | null) => (named ? fileText(named) : 'none')
+  const demonstrations = shots === 0 ? 'none' : `${shots} per question from ${file(subject.train)}, seed ${seed}`
   return [
     table(
       ['what', 'value'],
@@ -148,15 +150,8 @@ function provenance(manifest: StoredRun['manifest']): Block[] {
         ['reader', subject.reader],
         ['retriever', subject.retriever ?? 'passages supplied with the questions'],
         ['index', index ? `${index.table}, version ${index.version}, ${index.passages} passages` : 'none'],
-        ['questions', `${file(subject.questions)}${subject.limit === null ? '' : `, ${subject.limit} drawn with seed ${protocol.seed}`}`],
-        [
-          'demonstrations',
-          protocol.shots === null
-            ? "the service's own"
-            : protocol.shots === 0
-              ? 'none'
-              : `${protocol.shots} per question from ${file(subject.train)}, seed ${protocol.seed}`,
-        ],
+        ['questions', `${file(subject.questions)}${subject.limit === null ? '' : `, ${subject.limit} drawn with seed ${seed}`}`],
+        ['demonstrations', shots === null ? "the service's own" : demonstrations],
         ['unanswerable questions', file(subject.unanswerable)],
         ['passages in the decoder', orDefault(protocol.k_decoder)],
         ['tokens per passage', orDefault(protocol.context_tokens)],

@@ -6,7 +6,7 @@ import { option, type PreparedTask, type Task } from '../../task/contract.ts'
 import { table, text, type Block } from '../../report/blocks.ts'
 import type { SettingSummary, TaskSummary } from '../../task/summary.ts'
 import { sizeFor } from '../documents/generate.ts'
-import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, overGroup, prepareNeedles } from '../documents/needle.ts'
+import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
 
 const TASK =
   'There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. I will quiz you about the important information there.'
@@ -22,18 +22,18 @@ function keyLine(key: string): string {
   return `The pass key is ${key}. Remember it. ${key} is the pass key.`
 }
 
-export interface PasskeySizes {
-  /** Total tokens of the prompt. */
-  readonly tokens: number
-  /** Tokens from the end of the key's line to the end of the prompt. */
-  readonly distance: number
-}
-
 /**
  * A prompt with a key at a distance from its end. The filler on both sides is truncated to the required number of tokens.
+ * @param tokens of the whole prompt
+ * @param distance tokens from the end of the key's line to the end of the prompt
  * @param count tokens of a text
  */
-export function passkeyCase({ tokens, distance }: PasskeySizes, seed: number, index: number, count: (text: string) => number) {
+export function passkeyCase(
+  { tokens, distance }: Readonly<Record<'tokens' | 'distance', number>>,
+  seed: number,
+  index: number,
+  count: (text: string) => number,
+) {
   const random = seededRandom('passkey', seed, tokens, distance, index)
   const key = String(10_000 + Math.floor(random() * 90_000))
   const line = keyLine(key)
@@ -100,7 +100,7 @@ export const passkey: Task = {
     {
       name: 'accuracy',
       caption: 'Accuracy over the distance between key and question, one line per setting.',
-      spec: overGroup(summary, { group: 'distance', metric: 'accuracy' }, { xTitle: 'tokens between key and end', yTitle: 'accuracy (%)' }),
+      spec: accuracyOver(summary, 'distance', 'tokens between key and end'),
     },
   ],
   tables: effectiveWindows,
