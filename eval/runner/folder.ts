@@ -8,6 +8,7 @@ import { exists } from '../../base/exists.ts'
 import { packageRoot } from '../../src/package.ts'
 import { parseJson } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
+import type { ManifestFields } from './manifest.ts'
 
 const MANIFEST_FILE = 'manifest.json'
 const PREDICTIONS_FILE = 'predictions.jsonl'
@@ -26,11 +27,9 @@ export function runFolder(name: string, subject: unknown): string {
 }
 
 /** Fields of every run's manifest: what it measures, and when it was resumed. */
-export interface RunManifest {
+export interface RunManifest extends Pick<ManifestFields, 'started_at' | 'resumed'> {
   readonly task: string
   readonly subject: object
-  readonly started_at: string
-  readonly resumed: readonly { at: string; index_version: number | null }[]
 }
 
 /** Format of a kind of run: one manifest, and one line per item. */

@@ -80,31 +80,25 @@ const RELATIVE: Metric = { name: 'relative', label: '', aggregate: 'mean', digit
 function settingsTable({ metrics }: Evaluation, { settings }: TaskSummary, records: readonly TaskRecord[]): Block {
   const speeds = settings.map(({ setting }) => relativeSpeed(timedPairs(records, settings[0]?.setting, setting)))
   const timed = speeds.some((speed) => speed !== undefined)
+  const cell = (metric: Metric, value: Estimate | undefined) => (value ? shown(metric, value) : '-')
+  const speedName = timed ? ['tokens/s, relative'] : []
   return table(
     [
       'setting',
       ...metrics.map(({ label }) => label),
       'decoder tokens',
       'encoder tokens',
-      ...(timed ? ['tokens/s, relative'] : []),
+      ...speedName,
       'cache (MiB, computed)',
       'median ms',
     ],
-    settings.map((setting, i) => {
-      const speed = speeds[i]
-      return [
-        setting.setting,
-        ...metrics.map((metric) => {
-          const value = setting.scores[metric.name]
-          return value ? shown(metric, value) : '-'
-        }),
-        number(setting.tokens.decoder, 0),
-        number(setting.tokens.encoder, 0),
-        ...(timed ? [speed === undefined ? '-' : shown(RELATIVE, speed)] : []),
-        number(setting.cacheMiB, 2),
-        number(setting.medianMs, 0),
-      ]
-    }),
+    settings.map(({ setting, scores, tokens, cacheMiB, medianMs }, i) => [
+      setting,
+      ...metrics.map((metric) => cell(metric, scores[metric.name])),
+      ...[number(tokens.decoder, 0), number(tokens.encoder, 0)],
+      ...(timed ? [cell(RELATIVE, speeds[i])] : []),
+      ...[number(cacheMiB, 2), number(medianMs, 0)],
+    ]),
   )
 }
 
@@ -129,17 +123,13 @@ function firstMetricByGroup({ metrics: [metric] }: Evaluation, { settings }: Tas
 /** The first few outputs of a generating task. */
 function examples({ records }: TaskRun): Block[] {
   const cut = (value: string) => (value.length > EXAMPLE_CHARACTERS ? `${value.slice(0, EXAMPLE_CHARACTERS)} ...` : value)
-  const rows = records
-    .filter(({ results }) => results.some(({ output }) => output !== undefined))
-    .slice(0, EXAMPLES)
-    .flatMap(({ id, results }) =>
-      results.map(({ setting, output, expected }, i) => [
-        i === 0 ? id : '',
-        setting,
-        output === undefined || output.trim() === '' ? '(nothing)' : cut(output.trim()),
-        cut((expected ?? []).slice(0, 2).join('; ')),
-      ]),
-    )
+  const written = records.filter(({ results }) => results.some(({ output }) => output !== undefined)).slice(0, EXAMPLES)
+  const rows = written.flatMap(({ id, results }) =>
+    results.map(({ setting, output = '', expected = [] }, i) => {
+      const shownOutput = output.trim() === '' ? '(nothing)' : cut(output.trim())
+      return [i === 0 ? id : '', setting, shownOutput, cut(expected.slice(0, 2).join('; '))]
+    }),
+  )
   return rows.length === 0 ? [] : [heading(3, 'First outputs'), table(['item', 'setting', 'output', 'expected'], rows, 4)]
 }
 
