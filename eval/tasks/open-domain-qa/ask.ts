@@ -13,7 +13,7 @@ import { isFailure, skippedFor } from '../../runner/manifest.ts'
 import { type EvaluationOptions, prepare, type Prepared } from './prepare.ts'
 import { type EvalRecord, type Prediction, QA_RUNS } from './record.ts'
 import { answerRequest, largestK, type Protocol, retrievalDepth, type Setting, settingName, settingsOf } from './protocol.ts'
-import type { AnswerResponse, SearchResponse } from '../../../src/rag/schema.ts'
+import type { AnswerResponse } from '../../../src/rag/schema.ts'
 import type { Demonstration } from '../../../src/text/prompt.ts'
 
 interface AskContext {
@@ -42,8 +42,8 @@ async function askQuestion(question: EvalQuestion, context: AskContext): Promise
   }
   let setting: string | null = null
   try {
-    const { passages, timings } = await passagesFor(question, client, protocol)
-    record.retrieval = describeRetrieval(question, passages, timings)
+    const { passages, retrieval } = await passagesFor(question, client, protocol)
+    record.retrieval = retrieval
     const demonstrations = await demonstrationsFor(question, context)
     record.demonstrations = demonstrations?.map(({ id }) => id) ?? []
     const examples = demonstrations?.map(({ example }) => example) ?? null
@@ -81,61 +81,40 @@ async function persistent<T>(request: () => Promise<T>): Promise<T> {
   }
 }
 
-async function passagesFor(
-  question: EvalQuestion,
-  client: AnswerClient,
-  protocol: Protocol,
-): Promise<{ passages: readonly EvalPassage[]; timings: SearchResponse['timings_ms'] | null }> {
-  if (protocol.retrieval === 'supplied') return { passages: question.passages ?? [], timings: null }
-  const method = protocol.retrieval
-  const found = await persistent(() => client.search({ query: question.question, k: retrievalDepth(protocol), method }))
-  return { passages: found.passages, timings: found.timings_ms }
-}
-
-function describeRetrieval(
-  { answers, goldPassage }: EvalQuestion,
-  passages: readonly EvalPassage[],
-  timings: SearchResponse['timings_ms'] | null,
-): EvalRecord['retrieval'] {
+/** The question's passages, retrieved or its own, and the record of them. */
+async function passagesFor({ question, passages, answers, goldPassage }: EvalQuestion, client: AnswerClient, protocol: Protocol) {
+  const { retrieval: method } = protocol
+  const found =
+    method === 'supplied'
+      ? { passages: passages ?? [], timings_ms: null }
+      : await persistent(() => client.search({ query: question, k: retrievalDepth(protocol), method }))
+  const all: readonly EvalPassage[] = found.passages
   const holdsAnswer = answerFinder(answers)
-  const gold = passages.findIndex(({ id }) => id === goldPassage)
-  return {
-    ids: passages.map(({ id }) => id),
-    scores: passages.map(({ score }) => score ?? null),
-    answer_ranks: passages.flatMap(({ text }, i) => (holdsAnswer(text) ? [i + 1] : [])),
+  const gold = all.findIndex(({ id }) => id === goldPassage)
+  const retrieval = {
+    ids: all.map(({ id }) => id),
+    scores: all.map(({ score }) => score ?? null),
+    answer_ranks: all.flatMap(({ text }, i) => (holdsAnswer(text) ? [i + 1] : [])),
     gold_rank: gold < 0 ? null : gold + 1,
-    timings_ms: timings,
+    timings_ms: found.timings_ms,
   }
+  return { passages: all, retrieval }
 }
 
-async function demonstrationsFor(
-  { question }: EvalQuestion,
-  { pool, protocol, client, topPassages }: AskContext,
-): Promise<{ id: string; example: Demonstration }[] | null> {
-  if (protocol.shots === null) return null
-  const chosen = chooseDemonstrations(pool, question, protocol.shots, protocol.seed)
-  return Promise.all(
-    chosen.map(async (demonstration) => ({
-      id: demonstration.id,
-      example: toDemonstration(demonstration, await topPassage(demonstration)),
-    })),
-  )
-
-  function topPassage(demonstration: EvalQuestion): Promise<EvalPassage | undefined> {
-    if (protocol.retrieval === 'supplied') return Promise.resolve(demonstration.passages?.[0])
-    const known = topPassages.get(demonstration.id)
-    if (known) return known
-    const method = protocol.retrieval
-    const found = persistent(() => client.search({ query: demonstration.question, k: 1, method })).then(
-      ({ passages }) => passages[0],
-      (error: unknown) => {
-        topPassages.delete(demonstration.id)
-        throw error
-      },
-    )
-    topPassages.set(demonstration.id, found)
-    return found
+async function demonstrationsFor({ question }: EvalQuestion, { pool, protocol, client, topPassages }: AskContext) {
+  const { shots, seed, retrieval: method } = protocol
+  if (shots === null) return null
+  const topPassage = async ({ id, question: query, passages: own }: EvalQuestion): Promise<EvalPassage | undefined> => {
+    if (method === 'supplied') return own?.[0]
+    const found = topPassages.get(id) ?? persistent(() => client.search({ query, k: 1, method })).then(({ passages }) => passages[0])
+    topPassages.set(id, found)
+    return found.catch((error: unknown) => {
+      topPassages.delete(id)
+      throw error
+    })
   }
+  const chosen = chooseDemonstrations(pool, question, shots, seed)
+  return Promise.all(chosen.map(async (one) => ({ id: one.id, example: toDemonstration(one, await topPassage(one)) })))
 }
 
 /** The decoder-only answer at a smaller k whose window was full: more candidates do not change its prompt. */
@@ -227,20 +206,17 @@ export async function askQuestions({
 
 /** Running exact match at each method's largest k, for the progress line. */
 function runningScores(protocol: Protocol) {
-  const shown = new Map(settingsOf(protocol).map((setting) => [setting.method, setting]))
-  const sums = new Map([...shown.keys()].map((method) => [method, 0]))
+  const shown = [...new Map(settingsOf(protocol).map((setting) => [setting.method, { ...setting, sum: 0 }])).values()]
   let scored = 0
   const add = ({ answerable, skipped, answers, predictions }: EvalRecord): void => {
     if (!answerable || skipped) return
     scored++
-    for (const [method, { k }] of shown) {
-      const prediction = predictions.find((candidate) => candidate.method === method && candidate.k === k)
-      if (prediction) sums.set(method, (sums.get(method) ?? 0) + bestOver(exactMatch, prediction.answer, answers))
+    for (const setting of shown) {
+      const prediction = predictions.find(({ method, k }) => method === setting.method && k === setting.k)
+      if (prediction) setting.sum += bestOver(exactMatch, prediction.answer, answers)
     }
   }
   const line = (): string =>
-    scored === 0
-      ? ''
-      : `EM ${[...shown.values()].map((setting) => `${((100 * (sums.get(setting.method) ?? 0)) / scored).toFixed(1)} ${settingName(setting)}`).join(', ')}`
+    scored === 0 ? '' : `EM ${shown.map((setting) => `${((100 * setting.sum) / scored).toFixed(1)} ${settingName(setting)}`).join(', ')}`
   return { add, line }
 }
