@@ -69,8 +69,13 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   await refuseUnwritable(out)
   const { createInProcessClient } = await import('../client/in-process.ts')
   const client = url === undefined ? await createInProcessClient({ ...overrides, ...index }) : connectTo(url, options.key)
-  const asking = askAll(client, questions, { ks, concurrency: options.concurrency })
-  const { judged, left, sources } = await asking.finally(() => client.close())
+  let asked: Awaited<ReturnType<typeof askAll>>
+  try {
+    asked = await askAll(client, questions, { ks, concurrency: options.concurrency })
+  } finally {
+    await client.close()
+  }
+  const { judged, left, sources } = asked
   const calibration: Calibration = {
     version: CALIBRATION_VERSION,
     fitted_at: new Date().toISOString(),

@@ -18,8 +18,8 @@ import { createReaderClient } from './reader.ts'
 const OPEN: Admission = { enter: () => ({ release: () => undefined }) }
 
 /** The pipeline of constructed services, without HTTP, deadline and admission control. */
-export function servicesClient({ answering, close }: Pick<Services, 'answering' | 'close'>): AnswerClient {
-  const services: AnswerServices = { ...answering, admission: OPEN }
+export function servicesClient(started: Pick<Services, 'answering' | 'close'>): AnswerClient {
+  const services: AnswerServices = { ...started.answering, admission: OPEN }
   const { manifest } = services.reader
   return {
     name: 'in process',
@@ -27,19 +27,19 @@ export function servicesClient({ answering, close }: Pick<Services, 'answering' 
     defaults: () => Promise.resolve({ ...manifest.qa_defaults, mode: defaultMode(manifest) }),
     answer: (request) => answerQuestion(request, services),
     search: (request) => searchPassages(request, services.retriever, { admitted: true }),
-    close,
+    close: () => started.close(),
   }
 }
 
 /** The pipeline without retriever and index, for questions with passages. */
 export async function createReadingClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<AnswerClient> {
   const config = loadConfig(overrides)
-  const { reader, close } = await createReaderClient(overrides)
+  const client = await createReaderClient(overrides)
   const none = (): never => {
     throw new CodedError('options_invalid', 'Passages are supplied with the questions: there is no retriever to search with.')
   }
   const answering: AnswerServices = {
-    reader,
+    reader: client.reader,
     admission: OPEN,
     retriever: {
       get embedder() {
@@ -52,7 +52,7 @@ export async function createReadingClient(overrides: Partial<Record<keyof Config
     demonstrations: config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS),
     ...(await answerDefaults(config)),
   }
-  return { ...servicesClient({ answering, close }), search: none }
+  return { ...servicesClient({ answering, close: () => client.close() }), search: none }
 }
 
 /** Starts the services in this process with the service's settings and `overrides`; builds models and index if missing. */

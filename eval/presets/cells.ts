@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { at } from '../../base/at.ts'
 import { OPEN_DOMAIN_QA } from '../runner/folder.ts'
-import type { Preset, PresetColumn, PresetRow } from './read.ts'
+import type { Preset, PresetRow } from './read.ts'
 
 /** One cell of a table with its options. */
 export type Cell = ReturnType<typeof cellsOf>[number]

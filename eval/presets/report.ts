@@ -79,7 +79,11 @@ function scoresTable(preset: Preset, rows: PublishedTables['tables'][string]['ro
     (field) => ![...labels, ...columns, 'perplexity_above', 'oracle'].includes(field),
   )
   const body = preset.rows.flatMap((row) => {
-    const named = (whose: string, cells: readonly string[]) => [...labels.map((field) => String(row.label[field] ?? '')), whose, ...cells]
+    const named = (whose: string, cells: readonly string[]) => [
+      ...labels.map((field) => printedValue(row.label[field]) ?? ''),
+      whose,
+      ...cells,
+    ]
     const printed = [
       ...columns.map((column) => publishedScore(rows, row, column) ?? '-'),
       ...further.map((field) => printedValue(publishedRow(rows, row)?.[field]) ?? '-'),

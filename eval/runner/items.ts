@@ -2,7 +2,7 @@ import pLimit from 'p-limit'
 import { CodedError, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { mean } from '../statistics/bootstrap.ts'
-import { duration } from './cost.ts'
+import { type Cost, duration } from './cost.ts'
 import { hasRun, openRun, type OpenRun, readStored, type RunFormat, type RunManifest } from './folder.ts'
 import type { RunOptions } from './followed.ts'
 import type { Skipped } from './manifest.ts'
@@ -47,8 +47,7 @@ const SKIPPED_IN_A_ROW = 10
 export async function runItems<M extends RunManifest, R extends ItemRecord, Item extends { readonly id: string }>(
   options: RunItemsOptions<M, R, Item>,
 ): Promise<R[]> {
-  const { folder, items, what, settings = 1, concurrency, ask, planOnly = false } = options
-  const { tokensOf = () => 0, onRecord = () => undefined, onCost = () => undefined } = options
+  const { folder, items, what, concurrency, ask, planOnly = false, onRecord = () => undefined, onCost = () => undefined } = options
   const run = await begun(options)
   const finished = new Map(run.records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
   finished.forEach(onRecord)
@@ -89,10 +88,7 @@ export async function runItems<M extends RunManifest, R extends ItemRecord, Item
     measured = batch.flatMap(({ id }) => finished.get(id) ?? []).filter(({ skipped }) => !skipped)
   }
   const remaining = left.length - begunItems + measured.length
-  if (measured.length > 0) {
-    const ms = ((performance.now() - started) / measured.length) * remaining
-    await unlessFailed(() => onCost({ what, items: remaining, settings, tokens: mean(measured.map(tokensOf)), ms }))
-  }
+  if (measured.length > 0) await unlessFailed(() => onCost(costOf(options, measured, remaining, performance.now() - started)))
   const rest = planOnly ? [] : left.slice(begunItems)
   await Promise.all(rest.map((item) => limit(unlessFailed, () => askOne(item))))
   await run.writer?.close().catch((error: unknown) => {
@@ -139,6 +135,15 @@ function progressOf({ items, settings = 1, onProgress }: Asking, finished: Reado
     const time = asked > 0 && left > 0 ? `${duration(((performance.now() - started) / asked) * left)} left` : ''
     onProgress(finished.size * settings, items.length * settings, time)
   }
+}
+
+function costOf<R extends ItemRecord>(
+  { what, settings = 1, tokensOf = () => 0 }: Pick<RunItemsOptions<never, R, never>, 'what' | 'settings' | 'tokensOf'>,
+  records: readonly R[],
+  items: number,
+  ms: number,
+): Cost {
+  return { what, items, settings, tokens: mean(records.map(tokensOf)), ms: (ms / records.length) * items }
 }
 
 function nothingScored(which: string, { setting, message }: Skipped): CodedError {

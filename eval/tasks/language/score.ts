@@ -77,9 +77,14 @@ export interface MethodSetting {
   readonly contexts: number
 }
 
-interface LanguageSizes {
-  readonly contextTokens: number
-  readonly decoderTokens: number
+interface SettingOptions {
+  readonly allowed: readonly Method[]
+  readonly sizes: Readonly<Record<'contextTokens' | 'decoderTokens', number>>
+  readonly window: number
+  /** The contexts in a setting's name. */
+  readonly described: (contexts: number) => string
+  /** Why a method cannot be asked of the model. */
+  readonly whyNot?: (method: Method) => string | undefined
 }
 
 /** The sizes that all tasks of language modelling have, in tokens. @throws options_invalid if nothing is left of the decoder's */
@@ -95,16 +100,12 @@ export function sizesOf(options: TaskOptions, part: 'scoredTokens' | 'queryToken
 /**
  * One setting per method and number of contexts; without contexts all methods equal the decoder alone, which is asked once. Settings that
  * cannot be asked become problems.
- * @param described the contexts in a setting's name
- * @param whyNot why a method cannot be asked of the model
  * @throws options_invalid if none is left
  */
 export function methodSettings(
   options: TaskOptions,
-  { allowed, sizes, window }: { readonly allowed: readonly Method[]; readonly sizes: LanguageSizes; readonly window: number },
-  described: (contexts: number) => string,
+  { allowed, sizes, window, described, whyNot = () => undefined }: SettingOptions,
   problems: ProblemLog,
-  whyNot: (method: Method) => string | undefined = () => undefined,
 ): MethodSetting[] {
   const { contextTokens, decoderTokens } = sizes
   const methods = options.words('methods', allowed)

@@ -68,7 +68,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const cache = { sinks, recent: options.integer('recent', 1, Math.max(1, half - sinks)), stride: options.integer('stride', 1, half) }
   const described = (contexts: number) => `${contexts} x ${contextTokens} + ${decoderTokens}`
   const whyNot = (method: Method) => (method === 'streaming' ? whyKeysStay(client.manifest) : undefined)
-  const settings = methodSettings(options, { allowed: METHODS, sizes, window }, described, problems, whyNot)
+  const settings = methodSettings(options, { allowed: METHODS, sizes, window, described, whyNot }, problems)
   const total = Math.max(...settings.map(({ contexts }) => contexts)) * contextTokens + decoderTokens
   const file = options.text('data') ?? demoCorpus()
   const { readTexts } = await import('../language/texts.ts')

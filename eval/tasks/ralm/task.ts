@@ -77,7 +77,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const sizes = { ...lengths, queryTokens }
   const problems = new ProblemLog()
   const { window } = client.manifest.dims
-  const settings = methodSettings(options, { allowed: METHODS, sizes, window }, (k) => `k = ${k}`, problems)
+  const settings = methodSettings(options, { allowed: METHODS, sizes, window, described: (k) => `k = ${k}` }, problems)
   const file = options.text('data') ?? demoCorpus()
   const { readTexts } = await import('../language/texts.ts')
   const data = await readTexts(file, client.tokenizer)
