@@ -91,7 +91,7 @@ function allCommand(): Command {
 const KINDS = 'none,linear:4,yarn:4,power:0.5,truncated:512,linear:2+truncated:512,randomised:0.25,dynamic:2,xpos:8192,xpos-halves:8192'
 
 /** `cepe eval rope`: one decoder under several rotary bases, by length (Giraffe's comparison in small). */
-export function ropeCommand(): Command {
+function ropeCommand(): Command {
   return addReport(new Command('rope'), 'rope')
     .description('build the reader with several --rope kinds and compare perplexity and lines accuracy by length')
     .option('--kinds <list>', 'kinds as cepe build --rope takes them', KINDS)

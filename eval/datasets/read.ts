@@ -1,6 +1,8 @@
 import { type Static, type TSchema, Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { CodedError } from '../../base/errors.ts'
+import type { Passage } from '../../index/contract.ts'
+import { readPassageFile } from '../../index/read/read.ts'
 import { parseJson } from '../../base/json.ts'
 import { type Dataset, describeProblem, type EvalPassage, type EvalQuestion, ProblemLog } from './question-set.ts'
 import { namedFile, readRecords } from './records.ts'
@@ -44,6 +46,20 @@ export async function readDataset(file: string, { answerable = true, keepPassage
     )
   }
   return { questions, problems: problems.list(), ...(await namedFile(file)) }
+}
+
+/** The valid passages of a file, and those of each title; both in the order of the file. */
+export async function readCorpus(file: string) {
+  const passages: Passage[] = []
+  const byTitle = new Map<string, Passage[]>()
+  for await (const item of readPassageFile(file)) {
+    if (!('passage' in item)) continue
+    passages.push(item.passage)
+    const known = byTitle.get(item.passage.title)
+    if (known) known.push(item.passage)
+    else byTitle.set(item.passage.title, [item.passage])
+  }
+  return { passages, byTitle }
 }
 
 /** Normalised key of a question: ignores case, spaces and a final question mark. */

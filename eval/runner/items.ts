@@ -2,9 +2,8 @@ import pLimit from 'p-limit'
 import { CodedError, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { mean } from '../statistics/bootstrap.ts'
-import { type Cost, duration } from './cost.ts'
+import { type Cost, duration, type RunOptions } from './follow.ts'
 import { hasRun, openRun, type OpenRun, readStored, type RunFormat, type RunManifest } from './folder.ts'
-import type { RunOptions } from './followed.ts'
 import type { Skipped } from './manifest.ts'
 
 /** The part of a record that the loop needs, for any task. */

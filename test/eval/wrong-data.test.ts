@@ -6,7 +6,7 @@ import t from 'tap'
 import { createReaderClient } from '../../eval/client/reader.ts'
 import { buildTaskReport, readRunOf } from '../../eval/task/report.ts'
 import { taskOptions } from '../../eval/task/options.ts'
-import { ropeCommand } from '../../eval/commands/program.ts'
+import { evalProgram } from '../../eval/commands/program.ts'
 import { runTask } from '../../eval/task/run.ts'
 import { toMarkdown } from '../../eval/report/blocks.ts'
 import { lines } from '../../eval/tasks/lines/task.ts'
@@ -75,5 +75,5 @@ await t.test('what a researcher may take by mistake is named, and never scored',
 await t.test('rotary bases are compared from a checkpoint, which a built reader alone does not bring', async (t) => {
   process.env['CEPE_READER_DIR'] = path.join(tmpdir(), 'built-elsewhere')
   t.teardown(() => delete process.env['CEPE_READER_DIR'])
-  await t.rejects(ropeCommand().parseAsync([], { from: 'user' }), { code: 'options_invalid', message: /set CEPE_READER_CHECKPOINT/ })
+  await t.rejects(evalProgram().parseAsync(['rope'], { from: 'user' }), { code: 'options_invalid', message: /set CEPE_READER_CHECKPOINT/ })
 })

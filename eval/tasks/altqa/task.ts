@@ -60,8 +60,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
 
 /** Rows generated from passages and their questions. @throws dataset_invalid */
 async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items' | 'files' | 'problems'>> {
-  const [{ readCorpus }, { readDataset }, { namedFile }] = await Promise.all([
-    import('../../datasets/passages.ts'),
+  const [{ readCorpus, readDataset }, { namedFile }] = await Promise.all([
     import('../../datasets/read.ts'),
     import('../../datasets/records.ts'),
   ])

@@ -3,7 +3,7 @@ import { Compile } from '#typebox/compile'
 import { readFile } from 'node:fs/promises'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { readCorpus } from '../../datasets/passages.ts'
+import { readCorpus } from '../../datasets/read.ts'
 import { namedFile, readItems } from '../../datasets/records.ts'
 import { isPassageFile, type LanguageText } from './passage-texts.ts'
 

@@ -1,8 +1,7 @@
 import { CodedError } from '../../../base/errors.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
 import { type ItemsFile, namedFile, readItems } from '../../datasets/records.ts'
-import { readCorpus } from '../../datasets/passages.ts'
-import { readDataset } from '../../datasets/read.ts'
+import { readCorpus, readDataset } from '../../datasets/read.ts'
 import type { ScrollsSet } from './sets.ts'
 
 export interface ScrollsExample {
