@@ -5,6 +5,7 @@ import { createPassageReader } from '../../src/documents/corpus/reader.ts'
 import type { DocumentPassage } from '../../src/documents/schema.ts'
 import { permissionFlags } from '../../src/documents/corpus/process.ts'
 import { makePdf } from '../fixtures/pdf.ts'
+import { makeZip } from '../fixtures/zip.ts'
 import { fileUrl } from '../helpers/root.ts'
 
 const FIXTURES = 'test/fixtures/documents'
@@ -173,6 +174,30 @@ t.test('a file that cannot be read is named with its reason, and the next one is
   await t.rejects(text('a.rar', 'x'), { problem: 'not_supported', code: 'unsupported_media_type' })
   await t.rejects(text('a.html', `${'<em>'.repeat(2000)}deep`), { problem: 'damaged', message: /nested/ })
   t.match(await text('a.txt', 'Good text.'), { passages: [{ title: 'a', text: 'Good text.' }] })
+})
+
+t.test('an encrypted file of Office is named as such, with the remedy', async (t) => {
+  const { text } = readerFor(t)
+  const ole = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(2040)])
+  const newer = Buffer.concat([ole, Buffer.from('EncryptedPackage', 'utf16le')])
+  const word = Buffer.from(ole)
+  // [MS-DOC] FibBase: its mark, and the bit of its flags for encryption.
+  word.writeUInt16LE(0xa5ec, 512)
+  word.writeUInt16LE(0x100, 522)
+  const open = makeZip([
+    { name: 'META-INF/manifest.xml', content: '<m:manifest xmlns:m="x"><m:file-entry><m:encryption-data/></m:file-entry></m:manifest>' },
+    { name: 'content.xml', content: 'unreadable' },
+  ])
+  const problem = { problem: 'encrypted', code: 'document_invalid', field: 'file' }
+  for (const ending of ['docx', 'xlsx', 'pptx'])
+    await t.rejects(text(`a.${ending}`, newer), {
+      ...problem,
+      message: /^The file is encrypted, or of a format before 2007: save it in the newer format without a password\.$/,
+    })
+  for (const bytes of [word, newer])
+    await t.rejects(text('a.doc', bytes), { ...problem, message: 'The DOC is encrypted: save it without a password.' })
+  for (const ending of ['odt', 'ods', 'odp'])
+    await t.rejects(text(`a.${ending}`, open), { ...problem, message: 'The file is encrypted: save it without a password.' })
 })
 
 t.test(

@@ -38,6 +38,8 @@ export interface BlockDocument {
 
 /** Collapses white space to single spaces, without marks of possible line breaks; letters are composed (NFC). */
 export function inline(text: string): string {
+  // Most texts are as they should be.
+  if (!/[^!-~ ]|\s\s|^\s|\s$/.test(text)) return text
   return text
     .replace(/[\u00ad\u200b\u2060\ufeff]+/g, '')
     .replace(/\s+/g, ' ')

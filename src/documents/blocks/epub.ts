@@ -2,8 +2,7 @@ import path from 'node:path/posix'
 import { DocumentError } from '../errors.ts'
 import { readText } from '../text.ts'
 import type { Block, BlockDocument } from './contract.ts'
-import { markupBlocks } from './markup/markup.ts'
-import { parseMarkup } from './markup/tidy.ts'
+import { htmlDocument } from './html.ts'
 import { elementsOf, elementText } from './xml.ts'
 import { openZip, type ZipDocument } from './zip.ts'
 
@@ -23,25 +22,24 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const items = new Map(elementsOf(opf, 'item').map(({ attribs }) => [attribs.id ?? '', attribs]))
   const blocks: Block[] = []
   const missing: string[] = []
+  let shortened = 0
   for (const { attribs } of elementsOf(opf, 'itemref')) {
     const item = items.get(attribs.idref ?? '')
     const { 'media-type': mediaType = '' } = item ?? {}
     if (item?.properties?.split(' ').includes('nav') === true || (item !== undefined && !PAGES.includes(mediaType))) continue
     const name = path.join(path.dirname(packageFile), decoded(item?.href ?? ''))
     if (item === undefined || !zip.names.includes(name)) missing.push(item?.href ?? attribs.idref ?? '')
-    else blocks.push(...chapterBlocks(readText(await zip.read(name), { isHtml: true }).text))
+    else {
+      const chapter = htmlDocument(readText(await zip.read(name), { isHtml: true }).text, { recognizeSelfClosing: true })
+      blocks.push(...chapter.blocks)
+      if (chapter.warnings?.length) shortened++
+    }
   }
   if (blocks.length === 0 && missing.length > 0)
     throw new DocumentError('damaged', 'The EPUB is incomplete: its chapters are missing in it.')
   const warnings = missing.length === 0 ? [] : [`Chapters are missing in the EPUB: ${missing.slice(0, MOST_NAMED).join(', ')}.`]
+  if (shortened > 0) warnings.push(`Lists of links were left out in ${shortened} chapters.`)
   return { type: 'epub', title: elementText(opf, 'title'), blocks, warnings }
-}
-
-/** A chapter without lists of links, unless it is one. */
-function chapterBlocks(text: string): Block[] {
-  const read = (withoutMenus: boolean): Block[] => markupBlocks(parseMarkup(text, { recognizeSelfClosing: true, withoutMenus }).nodes)
-  const blocks = read(true)
-  return blocks.length > 0 ? blocks : read(false)
 }
 
 async function checkReadable(zip: ZipDocument): Promise<void> {

@@ -1,8 +1,7 @@
 import { marked } from 'marked'
 import { isMap, isScalar, isSeq, parseDocument as parseYaml } from 'yaml'
 import { inline, type BlockDocument } from './contract.ts'
-import { markupBlocks } from './markup/markup.ts'
-import { parseMarkup } from './markup/tidy.ts'
+import { htmlDocument } from './html.ts'
 
 /** YAML front matter (Jekyll, Hugo, Pandoc). */
 const FRONT_MATTER = /^---[ \t]*\r?\n([^]{0,20000}?)\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/
@@ -15,10 +14,11 @@ export function markdownDocument(source: string): Omit<BlockDocument, 'type'> {
   const [whole = '', front = ''] = FRONT_MATTER.exec(source) ?? []
   const fields = fieldsIn(front)
   const html = marked.parse(fields === undefined ? source : source.slice(whole.length), { async: false, gfm: true })
-  const blocks = markupBlocks(parseMarkup(html).nodes)
+  const { blocks: shown, warnings = [] } = htmlDocument(html)
   const rows = (fields ?? []).flatMap(([name, value]) => (READ.test(name) && value !== '' ? [`${name}: ${value}`] : []))
+  const blocks = [...shown]
   if (rows.length > 0) blocks.splice(blocks[0]?.kind === 'heading' ? 1 : 0, 0, { kind: 'table', rows })
-  return { title: fields?.find(([name]) => name === 'title')?.[1] ?? '', blocks }
+  return { title: fields?.find(([name]) => name === 'title')?.[1] ?? '', blocks, warnings }
 }
 
 /**
@@ -26,6 +26,7 @@ export function markdownDocument(source: string): Omit<BlockDocument, 'type'> {
  * @returns undefined if the text has no fields: it is between two rules
  */
 function fieldsIn(front: string): (readonly [name: string, value: string])[] | undefined {
+  if (front === '') return undefined
   const document = parseYaml(front, { uniqueKeys: false, logLevel: 'silent' })
   if (!isMap(document.contents)) return undefined
   return document.errors.length === 0

@@ -29,6 +29,24 @@ export interface PdfPages {
 const COLUMN_GAP = 1.5
 /** Superscripts are lower than the line's letters, and begin above their base, in heights. */
 const RAISED = { height: 0.85, rise: 0.15 }
+/** An item is printed again (bold type, shadows) within this distance, in heights. */
+const OVERPRINT = 0.1
+/** Letters that fonts of TeX (encodings OT1 and T1) have at codes of control characters. */
+const LETTERS: Readonly<Record<number, string>> = {
+  14: 'ffi',
+  15: 'ffl',
+  16: '\u201c',
+  17: '\u201d',
+  21: '\u2013',
+  22: '\u2014',
+  27: 'ff',
+  28: 'fi',
+  29: 'fl',
+  30: 'ffi',
+  31: 'ffl',
+}
+const CONTROL = /[^\P{Cc}\s]/gu
+const MOST_COMPARED = 20
 const LONGEST_TITLE = 200
 
 /** @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large */
@@ -73,12 +91,20 @@ type Item = Extract<Items[number], { str: string }>
 function linesOf(items: Items, page: number): Line[] {
   const lines: Line[] = []
   const line: Item[] = []
+  const printed = new Map<string, Item[]>()
   for (const item of items) {
     if (!('str' in item)) continue
-    line.push(item)
+    const same = printed.get(item.str) ?? []
+    if (item.str.trim() === '' || !same.some((other) => isOver(item, other))) line.push(item)
+    printed.set(item.str, [...same.slice(-MOST_COMPARED), item])
     if (item.hasEOL) lines.push(...lineOf(line.splice(0), page))
   }
   return [...lines, ...lineOf(line, page)]
+}
+
+/** Whether an item is the other one printed again. */
+function isOver(item: Item, other: Item): boolean {
+  return [4, 5].every((i) => Math.abs(Number(item.transform[i]) - Number(other.transform[i])) < OVERPRINT * item.height)
 }
 
 /** The line of the items between two line ends; none without letters. */
@@ -89,14 +115,21 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   const last = letters.at(-1)
   if (first === undefined || last === undefined) return []
   const base = Number(first.transform[5])
-  let text = ''
-  for (const { str, width, ...item } of items) {
-    const isRaised = item.height < RAISED.height * height && Number(item.transform[5]) - base > RAISED.rise * height
-    if (str.trim() === '') text += width > COLUMN_GAP * height ? '\t' : str
-    else if (isRaised && text.trim() === '' && /^\d{1,3}$/.test(str.trim())) text = `[${str.trim()}] `
-    else text += isRaised ? raisedText(inline(str), text) : str
+  let [text, raised] = ['', '']
+  const endRaised = (): void => {
+    text += text.trim() === '' && /^\d{1,3}$/.test(raised.trim()) ? `[${raised.trim()}] ` : raisedText(inline(raised), text)
+    raised = ''
   }
-  text = text.replace(/\0/g, '').trim()
+  for (const { str, width, ...item } of items) {
+    const isBlank = str.trim() === ''
+    if (!isBlank && item.height < RAISED.height * height && Number(item.transform[5]) - base > RAISED.rise * height) raised += str
+    else {
+      endRaised()
+      text += isBlank && width > COLUMN_GAP * height ? '\t' : str
+    }
+  }
+  endRaised()
+  text = text.replace(CONTROL, (letter) => LETTERS[letter.charCodeAt(0)] ?? '').trim()
   return text === '' ? [] : [{ text, page, height, base, left: leftOf(letters[0] ?? first), right: leftOf(last) + last.width }]
 }
 

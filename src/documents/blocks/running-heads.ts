@@ -93,7 +93,9 @@ function numberKeys({ text, page }: Line, pages: number): string[] {
   for (const { 0: number, index } of text.matchAll(/\d+/g)) {
     const before = text.slice(0, index)
     const rest = before + PLACE + text.slice(index + number.length)
-    const isCounted = Number(/\ue000\s*\/\s*(\d+)/u.exec(rest)?.[1]) === pages
+    // "Manual 3 / 12": pages before the first one may have no number.
+    const total = Number(/\ue000\s*\/\s*(\d+)/u.exec(rest)?.[1])
+    const isCounted = Number(number) <= total && total <= pages
     if (number.length <= LONGEST_NUMBER && (isCounted || isAlone(rest) || isApart(rest, Number(number) <= page && !LABEL.test(before))))
       keys.push(`${Number(number) - page} ${inline(rest)}`)
   }

@@ -18,11 +18,11 @@ const CODE_CHARACTERS = 8000
  * @param most words of a unit; longer sentences, items and rows are cut at spaces
  */
 export function* unitsOf(blocks: readonly Block[], most: number): Generator<DocumentUnit> {
+  /** Of the block before, if this one is a list, table or code. */
+  let leadIn: string | undefined
   for (const [i, block] of blocks.entries()) {
-    const next = blocks[i + 1]
-    const introduces = next !== undefined && !isProse(next) && leadInOf(block) !== undefined
-    const before = blocks[i - 1]
-    const leadIn = before === undefined || isProse(block) ? undefined : leadInOf(before)
+    const [before, next] = [blocks[i - 1], blocks[i + 1]]
+    const nextLeadIn = next === undefined || isProse(next) ? undefined : leadInOf(block)
     // On a later page it is not repeated: a passage begins on the page that it names.
     const leadInPage = before?.kind === 'paragraph' ? pageAt(before, before.text.length - (leadIn?.length ?? 0)) : undefined
     for (const part of partsOf(block)) {
@@ -32,7 +32,7 @@ export function* unitsOf(blocks: readonly Block[], most: number): Generator<Docu
       for (const [at, { text, words, join, start }] of units.entries()) {
         const unit = { text, words, join: at === 0 ? part.join : join }
         const page = pageAt(block, part.start + start)
-        const isLeadIn = introduces && at === units.length - 1
+        const isLeadIn = nextLeadIn !== undefined && at === units.length - 1
         // Most units of most files are bare.
         if (page === undefined && leadIn === undefined && !isLeadIn) yield unit
         else
@@ -40,10 +40,11 @@ export function* unitsOf(blocks: readonly Block[], most: number): Generator<Docu
             ...unit,
             ...(page !== undefined && { page }),
             ...(leadIn !== undefined && page === leadInPage && { leadIn }),
-            ...(isLeadIn && { introduces }),
+            ...(isLeadIn && { introduces: true }),
           }
       }
     }
+    leadIn = nextLeadIn
   }
 }
 

@@ -5,6 +5,8 @@ import { isLayout, tableRows } from './table.ts'
 import { BLOCKS, checkDepth, codeText, isSkipped, textOf } from './text.ts'
 
 const HEADING = /^h([1-6])$/
+/** What stands between the links of a menu. */
+const MARKS = /^[\s|[\]<>\u00ab\u00bb\u00b7\u2022]*$/
 
 /** Converts parsed HTML to blocks, in document order. @throws document_invalid if elements are nested too deeply */
 export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {
@@ -29,7 +31,7 @@ class Walk {
   endParagraph(): void {
     const text = inline(this.#text)
     this.#text = ''
-    if (text !== '') this.blocks.push({ kind: 'paragraph', text })
+    if (!MARKS.test(text)) this.blocks.push({ kind: 'paragraph', text })
   }
 
   #element(element: Element, depth: number): void {

@@ -1,4 +1,5 @@
 import { isTag, isText, type AnyNode, type Element } from 'domhandler'
+import { DomUtils } from 'htmlparser2'
 import { isLayout, rowsOf } from './table.ts'
 import { ancestors, isSkipped, textOf } from './text.ts'
 
@@ -7,71 +8,129 @@ const MENU =
   /\bnav(?:header|footer|igation|bar|panel|path)?\b|\bbreadcrumbs?\b|\bpagination\b|\bskip-?(?:link|to-content)s?\b|\bcontentinfo\b/i
 /** Names of parts that are menus if they hold little but links. */
 const LINKS = /(?:^|[\s_-])(?:toc|toctree-wrapper|contents|menu|side-?bar|related|links|pager|footer|header|list-of-\w+)(?:$|[\s_-])/i
+const FOOTER = /^(?:page-?|site-?)?footer$/i
 const RELATIONS = /\b(?:prev(?:ious)?|next|up|start|home|contents|index)\b/i
 const KEYS = /^[pnuh]$/i
+/** Links to the top of the page. */
+const TOP = /^\W*(?:(?:back|go|return)\s)?(?:to\s)?(?:the\s)?top(?:\sof\s(?:the\s)?page)?\W*$/i
 const STEP = /^\W*(?:prev(?:ious)?|next)\b.{0,20}$/i
+const STEPS = /(?:prev|contents|\btop\b)[^]*next|next[^]*(?:prev|contents|\btop\b)/i
 const NAMED = ['class', 'id', 'role', 'aria-label', 'summary']
 const PARTS = new Set(['table', 'div', 'p', 'ul', 'ol', 'dl', 'section', 'center', 'header', 'footer'])
 const SECTIONS = new Set(['main', 'article', 'section', 'blockquote', 'figure', 'aside', 'td'])
 /** Parts that are menus, also without a name, if they hold nothing but some links. */
 const BARE = new Set(['table', 'td', 'center'])
-/** They are many in pages of tables. */
-const BARE_COST = 0.1
 /** Characters of a menu with few links. */
 const LONGEST = 400
 const LEAST_LINKS = 3
 const MOST_ABOVE = 6
-/** Parts and links that are looked at in a page. */
-const MOST_SEARCHED = 300
+/** Nodes that are looked at, for each element of a page. */
+const MOST_VISITED = 30
+/** Share of a list's links that repeat headings of its page, from which it is a table of contents. */
+const CONTENTS = 0.75
 const SPACE = 32
 
-/** Turns menus, and headers and footers of the page, into `nav` elements, which are not read. */
+/** Turns menus, headers and footers of the page, and lists of its own headings into `nav` elements, which are not read. */
 export function removeNavigation(elements: readonly Element[]): void {
-  let searched = 0
+  let left = MOST_VISITED * elements.length
+  const look: Look = (element) => {
+    const found = lengths(element)
+    left -= found.visited
+    return found
+  }
+  const headings = new Set(elements.flatMap(({ name, children }) => (/^h[1-6]$/.test(name) ? [unnumbered(textOf(children))] : [])))
   for (const element of elements) {
     const { name, attribs } = element
-    if (searched > MOST_SEARCHED) return
+    if (left < 0) return
     if (name === 'a') {
-      const isRelated = RELATIONS.test(attribs.rel ?? '') || KEYS.test(attribs.accesskey ?? '')
-      if (!isRelated && !STEP.test(textOf(element.children))) continue
-      searched++
-      const menu = menuAround(element, isRelated)
-      if (menu !== undefined) menu.name = 'nav'
-    } else if ((name === 'header' || name === 'footer') && !isInSection(element)) {
-      searched++
-      const { headings, links } = lengths(element)
-      if (headings === 0 || links > 0.5) element.name = 'nav'
-    } else if (PARTS.has(name) && NAMED.some((attribute) => attribs[attribute] !== undefined)) {
-      const names = `${attribs.class ?? ''} ${attribs.id ?? ''} ${attribs.role ?? ''}`
-      const { 'aria-label': label = '' } = attribs
-      const isNamed = MENU.test(`${names} ${label} ${name === 'table' ? (attribs.summary ?? '') : ''}`)
-      if (!isNamed && !LINKS.test(names)) continue
-      searched++
-      const { characters, links } = lengths(element)
-      if (links > 0.45 || (isNamed && (links > 0.3 || characters <= LONGEST) && !holdsHeading(element))) element.name = 'nav'
-    } else if (BARE.has(name)) {
-      searched += BARE_COST
-      if (isBareMenu(element)) element.name = 'nav'
-    }
+      for (const menu of linkMenus(element, look)) menu.name = 'nav'
+    } else if (isMenu(element, look) || ((name === 'ul' || name === 'ol') && repeatsHeadings(element, headings, look))) element.name = 'nav'
+    else if ((name === 'p' || name === 'div') && element.children.some((node) => isTag(node) && node.name === 'a') && isRow(look(element)))
+      element.name = 'nav'
+    else if (PARTS.has(name) && NAMED.some((attribute) => attribs[attribute] !== undefined) && isNamedMenu(element, look))
+      element.name = 'nav'
   }
 }
 
+type Look = (element: Element) => Lengths
+
+/** The menu around a link to another page, or to the top; else the links of a row of such. */
+function linkMenus(link: Element, look: Look): readonly Element[] {
+  const { rel = '', accesskey = '', hreflang, href = '' } = link.attribs
+  const isRelated = RELATIONS.test(rel) || KEYS.test(accesskey) || (hreflang !== undefined && /\balternate\b/i.test(rel))
+  const shown = shownIn(link)
+  const isTop = href.startsWith('#') && TOP.test(shown)
+  if (!isTop && !isRelated && !STEP.test(shown)) return []
+  const menu = isTop ? topAround(link) : menuAround(link, isRelated, look)
+  return menu === undefined ? rowOf(link) : [menu]
+}
+
+/** Links next to each other, without words between them. */
+function rowOf(link: Element): readonly Element[] {
+  const row = [link]
+  for (
+    let { next } = link;
+    next !== null && (isTag(next) ? next.name === 'a' : isText(next) && !/[\p{L}\p{N}]/u.test(next.data));
+    { next } = next
+  )
+    if (isTag(next)) row.push(next)
+  return row.length > 1 && row.length <= MOST_ABOVE ? row : []
+}
+
+function isMenu(element: Element, look: Look): boolean {
+  const { name, attribs } = element
+  if (BARE.has(name) && isBareMenu(element, look)) return true
+  const isAround = name === 'header' || name === 'footer' || (name === 'div' && FOOTER.test(attribs.id ?? ''))
+  if (!isAround || isInSection(element)) return false
+  const { headings, links } = look(element)
+  return headings === 0 || links > 0.5
+}
+
+function isNamedMenu(element: Element, look: Look): boolean {
+  const { name, attribs } = element
+  const { 'aria-label': label = '', class: names = '', id = '', role = '', summary = '' } = attribs
+  const isNamed = MENU.test(`${names} ${id} ${role} ${label} ${name === 'table' ? summary : ''}`)
+  if (!isNamed && !LINKS.test(`${names} ${id} ${role}`)) return false
+  const { characters, links, headings } = look(element)
+  return links > 0.45 || (isNamed && (links > 0.3 || characters <= LONGEST) && headings === 0)
+}
+
+/** A row of links, with marks between them as a path or a menu has, or of letters. */
+function isRow({ characters, anchors, headings, isAllLinks, isSeparated }: Lengths): boolean {
+  return anchors > 1 && isAllLinks && headings === 0 && characters <= LONGEST && (isSeparated || characters <= 2 * anchors)
+}
+
+/** Whether a list holds nothing but links to headings of its page, by their texts. */
+function repeatsHeadings(list: Element, headings: ReadonlySet<string>, look: Look): boolean {
+  if (headings.size < LEAST_LINKS) return false
+  const { anchors, isAllLinks } = look(list)
+  if (!isAllLinks || anchors < LEAST_LINKS) return false
+  const links = DomUtils.getElementsByTagName('a', list.children, true)
+  const repeated = links.filter(({ attribs, children }) => attribs.href?.startsWith('#') && headings.has(unnumbered(textOf(children))))
+  return repeated.length >= CONTENTS * anchors
+}
+
+/** A heading without its number. */
+function unnumbered(text: string): string {
+  return text.replace(/^(?:(?:chapter|section|appendix)\s)?[\dA-Z]{0,3}(?:\.\d+)*[.:)]*\s+/i, '').toLowerCase()
+}
+
 /** The largest part around a link to the next page that holds little more than such links. */
-function menuAround(link: Element, isRelated: boolean): Element | undefined {
+function menuAround(link: Element, isRelated: boolean, look: Look): Element | undefined {
   let menu: Element | undefined
   for (const above of ancestors(link, MOST_ABOVE)) {
     if (above.name === 'nav') return undefined
     if (SECTIONS.has(above.name) && above.name !== 'td') break
-    const { characters, links } = lengths(above)
-    if (characters > LONGEST || holdsHeading(above) || links < 0.25) break
+    const { characters, links, headings } = look(above)
+    if (characters > LONGEST || headings > 0 || (characters > 0 && links < 0.25)) break
     if (PARTS.has(above.name)) menu = above
   }
-  return menu !== undefined && (isRelated || /prev[^]*next|next[^]*prev/i.test(textOf(menu.children))) ? menu : undefined
+  return menu !== undefined && (isRelated || STEPS.test(shownIn(menu))) ? menu : undefined
 }
 
 /** Whether a part's words are all in links, and not more than a menu has: a row or column of links, or a cell of a layout. */
-function isBareMenu(element: Element): boolean {
-  const { characters, anchors, headings, isAllLinks } = lengths(element)
+function isBareMenu(element: Element, look: Look): boolean {
+  const { characters, anchors, headings, isAllLinks } = look(element)
   if (anchors < LEAST_LINKS || !isAllLinks || characters > LONGEST || headings > 0) return false
   const [table] = [element, ...ancestors(element)].filter(({ name }) => name === 'table')
   if (table === undefined || element.name === 'center') return true
@@ -81,12 +140,24 @@ function isBareMenu(element: Element): boolean {
     : rows.length === 1 || rows.every(({ cells }) => cells.length < 2)
 }
 
-function isInSection(element: Element): boolean {
-  return [...ancestors(element)].some(({ name }) => SECTIONS.has(name))
+/** The largest part that holds nothing but a link to the top of the page. */
+function topAround(link: Element): Element | undefined {
+  let part: Element | undefined
+  for (const above of ancestors(link, MOST_ABOVE)) {
+    if (above.children.length > MOST_ABOVE || !TOP.test(shownIn(above))) break
+    part = above
+  }
+  return part
 }
 
-function holdsHeading(element: Element): boolean {
-  return lengths(element).headings > 0
+/** Text, and alternative texts of images, which are not yet rewritten. */
+function shownIn({ children }: Element): string {
+  const images = DomUtils.getElementsByTagName('img', children, true)
+  return [textOf(children), ...images.map(({ attribs }) => attribs.alt ?? '')].join(' ').trim()
+}
+
+function isInSection(element: Element): boolean {
+  return [...ancestors(element)].some(({ name }) => SECTIONS.has(name))
 }
 
 interface Lengths {
@@ -98,21 +169,29 @@ interface Lengths {
   readonly anchors: number
   /** Whether there are no words outside of links. */
   readonly isAllLinks: boolean
+  /** Whether marks of a path or a menu separate them. */
+  readonly isSeparated: boolean
+  /** Number of nodes. */
+  readonly visited: number
 }
 
 /** What elements hold. */
 export function lengths(...nodes: readonly AnyNode[]): Lengths {
-  let [characters, linked, headings, links, anchors, isAllLinks] = [0, 0, 0, 0, 0, true]
+  let [characters, linked, headings, links, anchors, visited, isAllLinks, isSeparated] = [0, 0, 0, 0, 0, 0, true, false]
   // `undefined` ends a link.
   const waiting: (AnyNode | undefined)[] = [...nodes]
   while (waiting.length > 0) {
     const node = waiting.pop()
+    visited++
     if (node === undefined) links--
     else if (isText(node)) {
       const length = letterCount(node.data)
       characters += length
       if (links > 0) linked += length
-      else if (isAllLinks && length > 0) isAllLinks = !/[\p{L}\p{N}]/u.test(node.data)
+      else if (isAllLinks && length > 0) {
+        isAllLinks = !/[\p{L}\p{N}]/u.test(node.data)
+        isSeparated ||= /[|>\u00bb\u203a]/.test(node.data)
+      }
     } else if (isTag(node) && !isSkipped(node)) {
       if (/^h[1-6]$/.test(node.name)) headings++
       if (node.name === 'a') {
@@ -123,7 +202,7 @@ export function lengths(...nodes: readonly AnyNode[]): Lengths {
       for (const child of node.children) waiting.push(child)
     }
   }
-  return { characters, links: characters === 0 ? 0 : linked / characters, headings, anchors, isAllLinks }
+  return { characters, links: characters === 0 ? 0 : linked / characters, headings, anchors, isAllLinks, isSeparated, visited }
 }
 
 /** Characters that are no spaces. */

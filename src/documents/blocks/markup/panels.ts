@@ -11,13 +11,11 @@ const CHROME =
 /**
  * Keeps what opens on a click: buttons that name a part of the page, parts that are hidden until then, and tabs, whose names are put before
  * their panels.
- * @returns whether there are any
  */
-export function namePanels(elements: readonly Element[]): boolean {
+export function namePanels(elements: readonly Element[]): void {
   const tabs = elements.filter(({ attribs }) => attribs.role === 'tab')
   const panels = elements.filter(({ attribs }) => attribs.role === 'tabpanel')
   const opened = new Set<string>()
-  let kept = 0
   for (const element of elements) {
     if (
       element.name !== 'button' &&
@@ -30,7 +28,6 @@ export function namePanels(elements: readonly Element[]): boolean {
     const targets = targetsOf(element)
     for (const id of targets) opened.add(id)
     if (element.name !== 'button' || !isName(element)) continue
-    kept++
     const heading = headingAround(element)
     element.name = heading === undefined ? 'p' : 'span'
     const panel = DomUtils.nextElementSibling(heading ?? element)
@@ -47,7 +44,6 @@ export function namePanels(elements: readonly Element[]): boolean {
     DomUtils.prependChild(panel, new Element('p', {}, [new Text(`${name}:`)]))
     tab.children = []
   }
-  return opened.size + panels.length + kept > 0
 }
 
 function isOf(tab: Element, panel: Element): boolean {

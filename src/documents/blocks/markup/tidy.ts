@@ -30,8 +30,6 @@ const LONGEST_BEFORE = 20
 export interface ParsedMarkup {
   readonly nodes: ChildNode[]
   readonly elements: readonly Element[]
-  /** Whether parts of it open on a click. */
-  readonly opens: boolean
 }
 
 /**
@@ -45,16 +43,16 @@ export function parseMarkup(
 ): ParsedMarkup {
   const { children } = parseDocument(source, options)
   const elements = elementsIn(children)
-  return { nodes: children, elements, opens: tidy(elements, withoutMenus) }
+  tidy(elements, withoutMenus)
+  return { nodes: children, elements }
 }
 
-/** Rewrites parsed elements in place. @returns whether parts of the page open on a click */
-export function tidy(elements: readonly Element[], withoutMenus = false): boolean {
+/** Rewrites parsed elements in place. */
+export function tidy(elements: readonly Element[], withoutMenus = false): void {
   if (withoutMenus) removeNavigation(elements)
   placeNotes(elements)
-  const opens = namePanels(elements)
+  namePanels(elements)
   for (const element of elements) rewrite(element)
-  return opens
 }
 
 /** Elements in document order; not recursive, since nesting depth is unbounded. */
@@ -148,8 +146,11 @@ function apart(element: Element, text: string): string {
 }
 
 /** Alternative text of an image; empty if it is for decoration. */
-function alternativeOf({ name, attribs, children }: Element): string {
+function alternativeOf(element: Element): string {
+  const { name, attribs, children } = element
   const title = name === 'svg' ? children.find((node) => isTag(node) && node.name === 'title') : undefined
   const text = attribs.alt ?? attribs['aria-label'] ?? (title !== undefined && isTag(title) ? textOf(title.children) : '')
-  return BADGE.test(attribs.src ?? '') || FILE_NAME.test(text) ? '' : text
+  // An arrow of a link.
+  const isMark = !/[\p{L}\p{N}]/u.test(text) && parentName(element) === 'a'
+  return isMark || BADGE.test(attribs.src ?? '') || FILE_NAME.test(text) ? '' : text
 }

@@ -33,6 +33,36 @@ const MAIN_TEXT: readonly FidelityCase[] = [
     says: TIMES.join(' '),
     warnings: [/^\d+ % of the page's text was read, without menus, headers, footers and hidden parts\.$/],
   },
+  // Paths, rows of letters, links to the top, to other languages and to the next page; and footers that are marked by an id.
+  {
+    file: 'around.html',
+    content: page(
+      '<div id="way"><a href="/">Port</a> &gt; <a href="/d">Docks</a> &gt; <a href="/d/2">Second</a></div><p><a href="#A">A</a> <a href="#B">B</a> <a href="#C">C</a></p>' +
+        '[ <a href="p1">prev</a> | <a href="p3">next</a> | <a href="p0">up</a> ]<hr>' +
+        `${TIMETABLE}<div><a href="#header"><img alt="top" src="up.gif"></a></div><p><a href="#">Back to top</a></p>` +
+        '<p>Languages: <a href="de" hreflang="de" rel="alternate">Deutsch</a>, <a href="fr" hreflang="fr" rel="alternate">fran\u00e7ais</a></p>' +
+        '<a class="p" href="1">&lt;-previous</a><a href="0">All chapters</a><a href="2">next-&gt;</a><div id="footer">Copyright 2026 The Port</div>',
+    ),
+    says: `[Ferry timetable] ${TIMES.join(' ')}`,
+  },
+  // The same words in sentences and lists of content.
+  {
+    file: 'no-menus.html',
+    content: page(
+      `${TIMETABLE}<p>Go back to the <a href="#x">top</a> of the mast.</p><p>The <a href="n">next</a> tide is high.</p>` +
+        '<h2>See also</h2><p><a href="a">Tides</a>, <a href="b">Lamps</a></p><ul><li><a href="#t1">Linux</a></li><li><a href="#t2">Windows</a></li><li><a href="#t3">Amiga</a></li></ul>' +
+        '<p>Press <a href="f">File</a> &gt; <a href="s">Save</a> twice.</p>',
+    ),
+    says: `[Ferry timetable] ${TIMES.join(' ')} Go back to the top of the mast. The next tide is high. [Ferry timetable > See also] Tides, Lamps - Linux - Windows - Amiga Press File > Save twice.`,
+  },
+  {
+    file: 'own-headings.html',
+    content: page(
+      '<ul><li><a href="#a">Ebb</a></li><li><a href="#b">1.2 Flood</a></li><li><a href="#c">Spring tide</a></li></ul>' +
+        '<h2 id="a">1.1 Ebb</h2><p>Water falls.</p><h2 id="b">1.2. Flood</h2><p>Water rises.</p><h2 id="c">Spring tide</h2><p>Water is high.</p>',
+    ),
+    says: '[1.1 Ebb] Water falls. [1.2. Flood] Water rises. [Spring tide] Water is high.',
+  },
   {
     file: 'only-links.html',
     content: page('<ul class="toc"><li><a href="a">Tides</a></li><li><a href="b">Lamps</a></li></ul>'),

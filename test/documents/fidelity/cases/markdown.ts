@@ -13,4 +13,15 @@ export const MARKDOWN_CASES: readonly FidelityCase[] = [
       'Team: A; Won: 3; Lost: 3 Won: 1; Lost: 1 - [x] paid - [ ] sent 1. one 1. inner 2. two See 2^10 The mill in 1900.',
     lines: ['  1. inner'],
   },
+  // A list of the page's headings and a menu say nothing; other lists of links do.
+  {
+    file: 'contents.md',
+    content:
+      '# Quay\n\n[Home](https://a.example) | [News](https://b.example) | [Shop](https://c.example)\n\n' +
+      '- [Berths](#berths)\n- [1. Lamps](#lamps)\n  - [Oil](#oil)\n- [Tides](#tides)\n\n## Berths\n\nSix berths.\n\n## Lamps\n\nTwo lamps.\n\n### Oil\n\nRape oil.\n\n## Tides\n\nTwice a day.\n\n' +
+      '## See also\n\n- [The mole](mole.md)\n- [The tug](tug.md)\n- [Berths](https://d.example)\n\n[One](a.md), [two](b.md) and [three](c.md).\n',
+    says: '[Berths] Six berths. [Lamps] Two lamps. [Lamps > Oil] Rape oil. [Tides] Twice a day. [See also] - The mole - The tug - Berths One, two and three.',
+    warnings: [/^\d+ % of the page's text was read/],
+  },
+  { file: 'links.md', content: '- [Berths](#berths)\n- [Lamps](#lamps)\n- [Tides](#tides)\n', says: '- Berths - Lamps - Tides' },
 ]

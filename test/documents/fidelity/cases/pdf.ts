@@ -234,6 +234,46 @@ export const PDF_CASES: readonly FidelityCase[] = [
     content: () => makePdf([[`Moorings ${'.'.repeat(60)} 7`, `Lamps and bells ${'. '.repeat(40)}12`, `Ice \u00b7${'.'.repeat(30)} 15`]]),
     lines: ['Moorings ... 7', 'Lamps and bells ... 12'],
   },
+  // Bold type by printing twice, exponents in pieces, ligatures at codes of fonts of TeX.
+  {
+    file: 'printed.pdf',
+    content: () =>
+      makePdf([
+        [
+          [
+            { text: 'Harbour rules', size: 16 },
+            { text: 'Harbour rules', size: 16, at: 0.4 },
+            { text: 'Harbour rules', size: 16, at: 0.8 },
+          ],
+          'The lamp is lit.',
+          [
+            { text: 'Bar bar bar is' },
+            { text: ' sin' },
+            raised('-'),
+            raised('1'),
+            { text: '(x) and 10' },
+            raised('2'),
+            raised('n'),
+            { text: '.' },
+          ],
+          'We a\u001bord a con\u001crmed in\u001duence and the o\u000ece 12\u001524 times.',
+        ],
+      ]),
+    title: 'Harbour rules',
+    says: 'The lamp is lit. Bar bar bar is sin^-1(x) and 10^(2n). We afford a confirmed influence and the office 12\u201324 times.',
+  },
+  // Numbers of pages with their total, after a cover and contents without numbers; a number of bills is none.
+  {
+    file: 'numbered.pdf',
+    content: () =>
+      pages(
+        (page) => [`Rule ${page} says that boats wait.`, `Bill ${page} / 90`, ...(page < 3 ? [] : [`Harbour rules ${page - 2} / 6`])],
+        8,
+      ),
+    has: ['Rule 1 says', 'Bill 1 / 90', 'Rule 8 says', 'Bill 8 / 90'],
+    lacks: ['Harbour rules'],
+    warnings: [/^6 lines are left out as running heads: "Harbour rules 1 \/ 6", "Harbour rules 2 \/ 6", "Harbour rules 3 \/ 6", \.\.\.\.$/],
+  },
   {
     file: 'half-scanned.pdf',
     content: () => makePdf([[`${PROSE}.`], null, null]),
