@@ -9,7 +9,6 @@ import { documentType } from './type.ts'
 
 /** Files parsed concurrently, each in a process. */
 const AT_ONCE = 2
-/** Maximum queued files. */
 const MOST_WAITING = 32
 const RETRY_AFTER_S = 5
 /** Longest time of a timer in milliseconds. */
@@ -18,7 +17,6 @@ const MOST_MS = 2 ** 31 - 1
 export interface ParserOptions {
   /** CPU time limit per file in milliseconds. */
   readonly parseMs: number
-  /** Compiled main file of the processes. */
   readonly childFile?: URL
 }
 
@@ -71,7 +69,6 @@ function late(deadlineMs: number): CodedError {
 }
 
 interface TurnOptions {
-  /** Concurrent work. */
   readonly atOnce: number
   /** Limit of waiting work; several clients together may have twice as much. */
   readonly mostWaiting: number

@@ -27,9 +27,7 @@ const DocumentPassageSchema = Type.Object({
   /** 1-based page of its first character. */
   page: Type.Optional(Type.Integer({ minimum: 1 })),
 })
-/** A passage of a document. */
 export type DocumentPassage = Static<typeof DocumentPassageSchema>
 
 export const DocumentPassagesSchema = Type.Object({ ...Read, passages: Type.Array(DocumentPassageSchema) })
-/** A file as passages. */
 export type DocumentPassages = Static<typeof DocumentPassagesSchema>

@@ -3,7 +3,6 @@ import { DOCUMENT_LIMITS } from './contract.ts'
 import type { ReadDocument } from './schema.ts'
 import { DocumentError } from './errors.ts'
 
-/** Byte order marks. */
 const MARKS: readonly (readonly [label: string, mark: readonly number[]])[] = [
   ['utf-8', [0xef, 0xbb, 0xbf]],
   ['utf-16le', [0xff, 0xfe]],
@@ -31,7 +30,6 @@ export interface EncodingHints {
   readonly isHtml?: boolean
 }
 
-/** Decoded text. */
 export interface DecodedText {
   readonly text: string
   readonly warnings: readonly string[]
@@ -66,7 +64,6 @@ export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml =
   }
 }
 
-/** The encoding that a file declares. */
 function declared(bytes: Uint8Array, isHtml: boolean): string | undefined {
   const head = new TextDecoder('latin1').decode(bytes.subarray(0, HEAD_BYTES))
   const label = XML.exec(head)?.[1] ?? (isHtml ? CHARSET.exec(head)?.[1] : CODING.exec(head)?.[1])

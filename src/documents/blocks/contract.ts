@@ -24,7 +24,6 @@ export type Block =
   | ({ readonly kind: 'table'; readonly rows: readonly string[] } & OnPage)
   | ({ readonly kind: 'code'; readonly text: string } & OnPage)
 
-/** A parsed document. */
 export interface BlockDocument {
   readonly type: DocumentType
   /** Title from the file's metadata; empty without one. */

@@ -37,7 +37,6 @@ function mainBlocks({ nodes, elements }: ParsedMarkup): Block[] {
   return markupBlocks(candidates.find(({ children }) => proseOf(children) >= least)?.children ?? body)
 }
 
-/** Elements marked as the page's main text. */
 function markedIn(elements: readonly Element[]): Element[] {
   const articles = elements.filter(({ name }) => name === 'article')
   return [...elements.filter(({ name, attribs }) => name === 'main' || attribs.role === 'main'), ...(articles.length === 1 ? articles : [])]

@@ -9,7 +9,6 @@ import { raisedText } from './markup/text.ts'
 export interface Line {
   /** Its text; a tab stands for a gap wider than letters are high. */
   readonly text: string
-  /** 1-based. */
   readonly page: number
   /** Height of most of its letters. */
   readonly height: number
@@ -19,7 +18,6 @@ export interface Line {
   readonly right: number
 }
 
-/** The lines of a PDF, page by page. */
 export interface PdfPages {
   readonly pages: readonly (readonly Line[])[]
   readonly title: string
@@ -32,19 +30,8 @@ const RAISED = { height: 0.85, rise: 0.15 }
 /** An item is printed again (bold type, shadows) within this distance, in heights. */
 const OVERPRINT = 0.1
 /** Letters that fonts of TeX (encodings OT1 and T1) have at codes of control characters. */
-const LETTERS: Readonly<Record<number, string>> = {
-  14: 'ffi',
-  15: 'ffl',
-  16: '\u201c',
-  17: '\u201d',
-  21: '\u2013',
-  22: '\u2014',
-  27: 'ff',
-  28: 'fi',
-  29: 'fl',
-  30: 'ffi',
-  31: 'ffl',
-}
+const CODES = '\u000e\u000f\u0010\u0011\u0015\u0016\u001b\u001c\u001d\u001e\u001f'
+const LETTERS = 'ffi ffl \u201c \u201d \u2013 \u2014 ff fi fl ffi ffl'.split(' ')
 const CONTROL = /[^\P{Cc}\s]/gu
 const MOST_COMPARED = 20
 const LONGEST_TITLE = 200
@@ -129,7 +116,7 @@ function lineOf(items: readonly Item[], page: number): Line[] {
     }
   }
   endRaised()
-  text = text.replace(CONTROL, (letter) => LETTERS[letter.charCodeAt(0)] ?? '').trim()
+  text = text.replace(CONTROL, (code) => LETTERS[CODES.indexOf(code)] ?? '').trim()
   return text === '' ? [] : [{ text, page, height, base, left: leftOf(letters[0] ?? first), right: leftOf(last) + last.width }]
 }
 

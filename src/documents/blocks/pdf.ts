@@ -20,7 +20,6 @@ const ENTRY = /^(.*?)(?:\s?[.\u2026\u00b7]){5,}\s*(\d+)(?:,\s*\d+)*$/u
 const RUN = { entries: 10, between: 2, sorted: 0.75 }
 /** Footnotes: the height of their letters at most, in those of the text; their share of a page; how one begins. */
 const NOTES = { height: 0.92, share: 0.5, mark: /^(?:\[\d{1,3}\]|[*\u2020\u2021])\s?\S/u }
-/** Examples in warnings. */
 const SHOWN_HEADS = 3
 const SHOWN_CHARACTERS = 60
 const SHOWN_PAGES = 10
@@ -153,7 +152,6 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
   return blocks.map((block) => block.block)
 }
 
-/** A block to which lines are added. */
 class OpenBlock {
   readonly kind: 'heading' | 'paragraph' | 'list' | 'table'
   readonly level: number
@@ -175,7 +173,6 @@ class OpenBlock {
     return this.#parts.at(-1)?.at(-1) ?? ''
   }
 
-  /** Adds an item or a row. */
   add(text: string, page: number): void {
     this.#parts.push([])
     this.#append(text, page, 1)
@@ -211,7 +208,6 @@ class OpenBlock {
   }
 }
 
-/** Whether a line directly follows another. */
 function isNext(before: Line, line: Line): boolean {
   return before.page === line.page && Math.abs(before.base - line.base) <= PARAGRAPH_GAP * Math.max(before.height, line.height)
 }

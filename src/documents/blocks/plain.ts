@@ -25,7 +25,6 @@ export function plainBlocks(text: string, findsHeadings = true): Block[] {
   return joinedCode(blocks)
 }
 
-/** Runs of lines separated by blank ones. */
 function groupsOf(lines: readonly string[]): string[][] {
   const groups: string[][] = []
   let group: string[] = []

@@ -4,7 +4,6 @@ import type { DocumentType } from '../type.ts'
 import { readText } from '../text.ts'
 import type { Block, BlockDocument } from './contract.ts'
 
-/** A file of known type. */
 export interface TypedFile {
   readonly type: DocumentType
   readonly bytes: Uint8Array

@@ -45,7 +45,6 @@ export function runningHeads(pages: readonly (readonly Line[])[]): ReadonlySet<L
   return new Set([...groups].flatMap(([key, lines]) => runningOf(key, lines, pages.length)))
 }
 
-/** The running heads among lines of one key. */
 function runningOf(key: string, lines: readonly Line[], pages: number): readonly Line[] {
   const numbers = lines.map(({ page }) => page)
   const count = new Set(numbers).size

@@ -29,7 +29,6 @@ export function elementText(xml: string, name: string): string {
   return inline(textIn(first === undefined ? [] : [first])).slice(0, LONGEST_TEXT)
 }
 
-/** All text inside nodes. */
 export function textIn(nodes: readonly AnyNode[]): string {
   return elementsIn(nodes)
     .flatMap(({ children }) => children.filter(isText))
@@ -37,12 +36,10 @@ export function textIn(nodes: readonly AnyNode[]): string {
     .join('')
 }
 
-/** The first child element with a name. */
 export function childOf(element: Element | undefined, name: string): Element | undefined {
   return element?.children.find((node): node is Element => isTag(node) && node.name === name)
 }
 
-/** The child elements with a name. */
 export function childrenOf(element: Element | undefined, name: string): Element[] {
   return element?.children.filter((node): node is Element => isTag(node) && node.name === name) ?? []
 }

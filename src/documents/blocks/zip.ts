@@ -9,7 +9,6 @@ const MOST_BYTES = 256 * 2 ** 20
 const MOST_RATIO = 200
 const RATIO_FROM = 32 * 2 ** 20
 
-/** Entries of a zip archive. */
 export interface ZipDocument {
   readonly names: readonly string[]
   /** @throws document_invalid for an entry that is missing, damaged or encrypted, or whose size differs from the declared one */

@@ -10,7 +10,6 @@ import { DocumentError } from '../errors.ts'
 import { ProblemSchema, type ReadTask } from './protocol.ts'
 
 const CHILD_FILE = new URL('./child.js', import.meta.url)
-/** Memory limits of a process. */
 const HEAP_MB = 512
 const RESIDENT_BYTES = 1024 * 2 ** 20
 /** A process that uses more memory after a file is replaced. */
@@ -100,7 +99,6 @@ export class ReadingProcess {
 
 interface Bounds {
   readonly parseMs: number
-  /** CPU time used by previous files. */
   readonly usedMs: number
   readonly signal: AbortSignal
 }

@@ -4,7 +4,6 @@ import type { DocumentPassages, ReadDocument } from '../schema.ts'
 import { DOCUMENT_PROBLEMS, type DocumentProblem } from '../errors.ts'
 import type { TypedFile } from '../blocks/read.ts'
 
-/** A file to read. */
 export interface ReadTask extends TypedFile {
   /** File name; used as the title if the file has none. */
   readonly name: string

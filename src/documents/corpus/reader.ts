@@ -8,7 +8,6 @@ import { ReadingProcess, type ProcessOptions } from './process.ts'
 const PROCESSES = 2
 
 export interface PassageReader {
-  /** Files parsed concurrently. */
   readonly atOnce: number
   /**
    * Parses a file in a child process and cuts it into passages.
@@ -19,7 +18,6 @@ export interface PassageReader {
     file: DocumentFile & { readonly name: string },
     options: { readonly words: number; readonly signal: AbortSignal },
   ): Promise<DocumentPassages>
-  /** Stops the processes. */
   close(): void
 }
 

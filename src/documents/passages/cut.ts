@@ -42,7 +42,6 @@ function shortened(text: string, most: number): string {
 
 type Heading = Extract<Block, { kind: 'heading' }>
 
-/** What stands between two headings. */
 interface Section {
   /** The headings above, outermost first, without the document's title. */
   readonly path: readonly string[]
@@ -51,7 +50,6 @@ interface Section {
   readonly lone?: Heading
 }
 
-/** A document's sections in their order. */
 function* sectionsOf(title: string, blocks: readonly Block[]): Generator<Section> {
   let open: Heading[] = []
   let content: Block[] = []

@@ -2,7 +2,6 @@ import { sentencesIn } from '../../../base/sentences.ts'
 import { countWords, sentenceUnits, type Unit } from '../../../index/read/units.ts'
 import { pageAt, textsOf, type Block } from '../blocks/contract.ts'
 
-/** A unit of a document. */
 export interface DocumentUnit extends Unit {
   /** 1-based page of its first character. */
   readonly page?: number
@@ -63,7 +62,6 @@ function leadInOf(block: Block): string | undefined {
 
 interface Part {
   readonly text: string
-  /** Offset in the block's text. */
   readonly start: number
   readonly join: string
 }

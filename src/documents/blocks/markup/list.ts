@@ -2,7 +2,6 @@ import { isTag, isText, type AnyNode, type Element } from 'domhandler'
 import { textsOf, type Block } from '../contract.ts'
 import { textOf } from './text.ts'
 
-/** Parses an item's content. */
 type BlocksOf = (nodes: readonly AnyNode[], depth: number) => Block[]
 
 const INDENT = '  '

@@ -58,7 +58,6 @@ function linear(node: AnyNode, depth: number): string {
   return form === undefined ? shown.map((child) => linear(child, depth + 1)).join('') : form(parts)
 }
 
-/** The value of a property of Office Math. */
 function attributeOf({ children }: Element, property: string): string | undefined {
   const properties = children.filter(isTag).find(({ name }) => /Pr$/.test(name))
   const found = properties?.children.filter(isTag).find(({ name }) => name.replace(/^[^:]*:/, '') === property)

@@ -44,10 +44,12 @@ export function removeNavigation(elements: readonly Element[]): void {
     if (left < 0) return
     if (name === 'a') {
       for (const menu of linkMenus(element, look)) menu.name = 'nav'
-    } else if (isMenu(element, look) || ((name === 'ul' || name === 'ol') && repeatsHeadings(element, headings, look))) element.name = 'nav'
-    else if ((name === 'p' || name === 'div') && element.children.some((node) => isTag(node) && node.name === 'a') && isRow(look(element)))
-      element.name = 'nav'
-    else if (PARTS.has(name) && NAMED.some((attribute) => attribs[attribute] !== undefined) && isNamedMenu(element, look))
+    } else if (
+      isBareMenu(element, look) ||
+      isAround(element, look) ||
+      ((name === 'ul' || name === 'ol') && repeatsHeadings(element, headings, look)) ||
+      (PARTS.has(name) && NAMED.some((attribute) => attribs[attribute] !== undefined) && isNamedMenu(element, look))
+    )
       element.name = 'nav'
   }
 }
@@ -62,28 +64,20 @@ function linkMenus(link: Element, look: Look): readonly Element[] {
   const isTop = href.startsWith('#') && TOP.test(shown)
   if (!isTop && !isRelated && !STEP.test(shown)) return []
   const menu = isTop ? topAround(link) : menuAround(link, isRelated, look)
-  return menu === undefined ? rowOf(link) : [menu]
+  if (menu !== undefined) return [menu]
+  const row: Element[] = []
+  for (let node: AnyNode | null = link; node !== null && row.length < MOST_ABOVE; node = node.next)
+    if (isTag(node) && node.name === 'a') row.push(node)
+    else if (!isText(node) || /[\p{L}\p{N}]/u.test(node.data)) break
+  return STEPS.test(row.map(shownIn).join(' ')) ? row : []
 }
 
-/** Links next to each other, without words between them. */
-function rowOf(link: Element): readonly Element[] {
-  const row = [link]
-  for (
-    let { next } = link;
-    next !== null && (isTag(next) ? next.name === 'a' : isText(next) && !/[\p{L}\p{N}]/u.test(next.data));
-    { next } = next
-  )
-    if (isTag(next)) row.push(next)
-  return row.length > 1 && row.length <= MOST_ABOVE ? row : []
-}
-
-function isMenu(element: Element, look: Look): boolean {
+/** Whether it is a header or footer of the page. */
+function isAround(element: Element, look: Look): boolean {
   const { name, attribs } = element
-  if (BARE.has(name) && isBareMenu(element, look)) return true
-  const isAround = name === 'header' || name === 'footer' || (name === 'div' && FOOTER.test(attribs.id ?? ''))
-  if (!isAround || isInSection(element)) return false
+  if (name !== 'header' && name !== 'footer' && !(name === 'div' && FOOTER.test(attribs.id ?? ''))) return false
   const { headings, links } = look(element)
-  return headings === 0 || links > 0.5
+  return (headings === 0 || links > 0.5) && ![...ancestors(element)].some((above) => SECTIONS.has(above.name))
 }
 
 function isNamedMenu(element: Element, look: Look): boolean {
@@ -93,11 +87,6 @@ function isNamedMenu(element: Element, look: Look): boolean {
   if (!isNamed && !LINKS.test(`${names} ${id} ${role}`)) return false
   const { characters, links, headings } = look(element)
   return links > 0.45 || (isNamed && (links > 0.3 || characters <= LONGEST) && headings === 0)
-}
-
-/** A row of links, with marks between them as a path or a menu has, or of letters. */
-function isRow({ characters, anchors, headings, isAllLinks, isSeparated }: Lengths): boolean {
-  return anchors > 1 && isAllLinks && headings === 0 && characters <= LONGEST && (isSeparated || characters <= 2 * anchors)
 }
 
 /** Whether a list holds nothing but links to headings of its page, by their texts. */
@@ -112,7 +101,7 @@ function repeatsHeadings(list: Element, headings: ReadonlySet<string>, look: Loo
 
 /** A heading without its number. */
 function unnumbered(text: string): string {
-  return text.replace(/^(?:(?:chapter|section|appendix)\s)?[\dA-Z]{0,3}(?:\.\d+)*[.:)]*\s+/i, '').toLowerCase()
+  return text.replace(/^(?:(?:chapter|section|appendix)\s)?(?:\d{1,3}|[A-Z])?(?:\.\d+)*[.:)]*\s+/i, '').toLowerCase()
 }
 
 /** The largest part around a link to the next page that holds little more than such links. */
@@ -128,14 +117,22 @@ function menuAround(link: Element, isRelated: boolean, look: Look): Element | un
   return menu !== undefined && (isRelated || STEPS.test(shownIn(menu))) ? menu : undefined
 }
 
-/** Whether a part's words are all in links, and not more than a menu has: a row or column of links, or a cell of a layout. */
+/**
+ * Whether a part's words are all in links, and not more than a menu has: a row of links with marks between them or of letters, a row or
+ * column of a table, or a cell of a layout.
+ */
 function isBareMenu(element: Element, look: Look): boolean {
-  const { characters, anchors, headings, isAllLinks } = look(element)
-  if (anchors < LEAST_LINKS || !isAllLinks || characters > LONGEST || headings > 0) return false
-  const [table] = [element, ...ancestors(element)].filter(({ name }) => name === 'table')
-  if (table === undefined || element.name === 'center') return true
+  const { name, children } = element
+  const isLine = name === 'p' || (name === 'div' && children.some((node) => isTag(node) && node.name === 'a'))
+  if (!isLine && !BARE.has(name)) return false
+  const { characters, anchors, headings, isAllLinks, isSeparated } = look(element)
+  if (!isAllLinks || characters > LONGEST || headings > 0) return false
+  if (isLine) return anchors > 1 && (isSeparated || characters <= 2 * anchors)
+  if (anchors < LEAST_LINKS) return false
+  const table = [element, ...ancestors(element)].find((above) => above.name === 'table')
+  if (table === undefined || name === 'center') return true
   const rows = rowsOf(table)
-  return element.name === 'td'
+  return name === 'td'
     ? rows.some(({ cells }) => cells.length > 1) && isLayout(table)
     : rows.length === 1 || rows.every(({ cells }) => cells.length < 2)
 }
@@ -156,26 +153,19 @@ function shownIn({ children }: Element): string {
   return [textOf(children), ...images.map(({ attribs }) => attribs.alt ?? '')].join(' ').trim()
 }
 
-function isInSection(element: Element): boolean {
-  return [...ancestors(element)].some(({ name }) => SECTIONS.has(name))
-}
-
 interface Lengths {
   readonly characters: number
   /** Share of the characters in links. */
   readonly links: number
   readonly headings: number
-  /** Number of links. */
   readonly anchors: number
   /** Whether there are no words outside of links. */
   readonly isAllLinks: boolean
   /** Whether marks of a path or a menu separate them. */
   readonly isSeparated: boolean
-  /** Number of nodes. */
   readonly visited: number
 }
 
-/** What elements hold. */
 export function lengths(...nodes: readonly AnyNode[]): Lengths {
   let [characters, linked, headings, links, anchors, visited, isAllLinks, isSeparated] = [0, 0, 0, 0, 0, 0, true, false]
   // `undefined` ends a link.

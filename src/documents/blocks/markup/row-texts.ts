@@ -1,4 +1,3 @@
-/** Maximum length of a name of a column or row. */
 const LONGEST_NAME = 60
 /** A number, a date or an amount, with a short unit. */
 const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}\.?)?$/u
@@ -90,7 +89,6 @@ function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: b
   })
 }
 
-/** The names of each column, from the top. */
 function namesOf(heads: readonly GridRow[], width: number): string[] {
   return Array.from({ length: width }, (_, i) =>
     [...new Set(heads.flatMap(({ cells }) => cells[i]?.text.replace(/\s*:$/, '') || []))].join(' '),

@@ -6,7 +6,6 @@ import { rowTexts, type GridCell, type GridRow } from './row-texts.ts'
 const LAYOUT = new Set(['table', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
 const BOLD = new Set(['b', 'strong'])
 const SECTIONS = new Set(['thead', 'tbody', 'tfoot'])
-/** Maximum cells that one cell may span. */
 const MOST_SPAN = 100
 const SEARCHED = 2000
 
@@ -45,7 +44,6 @@ export function tableRows(
   }
 }
 
-/** Rows of a table. */
 export function rowsOf(table: Element): Row[] {
   const inside = (nodes: readonly AnyNode[], isHead: boolean): Row[] =>
     nodes.filter(isTag).flatMap((node): Row[] => {

@@ -26,10 +26,8 @@ const LONGEST_MARK = 40
 const ORDINAL = /^(?:\p{L}{2,}|[eaod\u00aa\u00ba])$/u
 /** Where the number of a note is: after punctuation, or a word that is no unit. */
 const NOTED = /(?:[.,;:!?"\u201d)\]]|\p{L}{4,})$/u
-/** Elements inside each other. */
 const MAX_DEPTH = 512
 
-/** The text of an element in one line. */
 export function textOf(nodes: readonly AnyNode[], depth = 0): string {
   return inline(rawText(nodes, depth))
 }

@@ -6,7 +6,6 @@ import { placeNotes } from './notes.ts'
 import { namePanels } from './panels.ts'
 import { BLOCKS, raisedText, textOf } from './text.ts'
 
-/** Elements of ARIA roles. */
 const ROLES: Readonly<Record<string, string>> = {
   table: 'table',
   grid: 'table',
@@ -104,7 +103,6 @@ function rewrite(element: Element): void {
   }
 }
 
-/** Replaces an element by text. */
 function say(element: Element, text: string, attribs: Record<string, string> = {}): void {
   element.name = 'span'
   element.attribs = attribs

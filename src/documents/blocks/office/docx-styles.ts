@@ -17,11 +17,9 @@ const CONTENTS = /^(?:toc \d|table of figures|contents \d)/i
 const MOST_LEVELS = 6
 const MOST_BASES = 20
 
-/** Styles of a document. */
 export class Styles {
   readonly #styles: ReadonlyMap<string, Element>
 
-  /** @param xml the part styles.xml */
   constructor(xml: string) {
     this.#styles = new Map(elementsOf(xml, 'style').map((style) => [style.attribs.styleId ?? '', style]))
   }
@@ -48,7 +46,6 @@ export class Styles {
     }
   }
 
-  /** A style and those it is based on. */
   #chain(id: string): Element[] {
     const chain: Element[] = []
     for (
@@ -71,12 +68,10 @@ interface Level {
   readonly text: string
 }
 
-/** Numbers paragraphs in their order. */
 export class Numbering {
   readonly #lists = new Map<string, { readonly key: string; readonly levels: ReadonlyMap<number, Level> }>()
   readonly #counts = new Map<string, number[]>()
 
-  /** @param xml the part numbering.xml */
   constructor(xml: string) {
     const definitions = new Map(elementsOf(xml, 'abstractNum').map((one) => [one.attribs.abstractNumId ?? '', levelsOf(one)]))
     for (const list of elementsOf(xml, 'num')) {

@@ -6,7 +6,6 @@ import { openZip, type ZipDocument } from '../zip.ts'
 /** Signature of Microsoft's older container, which encrypted files use. */
 const OLE = Buffer.from([0xd0, 0xcf, 0x11, 0xe0])
 
-/** A relationship of a part of an Office document. */
 interface Related {
   readonly id: string
   /** Last segment of its type: "styles". */
@@ -14,7 +13,6 @@ interface Related {
   readonly part: string
 }
 
-/** An Office document. */
 export interface OfficeDocument {
   readonly zip: ZipDocument
   /** Name of its main part, and the parts to which that refers. */
