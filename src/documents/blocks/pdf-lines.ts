@@ -16,6 +16,8 @@ export interface Line {
   readonly base: number
   readonly left: number
   readonly right: number
+  /** Where its last column begins. */
+  readonly column?: number
 }
 
 export interface PdfPages {
@@ -103,6 +105,7 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   if (first === undefined || last === undefined) return []
   const base = Number(first.transform[5])
   let [text, raised] = ['', '']
+  let column: number | undefined
   const endRaised = (): void => {
     text += text.trim() === '' && /^\d{1,3}$/.test(raised.trim()) ? `[${raised.trim()}] ` : raisedText(inline(raised), text)
     raised = ''
@@ -112,12 +115,16 @@ function lineOf(items: readonly Item[], page: number): Line[] {
     if (!isBlank && item.height < RAISED.height * height && Number(item.transform[5]) - base > RAISED.rise * height) raised += str
     else {
       endRaised()
+      if (text.endsWith('\t')) column = Number(item.transform[4])
       text += isBlank && width > COLUMN_GAP * height ? '\t' : str
     }
   }
   endRaised()
   text = text.replace(CONTROL, (code) => LETTERS[CODES.indexOf(code)] ?? '').trim()
-  return text === '' ? [] : [{ text, page, height, base, left: leftOf(letters[0] ?? first), right: leftOf(last) + last.width }]
+  const right = leftOf(last) + last.width
+  return text === ''
+    ? []
+    : [{ text, page, height, base, left: leftOf(letters[0] ?? first), right, ...(column !== undefined && { column }) }]
 }
 
 function leftOf({ transform }: Item): number {

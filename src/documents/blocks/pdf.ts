@@ -15,9 +15,9 @@ const LONGEST_HEADING = 200
 /** Dots from an entry of a table of contents to its page. */
 const LEADERS = /(?:\s?[.\u2026\u00b7]){5,}\s*/g
 /** An entry of a table of contents or an index: dots, and the pages. */
-const ENTRY = /^(.*?)(?:\s?[.\u2026\u00b7]){5,}\s*(\d+)(?:,\s*\d+)*$/u
+const ENTRY = /^(.*?)(?:(?:\s?[.\u2026\u00b7]){5,}|(,))\s*(\d+)(?:[,\u2013-]\s*\d+)*$/u
 /** Entries at least; lines between two of them at most (a chapter, a letter); share of an index's entries in the order of the alphabet. */
-const RUN = { entries: 10, between: 2, sorted: 0.75 }
+const RUN = { entries: 10, commas: 20, between: 2, sorted: 0.75 }
 /** Footnotes: the height of their letters at most, in those of the text; their share of a page; how one begins. */
 const NOTES = { height: 0.92, share: 0.5, mark: /^(?:\[\d{1,3}\]|[*\u2020\u2021])\s?\S/u }
 const SHOWN_HEADS = 3
@@ -51,21 +51,22 @@ export async function pdfDocument(bytes: Uint8Array, limits: DocumentLimits): Pr
 function contentsOf(lines: readonly Line[], pages: number): ReadonlySet<Line> {
   const found: Line[] = []
   let run: Line[] = []
-  let entries: { readonly page: number; readonly letter: string }[] = []
+  let entries: { readonly page: number; readonly letter: string; readonly hasComma: boolean }[] = []
   let between = 0
   const end = (): void => {
     const rising = entries.every(({ page }, i) => page >= (entries[i - 1]?.page ?? 0))
     const sorted = entries.filter(({ letter }, i) => letter >= (entries[i - 1]?.letter ?? '')).length >= RUN.sorted * entries.length
-    if (entries.length >= RUN.entries && (rising || sorted)) found.push(...run.slice(0, run.length - between))
+    const least = entries.some(({ hasComma }) => hasComma) ? RUN.commas : RUN.entries
+    if (entries.length >= least && (rising || sorted)) found.push(...run.slice(0, run.length - between))
     run = []
     entries = []
     between = 0
   }
   for (const line of lines) {
-    const [, name = '', page = Infinity] = ENTRY.exec(line.text) ?? []
+    const [, name = '', comma, page = Infinity] = ENTRY.exec(line.text) ?? []
     const isEntry = Number(page) <= pages
     if (isEntry || entries.length > 0) run.push(line)
-    if (isEntry) entries.push({ page: Number(page), letter: name.trim().slice(0, 1).toLowerCase() })
+    if (isEntry) entries.push({ page: Number(page), letter: name.trim().slice(0, 1).toLowerCase(), hasComma: comma !== undefined })
     between = isEntry ? 0 : between + 1
     // A sentence is text again.
     if (between > RUN.between || (!isEntry && ENDS_SENTENCE.test(line.text))) end()
@@ -109,10 +110,15 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
   const notes = pages.map((lines) => notesOf(lines, body))
   const lines = pages.flatMap((page, i) => page.slice(0, page.length - (notes[i]?.length ?? 0)))
   const isHeading = ({ height, text }: Line): boolean =>
-    height > HEADING_RATIO * body && text.length <= LONGEST_HEADING && /[\p{L}\p{N}].*[\p{L}\p{N}]/u.test(text)
-  const sizes = [...new Set(lines.filter(isHeading).map(({ height }) => Math.round(height)))].sort((a, b) => b - a)
+    height > HEADING_RATIO * body && text.length <= LONGEST_HEADING && /[\p{L}\p{N}].*[\p{L}\p{N}]/u.test(text.replace(/\p{Lm}/gu, ''))
+  const sizesOf = (some: readonly Line[]): Set<number> => new Set(some.filter(isHeading).map(({ height }) => Math.round(height)))
+  const later = sizesOf(lines.filter(({ page }) => page > 1))
+  // Of a cover only the largest letters stand above what follows.
+  const sizes = [...sizesOf(lines)].sort((a, b) => b - a).filter((size, i) => i === 0 || later.size === 0 || later.has(size))
   const blocks: OpenBlock[] = []
   let before: Line | undefined
+  /** Where the last column of the current row begins. */
+  let column: number | undefined
   const compounds = new Set(lines.flatMap(({ text }) => text.toLowerCase().match(COMPOUND) ?? []))
   /** Offset of the current list's markers. */
   let mark = 0
@@ -120,7 +126,7 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
     const last = blocks.at(-1)
     const follows = before !== undefined && isNext(before, line)
     const text = inline(line.text.replace(LEADERS, ' ... '))
-    if (isHeading(line)) {
+    if (isHeading(line) && sizes.includes(Math.round(line.height))) {
       const level = Math.min(6, sizes.indexOf(Math.round(line.height)) + 1)
       if (last?.kind === 'heading' && follows && last.level === level) last.extend(text, line.page, compounds)
       else blocks.push(new OpenBlock('heading', text, line.page, level))
@@ -130,7 +136,11 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
       else blocks.push(new OpenBlock('list', marked(text), line.page))
     } else if (last?.kind === 'list' && (follows ? line.left > mark - 1 : continues(last.lastLine, line, before)))
       last.extend(text, line.page, compounds)
+    else if (last?.kind === 'table' && follows && column !== undefined && Math.abs(line.left - column) < line.height / 2)
+      // The last cell goes on.
+      last.extend(text, line.page, compounds)
     else if (line.text.includes('\t') || text.includes(' ... ')) {
+      column = line.column
       if (last?.kind === 'table' && follows) last.add(text, line.page)
       else blocks.push(new OpenBlock('table', text, line.page))
     } else if (last?.kind === 'paragraph' && (follows ? !isBroken(lines, i) : continues(last.lastLine, line, before)))

@@ -1,8 +1,13 @@
 import { at } from '../../../base/at.ts'
 import { inline, type Block } from './contract.ts'
+import { rowTexts } from './markup/row-texts.ts'
 
 const BULLET = /^\s{0,8}(?:[-*+\u2022\u25e6\u25aa\u2013]|\(?\d{1,3}[.)])\s+\S/
 const UNDERLINE = /^(={3,}|-{3,}|~{3,}|\*{3,})\s*$/
+/** Lines of a table drawn with bars, and the rules in it. */
+const [BOX, BOX_RULE] = [/^\s*[|+].*[|+]\s*$/, /^\s*[|+][-=+|]+[|+]\s*$/]
+/** Rules of a table of one line a row: around it, and below its names. */
+const BOX_RULES = 3
 const RULE = /^[\s*=_~#-]{3,}$/
 const CODE = /^(?: {4}|\t)/
 /** Marks of code, addresses and fields in a line, which is then no heading. */
@@ -53,6 +58,7 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
   }
   if (lines.every((line) => RULE.test(line))) return []
   if (lines.length === 1 && isHeading(first, around)) return [{ kind: 'heading', level: levelOf(first, around), text: inline(first) }]
+  if (lines.length > 2 && lines.every((line) => BOX.test(line))) return [{ kind: 'table', rows: boxRows(lines) }]
   if (BULLET.test(first)) return [{ kind: 'list', items: itemsOf(lines) }]
   if (lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
   const list = lines.findIndex((line) => BULLET.test(line))
@@ -63,6 +69,21 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
       { kind: 'list', items: itemsOf(lines.slice(list)) },
     ]
   return [{ kind: 'paragraph', text: inline(lines.join('\n')) }]
+}
+
+/** Rows of a table that is drawn with bars. With rules after each row, lines between two rules are one. */
+function boxRows(lines: readonly string[]): string[] {
+  const grid: string[][] = []
+  const isWrapped = lines.filter((line) => BOX_RULE.test(line)).length > BOX_RULES
+  for (const [i, line] of lines.entries()) {
+    if (BOX_RULE.test(line)) continue
+    const isNew = !isWrapped || BOX_RULE.test(lines[i - 1] ?? '|-|')
+    const before = isNew ? [] : (grid.pop() ?? [])
+    const cells = line.trim().slice(1, -1).split('|')
+    grid.push(cells.map((cell, column) => inline(`${before[column] ?? ''} ${cell}`)))
+  }
+  const isHeaded = lines.slice(1, -1).some((line) => BOX_RULE.test(line))
+  return rowTexts(grid.map((cells, i) => ({ cells: cells.map((text) => ({ text })), isHead: i === 0 && isHeaded })))
 }
 
 function isHeading(line: string, { isLast, next }: Around): boolean {

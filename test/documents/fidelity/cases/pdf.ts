@@ -262,6 +262,52 @@ export const PDF_CASES: readonly FidelityCase[] = [
     title: 'Harbour rules',
     says: 'The lamp is lit. Bar bar bar is sin^-1(x) and 10^(2n). We afford a confirmed influence and the office 12\u201324 times.',
   },
+  // The last column of a row goes on in lines that begin where it does.
+  {
+    file: 'options.pdf',
+    content: () =>
+      makePdf([
+        [
+          'The lamp takes these options:',
+          [{ text: '-n' }, { text: 'Shows no objects such as buoys which may overlay the', at: 60 }],
+          [{ text: 'chart. This is the default.', at: 60 }],
+          [{ text: '-r' }, { text: 'Sets the range.', at: 60 }],
+          'The watch sets them at dusk.',
+        ],
+      ]),
+    has: ['-n Shows no objects such as buoys which may overlay the chart. This is the default.\n', '-r Sets the range.', 'The watch sets'],
+  },
+  {
+    file: 'index.pdf',
+    content: () =>
+      pages(
+        (page) =>
+          page < 25
+            ? [`Rule ${page} says that boats wait at the mole.`]
+            : ['Index', ...STOCK.toSorted().flatMap((name) => [`${name}, 3`, `${name} of oak, 4, 7-9`])],
+        25,
+      ),
+    has: ['Rule 24 says'],
+    lacks: ['Anchor', 'of oak'],
+    warnings: [/^Not read: tables of contents and indexes \(pages 25\)\.$/],
+  },
+  // Words of a cover are above nothing but its title.
+  {
+    file: 'cover.pdf',
+    content: () =>
+      makePdf([
+        [[{ text: 'Port of Berg', size: 24 }], [{ text: 'The watch', size: 20 }], [{ text: 'Edition two', size: 18 }]],
+        [
+          [{ text: 'Lamps', size: 16 }],
+          'The lamp is lit at dusk by the watch.',
+          [{ text: 'Oil', size: 13 }],
+          'Rape oil is used in winter.',
+        ],
+        [[{ text: 'Bells', size: 16 }], 'The bell rings in fog, twice a minute.'],
+      ]),
+    title: 'Port of Berg',
+    headings: { 'is lit': 'Lamps', Rape: 'Lamps > Oil', rings: 'Bells' },
+  },
   // Numbers of pages with their total, after a cover and contents without numbers; a number of bills is none.
   {
     file: 'numbered.pdf',

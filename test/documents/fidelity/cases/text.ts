@@ -22,4 +22,19 @@ export const TEXT_CASES: readonly FidelityCase[] = [
     says: '[Fuel] Whale oil. $ lamp --fill Note: lit At night. [Wick] Cotton. [Wick > Old wicks] Hemp.',
     title: 'The lamp',
   },
+  // Tables drawn with bars: cells of several lines, or a line a row.
+  {
+    file: 'boxes.txt',
+    content:
+      'Lamps of the port\n\n+------+-----+----------+\n| name | oil | use      |\n|------+-----+----------|\n| mole | 3 l | every    |\n|      |     | night    |\n|------+-----+----------|\n| quay | 2 l | in fog   |\n+------+-----+----------+\n\n' +
+      '+----+-------+\n| id | place |\n+----+-------+\n| 7  | mole  |\n| 8  | quay  |\n+----+-------+\n\n| a | b |\n| c | d |\n| e | f |\n',
+    lines: [
+      'name: mole; oil: 3 l; use: every night',
+      'name: quay; oil: 2 l; use: in fog',
+      'id: 7; place: mole',
+      'id: 8; place: quay',
+      'a: b',
+      'e: f',
+    ],
+  },
 ]
