@@ -60,19 +60,9 @@ export function createDocumentParser({ parseMs, childFile }: ParserOptions): Doc
   }
 }
 
-function unwanted(): CodedError {
-  return new CodedError('client_closed', 'The request was cancelled.')
-}
-
-function late(deadlineMs: number): CodedError {
-  return new CodedError('deadline_exceeded', `The file was not read within ${deadlineMs} ms.`, { retryAfterS: RETRY_AFTER_S })
-}
-
-interface TurnOptions {
-  readonly atOnce: number
-  /** Limit of waiting work; several clients together may have twice as much. */
-  readonly mostWaiting: number
-}
+const unwanted = (): CodedError => new CodedError('client_closed', 'The request was cancelled.')
+const late = (deadlineMs: number): CodedError =>
+  new CodedError('deadline_exceeded', `The file was not read within ${deadlineMs} ms.`, { retryAfterS: RETRY_AFTER_S })
 
 /** Runs work of a client under fair scheduling. @throws overloaded */
 type InTurn = <Result>(client: string, work: () => Promise<Result>) => Promise<Result>
@@ -80,8 +70,9 @@ type InTurn = <Result>(client: string, work: () => Promise<Result>) => Promise<R
 /**
  * Shares slots between clients: a free one goes to the client with the fewest; ties to the one served longest ago. When the queue is full,
  * no client may exceed its share of it.
+ * @param mostWaiting limit of waiting work; several clients together may have twice as much
  */
-export function createTurns({ atOnce, mostWaiting }: TurnOptions): InTurn {
+export function createTurns({ atOnce, mostWaiting }: { readonly atOnce: number; readonly mostWaiting: number }): InTurn {
   /** By client, the one served longest ago first. */
   const clients = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
   let [running, waiting] = [0, 0]

@@ -72,11 +72,7 @@ function declared(bytes: Uint8Array, isHtml: boolean): string | undefined {
 }
 
 function isKnown(label: string): boolean {
-  try {
-    return new TextDecoder(label).encoding !== ''
-  } catch {
-    return false
-  }
+  return decoded(new Uint8Array(), label) !== undefined
 }
 
 function checkKnown(label: string): void {

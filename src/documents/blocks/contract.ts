@@ -1,5 +1,7 @@
 import type { DocumentType } from '../type.ts'
 
+const MOST_LISTED = 10
+
 interface OnPage {
   /** 1-based page of its first character; absent for file types without pages. */
   readonly page?: number
@@ -44,6 +46,12 @@ export function inline(text: string): string {
     .replace(/\s+/g, ' ')
     .trim()
     .normalize()
+}
+
+/** Names or numbers in a warning: the first ones. */
+export function listed(all: readonly (string | number)[]): string {
+  const each = [...new Set(all)]
+  return `${each.slice(0, MOST_LISTED).join(', ')}${each.length > MOST_LISTED ? ', ...' : ''}`
 }
 
 /** The items, rows or the text of a block. */

@@ -1,14 +1,13 @@
 import path from 'node:path/posix'
 import { DocumentError } from '../errors.ts'
 import { readText } from '../text.ts'
-import type { Block, BlockDocument } from './contract.ts'
+import { listed, type Block, type BlockDocument } from './contract.ts'
 import { htmlDocument } from './html.ts'
 import { elementsOf, elementText } from './xml.ts'
 import { openZip, type ZipDocument } from './zip.ts'
 
 const CONTAINER = 'META-INF/container.xml'
 const ENCRYPTION = 'META-INF/encryption.xml'
-const MOST_NAMED = 10
 const PAGES = ['application/xhtml+xml', 'text/html']
 /** Obfuscated fonts do not affect the text. */
 const FONT_METHODS = /idpf\.org\/2008\/embedding|ns\.adobe\.com\/pdf\/enc#RC/
@@ -37,7 +36,7 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
   }
   if (blocks.length === 0 && missing.length > 0)
     throw new DocumentError('damaged', 'The EPUB is incomplete: its chapters are missing in it.')
-  const warnings = missing.length === 0 ? [] : [`Chapters are missing in the EPUB: ${missing.slice(0, MOST_NAMED).join(', ')}.`]
+  const warnings = missing.length === 0 ? [] : [`Chapters are missing in the EPUB: ${listed(missing)}.`]
   if (shortened > 0) warnings.push(`Lists of links were left out in ${shortened} chapters.`)
   return { type: 'epub', title: elementText(opf, 'title'), blocks, warnings }
 }

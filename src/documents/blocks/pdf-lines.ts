@@ -32,8 +32,12 @@ const RAISED = { height: 0.85, rise: 0.15 }
 /** An item is printed again (bold type, shadows) within this distance, in heights. */
 const OVERPRINT = 0.1
 /** Letters that fonts of TeX (encodings OT1 and T1) have at codes of control characters. */
-const CODES = '\u000e\u000f\u0010\u0011\u0015\u0016\u001b\u001c\u001d\u001e\u001f'
-const LETTERS = 'ffi ffl \u201c \u201d \u2013 \u2014 ff fi fl ffi ffl'.split(' ')
+const LETTERS = new Map(
+  [
+    ...['\u000effi', '\u000fffl', '\u0010\u201c', '\u0011\u201d', '\u0015\u2013', '\u0016\u2014'],
+    ...['\u001bff', '\u001cfi', '\u001dfl', '\u001effi', '\u001fffl'],
+  ].map((pair) => [pair.charAt(0), pair.slice(1)]),
+)
 const CONTROL = /[^\P{Cc}\s]/gu
 const MOST_COMPARED = 20
 const LONGEST_TITLE = 200
@@ -120,7 +124,7 @@ function lineOf(items: readonly Item[], page: number): Line[] {
     }
   }
   endRaised()
-  text = text.replace(CONTROL, (code) => LETTERS[CODES.indexOf(code)] ?? '').trim()
+  text = text.replace(CONTROL, (code) => LETTERS.get(code) ?? '').trim()
   const right = leftOf(last) + last.width
   return text === ''
     ? []

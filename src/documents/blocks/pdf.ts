@@ -1,6 +1,6 @@
 import { at } from '../../../base/at.ts'
 import type { DocumentLimits } from '../contract.ts'
-import { inline, type Block, type BlockDocument, type PageBreak } from './contract.ts'
+import { inline, listed, type Block, type BlockDocument, type PageBreak } from './contract.ts'
 import { mostOf, readPdfPages, type Line } from './pdf-lines.ts'
 import { marked } from './plain.ts'
 import { runningHeads } from './running-heads.ts'
@@ -22,7 +22,6 @@ const RUN = { entries: 10, commas: 20, between: 2, sorted: 0.75 }
 const NOTES = { height: 0.92, share: 0.5, mark: /^(?:\[\d{1,3}\]|[*\u2020\u2021])\s?\S/u }
 const SHOWN_HEADS = 3
 const SHOWN_CHARACTERS = 60
-const SHOWN_PAGES = 10
 const COMPOUND = /\p{L}+-\p{L}+/gu
 /** Lines before and after one that show how wide its column is; the share of them that are not wider. */
 const NEIGHBOURS = 40
@@ -77,11 +76,6 @@ function contentsOf(lines: readonly Line[], pages: number): ReadonlySet<Line> {
 
 function contentsWarning(contents: ReadonlySet<Line>): string {
   return contents.size === 0 ? '' : `Not read: tables of contents and indexes (pages ${listed([...contents].map(({ page }) => page))}).`
-}
-
-function listed(pages: readonly number[]): string {
-  const each = [...new Set(pages)]
-  return `${each.slice(0, SHOWN_PAGES).join(', ')}${each.length > SHOWN_PAGES ? ', ...' : ''}`
 }
 
 function headWarning(running: ReadonlySet<Line>): string {

@@ -71,19 +71,19 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
   return [{ kind: 'paragraph', text: inline(lines.join('\n')) }]
 }
 
-/** Rows of a table that is drawn with bars. With rules after each row, lines between two rules are one. */
-function boxRows(lines: readonly string[]): string[] {
+/** Rows of a table that is drawn with bars. @param canWrap with rules after each row, lines between two rules are one */
+export function boxRows(lines: readonly string[], canWrap = true): string[] {
   const grid: string[][] = []
-  const isWrapped = lines.filter((line) => BOX_RULE.test(line)).length > BOX_RULES
+  const isWrapped = canWrap && lines.filter((line) => BOX_RULE.test(line)).length > BOX_RULES
   for (const [i, line] of lines.entries()) {
     if (BOX_RULE.test(line)) continue
-    const isNew = !isWrapped || BOX_RULE.test(lines[i - 1] ?? '|-|')
+    const isNew = !isWrapped || i === 0 || BOX_RULE.test(at(lines, i - 1))
     const before = isNew ? [] : (grid.pop() ?? [])
-    const cells = line.trim().slice(1, -1).split('|')
-    grid.push(cells.map((cell, column) => inline(`${before[column] ?? ''} ${cell}`)))
+    const cells = line.replace(/^\s*\||\|\s*$/g, '').split('|')
+    grid.push(cells.map((cell, column) => inline(`${before.at(column) ?? ''} ${cell}`)))
   }
-  const isHeaded = lines.slice(1, -1).some((line) => BOX_RULE.test(line))
-  return rowTexts(grid.map((cells, i) => ({ cells: cells.map((text) => ({ text })), isHead: i === 0 && isHeaded })))
+  const isHeaded = isWrapped || lines.slice(1, 3).some((line) => BOX_RULE.test(line))
+  return rowTexts(grid.map((cells, i) => ({ cells: cells.map((text) => ({ text })), isHead: i === 0 && isHeaded && grid.length > 1 })))
 }
 
 function isHeading(line: string, { isLast, next }: Around): boolean {

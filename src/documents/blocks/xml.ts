@@ -37,7 +37,7 @@ export function textIn(nodes: readonly AnyNode[]): string {
 }
 
 export function childOf(element: Element | undefined, name: string): Element | undefined {
-  return element?.children.find((node): node is Element => isTag(node) && node.name === name)
+  return childrenOf(element, name)[0]
 }
 
 export function childrenOf(element: Element | undefined, name: string): Element[] {

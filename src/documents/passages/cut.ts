@@ -1,7 +1,7 @@
 import { groupsOf, joinedText, SURPLUS } from '../../../index/read/units.ts'
 import type { Block, BlockDocument } from '../blocks/contract.ts'
 import type { DocumentPassage } from '../schema.ts'
-import { unitsOf, type DocumentUnit } from './units.ts'
+import { unitsOf } from './units.ts'
 
 /** Maximum characters of a passage's title; headings between the first and the last are dropped. */
 const LONGEST_TITLE = 300
@@ -15,18 +15,12 @@ export function* cutPassages({ title, blocks }: Pick<BlockDocument, 'title' | 'b
   for (const section of sectionsOf(title, blocks)) {
     const heading = section.path.join(' > ')
     const said = { title: passageTitle([title, ...section.path]), heading: shortened(heading, LONGEST_TITLE) }
-    for (const units of groupsOf(sectionUnits(section, words), words)) {
+    for (const units of groupsOf([...unitsOf(section.blocks, Math.ceil(words * SURPLUS))], words)) {
       // A repeated lead-in has none.
       const page = units.map((unit) => ('page' in unit ? unit.page : undefined)).find((page) => page !== undefined)
       yield { ...said, text: joinedText(units), ...(page !== undefined && { page }) }
     }
   }
-}
-
-/** A heading without content is a passage of its own, so that no text is lost. */
-function sectionUnits({ blocks, lone }: Section, words: number): DocumentUnit[] {
-  const shown: readonly Block[] = lone === undefined ? blocks : [lone]
-  return [...unitsOf(shown, Math.ceil(words * SURPLUS))]
 }
 
 /** The document's title and the passage's headings; if too long, middle ones are dropped. */
@@ -45,9 +39,8 @@ type Heading = Extract<Block, { kind: 'heading' }>
 interface Section {
   /** The headings above, outermost first, without the document's title. */
   readonly path: readonly string[]
+  /** A heading that has nothing below it, neither text nor headings, is a passage of its own. */
   readonly blocks: readonly Block[]
-  /** A heading that has nothing below it, neither text nor headings. */
-  readonly lone?: Heading
 }
 
 function* sectionsOf(title: string, blocks: readonly Block[]): Generator<Section> {
@@ -58,7 +51,7 @@ function* sectionsOf(title: string, blocks: readonly Block[]): Generator<Section
     const last = open.at(-1)
     if (content.length > 0) yield { path: pathOf(open), blocks: content }
     else if (last !== undefined && !repeats(title, last.text) && (next === undefined || next.level <= last.level))
-      yield { path: pathOf(open.slice(0, -1)), blocks: [], lone: last }
+      yield { path: pathOf(open.slice(0, -1)), blocks: [last] }
     content = []
   }
   for (const block of blocks) {

@@ -1,13 +1,12 @@
 import { type Address, default as PostalMime } from 'postal-mime'
 import { messageOf } from '../../../../base/errors.ts'
 import { DocumentError } from '../../errors.ts'
-import { type Block, type BlockDocument, inline } from '../contract.ts'
+import { type Block, type BlockDocument, inline, listed } from '../contract.ts'
 import { htmlDocument } from '../html.ts'
 import { plainBlocks } from '../plain.ts'
 import { parseJson } from '../../../../base/json.ts'
 import { markdownDocument } from '../markdown.ts'
 
-const MOST_NAMED = 10
 const MAX_NESTING = 50
 
 /** An e-mail: who wrote it to whom and when, its subject as title, and its text. Attachments are named in the warnings. @throws document_invalid */
@@ -29,10 +28,7 @@ export async function emailDocument(bytes: Uint8Array): Promise<BlockDocument> {
     type: 'email',
     title: inline(mail.subject ?? ''),
     blocks: [...(rows.length === 0 ? [] : [{ kind: 'table' as const, rows }]), ...blocks],
-    warnings:
-      attached.length === 0
-        ? []
-        : [`Attachments were not read: ${attached.slice(0, MOST_NAMED).join(', ')}${attached.length > MOST_NAMED ? ' and more' : ''}.`],
+    warnings: attached.length === 0 ? [] : [`Attachments were not read: ${listed(attached)}.`],
   }
 }
 

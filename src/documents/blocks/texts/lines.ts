@@ -1,8 +1,7 @@
 import { at } from '../../../../base/at.ts'
 import type { DocumentType } from '../../type.ts'
 import { inline, type Block } from '../contract.ts'
-import { rowTexts, type GridRow } from '../markup/row-texts.ts'
-import { plainBlocks } from '../plain.ts'
+import { boxRows, plainBlocks } from '../plain.ts'
 
 /** Kinds of text whose structure is in its lines. */
 export type LinesType = Extract<DocumentType, 'rst' | 'org' | 'asciidoc' | 'latex'>
@@ -15,9 +14,8 @@ interface Syntax {
   fenceEnd(open: string): RegExp
   /** Comments and settings. */
   readonly dropped: RegExp
-  /** Line of a table with its cells between bars, and the line under the names of its columns. */
+  /** Line of a table with its cells between bars. */
   readonly row?: RegExp
-  readonly rule?: RegExp
 }
 
 const UNDERLINE = /^([=\-~^"'`#*+.:_<>])\1{2,}\s*$/
@@ -51,7 +49,6 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fenceEnd: () => /^\s*#\+end_/i,
     dropped: /^\s*(?:#\s.*|#\+(?!title:|subtitle:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
     row: /^\s*\|.*\|\s*$/,
-    rule: /^\s*\|[-+]+\|\s*$/,
   },
   asciidoc: {
     heading: (line, next) => {
@@ -82,7 +79,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
 /** Blocks of a text by the marks in its lines: headings, listings, tables; the rest as plain text. Marks in running text stay. */
 export function linesBlocks(text: string, type: LinesType): Block[] {
   const syntax = SYNTAXES[type]
-  const { fence, dropped, row, rule } = syntax
+  const { fence, dropped, row } = syntax
   const blocks: Block[] = []
   let prose: string[] = []
   const endProse = (): void => {
@@ -116,7 +113,7 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
       i = type === 'rst' ? end - 1 : end
     } else if (row?.test(line) === true) {
       const end = endOf(i, (one) => row.test(one))
-      push({ kind: 'table', rows: barRows(lines.slice(i, end), rule) })
+      push({ kind: 'table', rows: boxRows(lines.slice(i, end), false) })
       i = end - 1
     } else if (type === 'rst' && /^\s*(?:=+(?:\s+=+)+|\+[-=+]+\+)\s*$/.test(line)) {
       const end = endOf(i, (one) => one.trim() !== '')
@@ -138,15 +135,4 @@ function printed(text: string): string {
   const [preamble = '', ...body] = text.split('\\begin{document}')
   const named = body.length === 0 ? [] : (preamble.match(/^\s*\\(?:title|author|date)\{.*\}/gm) ?? [])
   return [...named, ...(body.length === 0 ? [text] : body)].join('\n\n').replace(/^\s*\\title\{/m, '\\part{')
-}
-
-/** Rows of cells between bars. */
-function barRows(lines: readonly string[], rule: RegExp | undefined): string[] {
-  const rows = lines.filter((line) => rule?.test(line) !== true)
-  const isNamed = rows.length < lines.length && rule?.test(lines.at(1) ?? '') === true
-  const grid = rows.map((line, i): GridRow => {
-    const cells = line.replace(/^\s*\||\|\s*$/g, '').split('|')
-    return { cells: cells.map((cell) => ({ text: inline(cell) })), isHead: isNamed && i === 0 }
-  })
-  return rowTexts(grid)
 }
