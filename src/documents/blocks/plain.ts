@@ -74,12 +74,17 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
 /** Rows of a table that is drawn with bars. @param canWrap with rules after each row, lines between two rules are one */
 export function boxRows(lines: readonly string[], canWrap = true): string[] {
   const grid: string[][] = []
+  const marks = Array.from((lines.find((line) => BOX_RULE.test(line)) ?? '').matchAll(/[+|]/g), ({ index }) => index)
   const isWrapped = canWrap && lines.filter((line) => BOX_RULE.test(line)).length > BOX_RULES
   for (const [i, line] of lines.entries()) {
     if (BOX_RULE.test(line)) continue
     const isNew = !isWrapped || i === 0 || BOX_RULE.test(at(lines, i - 1))
     const before = isNew ? [] : (grid.pop() ?? [])
-    const cells = line.replace(/^\s*\||\|\s*$/g, '').split('|')
+    // A cell may hold a bar: columns are where the rules have them.
+    const isAligned = marks.length > 1 && marks.every((mark) => line.charAt(mark) === '|')
+    const cells = isAligned
+      ? marks.slice(1).map((mark, column) => line.slice(at(marks, column) + 1, mark))
+      : line.replace(/^\s*\||\|\s*$/g, '').split('|')
     grid.push(cells.map((cell, column) => inline(`${before.at(column) ?? ''} ${cell}`)))
   }
   const isHeaded = isWrapped || lines.slice(1, 3).some((line) => BOX_RULE.test(line))

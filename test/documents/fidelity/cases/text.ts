@@ -27,12 +27,12 @@ export const TEXT_CASES: readonly FidelityCase[] = [
     file: 'boxes.txt',
     content:
       'Lamps of the port\n\n+------+-----+----------+\n| name | oil | use      |\n|------+-----+----------|\n| mole | 3 l | every    |\n|      |     | night    |\n|------+-----+----------|\n| quay | 2 l | in fog   |\n+------+-----+----------+\n\n' +
-      '+----+-------+\n| id | place |\n+----+-------+\n| 7  | mole  |\n| 8  | quay  |\n+----+-------+\n\n| a | b |\n| c | d |\n| e | f |\n',
+      '+----+-------+\n| id | place |\n+----+-------+\n| 7  | mole  |\n| 8  | q | y |\n+----+-------+\n\n| a | b |\n| c | d |\n| e | f |\n',
     lines: [
       'name: mole; oil: 3 l; use: every night',
       'name: quay; oil: 2 l; use: in fog',
       'id: 7; place: mole',
-      'id: 8; place: quay',
+      'id: 8; place: q | y',
       'a: b',
       'e: f',
     ],
