@@ -6,6 +6,7 @@ import { invalid } from '../errors.ts'
 import { isComposed } from '../composed/config.ts'
 import { openComposed } from '../composed/open.ts'
 import { openGguf } from '../gguf/open.ts'
+import { readGgufIndex } from '../gguf/tensors.ts'
 import type { ModelConfig } from './config/config.ts'
 import { parseConfig } from './config/parse.ts'
 import { type WeightFile, openWeightFile } from './file.ts'
@@ -42,7 +43,7 @@ async function withGenerationStops(dir: string, config: ModelConfig): Promise<Mo
 
 /** The files of the weights, and, with an index, the file of each tensor. */
 interface ShardPlan {
-  readonly format: 'safetensors' | 'torch'
+  readonly format: Checkpoint['format']
   /** File names, in the index's order of first mention. */
   readonly files: readonly string[]
   /** Tensor -> file, if the folder has an index. */
@@ -52,10 +53,11 @@ interface ShardPlan {
 }
 
 /** In order of preference: safetensors, single file first. */
-const LAYOUTS = [
+const LAYOUTS: readonly { readonly format: Checkpoint['format']; readonly single: string; readonly index?: string }[] = [
   { format: 'safetensors', single: 'model.safetensors', index: 'model.safetensors.index.json' },
   { format: 'torch', single: 'pytorch_model.bin', index: 'pytorch_model.bin.index.json' },
-] as const
+  { format: 'gguf', single: 'model.gguf' },
+]
 
 const IndexSchema = Type.Object({ weight_map: Type.Record(Type.String(), Type.String({ minLength: 1 })) })
 
@@ -74,7 +76,7 @@ async function findShards(dir: string): Promise<ShardPlan> {
   const present = new Set(await readdir(dir))
   for (const { format, single, index } of LAYOUTS) {
     if (present.has(single)) return { format, files: [single] }
-    if (!present.has(index)) continue
+    if (index === undefined || !present.has(index)) continue
     const { weight_map: map } = parseAs(IndexSchema, await readJson(join(dir, index)), index)
     const files = [...new Set(Object.values(map))]
     if (files.length === 0) throw invalid(`${index}: weight_map is empty`, index)
@@ -83,7 +85,10 @@ async function findShards(dir: string): Promise<ShardPlan> {
     if (missing.length > 0) throw invalid(`${index} names ${missing.join(', ')}, missing from ${dir}; download the missing shards`, index)
     return { format, files, weightMap: new Map(Object.entries(map)), indexFile: index }
   }
-  throw invalid(`${dir} holds no weights; expected one of ${LAYOUTS.flatMap(({ single, index }) => [single, index]).join(', ')}`, dir)
+  throw invalid(
+    `${dir} holds no weights; expected one of ${LAYOUTS.flatMap(({ single, index = [] }) => [single, index].flat()).join(', ')}`,
+    dir,
+  )
 }
 
 /** Bytes of each tensor's start and end that are hashed for the revision: fine-tuned copies differ only there. */
@@ -139,7 +144,7 @@ async function revisionOf(configValue: unknown, shards: readonly Shard[]): Promi
 }
 
 async function openShards(dir: string, plan: ShardPlan, opened: WeightFile[]): Promise<readonly Shard[]> {
-  const readIndex = plan.format === 'safetensors' ? readSafetensorsIndex : readTorchIndex
+  const readIndex = { safetensors: readSafetensorsIndex, torch: readTorchIndex, gguf: readGgufIndex }[plan.format]
   const shards: Shard[] = []
   for (const name of plan.files) {
     const file = await openWeightFile(join(dir, name))
@@ -152,7 +157,7 @@ async function openShards(dir: string, plan: ShardPlan, opened: WeightFile[]): P
 
 /**
  * Opens a GGUF file (gguf/open.ts), a composed checkpoint (composed/open.ts) or a Hugging Face checkpoint folder: config.json,
- * weights as safetensors or torch .bin (single or sharded; safetensors when both are there), qa_config.json and
+ * weights as safetensors, torch .bin (single or sharded; safetensors when both are there) or model.gguf, qa_config.json and
  * generation_config.json if present.
  * Reads headers only; close() releases the files.
  * Does not compare the tensors with the architecture; checkTensors does.
@@ -185,7 +190,7 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   try {
     const shards = await openShards(dir, plan, opened)
     const tensors = collectTensors(config.architecture, shards)
-    const files = new Map(shards.map(({ file }) => [file.path, file]))
+    const files = new Map(shards.map((shard) => [shard.file.path, shard]))
     // Part of the id where they are not config.json's: they are part of the answers.
     const stops = isDeepStrictEqual(config, parsed) || config.architecture !== 'cepe' ? undefined : config.tokens.eosIds
     const beside = [qaConfig, embedding, stops].filter((value) => value !== undefined)
@@ -193,9 +198,10 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
 
     const read = async (name: string): Promise<RawTensor> => {
       const info = tensors.get(name)
-      const file = info && files.get(info.file)
-      if (info === undefined || file === undefined) throw invalid(`the checkpoint ${dir} has no tensor ${name}`, name)
-      const data = await file.read(info.offset, info.bytes)
+      const shard = info && files.get(info.file)
+      if (info === undefined || shard === undefined) throw invalid(`the checkpoint ${dir} has no tensor ${name}`, name)
+      if (shard.index.read !== undefined) return shard.index.read(info)
+      const data = await shard.file.read(info.offset, info.bytes)
       assertFinite(name, info.dtype, data)
       return { dtype: info.dtype, shape: info.shape, data }
     }

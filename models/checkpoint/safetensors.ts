@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { invalid, unsupported } from '../errors.ts'
 import { TENSOR_DTYPE_BYTES, elementCount, isTensorDtype } from './dtype.ts'
 import type { WeightFile } from './file.ts'
-import type { TensorInfo } from './checkpoint.ts'
+import type { RawTensor, TensorInfo } from './checkpoint.ts'
 import { messageOf } from '../../base/errors.ts'
 
 /** The format's limit on the JSON header. */
@@ -22,6 +22,8 @@ export interface WeightIndex {
   readonly tensors: readonly TensorInfo[]
   /** The bytes that describe the tensors, part of the checkpoint's revision. */
   readonly header: Uint8Array
+  /** Reads a tensor whose bytes in the file are not its values. */
+  readonly read?: (info: TensorInfo) => Promise<RawTensor>
 }
 
 function parseJsonObject(text: string, file: string): Record<string, unknown> {

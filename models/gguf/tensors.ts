@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
+import { present } from '../../base/at.ts'
 import type { RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
 import type { WeightFile } from '../checkpoint/file.ts'
+import type { WeightIndex } from '../checkpoint/safetensors.ts'
 import { assertFinite } from '../checkpoint/weights.ts'
 import { invalid } from '../errors.ts'
 import { dequantise, turnRowsBack } from './dequantise.ts'
-import type { GgufHeader, GgufTensor } from './header.ts'
+import { readGgufHeader, type GgufHeader, type GgufTensor } from './header.ts'
 
 /** Bytes of each tensor's start and end that are hashed for the revision. */
 const SAMPLE_BYTES = 256
@@ -43,4 +45,15 @@ export async function readGgufTensor(file: WeightFile, stored: GgufTensor, info:
   const data = type === 'F32' || type === 'F16' || type === 'BF16' ? ordered : new Uint8Array(dequantise(type, ordered).buffer)
   assertFinite(stored.name, info.dtype, data)
   return { dtype: info.dtype, shape: info.shape, data }
+}
+
+/** The index of a GGUF file that has the tensors of a Hugging Face folder, by their names there. @throws those of readGgufHeader */
+export async function readGgufIndex(file: WeightFile): Promise<WeightIndex> {
+  const { tensors, bytes } = await readGgufHeader(file)
+  const stored = new Map(tensors.map((tensor) => [tensor.offset, tensor]))
+  return {
+    tensors: tensors.map((tensor) => storedTensor(tensor, tensor.name, file.path)),
+    header: bytes,
+    read: (info) => readGgufTensor(file, present(stored.get(info.offset)), info, 0),
+  }
 }

@@ -46,21 +46,27 @@ export function ggufOf({ version = 3, entries, tensors = [], counts = {}, data =
 }
 
 const F32 = 0
+const Q8_0 = 8
 
-/** A GGUF file of float32 tensors. */
-export function f32Gguf(
-  tensors: Readonly<Record<string, { readonly shape: readonly number[]; readonly values: readonly number[] }>>,
-): Buffer {
+/** float32 values, or blocks of Q8_0 (a scale in f16 and 32 signed bytes each). */
+type GgufValues = { readonly shape: readonly number[] } & ({ readonly values: readonly number[] } | { readonly blocks: Buffer })
+
+function bytesOf(tensor: GgufValues): Buffer {
+  return 'blocks' in tensor ? tensor.blocks : Buffer.from(Float32Array.from(tensor.values).buffer)
+}
+
+/** A GGUF file of these tensors. */
+export function f32Gguf(tensors: Readonly<Record<string, GgufValues>>): Buffer {
   let at = 0
-  const listed = Object.entries(tensors).map(([name, { shape, values }]) => {
+  const listed = Object.entries(tensors).map(([name, tensor]) => {
     const offset = at
-    at += Math.ceil((values.length * 4) / 32) * 32
-    return { name, dims: shape.toReversed(), type: F32, offset }
+    at += Math.ceil(bytesOf(tensor).length / 32) * 32
+    return { name, dims: tensor.shape.toReversed(), type: 'blocks' in tensor ? Q8_0 : F32, offset }
   })
   const file = ggufOf({ entries: [['general.architecture', 'cepe']], tensors: listed, data: at })
-  Object.values(tensors).forEach(({ values }, index) => {
+  Object.values(tensors).forEach((tensor, index) => {
     const start = file.length - at + (listed[index]?.offset ?? 0)
-    Buffer.from(Float32Array.from(values).buffer).copy(file, start)
+    bytesOf(tensor).copy(file, start)
   })
   return file
 }

@@ -6,6 +6,7 @@ import { openCheckpoint } from '../../../models/checkpoint/open.ts'
 import { checkTensors, expectedTensors } from '../../../models/checkpoint/rename.ts'
 import type { Checkpoint } from '../../../models/checkpoint/checkpoint.ts'
 import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG, weightsFor, writeFolder } from '../../fixtures/checkpoint-folder.ts'
+import { f32Gguf } from '../../helpers/gguf.ts'
 import { f32Safetensors, f32Torch, safetensorsOf, type F32Tensor } from '../../fixtures/weights.ts'
 
 type Weights = Record<string, F32Tensor>
@@ -171,6 +172,29 @@ t.test('a Contriever saved inside another model, or with the old LayerNorm names
     t.same(checkTensors(checkpoint), { unexpected: [] }, form)
     t.same([...(await checkpoint.readF32('embeddings.LayerNorm.weight'))], weights['embeddings.LayerNorm.weight']?.values, form)
   }
+})
+
+t.test('a folder with its weights as GGUF: Hugging Face names, quantised tensors read as float32', async (t) => {
+  const config = { ...CONTRIEVER_CONFIG, hidden_size: 32, num_attention_heads: 2, intermediate_size: 32 }
+  const weights = weightsFor(config)
+  const whole = f32Gguf(weights)
+  const checkpoint = await opened(t, folderOf(t, { 'config.json': config, 'model.gguf': whole }, 'f32'))
+  t.same(checkTensors(checkpoint), { unexpected: [] })
+  t.equal(checkpoint.format, 'gguf')
+  for (const [name, { values }] of Object.entries(weights)) t.same([...(await checkpoint.readF32(name))], values, name)
+
+  const name = 'embeddings.word_embeddings.weight'
+  // Nine rows of one block: a scale of 0.5 (f16 0x3800) and 32 signed bytes.
+  const block = Buffer.from([0x00, 0x38, ...Array.from({ length: 32 }, (_, i) => (i - 16) & 0xff)])
+  const blocks = Buffer.concat(Array.from({ length: 9 }, () => block))
+  const quantised = f32Gguf({ ...weights, [name]: { shape: [9, 32], blocks } })
+  const small = await opened(t, folderOf(t, { 'config.json': config, 'model.gguf': quantised }, 'q8'))
+  t.same(
+    [...(await small.readF32(name))],
+    Array.from({ length: 9 * 32 }, (_, i) => 0.5 * ((i % 32) - 16)),
+  )
+  t.same([...(await small.readF32('embeddings.LayerNorm.weight'))], weights['embeddings.LayerNorm.weight']?.values)
+  t.not(small.revision, checkpoint.revision)
 })
 
 t.test('buffers and training heads are ignored, strangers reported', async (t) => {
