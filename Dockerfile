@@ -25,7 +25,7 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY --from=build /app/src/http/page src/http/page
 COPY --from=build /app/models/reader/checkpoint models/reader/checkpoint
-COPY --from=build /app/models/tiny/checkpoint/contriever models/tiny/checkpoint/contriever
+COPY --from=build /app/models/retriever/checkpoint models/retriever/checkpoint
 COPY --from=build /app/index/corpus index/corpus
 RUN ln -s /app/dist/src/cli.js /usr/local/bin/cepe && mkdir /data && chown node:node /data
 USER 1000:1000

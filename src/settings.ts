@@ -9,6 +9,7 @@ function integer(description: string, value: number, minimum: number, maximum: n
 }
 
 export const DEFAULT_DTYPE = 'f32'
+export const SHIPPED_RETRIEVER = 'models/retriever/checkpoint/all-minilm-l6-v2'
 
 /** Empty, or a path such as `/qa`. Prefixes of the routes are excluded. */
 export const BASE_PATH = '^$|^(?!/(v1|docs)(/|$))(/[A-Za-z0-9_][A-Za-z0-9._~-]*)+$'
@@ -125,10 +126,10 @@ export const ConfigSchema = Type.Object({
     'models/built/reader',
   ),
   RETRIEVER_CHECKPOINT: text(
-    'Checkpoint folder of the retriever (Contriever). No default if RETRIEVER_DIR is set.',
-    'models/tiny/checkpoint/contriever',
+    'Checkpoint folder of the retriever, built in f32; the shipped one on the CPU in int8. No default if RETRIEVER_DIR is set.',
+    SHIPPED_RETRIEVER,
   ),
-  RETRIEVER_DIR: text('Built retriever. If only RETRIEVER_CHECKPOINT is set: `models/built/<its name>-f32`.', 'models/built/contriever'),
+  RETRIEVER_DIR: text('Built retriever. With RETRIEVER_CHECKPOINT alone: `models/built/<its name>-<dtype>`.', 'models/built/retriever'),
   FURTHER_RETRIEVERS: text(
     'Folders of further built retrievers, comma-separated. Tables built with any of them can be searched and changed, so that a retriever can be replaced without downtime. All are loaded at start-up.',
     '',

@@ -40,7 +40,7 @@ t.test('a folder for all that is made: the shipped model and corpus go there, an
   const shipped = loadConfig({}, { CEPE_DATA_DIR: '/data' })
   t.match(shipped, {
     READER_DIR: '/data/models/reader',
-    RETRIEVER_DIR: '/data/models/contriever',
+    RETRIEVER_DIR: '/data/models/retriever',
     INDEX_DIR: '/data/index',
     KEYS_DIR: '/data/keys',
   })
@@ -51,6 +51,26 @@ t.test('a folder for all that is made: the shipped model and corpus go there, an
   t.equal(checkpoint.READER_DIR, '/data/models/CEPE-LLaMA-2-7B-f32')
   t.equal(checkpoint.DTYPE, 'f32')
   t.throws(() => loadConfig({}, { CEPE_DATA_DIR: 's3://bucket' }), /CEPE_DATA_DIR must be a folder/)
+  t.end()
+})
+
+t.test('the shipped retriever is built in int8 on the CPU, any other and any on CUDA in f32', (t) => {
+  const shipped = path.join(packageRoot(), 'models/retriever/checkpoint/all-minilm-l6-v2')
+  t.match(loadConfig({}, { CEPE_DATA_DIR: '/data' }), { RETRIEVER_CHECKPOINT: shipped, FURTHER_RETRIEVERS: '' })
+  const dirOf = (env: Record<string, string>): string => path.basename(loadConfig({}, { CEPE_DATA_DIR: '/data', ...env }).RETRIEVER_DIR)
+  t.equal(dirOf({ CEPE_RETRIEVER_CHECKPOINT: shipped }), 'all-minilm-l6-v2-int8')
+  t.equal(dirOf({ CEPE_RETRIEVER_CHECKPOINT: shipped, CEPE_PROVIDER: 'cuda' }), 'all-minilm-l6-v2-f32')
+  t.equal(dirOf({ CEPE_RETRIEVER_CHECKPOINT: '/srv/all-minilm-l6-v2' }), 'all-minilm-l6-v2-f32')
+  t.end()
+})
+
+t.test('the retriever that was the default before is loaded too where it was built, unless one is configured', (t) => {
+  const dir = t.testdir({ models: { contriever: { 'manifest.json': '{}' } } })
+  const former = path.join(dir, 'models/contriever')
+  t.equal(loadConfig({}, { CEPE_DATA_DIR: dir }).FURTHER_RETRIEVERS, former)
+  t.equal(loadConfig({}, { CEPE_DATA_DIR: dir, CEPE_INDEX_DIR: '/srv/wiki' }).FURTHER_RETRIEVERS, former)
+  t.equal(loadConfig({}, { CEPE_DATA_DIR: dir, CEPE_RETRIEVER_DIR: former }).FURTHER_RETRIEVERS, '')
+  t.equal(loadConfig({}, { CEPE_DATA_DIR: dir, CEPE_FURTHER_RETRIEVERS: '/srv/other' }).FURTHER_RETRIEVERS, '/srv/other')
   t.end()
 })
 

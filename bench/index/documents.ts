@@ -1,5 +1,5 @@
 /**
- * Indexes a folder of documents and the same passages as TSV, each by one command into its own index, with the shipped retriever: it is the
+ * Indexes a folder of documents and the same passages as TSV, each by one command into its own index, with the tiny retriever: it is the
  * fastest, so that parsing matters most.
  * Usage: documents.js [--folder /usr/share/doc] [--threads 1]
  */

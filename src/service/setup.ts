@@ -9,6 +9,7 @@ import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
 import { recoverFolder } from '../../models/staging.ts'
 import { probeCuda } from '../inference/cuda/probe.ts'
 import type { Log } from '../inference/log.ts'
+import { retrieverDtype } from '../config.ts'
 import type { Config } from '../settings.ts'
 import { followJob, megabytes, type StartProgress } from './follow-job.ts'
 import { isSettled } from '../jobs/record/schema.ts'
@@ -83,7 +84,10 @@ export function ensureReader(config: Config, startProgress: StartProgress): Prom
 export async function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
   for (const { dir, manifest } of await furtherFolders(config)) await checkFiles(dir, manifest)
   return ensureModel(
-    { setting: 'RETRIEVER', from: config.RETRIEVER_CHECKPOINT, to: config.RETRIEVER_DIR, dtype: 'f32' },
+    {
+      ...{ setting: 'RETRIEVER', from: config.RETRIEVER_CHECKPOINT, to: config.RETRIEVER_DIR },
+      dtype: retrieverDtype(config.RETRIEVER_CHECKPOINT, config.PROVIDER),
+    },
     config,
     startProgress,
   )

@@ -4,7 +4,7 @@ import t from 'tap'
 import { filesUnder } from '../../base/files.ts'
 import { packageRoot } from '../../src/config.ts'
 
-const FOLDERS = ['docs', 'deploy', 'bench/results', 'eval/reports', 'models/tiny', 'models/reader', 'src/client']
+const FOLDERS = ['docs', 'deploy', 'bench/results', 'eval/reports', 'models/tiny', 'models/reader', 'models/retriever', 'src/client']
 
 /** A document's text without its blocks of code, where brackets and # mean other things. */
 function prose(file: string): string {

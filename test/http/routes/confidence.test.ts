@@ -25,6 +25,7 @@ async function serverOf(t: Test, settings: Readonly<Record<string, string>> = {}
     CEPE_INDEX_DIR: path.join(dir, 'index'),
     CEPE_CORPUS: corpus,
     CEPE_READER_CHECKPOINT: 'models/tiny/checkpoint/cepe',
+    CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
     CEPE_CALIBRATION: 'test/fixtures/calibration/tiny.json',
     CEPE_THREADS: '1',
     CEPE_LOG_LEVEL: 'warn',

@@ -38,7 +38,7 @@ export type EmbedderOptions = ProcessOptions & Partial<Pick<EncoderChildOptions,
  * ```ts
  * import { createEmbedder } from './src/inference/pool/models/create-embedder.ts'
  *
- * const embedder = await createEmbedder({ modelDir: 'models/built/contriever' })
+ * const embedder = await createEmbedder({ modelDir: 'models/built/retriever' })
  * const [vector] = await embedder.embed(['who wrote aida'], { priority: 'question' })
  * await embedder.close()
  * ```
