@@ -107,6 +107,6 @@ export interface IndexInfo {
   readonly fullText: boolean
 }
 
-export function passageText(passage: Pick<Passage, 'title' | 'text'>): string {
-  return passage.title === '' ? passage.text : `${passage.title} ${passage.text}`
+export function passageText({ title, text }: Pick<Passage, 'title' | 'text'>): string {
+  return title === '' ? text : `${title} ${text}`
 }

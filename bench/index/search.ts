@@ -80,8 +80,6 @@ export async function searchFigures(dir: string, name: string, rows: number, que
       figures.push({ name: label, ...(await timed(vectors, ids(settings), exact.found)) })
     }
   }
-  for (const [name, settings] of [['exact', undefined], ...(ann === undefined ? [] : [['in service', ann] as const])] as const)
-    figures.push(...(await atOnce(vectors, ids(settings), name)))
   const words = Array.from({ length: queries }, (_, i) =>
     syntheticPassage(i * 7)
       .text.split(' ')
@@ -90,11 +88,6 @@ export async function searchFigures(dir: string, name: string, rows: number, que
   )
   const text = await timed(vectors, async (_, probe) => (await searchWords(table, at(words, probe), { k: K })).map((hit) => hit.id))
   figures.push({ name: 'BM25, six words', ...text, recall: NaN })
-  const parts = await timed(vectors, async (vector, probe) => [
-    ...(await searchVector(table, ann, vector, { k: K })).map((hit) => hit.id),
-    ...(await searchWords(table, at(words, probe), { k: K })).map((hit) => hit.id),
-  ])
-  figures.push({ name: 'vector and BM25, one after the other', ...parts, recall: NaN })
   const both = await timed(vectors, async (vector, probe) =>
     (await searchHybrid(table, metadata, { query: at(words, probe), vector }, { k: K })).map((hit) => hit.id),
   )
@@ -138,37 +131,6 @@ async function faissFigures(python: string, queries: readonly Float32Array[], ro
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-}
-
-/** Numbers of concurrent searches for measuring throughput. */
-const AT_ONCE = [1, 2, 8]
-
-async function atOnce(
-  vectors: readonly Float32Array[],
-  search: (query: Float32Array) => Promise<string[]>,
-  name: string,
-): Promise<SearchFigures[]> {
-  const figures: SearchFigures[] = []
-  for (const searchers of AT_ONCE) {
-    const times: number[] = []
-    const queue = vectors.values()
-    const started = performance.now()
-    const work = async (): Promise<void> => {
-      for (const query of queue) {
-        const since = performance.now()
-        await search(query)
-        times.push(performance.now() - since)
-      }
-    }
-    await Promise.all(Array.from({ length: searchers }, work))
-    const perSecond = (1000 * vectors.length) / (performance.now() - started)
-    times.sort((a, b) => a - b)
-    figures.push({
-      ...{ name: `${name}, ${searchers} at once: ${perSecond.toFixed(1)} queries/s`, recall: NaN, cpu: NaN },
-      ...{ p50: quantile(times, 0.5), p95: quantile(times, 0.95) },
-    })
-  }
-  return figures
 }
 
 /** Bytes on disk of a stored table, by part. */

@@ -51,7 +51,7 @@ export async function jobWrite(dir: string, table: string, rows: number): Promis
     return vectors
   }
   const onProgress = (phase: Phase): void => {
-    if (phase !== 'verifying') return
+    if (phase !== 'verifying' || written > 0) return
     written = performance.now()
     gaps.disable()
   }

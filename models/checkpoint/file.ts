@@ -1,3 +1,4 @@
+import type { Hash } from 'node:crypto'
 import { open, type FileHandle } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { invalid } from '../errors.ts'
@@ -13,6 +14,17 @@ export interface WeightFile {
   /** Reads `length` bytes from `offset` into a new buffer. @throws checkpoint_invalid if the file ends earlier */
   read(offset: number, length: number): Promise<Uint8Array>
   close(): Promise<void>
+}
+
+/** Bytes of each tensor's start and end that are hashed for the revision: fine-tuned copies differ only there. */
+const SAMPLE_BYTES = 256
+
+/** Adds the ends of all tensors to a revision. */
+export async function hashEnds(hash: Hash, file: WeightFile, tensors: readonly { readonly offset: number; readonly bytes: number }[]) {
+  for (const { offset, bytes } of tensors) {
+    const sample = Math.min(SAMPLE_BYTES, bytes)
+    hash.update(await file.read(offset, sample)).update(await file.read(offset + bytes - sample, sample))
+  }
 }
 
 async function readFully(handle: FileHandle, path: string, offset: number, length: number): Promise<Uint8Array> {

@@ -9,7 +9,7 @@ import { openGguf } from '../gguf/open.ts'
 import { readGgufIndex } from '../gguf/tensors.ts'
 import type { ModelConfig } from './config/config.ts'
 import { parseConfig } from './config/parse.ts'
-import { type WeightFile, openWeightFile } from './file.ts'
+import { hashEnds, type WeightFile, openWeightFile } from './file.ts'
 import { parseAs, readJson } from './config/json.ts'
 import { readQaDefaults } from './config/qa.ts'
 import { canonicalName } from './rename.ts'
@@ -91,9 +91,6 @@ async function findShards(dir: string): Promise<ShardPlan> {
   )
 }
 
-/** Bytes of each tensor's start and end that are hashed for the revision: fine-tuned copies differ only there. */
-const SAMPLE_BYTES = 256
-
 interface Shard {
   readonly file: WeightFile
   readonly index: WeightIndex
@@ -135,10 +132,7 @@ async function revisionOf(configValue: unknown, shards: readonly Shard[]): Promi
   const hash = createHash('sha256').update(JSON.stringify(configValue))
   for (const { file, index } of shards) {
     hash.update(JSON.stringify([basename(file.path), file.size])).update(index.header)
-    for (const { offset, bytes } of index.tensors) {
-      const sample = Math.min(SAMPLE_BYTES, bytes)
-      hash.update(await file.read(offset, sample)).update(await file.read(offset + bytes - sample, sample))
-    }
+    await hashEnds(hash, file, index.tensors)
   }
   return hash.digest('hex')
 }

@@ -1,23 +1,17 @@
 import { createHash } from 'node:crypto'
 import { present } from '../../base/at.ts'
 import type { RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
-import type { WeightFile } from '../checkpoint/file.ts'
+import { hashEnds, type WeightFile } from '../checkpoint/file.ts'
 import type { WeightIndex } from '../checkpoint/safetensors.ts'
 import { assertFinite } from '../checkpoint/weights.ts'
 import { invalid } from '../errors.ts'
 import { dequantise, turnRowsBack } from './dequantise.ts'
 import { readGgufHeader, type GgufHeader, type GgufTensor } from './header.ts'
 
-/** Bytes of each tensor's start and end that are hashed for the revision. */
-const SAMPLE_BYTES = 256
-
 /** SHA-256 (hex) over the header and the ends of every tensor. */
 export async function ggufRevision(file: WeightFile, header: GgufHeader): Promise<string> {
   const hash = createHash('sha256').update(`gguf ${file.size}`).update(header.bytes)
-  for (const { offset, bytes } of header.tensors) {
-    const sample = Math.min(SAMPLE_BYTES, bytes)
-    hash.update(await file.read(offset, sample)).update(await file.read(offset + bytes - sample, sample))
-  }
+  await hashEnds(hash, file, header.tensors)
   return hash.digest('hex')
 }
 

@@ -1,5 +1,6 @@
 import { passageText } from '../../index/contract.ts'
 import { at } from '../../base/at.ts'
+import { passageText } from '../../index/contract.ts'
 import type { Admission, Reader, Reranker, RunOptions } from '../inference/contract.ts'
 import { observed } from '../inference/observer.ts'
 import type { PromptPassage } from '../text/prompt.ts'

@@ -73,24 +73,15 @@ async function checkReranker(dir: string): Promise<void> {
 
 /** {@link ensureModels} for the reader alone. */
 export function ensureReader(config: Config, startProgress: StartProgress): Promise<void> {
-  return ensureModel(
-    { setting: 'READER', from: config.READER_CHECKPOINT, to: config.READER_DIR, dtype: config.DTYPE },
-    config,
-    startProgress,
-  )
+  const { READER_CHECKPOINT: from, READER_DIR: to, DTYPE: dtype } = config
+  return ensureModel({ setting: 'READER', from, to, dtype }, config, startProgress)
 }
 
 /** {@link ensureModels} for the retrievers only, which are all that indexing needs. Further ones must be built already. */
 export async function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
   for (const { dir, manifest } of await furtherFolders(config)) await checkFiles(dir, manifest)
-  return ensureModel(
-    {
-      ...{ setting: 'RETRIEVER', from: config.RETRIEVER_CHECKPOINT, to: config.RETRIEVER_DIR },
-      dtype: retrieverDtype(config.RETRIEVER_CHECKPOINT, config.PROVIDER),
-    },
-    config,
-    startProgress,
-  )
+  const { RETRIEVER_CHECKPOINT: from, RETRIEVER_DIR: to, PROVIDER } = config
+  return ensureModel({ setting: 'RETRIEVER', from, to, dtype: retrieverDtype(from, PROVIDER) }, config, startProgress)
 }
 
 /** A model to build; its settings begin with `setting`. */
