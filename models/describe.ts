@@ -63,7 +63,10 @@ function contrieverFields(
     graphs: { embed: 'contriever.onnx' },
     dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window: Math.min(window, embedding?.maxTokens ?? window) },
     ...(embedding && {
-      embedding: { pooling: embedding.pooling, normalised: embedding.normalised, query_prompt: embedding.queryPrompt },
+      embedding: {
+        ...{ pooling: embedding.pooling, normalised: embedding.normalised, query_prompt: embedding.queryPrompt },
+        ...(embedding.passagePrompt !== undefined && { passage_prompt: embedding.passagePrompt }),
+      },
     }),
     tokens: { ...bertTokens(family, tokenizer), pad_id: padId },
   }

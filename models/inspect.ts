@@ -96,8 +96,8 @@ function tensorLines(tensors: readonly TensorDescription[]): string[] {
   return [...new Set(lines)]
 }
 
-function embeddingLine({ pooling, normalised, query_prompt }: NonNullable<ContrieverManifest['embedding']>): string {
-  return `embedding: ${pooling} pooling, ${normalised ? 'length 1' : 'not normalised'}, query prompt ${JSON.stringify(query_prompt)}`
+function embeddingLine({ pooling, normalised, query_prompt, passage_prompt = '' }: NonNullable<ContrieverManifest['embedding']>): string {
+  return `embedding: ${pooling} pooling, ${normalised ? 'length 1' : 'not normalised'}, query prompt ${JSON.stringify(query_prompt)}, passage prompt ${JSON.stringify(passage_prompt)}`
 }
 
 function protocolLine(manifest: CepeManifest): string {

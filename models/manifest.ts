@@ -136,6 +136,7 @@ export const ContrieverManifestSchema = Type.Object({
         pooling: Type.Enum(['mean', 'cls']),
         normalised: Type.Boolean({ description: 'Vectors have length 1.' }),
         query_prompt: Type.String({ description: 'Put in front of questions before they are embedded.' }),
+        passage_prompt: Type.Optional(Type.String({ description: 'The same of passages.' })),
       },
       { description: 'As the checkpoint declares it (sentence-transformers); absent: mean, not normalised, no prompt.' },
     ),
@@ -143,6 +144,11 @@ export const ContrieverManifestSchema = Type.Object({
   tokens: Type.Object(ENCODER_TOKENS),
 })
 export type ContrieverManifest = Static<typeof ContrieverManifestSchema>
+
+/** Text in front of questions, or of passages, before they are embedded. */
+export function promptOf({ embedding }: ContrieverManifest, kind: 'query' | 'passage'): string {
+  return embedding?.[`${kind}_prompt`] ?? ''
+}
 
 export const RerankerManifestSchema = Type.Object({
   ...CommonFields,

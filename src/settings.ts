@@ -234,7 +234,7 @@ export const ConfigSchema = Type.Object({
     }),
   ),
   RETRIEVAL: Type.Enum(['dense', 'text', 'hybrid'], {
-    description: 'Default search `method`: Contriever, BM25, or both fused.',
+    description: 'Default search `method`: vectors, BM25, or both fused.',
     default: 'hybrid',
   }),
   THREADS: Type.Optional(

@@ -1,14 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Embed } from '../../index/contract.ts'
 import { CodedError } from '../../base/errors.ts'
+import { promptOf } from '../../models/manifest.ts'
 import type { Embedder } from './contract.ts'
 
 const PASSING = ['overloaded', 'inference_failed', 'deadline_exceeded', 'not_ready']
 const ATTEMPTS = 6
 
-/** Adapts the embedder for bulk work: runs at lower priority than questions, and retries. */
-export function bulkEmbed(embedder: Embedder): Embed {
-  return (texts, signal) => withRetry(() => embedder.embed(texts, { priority: 'bulk', signal }), signal)
+/** Embeds passages, or questions to measure with, as bulk work: after the model's prompt, at lower priority than questions, and with retries. */
+export function bulkEmbed(embedder: Embedder, kind: 'query' | 'passage' = 'passage'): Embed {
+  const prompt = promptOf(embedder.manifest, kind)
+  return (texts, signal) => {
+    const prompted = texts.map((text) => prompt + text)
+    return withRetry(() => embedder.embed(prompted, { priority: 'bulk', signal }), signal)
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import type { EmbeddingModel, SearchHit, SearchOptions } from '../../index/contract.ts'
 import type { TableView } from '../../index/view.ts'
-import { modelId } from '../../models/manifest.ts'
+import { modelId, promptOf } from '../../models/manifest.ts'
 import { embedderOf, type Embedder, type Embedders, type RunOptions, withTimeLeft } from '../inference/contract.ts'
 import type { IndexVersion, Method } from './schema.ts'
 
@@ -82,8 +82,7 @@ async function embedForTable(query: string, retriever: Retriever, run: RunOption
   const started = performance.now()
   for (let table = await retriever.index.view(); ;) {
     const embedder = embedderOf(retriever, table.model)
-    const prompt = embedder.manifest.embedding?.query_prompt ?? ''
-    const [vector] = await embedder.embed([prompt + query], { ...withTimeLeft(run, started), priority: 'question' })
+    const [vector] = await embedder.embed([promptOf(embedder.manifest, 'query') + query], { ...withTimeLeft(run, started), priority: 'question' })
     const newest = await retriever.index.view()
     if (newest.model.id === table.model.id) return { table: newest, embedder, vector }
     table = newest

@@ -2,7 +2,7 @@
 import { CodedError, messageOf } from '../../base/errors.ts'
 import type { EmbeddingModel, Models } from '../../index/contract.ts'
 import { loadCepeManifest, loadContrieverManifest } from '../../models/folder.ts'
-import { modelId, modelOrigin, type ContrieverManifest } from '../../models/manifest.ts'
+import { modelId, modelOrigin, promptOf, type ContrieverManifest } from '../../models/manifest.ts'
 import { calibrationFiles, furtherRetrievers } from '../config.ts'
 import type { CountTokens } from '../http/routes/openai/routes.ts'
 import type { Embedder, Embedders } from '../inference/contract.ts'
@@ -93,7 +93,8 @@ export function eachOf<One extends Embedder>({ embedder, further }: Required<Emb
 export async function tokenCounters({ first, others }: RetrieverFolders, contextTokens = Infinity) {
   const tokenizerOf = async ({ dir, manifest }: RetrieverFolder) => {
     const tokenizer = await loadTokenizer(dir)
-    return { tokenizer, most: manifest.dims.window - FRAMING_TOKENS }
+    const most = manifest.dims.window - FRAMING_TOKENS
+    return { tokenizer, most, mostOfPassage: most - tokenizer.encode(promptOf(manifest, 'passage')).length }
   }
   const own = await tokenizerOf(first)
   const further = new Map<string, typeof own>()
@@ -103,8 +104,8 @@ export async function tokenCounters({ first, others }: RetrieverFolders, context
     return tokenizer.encode(text, { maxTokens: most }).length + FRAMING_TOKENS
   }
   const unreadTokens: CountTokens = (text, model) => {
-    const { tokenizer, most } = further.get(model) ?? own
-    return Math.max(0, tokenizer.encode(text).length - Math.min(most, contextTokens))
+    const { tokenizer, mostOfPassage } = further.get(model) ?? own
+    return Math.max(0, tokenizer.encode(text).length - Math.min(mostOfPassage, contextTokens))
   }
   return { countTokens, unreadTokens }
 }

@@ -1,6 +1,6 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { compareBuilds } from '../../models/against.ts'
 import { buildModel } from '../../models/build.ts'
 import { openCheckpoint } from '../../models/checkpoint/open.ts'
@@ -13,6 +13,7 @@ import { tinyService } from '../helpers/service-settings.ts'
 /** Random retrievers as sentence-transformers saves them, with its own vectors (test/fixtures/sentence-transformers/make.py; XLM-R and ModernBERT: test/fixtures/rerankers/make.py). */
 const FIXTURES = path.join(root, 'test/fixtures/sentence-transformers')
 const ATOL = 1e-5
+const ADMIN_KEY = 'a-key-for-tests-only'
 
 interface Golden {
   readonly texts: readonly string[]
@@ -54,24 +55,53 @@ for (const kind of ['xlm-roberta', 'modern-bert']) {
   })
 }
 
-await t.test('over HTTP a question is embedded with the prompt, a passage without it', async (t) => {
-  const dir = t.testdir()
-  const { texts, passages, queries } = await goldenOf('cls')
+/** The scores over HTTP of the golden texts as passages, by id, for one of them as the question. */
+async function scoresOf(t: Test, dir: string, checkpoint: string): Promise<ReadonlyMap<string, number>> {
+  const { texts } = await goldenOf('cls')
   const corpus = path.join(dir, 'corpus.tsv')
   await writeFile(corpus, ['id\ttext\ttitle', ...texts.map((text, i) => `${i}\t${text}\t`)].join('\n'))
   const server = await startServer(
-    tinyService(dir, { CEPE_RETRIEVER_CHECKPOINT: path.join(FIXTURES, 'cls'), CEPE_CORPUS: corpus, CEPE_RETRIEVAL: 'dense' }),
+    tinyService(dir, { CEPE_RETRIEVER_CHECKPOINT: checkpoint, CEPE_CORPUS: corpus, CEPE_ADMIN_KEY: ADMIN_KEY }),
   )
   t.teardown(() => server.stop())
-  const response = await fetch(`${server.url}/v1/search`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ query: texts[1], k: 4, method: 'dense' }),
-  })
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${ADMIN_KEY}` }
+  const body = JSON.stringify({ passages: [{ id: 'put', title: '', text: texts[0] }] })
+  t.equal((await fetch(`${server.url}/v1/passages`, { method: 'PUT', headers, body })).status, 200)
+  const query = JSON.stringify({ query: texts[1], k: 5, method: 'dense' })
+  const response = await fetch(`${server.url}/v1/search`, { method: 'POST', headers, body: query })
   const { passages: found } = (await response.json()) as { passages: { id: string; score: number }[] }
-  t.equal(found.length, 4)
-  const dot = (a: readonly number[] = [], b: readonly number[] = []) => a.reduce((sum, value, i) => sum + value * (b[i] ?? NaN), 0)
-  for (const { id, score } of found) t.ok(Math.abs(score - dot(queries[1], passages[Number(id)])) < 0.01, `${id}: ${score}`)
+  return new Map(found.map(({ id, score }) => [id, score]))
+}
+
+function dot(a: readonly number[] = [], b: readonly number[] = []): number {
+  return a.reduce((sum, value, i) => sum + value * (b[i] ?? NaN), 0)
+}
+
+await t.test('over HTTP a question is embedded with the prompt, a passage without it', async (t) => {
+  const { passages, queries } = await goldenOf('cls')
+  const scores = await scoresOf(t, t.testdir(), path.join(FIXTURES, 'cls'))
+  t.equal(scores.size, 5)
+  for (const [id, score] of scores) {
+    const passage = passages[id === 'put' ? 0 : Number(id)]
+    t.ok(Math.abs(score - dot(queries[1], passage)) < 0.01, `${id}: ${score}`)
+  }
+})
+
+await t.test('a passage is embedded with the prompt that is declared for passages, by a job and when it is put', async (t) => {
+  const { queries } = await goldenOf('cls')
+  // With the queries' prompt declared for passages too, passages have the vectors of queries.
+  const dir = t.testdir()
+  const checkpoint = path.join(dir, 'passages')
+  await cp(path.join(FIXTURES, 'cls'), checkpoint, { recursive: true })
+  const file = path.join(checkpoint, 'config_sentence_transformers.json')
+  const declared = JSON.parse(await readFile(file, 'utf8')) as { prompts: { query: string } }
+  await writeFile(file, JSON.stringify({ prompts: { query: declared.prompts.query, document: declared.prompts.query } }))
+  const scores = await scoresOf(t, dir, checkpoint)
+  t.equal(scores.size, 5)
+  for (const [id, score] of scores) {
+    const passage = queries[id === 'put' ? 0 : Number(id)]
+    t.ok(Math.abs(score - dot(queries[1], passage)) < 0.01, `${id}: ${score}`)
+  }
 })
 
 await t.test('what is declared and not computed is refused by its file', async (t) => {
@@ -102,7 +132,6 @@ await t.test('what is declared and not computed is refused by its file', async (
     [pooling, { pooling_mode: 'lasttoken' }, /lasttoken/],
     [pooling, { pooling_mode_cls_token: true, pooling_mode_max_tokens: true }, /cls and max/],
     [pooling, { pooling_mode: 'cls', include_prompt: false }, /include_prompt/],
-    [prompts, { prompts: { query: 'q: ', document: 'd: ' } }, /prompts\.document/],
     [prompts, { prompts: { query: 'q: ' }, default_prompt_name: 'query' }, /default_prompt_name/],
     [prompts, { similarity_fn_name: 'euclidean' }, /dot product/],
   ] as const)
@@ -111,4 +140,6 @@ await t.test('what is declared and not computed is refused by its file', async (
   const one = await declared(prompts, { prompts: { query: 'q: ' } })
   const other = await declared(prompts, { prompts: { query: 'other: ' } })
   t.not(one.revision, other.revision, 'another prompt makes other vectors')
+  t.match((await declared(prompts, { prompts: { query: 'q: ', document: '', passage: 'p: ' } })).embedding, { passagePrompt: undefined })
+  t.match((await declared(prompts, { prompts: { query: 'q: ', passage: 'p: ' } })).embedding, { queryPrompt: 'q: ', passagePrompt: 'p: ' })
 })

@@ -10,6 +10,8 @@ export interface EmbeddingStyle {
   readonly normalised: boolean
   /** Prefix of questions; empty for none. */
   readonly queryPrompt: string
+  /** Prefix of passages; undefined for none, so that ids of models without one stay as they were. */
+  readonly passagePrompt?: string | undefined
   /** Maximum tokens of a text, special tokens included, if less than the model's positions. */
   readonly maxTokens: number | null
 }
@@ -27,7 +29,7 @@ const PromptsSchema = Type.Object({
   default_prompt_name: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   similarity_fn_name: Type.Optional(Type.Union([Type.String(), Type.Null()])),
 })
-/** Names of passage prompts; prompts for other purposes, such as clustering, are ignored. */
+/** Names of passage prompts, in encode_document's order; prompts for other purposes, such as clustering, are ignored. */
 const PASSAGE_PROMPTS = ['document', 'passage', 'corpus']
 /** Before version 6 each kind of pooling had its own field. */
 const POOLING_FIELD = /^pooling_mode_(.+?)(_tokens?)?$/
@@ -48,11 +50,11 @@ export async function readEmbeddingStyle(dir: string): Promise<EmbeddingStyle | 
       MODULES,
     )
   const { pooling, includesPrompt } = await readPooling(dir, modules[1]?.path ?? '')
-  const queryPrompt = await readQueryPrompt(dir)
-  if (queryPrompt !== '' && !includesPrompt)
-    throw unsupported('1_Pooling/config.json: include_prompt is false; a query prompt takes part in the pooling here', 'include_prompt')
+  const prompts = await readPrompts(dir)
+  if ((prompts.queryPrompt !== '' || prompts.passagePrompt !== undefined) && !includesPrompt)
+    throw unsupported('1_Pooling/config.json: include_prompt is false; prompts take part in the pooling here', 'include_prompt')
   const text = parseAs(TextSchema, (await readJson(join(dir, 'sentence_bert_config.json'))) ?? {}, 'sentence_bert_config.json')
-  return { pooling, normalised: kinds.includes('Normalize'), queryPrompt, maxTokens: text.max_seq_length ?? null }
+  return { pooling, normalised: kinds.includes('Normalize'), ...prompts, maxTokens: text.max_seq_length ?? null }
 }
 
 async function readPooling(dir: string, folder: string): Promise<{ pooling: EmbeddingStyle['pooling']; includesPrompt: boolean }> {
@@ -72,16 +74,14 @@ async function readPooling(dir: string, folder: string): Promise<{ pooling: Embe
   return { pooling: mode, includesPrompt: config.include_prompt ?? true }
 }
 
-async function readQueryPrompt(dir: string): Promise<string> {
+async function readPrompts(dir: string): Promise<Pick<EmbeddingStyle, 'queryPrompt' | 'passagePrompt'>> {
   const value = await readJson(join(dir, PROMPTS))
   const { prompts = {}, default_prompt_name: always, similarity_fn_name: similarity } = parseAs(PromptsSchema, value ?? {}, PROMPTS)
   if (typeof always === 'string' && prompts[always])
     throw unsupported(`${PROMPTS}: default_prompt_name is ${always}; a prompt of every text is not supported`, 'default_prompt_name')
-  const ofPassages = PASSAGE_PROMPTS.find((name) => prompts[name])
-  if (ofPassages !== undefined)
-    throw unsupported(`${PROMPTS}: prompts.${ofPassages} is not empty; only a prompt of queries is supported`, `prompts.${ofPassages}`)
   if (typeof similarity === 'string' && similarity !== 'cosine' && similarity !== 'dot')
     throw unsupported(`${PROMPTS}: similarity_fn_name is ${similarity}; passages are searched by dot product`, 'similarity_fn_name')
+  const passagePrompt = PASSAGE_PROMPTS.map((name) => prompts[name]).find((prompt) => typeof prompt === 'string')
   const { query } = prompts
-  return query ?? ''
+  return { queryPrompt: query ?? '', passagePrompt: passagePrompt || undefined }
 }

@@ -34,7 +34,7 @@ export const docs = fp(async (app: FastifyInstance, { version, basePath }: { rea
     openapi: {
       openapi: '3.1.0',
       ...(basePath !== '' && { servers: [{ url: basePath }] }),
-      info: { title: 'cepe-qa', version, description: 'Open-domain question answering with CEPE, Contriever and LanceDB.' },
+      info: { title: 'cepe-qa', version, description: 'Open-domain question answering with CEPE and LanceDB.' },
       tags: [
         { name: 'questions', description: 'Answers, search and scores' },
         { name: 'openai', description: 'Endpoints compatible with OpenAI clients' },

@@ -104,7 +104,8 @@ export class JobRun extends LiveJob {
     await store.takeReserve(id)
     const shardDir = source.place === true && source.path !== null ? await openShardDir(source.path) : undefined
     const model = await this.#model()
-    const embed = bulkEmbed(embedderOf(this.#options, model))
+    const embedder = embedderOf(this.#options, model)
+    const embed = bulkEmbed(embedder)
     const signal = this.#abort.signal
     try {
       await ensurePlan(this, shardDir, model, { ...this.#options, signal })
@@ -117,7 +118,7 @@ export class JobRun extends LiveJob {
       table,
       model,
       embed,
-      embedQuestions: embed,
+      embedQuestions: bulkEmbed(embedder, 'query'),
       jobId: id,
       folder: store.folder(id),
       replace: options.replace ?? false,

@@ -9,7 +9,8 @@ import type { PassageIndex } from '../../../../index/passage-index.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { checkRow } from '../../../../index/read/validate.ts'
-import { embedderOf } from '../../../inference/contract.ts'
+import { promptOf } from '../../../../models/manifest.ts'
+import { embedderOf, type Embedder } from '../../../inference/contract.ts'
 import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { clientSignal } from '../../request/run-options.ts'
 import { describeValidation } from '../../errors/describe-validation.ts'
@@ -119,6 +120,12 @@ interface Rejection {
 
 type Checked = Accepted | { readonly id: string | null; readonly error: Rejection }
 
+function embedded(embedder: Embedder, passages: readonly Passage[], signal: AbortSignal): Promise<Float32Array[]> {
+  const prompt = promptOf(embedder.manifest, 'passage')
+  const texts = passages.map((passage) => prompt + passageText(passage))
+  return embedder.embed(texts, { priority: 'bulk', signal })
+}
+
 /** PUT /v1/passages: inserts or replaces passages, durable when acknowledged and visible to the next question. */
 export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { access, once, unreadTokens, ...embedders }) => {
   const upsert = async (index: PassageIndex, items: readonly Accepted[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
@@ -127,7 +134,7 @@ export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { 
     for (;;) {
       const model = await index.writtenWith()
       const changed = await index.changed(given)
-      const vectors = await embedderOf(embedders, model).embed(changed.map(passageText), { priority: 'bulk', signal })
+      const vectors = await embedded(embedderOf(embedders, model), changed, signal)
       try {
         await index.upsert(changed, vectors, { by: model, ends: items.flatMap(endsOf) })
         return new Set(changed.map(({ id }) => id))
