@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { benchOptions } from '../arguments.ts'
-import { diskOf, searchFigures } from './search.ts'
+import { diskOf, searchFigures, type SearchFigures } from './search.ts'
 import { bareAppend, jobWrite } from './write.ts'
 import { machine, table } from '../measure.ts'
 
@@ -55,7 +55,11 @@ try {
     say(
       `\nWrite rate against LanceDB alone: ${number(bare / (job.index - job.lookup), 2)} (${number(bare / job.index, 2)} with making the vectors up). Event loop while writing: p99 ${number(job.gapP99)} ms, longest ${number(job.gapMax)} ms.\n`,
     )
-    const figures = await searchFigures(dir, 'bench', rows, options.count('queries'), options.text('python'))
+    const figures: SearchFigures[] = []
+    for await (const figure of searchFigures(dir, 'bench', rows, options.count('queries'), options.text('python'))) {
+      figures.push(figure)
+      console.error(`${figure.name}: ${number(figure.cpu)} ms of processor time, recall@10 ${number(figure.recall, 3)}`)
+    }
     say(
       table(
         ['search', 'recall@10', 'processor ms', 'p50 ms', 'p95 ms'],

@@ -60,7 +60,13 @@ async function timed(
  * defaults, and of faiss.
  * @param python a Python with faiss-cpu and numpy; '' leaves faiss out
  */
-export async function searchFigures(dir: string, name: string, rows: number, queries: number, python: string): Promise<SearchFigures[]> {
+export async function* searchFigures(
+  dir: string,
+  name: string,
+  rows: number,
+  queries: number,
+  python: string,
+): AsyncGenerator<SearchFigures> {
   const connection = await connectLance(dir, 500)
   const alias = await readAlias({ dir, table: name })
   const table: Table = await connection.openTable(alias?.stored_as ?? '')
@@ -70,14 +76,14 @@ export async function searchFigures(dir: string, name: string, rows: number, que
   const ids = (settings?: AnnSettings) => async (query: Float32Array) =>
     (await searchVector(table, settings, query, { k: K })).map((hit) => hit.id)
   const exact = await timed(vectors, ids())
-  const figures: SearchFigures[] = [{ name: 'exact', ...exact, recall: 1 }]
+  yield { name: 'exact', ...exact, recall: 1 }
   if (ann !== undefined) {
     await prewarm(table)
     const others = [8, ann.partitions].flatMap((nprobes) => [4, 10, 20].map((refine) => ({ ...ann, nprobes, refine })))
     for (const settings of [ann, ...others]) {
       await timed(vectors.slice(0, 5), ids(settings))
       const label = `ivf_rq, nprobes ${settings.nprobes} of ${ann.partitions}, refine ${settings.refine}${settings === ann ? ' (in service)' : ''}`
-      figures.push({ name: label, ...(await timed(vectors, ids(settings), exact.found)) })
+      yield { name: label, ...(await timed(vectors, ids(settings), exact.found)) }
     }
   }
   const words = Array.from({ length: queries }, (_, i) =>
@@ -87,15 +93,15 @@ export async function searchFigures(dir: string, name: string, rows: number, que
       .join(' '),
   )
   const text = await timed(vectors, async (_, probe) => (await searchWords(table, at(words, probe), { k: K })).map((hit) => hit.id))
-  figures.push({ name: 'BM25, six words', ...text, recall: NaN })
+  yield { name: 'BM25, six words', ...text, recall: NaN }
   const both = await timed(vectors, async (vector, probe) =>
     (await searchHybrid(table, metadata, { query: at(words, probe), vector }, { k: K })).map((hit) => hit.id),
   )
-  figures.push({ name: 'hybrid', ...both, recall: NaN })
-  figures.push(...(await defaultFigures(table, vectors, exact.found)))
+  yield { name: 'hybrid', ...both, recall: NaN }
+  if (python !== '') yield* await faissFigures(python, vectors, rows)
+  // Last: building LanceDB's default index takes minutes.
+  yield* await defaultFigures(table, vectors, exact.found)
   connection.close()
-  if (python !== '') figures.push(...(await faissFigures(python, vectors, rows)))
-  return figures
 }
 
 /** LanceDB with an index and a search of its defaults, in place of the table's index. All vectors are of one length. */
