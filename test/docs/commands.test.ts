@@ -43,7 +43,9 @@ interface Document {
 
 /** What users read. What was measured or decided on a day stays as it was written. */
 async function documents(): Promise<Document[]> {
-  const folders = await Promise.all(['docs', 'deploy', 'models/tiny', 'models/reader', 'models/retriever'].map((folder) => filesUnder(path.join(root, folder))))
+  const folders = await Promise.all(
+    ['docs', 'deploy', 'models/tiny', 'models/reader', 'models/retriever'].map((folder) => filesUnder(path.join(root, folder))),
+  )
   const files = folders.flat().filter((file) => file.endsWith('.md') && !file.includes('decisions'))
   return ['README.md', 'CONTRIBUTING.md']
     .map((file) => path.join(root, file))
