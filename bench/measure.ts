@@ -1,24 +1,16 @@
 import { at } from '../base/at.ts'
 import { cpus, totalmem } from 'node:os'
 import { f32ToF16 } from '../base/binary16.ts'
-import { InferenceSession, Tensor, env } from '../models/runtime.ts'
+import { Tensor, env } from '../models/runtime.ts'
 import { encodeModel } from '../models/onnx/proto.ts'
 import { Graph, type Value } from '../models/onnx/graph.ts'
 import { i64s, matmul, slice } from '../models/onnx/ops.ts'
 import type { Provider } from '../src/inference/protocol.ts'
 import { bytesOf, loadGraph, type GraphOptions } from '../src/inference/worker/runtime/session.ts'
-import { uniform } from '../test/fixtures/synthetic-checkpoint.ts'
-
-export type Feeds = Record<string, Tensor>
 
 export function machine(threads: number): string {
   const [cpu] = cpus()
   return `${cpus().length} x ${cpu?.model.trim() ?? 'unknown CPU'}, ${(totalmem() / 1e9).toFixed(0)} GB, Node ${process.version}, onnxruntime-node ${env.versions.node ?? env.versions.common}, ${threads} threads`
-}
-
-export function openSession(model: string | Uint8Array, threads: number): Promise<InferenceSession> {
-  const options: InferenceSession.SessionOptions = { intraOpNumThreads: threads, extra: { session: { intra_op: { allow_spinning: '0' } } } }
-  return typeof model === 'string' ? InferenceSession.create(model, options) : InferenceSession.create(model, options)
 }
 
 /** Milliseconds of the fastest of `times` runs: other load only adds to them. */
@@ -30,20 +22,6 @@ export async function fastest(times: number, run: () => Promise<unknown>): Promi
     best = Math.min(best, performance.now() - start)
   }
   return best
-}
-
-/** Uniform numbers in [-1, 1). */
-export function randomTensor(shape: readonly number[], seed: number): Tensor {
-  const next = uniform(seed)
-  return new Tensor(
-    'float32',
-    Float32Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => 2 * next() - 1),
-    [...shape],
-  )
-}
-
-export function int64(values: readonly number[], shape: readonly number[]): Tensor {
-  return new Tensor('int64', BigInt64Array.from(values, BigInt), [...shape])
 }
 
 /** Chained products of a device's run, so that transfers over the bus matter little. */

@@ -16,6 +16,12 @@ export interface JudgedSignals {
 
 export type Fitted = Pick<Calibration, 'l2' | 'bias' | 'signals' | 'cross_validated'>
 
+/** Questions that were asked, answered or not. */
+export interface AskedQuestions {
+  readonly answerable: number
+  readonly unanswerable: number
+}
+
 /** Minimum number of right and of wrong answers: fewer would overfit. */
 const LEAST_OF_EACH = 20
 const FOLDS = 5
@@ -23,17 +29,17 @@ const PENALTIES = [0.3, 1, 3, 10, 30]
 
 /**
  * Fits the mapping from signals to the probability of being right. The penalty has the lowest loss on held-out groups.
- * @param unanswerableShare assumed share of unanswerable questions; null: as given
+ * @param unanswerableShare assumed share of unanswerable questions among those asked; null: as given
  * @throws nothing_scored with too few right or wrong answers
  */
-export function fitCalibration(answers: readonly JudgedSignals[], unanswerableShare: number | null): Fitted {
+export function fitCalibration(answers: readonly JudgedSignals[], unanswerableShare: number | null, asked: AskedQuestions): Fitted {
   const right = answers.filter((answer) => answer.right).length
   if (Math.min(right, answers.length - right) < LEAST_OF_EACH)
     throw new CodedError(
       'nothing_scored',
       `${right} answers are right and ${answers.length - right} wrong; a calibration needs ${LEAST_OF_EACH} of each. Give more questions, of both kinds.`,
     )
-  const weights = weightsFor(answers, unanswerableShare)
+  const weights = weightsFor(answers, unanswerableShare, asked)
   const folds = foldsOf(answers)
   const tried = PENALTIES.map((l2) => {
     const judged = heldOut(answers, weights, folds, l2)
@@ -58,13 +64,12 @@ function quality(answers: readonly JudgedAnswer[]): Quality {
   return { log_loss: logLoss(answers), ece: calibrationError(answers), auroc: aurocCorrect(answers) }
 }
 
-/** Weights for the assumed share of unanswerable questions; they sum to the number of answers. */
-function weightsFor(answers: readonly JudgedSignals[], share: number | null): number[] {
-  const without = answers.filter(({ answerable }) => !answerable).length
-  if (share === null || without === 0 || without === answers.length) return answers.map(() => 1)
-  return answers.map(({ answerable }) =>
-    answerable ? ((1 - share) * answers.length) / (answers.length - without) : (share * answers.length) / without,
-  )
+/** Weights for the assumed share of unanswerable questions, of which a reader may leave more without an answer; they sum to the number of answers. */
+function weightsFor(answers: readonly JudgedSignals[], share: number | null, asked: AskedQuestions): number[] {
+  if (share === null || asked.answerable === 0 || asked.unanswerable === 0) return answers.map(() => 1)
+  const weights = answers.map(({ answerable }) => (answerable ? (1 - share) / asked.answerable : share / asked.unanswerable))
+  const total = weights.reduce((sum, weight) => sum + weight, 0)
+  return weights.map((weight) => (weight * answers.length) / total)
 }
 
 /** Fold of each answer: groups are assigned in a fixed order. */

@@ -5,7 +5,7 @@ import path from 'node:path'
 import pLimit from 'p-limit'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, type ErrorCode, messageOf } from '../../base/errors.ts'
-import { fitCalibration, type JudgedSignals } from './fit.ts'
+import { type AskedQuestions, fitCalibration, type JudgedSignals } from './fit.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { connectTo } from '../client/http.ts'
 import { describeProblem, type EvalQuestion, spread } from '../datasets/question-set.ts'
@@ -75,7 +75,7 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   } finally {
     await client.close()
   }
-  const { judged, left, sources } = asked
+  const { judged, left, questions: counts, sources } = asked
   const calibration: Calibration = {
     version: CALIBRATION_VERSION,
     fitted_at: new Date().toISOString(),
@@ -90,16 +90,16 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
       unanswerable: judged.filter(({ answerable }) => !answerable).length,
       unanswerable_share: unanswerableShare,
     },
-    ...fitCalibration(judged, unanswerableShare),
+    ...fitCalibration(judged, unanswerableShare, counts),
   }
   await writeFileDurably(out, `${JSON.stringify(calibration, null, 2)}\n`)
-  process.stdout.write(`${describe(calibration, left)}\n${out}: read when the service starts next\n`)
+  process.stdout.write(`${describe(calibration, left, counts.unanswerable)}\n${out}: read when the service starts next\n`)
 }
 
-function describe({ reader, asked, l2, cross_validated: { probability, confidence } }: Calibration, left: number): string {
+function describe({ reader, asked, l2, cross_validated: { probability, confidence } }: Calibration, left: number, unanswerable: number): string {
   const line = (name: string, { log_loss, ece, auroc }: Quality) =>
     `${name}: log loss ${log_loss.toFixed(3)}, expected calibration error ${ece.toFixed(3)}, AUROC ${auroc.toFixed(3)}`
-  const answers = `${asked.answers} answers of ${reader}, ${asked.right} of them right, ${asked.unanswerable} to unanswerable questions; ${left} skipped (no answer, or no signals); penalty ${l2}`
+  const answers = `${asked.answers} answers of ${reader}, ${asked.right} of them right, ${asked.unanswerable} to ${unanswerable} unanswerable questions; ${left} skipped (no answer, or no signals); penalty ${l2}`
   return [answers, line('probability_correct (cross-validated)', probability), line('confidence', confidence)].join('\n')
 }
 
@@ -186,7 +186,9 @@ async function askAll(
       'nothing_scored',
       'No answer has signals: all are empty, or no passages were found. Check the answers (cepe ask --file).',
     )
-  return { judged, left: tasks.length - judged.length, sources: { model, index } }
+  const answerable = answers.filter(({ question }) => question.answerable).length
+  const counts = { answerable, unanswerable: answers.length - answerable }
+  return { judged, left: tasks.length - judged.length, questions: counts, sources: { model, index } }
 }
 
 /** Undefined if the service rejected this question or failed at it. */

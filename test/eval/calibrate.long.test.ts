@@ -4,7 +4,7 @@ import path from 'node:path'
 import t from 'tap'
 import { at } from '../../base/at.ts'
 import { mulberry32 } from '../../base/random.ts'
-import { type Examples, fitCalibration, fitLogistic, type JudgedSignals, predict } from '../../eval/calibrate/fit.ts'
+import { type AskedQuestions, type Examples, fitCalibration, fitLogistic, type JudgedSignals, predict } from '../../eval/calibrate/fit.ts'
 import { calibrationError, coverageAtRisk, logLoss } from '../../eval/metrics/confidence.ts'
 import { CodedError } from '../../base/errors.ts'
 import { buildApp } from '../../src/app.ts'
@@ -103,6 +103,12 @@ t.test('calibration error, log loss, coverage at a risk', (t) => {
   t.end()
 })
 
+/** As many questions as answers. */
+function countsOf(answers: readonly JudgedSignals[]): AskedQuestions {
+  const answerable = answers.filter((answer) => answer.answerable).length
+  return { answerable, unanswerable: answers.length - answerable }
+}
+
 /** Answers whose confidence says too much: right in half of what it is sure of. */
 function overconfident(count: number): JudgedSignals[] {
   const random = mulberry32(11)
@@ -120,7 +126,8 @@ function overconfident(count: number): JudgedSignals[] {
 
 t.test('a fit tells right answers apart, says how well on held-out groups, and shifts with the share of unanswerable questions', (t) => {
   const answers = overconfident(600)
-  const { cross_validated: quality, ...fitted } = fitCalibration(answers, null)
+  const counts = countsOf(answers)
+  const { cross_validated: quality, ...fitted } = fitCalibration(answers, null, counts)
   t.ok(quality.probability.ece < 0.1 && quality.probability.auroc > 0.8, JSON.stringify(quality))
   t.ok(quality.confidence.ece > 0.3)
   const calibration = {
@@ -135,16 +142,33 @@ t.test('a fit tells right answers apart, says how well on held-out groups, and s
   const sure = (values: Partial<Signals>) =>
     probabilityCorrect({ ...calibration, asked, cross_validated: quality }, { ...at(answers, 0).signals, ...values }) ?? NaN
   t.ok(sure({ sentence_overlap: 0.9 }) > 0.7 && sure({ sentence_overlap: 0.1 }) < 0.3)
-  t.same(fitCalibration(answers, null).signals, fitted.signals, 'the same answers give the same fit')
-  t.ok(fitCalibration(answers, 0.02).bias > fitCalibration(answers, 0.9).bias)
+  t.same(fitCalibration(answers, null, counts).signals, fitted.signals, 'the same answers give the same fit')
+  t.ok(fitCalibration(answers, 0.02, counts).bias > fitCalibration(answers, 0.9, counts).bias)
   t.throws(
     () =>
       fitCalibration(
         answers.map((answer) => ({ ...answer, right: false })),
         null,
+        counts,
       ),
     { code: 'nothing_scored', message: /20 of each/ },
   )
+  t.end()
+})
+
+t.test('the share is of questions: those that a reader leaves without an answer count', (t) => {
+  const zeros = Object.fromEntries(SIGNALS.map((name) => [name, 0])) as Signals
+  const answer = (i: number, right: boolean, answerable: boolean): JudgedSignals => ({ signals: zeros, right, answerable, group: `g${i}` })
+  // 100 answers to answerable questions, half of them right, and 10 to unanswerable ones.
+  const answers = Array.from({ length: 110 }, (_, i) => answer(i, i < 50, i < 100))
+  const probability = (share: number | null, asked: AskedQuestions) => 1 / (1 + Math.exp(-fitCalibration(answers, share, asked).bias))
+  const all = { answerable: 100, unanswerable: 10 }
+  t.ok(close(probability(null, all), 50 / 110), 'as given')
+  t.ok(close(probability(0.1, all), 0.9 * 0.5), 'all were answered')
+  // Of 10 % unanswerable questions a tenth is answered: 0.01 of the questions, beside 0.9 answerable ones.
+  t.ok(close(probability(0.1, { answerable: 100, unanswerable: 100 }), 0.45 / 0.91))
+  // Half of the answerable questions are answered.
+  t.ok(close(probability(0.1, { answerable: 200, unanswerable: 10 }), 0.225 / 0.55))
   t.end()
 })
 
@@ -177,7 +201,7 @@ t.test('the command asks a service and writes what it starts with', async (t) =>
 
   const done = await runCli(['calibrate', known, '--unanswerable', unknown, '--unanswerable-share', '0.1', '--url', url, '--out', out])
   t.equal(done.code, 0, done.stderr)
-  t.match(done.stdout, /43 answers of fake@.*, 20 of them right, 23 to unanswerable questions; 1 skipped/)
+  t.match(done.stdout, /43 answers of fake@.*, 20 of them right, 23 to 23 unanswerable questions; 1 skipped/)
   const calibration = await loadCalibration(out)
   t.match(calibration, {
     reader: /^fake@/,

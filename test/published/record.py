@@ -9,10 +9,10 @@ FILE is what fetch.py prints. Weights of GGUF files are dequantised to f32. Text
 import csv
 import json
 import sys
-import unicodedata
 from pathlib import Path
 
 import torch
+from tokenizers.normalizers import NFC
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 HERE = Path(__file__).resolve().parent
@@ -91,6 +91,9 @@ def decoder(file: Path) -> dict[str, object]:
     named = {"gguf_file": file.name}
     tokenizer = AutoTokenizer.from_pretrained(file.parent, **named)
     model = AutoModelForCausalLM.from_pretrained(file.parent, **named, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True)).eval()
+    if model.config.model_type == "qwen2":
+        # As Qwen's tokenizer.json has it; transformers 5.24 loses it where it reads a GGUF file.
+        tokenizer.backend_tokenizer.normalizer = NFC()
     templated = tokenizer.chat_template is not None
     render = lambda chat: tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
     ends = [token for token in (tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids("<|im_end|>")) if isinstance(token, int)]
@@ -101,10 +104,8 @@ def decoder(file: Path) -> dict[str, object]:
         record = answered(model, ids, ends)
         records.append({"prompt": prompt, "text": text, "ids": ids, "ends": ends, **record, "answer": tokenizer.decode(record["generated"], skip_special_tokens=True)})
         print(len(ids), record["leads"], repr(records[-1]["answer"]), flush=True)
-    # Qwen's tokenizer.json composes accents (NFC); transformers 5.24 loses that where it reads a GGUF file.
-    composed = (lambda text: unicodedata.normalize("NFC", text)) if model.config.model_type == "qwen2" else (lambda text: text)
     return {
-        "tokens": [[text, tokenizer(composed(text))["input_ids"]] for text in TEXTS],
+        "tokens": [[text, tokenizer(text)["input_ids"]] for text in TEXTS],
         "chats": [[chat, render(chat)] for chat in CHATS] if templated else [],
         "prompts": records,
     }
