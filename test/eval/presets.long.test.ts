@@ -15,6 +15,7 @@ import { readPublishedTables } from '../../eval/report/published-tables.ts'
 import { TASKS } from '../../eval/tasks/list.ts'
 import { builtFixture } from '../fixtures/built-fixture.ts'
 import { factServices } from '../helpers/fact-services.ts'
+import { SKIPS } from '../helpers/skips.ts'
 
 const CLI = built('eval/cli.js')
 const GIRAFFE = '../shared/data/published/giraffe-tables.json'
@@ -134,7 +135,7 @@ await t.test("Giraffe's tables are numbered as in its paper, with its scores; th
 
 await t.test(
   "every cell of Giraffe's tables is as transcribed from the paper",
-  { skip: !existsSync(GIRAFFE) && `${GIRAFFE} is absent` },
+  { skip: !existsSync(GIRAFFE) && SKIPS.shared },
   async (t) => {
     const transcribed = JSON.parse(await readFile(GIRAFFE, 'utf8')) as {
       tables: Record<string, { row_key: string; columns: string[]; rows: Record<string, number | string>[] }>
