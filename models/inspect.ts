@@ -1,11 +1,16 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CodedError } from '../base/errors.ts'
+import { CodedError, messageOf } from '../base/errors.ts'
 import { loadManifest } from './folder.ts'
-import { modelId, type CepeManifest, type ContrieverManifest, type ModelManifest } from './manifest.ts'
-import { decodeModel, EXTERNAL, type GraphProto, type ModelProto, type ValueInfoProto } from './onnx/proto.ts'
+import { type CepeManifest, type ContrieverManifest, type ModelManifest, modelId } from './manifest.ts'
+import { EXTERNAL, type GraphProto, type ModelProto, type ValueInfoProto, decodeModel } from './onnx/proto.ts'
 import { ELEMS } from './onnx/shapes.ts'
 import { defaultMode } from './protocol.ts'
+import type { Checkpoint } from './checkpoint/checkpoint.ts'
+import type { LlamaConfig, ModelConfig } from './checkpoint/config/config.ts'
+import { openCheckpoint } from './open-checkpoint.ts'
+import { checkTensors } from './checkpoint/rename.ts'
+import { typeLines, weightsIn } from './checkpoint/tensor-lines.ts'
 
 export interface TensorDescription {
   readonly name: string
@@ -138,4 +143,43 @@ export function formatDescription({ id, manifest, graphs, bytes }: ModelDescript
     ...manifest.files.map(({ name, bytes: size, sha256 }) => `  ${name}  ${megabytes(size)}  sha256 ${sha256.slice(0, 16)}`),
   ]
   return [...header, ...sections, ...files].join('\n')
+}
+
+/** Whether a model can be built, and the tensors that no graph uses. */
+function outcomeOf(checkpoint: Checkpoint): { readonly line: string; readonly unexpected: readonly string[] } {
+  try {
+    return { line: `cepe build can build it; revision ${checkpoint.revision}`, ...checkTensors(checkpoint) }
+  } catch (thrown) {
+    return { line: `cepe build cannot build it: ${messageOf(thrown)}`, unexpected: [] }
+  }
+}
+
+function stackLine(name: string, { layers, hiddenSize, heads, kvHeads, vocabSize, window }: LlamaConfig): string {
+  return `${name}: ${layers} layers, width ${hiddenSize}, ${heads} heads (${kvHeads} key-value), vocabulary ${vocabSize}, window ${window}`
+}
+
+function configLines(config: ModelConfig): string[] {
+  if (config.architecture !== 'cepe') return []
+  const { decoder, encoder } = config
+  if (encoder === null) return [stackLine('decoder', decoder), 'no encoder: all passages are read in the prompt']
+  return [stackLine('decoder', decoder), stackLine('encoder', encoder), `cross-attention in the last ${config.crossAttentionLayers} layers`]
+}
+
+/** Describes a checkpoint folder, Hugging Face's or composed, for the terminal. @throws those of openCheckpoint */
+export async function inspectCheckpoint(dir: string): Promise<string> {
+  const checkpoint = await openCheckpoint(dir)
+  try {
+    const { name, format, config } = checkpoint
+    const tensors = [...checkpoint.tensors.values()]
+    const { line, unexpected } = outcomeOf(checkpoint)
+    return [
+      `${name}: ${config.architecture} checkpoint (${format}), ${weightsIn(tensors)}`,
+      line,
+      ...configLines(config),
+      ...typeLines(tensors, ({ dtype, converted }) => (converted ? `quantised, read as ${dtype}` : dtype)),
+      ...(unexpected.length > 0 ? [`  not used: ${unexpected.join(', ')}`] : []),
+    ].join('\n')
+  } finally {
+    await checkpoint.close()
+  }
 }

@@ -5,43 +5,11 @@ import type { Command } from 'commander'
 import { evalProgram } from '../eval/commands/program.ts'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { ConfigSchema } from '../src/settings.ts'
+import { circlesOf, roomsOf } from './helpers/rooms.ts'
+import { PRODUCTION, type Source, sourcesOf } from './helpers/sources.ts'
 import { root } from './helpers/root.ts'
 
-const PRODUCTION = ['base', 'src', 'models', 'index', 'migrations', 'eval', 'bench']
 const SMALL_LINES = 30
-
-interface Source {
-  readonly text: string
-  /** Names imported from each file of the project. */
-  readonly imports: ReadonlyMap<string, readonly string[]>
-}
-
-function sourcesOf(parts: readonly string[]): Map<string, Source> {
-  const files = parts.flatMap((part) =>
-    readdirSync(path.join(root, part), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
-      .map((name) => path.join(part, name)),
-  )
-  return new Map(files.map((file) => [file, sourceOf(file)]))
-}
-
-function sourceOf(file: string): Source {
-  const text = readFileSync(path.join(root, file), 'utf8')
-  const imports = new Map<string, string[]>()
-  const add = (target: string, names: readonly string[]): void => {
-    const key = path.join(path.dirname(file), target)
-    imports.set(key, [...(imports.get(key) ?? []), ...names])
-  }
-  for (const [, names = '', target = ''] of text.matchAll(/(?:import|export)(?: type)? \{([^}]*)\} from '(\.[^']+)'/g))
-    add(
-      target,
-      [...names.matchAll(/(?:type )?(\w+)(?: as \w+)?/g)].map(([, name = '']) => name),
-    )
-  for (const [, names = '', target = ''] of text.matchAll(/\{([^}]*)\} = await import\('(\.[^']+)'\)/g))
-    add(target, names.match(/\w+/g) ?? [])
-  for (const [, target = '', name = ''] of text.matchAll(/import\('(\.[^']+)'\)\)?\.(\w+)/g)) add(target, [name])
-  return { text, imports }
-}
 
 function linesOf(sources: ReadonlyMap<string, Source>, parts: readonly string[] = PRODUCTION): number {
   let lines = 0
@@ -49,24 +17,12 @@ function linesOf(sources: ReadonlyMap<string, Source>, parts: readonly string[] 
   return lines
 }
 
-/** Folders below `part` with sources, and the pairs of them of which one imports from the other. */
-function roomsOf(sources: ReadonlyMap<string, Source>, part: string): { rooms: number; arrows: number; upward: number } {
-  const rooms = new Set<string>()
-  const arrows = new Set<string>()
-  for (const [file, { imports }] of sources) {
-    if (!file.startsWith(`${part}/`)) continue
-    const room = path.dirname(file)
-    rooms.add(room)
-    for (const target of imports.keys()) {
-      const other = path.dirname(target)
-      if (other !== room && target.startsWith(`${part}/`)) arrows.add(`${room} ${other}`)
-    }
-  }
-  const upward = [...arrows].filter((arrow) => {
-    const [from = '', to = ''] = arrow.split(' ')
-    return from.startsWith(`${to}/`)
-  }).length
-  return { rooms: rooms.size, arrows: arrows.size, upward }
+/** Rooms, arrows between them and circles, of the whole project or of a folder. */
+function house(sources: ReadonlyMap<string, Source>, folder = ''): string {
+  const inside = [...sources].filter(([file]) => file.startsWith(folder))
+  const rooms = roomsOf(new Map(inside.map(([file, { imports }]) => [file, [...imports.keys()]])))
+  const arrows = [...rooms.values()].reduce((sum, others) => sum + others.size, 0)
+  return `${rooms.size} rooms, ${arrows} arrows, ${circlesOf(rooms).length} circles`
 }
 
 /** Exports that no file of the product imports and a test does. */
@@ -111,7 +67,6 @@ async function measure(): Promise<readonly (readonly [string, string | number])[
   const counted = [evaluation, ...evaluation.commands.filter((command) => ['report', 'table', 'giraffe', 'pi'].includes(command.name()))]
   const ofEvaluation = new Set(counted.flatMap(({ options }) => options.filter(({ hidden }) => !hidden).map(({ flags }) => flags)))
   const ofCalibration = (sources.get('eval/calibrate.ts')?.text ?? '').match(/\.option\(/g)?.length ?? 0
-  const { rooms, arrows, upward } = roomsOf(sources, 'src/jobs')
   const inIndex = [...sources].filter(([file]) => file.startsWith('index/')).map(([, { text }]) => text)
   const branches = inIndex.reduce(
     (sum, text) => sum + (text.match(/\bif \([^)]*\breplace\b|\breplace (?:\?|&&|\|\|) |\breplace === /g) ?? []).length,
@@ -121,7 +76,8 @@ async function measure(): Promise<readonly (readonly [string, string | number])[
     ['lines of production TypeScript', linesOf(sources)],
     ['of these evaluation and benchmarks', linesOf(sources, ['eval', 'bench'])],
     ['composition root', compositionRoot(sources)],
-    ['src/jobs', `${rooms} folders, ${arrows} arrows, ${upward} upward`],
+    ['rooms', house(sources)],
+    ['src/jobs', house(sources, 'src/jobs/')],
     ['branches on replace in index/', branches],
     ['files under 30 lines', [...sources.values()].filter(({ text }) => text.split('\n').length <= SMALL_LINES).length],
     ['exports for tests alone', exportsForTests(sources, sourcesOf(['test']))],

@@ -1,7 +1,7 @@
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { seededRandom } from '../../base/random.ts'
-import { type Calibration, type Quality, SIGNALS, type Signals } from '../../src/rag/calibration/calibration.ts'
+import { type Calibration, type Quality, SIGNALS, type Signals } from '../../src/rag/calibration.ts'
 import { aurocCorrect, calibrationError, type JudgedAnswer, logLoss } from '../metrics/confidence.ts'
 
 /** Signals of one answer with its judgement. */

@@ -16,7 +16,7 @@ import { wholeNumbers } from '../task/options.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { calibrationFiles, loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'
-import { type Calibration, CALIBRATION_VERSION, type Quality, type Signals } from '../../src/rag/calibration/calibration.ts'
+import { type Calibration, CALIBRATION_VERSION, type Quality, type Signals } from '../../src/rag/calibration.ts'
 import { type AnswerResponse, LIMITS } from '../../src/rag/schema.ts'
 
 export interface CalibrateOptions {

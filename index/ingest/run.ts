@@ -37,7 +37,7 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   try {
     let progress = before
     let { target } = before
-    if (target === undefined || (await targetIsStale(connection, dir, { target, alias, replace, later }))) {
+    if (target === undefined || (await targetIsStale(options, { connection, target, alias, later }))) {
       const isOwn = replace || alias === undefined
       target = { isOwn, storedAs: isOwn ? storedName(name, jobId) : alias.stored_as }
       await journal.add({ step: 'target', replace: isOwn, stored_as: target.storedAs })

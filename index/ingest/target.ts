@@ -9,7 +9,6 @@ import { readWordIndex } from '../table/words.ts'
 import { migrateTable } from '../table/migrate.ts'
 import { hasVersion, openStored } from '../versions/recover.ts'
 import { stringAt } from '../table/rows.ts'
-import type { ChangeLog } from '../writers/change-log.ts'
 import type { EmbeddingModel } from '../contract.ts'
 import type { WordLanguage } from '../word-languages.ts'
 import type { JobRun } from './job-run.ts'
@@ -20,9 +19,8 @@ import type { Target } from './journal.ts'
  * first job was building does not count: the job copies its passages.
  */
 export async function targetIsStale(
-  connection: Connection,
-  dir: string,
-  { target, alias, replace, later: changeLog }: { target: Target; alias: Alias | undefined; replace: boolean; later: ChangeLog },
+  { dir, replace }: Pick<JobRun, 'dir' | 'replace'>,
+  { connection, target, alias, later: changeLog }: Pick<JobRun, 'connection' | 'later'> & { target: Target; alias: Alias | undefined },
 ): Promise<boolean> {
   if (!target.isOwn) return alias?.stored_as !== target.storedAs
   if (replace || alias === undefined) return false

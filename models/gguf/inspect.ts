@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { messageOf } from '../../base/errors.ts'
 import { openWeightFile } from '../checkpoint/file.ts'
-import { megabytes, typeLines, weightsIn } from '../checkpoint/inspect.ts'
+import { megabytes, typeLines, weightsIn } from '../checkpoint/tensor-lines.ts'
 import { readGgufHeader } from './header.ts'
 import type { MetadataValue } from './metadata.ts'
 import { openGguf } from './open.ts'

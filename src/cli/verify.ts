@@ -1,7 +1,7 @@
+import path from 'node:path'
 import { Command } from 'commander'
 import { existsSync } from 'node:fs'
 import { access, mkdtemp, readFile, rm } from 'node:fs/promises'
-import path from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import type { Sample } from '../../models/against.ts'
 import { packageRoot } from '../package.ts'
@@ -88,7 +88,7 @@ async function described(model: string): Promise<string> {
     return inspectGguf(model)
   }
   if (existsSync(path.join(model, 'config.json')) && !existsSync(path.join(model, 'manifest.json'))) {
-    const { inspectCheckpoint } = await import('../../models/checkpoint/inspect.ts')
+    const { inspectCheckpoint } = await import('../../models/inspect.ts')
     return inspectCheckpoint(model)
   }
   if (!existsSync(path.join(model, 'manifest.json')))

@@ -1,5 +1,5 @@
 import { Type, type Static } from '#typebox'
-import { SIGNALS } from './calibration/calibration.ts'
+import { SIGNALS } from './calibration.ts'
 import { LIMITS } from './limits.ts'
 
 const probability = Type.Number({ minimum: 0, maximum: 1 })

@@ -1,6 +1,6 @@
 import type { AnswerReadResult } from '../inference/contract.ts'
-import { probabilityCorrect, type Calibration, type Signals } from './calibration/calibration.ts'
-import { signalsOf } from './calibration/signals.ts'
+import { probabilityCorrect, type Calibration, type Signals } from './calibration.ts'
+import { signalsOf } from './signals.ts'
 import { confidence } from '../inference/confidence.ts'
 import type { AnswerResponse, Evidence } from './schema.ts'
 import type { ResolvedQuestion } from './resolve-request.ts'

@@ -13,7 +13,7 @@ import { createReader, type ReaderOptions } from '../inference/pool/models/creat
 import { createReranker } from '../inference/pool/models/create-embedder.ts'
 import type { ProcessOptions, Supervised } from '../inference/pool/models/process-options.ts'
 import { bulkEmbed } from '../inference/bulk-embed.ts'
-import { chooseCalibration } from '../rag/calibration/calibration.ts'
+import { chooseCalibration } from '../rag/calibration.ts'
 import type { DocumentDefaults } from '../rag/resolve-document.ts'
 import type { Config } from '../settings.ts'
 import { chatWrap } from '../text/chat-template.ts'

@@ -19,7 +19,7 @@ import { KeptFiles, keptFolder } from '../jobs/kept/kept-files.ts'
 import { isFinal } from '../jobs/record/schema.ts'
 import { JobStore } from '../jobs/record/store.ts'
 import { fileCheck, type ServedFiles, isSourceFile } from '../jobs/kept/served-file.ts'
-import { chooseCalibration } from '../rag/calibration/calibration.ts'
+import { chooseCalibration } from '../rag/calibration.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { Config } from '../settings.ts'
 

@@ -1,7 +1,7 @@
-import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { packageRoot } from '../../src/config.ts'
+import { circlesOf, roomsOf } from '../helpers/rooms.ts'
+import { PRODUCTION, sourcesOf } from '../helpers/sources.ts'
 
 /** Source files of one room: what a reader can keep in mind. */
 const MOST_FILES = 16
@@ -9,16 +9,49 @@ const MOST_FILES = 16
 const LISTS = ['src/cli', 'src/http/routes', 'src/rag']
 const MOST_LISTED = 28
 
+/** Rooms that one room imports from, and that a room does on average. */
+const MOST_ARROWS = 30
+const MEAN_ARROWS = 6.3
+/** Circles that are left, by their first room. */
+const CIRCLES = ['eval/task', 'src/documents/blocks']
+
+const sources = sourcesOf(PRODUCTION)
+
 t.test('no room has more files than can be kept in mind', (t) => {
-  for (const part of ['base', 'src', 'models', 'index', 'migrations', 'eval', 'bench']) {
-    const files = readdirSync(path.join(packageRoot(), part), { recursive: true, encoding: 'utf8' })
-    const rooms = new Map<string, number>()
-    for (const file of files.filter((name) => name.endsWith('.ts'))) {
-      const room = path.join(part, path.dirname(file))
-      rooms.set(room, (rooms.get(room) ?? 0) + 1)
-    }
-    t.not(rooms.size, 0, part)
-    for (const [room, count] of rooms) t.ok(count <= (LISTS.includes(room) ? MOST_LISTED : MOST_FILES), `${room}: ${count} files`)
+  const files = new Map<string, number>()
+  for (const file of sources.keys()) files.set(path.dirname(file), (files.get(path.dirname(file)) ?? 0) + 1)
+  for (const [room, count] of files) t.ok(count <= (LISTS.includes(room) ? MOST_LISTED : MOST_FILES), `${room}: ${count} files`)
+  t.end()
+})
+
+t.test('rooms lie one above the other, and few lead to each', (t) => {
+  const rooms = roomsOf(new Map([...sources].map(([file, { imports }]) => [file, [...imports.keys()]])))
+  const circles = circlesOf(rooms)
+  t.same(
+    circles.map(([first = '']) => first.replace(/\/\*$/, '')),
+    CIRCLES,
+    circles.map((circle) => circle.join(', ')).join('; '),
+  )
+  let arrows = 0
+  for (const [room, others] of rooms) {
+    t.ok(others.size <= MOST_ARROWS, `${room} imports from ${others.size} rooms`)
+    arrows += others.size
   }
+  t.ok(arrows / rooms.size <= MEAN_ARROWS, `${arrows} arrows of ${rooms.size} rooms`)
+  t.end()
+})
+
+t.test('a circle of rooms is found, whichever of their files closes it', (t) => {
+  const imports = new Map([
+    ['a/top.ts', ['a/b/one.ts', 'a/ground.ts']],
+    ['a/ground.ts', []],
+    ['a/b/one.ts', ['a/ground.ts', 'c/two.ts']],
+    ['c/two.ts', []],
+    ['c/three.ts', ['a/b/one.ts']],
+    ['entry.ts', ['a/top.ts', 'c/three.ts', 'c/two.ts']],
+  ])
+  const rooms = roomsOf(imports)
+  t.same([...(rooms.get('a/*') ?? [])], ['a/b', 'a'])
+  t.same(circlesOf(rooms), [['a/b', 'c']])
   t.end()
 })

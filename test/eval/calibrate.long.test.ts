@@ -9,7 +9,7 @@ import { calibrationError, coverageAtRisk, logLoss } from '../../eval/metrics/co
 import { CodedError } from '../../base/errors.ts'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
-import { loadCalibration, probabilityCorrect, SIGNALS, type Signals } from '../../src/rag/calibration/calibration.ts'
+import { loadCalibration, probabilityCorrect, SIGNALS, type Signals } from '../../src/rag/calibration.ts'
 import { runCli } from '../helpers/cli.ts'
 import { FACTS, factServices } from '../helpers/fact-services.ts'
 import { servicesAround } from '../helpers/services.ts'

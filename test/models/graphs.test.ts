@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { f32Safetensors } from '../fixtures/weights.ts'
-import { openCheckpoint } from '../../models/checkpoint/open.ts'
+import { openCheckpoint } from '../../models/open-checkpoint.ts'
 import {
   build,
   CEPE,

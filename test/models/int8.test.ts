@@ -6,7 +6,7 @@ import { normal, writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoi
 import { compareBuilds } from '../../models/against.ts'
 import { quantizeOutputs } from '../../models/blocks/quantize-outputs.ts'
 import { parseConfig } from '../../models/checkpoint/config/parse.ts'
-import { openCheckpoint } from '../../models/checkpoint/open.ts'
+import { openCheckpoint } from '../../models/open-checkpoint.ts'
 import { expectedTensors } from '../../models/checkpoint/rename.ts'
 import { inspectModel } from '../../models/inspect.ts'
 import type { Dtype } from '../../models/manifest.ts'

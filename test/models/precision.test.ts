@@ -6,7 +6,7 @@ import { present } from '../../base/at.ts'
 import { normal, writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { quantize } from '../../models/blocks/quantize.ts'
 import type { BlockSize } from '../../models/blocks/precision.ts'
-import { openCheckpoint } from '../../models/checkpoint/open.ts'
+import { openCheckpoint } from '../../models/open-checkpoint.ts'
 import { verifyGolden } from '../../models/verify.ts'
 import { f32Safetensors } from '../fixtures/weights.ts'
 import {

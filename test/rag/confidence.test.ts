@@ -11,8 +11,8 @@ import {
   SIGNALS,
   type Signals,
   chooseCalibration,
-} from '../../src/rag/calibration/calibration.ts'
-import { signalsOf } from '../../src/rag/calibration/signals.ts'
+} from '../../src/rag/calibration.ts'
+import { signalsOf } from '../../src/rag/signals.ts'
 import { explanationCost, questionCost } from '../../src/rag/cost.ts'
 import { nearestSentence, evidence } from '../../src/rag/evidence.ts'
 import { assessAnswer, mayBeWithheld } from '../../src/rag/confidence.ts'

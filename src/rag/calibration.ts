@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { Type, type Static } from '#typebox'
 import { Compile } from '#typebox/compile'
-import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
-import { parseJson } from '../../../base/json.ts'
-import type { Log } from '../../inference/log.ts'
+import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import type { Log } from '../inference/log.ts'
 
 /**
  * Signals of an answer that a calibration weighs. Calibration files name them: a change of the list or of a meaning makes files invalid.

@@ -1,8 +1,8 @@
-import { at } from '../../../base/at.ts'
-import { contentStems, plainWords, stemsOf } from '../../text/stems.ts'
-import { confidence } from '../../inference/confidence.ts'
-import type { AnswerReadResult } from '../../inference/contract.ts'
-import type { Evidence } from '../schema.ts'
+import { at } from '../../base/at.ts'
+import { contentStems, plainWords, stemsOf } from '../text/stems.ts'
+import { confidence } from '../inference/confidence.ts'
+import type { AnswerReadResult } from '../inference/contract.ts'
+import type { Evidence } from './schema.ts'
 import type { Signals } from './calibration.ts'
 
 /** Bounds the logarithm for a probability of 1. */
