@@ -31,7 +31,7 @@ import type { PassageIndex, UpsertOptions } from './passage-index.ts'
 export type { PassageIndex } from './passage-index.ts'
 
 /** The models are those that embed passages and questions. */
-export interface OpenIndexOptions extends Models {
+interface OpenIndexOptions extends Models {
   /** Folder of the tables, created if missing; or an address in an object store. */
   readonly dir: string
   readonly table?: string

@@ -1,7 +1,7 @@
 import { Type, type Static } from '#typebox'
 import { parseJson } from '../base/json.ts'
 
-export const METADATA_LIMITS = {
+const METADATA_LIMITS = {
   fields: 32,
   nameCharacters: 64,
   textCharacters: 1000,

@@ -9,7 +9,7 @@ export interface BaseMigration {
 }
 
 /** The part of a table that a migration may use: read and add columns. */
-export interface MigratingTable {
+interface MigratingTable {
   schema(): Promise<{ readonly fields: readonly { readonly name: string }[] }>
   addColumns(columns: { name: string; valueSql: string }[]): Promise<unknown>
   /** Adds columns without values. */

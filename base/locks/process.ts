@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { osCode } from '../errors.ts'
 
 /** True if a process with this id runs on this machine (in this process namespace), of any user. */
-export function isAlive(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

@@ -64,7 +64,7 @@ interface Belongings {
 
 const NO_BELONGINGS: Belongings = { unfinishedJobs: () => Promise.resolve([]), release: () => Promise.resolve() }
 
-export interface CollectionsOptions {
+interface CollectionsOptions {
   readonly main: PassageIndex
   /** Folder or address of the other collections. Default: that of the main one. */
   readonly dir?: string

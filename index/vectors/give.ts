@@ -58,7 +58,7 @@ async function compareSome(rows: readonly PlannedRow[], halves: Uint16Array, opt
   return least
 }
 
-export interface GiveOptions {
+interface GiveOptions {
   /** Vector files, searched in this order. */
   readonly files: readonly string[]
   /** Name of the model that made the vectors. */
@@ -77,7 +77,7 @@ export interface GiveOptions {
   readonly onProgress: (phase: 'reading' | 'writing', done: number, total: number) => void
 }
 
-export interface GivenReport {
+interface GivenReport {
   /** Number of shards whose vectors were written, and of those that had some. */
   readonly written: number
   readonly present: number

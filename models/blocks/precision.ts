@@ -1,7 +1,7 @@
 import type { Dtype } from '../manifest.ts'
 
 export const BLOCK_SIZES = [32, 128] as const
-export type BlockSize = (typeof BLOCK_SIZES)[number]
+type BlockSize = (typeof BLOCK_SIZES)[number]
 
 /** Options of builds with 4-bit matrices. */
 export interface Int4Options {

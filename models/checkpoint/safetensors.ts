@@ -8,7 +8,7 @@ import type { RawTensor, TensorInfo } from './checkpoint.ts'
 import { messageOf } from '../../base/errors.ts'
 
 /** The format's limit on the JSON header. */
-export const MAX_HEADER_BYTES = 100_000_000
+const MAX_HEADER_BYTES = 100_000_000
 
 const HeaderEntrySchema = Type.Object({
   dtype: Type.String(),

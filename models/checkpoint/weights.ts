@@ -17,7 +17,7 @@ function firstMasked(words: Uint16Array | Uint32Array, mask: number): number {
 }
 
 /** Index of the first NaN or infinite element of raw bytes; -1 when all are finite or the type has no such values. */
-export function firstNonFinite(dtype: TensorDtype, data: Uint8Array): number {
+function firstNonFinite(dtype: TensorDtype, data: Uint8Array): number {
   switch (dtype) {
     case 'F32':
       return firstMasked(words32(data), 0x7f800000)

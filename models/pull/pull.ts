@@ -10,7 +10,7 @@ const STATE_FILE = '.pull.json'
 /** Free space to keep in addition to the download. */
 const SPARE_BYTES = 64 * 2 ** 20
 
-export interface PullOptions {
+interface PullOptions {
   readonly hub: Hub
   /** `owner/name` */
   readonly repository: string

@@ -2,7 +2,7 @@ import * as huggingface from '@huggingface/tokenizers'
 import type { TokenizerFiles } from './tokenizer-json.ts'
 
 /** The part of @huggingface/tokenizers' Tokenizer that is used. */
-export interface Codec {
+interface Codec {
   /** Token ids; special tokens (<s>, [CLS] ...) are added unless disabled. */
   encode(text: string, options?: { readonly add_special_tokens?: boolean }): { readonly ids: number[] }
   /** Text of at least one id. */

@@ -239,7 +239,7 @@ export async function* serverEvents(body: ReadableStream<Uint8Array>): AsyncGene
 }
 
 /** Lines of a UTF-8 body as they arrive, without line ends; the last one may lack its end. */
-export async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
+async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
   let rest = ''

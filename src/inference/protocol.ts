@@ -96,7 +96,7 @@ export type YieldPoint = () => Promise<void>
  * A part of the text as it is generated. Parts are in order; `from`, the number of characters before it, identifies repeated parts of a
  * retried run.
  */
-export interface Piece {
+interface Piece {
   readonly from: number
   readonly text: string
 }

@@ -12,7 +12,7 @@ const KEY_FILE = '.key.json'
 /** Readable by the owner only: hashes of random keys are no secret, but names and limits may be. */
 const MODE = 0o600
 
-export type NewKey = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | 'questions_per_day' | 'collections'>
+type NewKey = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | 'questions_per_day' | 'collections'>
 
 /**
  * Creates a key and stores its hash.

@@ -4,7 +4,7 @@ import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './gather.ts'
 import { highlights } from './highlights.ts'
 import type { Evidence, Extract } from './schema.ts'
-import { contentStems, plainWords, stemsOf } from '../text/stems.ts'
+import { contentStems, plainWords, stemsOf } from '../text/words.ts'
 import { sentencesOf } from '../text/sentences.ts'
 
 interface EvidenceOptions {

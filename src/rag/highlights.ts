@@ -7,7 +7,7 @@ export interface Highlight extends Span {
 }
 
 /** Limit of highlights per passage. */
-export const MOST_HIGHLIGHTS = 20
+const MOST_HIGHLIGHTS = 20
 
 /**
  * Finds the answer's words, consecutive, in a passage, ignoring case, accents and punctuation, each match with its sentence. Leading

@@ -6,7 +6,7 @@ import { embedderOf, type Embedder, type Embedders, type RunOptions, withTimeLef
 import type { IndexVersion, Method } from './schema.ts'
 
 /** The part of a table view that retrieval needs. */
-export type SearchedTable = Omit<TableView, 'model'> & { readonly model: Pick<EmbeddingModel, 'id'> }
+type SearchedTable = Omit<TableView, 'model'> & { readonly model: Pick<EmbeddingModel, 'id'> }
 
 /** The part of an index that retrieval needs. */
 export interface PassageSource {

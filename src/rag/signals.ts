@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { contentStems, plainWords, stemsOf } from '../text/stems.ts'
+import { contentStems, plainWords, stemsOf } from '../text/words.ts'
 import { confidence } from '../inference/confidence.ts'
 import type { AnswerReadResult } from '../inference/contract.ts'
 import type { Evidence } from './schema.ts'

@@ -13,7 +13,7 @@ const DEFAULT_DEADLINE_MS = 120_000
 /** A slow model is tested less often: tests take a small part of its time. */
 const LEAST_PAUSE_PER_TEST = 20
 
-export interface TestQuestionOptions {
+interface TestQuestionOptions {
   readonly services: AnswerServices
   /** Finished runs of the inference processes: a busy service is not broken. */
   readonly finishedRuns: () => number

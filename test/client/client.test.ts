@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Test, default as t } from 'tap'
 import { type AnswerEvent, type RetryOptions, createClient } from '../../src/client/index.ts'
-import { lines, serverEvents } from '../../src/client/client.ts'
+import { serverEvents } from '../../src/client/client.ts'
 import type { Reader } from '../../src/inference/contract.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { speakingReader, testApp } from '../http/helpers.ts'
@@ -28,9 +28,6 @@ async function server(t: Test, listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(listening.address() as AddressInfo).port}`
 }
 
-function bodyOf(...parts: string[]): ReadableStream<Uint8Array> {
-  return new Blob(parts).stream()
-}
 async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const taken: T[] = []
   for await (const item of items) taken.push(item)
@@ -187,5 +184,4 @@ t.test('events and lines, however they are cut', async (t) => {
     const parts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.slice(i * size, (i + 1) * size))
     t.same(await all(serverEvents(ReadableStream.from(parts) as ReadableStream<Uint8Array>)), expected, `${size} bytes`)
   }
-  t.same(await all(lines(bodyOf('a\n', '\nb'))), ['a', '', 'b'])
 })

@@ -1,6 +1,6 @@
 import type { GenerateResult } from '../../src/inference/contract.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
-import type { SearchedTable } from '../../src/rag/retrieve.ts'
+import type { PassageSource } from '../../src/rag/retrieve.ts'
 import { planningReader, type Oracle } from './planning-reader.ts'
 import { recordingServices } from './recording-services.ts'
 
@@ -61,7 +61,7 @@ export function factServices({ window = 1000, offset = 0, onAnswer }: FactOption
     const order = Array.from({ length: FACTS }, (_, i) => (target - offset + i + FACTS) % FACTS)
     return order.slice(0, k).map((i, rank) => ({ ...passage(i), score: 10 - rank, rank: rank + 1 }))
   }
-  const table: SearchedTable = {
+  const table: Awaited<ReturnType<PassageSource['view']>> = {
     model: { id: 'of the facts' },
     search: ([target = 0], { k }) => Promise.resolve(ranked(target, k)),
     searchText: (query, { k }) => Promise.resolve(ranked(numberIn(query), k)),

@@ -2,7 +2,7 @@ import { modelId, type CepeManifest, type ContrieverManifest } from '../../model
 import type { Embedder, GenerateRequest, GenerateResult, ReplugRequest } from '../../src/inference/contract.ts'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
-import type { PassageSource, SearchedTable } from '../../src/rag/retrieve.ts'
+import type { PassageSource } from '../../src/rag/retrieve.ts'
 import { planningReader, type Oracle } from './planning-reader.ts'
 import { wordTokenizer } from '../fixtures/word-tokenizer.ts'
 
@@ -70,7 +70,7 @@ export function recordingServices({ window = 1000, found = 6 } = {}) {
   }
   const embedder: Embedder = { manifest: embedderManifest, embed: (texts) => Promise.resolve(texts.map(() => Float32Array.of(1, 0))) }
   const hits = Array.from({ length: found }, (_, i) => ({ id: `p${i}`, title: `T${i}`, text: `text ${i}`, score: 10 - i, rank: i + 1 }))
-  const index: SearchedTable & PassageSource = {
+  const index: Awaited<ReturnType<PassageSource['view']>> & PassageSource = {
     model: { id: modelId(embedderManifest) },
     view() {
       return Promise.resolve(this)

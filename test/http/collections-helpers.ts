@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
 import { openKeys } from '../../src/keys/keys.ts'
-import { addKey, type NewKey } from '../../src/keys/store.ts'
+import { addKey } from '../../src/keys/store.ts'
 import type { Services } from '../../src/service/services.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { testApp } from './helpers.ts'
 
 /** Keys of the tests: one without bounds, and those of two tenants. */
-const KEYS: readonly NewKey[] = [
+const KEYS: readonly Parameters<typeof addKey>[1][] = [
   { name: 'ann', role: 'user' },
   { name: 'lee', role: 'user', collections: ['law'] },
   { name: 'meg', role: 'user', collections: ['med', 'passages'] },

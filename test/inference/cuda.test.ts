@@ -1,7 +1,7 @@
 import { chmod, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { cudaParts, type CudaMachine } from '../../src/inference/cuda/parts.ts'
+import { cudaParts } from '../../src/inference/cuda/parts.ts'
 import { plainMessage } from '../../src/inference/cuda/probe.ts'
 import { runCli } from '../helpers/cli.ts'
 
@@ -16,7 +16,10 @@ interface Machine {
   readonly devices?: string
 }
 
-async function machine(t: Test, { provider, libraries = [], toolkit = [], devices }: Machine): Promise<CudaMachine> {
+async function machine(
+  t: Test,
+  { provider, libraries = [], toolkit = [], devices }: Machine,
+): Promise<NonNullable<Parameters<typeof cudaParts>[0]>> {
   const root = t.testdir({ bin: {}, folder: {}, lib: {}, toolkits: { 'cuda-12.9': { lib64: {} } } })
   const write = (dir: string, names: readonly string[]) => Promise.all(names.map((name) => writeFile(path.join(root, dir, name), '')))
   await write('lib', libraries)
@@ -38,7 +41,7 @@ const all = (cuda: 12 | 13): string[] => [...LIBRARIES.map((name) => `${name}.${
 const device = (driver: string): string => `0, NVIDIA H100, 81559, ${driver}\\n`
 
 /** Names of the parts, with their problems. */
-async function problems(machine: CudaMachine): Promise<Record<string, string>> {
+async function problems(machine: Parameters<typeof cudaParts>[0]): Promise<Record<string, string>> {
   return Object.fromEntries((await cudaParts(machine)).flatMap(({ name, problem }) => (problem === undefined ? [] : [[name, problem]])))
 }
 

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { hashedWords } from '../fixtures/hashed-words.ts'
 import { jobFiles } from '../../index/ingest/plan/contract.ts'
-import { inspectShardDir, ranges } from '../../index/ingest/shard-dir/check.ts'
+import { inspectShardDir } from '../../index/ingest/shard-dir/check.ts'
 import { openShardDir, planShardDir, vectorPath, type ShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
 import type { Embed } from '../../index/contract.ts'
 import { readPassageFile } from '../../index/read/read.ts'
-import { answerWork, type WorkAnswer } from '../../index/ingest/shard-dir/embed-work.ts'
+import { answerWork } from '../../index/ingest/shard-dir/embed-work.ts'
 import { embed, somePassages, tempDir } from '../index/helpers.ts'
 import { runCli } from '../helpers/cli.ts'
 import { storedRows } from '../helpers/stored-rows.ts'
@@ -28,8 +28,8 @@ function plan(folder: string, corpus: string, change: Partial<Parameters<typeof 
   })
 }
 
-async function work(shardDir: ShardDir, lines: string, embedTexts: Embed = embed): Promise<WorkAnswer[]> {
-  const answers: WorkAnswer[] = []
+async function work(shardDir: ShardDir, lines: string, embedTexts: Embed = embed) {
+  const answers = []
   for await (const answer of answerWork(streamed(lines), shardDir, embedTexts, new AbortController().signal)) answers.push(answer)
   return answers
 }
@@ -218,6 +218,3 @@ await t.test('a place is planned once, and nothing else is overwritten', async (
   t.same((await plan(shardDir.folder, corpus)).plan, shardDir.plan, 'and is planned anew')
   t.same((await inspectShardDir(shardDir, { whole: true })).missing, [1, 2, 3, 4], 'with the vectors that are there')
 })
-
-t.equal(ranges([0, 1, 2, 5, 7, 8]), '0 to 2, 5, 7 to 8')
-t.equal(ranges(Array.from({ length: 12 }, (_, i) => 2 * i)), '0, 2, 4, 6, 8, 10, 12, 14, 16, 18 and 2 more')

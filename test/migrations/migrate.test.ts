@@ -11,7 +11,7 @@ import { openIndex } from '../../index/open.ts'
 import { arrowTable, packVectors } from '../../index/table/rows.ts'
 import type { Passage } from '../../index/contract.ts'
 import { base, migrations } from '../../migrations/list.ts'
-import type { MigratingTable, Migration } from '../../migrations/migration.ts'
+import type { Migration } from '../../migrations/migration.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../index/helpers.ts'
 
 /** Steps as a later version of this software could have. */
@@ -21,7 +21,7 @@ const STEPS: readonly Migration[] = [
 ]
 const LAST = SCHEMA_VERSION + STEPS.length
 
-async function addText(table: MigratingTable, name: string): Promise<void> {
+async function addText(table: Parameters<Migration['up']>[0], name: string): Promise<void> {
   if ((await table.schema()).fields.some((field) => field.name === name)) return
   await table.addEmptyColumns([new Field(name, new Utf8(), true)])
 }

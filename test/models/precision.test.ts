@@ -5,7 +5,6 @@ import t from 'tap'
 import { present } from '../../base/at.ts'
 import { normal, writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { quantize } from '../../models/blocks/quantize.ts'
-import type { BlockSize } from '../../models/blocks/precision.ts'
 import { openCheckpoint } from '../../models/open-checkpoint.ts'
 import { verifyGolden } from '../../models/verify.ts'
 import { f32Safetensors } from '../fixtures/weights.ts'
@@ -114,7 +113,7 @@ async function roundedCheckpoint(dir: string, blockSize: number): Promise<string
   return dir
 }
 
-for (const blockSize of [32, 128] satisfies BlockSize[]) {
+for (const blockSize of [32, 128] as const) {
   await t.test(`int4 in blocks of ${blockSize} computes what f32 does with the rounded weights`, async (t) => {
     const rounded = await build(t, { checkpointDir: await roundedCheckpoint(join(folder, `rounded${blockSize}`), blockSize), dtype: 'f32' })
     for (const dtype of ['int4', 'f16-int4'] as const) {

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { pullCheckpoint, type PullOptions } from '../../models/pull/pull.ts'
+import { pullCheckpoint } from '../../models/pull/pull.ts'
 import { temporaryFolder } from './helpers.ts'
 
 const REPOSITORY = 'someone/tiny'
@@ -113,7 +113,7 @@ async function setUp(t: Test, change: (state: HubState) => void = () => undefine
   change(state)
   const url = await startHub(t, state)
   const outDir = join(temporaryFolder(t), 'checkpoint')
-  const pull = (options: Partial<PullOptions> = {}) =>
+  const pull = (options: Partial<Parameters<typeof pullCheckpoint>[0]> = {}) =>
     pullCheckpoint({ hub: { url, token: null }, repository: REPOSITORY, revision: 'main', outDir, pauseMs: 1, ...options })
   return { state, url, outDir, pull }
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { modelId, type ContrieverManifest } from '../../models/manifest.ts'
 import type { Embedder } from '../../src/inference/contract.ts'
-import { retrieve, type SearchedTable } from '../../src/rag/retrieve.ts'
+import { retrieve, type PassageSource } from '../../src/rag/retrieve.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 
 /** A model, and a table of it that only takes its vectors. */
@@ -16,7 +16,7 @@ function generation(manifest: ContrieverManifest, number: number, onEmbed: () =>
     },
   }
   const hits = (vector: Float32Array) => Promise.resolve([{ id: `by-${vector[0]}`, title: '', text: '', score: 1, rank: 1 }])
-  const table: SearchedTable = {
+  const table: Awaited<ReturnType<PassageSource['view']>> = {
     model: { id },
     search: hits,
     searchHybrid: (_, vector) => hits(vector),

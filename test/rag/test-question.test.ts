@@ -3,10 +3,10 @@ import t, { type Test } from 'tap'
 import { CodedError } from '../../base/errors.ts'
 import type { AnswerRead } from '../../src/inference/contract.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
-import { startTestQuestion, type TestQuestionOptions } from '../../src/rag/test-question.ts'
+import { startTestQuestion } from '../../src/rag/test-question.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 
-function open(t: Test, options: Partial<TestQuestionOptions> & { fail?: () => Error | undefined } = {}) {
+function open(t: Test, options: Partial<Parameters<typeof startTestQuestion>[0]> & { fail?: () => Error | undefined } = {}) {
   const { services } = recordingServices()
   const { fail, ...others } = options
   const logged: string[] = []

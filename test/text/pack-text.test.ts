@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type PackOptions, packText } from '../../src/text/pack.ts'
+import { packText } from '../../src/text/pack.ts'
 import { wordTokenizer } from '../fixtures/word-tokenizer.ts'
 
 const tokenizer = wordTokenizer()
@@ -7,7 +7,7 @@ const tokenizer = wordTokenizer()
 function passage(title: string, words: number) {
   return { title, text: Array.from({ length: words }, (_, i) => `${title}${i}`).join(' ') }
 }
-function options(changes: Partial<PackOptions> = {}): PackOptions {
+function options(changes: Partial<Parameters<typeof packText>[0]> = {}): Parameters<typeof packText>[0] {
   return {
     question: 'who is it',
     demonstrations: [{ question: 'what', answer: 'that', passage: passage('D', 5) }],

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { packPrompt, truncatePassage, type PackOptions, type PromptTokenizer } from '../../src/text/pack.ts'
+import { packPrompt, truncatePassage, type PromptTokenizer } from '../../src/text/pack.ts'
 import { planRead, type PromptRequest } from '../../src/text/plan.ts'
 import { wordTokenizer } from '../fixtures/word-tokenizer.ts'
 
 function passage(name: string, words: number) {
   return { title: name, text: Array.from({ length: words }, (_, i) => `w${i}`).join(' ') }
 }
-function options(changes: Partial<PackOptions> = {}): PackOptions {
+function options(changes: Partial<Parameters<typeof packPrompt>[0]> = {}): Parameters<typeof packPrompt>[0] {
   return {
     question: 'who is it',
     demonstrations: [],

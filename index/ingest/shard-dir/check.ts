@@ -61,7 +61,7 @@ export async function checkShardDir(shardDir: ShardDir): Promise<void> {
 }
 
 /** Formats the first numbers as ranges: "0 to 3, 7 and 12 more". */
-export function ranges(numbers: readonly number[]): string {
+function ranges(numbers: readonly number[]): string {
   const runs: { from: number; to: number }[] = []
   for (const number of numbers) {
     const last = runs.at(-1)

@@ -29,7 +29,7 @@ export const WorkAnswerSchema = Type.Union([
     message: Type.String(),
   }),
 ])
-export type WorkAnswer = Static<typeof WorkAnswerSchema>
+type WorkAnswer = Static<typeof WorkAnswerSchema>
 
 /**
  * Embeds the shards named by input lines, one at a time, and yields a result for each. A failed shard is reported and skipped.

@@ -14,7 +14,7 @@ import { putObject, readObject } from './objects.ts'
  * A holder whose object did not change for this long, by the waiter's clock, is considered dead; clocks of machines are never compared. If
  * it wakes up later, its writes are rejected, because the object has changed.
  */
-export const LEASE_MS = 10_000
+const LEASE_MS = 10_000
 const RENEW_MS = 2500
 const POLL_MS = 100
 

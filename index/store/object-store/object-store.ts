@@ -20,7 +20,7 @@ const START_MS = 20_000
  * condition fails, without which concurrent writers are not safe.
  * @throws config_invalid, store_unavailable
  */
-export async function checkStore(address: string, { writes }: { readonly writes: boolean }): Promise<void> {
+async function checkStore(address: string, { writes }: { readonly writes: boolean }): Promise<void> {
   const late = new AbortController()
   const looked = look(address, writes).finally(() => late.abort())
   const waited = sleep(START_MS, undefined, { signal: late.signal }).then(

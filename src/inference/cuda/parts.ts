@@ -29,7 +29,7 @@ const NAMES: Readonly<Record<string, string>> = {
 /** The names of linked libraries stand near the front of a library's file. */
 const FRONT_BYTES = 2 ** 20
 
-export interface CudaMachine {
+interface CudaMachine {
   /** Folder of the provider's files. Default: that of onnxruntime-node's libraries, where ONNX Runtime looks. */
   readonly folder?: string
   readonly env?: NodeJS.ProcessEnv

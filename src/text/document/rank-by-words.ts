@@ -1,5 +1,4 @@
-import { contentStems, plainWords } from '../stems.ts'
-import { wordsOf } from '../words.ts'
+import { contentStems, plainWords, wordsOf } from '../words.ts'
 
 /** BM25's usual constants: how fast further occurrences lose weight, and how much of a text's length is made up for. */
 const SATURATION = 1.2

@@ -8,14 +8,14 @@ import t, { type Test } from 'tap'
 import { keysCheck } from '../../../src/service/health.ts'
 import { openKeys } from '../../../src/keys/keys.ts'
 import { createQuotas } from '../../../src/keys/quota.ts'
-import { addKey, revokeKey, type NewKey } from '../../../src/keys/store.ts'
+import { addKey, revokeKey } from '../../../src/keys/store.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { testApp } from '../helpers.ts'
 
 const SETTING = 'correct horse battery'
 
 /** The application with keys of a test's own, and what they are. */
-async function withKeys(t: Test, wanted: readonly NewKey[], settings: Record<string, unknown> = {}) {
+async function withKeys(t: Test, wanted: readonly Parameters<typeof addKey>[1][], settings: Record<string, unknown> = {}) {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-access-'))
   t.teardown(() => rm(dir, { recursive: true, force: true }))
   const made: Record<string, string> = {}

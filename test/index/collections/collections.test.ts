@@ -1,7 +1,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openCollections, type CollectionsOptions } from '../../../index/collections/collections.ts'
+import { openCollections } from '../../../index/collections/collections.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { openIndex } from '../../../index/open.ts'
 import { startReplicaCache } from '../../../index/replica/replica-cache.ts'
@@ -11,7 +11,7 @@ import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpe
 
 const MODEL = { model: hashEmbedding }
 
-async function opened(t: Test, dir: string, options: Partial<CollectionsOptions> = {}) {
+async function opened(t: Test, dir: string, options: Partial<Parameters<typeof openCollections>[0]> = {}) {
   const main = await openIndex({ ...MODEL, dir, consistencyMs: 20 })
   const collections = openCollections({ main, ...options })
   t.teardown(() => collections.close())

@@ -5,7 +5,7 @@ import { buildIndexes } from '../../../index/search/ann.ts'
 import { connectLance, vectorIndexConfig, writing, type Table } from '../../../index/table/lance.ts'
 import { readMetadata, type AnnSettings } from '../../../index/table/metadata.ts'
 import { createTable } from '../../../index/table/create.ts'
-import { openIndex, type OpenIndexOptions } from '../../../index/open.ts'
+import { openIndex } from '../../../index/open.ts'
 import { writeAlias } from '../../../index/versions/alias.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { reachOf, shareOf, takeProbes, type Probe } from '../../../index/search/recall.ts'
@@ -26,7 +26,7 @@ async function stored(t: Test) {
   const connection = await connectLance(dir, 0)
   t.teardown(() => connection.close())
   const table = await createTable(connection, 'passages.a', hashEmbedding)
-  const goLive = async (options: Partial<OpenIndexOptions> = {}) => {
+  const goLive = async (options: Partial<Parameters<typeof openIndex>[0]> = {}) => {
     await writeAlias({ dir, table: 'passages' }, { stored_as: 'passages.a' })
     const index = await openIndex({ dir, model: hashEmbedding, ...options })
     t.teardown(() => index.close())

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createSnapshot, deleteSnapshot, listSnapshots, restoreSnapshot } from '../../../index/snapshots/snapshots.ts'
 import { switchTable } from '../../../index/snapshots/replace.ts'
-import { checkStore } from '../../../index/store/object-store/object-store.ts'
+import { storeOf } from '../../../index/store/store-of.ts'
 import { listNames } from '../../../index/store/object-store/objects.ts'
 import { compactionCommand } from '../../../index/compaction/command.ts'
 import { openIndex } from '../../../index/open.ts'
@@ -80,7 +80,7 @@ await t.test('a change is seen by the next read, however seldom changes of other
 await t.test('an object store holds an index as a folder does', { skip: noObjectStore, timeout: 380_000 }, async (t) => {
   const store = await startObjectStore(t)
   const address = store.address()
-  await checkStore(address, { writes: true })
+  await storeOf(address).check(address, { writes: true })
   t.same(await listNames(address), [], 'looking leaves nothing')
   const [inFolder, inStore] = [await lifeOf(t, await tempDir(t)), await lifeOf(t, address)]
   t.same(inStore, inFolder)

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { contentHash } from '../../../index/hash.ts'
-import { LEASE_MS, takeLease } from '../../../index/store/object-store/lease.ts'
+import { takeLease } from '../../../index/store/object-store/lease.ts'
 import { listNames, putObject, readObject } from '../../../index/store/object-store/objects.ts'
-import { checkStore } from '../../../index/store/object-store/object-store.ts'
+import { storeOf } from '../../../index/store/store-of.ts'
 import { openIndex } from '../../../index/open.ts'
 import { fenceLive, tryJobLock, withMaintenanceLock, withWriterLock } from '../../../index/writers/locks.ts'
 import { aliasPath, readAlias, tableFolder, writeAlias } from '../../../index/versions/alias.ts'
@@ -59,7 +59,7 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
   const taken = async () => {
     await takenOver()
     await fenceLive({ dir: address, table: 'passages' })
-    await sleep(LEASE_MS / 2)
+    await sleep(5000)
   }
   store.faults.push({ when: isManifest, times: 1, what: { after: taken } })
   t.equal(await codeOf(put(somePassages(5, 50))), 'conflict', 'its commit was on its way when it lost the turn')
@@ -80,7 +80,7 @@ await t.test('who lost the upkeep to another while it tidied goes on taking chan
     const found = JSON.parse((await readObject(path))?.text ?? '') as { lease: object }
     await putObject(path, JSON.stringify({ ...found, lease: { token: 'of another', process: 'elsewhere', beat: 0 }, nonce: 'x' }))
     // Long enough that it finds out.
-    await sleep(LEASE_MS / 2)
+    await sleep(5000)
     t.equal(await codeOf(index.upsert(some, await embed(some.map(passageText)))), 'none')
   })
   t.same(await rowsAt(address), expected(some))
@@ -125,10 +125,12 @@ await t.test('what is wrong with a store is said at once', HERE, async (t) => {
   const store = await startObjectStore(t, { answerMs: 500 })
   const address = store.address()
   const said = async (where = address) =>
-    checkStore(where, { writes: true }).then(
-      () => ({ code: 'none', message: '' }),
-      ({ code, message }: CodedError) => ({ code, message }),
-    )
+    storeOf(where)
+      .check(where, { writes: true })
+      .then(
+        () => ({ code: 'none', message: '' }),
+        ({ code, message }: CodedError) => ({ code, message }),
+      )
   t.match(await said('s3://no-such-bucket/index'), { code: 'config_invalid', message: /no bucket s3:\/\/no-such-bucket/ })
   store.faults.push({ when: () => true, what: 403 })
   t.match(await said(), { code: 'config_invalid', message: /may not do that.*s3:ListBucket/ })

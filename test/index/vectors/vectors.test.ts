@@ -8,7 +8,7 @@ import { inspectShardDir } from '../../../index/ingest/shard-dir/check.ts'
 import { planShardDir, shardOf, vectorPath, type ShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
 import { readShard } from '../../../index/ingest/plan/plan.ts'
 import { readVectorFile } from '../../../index/ingest/shard-dir/vector-file.ts'
-import { giveVectors, type GivenReport, type GiveOptions } from '../../../index/vectors/give.ts'
+import { giveVectors } from '../../../index/vectors/give.ts'
 import { openVectors, vectorFiles } from '../../../index/vectors/open.ts'
 import { tempDir } from '../helpers.ts'
 
@@ -33,7 +33,7 @@ async function planned(t: Test, ids = Array.from({ length: 10 }, (_, i) => `p${i
   })
 }
 
-async function give(t: Test, place: ShardDir, files: readonly string[], change: Partial<GiveOptions> = {}): Promise<GivenReport> {
+async function give(t: Test, place: ShardDir, files: readonly string[], change: Partial<Parameters<typeof giveVectors>[1]> = {}) {
   return giveVectors(place, {
     files,
     madeBy: model.id,

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { allModels, isBuildOf, passageText, type Embed, type EmbeddingModel } from '../../../index/contract.ts'
-import { openIndex, type OpenIndexOptions, type PassageIndex } from '../../../index/open.ts'
+import { openIndex, type PassageIndex } from '../../../index/open.ts'
 import { createSnapshot, restoreSnapshot } from '../../../index/snapshots/snapshots.ts'
 import { openCollections } from '../../../index/collections/collections.ts'
 import { createJobs } from '../../../src/jobs/jobs.ts'
@@ -37,7 +37,7 @@ interface Opened {
   readonly texts: string[]
 }
 
-async function opened(t: Test, dir: string, how: Embed, options: Partial<OpenIndexOptions> = {}): Promise<Opened> {
+async function opened(t: Test, dir: string, how: Embed, options: Partial<Parameters<typeof openIndex>[0]> = {}): Promise<Opened> {
   const [warnings, texts]: [string[], string[]] = [[], []]
   const counted: Embed = (some) => (texts.push(...some), how(some))
   const index = await openIndex({

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openWeightFile } from '../../../models/checkpoint/file.ts'
-import { MAX_HEADER_BYTES, readSafetensorsIndex } from '../../../models/checkpoint/safetensors.ts'
+import { readSafetensorsIndex } from '../../../models/checkpoint/safetensors.ts'
 import { f32Safetensors, safetensorsOf } from '../../fixtures/weights.ts'
 
 async function read(t: { testdir(): string }, bytes: Uint8Array) {
@@ -36,7 +36,7 @@ function tensor(begin: number, end: number, shape = [(end - begin) / 4], dtype =
 }
 const truncatedHeader = safetensorsOf({ a: tensor(0, 4) }).subarray(0, 20)
 const hugeHeader = Buffer.alloc(16)
-hugeHeader.writeBigUInt64LE(BigInt(MAX_HEADER_BYTES) + 1n)
+hugeHeader.writeBigUInt64LE(100_000_001n)
 const wholeU64 = Buffer.alloc(16, 0xff)
 
 const BROKEN: readonly [string, Uint8Array, RegExp, string?][] = [

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openTokenizer, type Codec } from '../../../models/tokenizer/codec.ts'
+import { openTokenizer } from '../../../models/tokenizer/codec.ts'
 import { convertSentencePiece } from '../../../models/tokenizer/sentencepiece.ts'
 import { tokenId, vocabularySize } from '../../../models/tokenizer/tokenizer-json.ts'
 import { FIRST_PIECE, bpePieces, sentencePieceOf } from '../../fixtures/sentencepiece.ts'
 import { SENTENCEPIECE } from '../../helpers/sentencepiece-goldens.ts'
 
-function load(bytes: Uint8Array): Codec {
+function load(bytes: Uint8Array) {
   return openTokenizer(convertSentencePiece(bytes))
 }
 

@@ -12,12 +12,12 @@ const GIB = 2 ** 30
  * Bytes of device memory that `processes` processes with this model take, about: the weights as stored, once per process, and a fixed overhead each.
  * Encoder states and KV caches are small in comparison (2 KiB a context token and 0.5 MiB a prompt token for LLaMA-2-7B in f16).
  */
-export function estimateDeviceBytes(manifest: ModelManifest, processes: number): number {
+function estimateDeviceBytes(manifest: ModelManifest, processes: number): number {
   return processes * (manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) + OVERHEAD_BYTES)
 }
 
 /** Free bytes of a CUDA device from `nvidia-smi`; undefined if the tool is missing. */
-export async function freeDeviceBytes(deviceId: number): Promise<number | undefined> {
+async function freeDeviceBytes(deviceId: number): Promise<number | undefined> {
   const query = [`--id=${deviceId}`, '--query-gpu=memory.free', '--format=csv,noheader,nounits']
   const mebibytes = Number.parseInt((await outputOf('nvidia-smi', query)) ?? '', 10)
   return Number.isNaN(mebibytes) ? undefined : mebibytes * 2 ** 20

@@ -4,10 +4,9 @@ import { tokenBudgetBatches } from '../../batches.ts'
 import type { GenerateRequest, ReplugRequest, ScoreRequest } from '../../contract.ts'
 import type { YieldPoint } from '../../protocol.ts'
 import type { RunContext } from './run-context.ts'
-import { checkNumber } from '../runtime/finite.ts'
+import { type Tensor, checkNumber, float32 } from '../runtime/session.ts'
 import { argmax, logSoftmax, mixLogprobs, sampleToken } from './sampling.ts'
-import { extend, logitsRow, mergePasts, prefill, type Past, type StepModel } from './step.ts'
-import { float32, type Tensor } from '../runtime/session.ts'
+import { type Past, type StepModel, extend, logitsRow, mergePasts, prefill } from './step.ts'
 
 /** Tokens with their natural-log probabilities. */
 export interface Decoded {

@@ -99,7 +99,7 @@ function decodeStateFile(file: Uint8Array, width: number, dtype: StateDtype): Co
 /** Encoder states on disk, one file per context, shared by the processes of a reader. */
 export type StateStore = Pick<DiskStore, keyof DiskStore>
 
-export interface StateStoreOptions {
+interface StateStoreOptions {
   /** Folder of all readers' states. */
   readonly dir: string
   /** The reader of the states: the folder's name identifies weights, precision and tokenizer. */

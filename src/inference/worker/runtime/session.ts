@@ -141,3 +141,38 @@ function dataOf<Data>(outputs: Feeds, name: string, type: string, kind: new () =
   if (data instanceof kind) return data
   throw new CodedError('model_invalid', `The graph gives no ${type} output "${name}"; build the model again.`, { field: name })
 }
+
+/**
+ * Returns a log-probability or a vector component if it is finite.
+ * @throws inference_failed otherwise: an answer computed from NaN looks like any other
+ */
+export function checkNumber(value: number | undefined): number {
+  if (value !== undefined && Number.isFinite(value)) return value
+  throw new CodedError(
+    'inference_failed',
+    `The model gave ${value} where a number must be. Check its files and its precision with cepe verify.`,
+  )
+}
+
+/**
+ * Pads rows of ids on the right to one batch.
+ * @returns input_ids and attention_mask, int64 [rows, longest]
+ */
+export function padRight(
+  rows: readonly (readonly number[])[],
+  padId: number,
+): { readonly input_ids: Tensor; readonly attention_mask: Tensor } {
+  const longest = Math.max(0, ...rows.map((row) => row.length))
+  const columns = Array.from({ length: longest }, (_, column) => column)
+  const dims = [rows.length, longest]
+  return {
+    input_ids: int64(
+      rows.flatMap((row) => columns.map((column) => row[column] ?? padId)),
+      dims,
+    ),
+    attention_mask: int64(
+      rows.flatMap((row) => columns.map((column) => (column < row.length ? 1 : 0))),
+      dims,
+    ),
+  }
+}

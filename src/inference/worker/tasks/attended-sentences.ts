@@ -7,7 +7,7 @@ import type { AttendedSentence, GenerateResult } from '../../contract.ts'
 import type { YieldPoint } from '../../protocol.ts'
 
 /** Number of passages, by attention, to find the sentence in: their texts are tokenised again for it. */
-export const MOST_ATTENDED_PASSAGES = 20
+const MOST_ATTENDED_PASSAGES = 20
 
 export interface AttendedParts {
   readonly read: { readonly passages: readonly PromptPassage[] }

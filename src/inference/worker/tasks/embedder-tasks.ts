@@ -1,13 +1,11 @@
 import { at } from '../../../../base/at.ts'
 import { loadTokenizer, noTokenizer } from '../../../text/tokenizer.ts'
 import { tokenBudgetBatches } from '../../batches.ts'
-import { checkNumber } from '../runtime/finite.ts'
+import { checkNumber, firstRun, floats, padRight } from '../runtime/session.ts'
 import type { Log } from '../../log.ts'
 import { loadContrieverManifest } from '../../../../models/folder.ts'
-import { padRight } from '../runtime/pad.ts'
 import { loadModelGraph } from '../runtime/prepack.ts'
 import type { EncoderChildOptions, TaskHandlers } from '../../protocol.ts'
-import { firstRun, floats } from '../runtime/session.ts'
 
 /**
  * Loads a retriever in this process.

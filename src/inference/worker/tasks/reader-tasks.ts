@@ -7,8 +7,7 @@ import { generateTask, replugTask } from './generate-task.ts'
 import { type ReaderModel, loadReaderModel } from '../decoder/reader-model.ts'
 import { writtenAnswerTask } from './written-answer-task.ts'
 import { greedy } from '../decoder/greedy.ts'
-import { padRight } from '../runtime/pad.ts'
-import { firstRun, float32, floats } from '../runtime/session.ts'
+import { firstRun, float32, floats, padRight } from '../runtime/session.ts'
 
 /**
  * Loads a reader in this process and returns its tasks. Encoder states never leave the process, and texts are tokenised here.

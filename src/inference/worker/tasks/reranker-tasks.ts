@@ -5,10 +5,8 @@ import { loadTokenizer, noTokenizer } from '../../../text/tokenizer.ts'
 import { tokenBudgetBatches } from '../../batches.ts'
 import type { Log } from '../../log.ts'
 import type { EncoderChildOptions, TaskHandlers } from '../../protocol.ts'
-import { checkNumber } from '../runtime/finite.ts'
-import { padRight } from '../runtime/pad.ts'
+import { type Feeds, checkNumber, firstRun, floats, padRight } from '../runtime/session.ts'
 import { loadModelGraph } from '../runtime/prepack.ts'
-import { firstRun, floats, type Feeds } from '../runtime/session.ts'
 
 interface Pair {
   readonly ids: readonly number[]

@@ -1,8 +1,7 @@
 import { at } from '../../../../base/at.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import { instructed } from '../../../text/instruction.ts'
-import { continuationIds } from '../../../text/continuation.ts'
-import { frontIds } from '../../../text/pack.ts'
+import { type PromptTokenizer, frontIds } from '../../../text/pack.ts'
 import { planRead } from '../../../text/plan.ts'
 import type { ChoicesRead, LikelihoodRead, ScoreRequest } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
@@ -105,4 +104,20 @@ function rotaryOf({ rotary }: CepeManifest): MovedKeys {
         'The manifest does not contain the rotary frequencies that a streaming cache needs: build the model again (cepe build).',
       )
     : new CodedError('unsupported', 'A streaming cache shifts keys by whole positions, which this rotary embedding does not allow.')
+}
+
+/**
+ * Ids of " {text}
+ * " after a prompt. They are taken from the tokens of both together, since a tokenizer may treat the start of a text differently. If those
+ * do not begin with the prompt's tokens (one crosses the boundary), the text is tokenised alone, with or without the space: whichever
+ * decodes equally after the prompt.
+ * @param promptIds without BOS
+ */
+export function continuationIds(prompt: string, promptIds: readonly number[], text: string, tokenizer: PromptTokenizer): number[] {
+  const joint = tokenizer.encode(`${prompt} ${text}\n`)
+  if (promptIds.every((id, i) => joint[i] === id)) return joint.slice(promptIds.length)
+  const read = tokenizer.decode(joint)
+  const spaced = tokenizer.encode(` ${text}\n`)
+  const bare = tokenizer.encode(`${text}\n`)
+  return tokenizer.decode([...promptIds, ...bare]) === read ? bare : spaced
 }

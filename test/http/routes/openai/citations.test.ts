@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
-import type { SearchedTable } from '../../../../src/rag/retrieve.ts'
+import type { PassageSource } from '../../../../src/rag/retrieve.ts'
 import { fileLinks } from '../../../../src/service/storage.ts'
 import { openKeys } from '../../../../src/keys/keys.ts'
 import { addKey } from '../../../../src/keys/store.ts'
@@ -32,7 +32,7 @@ interface Facts {
 async function withClient(t: Test, { offset = 0, found = 20, settings = {}, filesUnder, services: changes = {} }: Facts = {}) {
   const { services } = factServices({ offset })
   const inner = await services.retriever.index.view()
-  const search: SearchedTable['search'] = async (vector, { k }) =>
+  const search: Awaited<ReturnType<PassageSource['view']>>['search'] = async (vector, { k }) =>
     (await inner.search(vector, { k: Math.min(k, found) })).map((hit) => ({ ...hit, ...ORIGINS[hit.id] }))
   const answering = {
     ...services,

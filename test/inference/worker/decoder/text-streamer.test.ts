@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Piece } from '../../../../src/inference/protocol.ts'
+import type { OnText } from '../../../../src/inference/protocol.ts'
 import { createTextStreamer } from '../../../../src/inference/worker/decoder/text-streamer.ts'
 
 const STOP = 99
@@ -21,7 +21,7 @@ for (const [name, parts, pieces] of [
 ] as const) {
   t.test(name, (t) => {
     const { tokenizer, ids } = bytesOf(...parts)
-    const said: Piece[] = []
+    const said: Parameters<OnText>[0][] = []
     const onToken = createTextStreamer({ tokenizer, stopIds: [STOP], onText: (piece) => said.push(piece) })
     for (const id of [...ids, STOP]) onToken(id)
     t.same(
@@ -42,7 +42,7 @@ for (const [name, parts, pieces] of [
 
 t.test('a stop ends the answer, and nothing of it is said, however it is cut into tokens', (t) => {
   const { tokenizer, ids } = bytesOf(' one', ' EN', 'X', ' E', 'ND', ' more')
-  const said: Piece[] = []
+  const said: Parameters<OnText>[0][] = []
   const onToken = createTextStreamer({ tokenizer, stopIds: [STOP], stops: [' END'], onText: (piece) => said.push(piece) })
   t.same(ids.map(onToken), [false, false, false, false, true, true])
   t.same(

@@ -10,7 +10,7 @@ import type { StateDtype } from '../../../../src/inference/protocol.ts'
 import { floats, loadGraph, type Feeds } from '../../../../src/inference/worker/runtime/session.ts'
 import { createStateCache } from '../../../../src/inference/worker/encoder/state-cache.ts'
 import { createStateCodec } from '../../../../src/inference/worker/encoder/state-codec.ts'
-import { createStateStore, stateFolder, type StateStoreOptions } from '../../../../src/inference/worker/encoder/state-store.ts'
+import { createStateStore, stateFolder } from '../../../../src/inference/worker/encoder/state-store.ts'
 import { loadTokenizer } from '../../../../src/text/tokenizer.ts'
 import { builtFixture, wordsOf } from '../../../fixtures/built-fixture.ts'
 
@@ -28,7 +28,10 @@ async function encoderOver(t: Test) {
   const dir = path.join(t.testdirName, 'states')
   let runs = 0
   const logged: string[] = []
-  const open = async (options: Partial<StateStoreOptions> = {}, cacheBytes = 0): Promise<ContextEncoder & { settled(): Promise<void> }> => {
+  const open = async (
+    options: Partial<Parameters<typeof createStateStore>[0]> = {},
+    cacheBytes = 0,
+  ): Promise<ContextEncoder & { settled(): Promise<void> }> => {
     const dtype: StateDtype = options.dtype ?? 'f16'
     const log = (_: string, message: string): void => void logged.push(message)
     const store = await createStateStore({ dir, manifest, dtype, maxBytes: 2 ** 20, log, ...options })
