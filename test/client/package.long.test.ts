@@ -32,7 +32,7 @@ export async function ask(url: string): Promise<{ answer: string; titles: string
 const PROGRAM = "import { ask } from './consumer.js'\nconsole.log(JSON.stringify(await ask(process.argv[2])))\n"
 
 t.test('the package holds what its consumers need and nothing else; they compile and ask', async (t) => {
-  await run('npm', ['run', '--silent', 'build:client'], { cwd: root })
+  await run('npm', ['run', '--silent', 'build:package'], { cwd: root })
   const { stdout } = await run('npm', ['pack', '--dry-run', '--json', BUILT], { cwd: root })
   const [packed] = JSON.parse(stdout) as { name: string; version: string; files: { path: string }[] }[]
   const files = packed?.files.map((file) => file.path) ?? []
