@@ -1,6 +1,7 @@
 import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
+import type { TableLocation } from '../contract.ts'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { failureOf, lanceText } from '../../base/failures.ts'
@@ -143,7 +144,7 @@ export async function requireWhole(dir: string, storedAs: string): Promise<void>
 
 async function damageTo(dir: string, storedAs: string, file: string): Promise<CodedError> {
   const table = tableOf(storedAs)
-  return damage(`the table "${table}"`, { file, problem: LOST }, await wholeSnapshot(dir, table))
+  return damage(`the table "${table}"`, { file, problem: LOST }, await wholeSnapshot({ dir, table }))
 }
 
 export const LOST = 'is missing or incomplete'
@@ -169,12 +170,12 @@ export function damage(what: string, { file, problem }: Damage, snapshot: string
 }
 
 /** The newest snapshot of a table of which no file is missing or incomplete. */
-async function wholeSnapshot(dir: string, table: string): Promise<string | undefined> {
-  const [{ files }, folder] = [storeOf(dir), snapshotsFolder({ dir, table })]
+async function wholeSnapshot(location: TableLocation): Promise<string | undefined> {
+  const [{ files }, folder] = [storeOf(location.dir), snapshotsFolder(location)]
   const names = await files.list(folder)
   const aged = await Promise.all(names.map(async (name) => ({ name, age: await files.age(within(folder, name, SNAPSHOT_RECORD)) })))
   for (const { name } of aged.filter(({ age }) => age < Infinity).sort((a, b) => a.age - b.age))
-    if (storeOf(dir).durable || (await newestVersion(tableFolder(within(folder, name), SNAPSHOT_TABLE))).broken.length === 0) return name
+    if (storeOf(folder).durable || (await newestVersion(tableFolder(within(folder, name), SNAPSHOT_TABLE))).broken.length === 0) return name
   return undefined
 }
 

@@ -83,7 +83,7 @@ const validator = Compile(CalibrationSchema)
  * @returns undefined if there is no such file
  * @throws config_invalid naming the file and its problem
  */
-export async function loadCalibration(file: string): Promise<Calibration | undefined> {
+async function loadCalibration(file: string): Promise<Calibration | undefined> {
   const invalid = (problem: string, cause?: unknown) =>
     new CodedError('config_invalid', `Calibration ${file} ${problem}: create it again (cepe calibrate).`, {
       field: 'CEPE_CALIBRATION',

@@ -9,7 +9,7 @@ import { calibrationError, coverageAtRisk, logLoss } from '../../eval/metrics/co
 import { CodedError } from '../../base/errors.ts'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
-import { loadCalibration, probabilityCorrect, SIGNALS, type Signals } from '../../src/rag/calibration.ts'
+import { type Calibration, probabilityCorrect, SIGNALS, type Signals } from '../../src/rag/calibration.ts'
 import { runCli } from '../helpers/cli.ts'
 import { FACTS, factServices } from '../helpers/fact-services.ts'
 import { servicesAround } from '../helpers/services.ts'
@@ -197,12 +197,12 @@ t.test('the command asks a service and writes what it starts with', async (t) =>
   t.equal(few.code, 1)
   t.match(few.stderr, /known\.jsonl: 1 x not valid JSON \(line 33\), skipped/)
   t.match(few.stderr, /20 answers are right and 12 wrong; a calibration needs 20 of each/)
-  t.equal(await loadCalibration(out), undefined, 'nothing was written')
+  await t.rejects(readFile(out), { code: 'ENOENT' }, 'nothing was written')
 
   const done = await runCli(['calibrate', known, '--unanswerable', unknown, '--unanswerable-share', '0.1', '--url', url, '--out', out])
   t.equal(done.code, 0, done.stderr)
   t.match(done.stdout, /43 answers of fake@.*, 20 of them right, 23 to 23 unanswerable questions; 1 skipped/)
-  const calibration = await loadCalibration(out)
+  const calibration = JSON.parse(await readFile(out, 'utf8')) as Calibration
   t.match(calibration, {
     reader: /^fake@/,
     index: { table: 'passages', version: 3, passages: FACTS },
@@ -212,7 +212,7 @@ t.test('the command asks a service and writes what it starts with', async (t) =>
   t.notMatch(await readFile(out, 'utf8'), dir, 'the file names no folders')
 
   const judging = await buildApp(
-    await servicesAround(t, { ...answering, ...(calibration && { calibration }) }),
+    await servicesAround(t, { ...answering, calibration }),
     loadConfig({ LOG_LEVEL: 'silent' }, {}),
     '0.0.0-test',
   )
@@ -242,13 +242,13 @@ t.test('without files the shipped questions calibrate a reader over the shipped 
   t.match(remote.stderr, /Name question files: the shipped ones are about the shipped corpus/)
   const done = await runCli(['calibrate', '--limit', '80', '--k', '2'], env)
   t.equal(done.code, 0, done.stderr)
-  const calibration = await loadCalibration(path.join(dir, 'index', 'calibration.passages.json'))
+  const calibration = JSON.parse(await readFile(path.join(dir, 'index', 'calibration.passages.json'), 'utf8')) as Calibration
   t.match(calibration, {
     reader: /^cepe@/,
     index: { passages: 2305 },
     asked: { files: [{ name: 'dev.jsonl' }, { name: 'dev_unanswerable.jsonl' }], k: [2], unanswerable_share: 0.1 },
   })
-  const { answers = 0, unanswerable = 0 } = calibration?.asked ?? {}
+  const { answers, unanswerable } = calibration.asked
   t.ok(answers > 60 && answers <= 80, `${answers} answers`)
   // 120 of 540 questions are unanswerable: of 80 evenly spaced ones 17 or 18.
   t.ok(unanswerable > 5 && unanswerable <= 18, `${unanswerable} to unanswerable questions`)

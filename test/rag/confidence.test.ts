@@ -4,14 +4,7 @@ import t from 'tap'
 import type { AnswerReadResult } from '../../src/inference/contract.ts'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
-import {
-  loadCalibration,
-  probabilityCorrect,
-  type Calibration,
-  SIGNALS,
-  type Signals,
-  chooseCalibration,
-} from '../../src/rag/calibration.ts'
+import { probabilityCorrect, type Calibration, SIGNALS, type Signals, chooseCalibration } from '../../src/rag/calibration.ts'
 import { signalsOf } from '../../src/rag/signals.ts'
 import { explanationCost, questionCost } from '../../src/rag/cost.ts'
 import { nearestSentence, evidence } from '../../src/rag/evidence.ts'
@@ -180,15 +173,17 @@ t.test('calibrations on the disk are checked, and those of other readers left al
     ['fewer.json', JSON.stringify({ ...good, signals: signals.slice(1) })],
   ] as const)
     await writeFile(at(name), content)
-  t.same(await loadCalibration(at('good.json')), good)
-  t.equal(await loadCalibration(at('none.json')), undefined)
   for (const [name, says] of [
     ['broken.json', /is not valid JSON/],
     ['old.json', /not what this version reads \(\/version/],
     ['scaleless.json', /\/signals\/0\/scale/],
     ['fewer.json', /weighs other signals/],
   ] as const)
-    await t.rejects(loadCalibration(at(name)), { code: 'config_invalid', field: 'CEPE_CALIBRATION', message: says })
+    await t.rejects(chooseCalibration({ named: at(name), shipped: at('none.json') }, 'r'), {
+      code: 'config_invalid',
+      field: 'CEPE_CALIBRATION',
+      message: says,
+    })
 
   const said: string[] = []
   const log = (_: string, message: string) => void said.push(message)
