@@ -5,7 +5,7 @@ import path from 'node:path'
 import pLimit from 'p-limit'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, type ErrorCode, messageOf } from '../../base/errors.ts'
-import { type AskedQuestions, fitCalibration, type JudgedSignals } from './fit.ts'
+import { fitCalibration, type JudgedSignals } from './fit.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { connectTo } from '../client/http.ts'
 import { describeProblem, type EvalQuestion, spread } from '../datasets/question-set.ts'
@@ -96,7 +96,11 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   process.stdout.write(`${describe(calibration, left, counts.unanswerable)}\n${out}: read when the service starts next\n`)
 }
 
-function describe({ reader, asked, l2, cross_validated: { probability, confidence } }: Calibration, left: number, unanswerable: number): string {
+function describe(
+  { reader, asked, l2, cross_validated: { probability, confidence } }: Calibration,
+  left: number,
+  unanswerable: number,
+): string {
   const line = (name: string, { log_loss, ece, auroc }: Quality) =>
     `${name}: log loss ${log_loss.toFixed(3)}, expected calibration error ${ece.toFixed(3)}, AUROC ${auroc.toFixed(3)}`
   const answers = `${asked.answers} answers of ${reader}, ${asked.right} of them right, ${asked.unanswerable} to ${unanswerable} unanswerable questions; ${left} skipped (no answer, or no signals); penalty ${l2}`

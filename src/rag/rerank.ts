@@ -1,4 +1,3 @@
-import { passageText } from '../../index/contract.ts'
 import { at } from '../../base/at.ts'
 import { passageText } from '../../index/contract.ts'
 import type { Admission, Reader, Reranker, RunOptions } from '../inference/contract.ts'

@@ -82,7 +82,10 @@ async function embedForTable(query: string, retriever: Retriever, run: RunOption
   const started = performance.now()
   for (let table = await retriever.index.view(); ;) {
     const embedder = embedderOf(retriever, table.model)
-    const [vector] = await embedder.embed([promptOf(embedder.manifest, 'query') + query], { ...withTimeLeft(run, started), priority: 'question' })
+    const [vector] = await embedder.embed([promptOf(embedder.manifest, 'query') + query], {
+      ...withTimeLeft(run, started),
+      priority: 'question',
+    })
     const newest = await retriever.index.view()
     if (newest.model.id === table.model.id) return { table: newest, embedder, vector }
     table = newest

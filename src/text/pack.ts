@@ -19,7 +19,7 @@ export function frontIds({ bosId }: Pick<PromptTokenizer, 'bosId'>, { withoutBos
   return bosId === null || withoutBos ? [] : [bosId]
 }
 
-interface PackOptions {
+export interface PackOptions {
   readonly question: string
   readonly demonstrations: readonly Demonstration[]
   /** Candidates for the decoder prompt, best first. */
