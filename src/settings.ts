@@ -176,7 +176,7 @@ export const ConfigSchema = Type.Object({
   CALIBRATION: Type.Optional(
     Type.String({
       description:
-        'Output of `cepe calibrate`; empty for none. Default: `calibration.<table>.json` in INDEX_DIR, else the shipped one, each only if fitted for the current reader.',
+        'Output of `cepe calibrate`; empty for none. Default: `calibration.<table>.json` in INDEX_DIR, else the shipped one, each only if fitted for the current reader and prompt.',
     }),
   ),
   FEEDBACK: Type.Optional(

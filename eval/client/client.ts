@@ -1,8 +1,14 @@
 import { Type, type Static } from '#typebox'
 import { MODES } from '../../src/text/plan.ts'
-import type { AnswerRequest, AnswerResponse, SearchRequest, SearchResponse } from '../../src/rag/schema.ts'
+import {
+  ChatTemplateSchema,
+  type AnswerRequest,
+  type AnswerResponse,
+  type SearchRequest,
+  type SearchResponse,
+} from '../../src/rag/schema.ts'
 
-/** How a service answers a request that names nothing but the question: the model's qa_config.json. */
+/** How a service answers a request that names nothing but the question. Earlier runs do not record template and instruction. */
 export const ServiceDefaultsSchema = Type.Object({
   mode: Type.Enum([...MODES]),
   k: Type.Integer(),
@@ -10,6 +16,8 @@ export const ServiceDefaultsSchema = Type.Object({
   demonstrations: Type.Integer(),
   context_tokens: Type.Integer(),
   max_new_tokens: Type.Integer(),
+  chat_template: Type.Optional(ChatTemplateSchema),
+  instruction: Type.Optional(Type.String()),
 })
 export type ServiceDefaults = Static<typeof ServiceDefaultsSchema>
 
@@ -20,7 +28,7 @@ export interface AnswerClient {
   /** Whether the reader has a context encoder; undefined if unknown. */
   readonly hasEncoder?: boolean
   /** The reader's defaults. @throws the service's errors */
-  readonly defaults?: () => Promise<ServiceDefaults>
+  defaults(): Promise<ServiceDefaults>
   /** @throws the service's errors; service_unreachable if it is gone */
   answer(request: AnswerRequest): Promise<AnswerResponse>
   search(request: SearchRequest): Promise<SearchResponse>

@@ -1,12 +1,11 @@
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { loadConfig } from '../../src/config.ts'
-import { defaultMode } from '../../models/protocol.ts'
 import type { Config } from '../../src/settings.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Admission } from '../../src/inference/contract.ts'
-import { loadDemonstrations } from '../../src/rag/demonstrations.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
+import { questionDefaults } from '../../src/rag/resolve-request.ts'
 import { searchPassages } from '../../src/rag/search.ts'
 import { answerDefaults } from '../../src/service/models.ts'
 import { openService, type Services } from '../../src/service/services.ts'
@@ -24,7 +23,7 @@ export function servicesClient(started: Pick<Services, 'answering' | 'close'>): 
   return {
     name: 'in process',
     hasEncoder: manifest.graphs.encoder !== null,
-    defaults: () => Promise.resolve({ ...manifest.qa_defaults, mode: defaultMode(manifest) }),
+    defaults: () => Promise.resolve(questionDefaults(services)),
     answer: (request) => answerQuestion(request, services),
     search: (request) => searchPassages(request, services.retriever, { admitted: true }),
     close: () => started.close(),
@@ -49,7 +48,6 @@ export async function createReadingClient(overrides: Partial<Record<keyof Config
         return none()
       },
     },
-    demonstrations: config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS),
     ...(await answerDefaults(config)),
   }
   return { ...servicesClient({ answering, close: () => client.close() }), search: none }

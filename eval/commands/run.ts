@@ -47,7 +47,7 @@ export async function runQuestions(given: GivenOptions): Promise<void> {
   const client = await connect(given, parsed.protocol.retrieval)
   let folder: string
   try {
-    const own = given['protocol'] === 'model' ? await client.defaults?.() : undefined
+    const own = given['protocol'] === 'model' ? await client.defaults() : undefined
     const isGiven = { modes: given['modes'] !== undefined, k: given['k'] !== undefined }
     const options = own === undefined ? parsed : followModel(parsed, own, isGiven)
     folder = given.out ?? runFolder(options.dataset, [options, given.url ?? null])

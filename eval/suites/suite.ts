@@ -90,7 +90,7 @@ export async function runSuite(suite: Suite, given: string | undefined, options:
   if (isShipped) await rm(runs, { recursive: true, force: true })
   const { services, client, close } = await started(suite, folder, work, options)
   try {
-    const defaults = await present(client.defaults)()
+    const defaults = await client.defaults()
     const { lead, runs: measured } = await suite.measure({
       ...{ folder, work, limit: options.questions, services, client, mode: defaults.mode, ks: ks ?? suite.ks(defaults) },
       ask: async (name, options, asked = client) => {

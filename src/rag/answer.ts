@@ -1,6 +1,7 @@
 import type { AnswerReadResult, RunOptions } from '../inference/contract.ts'
 import { whatToAsk } from './no-answer/about.ts'
 import { type AnswerServices, type Asked, hasNoPassages, inCollection, sources, withPassages } from './pipeline.ts'
+import { fittedOn } from './calibration.ts'
 import { evidence, nearestSentence } from './evidence.ts'
 import { NO_RETRIEVAL, type RankedPassage } from './gather.ts'
 import { NO_ANSWER, assessAnswer, confidenceSignals, lessSure, mayBeWithheld } from './confidence.ts'
@@ -12,7 +13,7 @@ import { isSmallTalk } from './no-answer/small-talk.ts'
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { wordsOf } from '../text/words.ts'
-import { scoringMode } from './resolve-request.ts'
+import { promptForm, scoringMode } from './resolve-request.ts'
 
 /** Receives an answer while it is generated: its passages once, then parts of its text. */
 export interface AnswerListener {
@@ -37,7 +38,8 @@ export async function answerQuestion(
   const reading = isTalk ? { ...request, k: 0, rerank: false } : request
   return withPassages({ request: reading }, services, run, async (asked) => {
     listener?.passages(asked)
-    const policy = { calibration: services.calibration ?? null, minConfidence: request.min_confidence ?? services.minConfidence }
+    const calibration = fittedOn(services.calibration, promptForm(asked.resolved)) ?? null
+    const policy = { calibration, minConfidence: request.min_confidence ?? services.minConfidence }
     const isJudgedFirst = mayBeWithheld(policy)
     const read = isTalk || hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, isJudgedFirst ? undefined : listener)
     // Passages from the request have no file here.

@@ -1,9 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { Type, type Static } from '#typebox'
 import { Compile } from '#typebox/compile'
-import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { orAbsent } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
 import type { Log } from '../inference/log.ts'
+import { CHAT_TEMPLATES } from '../text/chat-template.ts'
+import { MODES } from '../text/plan.ts'
 
 /**
  * Signals of an answer that a calibration weighs. Calibration files name them: a change of the list or of a meaning makes files invalid.
@@ -52,10 +55,23 @@ const QualitySchema = Type.Object({
 })
 export type Quality = Static<typeof QualitySchema>
 
+/** What shapes the prompts of a question, apart from its passages. */
+const PromptSchema = Type.Object({
+  chat_template: Type.Enum([...CHAT_TEMPLATES]),
+  instruction: Type.String({ description: 'Text after the question; empty: none.' }),
+  mode: Type.Enum([...MODES]),
+  demonstrations: Type.Integer({ minimum: 0 }),
+})
+export type PromptForm = Static<typeof PromptSchema>
+
+/** Form of the prompts of files that do not record it; they fit any mode and number of demonstrations. */
+const UNRECORDED = { chat_template: 'none', instruction: '' } as const
+
 const CalibrationSchema = Type.Object({
   version: Type.Literal(CALIBRATION_VERSION),
   fitted_at: Type.String(),
   reader: Type.String({ description: 'Id of the model whose answers were judged: another one is not judged by it.' }),
+  prompt: Type.Optional(PromptSchema),
   retriever: Type.Union([Type.String(), Type.Null()]),
   index: Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() }),
   asked: Type.Object({
@@ -89,8 +105,7 @@ async function loadCalibration(file: string): Promise<Calibration | undefined> {
       field: 'CEPE_CALIBRATION',
       cause,
     })
-  const content = await readFile(file, 'utf8').catch((error: unknown) => {
-    if (osCode(error) === 'ENOENT') return undefined
+  const content = await orAbsent(readFile(file, 'utf8')).catch((error: unknown) => {
     throw invalid(`cannot be read (${messageOf(error)})`, error)
   })
   if (content === undefined) return undefined
@@ -136,15 +151,18 @@ interface CalibrationFiles {
   readonly shipped: string
 }
 
+/** Whose answers are judged: the id of the loaded model, and the prompts that it reads by default. */
+type Judged = Pick<Calibration, 'reader'> & Partial<PromptForm>
+
 /**
  * Chooses the calibration for a reader's answers: the configured one, else the table's own, else the shipped one. A calibration of another
- * reader is ignored, with a warning unless it is the shipped one and of another checkpoint; so is an unusable file of the table.
- * @param reader id of the loaded model
+ * reader or another form of prompts is ignored, with a warning unless it is the shipped one and of another checkpoint; so is an unusable
+ * file of the table.
  * @throws config_invalid if the configured file is missing or invalid
  */
 export async function chooseCalibration(
   { named, own, shipped }: CalibrationFiles,
-  reader: string,
+  judged: Judged,
   log?: Log,
 ): Promise<Calibration | undefined> {
   if (named === '') return undefined
@@ -156,12 +174,12 @@ export async function chooseCalibration(
         `There is no calibration at ${named}: create it (cepe calibrate), or leave CEPE_CALIBRATION empty.`,
         { field: 'CEPE_CALIBRATION' },
       )
-    return ofReader(calibration, named, reader, log)
+    return fittedOn(calibration, judged, named, log)
   }
-  const found = own === undefined ? undefined : ofReader(await usable(own, log), own, reader, log)
+  const found = own === undefined ? undefined : fittedOn(await usable(own, log), judged, own, log)
   const other = await usable(shipped, log)
-  const sameCheckpoint = other !== undefined && reader.startsWith(other.reader.replace(/(?<=@.{12}).*/, ''))
-  return found ?? ofReader(other, 'that is shipped', reader, sameCheckpoint ? log : undefined)
+  const sameCheckpoint = other !== undefined && judged.reader.startsWith(other.reader.replace(/(?<=@.{12}).*/, ''))
+  return found ?? fittedOn(other, judged, 'that is shipped', sameCheckpoint ? log : undefined)
 }
 
 function usable(file: string, log?: Log): Promise<Calibration | undefined> {
@@ -171,8 +189,17 @@ function usable(file: string, log?: Log): Promise<Calibration | undefined> {
   })
 }
 
-function ofReader(calibration: Calibration | undefined, file: string, reader: string, log?: Log): Calibration | undefined {
-  if (calibration === undefined || calibration.reader === reader) return calibration
-  log?.('warn', `The calibration ${file} is of ${calibration.reader}, not of ${reader}, and is not used: create it again (cepe calibrate).`)
+/** The calibration if it was fitted on answers of this kind; undefined, with a warning, if not. */
+export function fittedOn(calibration: Calibration | undefined, judged: Partial<Judged>, file = '', log?: Log): Calibration | undefined {
+  if (calibration === undefined) return undefined
+  const { reader, prompt = UNRECORDED } = calibration
+  const fitted = { ...judged, ...prompt, reader }
+  const other = (Object.keys(judged) as (keyof Judged)[]).find((name) => fitted[name] !== judged[name])
+  if (other === undefined) return calibration
+  const named = (value: unknown) => (other === 'reader' ? String(value) : `${other} ${JSON.stringify(value)}`)
+  log?.(
+    'warn',
+    `The calibration ${file} is of ${named(fitted[other])}, not of ${named(judged[other])}, and is not used: create it again (cepe calibrate).`,
+  )
   return undefined
 }

@@ -55,7 +55,7 @@ export const ConfidenceResponseFields = {
   reason: AbstentionReasonSchema,
   probability_correct: Type.Union([probability, Type.Null()], {
     description:
-      'Calibrated probability that the answer is right; null without a calibration for this mode, and for an empty answer. With sampling: at most that of the greedy answer.',
+      'Calibrated probability that the answer is right; null without a calibration for this mode, chat template and instruction, and for an empty answer. With sampling: at most that of the greedy answer.',
   }),
 }
 

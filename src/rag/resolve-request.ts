@@ -1,12 +1,13 @@
 import { invalidField } from '../../base/errors.ts'
 import type { CepeManifest, QaDefaults } from '../../models/manifest.ts'
 import { defaultMode, jointMode } from '../../models/protocol.ts'
-import type { AnswerRead, Sampling } from '../inference/contract.ts'
+import type { AnswerRead, Reader, Sampling } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import { SHORT_ANSWER } from '../text/instruction.ts'
 import { valueCount } from '../text/grammar/fill.ts'
 import type { Mode, PlannedMode } from '../text/plan.ts'
 import type { Demonstration } from '../text/prompt.ts'
+import type { PromptForm } from './calibration.ts'
 import type { AnswerRequest, ChatQuestion } from './schema.ts'
 
 /** A request with all defaults resolved from the model's own protocol; its passages are not retrieved yet. */
@@ -71,6 +72,26 @@ export function resolveRequest(
     includePrompts: request.include_prompts ?? false,
     ...(request.attention === 'sentences' && { attendedSentences: true }),
   }
+}
+
+/** What shapes the prompts of a question, apart from its passages. */
+export function promptForm({ chatTemplate = 'none', instruction = '', mode, demonstrations }: Omit<ResolvedQuestion, 'k'>): PromptForm {
+  return { chat_template: chatTemplate, instruction, mode, demonstrations: demonstrations.length }
+}
+
+/** How a request is read that names nothing but the question. */
+export function questionDefaults({
+  reader,
+  demonstrations,
+  chatTemplate,
+}: {
+  readonly reader: Pick<Reader, 'manifest'>
+  readonly demonstrations: readonly Demonstration[]
+  readonly chatTemplate?: ChatTemplate
+}) {
+  const resolved = resolveRequest({ question: '' }, reader.manifest, demonstrations, chatTemplate)
+  const { k, kDecoder, contextTokens, maxNewTokens } = resolved
+  return { ...promptForm(resolved), k, k_decoder: kDecoder, context_tokens: contextTokens, max_new_tokens: maxNewTokens }
 }
 
 /** The instruction after a question: the request's, or with a chat template the model's own, or the default one. */

@@ -14,7 +14,9 @@ import { createReranker } from '../inference/pool/models/create-embedder.ts'
 import type { ProcessOptions, Supervised } from '../inference/pool/models/process-options.ts'
 import { bulkEmbed } from '../inference/bulk-embed.ts'
 import { chooseCalibration } from '../rag/calibration.ts'
+import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { DocumentDefaults } from '../rag/resolve-document.ts'
+import { promptForm, resolveRequest } from '../rag/resolve-request.ts'
 import type { Config } from '../settings.ts'
 import { chatWrap } from '../text/chat-template.ts'
 import { loadTokenizer, readTokenizerConfig } from '../text/tokenizer.ts'
@@ -185,11 +187,15 @@ export function documentDefaults(config: Config): DocumentDefaults {
 
 /** How answers are asked for and judged by default, as a service and an evaluation have it. @throws config_invalid */
 export async function answerDefaults(config: Config, log?: Log) {
-  const reader = modelId(await loadCepeManifest(config.READER_DIR))
+  const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
+  const manifest = await loadCepeManifest(config.READER_DIR)
+  const templates = await chatTemplates(config, log)
+  const prompt = promptForm(resolveRequest({ question: '' }, manifest, demonstrations, templates.chatTemplate))
   return {
-    calibration: await chooseCalibration(calibrationFiles(config), reader, log),
+    demonstrations,
+    calibration: await chooseCalibration(calibrationFiles(config), { reader: modelId(manifest), ...prompt }, log),
     minConfidence: config.MIN_CONFIDENCE,
-    ...(await chatTemplates(config, log)),
+    ...templates,
   }
 }
 

@@ -16,7 +16,6 @@ import type { Jobs } from '../jobs/contract.ts'
 import { noJobs } from '../jobs/jobs.ts'
 import { type Keys, openKeys } from '../keys/keys.ts'
 import { type Quotas, createQuotas } from '../keys/quota.ts'
-import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { DocumentServices } from '../rag/document.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 import { startTestQuestion } from '../rag/test-question.ts'
@@ -85,14 +84,13 @@ export async function openService(config: Config, log?: Log): Promise<Services> 
 function openParts(config: Config, log: Log | undefined): Promise<Services> {
   return withParts(async (parts) => {
     await (config.ROLE === 'replica' ? reachStore(config, log) : makeFolders(config))
-    // What fails in a moment comes before the processes, whose models may take minutes to load.
-    const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
     const keys = parts.add(await openKeys({ dir: config.KEYS_DIR, log }))
     const quotas = parts.add(await createQuotas({ dir: config.KEYS_DIR, keys, log }))
     const retrievers = await configuredRetrievers(config)
     const replica = parts.add(await replicaCacheOf(config, retrievers, log))
     const answers = config.ROLE !== 'indexer'
-    const defaults = answers ? await answerDefaults(config, log) : {}
+    // What fails in a moment comes before the processes, whose models may take minutes to load.
+    const defaults = answers ? await answerDefaults(config, log) : { demonstrations: [] }
 
     // A job may end before the follower of its table is started.
     let ahead: AheadFollower | undefined
@@ -112,7 +110,6 @@ function openParts(config: Config, log: Log | undefined): Promise<Services> {
       reranker,
       retriever: { ...embedders, index, collection: (name) => collections.open(name), method: config.RETRIEVAL },
       admission: quotas.around(admission),
-      demonstrations,
       ...defaults,
       ...(files !== undefined && { fileOf: availableLinks(config, files) }),
     }

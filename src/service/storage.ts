@@ -81,7 +81,7 @@ export async function checkPaths(config: Config): Promise<void> {
   if (config.DEMONSTRATIONS !== '') await loadDemonstrations(config.DEMONSTRATIONS)
   const { named } = calibrationFiles(config)
   // Whether it matches the reader is checked once the reader is loaded.
-  if (named !== undefined) await chooseCalibration(calibrationFiles(config), '')
+  if (named !== undefined) await chooseCalibration(calibrationFiles(config), { reader: '' })
 }
 
 /** With an existing table, the corpus may be gone. */

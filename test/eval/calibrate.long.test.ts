@@ -205,6 +205,7 @@ t.test('the command asks a service and writes what it starts with', async (t) =>
   const calibration = JSON.parse(await readFile(out, 'utf8')) as Calibration
   t.match(calibration, {
     reader: /^fake@/,
+    prompt: { chat_template: 'none', instruction: '', mode: 'cepe', demonstrations: 0 },
     index: { table: 'passages', version: 3, passages: FACTS },
     asked: { files: [{ name: 'known.jsonl' }, { name: 'unknown.jsonl' }], k: [null], answers: 43, right: 20, unanswerable_share: 0.1 },
     cross_validated: { probability: { auroc: 1 } },
@@ -221,6 +222,9 @@ t.test('the command asks a service and writes what it starts with', async (t) =>
     (await judging.inject({ method: 'POST', url: '/v1/answer', payload: { question, min_confidence: 0.5 } })).json<object>()
   t.match(await ask('what is fact 3'), { answer: 'a3', abstained: false, reason: null, probability_correct: Number })
   t.match(await ask('what is fact 99'), { answer: null, abstained: true, reason: 'low_probability_correct' })
+
+  const instructed = { method: 'POST', url: '/v1/answer', payload: { question: 'what is fact 3', instruction: 'Be brief.' } } as const
+  t.match((await judging.inject(instructed)).json(), { answer: 'a3', probability_correct: null })
 
   for (const taken of [dir, path.join(known, 'calibration.json')]) {
     const unasked = await runCli(['calibrate', known, '--url', url, '--out', taken])

@@ -179,7 +179,7 @@ t.test('calibrations on the disk are checked, and those of other readers left al
     ['scaleless.json', /\/signals\/0\/scale/],
     ['fewer.json', /weighs other signals/],
   ] as const)
-    await t.rejects(chooseCalibration({ named: at(name), shipped: at('none.json') }, 'r'), {
+    await t.rejects(chooseCalibration({ named: at(name), shipped: at('none.json') }, { reader: 'r' }), {
       code: 'config_invalid',
       field: 'CEPE_CALIBRATION',
       message: says,
@@ -188,7 +188,7 @@ t.test('calibrations on the disk are checked, and those of other readers left al
   const said: string[] = []
   const log = (_: string, message: string) => void said.push(message)
   const choose = (files: { named?: string; own?: string; shipped?: string }) =>
-    chooseCalibration({ own: at('none.json'), shipped: at('none.json'), ...files }, 'r', log)
+    chooseCalibration({ own: at('none.json'), shipped: at('none.json'), ...files }, { reader: 'r' }, log)
   t.same(await choose({ own: at('good.json') }), good)
   t.same(await choose({ shipped: at('good.json') }), good)
   t.same(await choose({ named: at('good.json'), own: at('broken.json') }), good)
@@ -199,10 +199,10 @@ t.test('calibrations on the disk are checked, and those of other readers left al
   const built = (dtype: string) => `model-1b@0123456789ab-${dtype}-89abcdef`
   await writeFile(at('built.json'), JSON.stringify(calibrationBy('confidence', { reader: built('int8-blocks') })))
   const files = { own: at('none.json'), shipped: at('built.json') }
-  t.match(await chooseCalibration(files, built('int8-blocks'), log), { reader: built('int8-blocks') })
-  t.equal(await chooseCalibration(files, built('int8-blocks').replace('0123', '0124'), log), undefined)
+  t.match(await chooseCalibration(files, { reader: built('int8-blocks') }, log), { reader: built('int8-blocks') })
+  t.equal(await chooseCalibration(files, { reader: built('int8-blocks').replace('0123', '0124') }, log), undefined)
   t.same(said, [], 'another checkpoint')
-  t.equal(await chooseCalibration(files, built('f16'), log), undefined)
+  t.equal(await chooseCalibration(files, { reader: built('f16') }, log), undefined)
   t.match(said.splice(0), [/^The calibration that is shipped is of model-1b@.*-int8-blocks-.*, not of model-1b@.*-f16-.*cepe calibrate/])
   t.equal(await choose({ named: at('other.json') }), undefined)
   t.match(said.splice(0), [/other\.json is of another, not of r, and is not used/])
@@ -211,6 +211,48 @@ t.test('calibrations on the disk are checked, and those of other readers left al
   t.match(said, [/of another/, /is not used: .*broken\.json is not valid JSON/])
   await t.rejects(choose({ named: at('none.json') }), { code: 'config_invalid', message: /There is no calibration at .*none\.json/ })
   await t.rejects(choose({ named: at('broken.json') }), { code: 'config_invalid' })
+})
+
+t.test('a calibration judges the prompts that it was fitted on, and no others', async (t) => {
+  const { services } = factServices()
+  const unrecorded: Calibration = calibrationBy('confidence')
+  const inst = { chat_template: 'inst', instruction: 'Be brief.', mode: 'cepe', demonstrations: 0 } as const
+  const probability = async (calibration: Calibration, request: Partial<AnswerRequest> = {}) =>
+    (await answerQuestion({ question: 'what is fact 7', min_confidence: 0, ...request }, { ...services, calibration })).probability_correct
+  const briefly = { chat_template: 'inst', instruction: ' Be brief. ' } as const
+  for (const [calibration, request, isJudged] of [
+    [unrecorded, {}, true],
+    [unrecorded, { chat_template: 'inst' }, false],
+    [unrecorded, { chat_template: 'inst', instruction: '' }, false],
+    [unrecorded, { instruction: 'Be brief.' }, false],
+    [unrecorded, { demonstrations: 1 }, true],
+    [{ ...unrecorded, prompt: inst }, {}, false],
+    [{ ...unrecorded, prompt: inst }, briefly, true],
+    [{ ...unrecorded, prompt: inst }, { ...briefly, instruction: 'Be long.' }, false],
+    [{ ...unrecorded, prompt: inst }, { ...briefly, mode: 'map-rerank' }, false],
+    [{ ...unrecorded, prompt: inst }, { ...briefly, demonstrations: 1 }, false],
+  ] as const)
+    t.equal(typeof (await probability(calibration, request)), isJudged ? 'number' : 'object', JSON.stringify([calibration.prompt, request]))
+
+  const dir = t.testdir({ 'old.json': JSON.stringify(unrecorded), 'inst.json': JSON.stringify({ ...unrecorded, prompt: inst }) })
+  const said: string[] = []
+  const choose = (name: string, now: object, files = { named: path.join(dir, name), shipped: '' }) =>
+    chooseCalibration(files, { reader: 'r', ...inst, ...now }, (_, message) => void said.push(message))
+  t.same(await choose('inst.json', {}), { ...unrecorded, prompt: inst })
+  t.same(await choose('old.json', { chat_template: 'none', instruction: '', demonstrations: 2 }), unrecorded)
+  t.same(said, [])
+  for (const [file, now, difference] of [
+    ['old.json', {}, 'chat_template "none", not of chat_template "inst"'],
+    ['inst.json', { chat_template: 'none' }, 'chat_template "inst", not of chat_template "none"'],
+    ['inst.json', { instruction: '' }, 'instruction "Be brief.", not of instruction ""'],
+    ['inst.json', { mode: 'map-rerank' }, 'mode "cepe", not of mode "map-rerank"'],
+    ['inst.json', { demonstrations: 2 }, 'demonstrations 0, not of demonstrations 2'],
+  ] as const) {
+    t.equal(await choose(file, now), undefined)
+    t.match(said.splice(0), [`is of ${difference}, and is not used: create it again (cepe calibrate).`])
+  }
+  t.equal(await choose('', {}, { named: undefined, shipped: path.join(dir, 'old.json') } as never), undefined)
+  t.match(said, [/^The calibration that is shipped is of chat_template "none"/])
 })
 
 t.test('leaving passages out shows which one the answer hangs on', async (t) => {

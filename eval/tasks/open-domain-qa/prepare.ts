@@ -79,7 +79,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
       `The index ${identity.index.table} has ${identity.index.passages} passages, fewer than k = ${largestK(protocol)}: lower --k.`,
     )
   }
-  const service = await client.defaults?.().catch(() => undefined)
+  const service = await client.defaults().catch(() => undefined)
   const problemsOf = (read: Dataset | undefined, which: string) =>
     (read?.problems ?? []).map((problem) => ({ ...problem, kind: `${problem.kind} (${which})` }))
   const named = (read: Dataset | undefined) => (read === undefined ? null : { file: read.file, sha256: read.sha256 })

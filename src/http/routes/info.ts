@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from '#typebox'
 import type { CodedError } from '../../../base/errors.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import { modelId, QaDefaultsSchema, type CepeManifest } from '../../../models/manifest.ts'
-import { defaultMode } from '../../../models/protocol.ts'
+import { modelId } from '../../../models/manifest.ts'
 import type { Calibration } from '../../rag/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
+import { questionDefaults } from '../../rag/resolve-request.ts'
 import { type AnswerServices, inCollection } from '../../rag/pipeline.ts'
 import { type IndexVersion, IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
 import { MODES } from '../../text/plan.ts'
@@ -34,9 +34,10 @@ export const InfoSchema = Type.Object({
       {
         mode: Type.String(),
         ...{ k: number, k_decoder: number, demonstrations: number, context_tokens: number, max_new_tokens: number },
-        instruction: QaDefaultsSchema.properties.instruction,
+        chat_template: Type.String(),
+        instruction: Type.String({ description: 'Text after the question; empty: none.' }),
       },
-      { description: "The model's protocol: defaults for fields that a request omits." },
+      { description: 'Defaults for fields that a request omits, by the protocol of the model and the settings.' },
     ),
   }),
   retriever: Type.Object({ ...RetrieverFields, method: MethodSchema }, { description: 'Id of the model that embeds questions.' }),
@@ -127,7 +128,7 @@ export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
       key: holder && { name: holder.name, role: holder.role },
       feedback,
       files,
-      reader: describeReader(reader.manifest),
+      reader: describeReader(services),
       retriever: { ...describeRetriever(manifest), method: retriever.method ?? 'dense' },
       retrievers: allEmbedders(retriever).map((one) => ({
         ...describeRetriever(one.manifest),
@@ -155,9 +156,10 @@ const REQUEST_LIMITS = {
   dropped_passages: LIMITS.droppedPassages,
 }
 
-function describeReader(manifest: CepeManifest): Static<typeof InfoSchema>['reader'] {
-  const { dtype, parameters, dims, qa_defaults: defaults } = manifest
-  return { id: modelId(manifest), dtype, parameters, window: dims.window, defaults: { ...defaults, mode: defaultMode(manifest) } }
+function describeReader(services: AnswerServices): Static<typeof InfoSchema>['reader'] {
+  const { manifest } = services.reader
+  const { dtype, parameters, dims } = manifest
+  return { id: modelId(manifest), dtype, parameters, window: dims.window, defaults: questionDefaults(services) }
 }
 
 function describeCalibration(

@@ -227,3 +227,15 @@ t.test(
     t.match(await ask({ min_confidence: 0 }), { answer: String, abstained: false, reason: null })
   },
 )
+
+t.test('a calibration of plain prompts does not judge those of a chat template', { timeout: 380_000 }, async (t) => {
+  const server = await serverOf(t, { CEPE_CHAT_TEMPLATE: 'inst' })
+  t.match(await (await fetch(`${server.url}/v1/info`)).json(), {
+    calibration: null,
+    min_confidence: 0,
+    reader: { defaults: { chat_template: 'inst', demonstrations: 0, instruction: /^Reply with only the name/ } },
+  })
+  const asked = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ question: QUESTION }) }
+  t.match(await (await fetch(`${server.url}/v1/answer`, asked)).json(), { answer: String, abstained: false, probability_correct: null })
+  t.match(server.stdout(), /tiny\.json is of chat_template \\?"none\\?", not of chat_template \\?"inst\\?", and is not used/)
+})
