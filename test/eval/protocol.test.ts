@@ -118,18 +118,39 @@ t.test("--protocol model: the model's own mode and k where none is given; the re
     const raw = { ...RAW, dataset: file('ctxs.jsonl'), protocol, k: '2', modes: 'decoder-only', shots: 'service' }
     const options = followModel(await chooseRetrieval(parseOptions(raw)), own, given)
     const prepared = await prepare(options, client)
-    const folder = file(protocol)
+    const folder = file(`${protocol} ${given.modes}`)
     await evaluate({ client, folder, concurrency: 1, onProgress: () => undefined, ...prepared })
     return toMarkdown(buildReport([await readRun(folder)], { source: '', scores: [] }).blocks)
   }
-  const said =
-    'The service itself would have answered in mode map-rerank with k = 3: 0 demonstrations of its own, 1 passages in the decoder'
+  const said = 'The service itself would have answered in mode map-rerank with k = 3: 0 demonstrations, 1 passages in the decoder'
   const model = await reported('model', { modes: false, k: false })
   t.ok(model.includes(said), model)
   t.match(model, /That is the setting map-rerank, k = 3 here/)
   const paper = await reported('paper', { modes: true, k: true })
   t.ok(paper.includes(said), paper)
-  t.match(paper, /No setting here is asked so; --protocol model does/)
+  t.match(paper, /No setting here is asked so; --protocol model alone does/)
+  t.match(await reported('model', { modes: true, k: true }), /No setting here is asked so; --protocol model without --modes and --k does/)
+})
+
+t.test('with a chat template the report counts no demonstrations of the service', async (t) => {
+  const { services } = factServices()
+  const manifest = { ...services.reader.manifest, qa_defaults: { ...services.reader.manifest.qa_defaults, demonstrations: 1 } }
+  const file = await files(t, { 'ctxs.jsonl': [fact(1, 6)] })
+  const reported = async (chatTemplate: 'none' | 'inst') => {
+    const answering = { ...services, reader: { ...services.reader, manifest }, chatTemplate }
+    const client = servicesClient({ answering, close: () => Promise.resolve() })
+    const raw = { ...RAW, dataset: file('ctxs.jsonl'), protocol: 'model', shots: 'service' }
+    const options = followModel(await chooseRetrieval(parseOptions(raw)), await client.defaults(), { modes: false, k: false })
+    const prepared = await prepare(options, client)
+    await evaluate({ client, folder: file(chatTemplate), concurrency: 1, onProgress: () => undefined, ...prepared })
+    return toMarkdown(buildReport([await readRun(file(chatTemplate))], { source: '', scores: [] }).blocks)
+  }
+  const plain = await reported('none')
+  t.match(plain, /mode cepe with k = 6: 1 demonstrations, 2 passages in the decoder, .* That is the setting cepe, k = 6 here/)
+  t.match(plain, /\| demonstrations +\| the service's own: 1 /)
+  const chat = await reported('inst')
+  t.match(chat, /mode cepe with k = 6 and chat template inst: 0 demonstrations, .* That is the setting cepe, k = 6 here/)
+  t.match(chat, /\| demonstrations +\| the service's own: 0 /)
 })
 
 t.test('F1 of yes and no is all or nothing', (t) => {

@@ -118,7 +118,7 @@ function groupsOf({ groups }: SettingSummary): GroupScores[] {
 /** How the service answers by itself, and whether the run asked it so. */
 function serviceText({ subject: { protocol }, service }: StoredRun['manifest']): Block[] {
   if (service === undefined) return []
-  const { mode, k, k_decoder: kDecoder, demonstrations, context_tokens: tokens, max_new_tokens: most } = service
+  const { mode, k, k_decoder: kDecoder, demonstrations, context_tokens: tokens, max_new_tokens: most, chat_template: template } = service
   const asked = settingsOf(protocol).find((setting) => setting.request.mode === mode && setting.k === k)
   const pairs = [
     [protocol.shots, demonstrations],
@@ -129,15 +129,18 @@ function serviceText({ subject: { protocol }, service }: StoredRun['manifest']):
   // Sampled demonstrations are not those of the service, however many.
   const differs =
     protocol.packing !== undefined || (protocol.shots ?? 0) > 0 || pairs.some(([given, own]) => given !== null && given !== own)
+  const isLeftToModel = protocol.packing === undefined && pairs.every(([given]) => given === null)
+  const advice = isLeftToModel ? '--protocol model without --modes and --k does' : '--protocol model alone does'
+  const wrapped = template === undefined || template === 'none' ? '' : ` and chat template ${template}`
   return [
     text(
-      `The service itself would have answered in mode ${mode} with k = ${k}: ${demonstrations} demonstrations of its own, ${kDecoder} passages in the decoder, ${tokens} tokens per passage, ${most} new tokens at most. ${asked !== undefined && !differs ? `That is the setting ${settingName(asked)} here.` : 'No setting here is asked so; --protocol model does.'}`,
+      `The service itself would have answered in mode ${mode} with k = ${k}${wrapped}: ${demonstrations} demonstrations, ${kDecoder} passages in the decoder, ${tokens} tokens per passage, ${most} new tokens at most. ${asked !== undefined && !differs ? `That is the setting ${settingName(asked)} here.` : `No setting here is asked so; ${advice}.`}`,
     ),
   ]
 }
 
 function provenance(manifest: StoredRun['manifest']): Block[] {
-  const { subject } = manifest
+  const { subject, service } = manifest
   const { protocol, index } = subject
   const { shots, seed } = protocol
   const orDefault = (value: number | null) => (value === null ? "the model's own" : String(value))
@@ -151,7 +154,7 @@ function provenance(manifest: StoredRun['manifest']): Block[] {
         ['retriever', subject.retriever ?? 'passages supplied with the questions'],
         ['index', index ? `${index.table}, version ${index.version}, ${index.passages} passages` : 'none'],
         ['questions', `${file(subject.questions)}${subject.limit === null ? '' : `, ${subject.limit} drawn with seed ${seed}`}`],
-        ['demonstrations', shots === null ? "the service's own" : demonstrations],
+        ['demonstrations', shots === null ? `the service's own${service ? `: ${service.demonstrations}` : ''}` : demonstrations],
         ['unanswerable questions', file(subject.unanswerable)],
         ['passages in the decoder', orDefault(protocol.k_decoder)],
         ['tokens per passage', orDefault(protocol.context_tokens)],
