@@ -10,7 +10,7 @@ import { type Block, heading, list, table, text } from '../report/blocks.ts'
 import type { PublishedTables } from '../report/published-tables.ts'
 import type { Report } from '../report/report.ts'
 import { type Estimate, mean } from '../statistics/bootstrap.ts'
-import { readRunOf } from '../task/report.ts'
+import { readRunOf } from '../tasks/runs.ts'
 import { type Metric, shown, summariseTask } from '../task/summary.ts'
 
 interface PresetReportOptions {

@@ -1,21 +1,11 @@
-import { writeFile } from 'node:fs/promises'
-import path from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
-import { CodedError } from '../../base/errors.ts'
 import { type Block, heading, list, number, table, text } from '../report/blocks.ts'
-import { publishedBlocks, type PublishedTables, readPublishedTables } from '../report/published-tables.ts'
-import { addFigure, environmentRows, fileText, problemBlock, type Report, writeReport } from '../report/report.ts'
-import { OPEN_DOMAIN_QA, readStored, taskOfRun } from '../runner/folder.ts'
+import { publishedBlocks, type PublishedTables } from '../report/published-tables.ts'
+import { addFigure, environmentRows, fileText, problemBlock, type Report } from '../report/report.ts'
 import type { Estimate } from '../statistics/bootstrap.ts'
 import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
-import { TASKS } from '../tasks/list.ts'
-import { readRun } from '../tasks/open-domain-qa/record.ts'
-import { buildReport } from '../tasks/open-domain-qa/report.ts'
-import { taskRunOf } from '../tasks/open-domain-qa/scores.ts'
-import { summarise } from '../tasks/open-domain-qa/summary.ts'
-import { readPublished } from '../tasks/open-domain-qa/tables.ts'
 import type { Evaluation, Metric, TaskRun } from './contract.ts'
-import { type SettingResult, TASK_RUNS, type TaskRecord } from './record.ts'
+import type { SettingResult, TaskRecord } from './record.ts'
 import { shown, summariseTask, type TaskSummary } from './summary.ts'
 import { groupTables } from './tables.ts'
 
@@ -131,48 +121,4 @@ function examples({ records }: TaskRun): Block[] {
     }),
   )
   return rows.length === 0 ? [] : [heading(3, 'First outputs'), table(['item', 'setting', 'output', 'expected'], rows, 4)]
-}
-
-/**
- * Reads runs and writes their report, questions last; the scores of a single run of questions also into its summary.json.
- * @throws run_invalid, run_mismatch, options_invalid
- */
-export async function reportRuns(
-  folders: readonly string[],
-  out: string,
-  { published, ...top }: { readonly title?: string; readonly lead?: readonly Block[]; readonly published?: string | undefined } = {},
-): Promise<void> {
-  const named = await Promise.all(folders.map(async (folder) => ({ folder, isQa: (await taskOfRun(folder)) === OPEN_DOMAIN_QA })))
-  const tasks = await Promise.all(named.filter(({ isQa }) => !isQa).map(({ folder }) => readRunOf(folder)))
-  const questions = await Promise.all(named.filter(({ isQa }) => isQa).map(({ folder }) => readRun(folder)))
-  const ofTasks = buildTaskReport(tasks, await readPublishedTables(), top.title, top.lead)
-  const ofQuestions = buildReport(questions, await readPublished(published), tasks.length === 0 ? top : {})
-  const both = {
-    ...ofTasks,
-    // As a section of another report, headings are one level lower.
-    blocks: [
-      ...ofTasks.blocks,
-      ...ofQuestions.blocks.map((block) => (block.kind === 'heading' ? heading(block.level === 1 ? 2 : 3, block.text) : block)),
-    ],
-    figures: new Map([...ofTasks.figures, ...ofQuestions.figures]),
-  }
-  await writeReport(tasks.length === 0 ? ofQuestions : questions.length === 0 ? ofTasks : both, out)
-  const [run] = questions
-  if (run && folders.length === 1)
-    await writeFile(path.join(out, 'summary.json'), `${JSON.stringify(summarise(run.manifest, run.records), null, 2)}\n`)
-}
-
-/** Reads a run of any task. @throws run_invalid if the folder holds no run of this version's tasks, run_mismatch for another version */
-export async function readRunOf(folder: string): Promise<TaskRun> {
-  const name = await taskOfRun(folder)
-  if (name === OPEN_DOMAIN_QA) return taskRunOf(await readRun(folder))
-  const task = TASKS.find((candidate) => candidate.name === name)
-  if (task === undefined) throw new CodedError('run_invalid', `${folder} holds a run of ${name}, which is no task of this version.`)
-  const stored = await readStored(folder, TASK_RUNS)
-  if (stored.manifest.subject.version !== task.version)
-    throw new CodedError(
-      'run_mismatch',
-      `${folder} is of version ${stored.manifest.subject.version} of the task ${task.name}; this is version ${task.version}: run it again.`,
-    )
-  return { ...stored, task, seed: 0 }
 }

@@ -2,7 +2,7 @@ import { at } from '../../../base/at.ts'
 import type { DocumentLimits } from '../contract.ts'
 import { inline, listed, type Block, type BlockDocument, type PageBreak } from './contract.ts'
 import { mostOf, readPdfPages, type Line } from './pdf-lines.ts'
-import { marked } from './plain.ts'
+import { marked } from './texts/plain.ts'
 import { runningHeads } from './running-heads.ts'
 
 const ITEM = /^(?:[-*\u2022\u25e6\u25aa\u25cf\uf0b7\u2013]\s+\S|\(?\d{1,3}[.)]\s+\S)/

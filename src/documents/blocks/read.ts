@@ -56,9 +56,9 @@ async function parsed(text: string, type: DocumentType): Promise<Omit<BlockDocum
   const untitled = (blocks: readonly Block[]) => ({ title: '', blocks })
   switch (type) {
     case 'html':
-      return (await import('./html.ts')).htmlDocument(text)
+      return (await import('./markup/html.ts')).htmlDocument(text)
     case 'markdown':
-      return (await import('./markdown.ts')).markdownDocument(text)
+      return (await import('./markup/markdown.ts')).markdownDocument(text)
     case 'notebook':
       return (await import('./texts/email-and-notebook.ts')).notebookDocument(text)
     case 'rst':
@@ -73,7 +73,7 @@ async function parsed(text: string, type: DocumentType): Promise<Omit<BlockDocum
       return untitled((await import('./texts/source.ts')).subtitleBlocks(text))
     default:
       if (ANCHOR.test(text) && (text.match(SECTION)?.length ?? 0) >= LEAST_SECTIONS) return parsed(text, 'asciidoc')
-      return untitled((await import('./plain.ts')).plainBlocks(text))
+      return untitled((await import('./texts/plain.ts')).plainBlocks(text))
   }
 }
 

@@ -4,7 +4,7 @@ import { hex } from 'dingbat-to-unicode'
 import { mathText } from '../markup/math.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
-import { childOf, childrenOf, made, textIn } from '../xml.ts'
+import { childOf, childrenOf, made, textIn } from '../markup/xml.ts'
 import { valueOf, type Numbering, type Styles } from './docx-styles.ts'
 import { Unread } from './parts.ts'
 

@@ -1,6 +1,6 @@
 import type { Element } from 'domhandler'
 import { numberText } from '../markup/list.ts'
-import { childOf, childrenOf, elementsOf } from '../xml.ts'
+import { childOf, childrenOf, elementsOf } from '../markup/xml.ts'
 
 /** What a paragraph is by its style and its own properties. */
 export interface ParagraphKind {

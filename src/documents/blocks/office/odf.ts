@@ -7,7 +7,7 @@ import { numberText } from '../markup/list.ts'
 import { mathText } from '../markup/math.ts'
 import { checkDepth, textOf } from '../markup/text.ts'
 import { elementsIn, tidy } from '../markup/tidy.ts'
-import { childOf, elementsOf, elementText, made, parseXml, textIn } from '../xml.ts'
+import { childOf, elementsOf, elementText, made, parseXml, textIn } from '../markup/xml.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
 import { partText, Unread } from './parts.ts'
 

@@ -1,6 +1,6 @@
 import path from 'node:path/posix'
 import { DocumentError } from '../../errors.ts'
-import { elementsOf, elementText } from '../xml.ts'
+import { elementsOf, elementText } from '../markup/xml.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
 
 /** Signature of Microsoft's older container, which encrypted files use. */

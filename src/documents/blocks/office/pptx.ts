@@ -4,7 +4,7 @@ import { markupBlocks } from '../markup/markup.ts'
 import { mathText } from '../markup/math.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn, tidy } from '../markup/tidy.ts'
-import { childOf, childrenOf, elementsOf, made, parseXml, textIn } from '../xml.ts'
+import { childOf, childrenOf, elementsOf, made, parseXml, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
 import { openOffice, partText, relatedParts, Unread } from './parts.ts'
 

@@ -2,7 +2,7 @@ import { Parser } from 'htmlparser2'
 import { format, getFormatFromId, isDateFormat } from 'numfmt'
 import { inline, type Block, type BlockDocument } from '../contract.ts'
 import { rowTexts, type GridCell, type GridRow } from '../markup/row-texts.ts'
-import { childrenOf, elementsOf } from '../xml.ts'
+import { childrenOf, elementsOf } from '../markup/xml.ts'
 import { openOffice, partText } from './parts.ts'
 
 /** Columns of a sheet that are read, and cells that a merged one covers. */

@@ -2,10 +2,10 @@ import { type Address, default as PostalMime } from 'postal-mime'
 import { messageOf } from '../../../../base/errors.ts'
 import { DocumentError } from '../../errors.ts'
 import { type Block, type BlockDocument, inline, listed } from '../contract.ts'
-import { htmlDocument } from '../html.ts'
-import { plainBlocks } from '../plain.ts'
+import { htmlDocument } from '../markup/html.ts'
+import { plainBlocks } from './plain.ts'
 import { parseJson } from '../../../../base/json.ts'
-import { markdownDocument } from '../markdown.ts'
+import { markdownDocument } from '../markup/markdown.ts'
 
 const MAX_NESTING = 50
 

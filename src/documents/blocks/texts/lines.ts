@@ -1,7 +1,7 @@
 import { at } from '../../../../base/at.ts'
 import type { DocumentType } from '../../type.ts'
 import { inline, type Block } from '../contract.ts'
-import { boxRows, plainBlocks } from '../plain.ts'
+import { boxRows, plainBlocks } from './plain.ts'
 
 /** Kinds of text whose structure is in its lines. */
 export type LinesType = Extract<DocumentType, 'rst' | 'org' | 'asciidoc' | 'latex'>

@@ -1,6 +1,6 @@
 import { marked } from 'marked'
 import { isMap, isScalar, isSeq, parseDocument as parseYaml } from 'yaml'
-import { inline, type BlockDocument } from './contract.ts'
+import { inline, type BlockDocument } from '../contract.ts'
 import { htmlDocument } from './html.ts'
 
 /** YAML front matter (Jekyll, Hugo, Pandoc). */

@@ -1,10 +1,10 @@
 import { isText, type AnyNode, type Element } from 'domhandler'
 import type { ParserOptions } from 'htmlparser2'
-import { textsOf, type Block, type BlockDocument } from './contract.ts'
-import { markupBlocks } from './markup/markup.ts'
-import { lengths, letterCount } from './markup/navigation.ts'
-import { parseMarkup, type ParsedMarkup } from './markup/tidy.ts'
-import { textOf } from './markup/text.ts'
+import { textsOf, type Block, type BlockDocument } from '../contract.ts'
+import { markupBlocks } from './markup.ts'
+import { lengths, letterCount } from './navigation.ts'
+import { parseMarkup, type ParsedMarkup } from './tidy.ts'
+import { textOf } from './text.ts'
 
 const LONGEST_TITLE = 300
 /** Minimum share of the page's text, without links, for a main-text candidate. */

@@ -1,7 +1,7 @@
 import { Element, isTag, isText, Text, type AnyNode, type ChildNode, type Document } from 'domhandler'
 import { DomUtils, parseDocument } from 'htmlparser2'
-import { inline } from './contract.ts'
-import { elementsIn } from './markup/tidy.ts'
+import { inline } from '../contract.ts'
+import { elementsIn } from './tidy.ts'
 
 const LONGEST_TEXT = 300
 

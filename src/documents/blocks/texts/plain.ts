@@ -1,6 +1,6 @@
-import { at } from '../../../base/at.ts'
-import { inline, type Block } from './contract.ts'
-import { rowTexts } from './markup/row-texts.ts'
+import { at } from '../../../../base/at.ts'
+import { inline, type Block } from '../contract.ts'
+import { rowTexts } from '../markup/row-texts.ts'
 
 const BULLET = /^\s{0,8}(?:[-*+\u2022\u25e6\u25aa\u2013]|\(?\d{1,3}[.)])\s+\S/
 const UNDERLINE = /^(={3,}|-{3,}|~{3,}|\*{3,})\s*$/
