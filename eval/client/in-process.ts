@@ -5,7 +5,7 @@ import { CodedError } from '../../base/errors.ts'
 import type { Admission } from '../../src/inference/contract.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
-import { questionDefaults } from '../../src/rag/resolve-request.ts'
+import { defaultPrompt } from '../../src/rag/resolve-request.ts'
 import { searchPassages } from '../../src/rag/search.ts'
 import { answerDefaults } from '../../src/service/models.ts'
 import { openService, type Services } from '../../src/service/services.ts'
@@ -23,7 +23,8 @@ export function servicesClient(started: Pick<Services, 'answering' | 'close'>): 
   return {
     name: 'in process',
     hasEncoder: manifest.graphs.encoder !== null,
-    defaults: () => Promise.resolve(questionDefaults(services)),
+    defaults: () =>
+      Promise.resolve({ ...manifest.qa_defaults, ...defaultPrompt(manifest, services.demonstrations, services.chatTemplate) }),
     answer: (request) => answerQuestion(request, services),
     search: (request) => searchPassages(request, services.retriever, { admitted: true }),
     close: () => started.close(),

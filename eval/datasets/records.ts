@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline, Readable } from 'node:stream'
 import { CodedError, messageOf } from '../../base/errors.ts'
+import { sha256OfFile } from '../../base/files.ts'
 import { parseJson } from '../../base/json.ts'
 import { READ_LIMITS } from '../../index/read/contract.ts'
 import { gunzip } from '../../index/read/expand.ts'
@@ -27,16 +27,9 @@ function open(file: string): Readable {
   return bytesOf(file).setEncoding('utf8')
 }
 
-/** SHA-256 of the file on disk. */
-export async function fileHash(file: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer)
-  return hash.digest('hex')
-}
-
 /** A file as a run's manifest names it. */
 export async function namedFile(file: string): Promise<{ readonly file: string; readonly sha256: string }> {
-  return { file: path.basename(file), sha256: await fileHash(file) }
+  return { file: path.basename(file), sha256: await sha256OfFile(file) }
 }
 
 /** Detects JSON lines, a JSON document or a table by the first line. */

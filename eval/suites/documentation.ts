@@ -6,7 +6,7 @@ import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
-import { fileHash } from '../datasets/records.ts'
+import { sha256OfFile } from '../../base/files.ts'
 import { questionFile } from '../datasets/shipped.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { heading, table, text } from '../report/blocks.ts'
@@ -133,7 +133,7 @@ export async function checkListed(folder: string, list: string): Promise<number>
   const other: string[] = []
   for (const [, hash, name = ''] of lines) {
     const file = path.join(folder, name)
-    if (!(await exists(file)) || (await fileHash(file)) !== hash) other.push(name)
+    if (!(await exists(file)) || (await sha256OfFile(file)) !== hash) other.push(name)
   }
   if (other.length === 0) return lines.length
   throw new CodedError(

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
 import { syncPath } from '../../base/durable.ts'
-import { osCode } from '../../base/errors.ts'
+import { orAbsent } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
 
 /**
@@ -70,13 +70,7 @@ export async function readJournal(path: string): Promise<Progress> {
 }
 
 async function readEntries(path: string): Promise<JournalEntry[]> {
-  let text: string
-  try {
-    text = await readFile(path, 'utf8')
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return []
-    throw error
-  }
+  const text = (await orAbsent(readFile(path, 'utf8'))) ?? ''
   return text.split('\n').flatMap((line) => {
     const value = parseJson(line)
     return Value.Check(JournalEntrySchema, value) ? [value] : []

@@ -2,8 +2,8 @@ import { rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
 import type { TableLocation } from '../contract.ts'
-import { CodedError, messageOf, osCode } from '../../base/errors.ts'
-import { exists } from '../../base/exists.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { exists, orAbsent } from '../../base/exists.ts'
 import { failureOf, lanceText } from '../../base/failures.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { storeOf, within } from '../store/store-of.ts'
@@ -197,9 +197,7 @@ export async function hasVersion(folder: string): Promise<boolean> {
 async function putAside(folder: string, manifest: string): Promise<void> {
   const quarantine = join(folder, QUARANTINE)
   await makeFolder(quarantine)
-  await rename(join(folder, manifest), join(quarantine, basename(manifest))).catch((error: unknown) => {
-    // Another process rolled back first.
-    if (osCode(error) !== 'ENOENT') throw error
-  })
+  // Absent if another process rolled back first.
+  await orAbsent(rename(join(folder, manifest), join(quarantine, basename(manifest))))
   for (const path of [quarantine, join(folder, VERSIONS), folder]) await syncPath(path)
 }

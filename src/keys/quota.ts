@@ -3,7 +3,8 @@ import path from 'node:path'
 import { Type } from '#typebox'
 import Value from '#typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
-import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { orAbsent } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
 import { takeLock } from '../../base/locks/lock.ts'
 import type { Admission } from '../inference/contract.ts'
@@ -153,14 +154,13 @@ export async function usageOfDay(dir: string, day = dayOf(Date.now())): Promise<
 
 /** Saved counts; none in a damaged file. @throws config_invalid if it cannot be read */
 async function readUsage(dir: string): Promise<Usage> {
-  const text = await readFile(usageFile(dir), 'utf8').catch((error: unknown) => {
-    if (osCode(error) === 'ENOENT') return ''
+  const text = await orAbsent(readFile(usageFile(dir), 'utf8')).catch((error: unknown) => {
     throw new CodedError('config_invalid', `The count of questions, ${usageFile(dir)}, cannot be read: ${messageOf(error)}.`, {
       field: 'CEPE_KEYS_DIR',
       cause: error,
     })
   })
-  const usage = parseJson(text)
+  const usage = parseJson(text ?? '')
   return new Map(Value.Check(UsageSchema, usage) ? Object.entries(usage) : [])
 }
 

@@ -3,6 +3,7 @@ import path from 'node:path'
 import Value from '#typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { orAbsent } from '../../base/exists.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { parseJson } from '../../base/json.ts'
 import { hashKey, KeyRecordSchema, newKey, type KeyRecord } from './record.ts'
@@ -83,10 +84,7 @@ export async function readKey(dir: string, name: string): Promise<KeyRecord> {
 
 /** Names of the keys' files, sorted. */
 export async function keyFiles(dir: string): Promise<string[]> {
-  const names = await readdir(dir).catch((error: unknown): string[] => {
-    if (osCode(error) === 'ENOENT') return []
-    return unreadable(dir)(error)
-  })
+  const names = (await orAbsent(readdir(dir)).catch(unreadable(dir))) ?? []
   return names.filter((name) => name.endsWith(KEY_FILE)).sort()
 }
 

@@ -1,7 +1,7 @@
 import { invalidField } from '../../base/errors.ts'
 import type { CepeManifest, QaDefaults } from '../../models/manifest.ts'
 import { defaultMode, jointMode } from '../../models/protocol.ts'
-import type { AnswerRead, Reader, Sampling } from '../inference/contract.ts'
+import type { AnswerRead, Sampling } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import { SHORT_ANSWER } from '../text/instruction.ts'
 import { valueCount } from '../text/grammar/fill.ts'
@@ -51,11 +51,7 @@ export function resolveRequest(
     wantsPassages: mode !== 'closed-book' && (k > 0 || request.passages?.length === 0),
     kDecoder: request.k_decoder ?? defaults.k_decoder,
     encoderPassages: request.encoder_passages ?? 'others',
-    // The protocol's number, limited to those that the service has.
-    demonstrations: chooseDemonstrations(
-      request.demonstrations ?? (template === 'none' ? Math.min(own.length, defaults.demonstrations) : 0),
-      own,
-    ),
+    demonstrations: chooseDemonstrations(request.demonstrations ?? defaultDemonstrations(template, own, defaults), own),
     contextTokens,
     chatTemplate: template,
     // The default speaks of passages.
@@ -79,19 +75,17 @@ export function promptForm({ chatTemplate = 'none', instruction = '', mode, demo
   return { chat_template: chatTemplate, instruction, mode, demonstrations: demonstrations.length }
 }
 
-/** How a request is read that names nothing but the question. */
-export function questionDefaults({
-  reader,
-  demonstrations,
-  chatTemplate,
-}: {
-  readonly reader: Pick<Reader, 'manifest'>
-  readonly demonstrations: readonly Demonstration[]
-  readonly chatTemplate?: ChatTemplate
-}) {
-  const resolved = resolveRequest({ question: '' }, reader.manifest, demonstrations, chatTemplate)
-  const { k, kDecoder, contextTokens, maxNewTokens } = resolved
-  return { ...promptForm(resolved), k, k_decoder: kDecoder, context_tokens: contextTokens, max_new_tokens: maxNewTokens }
+/** What shapes the prompt of a request that names nothing but the question. */
+export function defaultPrompt(manifest: CepeManifest, own: readonly Demonstration[], template: ChatTemplate = 'none'): PromptForm {
+  const { qa_defaults: defaults } = manifest
+  const { instruction = '' } = instructionOf({}, template, defaults)
+  const demonstrations = defaultDemonstrations(template, own, defaults)
+  return { chat_template: template, instruction, mode: defaultMode(manifest), demonstrations }
+}
+
+/** The protocol's number, limited to those that the service has; none in a chat template. */
+function defaultDemonstrations(template: ChatTemplate, own: readonly Demonstration[], { demonstrations }: QaDefaults): number {
+  return template === 'none' ? Math.min(own.length, demonstrations) : 0
 }
 
 /** The instruction after a question: the request's, or with a chat template the model's own, or the default one. */

@@ -16,7 +16,7 @@ import { bulkEmbed } from '../inference/bulk-embed.ts'
 import { chooseCalibration } from '../rag/calibration.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { DocumentDefaults } from '../rag/resolve-document.ts'
-import { promptForm, resolveRequest } from '../rag/resolve-request.ts'
+import { defaultPrompt } from '../rag/resolve-request.ts'
 import type { Config } from '../settings.ts'
 import { chatWrap } from '../text/chat-template.ts'
 import { loadTokenizer, readTokenizerConfig } from '../text/tokenizer.ts'
@@ -190,7 +190,7 @@ export async function answerDefaults(config: Config, log?: Log) {
   const demonstrations = config.DEMONSTRATIONS === '' ? [] : await loadDemonstrations(config.DEMONSTRATIONS)
   const manifest = await loadCepeManifest(config.READER_DIR)
   const templates = await chatTemplates(config, log)
-  const prompt = promptForm(resolveRequest({ question: '' }, manifest, demonstrations, templates.chatTemplate))
+  const prompt = defaultPrompt(manifest, demonstrations, templates.chatTemplate)
   return {
     demonstrations,
     calibration: await chooseCalibration(calibrationFiles(config), { reader: modelId(manifest), ...prompt }, log),

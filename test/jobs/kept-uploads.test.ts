@@ -1,8 +1,9 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
+import { KeptFiles } from '../../src/jobs/kept/kept-files.ts'
 import type { Job } from '../../src/jobs/record/schema.ts'
 import { makeZip } from '../fixtures/zip.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
@@ -90,4 +91,23 @@ await t.test('past the bound those that were uploaded longest ago go; without on
   t.match(await none.upload({ 'a.md': noteOf('a') }), { state: 'done' })
   t.match(await none.file('a.md'), { status: 404 })
   t.same(await none.contents(), [])
+})
+
+await t.test('a content whose record cannot be read is kept', async (t) => {
+  const folder = await tempDir(t)
+  const kept = new KeptFiles(folder)
+  await writeFile(join(folder, 'upload'), 'hello')
+  await kept.keep('passages', 'a.txt', join(folder, 'upload'))
+  await kept.keep('passages', 'a.txt', join(folder, 'upload'))
+  const contents = () => readdir(join(folder, 'content'))
+  const sha256 = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
+  t.same(await contents(), [sha256])
+  const [record = ''] = await readdir(join(folder, 'sources'))
+  await rm(join(folder, 'sources', record))
+  await mkdir(join(folder, 'sources', record))
+  await t.rejects(kept.fit(Infinity), { code: 'EISDIR' })
+  t.same(await contents(), [sha256])
+  await rmdir(join(folder, 'sources', record))
+  t.equal(await kept.fit(Infinity), 0)
+  t.same(await contents(), [])
 })

@@ -4,8 +4,10 @@ import { Value } from '#typebox/value'
 import { at } from '../../../base/at.ts'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, osCode, messageOf } from '../../../base/errors.ts'
+import { CodedError, messageOf } from '../../../base/errors.ts'
+import { orAbsent } from '../../../base/exists.ts'
 import { failureOf } from '../../../base/failures.ts'
+import { parseJson } from '../../../base/json.ts'
 import type { ReadItem, WholeFile } from '../../read/contract.ts'
 import type { Passage } from '../../contract.ts'
 import { contentHash, sumFingerprints } from '../../hash.ts'
@@ -140,13 +142,10 @@ function checkCounts({ read, rejected, accepted }: Counts, { maxRejectedShare, u
 /** Reads the plan; undefined if planning did not complete. */
 export async function readPlan(folder: string): Promise<Plan | undefined> {
   const { plan } = jobFiles(folder)
-  try {
-    const value: unknown = JSON.parse(await readFile(plan, 'utf8'))
-    if (Value.Check(PlanSchema, value)) return value
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return undefined
-    if (!(error instanceof SyntaxError)) throw error
-  }
+  const content = await orAbsent(readFile(plan, 'utf8'))
+  if (content === undefined) return undefined
+  const value = parseJson(content)
+  if (Value.Check(PlanSchema, value)) return value
   throw new CodedError('internal', `${plan} is damaged: cancel the job and start it again.`, { field: plan })
 }
 

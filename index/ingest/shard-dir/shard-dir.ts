@@ -197,10 +197,6 @@ export function shardOf({ plan, model, dimension }: ShardDir, shard: number): Ve
 
 /** Returns true if the shard's vectors exist and match their metadata. */
 export async function hasVectors(shardDir: ShardDir, shard: number): Promise<boolean> {
-  try {
-    return (await unsoundVectors(vectorPath(shardDir.folder, shard), shardOf(shardDir, shard))) === undefined
-  } catch (error) {
-    if (osCode(error) === 'ENOENT') return false
-    throw error
-  }
+  const file = vectorPath(shardDir.folder, shard)
+  return (await exists(file)) && (await unsoundVectors(file, shardOf(shardDir, shard))) === undefined
 }

@@ -4,7 +4,8 @@ import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
 import { readdir, readFile, rm, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CodedError, osCode } from '../../../base/errors.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { orAbsent } from '../../../base/exists.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { parseJson } from '../../../base/json.ts'
@@ -204,13 +205,8 @@ export class StoredResponses {
   }
 
   async #read(path: string): Promise<StoredResponse | undefined> {
-    try {
-      const value = parseJson(await readFile(path, 'utf8'))
-      return Value.Check(StoredResponseSchema, value) && ageOf(value.at) < this.#keepMs ? value : undefined
-    } catch (error) {
-      if (osCode(error) === 'ENOENT') return undefined
-      throw error
-    }
+    const value = parseJson((await orAbsent(readFile(path, 'utf8'))) ?? '')
+    return Value.Check(StoredResponseSchema, value) && ageOf(value.at) < this.#keepMs ? value : undefined
   }
 
   /** Removes expired responses, and the oldest if there are too many. */

@@ -5,7 +5,7 @@ import type { PassageIndex } from '../../../index/passage-index.ts'
 import { modelId } from '../../../models/manifest.ts'
 import type { Calibration } from '../../rag/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
-import { questionDefaults } from '../../rag/resolve-request.ts'
+import { defaultPrompt } from '../../rag/resolve-request.ts'
 import { type AnswerServices, inCollection } from '../../rag/pipeline.ts'
 import { type IndexVersion, IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
 import { MODES } from '../../text/plan.ts'
@@ -156,10 +156,10 @@ const REQUEST_LIMITS = {
   dropped_passages: LIMITS.droppedPassages,
 }
 
-function describeReader(services: AnswerServices): Static<typeof InfoSchema>['reader'] {
-  const { manifest } = services.reader
-  const { dtype, parameters, dims } = manifest
-  return { id: modelId(manifest), dtype, parameters, window: dims.window, defaults: questionDefaults(services) }
+function describeReader({ reader: { manifest }, demonstrations, chatTemplate }: AnswerServices): Static<typeof InfoSchema>['reader'] {
+  const { dtype, parameters, dims, qa_defaults } = manifest
+  const defaults = { ...qa_defaults, ...defaultPrompt(manifest, demonstrations, chatTemplate) }
+  return { id: modelId(manifest), dtype, parameters, window: dims.window, defaults }
 }
 
 function describeCalibration(

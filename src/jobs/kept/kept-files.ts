@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { osCode } from '../../../base/errors.ts'
-import { exists } from '../../../base/exists.ts'
+import { exists, orAbsent } from '../../../base/exists.ts'
+import { sha256OfFile } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 
@@ -50,12 +49,9 @@ export class KeptFiles {
 
   /** Moves a file here from the same file system. A missing file was moved by an earlier attempt. */
   async keep(table: string, source: string, from: string): Promise<void> {
-    const size = await stat(from).catch((error: unknown) => {
-      if (osCode(error) === 'ENOENT') return undefined
-      throw error
-    })
+    const size = await orAbsent(stat(from))
     if (size === undefined) return
-    const kept: Kept = { table, source, hash: await hashOf(from), bytes: size.size, at: Date.now() }
+    const kept: Kept = { table, source, hash: await sha256OfFile(from), bytes: size.size, at: Date.now() }
     const content = this.contentPath(kept)
     await makeFolder(path.dirname(content))
     if (!(await exists(content))) {
@@ -77,7 +73,7 @@ export class KeptFiles {
   /** All kept files, oldest upload first. */
   async list(): Promise<Kept[]> {
     const folder = path.join(this.#folder, 'sources')
-    const names = await readdir(folder).catch(() => [])
+    const names = (await orAbsent(readdir(folder))) ?? []
     const found = await Promise.all(names.filter((name) => name.endsWith('.json')).map((name) => this.#read(path.join(folder, name))))
     return found.filter((one) => one !== undefined).sort((a, b) => a.at - b.at)
   }
@@ -85,6 +81,7 @@ export class KeptFiles {
   /**
    * Evicts the oldest uploads until all contents fit into the limit, and removes unreferenced contents.
    * @returns the number of evicted files
+   * @throws if a record cannot be read: its content may be needed
    */
   async fit(maxBytes: number): Promise<number> {
     const kept = await this.list()
@@ -97,7 +94,8 @@ export class KeptFiles {
     }
     const needed = new Set(kept.map(({ hash }) => hash))
     const contents = path.join(this.#folder, 'content')
-    for (const hash of await readdir(contents).catch(() => [])) if (!needed.has(hash)) await rm(path.join(contents, hash), { force: true })
+    for (const hash of (await orAbsent(readdir(contents))) ?? [])
+      if (!needed.has(hash)) await rm(path.join(contents, hash), { force: true })
     return evicted
   }
 
@@ -107,7 +105,7 @@ export class KeptFiles {
   }
 
   async #read(record: string): Promise<Kept | undefined> {
-    const found = parseJson(await readFile(record, 'utf8').catch(() => ''))
+    const found = parseJson((await orAbsent(readFile(record, 'utf8'))) ?? '')
     return Value.Check(KeptSchema, found) ? found : undefined
   }
 }
@@ -116,10 +114,4 @@ export class KeptFiles {
 function bytesOf(kept: readonly Kept[]): number {
   const contents = new Map(kept.map(({ hash, bytes }) => [hash, bytes]))
   return [...contents.values()].reduce((sum, bytes) => sum + bytes, 0)
-}
-
-async function hashOf(file: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) hash.update(chunk)
-  return hash.digest('hex')
 }

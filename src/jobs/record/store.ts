@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { Value } from '#typebox/value'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { osCode, CodedError } from '../../../base/errors.ts'
+import { CodedError } from '../../../base/errors.ts'
+import { orAbsent } from '../../../base/exists.ts'
 import { exists } from '../../../base/exists.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import { isLockHeld, takeLock, type Lock } from '../../../base/locks/lock.ts'
@@ -137,10 +138,7 @@ export class JobStore {
 
   async #ids(): Promise<string[]> {
     // Not created: the folder of the index, in which it may be, may have disappeared.
-    const names = await readdir(this.dir).catch((error: unknown): string[] => {
-      if (osCode(error) === 'ENOENT') return []
-      throw error
-    })
+    const names = (await orAbsent(readdir(this.dir))) ?? []
     return names.filter((name) => new RegExp(JOB_ID).test(name)).sort()
   }
 
@@ -154,12 +152,9 @@ export class JobStore {
 
   /** @returns undefined if there is none */
   async #read(id: string): Promise<Job | 'unreadable' | undefined> {
-    try {
-      const value = parseJson(await readFile(this.#record(id), 'utf8'))
-      return Value.Check(JobSchema, value) && value.version === JOB_VERSION ? value : 'unreadable'
-    } catch (error) {
-      if (osCode(error) === 'ENOENT') return undefined
-      throw error
-    }
+    const content = await orAbsent(readFile(this.#record(id), 'utf8'))
+    if (content === undefined) return undefined
+    const value = parseJson(content)
+    return Value.Check(JobSchema, value) && value.version === JOB_VERSION ? value : 'unreadable'
   }
 }
