@@ -11,6 +11,7 @@ export function seededRandom(...parts: readonly (string | number)[]): Random {
   return mulberry32(createHash('sha256').update(JSON.stringify(parts)).digest().readUInt32LE(0))
 }
 
+/** Mulberry32 (T. Ettinger): numbers from 0 up to 1, from a state of 32 bits. */
 export function mulberry32(seed: number): Random {
   let state = seed >>> 0
   return () => {

@@ -39,6 +39,7 @@ export async function staleFiles(folder: string, tagOf: (name: string) => string
   return found
 }
 
+/** Removes the files of ended processes, as {@link staleFiles} finds them. */
 export async function removeStaleFiles(folder: string, tagOf: (name: string) => string | undefined): Promise<void> {
   for (const name of await staleFiles(folder, tagOf)) await rm(join(folder, name), { recursive: true, force: true })
 }

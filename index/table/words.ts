@@ -69,6 +69,7 @@ export function indexName(column: string): string {
   return `${column}_idx`
 }
 
+/** Whether the words of every row are indexed. */
 export async function areWordsIndexed(table: Table): Promise<boolean> {
   const left = new Map((await table.listIndices()).map(({ name, numUnindexedRows }) => [name, numUnindexedRows]))
   return TEXT_COLUMNS.every((column) => left.get(indexName(column)) === 0)

@@ -104,6 +104,7 @@ export interface StoredRows {
   readonly doubled: ReadonlySet<string>
 }
 
+/** Looks ids up, some at a time. */
 export async function storedRows(table: Table, ids: readonly string[]): Promise<StoredRows> {
   const [hashes, doubled] = [new Map<string, string>(), new Set<string>()]
   for (const some of chunks(ids, IDS_PER_QUERY)) {

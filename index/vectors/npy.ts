@@ -54,6 +54,7 @@ async function readNpyHeader(path: string): Promise<Matrix> {
   }
 }
 
+/** The ids of a text file, one per line. @throws vectors_invalid naming the line */
 export async function* idLines(path: string): AsyncGenerator<string> {
   for await (const line of readLines(fileBytes(path), READ_LIMITS.lineBytes)) {
     const at = `line ${line.line}`

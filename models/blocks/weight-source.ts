@@ -68,6 +68,7 @@ function together<Part extends string>(parts: readonly Part[], make: () => Promi
   }
 }
 
+/** A matrix in 8 bits: values, and one scale per output. It is quantised at the first read and released after the last. */
 export function int8Weights(checkpoint: Checkpoint, { name, shape }: TensorInfo, use: Int8Use) {
   const [rows = 0, columns = 0] = shape
   const whole = use.kind === 'whole'
@@ -92,6 +93,7 @@ export function int8Weights(checkpoint: Checkpoint, { name, shape }: TensorInfo,
   }
 }
 
+/** A matrix in blocks of 4 or 8 bits: values, scales and zero points. It is quantised at the first read and released after the last. */
 export function quantizedWeights(checkpoint: Checkpoint, { name, shape }: TensorInfo, options: QuantizeOptions) {
   const { bits, blockSize, scaleElem } = options
   const [outSize = 0, inSize = 0] = shape

@@ -39,6 +39,7 @@ export function skipRmsNorm(x: Value, residual: Value, weight: Value, epsilon: n
   return [normed, sum]
 }
 
+/** SkipLayerNormalization: LayerNormalization of x + residual. */
 export function skipLayerNorm(x: Value, residual: Value, norm: { readonly weight: Value; readonly bias: Value }, epsilon: number): Value {
   return contrib('SkipLayerNormalization', [x, residual, norm.weight, norm.bias], x, { epsilon: { float: epsilon } })
 }

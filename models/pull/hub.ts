@@ -51,6 +51,7 @@ async function asking<Result>(repository: string, revision: string, ask: () => P
   }
 }
 
+/** The error for a hub's HTTP status; undefined: it was not reached. */
 export function hubError(repository: string, revision: string, status: number | undefined, cause?: unknown): CodedError {
   if (status === 401 || status === 403) {
     return new CodedError(

@@ -56,6 +56,7 @@ const ENDS = [
   '<eos>',
 ]
 
+/** The declared ids of end tokens, and those that the tokenizer has by name. */
 export function endTokens(declared: readonly number[], files: TokenizerFiles | null): number[] {
   return [...new Set([...declared, ...(files ? ENDS.flatMap((name) => tokenId(files.tokenizer, name) ?? []) : [])])]
 }

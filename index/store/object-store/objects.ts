@@ -62,6 +62,7 @@ function isAbsent(error: unknown): boolean {
   return error instanceof Error && (error.name === 'NoSuchKey' || (statusOf(error) === 404 && error.name !== 'NoSuchBucket'))
 }
 
+/** Reads an object. @returns undefined if it does not exist */
 export function readObject(address: string): Promise<StoredObject | undefined> {
   return ask(address, async ({ s3, client }) => {
     try {
@@ -177,6 +178,7 @@ export function downloadObject(address: string, path: string): Promise<void> {
   })
 }
 
+/** Deletes an object; idempotent. */
 export function deleteObject(address: string): Promise<void> {
   return ask(address, async ({ s3, client }) => {
     await client.send(new s3.DeleteObjectCommand(bucketAndKey(address)))
