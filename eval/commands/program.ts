@@ -66,7 +66,7 @@ function taskCommand(task: Task): Command {
 function tableCommand(paper: Paper): Command {
   const [name, what] = TABLES[paper]
   const command = new Command(name)
-    .description(`run ${what}; published scores stand beside those of every model measured so far`)
+    .description(`run ${what}; the report has the published scores and those of every model measured so far`)
     .argument('<number>', 'number of the table')
     .option('--data <folder>', 'folder of the data files')
     .option('--columns <list>', 'columns of the table (default: all)')

@@ -103,7 +103,6 @@ const PresetSchema = Type.Object(
 export type Preset = Static<typeof PresetSchema>
 const isPreset = Compile(PresetSchema)
 export type PresetRow = Static<typeof RowSchema>
-export type PresetColumn = Static<typeof ColumnSchema>
 export type Paper = Preset['paper']
 
 /** Extensions of a preset's file, in order of preference. */

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { present } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { buildApp } from '../../src/app.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
@@ -88,8 +87,9 @@ export async function runSuite(suite: Suite, given: string | undefined, options:
   const work = isShipped ? runs : out
   // Present models and parsers are under test, not those of an earlier run.
   if (isShipped) await rm(runs, { recursive: true, force: true })
-  const { services, client, close } = await started(suite, folder, work, options)
+  const { services, connect, close } = await started(suite, folder, work, options)
   try {
+    const client = await connect()
     const defaults = await client.defaults()
     const { lead, runs: measured } = await suite.measure({
       ...{ folder, work, limit: options.questions, services, client, mode: defaults.mode, ks: ks ?? suite.ks(defaults) },
@@ -129,8 +129,9 @@ async function started({ corpus, isShipped }: Suite, folder: string, work: strin
     await app?.close()
     await services.close()
   }
-  const client = app === undefined ? servicesClient(services) : createHttpClient(await app.listen({ host: config.HOST, port: 0 }))
-  return { services, client, close }
+  const connect = async () =>
+    app === undefined ? servicesClient(services) : createHttpClient(await app.listen({ host: config.HOST, port: 0 }))
+  return { services, connect, close }
 }
 
 /** Indexes the documents of a folder by the command line, which shows its progress. @throws dataset_invalid */

@@ -1,8 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import type { DocumentFile } from '../../src/documents/type.ts'
-import { createDocumentParser } from '../../src/documents/parser.ts'
-import { createTurns } from '../../src/documents/parser.ts'
+import { createDocumentParser, createTurns } from '../../src/documents/parser.ts'
 import { makePdf } from '../fixtures/pdf.ts'
 import { fileUrl } from '../helpers/root.ts'
 

@@ -3,8 +3,7 @@ import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Passage } from '../../index/contract.ts'
 import type { AheadEncoder, EncoderInput } from '../../src/inference/contract.ts'
-import { startAheadFollower } from '../../src/inference/encode-ahead.ts'
-import { encodeIndexAhead, type AheadProgress } from '../../src/inference/encode-ahead.ts'
+import { encodeIndexAhead, startAheadFollower, type AheadProgress } from '../../src/inference/encode-ahead.ts'
 import { readerManifest } from '../helpers/recording-services.ts'
 
 const PASSAGE_BYTES = 1000

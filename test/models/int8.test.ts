@@ -1,7 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Test } from 'tap'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { normal, writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { compareBuilds } from '../../models/against.ts'
 import { quantizeOutputs } from '../../models/blocks/quantize-outputs.ts'

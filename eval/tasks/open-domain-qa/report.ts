@@ -73,7 +73,7 @@ function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: 
   return [
     heading(2, `Run: ${name}`),
     text(
-      `${summary.scored} of ${summary.asked - manifest.data.unanswerable} questions are scored, all of them in every setting${summary.unanswerable > 0 ? `; ${summary.unanswerable} questions without an answer in the corpus are asked beside them` : ''}.`,
+      `${summary.scored} of ${summary.asked - manifest.data.unanswerable} questions are scored, all of them in every setting${summary.unanswerable > 0 ? `; ${summary.unanswerable} questions without an answer in the corpus are asked too` : ''}.`,
     ),
     ...serviceText(manifest),
     problemBlock(summary.problems),

@@ -107,8 +107,7 @@ function rotaryOf({ rotary }: CepeManifest): MovedKeys {
 }
 
 /**
- * Ids of " {text}
- * " after a prompt. They are taken from the tokens of both together, since a tokenizer may treat the start of a text differently. If those
+ * Ids of a space, a text and a line end after a prompt. They are taken from the tokens of both together, since a tokenizer may treat the start of a text differently. If those
  * do not begin with the prompt's tokens (one crosses the boundary), the text is tokenised alone, with or without the space: whichever
  * decodes equally after the prompt.
  * @param promptIds without BOS
