@@ -17,7 +17,7 @@ export interface JudgedSignals {
 export type Fitted = Pick<Calibration, 'l2' | 'bias' | 'signals' | 'cross_validated'>
 
 /** Questions that were asked, answered or not. */
-export interface AskedQuestions {
+interface AskedQuestions {
   readonly answerable: number
   readonly unanswerable: number
 }
@@ -103,7 +103,7 @@ function row({ signals }: JudgedSignals): number[] {
 }
 
 /** Rows of features with labels. */
-export interface Examples {
+interface Examples {
   readonly rows: readonly (readonly number[])[]
   /** 0 or 1 for each row. */
   readonly labels: readonly number[]

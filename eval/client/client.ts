@@ -1,12 +1,7 @@
 import { Type, type Static } from '#typebox'
 import { MODES } from '../../src/text/plan.ts'
-import {
-  ChatTemplateSchema,
-  type AnswerRequest,
-  type AnswerResponse,
-  type SearchRequest,
-  type SearchResponse,
-} from '../../src/rag/schema.ts'
+import type { AnswerRequest, AnswerResponse, SearchRequest, SearchResponse } from '../../src/rag/schema.ts'
+import { CHAT_TEMPLATES } from '../../src/text/chat-template.ts'
 
 /** How a service answers a request that names nothing but the question. Earlier runs do not record template and instruction. */
 export const ServiceDefaultsSchema = Type.Object({
@@ -16,7 +11,7 @@ export const ServiceDefaultsSchema = Type.Object({
   demonstrations: Type.Integer(),
   context_tokens: Type.Integer(),
   max_new_tokens: Type.Integer(),
-  chat_template: Type.Optional(ChatTemplateSchema),
+  chat_template: Type.Optional(Type.Enum([...CHAT_TEMPLATES])),
   instruction: Type.Optional(Type.String()),
 })
 export type ServiceDefaults = Static<typeof ServiceDefaultsSchema>

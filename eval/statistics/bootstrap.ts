@@ -32,14 +32,8 @@ export function quantile(sorted: readonly number[], share: number): number {
   return below + (above - below) * (position - Math.floor(position))
 }
 
-/** Sums of the values of one cluster. */
-interface Cluster {
-  readonly sum: number
-  readonly count: number
-}
-
-/** Sorted by name and value, so that results do not depend on the order of answers. */
-function clustersOf(samples: readonly Sample[]): Cluster[] {
+/** Sums of the values of each cluster, sorted by name and value, so that results do not depend on the order of answers. */
+function clustersOf(samples: readonly Sample[]) {
   const values = new Map<string, number[]>()
   for (const { cluster, value } of samples) {
     const known = values.get(cluster)

@@ -6,12 +6,6 @@ import type { SearchHit, SearchOptions } from '../contract.ts'
 import { compareFused, DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores, type Fused } from './hybrid.ts'
 import { findByVector, findByWords, rowIdsOf, rowsByVector, rowsByWords, wholeHits, type FoundNumber } from './search.ts'
 
-/** Query text and its vector. */
-export interface HybridQuery {
-  readonly query: string
-  readonly vector: Float32Array
-}
-
 /**
  * Runs both searches concurrently and fuses their scores with the weight measured on the corpus. Fusion needs at least a hundred hits of
  * each search, of which k are returned: the searches read row numbers and scores only, and the k passages are read afterwards. Row numbers
@@ -20,7 +14,7 @@ export interface HybridQuery {
 export async function searchHybrid(
   table: Table,
   { ann, hybrid }: Pick<TableMetadata, 'ann' | 'hybrid'>,
-  { query, vector }: HybridQuery,
+  { query, vector }: { readonly query: string; readonly vector: Float32Array },
   options: SearchOptions,
 ): Promise<SearchHit[]> {
   const { k } = options

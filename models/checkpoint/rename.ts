@@ -144,19 +144,14 @@ function listed(names: readonly string[]): string {
   return names.length <= MANY ? names.join(', ') : `${names.slice(0, MANY).join(', ')} and ${names.length - MANY} more`
 }
 
-/** Result of checking the tensors; `unexpected` lists unused ones, which deserve a warning. */
-export interface TensorReport {
-  readonly unexpected: readonly string[]
-}
-
 /**
  * Compares a checkpoint's tensors with expectedTensors(config).
+ * @returns `unexpected`: unused ones, which deserve a warning
  * @throws checkpoint_invalid if one is missing, or has another shape or an invalid dtype
  */
-export function checkTensors(checkpoint: {
-  readonly config: ModelConfig
-  readonly tensors: ReadonlyMap<string, TensorInfo>
-}): TensorReport {
+export function checkTensors(checkpoint: { readonly config: ModelConfig; readonly tensors: ReadonlyMap<string, TensorInfo> }): {
+  readonly unexpected: readonly string[]
+} {
   const { config, tensors } = checkpoint
   const expected = expectedTensors(config)
   const missing = [...expected.keys()].filter((name) => !tensors.has(name))

@@ -41,16 +41,11 @@ export interface LoopIteration {
   readonly scans: readonly Value[]
 }
 
-export interface LoopResult {
-  readonly carried: readonly Value[]
-  readonly scans: readonly Value[]
-}
-
 /**
  * Loop: runs `body` while `proceed` holds, at most maxRounds times, possibly never. Returns the carried values of the last iteration, and
  * the scans stacked along a new first axis of size `rounds`. Values of enclosing graphs may be used in the body.
  */
-export function loop({ maxRounds, proceed, carried, rounds }: LoopStart, body: (carried: readonly Value[]) => LoopIteration): LoopResult {
+export function loop({ maxRounds, proceed, carried, rounds }: LoopStart, body: (carried: readonly Value[]) => LoopIteration) {
   requireElem('Loop', maxRounds, 'i64')
   requireRank('Loop', maxRounds, 0)
   requireElem('Loop', proceed, 'bool')

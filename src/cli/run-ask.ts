@@ -29,11 +29,6 @@ interface AskFileOptions extends BatchOptions {
   readonly startProgress: StartProgress
 }
 
-interface FileAnswered {
-  readonly answered: number
-  readonly failed: number
-}
-
 /** @throws not_found if the file does not exist */
 export async function checkFile(file: string): Promise<void> {
   if ((await stat(file).catch(() => undefined))?.isFile() !== true)
@@ -55,7 +50,7 @@ export async function newFile(file: string): Promise<FileHandle> {
  * Answers a file's questions, one per line: JSON as in `POST /v1/answer`, or a bare question. Writes `{line, question, result}` or `{line,
  * error}` for every line that is not blank, in order.
  */
-export async function askFile({ file, write, defaults, onFailed, startProgress, ...batch }: AskFileOptions): Promise<FileAnswered> {
+export async function askFile({ file, write, defaults, onFailed, startProgress, ...batch }: AskFileOptions) {
   let total = 0
   for await (const _ of numberedLines(file)) total++
   const asked: { readonly number: number; question?: string }[] = []

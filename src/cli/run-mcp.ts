@@ -46,12 +46,7 @@ export async function runMcp(): Promise<void> {
   }
 }
 
-interface Started {
-  readonly tools: ToolContext['services']
-  readonly close: () => Promise<void>
-}
-
-async function start(config: Config): Promise<Started> {
+async function start(config: Config) {
   await ensureArtefacts(config, createProgress)
   const services = await openService(config, (_level, message) => say(message))
   const { answering, collections } = services
@@ -62,7 +57,7 @@ async function start(config: Config): Promise<Started> {
     list: (range) => collectionPage(collections, { meant }, range),
   }
   const servicesOf = toolServices()
-  return { tools: (collection) => servicesOf(from, collection), close: () => services.close({ drainMs: 0 }) }
+  return { tools: (collection: string | undefined) => servicesOf(from, collection), close: () => services.close({ drainMs: 0 }) }
 }
 
 /** Rejects where the work fails; never resolves. */

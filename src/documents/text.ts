@@ -30,17 +30,12 @@ export interface EncodingHints {
   readonly isHtml?: boolean
 }
 
-export interface DecodedText {
-  readonly text: string
-  readonly warnings: readonly string[]
-}
-
 /**
  * Decodes a file by its byte order mark, else its media type, else as it declares (HTML, XML, editors' lines), else as UTF-8, else by the
  * given encoding, else by detection, which the warnings name. Letters are composed (NFC).
  * @throws document_invalid if the encoding is unknown, or the bytes are no text
  */
-export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml = false }: EncodingHints = {}): DecodedText {
+export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml = false }: EncodingHints = {}) {
   const marked = MARKS.find(([, mark]) => mark.every((byte, i) => bytes[i] === byte))?.[0]
   const said = CHARSET.exec(mediaType)?.[1]
   if (said !== undefined) checkKnown(said)

@@ -4,7 +4,7 @@ import path from 'node:path'
 import t from 'tap'
 import { at } from '../../base/at.ts'
 import { mulberry32 } from '../../base/random.ts'
-import { type AskedQuestions, type Examples, fitCalibration, fitLogistic, type JudgedSignals, predict } from '../../eval/calibrate/fit.ts'
+import { fitCalibration, fitLogistic, type JudgedSignals, predict } from '../../eval/calibrate/fit.ts'
 import { calibrationError, coverageAtRisk, logLoss } from '../../eval/metrics/confidence.ts'
 import { CodedError } from '../../base/errors.ts'
 import { buildApp } from '../../src/app.ts'
@@ -16,7 +16,7 @@ import { servicesAround } from '../helpers/services.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
 
 const close = (a: number, b: number, within = 1e-6) => Math.abs(a - b) < within
-const unweighted = (rows: Examples['rows'], labels: readonly number[]): Examples => ({ rows, labels, weights: rows.map(() => 1) })
+const unweighted = (rows: readonly (readonly number[])[], labels: readonly number[]) => ({ rows, labels, weights: rows.map(() => 1) })
 
 t.test('logistic regression', (t) => {
   // One binary column: the fit without a penalty is the observed shares themselves.
@@ -104,7 +104,7 @@ t.test('calibration error, log loss, coverage at a risk', (t) => {
 })
 
 /** As many questions as answers. */
-function countsOf(answers: readonly JudgedSignals[]): AskedQuestions {
+function countsOf(answers: readonly JudgedSignals[]) {
   const answerable = answers.filter((answer) => answer.answerable).length
   return { answerable, unanswerable: answers.length - answerable }
 }
@@ -161,7 +161,8 @@ t.test('the share is of questions: those that a reader leaves without an answer 
   const answer = (i: number, right: boolean, answerable: boolean): JudgedSignals => ({ signals: zeros, right, answerable, group: `g${i}` })
   // 100 answers to answerable questions, half of them right, and 10 to unanswerable ones.
   const answers = Array.from({ length: 110 }, (_, i) => answer(i, i < 50, i < 100))
-  const probability = (share: number | null, asked: AskedQuestions) => 1 / (1 + Math.exp(-fitCalibration(answers, share, asked).bias))
+  const probability = (share: number | null, asked: ReturnType<typeof countsOf>) =>
+    1 / (1 + Math.exp(-fitCalibration(answers, share, asked).bias))
   const all = { answerable: 100, unanswerable: 10 }
   t.ok(close(probability(null, all), 50 / 110), 'as given')
   t.ok(close(probability(0.1, all), 0.9 * 0.5), 'all were answered')

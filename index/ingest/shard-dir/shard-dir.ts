@@ -44,17 +44,12 @@ export function vectorReader(shardDir: ShardDir): (shard: number, rows: readonly
   return (shard, rows) => readVectorFile(vectorPath(shardDir.folder, shard), shardOf(shardDir, shard), rows)
 }
 
-interface EmbeddedShard {
-  readonly rows: number
-  /** True if the vectors existed and nothing was done. */
-  readonly present: boolean
-}
-
 /**
  * Writes the vector file of a planned shard, unless it exists. Idempotent and safe to run concurrently.
+ * @returns number of rows; `present`: the vectors existed and nothing was done
  * @throws not_found for a number outside the plan, index_invalid for a missing or modified shard; errors of the embedder
  */
-export async function embedShard(shardDir: ShardDir, shard: number, embed: Embed, signal: AbortSignal): Promise<EmbeddedShard> {
+export async function embedShard(shardDir: ShardDir, shard: number, embed: Embed, signal: AbortSignal) {
   const of = shardOf(shardDir, shard)
   if (await hasVectors(shardDir, shard)) return { rows: of.rows, present: true }
   const rows = await readPlanned(shardDir, shard)

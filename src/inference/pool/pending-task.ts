@@ -24,11 +24,6 @@ export interface PendingTask extends SubmittedTask {
   readonly isSettled: () => boolean
 }
 
-export interface Caller {
-  readonly signal: AbortSignal | undefined
-  readonly onText: ((text: string) => void) | undefined
-}
-
 export interface TaskEvents {
   /** The task was created. */
   readonly onOpen: (task: PendingTask) => void
@@ -41,7 +36,7 @@ export interface TaskEvents {
 /** Watches the caller's signal and the deadline until the task is settled. @returns its result */
 export function trackTask(
   submitted: SubmittedTask,
-  { signal, onText }: Caller,
+  { signal, onText }: { readonly signal: AbortSignal | undefined; readonly onText: ((text: string) => void) | undefined },
   { onOpen, onAbort, onDeadline }: TaskEvents,
 ): Promise<PoolResult> {
   return new Promise((resolve, reject) => {

@@ -8,15 +8,8 @@ import { FairQueue, LANES, type Lane } from './queue.ts'
 import { cutOff, late, overlong, queueFull, shuttingDown, unavailable } from './refusals.ts'
 import { RunTimes } from './run-times.ts'
 import { createSlot, disruptionsOf, isSilent, supervise, type Slot } from './slot.ts'
-import {
-  DEFAULT_DRAIN_MS,
-  POOL_DEFAULTS,
-  type ChildState,
-  type PoolOptions,
-  type PoolResult,
-  type PoolRunOptions,
-  type PoolStatus,
-} from './contract.ts'
+import { DEFAULT_DRAIN_MS, POOL_DEFAULTS } from './contract.ts'
+import type { ChildState, PoolOptions, PoolResult, PoolRunOptions, PoolStatus } from './contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
 /** Consecutive crashes after which waiting requests are rejected; one question that crashes its process does so twice. */

@@ -4,16 +4,11 @@ import { contentStems, plainWords, wordsOf } from '../words.ts'
 const SATURATION = 1.2
 const LENGTH_SHARE = 0.75
 
-export interface RankedText {
-  readonly index: number
-  readonly score: number
-}
-
 /**
  * Texts by the content words that they share with a question, best first, equal ones in order: BM25 (Robertson and Zaragoza 2009,
  * doi 10.1561/1500000019), its frequencies counted over these texts, words compared by stem.
  */
-export function rankByWords(question: string, texts: readonly string[]): RankedText[] {
+export function rankByWords(question: string, texts: readonly string[]) {
   const counted = texts.map(stemCounts)
   const mean = counted.reduce((sum, { length }) => sum + length, 0) / Math.max(1, counted.length)
   const weights = [...new Set(contentStems(plainWords(question)))].map((stem) => {

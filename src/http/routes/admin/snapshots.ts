@@ -6,11 +6,6 @@ import { bodyErrorResponses, errorResponses } from '../../errors/error-body.ts'
 import type { CollectionAccess } from '../../request/collections.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
 
-export interface AdminSnapshotsOptions {
-  readonly snapshots: Snapshots
-  readonly access: CollectionAccess
-}
-
 const name = Type.String({ minLength: 1, maxLength: 64, description: '1 to 64 letters, digits, "-" and "_".' })
 const BodySchema = Type.Object({ name }, { additionalProperties: false })
 const DeletedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the collection.' }) })
@@ -24,7 +19,10 @@ const ListSchema = Type.Object({
 const RestoredSchema = Type.Object({ restored: Type.String(), passages: Type.Integer({ description: 'Passages in the collection.' }) })
 
 /** Creates, lists, restores and deletes snapshots of a collection. */
-export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<AdminSnapshotsOptions> = (app, { snapshots, access }) => {
+export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<{ readonly snapshots: Snapshots; readonly access: CollectionAccess }> = (
+  app,
+  { snapshots, access },
+) => {
   const keyed = { tags: ['index'], security: ADMIN_SECURITY, querystring: CollectionQuerySchema }
   const one = { ...keyed, params: ParamsSchema }
   const list = { operationId: 'listSnapshots', summary: 'List the snapshots of a collection' }

@@ -123,14 +123,8 @@ export async function* toChunks(
   }
 }
 
-/** Output options of a chat: a grammar that constrains decoding, and the number of top tokens to report. */
-interface AnswerForm {
-  readonly grammar?: Grammar
-  readonly logprobs?: number
-}
-
-/** @throws invalid_request naming the field, for an unsupported response format */
-function formOf({ response_format, logprobs, top_logprobs }: ChatRequest): AnswerForm {
+/** A grammar that constrains decoding, and the number of top tokens to report. @throws invalid_request naming the field, for an unsupported response format */
+function formOf({ response_format, logprobs, top_logprobs }: ChatRequest) {
   const grammar = formatGrammar(response_format)
   if (typeof top_logprobs === 'number' && top_logprobs > 0 && logprobs !== true) throw invalidField('top_logprobs', 'needs logprobs: true')
   return { ...(grammar && { grammar }), ...(logprobs === true && { logprobs: top_logprobs ?? 0 }) }
