@@ -136,14 +136,14 @@ t.test('with a chat template the report counts no demonstrations of the service'
   const { services } = factServices()
   const manifest = { ...services.reader.manifest, qa_defaults: { ...services.reader.manifest.qa_defaults, demonstrations: 1 } }
   const file = await files(t, { 'ctxs.jsonl': [fact(1, 6)] })
-  const reported = async (chatTemplate: 'none' | 'inst') => {
+  const reported = async (chatTemplate: 'none' | 'inst', folder = file(chatTemplate)) => {
     const answering = { ...services, reader: { ...services.reader, manifest }, chatTemplate }
     const client = servicesClient({ answering, close: () => Promise.resolve() })
     const raw = { ...RAW, dataset: file('ctxs.jsonl'), protocol: 'model', shots: 'service' }
     const options = followModel(await chooseRetrieval(parseOptions(raw)), await client.defaults(), { modes: false, k: false })
     const prepared = await prepare(options, client)
-    await evaluate({ client, folder: file(chatTemplate), concurrency: 1, onProgress: () => undefined, ...prepared })
-    return toMarkdown(buildReport([await readRun(file(chatTemplate))], { source: '', scores: [] }).blocks)
+    await evaluate({ client, folder, concurrency: 1, onProgress: () => undefined, ...prepared })
+    return toMarkdown(buildReport([await readRun(folder)], { source: '', scores: [] }).blocks)
   }
   const plain = await reported('none')
   t.match(plain, /mode cepe with k = 6: 1 demonstrations, 2 passages in the decoder, .* That is the setting cepe, k = 6 here/)
@@ -151,6 +151,8 @@ t.test('with a chat template the report counts no demonstrations of the service'
   const chat = await reported('inst')
   t.match(chat, /mode cepe with k = 6 and chat template inst: 0 demonstrations, .* That is the setting cepe, k = 6 here/)
   t.match(chat, /\| demonstrations +\| the service's own: 0 /)
+  const mismatch = { code: 'run_mismatch', message: /another chat_template \(none; now "inst"\)/ }
+  await t.rejects(reported('inst', file('none')), mismatch, 'answers of two templates are not mixed')
 })
 
 t.test('F1 of yes and no is all or nothing', (t) => {

@@ -80,6 +80,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
     )
   }
   const service = await client.defaults().catch(() => undefined)
+  const { chat_template: template = 'none', instruction = '' } = service ?? {}
   const problemsOf = (read: Dataset | undefined, which: string) =>
     (read?.problems ?? []).map((problem) => ({ ...problem, kind: `${problem.kind} (${which})` }))
   const named = (read: Dataset | undefined) => (read === undefined ? null : { file: read.file, sha256: read.sha256 })
@@ -98,6 +99,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
         questions: { file: answerable.file, sha256: answerable.sha256 },
         passages: passages === undefined ? null : await namedFile(passages),
         ...{ train: named(train), unanswerable: named(unanswerable) },
+        ...(template !== 'none' && { chat_template: template, instruction }),
       },
       data: {
         ...{ answerable: asked.length, unanswerable: without.length },

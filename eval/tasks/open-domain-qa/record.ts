@@ -78,6 +78,8 @@ const SubjectSchema = Type.Object({
   retriever: Type.Union([Type.String(), Type.Null()]),
   index: Type.Union([Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() }), Type.Null()]),
   dump_prompts: Type.Boolean(),
+  chat_template: Type.Optional(Type.String({ description: 'Of the service; absent without one.' })),
+  instruction: Type.Optional(Type.String()),
 })
 export type Subject = Static<typeof SubjectSchema>
 
