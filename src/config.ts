@@ -9,6 +9,7 @@ import { storeOf } from '../index/store/store-of.ts'
 import { TABLE_NAME } from '../index/table-name.ts'
 import { runsOnCuda } from '../models/dtypes.ts'
 import { MANIFEST_FILE, type Dtype } from '../models/manifest.ts'
+import { ocrPackages } from './documents/ocr-packages.ts'
 import { packageRoot, packageVersion } from './package.ts'
 import { BASE_PATH, ConfigSchema, DEFAULT_DTYPE, SHIPPED_RETRIEVER, type Config } from './settings.ts'
 
@@ -64,6 +65,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   checkHosts(config)
   checkFetchHosts(config)
   checkAdminKey(config)
+  checkOcr(config)
   if (config.PROVIDER === 'cuda' && config.ROLE !== 'indexer' && config.READER_CHECKPOINT !== '' && !runsOnCuda('cepe', config.DTYPE))
     throw refused('DTYPE', `is ${config.DTYPE}, whose operators CUDA leaves to the CPU: set f16 or f16-int4, or CEPE_PROVIDER=cpu`)
   if (config.ENCODE_AHEAD && config.STATE_DISK_MB === 0)
@@ -82,6 +84,18 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
     if (folder) config[name] = path.resolve(folder)
   }
   return config
+}
+
+/** @throws config_invalid naming the packages that are not installed */
+function checkOcr({ OCR }: Config): void {
+  const { missing } = OCR === '' ? { missing: [] } : ocrPackages(OCR)
+  if (missing.length > 0)
+    throw refused('OCR', `needs packages that are not installed: run "npm install --no-save ${missing.join(' ')}" in the program's folder`)
+}
+
+/** Bounds of reading a document: milliseconds of CPU time, and bytes; languages of OCR. */
+export function documentBounds({ DOCUMENT_PARSE_MS: parseMs, DOCUMENT_MB, OCR: ocr }: Config) {
+  return { parseMs, maxBytes: DOCUMENT_MB * 2 ** 20, ocr }
 }
 
 /** Precision of a retriever built at start-up: int8 halves the shipped one's time at equal recall; CUDA leaves it to the CPU. */

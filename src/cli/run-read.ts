@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError } from '../../base/errors.ts'
-import { loadConfig } from '../config.ts'
+import { documentBounds, loadConfig } from '../config.ts'
 import { createDocumentParser } from '../documents/parser.ts'
 import { createAdmission } from '../inference/pool/admission.ts'
 import { createReader } from '../inference/pool/models/create-reader.ts'
@@ -41,7 +41,7 @@ async function readDocument(file: string, question: string | undefined, options:
   const bytes = await bytesOf(file, config.DOCUMENT_MB * 2 ** 20)
   await ensureReader(config, createProgress)
   const reader = await createReader(readerOptions(config))
-  const parser = createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS })
+  const parser = createDocumentParser(documentBounds(config))
   const { summarise, title, chunking, maxNewTokens, chatTemplate } = options
   const form: DocumentForm = {
     ...(question !== undefined && { question }),

@@ -5,6 +5,12 @@ import type { DocumentFile } from './type.ts'
 export const DOCUMENT_LIMITS = { pages: 2000, characters: 10_000_000 }
 export type DocumentLimits = Readonly<Record<keyof typeof DOCUMENT_LIMITS, number>>
 
+/** Limits of OCR: pages of a document, and pixels of a page's picture. */
+export const OCR_LIMITS = { pages: 200, pixels: 40_000_000 }
+
+/** Sent by the process that reads a file when it begins to recognise a page. */
+export const OCR_STARTS = 'ocr starts'
+
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined
   readonly deadlineMs?: number

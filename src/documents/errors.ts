@@ -16,6 +16,9 @@ const CODES = {
 export type DocumentProblem = keyof typeof CODES
 export const DOCUMENT_PROBLEMS: readonly string[] = Object.keys(CODES)
 
+/** Of a picture. */
+export const NEEDS_OCR = 'Pictures are read by OCR only, which is switched off: set CEPE_OCR.'
+
 /** A file that is not read, and why. */
 export class DocumentError extends CodedError {
   readonly problem: DocumentProblem

@@ -2,7 +2,7 @@ import { CodedError } from '../../base/errors.ts'
 import { hasShareLeft } from '../../base/fair-share.ts'
 import { DOCUMENT_LIMITS, type DocumentParser, type ReadOptions } from './contract.ts'
 import { ReadDocumentSchema, type ReadDocument } from './schema.ts'
-import { ReadingProcess } from './corpus/process.ts'
+import { ReadingProcess, type ProcessOptions } from './corpus/process.ts'
 import type { ReadTask } from './corpus/protocol.ts'
 import { readText, plainDocument } from './text.ts'
 import { documentType } from './type.ts'
@@ -14,14 +14,8 @@ const RETRY_AFTER_S = 5
 /** Longest time of a timer in milliseconds. */
 const MOST_MS = 2 ** 31 - 1
 
-export interface ParserOptions {
-  /** CPU time limit per file in milliseconds. */
-  readonly parseMs: number
-  readonly childFile?: URL
-}
-
 /** Parses text in this process, other types in a process per file. */
-export function createDocumentParser({ parseMs, childFile }: ParserOptions): DocumentParser {
+export function createDocumentParser(options: ProcessOptions): DocumentParser {
   const inTurn = createTurns({ atOnce: AT_ONCE, mostWaiting: MOST_WAITING })
   const closing = new AbortController()
 
@@ -35,7 +29,7 @@ export function createDocumentParser({ parseMs, childFile }: ParserOptions): Doc
       if (left <= 0) throw late(deadlineMs)
       const expiry = AbortSignal.timeout(Math.ceil(Math.min(left, MOST_MS)))
       // One process per file, so that a hostile file cannot affect others.
-      const process = new ReadingProcess({ parseMs, ...(childFile && { childFile }) })
+      const process = new ReadingProcess(options)
       try {
         return await process.run(task, ReadDocumentSchema, AbortSignal.any([closing.signal, expiry, ...(signal ? [signal] : [])]))
       } catch (error) {
@@ -48,13 +42,13 @@ export function createDocumentParser({ parseMs, childFile }: ParserOptions): Doc
   }
 
   return {
-    read: async ({ bytes, mediaType, name = '' }, options = {}) => {
+    read: async ({ bytes, mediaType, name = '' }, read = {}) => {
       const type = documentType({ bytes, name, ...(mediaType !== undefined && { mediaType }) })
       if (type === 'text') {
         const { text, warnings } = readText(bytes, { mediaType })
         return plainDocument(text, warnings)
       }
-      return inChild({ type, bytes, mediaType, name: '', limits: DOCUMENT_LIMITS }, options)
+      return inChild({ type, bytes, mediaType, name: '', limits: DOCUMENT_LIMITS }, read)
     },
     close: () => closing.abort(),
   }

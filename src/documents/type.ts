@@ -50,6 +50,11 @@ const BY_TYPE = {
   },
   notebook: { name: 'Jupyter notebook', endings: 'ipynb', mediaTypes: 'application/x-ipynb+json' },
   subtitles: { name: 'subtitles', endings: 'vtt srt', mediaTypes: 'text/vtt application/x-subrip' },
+  image: {
+    name: 'picture (with OCR)',
+    endings: 'png jpg jpeg webp bmp tif tiff',
+    mediaTypes: 'image/png image/jpeg image/webp image/bmp image/tiff',
+  },
   email: { name: 'e-mail', endings: 'eml', mediaTypes: 'message/rfc822' },
 } satisfies Readonly<Record<string, Kind>>
 export type DocumentType = keyof typeof BY_TYPE
@@ -68,7 +73,11 @@ const BY_MEDIA_TYPE = keyed(({ mediaTypes }) => mediaTypes ?? '')
 export const DOCUMENT_ENDINGS: readonly string[] = [...BY_ENDING.keys()]
 /** Leading bytes inspected for a signature. */
 const HEAD_BYTES = 1024
-const SIGNATURES = { zip: /^PK/, ole: /^\xd0\xcf\x11\xe0/ }
+const SIGNATURES = {
+  zip: /^PK/,
+  ole: /^\xd0\xcf\x11\xe0/,
+  image: /^(?:\x89PNG\r\n|\xff\xd8\xff|RIFF[^]{4}WEBP|II[*+]\0|MM\0[*+])/,
+}
 
 function keyed(list: (kind: Kind) => string): ReadonlyMap<string, DocumentType> {
   const types = Object.entries(KINDS) as [DocumentType, Kind][]
@@ -98,12 +107,13 @@ function endingOf(name: string): string {
 export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile): DocumentType {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString('latin1')
   if (head.includes('%PDF-')) return 'pdf'
+  if (SIGNATURES.image.test(head)) return 'image'
   const media = at(mediaType.split(';'), 0).trim().toLowerCase()
   const archive = typeOfMedia(media) ?? typeOfName(name)
   const isStored = SIGNATURES.zip.test(head) || SIGNATURES.ole.test(head)
   // A DOCX with a password is stored in the container of the older .doc format.
   if (isStored && archive !== undefined && KINDS[archive].container !== undefined) return archive
-  const isBinary = isStored || /^(?:\x1f\x8b|\x89PNG|\xff\xd8\xff|GIF8|\{\\rtf)/.test(head)
+  const isBinary = isStored || /^(?:\x1f\x8b|GIF8|\{\\rtf)/.test(head)
   if (isBinary) throw unknown(endingOf(name), media)
   // Clients send unknown types as text/plain.
   const said = (media === 'text/plain' ? typeOfName(name) : undefined) ?? typeOfMedia(media) ?? typeOfName(name)

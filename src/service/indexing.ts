@@ -1,7 +1,7 @@
 import { CodedError } from '../../base/errors.ts'
 import type { Collections } from '../../index/collections/contract.ts'
 import type { PassageIndex } from '../../index/open.ts'
-import { packageVersion } from '../config.ts'
+import { documentBounds, packageVersion } from '../config.ts'
 import { embedderOf, type Embedder, type Embedders } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import { createReader } from '../inference/pool/models/create-reader.ts'
@@ -53,7 +53,7 @@ export async function openIndexing<One extends Embedder & Part>(
     ...embedders,
     jobsDir: jobsDir(config),
     importDir: config.IMPORT_DIR,
-    fileBounds: { parseMs: config.DOCUMENT_PARSE_MS, maxBytes: config.DOCUMENT_MB * 2 ** 20 },
+    fileBounds: documentBounds(config),
     maxUploadBytes: config.UPLOAD_LIMIT_MB * 2 ** 20,
     crawl: crawlSettings(config),
     keepBytes: config.KEEP_UPLOADS_MB * 2 ** 20,

@@ -2,6 +2,7 @@ import { CodedError } from '../../base/errors.ts'
 import type { Collections } from '../../index/collections/contract.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { DocumentParser } from '../documents/contract.ts'
+import { documentBounds } from '../config.ts'
 import { createDocumentParser } from '../documents/parser.ts'
 import type { ProcessStatus } from '../http/observability/metrics.ts'
 import type { ReadinessCheck } from '../http/routes/health.ts'
@@ -113,7 +114,7 @@ function openParts(config: Config, log: Log | undefined): Promise<Services> {
       ...defaults,
       ...(files !== undefined && { fileOf: availableLinks(config, files) }),
     }
-    const parser = parts.add(createDocumentParser({ parseMs: config.DOCUMENT_PARSE_MS }))
+    const parser = parts.add(createDocumentParser(documentBounds(config)))
     const counters = await tokenCounters(retrievers, contextTokens)
     if (config.ENCODE_AHEAD && answers) ahead = startAheadFollower({ index, reader, log })
     ahead?.follow()

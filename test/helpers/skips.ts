@@ -13,5 +13,6 @@ export const SKIPS = {
   linuxX64: 'needs Linux x86-64',
   withoutCuda: 'needs a machine without CUDA',
   packageIndex: 'needs the package index PyPI, or PUBLISHED_CACHE with its files',
+  ocr: 'needs tesseract.js-core and @tesseract.js-data/eng',
   vnni: 'needs a CPU with VNNI: others cut sums of 8-bit products',
 } as const

@@ -36,10 +36,13 @@ export async function checkTable(file: string, checking: Checking, verdict = FAI
  * @returns the number of files that would be indexed, or undefined if the job would fail
  */
 export async function checkDocuments(source: FolderSource, checking: Checking, name = source.path): Promise<Files | undefined> {
-  const { DOCUMENT_PARSE_MS: parseMs, DOCUMENT_MB } = await loadConfig()
-  const [{ checkFolder }, { describeFiles }] = await Promise.all([import('../../jobs/check.ts'), import('../../jobs/sources/summary.ts')])
-  const bounds = { parseMs, maxBytes: DOCUMENT_MB * 2 ** 20 }
-  const report = await reported(name, checkFolder(source, bounds, checking))
+  const [{ checkFolder }, { describeFiles }, { documentBounds }, config] = await Promise.all([
+    import('../../jobs/check.ts'),
+    import('../../jobs/sources/summary.ts'),
+    import('../../config.ts'),
+    loadConfig(),
+  ])
+  const report = await reported(name, checkFolder(source, documentBounds(config), checking))
   if (report?.files === undefined) return undefined
   for (const { file, reason, detail } of report.rejects) process.stdout.write(`${file ?? ''}: ${reason}: ${detail}\n`)
   const passes = conclude(name, describeFiles(report.files, 'readable'), report)
@@ -75,16 +78,17 @@ async function inTemporaryFolder<Result>(work: (folder: string) => Promise<Resul
 
 /** As `checkDocuments`, of pages of the web, which are fetched for it into a folder that goes afterwards. */
 export async function checkPages(web: WebSource, checking: Checking): Promise<Files | undefined> {
-  const [{ FileSpool }, { checkedAddresses, fetchInto }, { crawlSettings }, config] = await Promise.all([
+  const [{ FileSpool }, { checkedAddresses, fetchInto }, { crawlSettings }, { documentBounds }, config] = await Promise.all([
     import('../../jobs/sources/spool.ts'),
     import('../../jobs/sources/fetch-pages.ts'),
     import('../../service/indexing.ts'),
+    import('../../config.ts'),
     loadConfig(),
   ])
   const urls = checkedAddresses(web)
   return inTemporaryFolder(async (folder) => {
     const spool = new FileSpool(folder)
-    const bounds = { parseMs: config.DOCUMENT_PARSE_MS, maxBytes: config.DOCUMENT_MB * 2 ** 20 }
+    const bounds = documentBounds(config)
     await interruptibleAtOnce(
       () => fetchInto(spool, { ...web, urls }, { settings: crawlSettings(config), bounds, signal: new AbortController().signal }),
       'Interrupted; nothing was indexed.',

@@ -1,9 +1,10 @@
 import { getDocumentProxy } from 'unpdf'
 import { messageOf } from '../../../base/errors.ts'
-import type { DocumentLimits } from '../contract.ts'
+import { OCR_LIMITS, type DocumentLimits } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
-import { inline } from './contract.ts'
+import { inline, listed } from './contract.ts'
 import { raisedText } from './markup/text.ts'
+import type { Ocr } from './ocr/engine.ts'
 
 /** A line of a page; lengths in points. */
 export interface Line {
@@ -23,6 +24,8 @@ export interface Line {
 export interface PdfPages {
   readonly pages: readonly (readonly Line[])[]
   readonly title: string
+  /** On pages without text. */
+  readonly warnings: readonly string[]
 }
 
 /** A gap between letters, in heights of the line, that separates columns. */
@@ -43,13 +46,13 @@ const MOST_COMPARED = 20
 const LONGEST_TITLE = 200
 
 /** @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large */
-export async function readPdfPages(bytes: Uint8Array, limits: DocumentLimits): Promise<PdfPages> {
+export async function readPdfPages(bytes: Uint8Array, limits: DocumentLimits, ocr?: Ocr): Promise<PdfPages> {
   const document = await getDocumentProxy(new Uint8Array(bytes), {
     isEvalSupported: false,
     stopAtErrors: false,
     disableFontFace: true,
     useSystemFonts: false,
-    maxImageSize: 0,
+    maxImageSize: ocr === undefined ? 0 : OCR_LIMITS.pixels,
     verbosity: 0,
   }).catch((error: unknown) => {
     throw unreadable(error)
@@ -71,11 +74,42 @@ export async function readPdfPages(bytes: Uint8Array, limits: DocumentLimits): P
     pages.push(lines)
     page.cleanup()
   }
-  if (characters === 0) {
-    const message = `The PDF has ${numPages} ${numPages === 1 ? 'page' : 'pages'} and no text: it seems to be scanned. Send one with recognised text (OCR).`
-    throw new DocumentError('scanned', message)
+  const empty = pages.flatMap((lines, i) => (lines.length === 0 ? [i + 1] : []))
+  const height = mostOf(pages.flat().map((line) => [line.height, line.text.length])) || OCR_HEIGHT
+  const read = await ocr?.readPages(empty, async (number) => (await import('./ocr/scan.ts')).drawImages(await document.getPage(number)))
+  for (const [number, text] of read?.texts ?? []) pages[number - 1] = textLines(text, number, height)
+  const warnings =
+    read?.warnings ??
+    (empty.length === 0
+      ? []
+      : [`${empty.length} of ${numPages} pages have no text, and may be scanned (${listed(empty)}): set CEPE_OCR to read such pages.`])
+  if (pages.every((lines) => lines.length === 0)) {
+    const remedy = read === undefined ? 'it seems to be scanned. Set CEPE_OCR, or send one with recognised text.' : warnings.join(' ')
+    throw new DocumentError('scanned', `The PDF has ${numPages} ${numPages === 1 ? 'page' : 'pages'} and no text: ${remedy}`)
   }
-  return { pages, title: await titleOf(document) }
+  return { pages, title: await titleOf(document), warnings }
+}
+
+/** Letters' height in points, where no page has text, and widths in heights. */
+const [OCR_HEIGHT, LETTER_WIDTH] = [10, 0.5]
+
+/** Lines of a recognised text; blank ones separate paragraphs. */
+export function textLines(text: string, page: number, height = OCR_HEIGHT): Line[] {
+  const lines = text.split('\n').map((line) => line.trim())
+  return lines.flatMap((text, i) =>
+    text === ''
+      ? []
+      : [
+          {
+            text,
+            page,
+            height,
+            base: -1.2 * height * (i + lines.slice(0, i).filter((line) => line === '').length),
+            left: 0,
+            right: text.length * LETTER_WIDTH * height,
+          },
+        ],
+  )
 }
 
 type Items = Awaited<ReturnType<Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>['getTextContent']>>['items']

@@ -1,7 +1,8 @@
 import { at } from '../../../base/at.ts'
 import type { DocumentLimits } from '../contract.ts'
 import { inline, listed, type Block, type BlockDocument, type PageBreak } from './contract.ts'
-import { mostOf, readPdfPages, type Line } from './pdf-lines.ts'
+import type { Ocr } from './ocr/engine.ts'
+import { mostOf, readPdfPages, type Line, type PdfPages } from './pdf-lines.ts'
 import { marked } from './texts/plain.ts'
 import { runningHeads } from './running-heads.ts'
 
@@ -34,16 +35,20 @@ const INDENT = 4
  * out. Tables are read line by line.
  * @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large
  */
-export async function pdfDocument(bytes: Uint8Array, limits: DocumentLimits): Promise<BlockDocument> {
-  const { pages, title } = await readPdfPages(bytes, limits)
+export async function pdfDocument(bytes: Uint8Array, limits: DocumentLimits, ocr?: Ocr): Promise<BlockDocument> {
+  return { type: 'pdf', ...pagesDocument(await readPdfPages(bytes, limits, ocr)) }
+}
+
+/** The blocks of lines by pages. */
+export function pagesDocument({ pages, title, warnings: read }: PdfPages): Omit<BlockDocument, 'type'> {
   const running = runningHeads(pages)
   const text = pages.map((lines) => lines.filter((line) => !running.has(line)))
   const contents = contentsOf(text.flat(), pages.length)
-  const read = text.map((lines) => lines.filter((line) => !contents.has(line)))
-  const warnings = [headWarning(running), contentsWarning(contents), emptyWarning(pages)].filter((one) => one !== '')
+  const kept = text.map((lines) => lines.filter((line) => !contents.has(line)))
+  const warnings = [headWarning(running), contentsWarning(contents), ...read].filter((one) => one !== '')
   // A document of entries alone.
-  const shown = read.some((lines) => lines.length > 0) ? read : text
-  return { type: 'pdf', title, blocks: blocksOf(shown), pages: pages.length, warnings }
+  const shown = kept.some((lines) => lines.length > 0) ? kept : text
+  return { title, blocks: blocksOf(shown), pages: pages.length, warnings }
 }
 
 /** Lines of tables of contents, whose pages never fall, and of indexes, in the order of the alphabet: a list of amounts has neither order. */
@@ -84,11 +89,6 @@ function headWarning(running: ReadonlySet<Line>): string {
   return texts.length === 0
     ? ''
     : `${running.size} lines are left out as running heads: ${shown.join(', ')}${texts.length > SHOWN_HEADS ? ', ...' : ''}.`
-}
-
-function emptyWarning(pages: readonly (readonly Line[])[]): string {
-  const empty = pages.flatMap((lines, i) => (lines.length === 0 ? [i + 1] : []))
-  return empty.length === 0 ? '' : `${empty.length} of ${pages.length} pages have no text, and may be scanned (${listed(empty)}).`
 }
 
 /** Lines at the end of a page that are its footnotes, from the first mark on. */

@@ -1,8 +1,9 @@
 import type { DocumentLimits } from '../contract.ts'
-import { DocumentError } from '../errors.ts'
+import { DocumentError, NEEDS_OCR } from '../errors.ts'
 import type { DocumentType } from '../type.ts'
 import { readText } from '../text.ts'
 import type { Block, BlockDocument } from './contract.ts'
+import type { Ocr } from './ocr/engine.ts'
 
 export interface TypedFile {
   readonly type: DocumentType
@@ -13,12 +14,15 @@ export interface TypedFile {
 }
 
 /** Parses a file into blocks. Runs in the isolated parser process. @throws as the parser of its type */
-export async function readBlocks(file: TypedFile, limits: DocumentLimits): Promise<BlockDocument> {
+export async function readBlocks(file: TypedFile, limits: DocumentLimits, ocr?: Ocr): Promise<BlockDocument> {
   const { type, bytes } = file
   // Load each library on demand.
   switch (type) {
     case 'pdf':
-      return (await import('./pdf.ts')).pdfDocument(bytes, limits)
+      return (await import('./pdf.ts')).pdfDocument(bytes, limits, ocr)
+    case 'image':
+      if (ocr === undefined) throw new DocumentError('not_supported', NEEDS_OCR)
+      return (await import('./ocr/image.ts')).imageDocument(bytes, ocr)
     case 'docx':
       return (await import('./office/word.ts')).docxDocument(bytes)
     case 'doc':

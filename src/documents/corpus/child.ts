@@ -5,14 +5,16 @@
 import { messageOf } from '../../../base/errors.ts'
 import { lowerPriority } from '../../../base/process.ts'
 import { textsOf, type BlockDocument } from '../blocks/contract.ts'
+import { Ocr } from '../blocks/ocr/engine.ts'
 import { readBlocks } from '../blocks/read.ts'
+import { OCR_STARTS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
 import { cutPassages, titleOf } from '../passages/cut.ts'
 import type { ReadResult, ReadTask } from './protocol.ts'
 
-async function resultOf({ name, words, limits, ...file }: ReadTask): Promise<ReadResult> {
+async function resultOf({ name, words, limits, ocr = '', ...file }: ReadTask): Promise<ReadResult> {
   try {
-    const document = await readBlocks(file, limits)
+    const document = await readBlocks(file, limits, ocr === '' ? undefined : new Ocr(ocr, () => process.send?.(OCR_STARTS)))
     const { type, blocks, warnings = [] } = document
     const title = titleOf(document.title, blocks, name)
     const read = { type, warnings: [...warnings] }

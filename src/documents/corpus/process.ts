@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Static, TSchema } from '#typebox'
 import { Value } from '#typebox/value'
 import { CodedError, messageOf } from '../../../base/errors.ts'
+import { OCR_LIMITS, OCR_STARTS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
 import { ProblemSchema, type ReadTask } from './protocol.ts'
 
@@ -28,6 +29,8 @@ const FLAGS = ['--permission', '--experimental-permission'] as const
 export interface ProcessOptions {
   /** CPU time limit per file in milliseconds. */
   readonly parseMs: number
+  /** Languages of OCR ("eng+deu"). Default: no OCR. */
+  readonly ocr?: string
   /** Compiled main file of the process. */
   readonly childFile?: URL
 }
@@ -41,8 +44,8 @@ export class ReadingProcess {
   readonly #closing = new AbortController()
   #child: ChildProcess | undefined
 
-  constructor({ parseMs, childFile = CHILD_FILE }: ProcessOptions) {
-    this.#options = { parseMs, childFile }
+  constructor({ parseMs, ocr = '', childFile = CHILD_FILE }: ProcessOptions) {
+    this.#options = { parseMs, ocr, childFile }
   }
 
   /**
@@ -50,6 +53,7 @@ export class ReadingProcess {
    * @throws DocumentError; the signal's reason once aborted; an AbortError once closed; internal if the process cannot be started
    */
   async run<Schema extends TSchema>(task: ReadTask, schema: Schema, aborting: AbortSignal): Promise<Static<Schema>> {
+    const { parseMs, ocr } = this.#options
     const signal = AbortSignal.any([aborting, this.#closing.signal])
     signal.throwIfAborted()
     const known = this.#child
@@ -59,7 +63,7 @@ export class ReadingProcess {
     signal.throwIfAborted()
     const child = (this.#child ??= this.#start())
     const usedMs = child === known ? used : 0
-    const result = await exchange(child, task, { parseMs: this.#options.parseMs, usedMs, signal }).catch((error: unknown) => {
+    const result = await exchange(child, { ...task, ocr }, { parseMs, usedMs, signal }).catch((error: unknown) => {
       this.#end()
       throw error
     })
@@ -107,6 +111,8 @@ interface Bounds {
 function exchange(child: ChildProcess, task: ReadTask, { parseMs, usedMs, signal }: Bounds): Promise<unknown> {
   return new Promise((resolve, reject) => {
     let isOver = false
+    let allowedMs = parseMs
+    let pages = 0
     const end = (settle: () => void): void => {
       // A check may complete late, during the next task.
       if (isOver) return
@@ -121,14 +127,14 @@ function exchange(child: ChildProcess, task: ReadTask, { parseMs, usedMs, signal
     const fail = (error: Error): void => end(() => reject(error))
     const abandon = (): void => fail(signal.reason instanceof Error ? signal.reason : new Error(String(signal.reason)))
     const tooSlow = (): void => {
-      const message = `Reading the file took longer than ${parseMs} ms of processor time (CEPE_DOCUMENT_PARSE_MS) and was given up.`
+      const message = `Reading the file took longer than ${allowedMs} ms of processor time (CEPE_DOCUMENT_PARSE_MS) and was given up.`
       fail(new DocumentError('too_slow', message))
     }
     const tooLarge = (): void =>
       fail(new DocumentError('too_much_memory', 'Reading the file took more memory than it may, and was given up.'))
     const timer = setTimeout(tooSlow, existsSync('/proc/self/stat') ? WALL_FACTOR * parseMs : parseMs)
     const checks = setInterval(() => {
-      void processorMs(child.pid).then((used) => used > usedMs + parseMs && tooSlow())
+      void processorMs(child.pid).then((used) => used > usedMs + allowedMs && tooSlow())
       void residentBytes(child.pid).then((bytes) => bytes > RESIDENT_BYTES && tooLarge())
     }, CHECK_MS)
     child.on('error', (error) =>
@@ -139,7 +145,12 @@ function exchange(child: ChildProcess, task: ReadTask, { parseMs, usedMs, signal
         ? tooLarge()
         : fail(new DocumentError('damaged', 'The process that read the file ended: the file is broken, or takes too much memory.')),
     )
-    child.once('message', (result) => end(() => resolve(result)))
+    child.on('message', (result) => {
+      if (result !== OCR_STARTS || task.ocr === '' || ++pages > OCR_LIMITS.pages) return end(() => resolve(result))
+      // A page has as much time as a file.
+      allowedMs += parseMs
+      timer.refresh()
+    })
     signal.addEventListener('abort', abandon, { once: true })
     if (signal.aborted) abandon()
     else

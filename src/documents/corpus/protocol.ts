@@ -10,6 +10,8 @@ export interface ReadTask extends TypedFile {
   /** Words per passage. Absent: the text as a whole. */
   readonly words?: number
   readonly limits: DocumentLimits
+  /** Languages of OCR; empty or absent: none. */
+  readonly ocr?: string
 }
 
 export const ProblemSchema = Type.Object({

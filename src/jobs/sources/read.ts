@@ -11,16 +11,17 @@ import { contentId, prefixOf } from '../../../index/read/row-ids.ts'
 import { checkRow } from '../../../index/read/validate.ts'
 import { isPageAddress } from '../../crawl/page-address.ts'
 import type { DocumentPassage, DocumentPassages } from '../../documents/schema.ts'
+import { typeOfName } from '../../documents/type.ts'
 import { createPassageReader, type PassageReader } from '../../documents/corpus/reader.ts'
-import { DocumentError } from '../../documents/errors.ts'
+import { DocumentError, NEEDS_OCR } from '../../documents/errors.ts'
 import { isTable, listFiles, listFolder, sourceOf, unreadable, type FolderFile, type LeftOutFile, type ListedFile } from './list.ts'
 import { corpusReadOptions } from './reading.ts'
 import type { JobOptions } from '../record/schema.ts'
 import { listSpool } from './spool.ts'
 
-/** Limits of a file: milliseconds of CPU time that reading it takes, and its bytes. */
-export const DEFAULT_FILE_BOUNDS = { parseMs: 30_000, maxBytes: 32 * 2 ** 20 }
-export type FileBounds = Readonly<Record<keyof typeof DEFAULT_FILE_BOUNDS, number>>
+/** Limits of a file: milliseconds of CPU time that reading it takes, and its bytes; languages of OCR, which is off if empty. */
+export const DEFAULT_FILE_BOUNDS = { parseMs: 30_000, maxBytes: 32 * 2 ** 20, ocr: '' }
+export type FileBounds = Readonly<typeof DEFAULT_FILE_BOUNDS>
 
 export interface FolderSource {
   readonly path: string
@@ -61,7 +62,7 @@ export async function* readFolder(source: FolderSource, reading: FolderReading):
   await reading.onListed?.(files)
   // Refuses invalid options also where no file is a table.
   corpusReadOptions(reading.options, undefined, reading.limits)
-  const reader = createPassageReader({ parseMs: reading.bounds.parseMs })
+  const reader = createPassageReader(reading.bounds)
   try {
     yield* folderItems(files, reading, reader)
   } finally {
@@ -111,13 +112,14 @@ async function* folderItems(files: readonly ListedFile[], reading: FolderReading
 /** @throws errors not caused by the file */
 async function outcomeOf(
   file: ListedFile,
-  { options, bounds: { maxBytes }, signal }: FolderReading,
+  { options, bounds: { maxBytes, ocr }, signal }: FolderReading,
   reader: PassageReader,
 ): Promise<Outcome> {
   if ('problem' in file) return file
   if ('unchanged' in file) return 'unchanged'
   // The type of a web page is declared by its server, not by its name.
   if (file.mediaType === undefined && isTable(file.file)) return 'table'
+  if (ocr === '' && typeOfName(file.file) === 'image') return { file: file.file, problem: 'not_supported', detail: NEEDS_OCR }
   if (file.bytes > maxBytes) return tooLarge(file.file, file.bytes, maxBytes)
   const bytes = await bytesOf(file, maxBytes)
   if (!Buffer.isBuffer(bytes)) return bytes

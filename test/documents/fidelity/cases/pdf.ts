@@ -324,7 +324,7 @@ export const PDF_CASES: readonly FidelityCase[] = [
     file: 'half-scanned.pdf',
     content: () => makePdf([[`${PROSE}.`], null, null]),
     says: `${PROSE}.`,
-    warnings: [/^2 of 3 pages have no text, and may be scanned \(2, 3\)\.$/],
+    warnings: [/^2 of 3 pages have no text, and may be scanned \(2, 3\): set CEPE_OCR/],
   },
 ]
 
