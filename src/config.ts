@@ -9,7 +9,7 @@ import { storeOf } from '../index/store/store-of.ts'
 import { TABLE_NAME } from '../index/table-name.ts'
 import { runsOnCuda } from '../models/dtypes.ts'
 import { MANIFEST_FILE, type Dtype } from '../models/manifest.ts'
-import { ocrPackages } from './documents/ocr-packages.ts'
+import { ocrPackages } from '../base/exists.ts'
 import { packageRoot, packageVersion } from './package.ts'
 import { BASE_PATH, ConfigSchema, DEFAULT_DTYPE, SHIPPED_RETRIEVER, type Config } from './settings.ts'
 

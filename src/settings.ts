@@ -92,12 +92,7 @@ const TUNING = {
     100,
     3_600_000,
   ),
-  OCR: Type.String({
-    description:
-      'Languages of OCR of scanned PDFs and pictures, as `eng+deu`; empty switches it off. Needs `npm install --no-save tesseract.js-core @tesseract.js-data/eng` (a package for each language).',
-    default: '',
-    pattern: '^$|^[a-z]{3}(_[a-z]+)*(\\+[a-z]{3}(_[a-z]+)*){0,4}$',
-  }),
+  OCR: text('Languages of OCR of scanned PDFs and pictures (`eng+deu`), by packages that docs/corpus.md names. Empty: no OCR.', ''),
   BODY_LIMIT_KB: integer('Largest JSON body.', 1024, 1, 1_048_576),
   UPLOAD_LIMIT_MB: integer('Largest corpus upload.', 65_536, 1, 10_000_000),
   REQUEST_TIMEOUT_MS: integer("Time for a request's headers to arrive, and again for its JSON body.", 30_000, 100, 3_600_000),

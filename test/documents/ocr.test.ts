@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import t from 'tap'
 import { loadConfig } from '../../src/config.ts'
 import { createPassageReader } from '../../src/documents/corpus/reader.ts'
-import { ocrPackages } from '../../src/documents/ocr-packages.ts'
+import { ocrPackages } from '../../base/exists.ts'
 import { createDocumentParser } from '../../src/documents/parser.ts'
 import { makePdf } from '../fixtures/pdf.ts'
 import { makeScan, type ScanPage } from '../fixtures/scan.ts'
@@ -27,7 +27,7 @@ t.teardown(() => {
   parser.close()
 })
 
-t.test('without the packages the setting is refused with the remedy', async (t) => {
+t.test('without the packages the setting is refused with the remedy', (t) => {
   t.throws(() => loadConfig({}, { CEPE_OCR: 'zzz' }), {
     code: 'config_invalid',
     field: 'CEPE_OCR',
@@ -35,6 +35,7 @@ t.test('without the packages the setting is refused with the remedy', async (t) 
   })
   t.throws(() => loadConfig({}, { CEPE_OCR: '../eng' }), { code: 'config_invalid', message: /CEPE_OCR/ })
   t.equal(loadConfig({}, {}).OCR, '')
+  t.end()
 })
 
 t.test('without OCR the errors and warnings name the setting', async (t) => {

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib'
 import { messageOf } from '../../../../base/errors.ts'
 import { OCR_LIMITS } from '../../contract.ts'
 import { DocumentError } from '../../errors.ts'
-import { ocrPackages } from '../../ocr-packages.ts'
+import { ocrPackages } from '../../../../base/exists.ts'
 import { listed } from '../contract.ts'
 
 /** Of tesseract.js-core: Tesseract's C++ API, and Emscripten's file system in memory. */

@@ -1,4 +1,5 @@
 import { getResolvedPDFJS, type getDocumentProxy } from 'unpdf'
+import { at } from '../../../../base/at.ts'
 import { OCR_LIMITS } from '../../contract.ts'
 
 type Page = Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>
@@ -38,14 +39,14 @@ async function imagesOf(page: Page, transform: Matrix): Promise<Image[]> {
   const saved: Matrix[] = []
   let matrix = transform
   for (const [i, operator] of fnArray.entries()) {
-    const args = (argsArray[i] ?? []) as readonly unknown[]
+    const args = at(argsArray, i) as readonly unknown[] | null
     if (operator === OPS.save || operator === OPS.paintFormXObjectBegin) saved.push(matrix)
     if (operator === OPS.restore || operator === OPS.paintFormXObjectEnd) matrix = saved.pop() ?? transform
-    const moved = operator === OPS.transform ? args : operator === OPS.paintFormXObjectBegin ? args[0] : undefined
-    if (moved) matrix = Util.transform([...matrix], moved as number[]) as unknown as Matrix
+    const moved = operator === OPS.transform ? args : operator === OPS.paintFormXObjectBegin ? args?.[0] : undefined
+    if (moved) matrix = Util.transform([...matrix], moved) as unknown as Matrix
     const isMask = operator === OPS.paintImageMaskXObject
     if (!isMask && operator !== OPS.paintImageXObject && operator !== OPS.paintInlineImageXObject) continue
-    const given = args[0] as string | { readonly data: unknown } | undefined
+    const given = args?.[0] as string | { readonly data: unknown } | undefined
     const name = typeof given === 'object' ? given.data : given
     const objects = typeof name === 'string' && name.startsWith('g_') ? page.commonObjs : page.objs
     const decoded = typeof name === 'string' ? await new Promise((resolve) => void objects.get(name, resolve)) : given
@@ -70,10 +71,10 @@ function paint(onto: Uint8Array, [columns, rows]: readonly [number, number], ima
     // The first row of an image is its upper edge.
     const row = Math.floor((1 - (a * y - b * x) / (a * d - b * c)) * height)
     if (!(column >= 0 && column < width && row >= 0 && row < height)) continue
-    const at = (row * width + column) * channels
-    const [red = 0, green = 0, blue = 0] = channels < 3 ? [] : [data[at], data[at + 1], data[at + 2]]
-    const bit = (data[row * Math.ceil(width / 8) + (column >> 3)] ?? 0) & (128 >> (column & 7))
-    const isTransparent = channels === 4 ? (data[at + 3] ?? 0) < 128 : isMask && bit !== 0
+    const start = (row * width + column) * channels
+    const [red = 0, green = 0, blue = 0] = channels < 3 ? [] : [data[start], data[start + 1], data[start + 2]]
+    const bit = Number(data[row * Math.ceil(width / 8) + (column >> 3)]) & (128 >> (column & 7))
+    const isTransparent = channels === 4 ? Number(data[start + 3]) < 128 : isMask && bit !== 0
     if (!isTransparent) onto[i] = channels >= 3 ? 0.3 * red + 0.59 * green + 0.11 * blue : bit === 0 ? 0 : 255
   }
 }
