@@ -7,6 +7,7 @@ import { ocrPackages } from '../../base/exists.ts'
 import { createDocumentParser } from '../../src/documents/parser.ts'
 import { makePdf } from '../fixtures/pdf.ts'
 import { makeScan, type ScanPage } from '../fixtures/scan.ts'
+import { fileUrl } from '../helpers/root.ts'
 import { SKIPS } from '../helpers/skips.ts'
 
 const skip = ocrPackages('eng').missing.length > 0 && SKIPS.ocr
@@ -43,6 +44,18 @@ t.test('without OCR the errors and warnings name the setting', async (t) => {
   await t.rejects(off.read({ bytes: makeScan([{ ...UPRIGHT, png: lamp }]) }), { problem: 'scanned', message: /1 page .*Set CEPE_OCR/ })
   const { warnings } = await off.read({ bytes: makePdf([['Text of the first page.'], null]) })
   t.same(warnings, ['1 of 2 pages have no text, and may be scanned (2): set CEPE_OCR to read such pages.'])
+})
+
+t.test('a process gets time for 200 pages, and none without OCR', async (t) => {
+  const childFile = fileUrl('test/documents/stub-child.mjs')
+  const read = async (pages: number, ocr: string): Promise<string> => {
+    const parser = createDocumentParser({ parseMs: 60_000, ocr, childFile })
+    t.teardown(() => parser.close())
+    return (await parser.read({ bytes: Buffer.from(`<p>${pages} pages`), name: 'a.html' })).text
+  }
+  t.equal(await read(200, 'eng'), '"done"')
+  await t.rejects(read(201, 'eng'), { problem: 'damaged', message: /sent no result/ })
+  await t.rejects(read(1, ''), { problem: 'damaged', message: /sent no result/ })
 })
 
 t.test('scanned pages of a PDF, however the picture is placed', { skip }, async (t) => {

@@ -17,7 +17,8 @@ export async function imageDocument(bytes: Uint8Array, ocr: Ocr): Promise<BlockD
     },
   )
   const isBlank = warnings.every((warning) => warning.includes(NO_TEXT))
-  if (texts.size === 0) throw new DocumentError(isBlank ? 'without_text' : 'damaged', `The picture has no text. ${warnings.join(' ')}`)
+  if (texts.size === 0)
+    throw new DocumentError(isBlank ? 'without_text' : 'damaged', `No text of the picture was read. ${warnings.join(' ')}`)
   const pages = selects.map((_, i) => textLines(texts.get(i + 1) ?? '', i + 1))
   return { type: 'image', ...pagesDocument({ pages, title: '', warnings }) }
 }
