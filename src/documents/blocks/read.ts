@@ -22,7 +22,7 @@ export async function readBlocks(file: TypedFile, limits: DocumentLimits, ocr?: 
       return (await import('./pdf.ts')).pdfDocument(bytes, limits, ocr)
     case 'image':
       if (ocr === undefined) throw new DocumentError('not_supported', NEEDS_OCR)
-      return (await import('./ocr/image.ts')).imageDocument(bytes, ocr)
+      return (await import('./picture.ts')).imageDocument(bytes, ocr)
     case 'docx':
       return (await import('./office/word.ts')).docxDocument(bytes)
     case 'doc':

@@ -77,7 +77,7 @@ t.test('axe finds nothing in any view, light and dark, on a desktop and on a pho
     { name: 'floor.png', mimeType: '', buffer: Buffer.from('x') },
   ])
   await page.getByRole('button', { name: 'Add to passages' }).click()
-  await page.locator('#view .cards', { hasText: 'Files of this kind are not read.' }).waitFor()
+  await page.locator('#view .cards', { hasText: 'Pictures are read by OCR only' }).waitFor()
   t.same(await found(page), [], 'managing')
   t.equal(await page.evaluate('document.getAnimations().length'), 0, 'nothing moves')
 })

@@ -1,9 +1,9 @@
-import { OCR_LIMITS } from '../../contract.ts'
-import { DocumentError } from '../../errors.ts'
-import type { BlockDocument } from '../contract.ts'
-import { textLines } from '../pdf-lines.ts'
-import { pagesDocument } from '../pdf.ts'
-import { NO_TEXT, type Ocr } from './engine.ts'
+import { OCR_LIMITS } from '../contract.ts'
+import { DocumentError } from '../errors.ts'
+import type { BlockDocument } from './contract.ts'
+import { textLines } from './pdf-lines.ts'
+import { pagesDocument } from './pdf.ts'
+import { NO_TEXT, type Ocr } from './ocr/engine.ts'
 
 /** A picture: its recognised text; of a TIFF that of every page. Memory limits its size. @throws document_invalid, document_without_text */
 export async function imageDocument(bytes: Uint8Array, ocr: Ocr): Promise<BlockDocument> {
