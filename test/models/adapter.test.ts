@@ -2,12 +2,15 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { withAdapters } from '../../models/adapter/merge.ts'
+import { openAdapter } from '../../models/adapter/open.ts'
 import { buildModel } from '../../models/build.ts'
 import { openCheckpoint } from '../../models/open-checkpoint.ts'
 import { modelId, type ModelManifest } from '../../models/manifest.ts'
+import { chooseCalibration } from '../../src/rag/calibration.ts'
 import { wordTokenizer } from '../fixtures/built-fixture.ts'
 import { LLAMA_CONFIG, weightsFor, writeFolder } from '../fixtures/checkpoint-folder.ts'
 import { runCli } from '../helpers/cli.ts'
+import { root } from '../helpers/root.ts'
 import { f32Safetensors, type F32Tensor } from '../fixtures/weights.ts'
 import { temporaryFolder } from './helpers.ts'
 
@@ -162,4 +165,29 @@ t.test('an adapter with qa_config.json is asked as it was trained: by its protoc
   writeFolder(folder, { 'qa_config.json': { ...protocol, k: -1 } })
   const wrong = buildModel({ checkpointDir, adapters: [folder], outDir: join(dir, 'd'), dtype: 'f32' })
   await t.rejects(wrong, { code: 'checkpoint_invalid', message: /qa_config\.json: k / })
+})
+
+t.test('the shipped reading adapters fit their base, and their calibration is of a build with them', async (t) => {
+  const folder = join(root, 'models/reader/adapters/qwen2.5-coder-0.5b-instruct')
+  const adapter = await openAdapter(folder)
+  t.teardown(() => adapter.close())
+  // Qwen2.5 0.5B: width 896, 14 heads of 64 with 2 key-value heads, MLP 4864, 24 layers.
+  const shapes = {
+    'self_attn.q_proj': [896, 896],
+    'self_attn.k_proj': [896, 128],
+    'self_attn.v_proj': [896, 128],
+    'self_attn.o_proj': [896, 896],
+    'mlp.gate_proj': [896, 4864],
+    'mlp.up_proj': [896, 4864],
+    'mlp.down_proj': [4864, 896],
+  }
+  const expected = Array.from({ length: 24 }, (_, layer) =>
+    Object.entries(shapes).map(([name, [ins, outs]]) => [`model.layers.${layer}.${name}.weight`, { ins, outs, rank: 16, factor: 2 }]),
+  ).flat()
+  const found = [...adapter.pairs].map(([name, { ins, outs, rank, factor }]) => [name, { ins, outs, rank, factor }])
+  t.same(Object.fromEntries(found), Object.fromEntries(expected))
+  t.match(adapter.qaDefaults, { mode: 'map-rerank', k: 5, demonstrations: 0 })
+  const reader = `qwen2.5-coder-0.5b-instruct-q4_k_m+qwen2.5-coder-0.5b-instruct@e8537b28679f-int8-blocks-72c4cad9`
+  const named = join(folder, 'calibration.json')
+  t.match(await chooseCalibration({ named, shipped: '' }, { reader }), { reader })
 })
