@@ -150,7 +150,11 @@ t.test('the page in a browser', { skip: noBrowser, timeout: 300_000 }, async (t)
     const job = page.locator('#view .cards > li').first()
     await job.getByText('2 files, 2 passages; 1 left out').waitFor()
     await job.getByText('Done').waitFor()
-    t.match(await job.innerText(), /norway\/floor\.png\s+Pictures are read by OCR only, which is switched off/, 'what was left out, unfolded')
+    t.match(
+      await job.innerText(),
+      /norway\/floor\.png\s+Pictures are read by OCR only, which is switched off/,
+      'what was left out, unfolded',
+    )
     await page.locator('.rows', { hasText: '5 passages, the default' }).waitFor()
 
     await page.getByRole('link', { name: 'Back to the question' }).click()
