@@ -40,7 +40,7 @@ interface Asking {
 }
 
 /**
- * Runs a table of a paper with the configured reader, and prints published scores beside those of every reader measured so far.
+ * Runs a table of a paper with the configured reader, and prints the published scores next to those of all measured readers.
  * @throws options_invalid if nothing can be asked
  */
 export async function runTable(paper: Paper, number: string, given: TableOptions, connect: Asking['connect']): Promise<void> {

@@ -93,7 +93,7 @@ export interface Evaluation {
  */
 export interface Task extends Evaluation {
   readonly options: readonly TaskOption[]
-  /** Has no data of its own, and so no small run. */
+  /** Needs no data, and so has no small run. */
   readonly needsData?: boolean
   /** @throws options_invalid, dataset_invalid */
   prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask>

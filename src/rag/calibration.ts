@@ -177,9 +177,10 @@ export async function chooseCalibration(
     return fittedOn(calibration, judged, named, log)
   }
   const found = own === undefined ? undefined : fittedOn(await usable(own, log), judged, own, log)
+  if (found !== undefined) return found
   const other = await usable(shipped, log)
   const sameCheckpoint = other !== undefined && judged.reader.startsWith(other.reader.replace(/(?<=@.{12}).*/, ''))
-  return found ?? fittedOn(other, judged, 'that is shipped', sameCheckpoint ? log : undefined)
+  return fittedOn(other, judged, 'that is shipped', sameCheckpoint ? log : undefined)
 }
 
 function usable(file: string, log?: Log): Promise<Calibration | undefined> {
