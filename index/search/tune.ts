@@ -5,10 +5,10 @@ import type { AnnSettings } from '../table/metadata.ts'
 import { latenciesOf, reachOf, type Probe } from './recall.ts'
 
 /**
- * Candidates per result to refine with stored vectors. Codes of one bit per dimension rank roughly: among near-equal passages only more
- * candidates help, whatever the number of partitions.
+ * Candidates per result to refine with stored vectors. Codes of few bits per dimension rank roughly: among near-equal passages only
+ * more candidates help, whatever the number of partitions.
  */
-const REFINE: readonly number[] = [4, 6, 8, 10, 12, 14, 17, 20, 28, 40, 80, 160]
+const REFINE: readonly number[] = [2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 28, 40, 80, 160]
 
 /** Minimum share of partitions to read: users' questions may be farther from the centres than the probes. */
 const FEWEST = 1 / 32

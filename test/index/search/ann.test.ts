@@ -76,7 +76,7 @@ await t.test('small tables stay exact; large ones get an index whose settings re
   // LanceDB wants 4,096 rows in a partition.
   t.match(ann, { partitions: 1, rows: 3000 })
   if (ann === undefined) return
-  t.ok(ann.recall >= 0.95 && ann.nprobes === 1 && ann.refine >= 4, `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`)
+  t.ok(ann.recall >= 0.95 && ann.nprobes === 1 && ann.refine >= 2, `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`)
   const measured = await measureRecall(table, ann, await takeProbes(table, policy.sample))
   t.ok(measured.atLeast >= 0.95 && measured.atLeast <= measured.recall, `${measured.atLeast} to be had, ${measured.recall} measured`)
   t.same((await readMetadata(table)).ann, ann)
@@ -125,7 +125,7 @@ t.test('the interval of a recall: wider where the hits of a query are found or m
   t.end()
 })
 
-/** Directions without any order: no cluster helps a search, and one bit per dimension tells them apart badly. */
+/** Directions without any order: no cluster helps a search, and few bits per dimension tell them apart badly. */
 function shapeless(n: number): Float32Array[] {
   const next = uniform(3)
   return Array.from({ length: n }, () => Float32Array.from({ length: hashEmbedding.dimension }, () => 2 * next() - 1))
@@ -139,9 +139,9 @@ await t.test('where reading every partition is not enough, more candidates are r
   t.ok(ann)
   if (ann === undefined) return
   const probes = await takeProbes(table, 32)
-  const { recall } = await measureRecall(table, { ...ann, nprobes: ann.partitions, refine: 10 }, probes)
-  t.ok(recall < 0.99, `recall ${recall} with all partitions and ten candidates per hit`)
-  t.ok(ann.refine > 10 && ann.recall >= 0.99, `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`)
+  const { recall } = await measureRecall(table, { ...ann, nprobes: ann.partitions, refine: 4 }, probes)
+  t.ok(recall < 0.99, `recall ${recall} with all partitions and four candidates per hit`)
+  t.ok(ann.refine > 4 && ann.recall >= 0.99, `recall ${ann.recall} at nprobes ${ann.nprobes}, refine ${ann.refine}`)
   const index = await goLive()
   t.match(await index.info(), { nprobes: ann.nprobes, refine: ann.refine })
   const questions = vectors.filter((_, i) => i % 100 === 7).map((vector) => vector.map((value) => value + 0.1))
