@@ -4,12 +4,12 @@ import t from 'tap'
 import { packageRoot } from '../../src/config.ts'
 
 const ROOT = packageRoot()
-/** Folders that packages are installed in; those of other variables are there on machines that run their tests. */
+/** Folders with installed packages; the variables are set on machines that run these clients' tests. */
 const FOLDERS = [ROOT, process.env['TEST_AI_SDK'], process.env['TEST_OPENAPI_TYPESCRIPT']].flatMap((folder) => folder ?? [])
-/** Names under which a package is installed, where they differ from its own. */
+/** Names under which packages are installed, if different. */
 const ALIASES: Readonly<Record<string, string>> = { '@modelcontextprotocol/sdk': 'mcp-v1' }
 
-/** The version that is installed, or was recorded; undefined if neither is here. */
+/** The installed or recorded version; undefined if there is neither. */
 function versionOf(name: string): string | undefined {
   const recorded = JSON.parse(readFileSync(path.join(ROOT, 'test/fixtures/clients/rerank.json'), 'utf8')) as {
     package: string

@@ -12,7 +12,7 @@ import { ConfigSchema } from '../../src/settings.ts'
 import { testApp } from '../http/helpers.ts'
 
 const root = packageRoot()
-/** Names that begin like settings: of commands, of tests, of compose files, and one that Kubernetes would make. */
+/** Other variables with the prefix: of commands, tests and compose files, and one that Kubernetes would set. */
 const NO_SETTINGS = [
   'KEY',
   'TEST_S3_PYTHON',
@@ -25,7 +25,7 @@ const NO_SETTINGS = [
   'SERVICE_HOST',
 ]
 
-/** Codes that no request is answered with. */
+/** Codes of commands; no response has them. */
 const OF_COMMANDS: readonly ErrorCode[] = [
   'hub_unreachable',
   'dataset_invalid',
@@ -41,7 +41,7 @@ interface Document {
   readonly text: string
 }
 
-/** What users read. What was measured or decided on a day stays as it was written. */
+/** Documents for users; results and decisions are records of a day and are not compared with the program. */
 async function documents(): Promise<Document[]> {
   const folders = await Promise.all(
     ['docs', 'deploy', 'models/tiny', 'models/reader', 'models/retriever'].map((folder) => filesUnder(path.join(root, folder))),
@@ -53,14 +53,14 @@ async function documents(): Promise<Document[]> {
     .map((file) => ({ name: path.relative(root, file), text: readFileSync(file, 'utf8') }))
 }
 
-/** Commands of the shell in a document: lines of its blocks of code, and what stands between backticks. */
+/** Shell commands in a document: lines of code blocks, and inline code. */
 function shellOf(text: string): string[] {
   const blocks = [...text.matchAll(/^```\n(.*?)^```/gms)].flatMap(([, block = '']) => block.replaceAll(/\\\n\s*/g, ' ').split('\n'))
   const inline = [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code)
   return [...blocks, ...inline].flatMap((line) => line.replace(/(^|\s)#\s.*$/, '').split(/\||&&|;|>/)).map((part) => part.trim())
 }
 
-/** `cepe calibrate` runs when it is loaded: its options are read in its source. */
+/** All commands. `cepe calibrate` runs when it is imported, so its options are read from its source. */
 async function cepe(): Promise<Command> {
   const program = new Command('cepe')
   for (const load of Object.values(COMMANDS)) program.addCommand(await load())
@@ -71,7 +71,7 @@ async function cepe(): Promise<Command> {
   return program
 }
 
-/** What is wrong with a command line of cepe; undefined where it could be typed in. */
+/** Problem of a command line of cepe; undefined for a valid one. */
 function problemOf(line: string, program: Command): string | undefined {
   let command = program
   for (const word of line.split(/\s+/).filter((part) => part !== '')) {
@@ -84,7 +84,7 @@ function problemOf(line: string, program: Command): string | undefined {
   return undefined
 }
 
-await t.test('commands: every one of cepe is one, with its options', async (t) => {
+await t.test('every command of cepe in a document exists, with its options', async (t) => {
   const program = await cepe()
   let checked = 0
   for (const { name, text } of await documents())
@@ -95,11 +95,11 @@ await t.test('commands: every one of cepe is one, with its options', async (t) =
       t.equal(problemOf(line, program), undefined, `${name}: ${part}`)
     }
   t.ok(checked > 45, `${checked} commands`)
-  t.equal(problemOf('index ad corpus.tsv --split', program), 'index has no option --split', 'a wrong one is seen')
+  t.equal(problemOf('index ad corpus.tsv --split', program), 'index has no option --split', 'a wrong option is found')
   t.equal(problemOf('indx add', program), 'there is no command indx')
 })
 
-await t.test('scripts and programs that are named are there', async (t) => {
+await t.test('scripts and programs in documents exist', async (t) => {
   const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
   const all = await documents()
   for (const { name, text } of all) {
@@ -108,27 +108,30 @@ await t.test('scripts and programs that are named are there', async (t) => {
     for (const [, file = ''] of text.matchAll(/\bdist(?:-test)?\/([\w./-]+)\.js/g))
       t.ok(existsSync(path.join(root, `${file}.ts`)), `${name}: ${file}`)
   }
-  const told = [...all.map(({ text }) => text), ...Object.values(scripts)].join('\n')
+  const texts = [...all.map(({ text }) => text), ...Object.values(scripts)].join('\n')
   for (const script of Object.keys(scripts))
-    t.ok(new RegExp(`npm (run (--silent )?)?${script}\\b|npm:${script}\\b|\`${script}\``).test(told), `${script}: somebody is told of it`)
+    t.ok(
+      new RegExp(`npm (run (--silent )?)?${script}\\b|npm:${script}\\b|\`${script}\``).test(texts),
+      `${script} is named in a document or a script`,
+    )
   for (const script of Object.values(scripts))
     for (const [, file = ''] of script.matchAll(/\bdist(?:-test)?\/([\w./-]+)\.js/g))
       t.ok(existsSync(path.join(root, `${file}.ts`)), script)
 })
 
-await t.test('every error that a request can meet stands in the table of errors, beside its status', (t) => {
+await t.test('every error that a request can meet is in the table of errors, with its status', (t) => {
   const api = readFileSync(path.join(root, 'docs/api.md'), 'utf8')
   const listed = new Map<string, readonly string[]>()
   for (const [, statuses = '', codes = ''] of api.matchAll(/^\| (\d{3}(?:, \d{3})*) \| (.*) \|$/gm))
     for (const [, code] of codes.matchAll(/`([a-z_]+)`/g)) if (isErrorCode(code)) listed.set(code, statuses.split(', '))
   for (const code of ERROR_CODES) {
-    if (OF_COMMANDS.includes(code)) t.notOk(listed.has(code), `${code} is of commands alone`)
+    if (OF_COMMANDS.includes(code)) t.notOk(listed.has(code), `${code}: only commands report it`)
     else t.ok(listed.get(code)?.includes(String(ERROR_STATUS[code])), `${code}: ${ERROR_STATUS[code]}`)
   }
   t.end()
 })
 
-await t.test('settings and routes that are named are there', async (t) => {
+await t.test('settings and routes in documents exist', async (t) => {
   const { app } = await testApp(t)
   const { paths } = (await app.inject('/docs/json')).json<{ paths: Record<string, Record<string, object>> }>()
   const routes = new Set(

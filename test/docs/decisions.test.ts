@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { packageRoot } from '../../src/config.ts'
+import { PRODUCTION, sourcesOf } from '../helpers/sources.ts'
 
 const MOST_WORDS = 320
 const SECTIONS = ['Context', 'Decision', 'Consequences']
@@ -23,5 +24,28 @@ t.test('every decision note has a title, its date, context, decision and consequ
     t.same(sections, sections.includes('To undo') ? [...SECTIONS, 'To undo'] : SECTIONS, `${name}: sections`)
     t.notMatch(note, /^#+ .*\n+(?=#|$(?![^]))/m, `${name}: an empty section`)
   }
+  t.end()
+})
+
+/** A path below a folder of the project, and a name of a function or property: two words without a space. */
+const FILE = /^(?:base|src|models|index|migrations|eval|bench|test|deploy|docs)\/[\w./-]+$/
+const NAME = /^[a-z]+(?:[A-Z][a-z]+)+$/
+
+/** Inline code of a note that names a file or a function which does not exist. */
+function missingIn(note: string, sources: string): string[] {
+  return [...note.matchAll(/`([^`\n]+)`/g)]
+    .map(([, code = '']) => code)
+    .filter((code) => (FILE.test(code) ? !existsSync(path.join(packageRoot(), code)) : NAME.test(code) && !sources.includes(code)))
+}
+
+t.test('files and functions that a decision note names exist', (t) => {
+  const folder = path.join(packageRoot(), 'docs/decisions')
+  const configs = ['tsconfig.json', 'package.json'].map((file) => readFileSync(path.join(packageRoot(), file), 'utf8'))
+  const sources = [...configs, ...[...sourcesOf(PRODUCTION).values()].map(({ text }) => text)].join('\n')
+  for (const name of readdirSync(folder)) t.same(missingIn(readFileSync(path.join(folder, name), 'utf8'), sources), [], name)
+  t.same(missingIn('`index/gone.ts`, `index/view.ts`, `noSuchFunction`, `storeOf`, `GET /v1/info`', sources), [
+    'index/gone.ts',
+    'noSuchFunction',
+  ])
   t.end()
 })

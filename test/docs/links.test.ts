@@ -6,12 +6,12 @@ import { packageRoot } from '../../src/config.ts'
 
 const FOLDERS = ['docs', 'deploy', 'bench/results', 'eval/reports', 'models/tiny', 'models/reader', 'models/retriever', 'src/client']
 
-/** A document's text without its blocks of code, where brackets and # mean other things. */
+/** A document's text without code blocks, where brackets and # have other meanings. */
 function prose(file: string): string {
   return readFileSync(file, 'utf8').replaceAll(/^```.*?^```/gms, '')
 }
 
-/** The name that a heading has in links, as GitHub makes it: small letters, no punctuation, hyphens for spaces. */
+/** A heading's anchor, as on GitHub: lower case, no punctuation, hyphens for spaces. */
 function anchor(heading: string): string {
   return heading
     .toLowerCase()
@@ -19,7 +19,7 @@ function anchor(heading: string): string {
     .replaceAll(/\s/g, '-')
 }
 
-t.test('every link of the documents leads to a file that is there, and to one of its headings', async (t) => {
+t.test('every link of the documents leads to an existing file and heading', async (t) => {
   const root = packageRoot()
   const files = (await Promise.all(FOLDERS.map((folder) => filesUnder(path.join(root, folder))))).flat()
   const documents = ['README.md', 'CONTRIBUTING.md']

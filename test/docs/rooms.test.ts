@@ -3,7 +3,7 @@ import t from 'tap'
 import { circlesOf, roomsOf } from '../helpers/rooms.ts'
 import { PRODUCTION, sourcesOf } from '../helpers/sources.ts'
 
-/** Source files of one room: what a reader can keep in mind. */
+/** Most source files of a room, so that a reader can keep them in mind. */
 const MOST_FILES = 16
 /** Rooms that list things of one kind. */
 const LISTS = ['src/cli', 'src/http/routes', 'src/rag']
@@ -15,14 +15,14 @@ const MEAN_ARROWS = 6.3
 
 const sources = sourcesOf(PRODUCTION)
 
-t.test('no room has more files than can be kept in mind', (t) => {
+t.test('no room has too many files', (t) => {
   const files = new Map<string, number>()
   for (const file of sources.keys()) files.set(path.dirname(file), (files.get(path.dirname(file)) ?? 0) + 1)
   for (const [room, count] of files) t.ok(count <= (LISTS.includes(room) ? MOST_LISTED : MOST_FILES), `${room}: ${count} files`)
   t.end()
 })
 
-t.test('rooms lie one above the other, and few lead to each', (t) => {
+t.test('imports between rooms have no circles, and are few', (t) => {
   const rooms = roomsOf(new Map([...sources].map(([file, { imports }]) => [file, [...imports.keys()]])))
   t.same(circlesOf(rooms), [])
   let arrows = 0

@@ -5,7 +5,7 @@ import type { TSchema } from '#typebox'
 import { packageRoot } from '../../src/config.ts'
 import { ConfigSchema } from '../../src/settings.ts'
 
-/** What of a setting's schema its row shows. */
+/** Parts of a setting's schema that its row shows. */
 interface Setting {
   readonly type?: string
   readonly enum?: readonly string[]
@@ -15,7 +15,7 @@ interface Setting {
   readonly description?: string
 }
 
-/** The values that a setting takes: a range, the names of an enumeration, or empty for text. */
+/** Allowed values of a setting: a range, the names of an enumeration, or empty for text. */
 function valuesOf({ type, enum: names, minimum, maximum }: Setting): string {
   if (names !== undefined) return names.map((name) => `\`${name}\``).join(', ')
   if (type === 'boolean') return '`true`, `false`'

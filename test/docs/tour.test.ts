@@ -7,7 +7,7 @@ const MOST_FILES_OF_A_PATH = 10
 
 const tour = readFileSync(path.join(packageRoot(), 'docs/tour.md'), 'utf8')
 
-/** Files that a module imports, types included; examples in comments are none. */
+/** Files that a module imports, types included, except in comments. */
 function importsOf(file: string): Set<string> {
   const text = readFileSync(path.join(packageRoot(), file), 'utf8')
   const specifiers = [...text.matchAll(/^(?! \*).*\b(?:from |import\()'(\.[^']+)'/gm)].flatMap(([, specifier]) => specifier ?? [])

@@ -10,7 +10,7 @@ import { ConfigSchema } from '../../src/settings.ts'
 import { testApp } from '../http/helpers.ts'
 
 const MOST = 200
-/** Words that a reader of documentation has to decode. */
+/** Words that make a reader guess. */
 const RIDDLES =
   /\b(told|beside|goes on|lets? in|taken along|nobody|meanwhile|of (its|their|your) own|says so|where there (is|are) none|what (nobody|hangs)|to be had|in any manner|so many|likeliest|is meant|made to stand|asked of|falls short)\b/
 
@@ -48,7 +48,7 @@ await t.test('descriptions of the API are short and in plain words', async (t) =
   check(t, textsOf((await app.inject('/docs/json')).json()))
 })
 
-await t.test('so are those of the tools, commands and settings', async (t) => {
+await t.test('descriptions of tools, commands and settings are short and in plain words', async (t) => {
   check(t, textsOf([answerTool, getPassageTool, listCollectionsTool, listSourcesTool, searchTool]))
   check(
     t,
