@@ -25,6 +25,9 @@ const NO_SETTINGS = [
   'SERVICE_HOST',
 ]
 
+/** Folders that a start or a build makes. */
+const BUILT = /^(?:models\/(?:built|contriever)|index\/data|eval\/runs)\b/
+
 /** Codes of commands; no response has them. */
 const OF_COMMANDS: readonly ErrorCode[] = [
   'hub_unreachable',
@@ -107,6 +110,8 @@ await t.test('scripts and programs in documents exist', async (t) => {
     for (const [, script = ''] of text.matchAll(/`((?:bench|proof|build|test|eval):[\w-]+)`/g)) t.hasProp(scripts, script, name)
     for (const [, file = ''] of text.matchAll(/\bdist(?:-test)?\/([\w./-]+)\.js/g))
       t.ok(existsSync(path.join(root, `${file}.ts`)), `${name}: ${file}`)
+    for (const [, file = ''] of text.matchAll(/`((?:base|src|models|index|migrations|eval|bench|test|deploy)\/[\w./-]+)`/g))
+      if (!BUILT.test(file)) t.ok(existsSync(path.join(root, file)), `${name}: ${file}`)
   }
   const texts = [...all.map(({ text }) => text), ...Object.values(scripts)].join('\n')
   for (const script of Object.keys(scripts))
