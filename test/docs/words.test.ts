@@ -1,6 +1,10 @@
 import type { Command } from 'commander'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import t, { type Test } from 'tap'
+import { filesUnder } from '../../base/files.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
+import { packageRoot } from '../../src/config.ts'
 import { answerTool } from '../../src/mcp/tools/answer.ts'
 import { getPassageTool } from '../../src/mcp/tools/get-passage.ts'
 import { listCollectionsTool } from '../../src/mcp/tools/list-collections.ts'
@@ -55,4 +59,16 @@ await t.test('descriptions of tools, commands and settings are short and in plai
     (await Promise.all(Object.values(COMMANDS).map((load) => load()))).flatMap((command) => textsOfCommand(command)),
   )
   check(t, textsOf(ConfigSchema))
+})
+
+await t.test('documents are in plain words', async (t) => {
+  const root = packageRoot()
+  const folders = await Promise.all(['docs', 'deploy', 'src/client'].map((folder) => filesUnder(path.join(root, folder))))
+  const files = ['README.md', 'CONTRIBUTING.md'].map((file) => path.join(root, file)).concat(folders.flat())
+  for (const file of files.filter((name) => name.endsWith('.md')))
+    for (const [i, line] of readFileSync(file, 'utf8').split('\n').entries()) {
+      const [word] = RIDDLES.exec(line) ?? []
+      if (word !== undefined) t.fail(`${path.relative(root, file)}:${i + 1} says "${word}": ${line}`)
+    }
+  t.ok(files.length > 20)
 })
