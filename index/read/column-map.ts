@@ -18,7 +18,7 @@ export type MadeIds = (typeof MADE_IDS)[number]
 
 const EXAMPLE = 'text=content,id=docid,title=name, or of a table without a header id=1,text=2'
 /** Prefix of columns that hold one field of the metadata each. */
-export const METADATA_PREFIX = 'metadata.'
+const METADATA_PREFIX = 'metadata.'
 
 function invalid(problem: string): CodedError {
   return new CodedError('invalid_request', `columns ${problem}: write it like ${EXAMPLE}.`, { field: 'columns' })
@@ -62,4 +62,63 @@ export interface TableShape {
 /** True if rows may lack an id, because columns are named and none is the id. */
 export function makesIds({ columns, ids }: TableShape): boolean {
   return ids !== undefined || (columns !== undefined && columns.fields.id === undefined)
+}
+
+/** Positions of a file's columns, from 0. */
+export interface ChosenColumns {
+  readonly of: Readonly<Partial<Record<Field, number>>>
+  /** Metadata fields in columns of their own. */
+  readonly metadata: readonly { readonly name: string; readonly at: number }[]
+  /** Names of columns that must be there and are not. */
+  readonly missing: readonly string[]
+}
+
+interface Choice {
+  /** Subject of an error message. */
+  readonly where: string
+  /** True if letter case does not count in names. */
+  readonly anyCase?: boolean
+  readonly readsMetadata?: boolean
+  /** Names of unmapped fields, if they differ from the fields'. */
+  readonly known?: ColumnMap['fields']
+}
+
+/**
+ * Chooses the column of each field: the mapped one, else the one of that name. Metadata is in one column, or has a column for each field.
+ * @param names columns of the file
+ * @throws corpus_invalid for metadata in both forms
+ */
+export function chooseColumns(
+  names: readonly string[],
+  { columns: map, ids }: TableShape,
+  { where, anyCase = false, readsMetadata = true, known = {} }: Choice,
+): ChosenColumns {
+  const { fields: mapped = {}, metadata: own = [] } = map ?? {}
+  const normal = (name: string): string => (anyCase ? name.toLowerCase() : name)
+  const normalNames = names.map(normal)
+  const located = <Of extends { readonly column: string }>(one: Of) => ({ ...one, at: normalNames.indexOf(normal(one.column)) })
+  const isRead = (field: Field): boolean => {
+    if (field === 'id') return ids === undefined
+    return field !== 'metadata' || (readsMetadata && own.length === 0)
+  }
+  const isNeeded = (field: Field): boolean =>
+    field === 'text' || mapped[field] !== undefined || (field === 'id' && !makesIds({ columns: map, ids }))
+  const fields = FIELDS.filter(isRead).map((field) => located({ field, column: mapped[field] ?? known[field] ?? field }))
+  const present = fields.filter(({ at }) => at >= 0)
+  const named = names.map((column, at) => ({ name: column.slice(METADATA_PREFIX.length), column, at }))
+  const unmapped = mapped.metadata === undefined ? named.filter((_, i) => normalNames[i]?.startsWith(METADATA_PREFIX)) : []
+  const separate = own.length > 0 ? own.map(located) : unmapped
+  const metadata = readsMetadata ? separate : []
+  const [first] = metadata
+  if (first !== undefined && present.some(({ field }) => field === 'metadata'))
+    throw new CodedError(
+      'corpus_invalid',
+      `${where} names metadata and metadata.${first.name}: give the metadata as JSON in one column, or each field in a separate column.`,
+      { field: 'metadata' },
+    )
+  return {
+    of: Object.fromEntries(present.map(({ field, at }) => [field, at])),
+    metadata,
+    missing: [...fields.filter(({ field }) => isNeeded(field)), ...metadata].filter(({ at }) => at < 0).map(({ column }) => column),
+  }
 }

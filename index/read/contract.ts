@@ -1,4 +1,6 @@
+import { CodedError } from '../../base/errors.ts'
 import type { Passage } from '../contract.ts'
+import type { TableShape } from './column-map.ts'
 
 export const FORMATS = ['tsv', 'csv', 'jsonl', 'json', 'parquet'] as const
 export type Format = (typeof FORMATS)[number]
@@ -32,7 +34,7 @@ export const FILE_PROBLEMS = [
 ] as const
 export type FileProblem = (typeof FILE_PROBLEMS)[number]
 
-export type RejectReason =
+type RejectReason =
   | FileProblem
   | 'missing_column'
   | 'malformed'
@@ -45,13 +47,21 @@ export type RejectReason =
   | 'line_too_long'
   | 'bad_metadata'
 
-export interface Rejected {
-  /** Path of the file in a folder; absent if the corpus is one file. */
-  readonly file?: string
+/** Where a record stands in a file. */
+export interface Position {
   /** 1-based physical line at which the record begins; row of a Parquet file, element of a JSON array; 0 for a whole file. */
   readonly line: number
   /** Physical lines of the record, if more than one. */
   readonly lines?: number
+}
+
+/** Where a record stands in a corpus. */
+interface CorpusPosition extends Position {
+  /** Path of the file in a folder; absent if the corpus is one file. */
+  readonly file?: string
+}
+
+export interface Rejected extends CorpusPosition {
   readonly reason: RejectReason
   /** The value's problem, as a sentence. */
   readonly detail: string
@@ -66,10 +76,7 @@ export interface WholeFile {
   readonly rest: readonly string[]
 }
 
-export interface Accepted {
-  readonly file?: string
-  readonly line: number
-  readonly lines?: number
+export interface Accepted extends CorpusPosition {
   readonly passage: Passage
   /** On the last passage of a split document: its number of passages. */
   readonly parts?: number
@@ -108,10 +115,31 @@ export const READ_LIMITS: ReadLimits = {
   expansionRatio: 100,
 }
 
+export interface ReadOptions {
+  /** Detected from the first bytes if absent. */
+  readonly format?: Format | undefined
+  readonly limits?: Partial<ReadLimits> | undefined
+  /** Target words per passage, to split documents. Absent: every row is a passage. */
+  readonly splitWords?: number | undefined
+  /** Source of passages without one. */
+  readonly source?: string | undefined
+  /** False if quotes have no meaning in TSV and CSV. */
+  readonly quotes?: boolean
+  readonly metadata?: boolean
+  /** Encoding of a text that is not UTF-8 and has no byte order mark. */
+  readonly encoding?: string | undefined
+  readonly shape?: TableShape
+  /** Called with the share of the file read so far, 0 to 1; not for streams. */
+  readonly onShare?: ((share: number) => void) | undefined
+}
+
+/** Error for a file that holds no readable corpus. @param field column, option or format that is wrong */
+export function invalidCorpus(field: string | undefined, message: string, cause?: unknown): CodedError {
+  return new CodedError('corpus_invalid', message, { field, cause })
+}
+
 /** Fields of one line, before validation. */
-export interface RawRow {
-  readonly line: number
-  readonly lines?: number
+export interface RawRow extends Position {
   readonly id: unknown
   readonly title: unknown
   readonly text: unknown

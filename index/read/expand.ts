@@ -1,7 +1,7 @@
 import { pipeline, Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { RATIO_FROM, type ReadLimits } from './contract.ts'
+import { invalidCorpus, RATIO_FROM, type ReadLimits } from './contract.ts'
 
 /**
  * Expands a gzip stream.
@@ -19,10 +19,9 @@ export function unzstd(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncG
   // Older versions lack the function, whatever the types state.
   const { createZstdDecompress: create } = zlib as Partial<typeof zlib>
   if (create === undefined)
-    throw new CodedError(
-      'corpus_invalid',
+    throw invalidCorpus(
+      'file',
       `The file is compressed with zstd, which Node.js ${process.version} does not read: unpack it, compress it with gzip, or run Node.js 22.15 or newer.`,
-      { field: 'file' },
     )
   return expanded(bytes, create(), 'zstd', limits)
 }
@@ -62,7 +61,7 @@ async function* expanded(
     }
   } catch (error) {
     if (error instanceof CodedError || sourceError !== undefined) throw sourceError ?? error
-    throw new CodedError('corpus_invalid', `The ${kind} stream is damaged or cut off: ${messageOf(error)}.`, { field: kind, cause: error })
+    throw invalidCorpus(kind, `The ${kind} stream is damaged or cut off: ${messageOf(error)}.`, error)
   } finally {
     output.destroy()
   }

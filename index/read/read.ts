@@ -2,16 +2,15 @@ import { stat } from 'node:fs/promises'
 import { IdSet } from '../id-set.ts'
 import { readCsv } from './formats/csv.ts'
 import { readArrayElements } from './formats/json-array.ts'
-import { splitDocument } from './split.ts'
+import { splitDocument } from './units.ts'
 import { gunzip, unzstd } from './expand.ts'
 import { readJsonl } from './formats/jsonl.ts'
 import { readLines } from './formats/lines.ts'
 import { readParquet } from './formats/parquet.ts'
 import { rowIds } from './row-ids.ts'
-import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek } from './sniff.ts'
+import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek, resumed } from './sniff.ts'
 import { readTsv } from './formats/tsv.ts'
-import { type Format, READ_LIMITS, type RawRow, type ReadItem, type ReadLimits, type Rejected } from './contract.ts'
-import type { TableShape } from './column-map.ts'
+import { invalidCorpus, READ_LIMITS, type RawRow, type ReadItem, type ReadLimits, type ReadOptions, type Rejected } from './contract.ts'
 import { checkRow } from './validate.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { fileBytes } from '../../base/files.ts'
@@ -25,31 +24,22 @@ function utf16Kind(head: Buffer): 'utf-16le' | 'utf-16be' | undefined {
 }
 
 /** Converts a text to UTF-8 without byte order mark. @throws corpus_invalid if it is not in that encoding */
-export async function* toUtf8(bytes: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
+async function* toUtf8(bytes: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer, void> {
   const decoder = new TextDecoder(encoding, { fatal: true })
   try {
     for await (const chunk of bytes) yield Buffer.from(decoder.decode(chunk, { stream: true }))
     yield Buffer.from(decoder.decode())
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    throw new CodedError('corpus_invalid', `The file is not valid ${encoding.toUpperCase()}: name its encoding, or convert it to UTF-8.`, {
-      field: 'file',
-      cause: error,
-    })
+    throw invalidCorpus('file', `The file is not valid ${encoding.toUpperCase()}: name its encoding, or convert it to UTF-8.`, error)
   }
 }
 
 /** Converts a text to UTF-8 from its first line on that is not UTF-8; unchanged if an earlier one is, beyond ASCII. @throws as `toUtf8` */
-export async function* toUtf8WhereNeeded(bytes: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
+async function* toUtf8WhereNeeded(bytes: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer, void> {
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   const isAscii = (text: string): boolean => !/[^\u0000-\u007f]/.test(text)
   const iterator = bytes[Symbol.asyncIterator]()
-  const rest = (first: Buffer) => ({
-    async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
-      yield first
-      for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
-    },
-  })
   let held = Buffer.alloc(0)
   try {
     for (;;) {
@@ -60,13 +50,9 @@ export async function* toUtf8WhereNeeded(bytes: AsyncIterable<Buffer>, encoding:
       try {
         text = utf8.decode(held.subarray(0, end))
       } catch {
-        yield* toUtf8(rest(held), encoding)
-        return
+        return yield* toUtf8(resumed([held], iterator), encoding)
       }
-      if (!isAscii(text)) {
-        yield* rest(held)
-        return
-      }
+      if (!isAscii(text)) return yield* resumed([held], iterator)
       yield held.subarray(0, end)
       held = held.subarray(end)
       if (next.done === true) return
@@ -74,24 +60,6 @@ export async function* toUtf8WhereNeeded(bytes: AsyncIterable<Buffer>, encoding:
   } finally {
     await iterator.return?.()
   }
-}
-
-export interface ReadOptions {
-  /** Detected from the first bytes if absent. */
-  readonly format?: Format | undefined
-  readonly limits?: Partial<ReadLimits> | undefined
-  /** Target words per passage, to split documents. Absent: every row is a passage. */
-  readonly splitWords?: number | undefined
-  /** Source of passages without one. */
-  readonly source?: string | undefined
-  /** False if quotes have no meaning in TSV and CSV. */
-  readonly quotes?: boolean
-  readonly metadata?: boolean
-  /** Encoding of a text that is not UTF-8 and has no byte order mark. */
-  readonly encoding?: string | undefined
-  readonly shape?: TableShape
-  /** Called with the share of the file read so far, 0 to 1; not for streams. */
-  readonly onShare?: ((share: number) => void) | undefined
 }
 
 /** Bytes read to detect the format. */
@@ -129,12 +97,12 @@ async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOpti
 function rowsOf(head: Buffer, all: AsyncIterable<Buffer>, options: ReadOptions, limits: ReadLimits): AsyncIterable<RawRow | Rejected> {
   const guess = guessText(head)
   const { format = guess.format, quotes = true, shape = {} } = options
-  const maxBytes = limits.lineBytes
+  const table = { quotes, maxBytes: limits.lineBytes, shape }
   const { delimiter = ',', skipLines = 0 } = guess
-  if (format === 'csv') return readCsv(all, { delimiter, skipLines, quotes, maxBytes, shape })
-  if (format === 'json') return readJsonl(readArrayElements(all, maxBytes), shape.columns)
-  const lines = readLines(all, maxBytes)
-  return format === 'jsonl' ? named(readJsonl(lines, shape.columns), listInObject(head)) : readTsv(lines, { quotes, maxBytes, shape })
+  if (format === 'csv') return readCsv(all, { ...table, delimiter, skipLines })
+  if (format === 'json') return readJsonl(readArrayElements(all, limits.lineBytes), shape.columns)
+  const lines = readLines(all, limits.lineBytes)
+  return format === 'jsonl' ? named(readJsonl(lines, shape.columns), listInObject(head)) : readTsv(lines, table)
 }
 
 /** @throws corpus_invalid if the first line of JSON lines is no passage and the file looks like one object with a list of that name */
@@ -142,10 +110,9 @@ async function* named(rows: AsyncIterable<RawRow | Rejected>, list: string | und
   let isFirst = true
   for await (const row of rows) {
     if (isFirst && list !== undefined && ('reason' in row || row.text === undefined))
-      throw new CodedError(
-        'corpus_invalid',
+      throw invalidCorpus(
+        list,
         `The file is one JSON object that holds its passages in the list "${list}": send the list itself, as a JSON array or JSON lines (jq -c '.["${list}"][]').`,
-        { field: list },
       )
     isFirst = false
     yield row
@@ -179,13 +146,13 @@ export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadO
     )
   }
   const foreign = foreignKind(head)
-  if (foreign !== undefined) throw new CodedError('corpus_invalid', `The file ${foreign}.`, { field: 'file' })
+  if (foreign !== undefined) throw invalidCorpus('file', `The file ${foreign}.`)
   let items = 0
   for await (const item of accept(rowsOf(head, all, options, limits), options)) {
     items++
     yield item
   }
-  if (items === 0) throw new CodedError('corpus_invalid', 'The file holds no passages.', { field: 'file' })
+  if (items === 0) throw invalidCorpus('file', 'The file holds no passages.')
 }
 
 /** Reports the progress of a byte stream. */
@@ -214,12 +181,11 @@ export async function* readPassageFile(path: string, options: ReadOptions = {}):
     const { head, all } = await peek(bytes, 4)
     if (isParquet(head)) yield* accept(readParquet(path, options), options)
     else if (options.format === 'parquet' && !isGzip(head))
-      throw new CodedError('corpus_invalid', 'The file is no Parquet: its first bytes are not PAR1.', { field: 'format' })
+      throw invalidCorpus('format', 'The file is no Parquet: its first bytes are not PAR1.')
     else yield* readPassages(told(all, status?.size ?? 0, options.onShare), options)
   } catch (error) {
     if (osCode(error) === 'ENOENT') throw new CodedError('not_found', `The file ${path} does not exist.`, { field: 'file', cause: error })
-    if (osCode(error) === 'EISDIR')
-      throw new CodedError('corpus_invalid', `${path} is a folder; name a file.`, { field: 'file', cause: error })
+    if (osCode(error) === 'EISDIR') throw invalidCorpus('file', `${path} is a folder; name a file.`, error)
     throw error
   } finally {
     await bytes.return(undefined)

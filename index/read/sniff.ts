@@ -9,19 +9,17 @@ export async function peek(bytes: AsyncIterable<Buffer>, wanted: number): Promis
     held.push(next.value)
     length += next.value.length
   }
-  const all = async function* (): AsyncGenerator<Buffer> {
-    try {
-      yield* held
-      for (;;) {
-        const next = await iterator.next()
-        if (next.done === true) return
-        yield next.value
-      }
-    } finally {
-      await iterator.return?.()
-    }
+  return { head: Buffer.concat(held), all: resumed(held, iterator) }
+}
+
+/** The pieces read from a stream before, and its rest. */
+export async function* resumed(held: readonly Buffer[], iterator: AsyncIterator<Buffer>): AsyncGenerator<Buffer, void> {
+  try {
+    yield* held
+    for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) yield next.value
+  } finally {
+    await iterator.return?.()
   }
-  return { head: Buffer.concat(held), all: all() }
 }
 
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
@@ -59,7 +57,7 @@ function zipKind(head: Buffer): string {
     : 'is a ZIP archive: unpack it'
 }
 
-export interface TextGuess {
+interface TextGuess {
   readonly format: 'jsonl' | 'json' | 'tsv' | 'csv'
   /** Of CSV. */
   readonly delimiter?: string

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { splitDocument } from '../../index/read/split.ts'
+import { splitDocument } from '../../index/read/units.ts'
 import { attendedSentences } from '../../src/inference/worker/tasks/attended-sentences.ts'
 import { highlights } from '../../src/rag/highlights.ts'
 import { unitsOf } from '../../src/text/document/passage-chunks.ts'

@@ -1,23 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import { pipeline, Readable } from 'node:stream'
 import { parse, type CsvError } from 'csv-parse'
-import { CodedError } from '../../../base/errors.ts'
-import type { TableShape } from '../column-map.ts'
-import { columnsOf, rowOf, type ColumnPositions } from './columns.ts'
-import type { RawRow, Rejected } from '../contract.ts'
+import { columnsOf, rowOf, type ColumnPositions, type TableOptions } from './columns.ts'
+import { invalidCorpus, type Position, type RawRow, type Rejected } from '../contract.ts'
 
-export interface CsvOptions {
+interface CsvOptions extends TableOptions {
   readonly delimiter: string
-  /** False if quotes have no meaning. */
-  readonly quotes: boolean
-  /** Most bytes of one record. */
-  readonly maxBytes: number
   /** Lines before the table. */
   readonly skipLines: number
-  readonly shape: TableShape
 }
-
-type Position = Pick<RawRow, 'line' | 'lines'>
 
 /** Fields of a record, as bytes in Latin-1 strings, so that invalid UTF-8 can be detected. */
 interface Parsed extends Position {
@@ -80,11 +71,10 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
     const texts = values.map((value, i) => value.toString('utf8').replace(i === 0 ? /^\ufeff/ : '', ''))
     if (columns === undefined) {
       columns = columnsOf(texts, at.line, options.shape)
-      if (columns.names.length > 0) continue
+      if (columns.header.length > 0) continue
     }
     yield rowOf(at, texts, columns, 'the separator')
   }
-  if (columns === undefined)
-    throw new CodedError('corpus_invalid', `The file has no readable header: ${skipped[0]?.detail ?? 'it is empty.'}`, { field: 'header' })
+  if (columns === undefined) throw invalidCorpus('header', `The file has no readable header: ${skipped[0]?.detail ?? 'it is empty.'}`)
   yield* skipped
 }

@@ -1,7 +1,7 @@
 import type { Compressors, FileMetaData } from 'hyparquet'
 import { compressors as decoders } from 'hyparquet-compressors'
 import { CodedError } from '../../../base/errors.ts'
-import { RATIO_FROM, type RawRow, type ReadLimits } from '../contract.ts'
+import { invalidCorpus, RATIO_FROM, type RawRow, type ReadLimits } from '../contract.ts'
 
 /** Writers make pages of about a megabyte; a page that expands to more than this is malicious or damaged. */
 const MAX_PAGE_BYTES = 256 * 2 ** 20
@@ -70,10 +70,9 @@ export function* rowRanges(
     const bytes = sumOf(chunks, columns, ({ total_uncompressed_size: size }) => size)
     const values = sumOf(chunks, nested, ({ num_values: number }) => number)
     if (nested.length > 0 && (values > MAX_NESTED_VALUES || bytes > ROWS_BYTES))
-      throw new CodedError(
-        'corpus_invalid',
+      throw invalidCorpus(
+        'parquet',
         `A row group of the Parquet file has ${values} values in nested columns (${nested.join(', ')}) and ${bytes} bytes; ${MAX_NESTED_VALUES} and ${ROWS_BYTES} are read: write it with smaller row groups (row_group_size=1000), or leave metadata unread (--no-metadata).`,
-        { field: 'parquet' },
       )
     const fitting = Math.max(1, Math.min(MAX_ROWS, Math.floor((ROWS_BYTES * Number(count)) / Math.max(1, bytes))))
     const rows = nested.length > 0 ? Math.max(1, Number(count)) : fitting

@@ -1,21 +1,11 @@
 import { isUtf8 } from 'node:buffer'
-import { CodedError } from '../../../base/errors.ts'
 import type { Line } from './lines.ts'
-import type { RawRow, Rejected } from '../contract.ts'
-import type { TableShape } from '../column-map.ts'
-import { columnsOf, rowOf, type ColumnPositions } from './columns.ts'
+import { invalidCorpus, type RawRow, type Rejected } from '../contract.ts'
+import { columnsOf, rowOf, type ColumnPositions, type TableOptions } from './columns.ts'
 
 const QUOTE = '"'
 /** Most lines of one quoted field. */
 const MAX_SPAN = 100
-
-export interface TsvOptions {
-  /** False if quotes have no meaning: every tab ends a field, every line a record. */
-  readonly quotes: boolean
-  /** Most bytes held for one record. */
-  readonly maxBytes: number
-  readonly shape: TableShape
-}
 
 /** Position of the first quote that is not doubled; -1 if there is none. */
 function loneQuote(text: string, from: number): number {
@@ -66,7 +56,7 @@ interface Held {
  * of records.)
  * @throws corpus_invalid without a usable header
  */
-export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: TsvOptions): AsyncGenerator<RawRow | Rejected> {
+export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: TableOptions): AsyncGenerator<RawRow | Rejected> {
   const records = new Records(options)
   for await (const line of lines) {
     if (!('bytes' in line)) {
@@ -79,21 +69,20 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: T
   }
   yield* records.flush()
   if (records.empty)
-    throw new CodedError(
-      'corpus_invalid',
+    throw invalidCorpus(
+      'header',
       'The file is empty: passages are needed, and in TSV and CSV a header line with id, text and title before them.',
-      { field: 'header' },
     )
 }
 
 class Records {
-  readonly #options: TsvOptions
+  readonly #options: TableOptions
   #columns: ColumnPositions | undefined
   /** Lines since an open quote. */
   #held: Held[] = []
   #heldLength = 0
 
-  constructor(options: TsvOptions) {
+  constructor(options: TableOptions) {
     this.#options = options
   }
 
@@ -118,7 +107,7 @@ class Records {
     const { values, open } = splitFields(line.text, this.#options.quotes)
     if (this.#columns === undefined) {
       this.#columns = columnsOf(values, line.line, this.#options.shape)
-      if (this.#columns.names.length > 0) return
+      if (this.#columns.header.length > 0) return
     }
     if (open) this.#hold(line)
     else yield this.#row(line.line, values, 1)

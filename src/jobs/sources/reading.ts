@@ -1,7 +1,7 @@
 import { CodedError } from '../../../base/errors.ts'
 import { wellFormed } from '../../../index/passage-metadata.ts'
 import { parseColumns, type TableShape } from '../../../index/read/column-map.ts'
-import type { ReadOptions } from '../../../index/read/read.ts'
+import type { ReadOptions } from '../../../index/read/contract.ts'
 import type { ReadItem, ReadLimits } from '../../../index/read/contract.ts'
 import type { Job, JobOptions } from '../record/schema.ts'
 

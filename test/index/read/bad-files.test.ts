@@ -1,6 +1,7 @@
 import t from 'tap'
 import { gzipSync } from 'node:zlib'
-import { readPassages, type ReadOptions } from '../../../index/read/read.ts'
+import type { ReadOptions } from '../../../index/read/contract.ts'
+import { readPassages } from '../../../index/read/read.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import { makeZip } from '../../fixtures/zip.ts'
 

@@ -1,7 +1,8 @@
 import t from 'tap'
 import zlib from 'node:zlib'
 import { parseColumns, type MadeIds } from '../../../index/read/column-map.ts'
-import { readPassageFile, readPassages, type ReadOptions } from '../../../index/read/read.ts'
+import type { ReadOptions } from '../../../index/read/contract.ts'
+import { readPassageFile, readPassages } from '../../../index/read/read.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 
 function shaped(columns?: string, ids?: MadeIds): ReadOptions {

@@ -17,7 +17,7 @@ import { describeValidation } from '../../errors/describe-validation.ts'
 import { bodyErrorResponses } from '../../errors/error-body.ts'
 import { IdempotencyHeaders, requestFingerprint } from '../../idempotency/idempotency.ts'
 import { MOST_PASSAGES, PassageSchema, type PassagesOptions } from './passages.ts'
-import { splitDocument } from '../../../../index/read/split.ts'
+import { splitDocument } from '../../../../index/read/units.ts'
 
 /** Fields of the response about truncated passages. */
 const TruncationFields = {

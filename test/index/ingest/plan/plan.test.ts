@@ -2,7 +2,8 @@ import t from 'tap'
 import { access, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { planCorpus, readShard } from '../../../../index/ingest/plan/plan.ts'
-import { readPassages, type ReadOptions } from '../../../../index/read/read.ts'
+import type { ReadOptions } from '../../../../index/read/contract.ts'
+import { readPassages } from '../../../../index/read/read.ts'
 import { tempDir } from '../../helpers.ts'
 
 // oxlint-disable-next-line typescript/require-await -- a stream that is there at once
