@@ -10,7 +10,7 @@ import { migrateAutomatically } from './versions/migrate-index.ts'
 import { appendChange, watchingJobs } from './writers/change-log.ts'
 import { pinForReading } from './versions/read-pins.ts'
 import { changeRows, COALESCE_FILES, coalesceSmallUpserts, joinRows } from './write/change-rows.ts'
-import { packVectors, PASSAGE_COLUMNS, passageAt, type Rows } from './table/rows.ts'
+import { packVectors, PASSAGE_COLUMNS, passagesIn, type Rows } from './table/rows.ts'
 import { deleteRows, deleteWhere, idsWhere, sqlIds, storedRows } from './table/write.ts'
 import { countSources, exportPassages, listPassages, type ListOptions, sampleTitles } from './search/list.ts'
 import {
@@ -21,8 +21,6 @@ import {
   type Models,
   type Passage,
   type SearchFilter,
-  type SearchHit,
-  type SearchOptions,
 } from './contract.ts'
 import { withMaintenanceLock, withWriterLock } from './writers/locks.ts'
 import { versionOf, viewOf, type TableVersion, type TableView } from './view.ts'
@@ -64,7 +62,7 @@ const DEFAULT_TABLE = 'passages'
  *
  * const index = await openIndex({ dir: 'index/data', model: { id: 'my-embedder', dimension: 3 } })
  * await index.upsert([{ id: '1', title: 'Aida', text: 'Aida is an opera by Verdi.' }], [Float32Array.of(0.6, 0.8, 0)])
- * const hits = await index.search(Float32Array.of(0.6, 0.8, 0), { k: 1 })
+ * const hits = await (await index.view()).search(Float32Array.of(0.6, 0.8, 0), { k: 1 })
  * ```
  */
 export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex> {
@@ -109,18 +107,13 @@ class LanceIndex implements PassageIndex {
   /** Upserts since the last check for small files; Infinity, so that the first one checks. */
   #upserts = Infinity
 
-  readonly search = async (vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> =>
-    (await this.#viewFor(this.model)).search(vector, options)
-  readonly searchText = async (query: string, options: SearchOptions): Promise<SearchHit[]> =>
-    (await this.view()).searchText(query, options)
-  readonly searchHybrid = async (query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]> =>
-    (await this.#viewFor(this.model)).searchHybrid(query, vector, options)
   readonly writtenWith = async (): Promise<EmbeddingModel> => (await this.#live.find())?.model ?? this.model
   readonly behind = (): CodedError | undefined => this.#live.behind()
   readonly check = (): Promise<Date | undefined> => this.#reading(() => this.#live.check())
   readonly count = async (filter?: SearchFilter): Promise<number> => this.#read(({ table }) => table.countRows(sqlFilter(filter)))
   readonly list = async (options: ListOptions): Promise<Passage[]> => this.#read(({ table }) => listPassages(table, options))
   readonly titles = async (count: number): Promise<string[]> => this.#read(({ table }) => sampleTitles(table, count))
+  readonly sources = () => this.#read(({ table }) => countSources(table))
   readonly version = async (): Promise<TableVersion> => this.#read(({ table }) => versionOf(this.table, table))
   readonly info = async (): Promise<IndexInfo> => this.#read((live) => infoOf(this.table, live))
 
@@ -145,15 +138,18 @@ class LanceIndex implements PassageIndex {
   }
 
   async get(id: string): Promise<Passage | undefined> {
-    const found = await this.#read(({ table }) =>
-      table
-        .query()
-        .where(sqlIds([id]))
-        .select([...PASSAGE_COLUMNS])
-        .limit(1)
-        .toArrow(),
+    const columns = [...PASSAGE_COLUMNS]
+    const [found] = await this.#read(async ({ table }) =>
+      passagesIn(
+        await table
+          .query()
+          .where(sqlIds([id]))
+          .select(columns)
+          .limit(1)
+          .toArrow(),
+      ),
     )
-    return found.numRows === 0 ? undefined : passageAt(found, 0)
+    return found
   }
 
   async changed(passages: readonly Passage[]): Promise<Passage[]> {
@@ -225,10 +221,6 @@ class LanceIndex implements PassageIndex {
     }
   }
 
-  async sources(): Promise<{ readonly source: string; readonly passages: number }[]> {
-    return this.#read(({ table }) => countSources(table))
-  }
-
   async refresh(): Promise<void> {
     const live = await this.#live.refresh()
     if (live !== undefined) await this.#reading(() => live.table.checkoutLatest())
@@ -238,12 +230,6 @@ class LanceIndex implements PassageIndex {
     this.#compaction.close()
     this.#live.close()
     this.#connection.close()
-  }
-
-  async #viewFor(model: EmbeddingModel): Promise<TableView> {
-    const view = await this.view()
-    if (view.model.id !== model.id) throw new ModelChangedError(this.table, model, view.model)
-    return view
   }
 
   /** Runs an operation that needs no vectors. */

@@ -1,6 +1,6 @@
 import type { CodedError } from '../base/errors.ts'
 import type { ListOptions } from './search/list.ts'
-import type { EmbeddingModel, IndexInfo, Models, Passage, SearchFilter, SearchHit, SearchOptions } from './contract.ts'
+import type { EmbeddingModel, IndexInfo, Models, Passage, SearchFilter } from './contract.ts'
 import type { TableVersion, TableView } from './view.ts'
 import type { DocumentEnd } from './write/change-rows.ts'
 
@@ -18,10 +18,6 @@ export interface PassageIndex extends Models {
   readonly table: string
   /** The current table, to be searched with vectors of its own model. @throws index_missing, index_invalid */
   view(): Promise<TableView>
-  /** Searches the current view. @param vector of `model` @throws conflict (`ModelChangedError`) if the table is of another model */
-  search(vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
-  searchText(query: string, options: SearchOptions): Promise<SearchHit[]>
-  searchHybrid(query: string, vector: Float32Array, options: SearchOptions): Promise<SearchHit[]>
   /** The model for embedding passages to write: the table's, or `model` if there is no table yet. @throws index_invalid */
   writtenWith(): Promise<EmbeddingModel>
   /** Why the newest table is not used here; undefined if it is. */

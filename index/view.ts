@@ -1,5 +1,5 @@
 import { CodedError, invalidField } from '../base/errors.ts'
-import { searchHybrid } from './search/hybrid-search.ts'
+import { searchHybrid } from './search/hybrid.ts'
 import { searchVector, searchWords } from './search/search.ts'
 import type { Table } from './table/lance.ts'
 import type { Live } from './versions/live-table.ts'

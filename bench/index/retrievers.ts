@@ -13,7 +13,7 @@ import { passageText, type Embed, type Passage, type SearchHit } from '../../ind
 import { contentHash } from '../../index/hash.ts'
 import { readPassageFile } from '../../index/read/read.ts'
 import { buildIndexes } from '../../index/search/ann.ts'
-import { searchHybrid } from '../../index/search/hybrid-search.ts'
+import { searchHybrid } from '../../index/search/hybrid.ts'
 import { measureDenseWeight } from '../../index/search/hybrid-weight.ts'
 import { searchVector, searchWords } from '../../index/search/search.ts'
 import { createTable } from '../../index/table/create.ts'

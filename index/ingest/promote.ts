@@ -2,7 +2,7 @@ import { contentHash } from '../hash.ts'
 import { passageText, type Passage } from '../contract.ts'
 import { readAlias, writeAlias } from '../versions/alias.ts'
 import { appendChange, watchingJobs } from '../writers/change-log.ts'
-import { halvesAt, packVectors, PASSAGE_COLUMNS, passageAt, stringAt } from '../table/rows.ts'
+import { halvesAt, packVectors, PASSAGE_COLUMNS, passagesOf, stringAt } from '../table/rows.ts'
 import { isOfModel } from '../versions/compatibility.ts'
 import type { Table } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
@@ -91,7 +91,7 @@ async function rowsOf(
     .select([...PASSAGE_COLUMNS, 'vector'])
     .toArrow()
   const rows = new Map(Array.from({ length: found.numRows }, (_, row) => [stringAt(found, 'id', row), row]))
-  const passages = [...rows.values()].map((row) => passageAt(found, row))
+  const passages = [...rows.values()].map(passagesOf(found))
   if (!sameModel && passages.length > 0)
     return { passages, halves: packVectors(passages, await embed(passages.map(passageText), signal), model.dimension) }
   const halves = new Uint16Array(passages.length * model.dimension)

@@ -39,7 +39,7 @@ const REMEASURE = 1.1
 const OWN_COSINE = 0.9
 
 /** Number of partitions for a table of this size. */
-export function partitionsFor(rows: number): number {
+function partitionsFor(rows: number): number {
   return Math.max(1, Math.min(MOST_PARTITIONS, Math.round(rows / PARTITION_ROWS)))
 }
 

@@ -37,6 +37,12 @@ export function sqlFilter(filter: SearchFilter | undefined): string | undefined 
   return all.length === 0 ? undefined : all.join(' AND ')
 }
 
+/** Restricts a query to the passages that a filter matches. */
+export function filtered<Asked extends { where(condition: string): Asked }>(query: Asked, filter: SearchFilter | undefined): Asked {
+  const condition = sqlFilter(filter)
+  return condition === undefined ? query : query.where(condition)
+}
+
 function columnConditions(column: string, given: Given): string[] {
   const field = `filter.${column}`
   const literal = (value: unknown): string => {

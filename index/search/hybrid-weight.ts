@@ -2,7 +2,7 @@ import { at } from '../../base/at.ts'
 import { sentencesIn } from '../../base/sentences.ts'
 import { connectLance, SMALL_CACHES, writing, type Table } from '../table/lance.ts'
 import { readMetadata, writeDenseWeight, type TableMetadata } from '../table/metadata.ts'
-import { PASSAGE_COLUMNS, passageAt } from '../table/rows.ts'
+import { PASSAGE_COLUMNS, passagesIn } from '../table/rows.ts'
 import { sampleRows } from '../table/sample.ts'
 import { Stages } from '../stages.ts'
 import type { Embed, SearchHit } from '../contract.ts'
@@ -60,8 +60,7 @@ async function measured(
   { signal, stages }: MeasureOptions & { readonly stages: Stages },
 ): Promise<number> {
   const onProbes = stages.counted('weighing searches')
-  const taken = await sampleRows(table, SAMPLE, PASSAGE_COLUMNS)
-  const probes = Array.from({ length: taken.numRows }, (_, row) => passageAt(taken, row))
+  const probes = passagesIn(await sampleRows(table, SAMPLE, PASSAGE_COLUMNS))
   const questions = probes.map(({ text }) => middleSentence(text))
   const vectors = await embed(questions, signal)
   let [dense, text] = [0, 0]

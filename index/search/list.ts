@@ -1,9 +1,9 @@
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import type { Table } from '../table/lance.ts'
-import { type Columns, PASSAGE_COLUMNS, passageAt, stringAt } from '../table/rows.ts'
+import { PASSAGE_COLUMNS, passagesIn, passagesOf, stringAt, stringsIn } from '../table/rows.ts'
 import { sqlString } from '../table/write.ts'
 import type { Passage, SearchFilter } from '../contract.ts'
-import { sqlFilter } from './filter.ts'
+import { filtered, sqlFilter } from './filter.ts'
 
 export interface ListOptions {
   /** Only passages with ids after this one. */
@@ -17,8 +17,7 @@ export async function listPassages(table: Table, { after, limit, filter }: ListO
   const where = [sqlFilter(filter), after === undefined ? undefined : `id > ${sqlString(after)}`].filter((one) => one !== undefined)
   let query = table.query().select([...PASSAGE_COLUMNS])
   if (where.length > 0) query = query.where(where.join(' AND '))
-  const found = await query.orderBy({ columnName: 'id', ascending: true, nullsFirst: false }).limit(limit).toArrow()
-  return Array.from({ length: found.numRows }, (_, row) => passageAt(found, row))
+  return passagesIn(await query.orderBy({ columnName: 'id', ascending: true, nullsFirst: false }).limit(limit).toArrow())
 }
 
 /** Titles of up to `count` passages spread evenly over the table, in storage order; reads only those rows. */
@@ -32,15 +31,13 @@ export async function sampleTitles(table: Table, count: number): Promise<string[
 
 /** All passages of one version of the table, in storage order. */
 export async function* exportPassages(table: Table, filter?: SearchFilter): AsyncGenerator<Passage> {
-  const where = sqlFilter(filter)
-  const query = table.query().select([...PASSAGE_COLUMNS])
   const yieldToEventLoop = eventLoopYielder()
-  for await (const batch of where === undefined ? query : query.where(where)) {
-    const part: Columns = batch
-    for (let row = 0; row < part.numRows; row++) {
+  for await (const batch of filtered(table.query().select([...PASSAGE_COLUMNS]), filter)) {
+    const passage = passagesOf(batch)
+    for (let row = 0; row < batch.numRows; row++) {
       const pause = yieldToEventLoop()
       if (pause !== undefined) await pause
-      yield passageAt(part, row)
+      yield passage(row)
     }
   }
 }
@@ -50,11 +47,7 @@ export async function countSources(table: Table): Promise<{ readonly source: str
   const counts = new Map<string, number>()
   const yieldToEventLoop = eventLoopYielder()
   for await (const batch of table.query().select(['source'])) {
-    const part: Columns = batch
-    for (let row = 0; row < part.numRows; row++) {
-      const source = stringAt(part, 'source', row)
-      counts.set(source, (counts.get(source) ?? 0) + 1)
-    }
+    for (const source of stringsIn(batch, 'source')) counts.set(source, (counts.get(source) ?? 0) + 1)
     const pause = yieldToEventLoop()
     if (pause !== undefined) await pause
   }

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
 import type { Embed } from '../contract.ts'
-import { halvesAt, PASSAGE_COLUMNS, passageAt } from '../table/rows.ts'
+import { halvesAt, PASSAGE_COLUMNS, passagesIn } from '../table/rows.ts'
 import type { Table } from '../table/lance.ts'
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
 import { sampleRows } from '../table/sample.ts'
@@ -43,21 +43,16 @@ const NEIGHBOURS = 64
  */
 export async function takeProbes(table: Table, count: number, embedQuestions?: Embed, signal?: AbortSignal): Promise<Probe[]> {
   const stored = await sampleRows(table, count, [...PASSAGE_COLUMNS, 'vector'])
-  const passages = Array.from({ length: stored.numRows }, (_, row) => passageAt(stored, row))
-  const asked = await embedQuestions?.(
-    passages.map(({ text }) => middleSentence(text)),
-    signal,
-  )
+  const passages = passagesIn(stored)
+  const sentences = passages.map(({ text }) => middleSentence(text))
+  const asked = await embedQuestions?.(sentences, signal)
   const queries = asked?.map((vector) => ({ vector })) ?? passages.map(({ id }, row) => ({ id, vector: f16ToF32(halvesAt(stored, row)) }))
   return queries.length === 0 ? [] : withNeighbours(table, queries)
 }
 
 async function withNeighbours(table: Table, queries: readonly Pick<Probe, 'id' | 'vector'>[]): Promise<Probe[]> {
-  const exact = await searchExactly(
-    table,
-    queries.map(({ vector }) => vector),
-    NEIGHBOURS,
-  )
+  const vectors = queries.map(({ vector }) => vector)
+  const exact = await searchExactly(table, vectors, NEIGHBOURS)
   return queries.map((query, i) => {
     const near = at(exact, i)
     const scores = othersScores(near, query.id)

@@ -26,7 +26,7 @@ function nprobesFor(partitions: number): number[] {
   return [...steps, partitions]
 }
 
-export interface Tuned {
+interface Tuned {
   /**
    * The fastest settings whose recall interval is above the required recall; else those of the highest recall if it reaches the requirement
    * as measured; undefined otherwise.
@@ -36,7 +36,7 @@ export interface Tuned {
   readonly best: AnnSettings
 }
 
-export interface TuneOptions {
+interface TuneOptions {
   /** Of the vector index. */
   readonly partitions: number
   /** Of the table. */

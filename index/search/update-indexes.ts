@@ -2,7 +2,7 @@ import { cleanTable, orLater } from '../compaction/compact.ts'
 import { FILTER_COLUMNS } from './filter.ts'
 import { LABELS_COLUMN } from '../table/metadata-columns.ts'
 import { Index, writing, type Table } from '../table/lance.ts'
-import { stringAt, TEXT_COLUMNS } from '../table/rows.ts'
+import { stringsIn, TEXT_COLUMNS } from '../table/rows.ts'
 import { Stages } from '../stages.ts'
 import { sampleRows } from '../table/sample.ts'
 import { indexName, indexWords, isWordIndexOutdated } from '../table/words.ts'
@@ -19,11 +19,11 @@ const SAMPLE = 4096
 const FEW = 1000
 
 /** Titles also have a text index, under the column's own name. */
-export function filterIndexName(column: string): string {
+function filterIndexName(column: string): string {
   return `${column}_filter`
 }
 
-export interface UpdateIndexesOptions {
+interface UpdateIndexesOptions {
   /** Of the table. */
   readonly rows: number
   /** True if the table is large enough for indexes of filter columns. */
@@ -77,5 +77,5 @@ export async function updateIndexes(
 /** Samples rows spread evenly over the table. */
 async function hasFewValues(table: Table, column: string): Promise<boolean> {
   const taken = await sampleRows(table, SAMPLE, [column])
-  return new Set(Array.from({ length: taken.numRows }, (_, row) => stringAt(taken, column, row))).size <= FEW
+  return new Set(stringsIn(taken, column)).size <= FEW
 }

@@ -38,37 +38,34 @@ export function packVector(
   dimension: number,
 ): void {
   if (vector.length !== dimension) {
-    throw new CodedError(
-      'index_invalid',
+    throw invalidVector(
       `The vector of passage "${id}" has ${vector.length} numbers, the table's have ${dimension}: embed with the table's model.`,
-      { field: 'vector' },
     )
   }
   const bad = writeHalves(vector, out, row * dimension)
   if (bad >= 0) {
-    throw new CodedError(
-      'index_invalid',
+    throw invalidVector(
       `The vector of passage "${id}" holds ${String(vector[bad])} at position ${bad}; numbers must be finite and at most 65504. Check the embedding model.`,
-      { field: 'vector' },
     )
   }
   // Also if float16 rounds all numbers to zero.
   if (!halvesSomeNonZero(out.subarray(row * dimension, (row + 1) * dimension))) throw zeroVector(id)
 }
 
+function invalidVector(message: string): CodedError {
+  return new CodedError('index_invalid', message, { field: 'vector' })
+}
+
 /** A zero vector has no direction: its score is 0 for every question. */
 export function zeroVector(id: string): CodedError {
-  return new CodedError(
-    'index_invalid',
+  return invalidVector(
     `The vector of passage "${id}" is all zeros, so that no question can find it. Check the embedding model, or the file that the vector is from.`,
-    { field: 'vector' },
   )
 }
 
 /** @throws index_invalid unless there is one vector per passage. */
 export function checkVectorCount(vectors: number, passages: number): void {
-  if (vectors !== passages)
-    throw new CodedError('index_invalid', `The embedder returned ${vectors} vectors for ${passages} passages.`, { field: 'vector' })
+  if (vectors !== passages) throw invalidVector(`The embedder returned ${vectors} vectors for ${passages} passages.`)
 }
 
 /** Packs vectors as float16 bits [passages, dimension]. @throws index_invalid for one of another size, with numbers that are not finite, or all zeros */
@@ -134,6 +131,12 @@ export function stringsOf(table: Columns, column: string): (row: number) => stri
   }
 }
 
+/** All values of a string column. */
+export function stringsIn(table: Columns, column: string): string[] {
+  const value = stringsOf(table, column)
+  return Array.from({ length: table.numRows }, (_, row) => value(row))
+}
+
 /** Accessor of the passages of a result. */
 export function passagesOf(table: Columns): (row: number) => Passage {
   const id = stringsOf(table, 'id')
@@ -154,6 +157,8 @@ export function passagesOf(table: Columns): (row: number) => Passage {
   }
 }
 
-export function passageAt(table: Columns, row: number): Passage {
-  return passagesOf(table)(row)
+/** All passages of a result. */
+export function passagesIn(table: Columns): Passage[] {
+  const passage = passagesOf(table)
+  return Array.from({ length: table.numRows }, (_, row) => passage(row))
 }

@@ -2,7 +2,7 @@ import type { Table as ArrowTable } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
 import { passageText, type Embed } from '../contract.ts'
-import { halvesAt, PASSAGE_COLUMNS, passageAt } from './rows.ts'
+import { halvesAt, PASSAGE_COLUMNS, passagesIn } from './rows.ts'
 import type { Table } from './lance.ts'
 
 /** Columns of rows spread evenly over a table; all rows if there are fewer than `count`. */
@@ -33,7 +33,7 @@ export interface Agreement {
 /** Embeds a sample of a table's passages and compares them with the stored vectors. @returns full agreement for an empty table */
 export async function agreementWith(table: Table, embed: Embed, signal?: AbortSignal): Promise<Agreement> {
   const stored = await sampleRows(table, SAMPLE, [...PASSAGE_COLUMNS, 'vector'])
-  const texts = Array.from({ length: stored.numRows }, (_, row) => passageText(passageAt(stored, row)))
+  const texts = passagesIn(stored).map(passageText)
   const own = texts.length === 0 ? [] : await embed(texts, signal)
   const pairs = texts.map((_, row) => compared(f16ToF32(halvesAt(stored, row)), at(own, row)))
   const lengths = pairs.map((pair) => Math.abs(pair.lengths - 1))

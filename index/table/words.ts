@@ -1,5 +1,5 @@
 import { WORD_LANGUAGES, type WordLanguage } from '../word-languages.ts'
-import { stringsOf, TEXT_COLUMNS } from './rows.ts'
+import { stringsIn, TEXT_COLUMNS } from './rows.ts'
 import { textIndexConfig, writing, type Table } from './lance.ts'
 import { sampleRows } from './sample.ts'
 
@@ -41,7 +41,7 @@ const JUDGED_CHARACTERS = 300
 /** Share of the sampled texts that must be in one language. */
 const LEAST_SHARE = 0.6
 
-export interface WordIndex {
+interface WordIndex {
   /** Language of the stems; undefined for an index that earlier software built. */
   readonly language: WordLanguage | undefined
   /** Language that the operator chose; undefined for the detected one. */
@@ -96,11 +96,10 @@ async function languageOf(table: Table): Promise<WordLanguage> {
   const taken = await sampleRows(table, SAMPLE, ['text'])
   if (taken.numRows === 0) return 'none'
   const { franc } = await import('franc')
-  const text = stringsOf(taken, 'text')
   const votes: string[] = []
   let pending = ''
-  for (let row = 0; row < taken.numRows; row++) {
-    pending += ` ${text(row).slice(0, SAMPLED_CHARACTERS)}`
+  for (const [row, text] of stringsIn(taken, 'text').entries()) {
+    pending += ` ${text.slice(0, SAMPLED_CHARACTERS)}`
     if (pending.length < JUDGED_CHARACTERS && row < taken.numRows - 1) continue
     votes.push(franc(pending))
     pending = ''

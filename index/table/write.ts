@@ -1,6 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import { type Table, writing } from './lance.ts'
-import { arrowTable, type Columns, type Rows, stringAt } from './rows.ts'
+import { arrowTable, type Columns, type Rows, stringsIn, stringsOf } from './rows.ts'
 
 export function sqlString(value: string): string {
   return `'${value.replaceAll("'", "''")}'`
@@ -60,8 +60,7 @@ export async function deleteRows(table: Table, ids: readonly string[]): Promise<
 }
 
 export async function idsWhere(table: Table, condition: string): Promise<string[]> {
-  const found = await table.query().where(condition).select(['id']).toArrow()
-  return Array.from({ length: found.numRows }, (_, row) => stringAt(found, 'id', row))
+  return stringsIn(await table.query().where(condition).select(['id']).toArrow(), 'id')
 }
 
 /**
@@ -88,8 +87,8 @@ async function olderDoubles(table: Table, ids: readonly string[]): Promise<{ rea
   const found: Columns = await table.query().where(sqlIds(ids)).withRowId().select(['id', '_rowid']).toArrow()
   const newest = new Map<string, bigint>()
   const older: { id: string; row: bigint }[] = []
-  for (let at = 0; at < found.numRows; at++) {
-    const [id, row] = [stringAt(found, 'id', at), BigInt(String(found.getChild('_rowid')?.get(at)))]
+  for (const [at, id] of stringsIn(found, 'id').entries()) {
+    const row = BigInt(String(found.getChild('_rowid')?.get(at)))
     const known = newest.get(id)
     if (known !== undefined) older.push({ id, row: known < row ? known : row })
     if (known === undefined || known < row) newest.set(id, row)
@@ -109,10 +108,10 @@ export async function storedRows(table: Table, ids: readonly string[]): Promise<
   const [hashes, doubled] = [new Map<string, string>(), new Set<string>()]
   for (const some of chunks(ids, IDS_PER_QUERY)) {
     const found = await table.query().where(sqlIds(some)).select(['id', 'hash']).toArrow()
-    for (let row = 0; row < found.numRows; row++) {
-      const id = stringAt(found, 'id', row)
+    const hash = stringsOf(found, 'hash')
+    for (const [row, id] of stringsIn(found, 'id').entries()) {
       if (hashes.has(id)) doubled.add(id)
-      hashes.set(id, stringAt(found, 'hash', row))
+      hashes.set(id, hash(row))
     }
   }
   for (const id of doubled) hashes.delete(id)

@@ -19,7 +19,10 @@ function vectorsOf(passages: ReturnType<typeof somePassages>) {
 
 await t.test('an index without a table says so, and the first upsert makes it', async (t) => {
   const index = await open(t)
-  await t.rejects(index.search(embedText('x'), { k: 1 }), { code: 'index_missing' })
+  await t.rejects(
+    index.view().then((view) => view.search(embedText('x'), { k: 1 })),
+    { code: 'index_missing' },
+  )
   await t.rejects(index.delete(['x']), { code: 'index_missing' })
   const passages = somePassages(50)
   await index.upsert(passages, await vectorsOf(passages))
@@ -43,7 +46,7 @@ await t.test('search ranks by the exact dot product', async (t) => {
   const vectors = await vectorsOf(passages)
   await index.upsert(passages, vectors)
   const question = embedText('which lagoon is near the summit')
-  const hits = await index.search(question, { k: 10 })
+  const hits = await index.view().then((view) => view.search(question, { k: 10 }))
   const expected = vectors
     .map((vector) => dot(vector, question))
     .sort((a, b) => b - a)
@@ -63,20 +66,25 @@ await t.test('filters keep to their fields and quote their values', async (t) =>
   const index = await open(t)
   const passages = [...somePassages(20), { id: 'quote', title: "Rock 'n' roll", text: 'music', source: "o'clock" }]
   await index.upsert(passages, await vectorsOf(passages))
-  const odd = await index.search(embedText('river'), { k: 100, filter: { source: 'odd.tsv' } })
+  const odd = await index.view().then((view) => view.search(embedText('river'), { k: 100, filter: { source: 'odd.tsv' } }))
   t.equal(odd.length, 10)
   t.ok(odd.every((hit) => hit.source === 'odd.tsv'))
-  const quoted = await index.search(embedText('music'), { k: 5, filter: { source: ["o'clock"], title: "Rock 'n' roll" } })
+  const quoted = await index
+    .view()
+    .then((view) => view.search(embedText('music'), { k: 5, filter: { source: ["o'clock"], title: "Rock 'n' roll" } }))
   t.same(
     quoted.map((hit) => hit.id),
     ['quote'],
   )
-  t.same(await index.search(embedText('music'), { k: 5, filter: { source: "x' OR 'a' = 'a" } }), [])
+  t.same(await index.view().then((view) => view.search(embedText('music'), { k: 5, filter: { source: "x' OR 'a' = 'a" } })), [])
   t.equal(await index.count({ source: 'even.tsv' }), 10)
-  await t.rejects(index.search(embedText('x'), { k: 1, filter: { text: 'x' } as object }), {
-    code: 'invalid_request',
-    field: 'filter.text',
-  })
+  await t.rejects(
+    index.view().then((view) => view.search(embedText('x'), { k: 1, filter: { text: 'x' } as object })),
+    {
+      code: 'invalid_request',
+      field: 'filter.text',
+    },
+  )
 })
 
 await t.test('upserts replace by id, reads and deletes find what they should', async (t) => {
@@ -88,7 +96,7 @@ await t.test('upserts replace by id, reads and deletes find what they should', a
   t.equal(await index.count(), 10)
   t.same(await index.get('p3'), changed)
   t.equal(await index.get('p99'), undefined)
-  t.equal((await index.search(embedText('entirely new words'), { k: 1 }))[0]?.id, 'p3')
+  t.equal((await index.view().then((view) => view.search(embedText('entirely new words'), { k: 1 })))[0]?.id, 'p3')
   t.equal(await index.delete(['p3', 'p4', 'nothing']), 2)
   t.equal(await index.delete({ source: 'even.tsv' }), 4)
   t.equal(await index.count(), 4)
@@ -108,8 +116,14 @@ await t.test('bad vectors are refused before anything is written', async (t) => 
   await t.rejects(index.upsert([passage], [new Float32Array(31)]), { code: 'index_invalid', message: /31 numbers/ })
   await t.rejects(index.upsert([passage], []), { code: 'index_invalid' })
   await t.rejects(index.upsert([passage, passage], [embedText('x'), embedText('x')]), { code: 'invalid_request', message: /twice/ })
-  await t.rejects(index.search(new Float32Array(3), { k: 1 }), { code: 'index_invalid' })
-  await t.rejects(index.search(embedText('x'), { k: 0 }), { code: 'invalid_request' })
+  await t.rejects(
+    index.view().then((view) => view.search(new Float32Array(3), { k: 1 })),
+    { code: 'index_invalid' },
+  )
+  await t.rejects(
+    index.view().then((view) => view.search(embedText('x'), { k: 0 })),
+    { code: 'invalid_request' },
+  )
 })
 
 await t.test('many small upserts are tidied up', async (t) => {
@@ -132,7 +146,10 @@ await t.test('another model cannot open the table', async (t) => {
   await first.upsert(passages, await vectorsOf(passages))
   const other = await openIndex({ dir, model: { id: 'other-model', dimension: 32 } })
   t.teardown(() => other.close())
-  await t.rejects(other.search(embedText('x'), { k: 1 }), { code: 'index_invalid', message: /hashed-words-32.*other-model.*reembed/ })
+  await t.rejects(
+    other.view().then((view) => view.search(embedText('x'), { k: 1 })),
+    { code: 'index_invalid', message: /hashed-words-32.*other-model.*reembed/ },
+  )
 })
 
 await t.test('a second handle sees commits without being opened again', async (t) => {
@@ -150,9 +167,9 @@ await t.test('words are found in text and title, and fused with vectors', async 
   const index = await open(t)
   const passages = [...somePassages(30), { id: 'gala', title: 'Gala', text: 'A festive evening with music.' }]
   await index.upsert(passages, await vectorsOf(passages))
-  t.equal((await index.searchText('festive evening', { k: 3 }))[0]?.id, 'gala')
-  t.equal((await index.searchText('gala', { k: 3 }))[0]?.id, 'gala')
-  const hybrid = await index.searchHybrid('festive evening', embedText('festive evening'), { k: 3 })
+  t.equal((await index.view().then((view) => view.searchText('festive evening', { k: 3 })))[0]?.id, 'gala')
+  t.equal((await index.view().then((view) => view.searchText('gala', { k: 3 })))[0]?.id, 'gala')
+  const hybrid = await index.view().then((view) => view.searchHybrid('festive evening', embedText('festive evening'), { k: 3 }))
   t.equal(hybrid[0]?.id, 'gala')
   t.same(
     hybrid.map((hit) => hit.rank),
@@ -170,7 +187,10 @@ await t.test('an index whose table is gone or damaged opens, says so, and heals 
   const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0, onWarning: (message) => warnings.push(message) })
   t.teardown(() => index.close())
   t.match(warnings[0], /_versions of the table "passages" is missing/)
-  await t.rejects(index.search(embedText('x'), { k: 1 }), { code: 'index_invalid', message: /restore it/ })
+  await t.rejects(
+    index.view().then((view) => view.search(embedText('x'), { k: 1 })),
+    { code: 'index_invalid', message: /restore it/ },
+  )
   await rename(join(dir, 'moved'), join(dir, `${storedAs}.lance`))
   t.equal(await index.count(), 3)
   await writeFile(join(dir, 'passages.alias.json'), '{"stored')

@@ -178,7 +178,7 @@ await t.test(
     ${process.execPath} -e '
       import("./dist/index/open.js").then(async ({ openIndex }) => {
         const index = await openIndex({ dir: "${mounted}/index", model: { id: "hashed-words-32", dimension: 32 } })
-        console.log("rows while full", (await index.count()) >= 199, (await index.search(new Float32Array(32).fill(0.1), { k: 3 })).length)
+        console.log("rows while full", (await index.count()) >= 199, (await index.view().then((view) => view.search(new Float32Array(32).fill(0.1), { k: 3 }))).length)
       })' || exit 3
     mount -o remount,size=64m ${mounted}
     ${add} ${mounted} ${corpus} || exit 4

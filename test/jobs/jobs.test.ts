@@ -278,7 +278,7 @@ await t.test('a table whose vector index has too little recall is served exactly
     warnings: [/reaches recall@10 [01]\.\d{3} of the required 1\.01.*compare every vector.*CEPE_MIN_RECALL/],
   })
   t.match(await strict.index.info(), { kind: 'exact', rows: 1000 })
-  const [hit] = await strict.index.search(embedText('The amber'), { k: 1 })
+  const [hit] = await strict.index.view().then((view) => view.search(embedText('The amber'), { k: 1 }))
   t.ok(hit)
   await strict.jobs.close()
   const lenient = await withJobs(t, dir, { policy: { exactBelow: 500, minRecall: 0.5, sample: 8 } })

@@ -74,7 +74,7 @@ await t.test(
       await contents(index),
       all.filter((passage) => passage.id !== 'p7' && passage.id !== 'p299'),
     )
-    const [hit] = await index.search(embedText('Place 40 The amber'), { k: 1 })
+    const [hit] = await index.view().then((view) => view.search(embedText('Place 40 The amber'), { k: 1 }))
     t.ok(hit)
     await t.rejects(second.addReembed(), { code: 'conflict', message: /already/ })
   },

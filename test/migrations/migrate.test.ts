@@ -4,7 +4,7 @@ import { writeAlias } from '../../index/versions/alias.ts'
 import { contentHash } from '../../index/hash.ts'
 import { connectLance, type Table } from '../../index/table/lance.ts'
 import { migrateIndex, restoreIndex } from '../../index/versions/migrate-index.ts'
-import { createBaseTable } from '../../index/table/create.ts'
+import { createTable } from '../../index/table/create.ts'
 import { migrateTable, SCHEMA_VERSION } from '../../index/table/migrate.ts'
 import { readMetadata } from '../../index/table/metadata.ts'
 import { openIndex } from '../../index/open.ts'
@@ -35,7 +35,7 @@ async function baseTable(t: Parameters<typeof tempDir>[0], rows: number): Promis
   const dir = await tempDir(t)
   const connection = await connectLance(dir, 0)
   t.teardown(() => connection.close())
-  const table = await createBaseTable(connection, 'passages.old', hashEmbedding)
+  const table = await createTable(connection, 'passages.old', hashEmbedding)
   await table.add(await rowsOf(somePassages(rows)))
   await writeAlias({ dir, table: 'passages' }, { stored_as: 'passages.old' })
   return { dir, table }

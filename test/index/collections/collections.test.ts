@@ -39,7 +39,7 @@ await t.test('tables are made, listed, searched and written side by side', async
   t.equal(await law.count(), 0)
   await put(main, 0)
   await put(law, 10, 2)
-  const [hit] = await law.search(embedText('Place 11'), { k: 1 })
+  const [hit] = await law.view().then((view) => view.search(embedText('Place 11'), { k: 1 }))
   t.match(hit, { id: /^p1[01]$/ })
   t.equal(await law.get('p0'), undefined)
   t.match(await collections.describe(await collections.names()), [
@@ -186,7 +186,7 @@ await t.test('a replica answers from its copy of the main collection, reads the 
     { name: 'passages', passages: 3, state: 'ready' },
   ])
   const law = await collections.open('law')
-  t.equal((await law.search(embedText('Place 11'), { k: 5 })).length, 2)
+  t.equal((await law.view().then((view) => view.search(embedText('Place 11'), { k: 5 }))).length, 2)
   await t.rejects(put(law, 20), { code: 'forbidden' })
   await t.rejects(law.delete(['p10']), { code: 'forbidden' })
 })

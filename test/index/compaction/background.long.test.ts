@@ -95,7 +95,7 @@ await t.test('a version that was written long ago and replaced just now can stil
   t.teardown(() => reader.close())
   const search = async (text: string) => {
     const [vector] = await embed([text])
-    return vector === undefined ? [] : await reader.search(vector, { k: 5 })
+    return vector === undefined ? [] : await reader.view().then((view) => view.search(vector, { k: 5 }))
   }
   t.equal((await search('the amber basin')).length, 5)
   await sleep(1200)

@@ -57,7 +57,9 @@ await t.test(
     for (const passage of wanted.values()) {
       t.same(await index.get(passage.id), passage)
       t.equal(hashes.get(passage.id), contentHash(passage))
-      const hits = await index.search(embedText(passage.text), { k: 30, filter: { metadata: { number: Number(passage.id) } } })
+      const hits = await index
+        .view()
+        .then((view) => view.search(embedText(passage.text), { k: 30, filter: { metadata: { number: Number(passage.id) } } }))
       t.same(
         hits.map(({ id }) => id),
         [passage.id],

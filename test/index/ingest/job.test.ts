@@ -46,7 +46,7 @@ await t.test('a first corpus becomes live whole, every step journalled', async (
   const result = await run(dir, 'j1', { onProgress: (phase, counters) => states.push(`${phase} ${counters.committed}`) })
   t.equal(result.rows, 230)
   t.same(await idsIn(dir, result.storedAs), idsOf(corpus))
-  t.equal((await index.search(embedText('lagoon summit'), { k: 3 })).length, 3)
+  t.equal((await index.view().then((view) => view.search(embedText('lagoon summit'), { k: 3 }))).length, 3)
   const journal = await journalOf(folder)
   for (const shard of Array(5).keys())
     t.same(
@@ -137,7 +137,7 @@ await t.test('replace: the old corpus answers until the new one is verified, unc
   await index.refresh()
   t.equal(await index.count(), 149)
   t.equal((await index.get('p62'))?.text, 'later')
-  t.equal((await index.search(embedText('later'), { k: 1 }))[0]?.id, 'p62', 'its vector came with it')
+  t.equal((await index.view().then((view) => view.search(embedText('later'), { k: 1 })))[0]?.id, 'p62', 'its vector came with it')
 })
 
 await t.test('a passage that comes from another file keeps its vector and takes the new source', async (t) => {
@@ -154,7 +154,7 @@ await t.test('a passage that comes from another file keeps its vector and takes 
   await run(dir, 'j2', { embed: counted })
   t.equal(seen.texts, 0)
   t.equal(await index.count({ source: 'v2.tsv' }), 60)
-  t.equal((await index.search(embedText(somePassages(8)[7]?.text ?? ''), { k: 1 }))[0]?.id, 'p7')
+  t.equal((await index.view().then((view) => view.search(embedText(somePassages(8)[7]?.text ?? ''), { k: 1 })))[0]?.id, 'p7')
 })
 
 await t.test('an interrupted job goes on where it stopped, and recognises a commit it was not told of', async (t) => {

@@ -47,10 +47,12 @@ await t.test('a copy follows commits, deletes and another table, and answers whi
   t.equal(await reader.count(), 34)
   t.equal(await reader.get('p3'), undefined)
   const [question] = await embed(['river'])
-  const found = (await reader.search(question ?? new Float32Array(), { k: 5 })).map(({ id, score }) => `${id} ${score}`)
+  const found = (await reader.view().then((view) => view.search(question ?? new Float32Array(), { k: 5 }))).map(
+    ({ id, score }) => `${id} ${score}`,
+  )
   t.same(
     found,
-    (await writer.search(question ?? new Float32Array(), { k: 5 })).map(({ id, score }) => `${id} ${score}`),
+    (await writer.view().then((view) => view.search(question ?? new Float32Array(), { k: 5 }))).map(({ id, score }) => `${id} ${score}`),
   )
 
   const { storedAs } = await reader.info()
@@ -70,7 +72,8 @@ await t.test('a copy follows commits, deletes and another table, and answers whi
   t.equal(warnings.length, 1, 'said once')
   t.match(replicaCache.status(), { trouble: /no table "passages"/, checkedAt: Date })
   const again = await replica(t, copy)
-  for (const index of [reader, again]) t.equal((await index.search(question ?? new Float32Array(), { k: 5 })).length, 5)
+  for (const index of [reader, again])
+    t.equal((await index.view().then((view) => view.search(question ?? new Float32Array(), { k: 5 }))).length, 5)
   await rename(join(dir, 'away'), store)
   await replicaCache.sync()
   t.equal(replicaCache.status().trouble, undefined)

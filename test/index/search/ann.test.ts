@@ -95,10 +95,12 @@ await t.test('small tables stay exact; large ones get an index whose settings re
 
   const index = await goLive()
   t.match(await index.info(), { kind: 'ivf_rq', nprobes: ann.nprobes, refine: ann.refine, rows: 3001, unindexedRows: 1 })
-  const filtered = await index.search(embedText('lagoon'), {
-    k: 20,
-    filter: { title: Array.from({ length: 20 }, (_, i) => `Place ${i * 50}`) },
-  })
+  const filtered = await index.view().then((view) =>
+    view.search(embedText('lagoon'), {
+      k: 20,
+      filter: { title: Array.from({ length: 20 }, (_, i) => `Place ${i * 50}`) },
+    }),
+  )
   t.equal(filtered.length, 20, 'a narrow filter reads as many partitions as it takes')
 })
 
@@ -148,7 +150,7 @@ await t.test('where reading every partition is not enough, more candidates are r
   let same = 0
   for (const question of questions) {
     const exact = await searchVector(table, undefined, question, { k: 1 })
-    const approximate = await index.search(question, { k: 1 })
+    const approximate = await index.view().then((view) => view.search(question, { k: 1 }))
     if (exact[0]?.id === approximate[0]?.id) same++
   }
   t.ok(same >= questions.length - 1, `the first hit alone is the right one, ${same} of ${questions.length} times`)
@@ -270,10 +272,10 @@ await t.test('large tables filter through indexes, which cover what was added la
   t.equal(await index.count({ source: 'late.tsv' }), 40, 'rows that no index covers yet are found')
   t.equal(await index.count({ source: ['late.tsv', 'odd.tsv'] }), 790)
   t.same(
-    (await index.search(embedText('lagoon'), { k: 3, filter: { title: 'Place 1507' } })).map(({ id }) => id),
+    (await index.view().then((view) => view.search(embedText('lagoon'), { k: 3, filter: { title: 'Place 1507' } }))).map(({ id }) => id),
     ['p1507'],
   )
-  const worded = await index.searchText('lagoon', { k: 100, filter: { source: 'late.tsv' } })
+  const worded = await index.view().then((view) => view.searchText('lagoon', { k: 100, filter: { source: 'late.tsv' } }))
   t.ok(worded.length > 0 && worded.every((hit) => hit.source === 'late.tsv'))
   t.equal(await index.delete({ title: ['Place 3', 'Place 1507'] }), 2)
   await index.upsert(late.slice(0, 1), await embed(late.slice(0, 1).map((p) => p.text)))

@@ -1,10 +1,9 @@
 import t from 'tap'
 import { connectLance, writing as committing } from '../../../index/table/lance.ts'
 import { readMetadata } from '../../../index/table/metadata.ts'
-import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores } from '../../../index/search/hybrid.ts'
-import { searchHybrid } from '../../../index/search/hybrid-search.ts'
+import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH, fuseScores, searchHybrid } from '../../../index/search/hybrid.ts'
 import { middleSentence } from '../../../index/search/hybrid-weight.ts'
-import { findByVector, findByWords, refineFactor, wholeHits } from '../../../index/search/search.ts'
+import { findByVector, findByWords, refineFactor, wholeHits, withPassages } from '../../../index/search/search.ts'
 import type { FoundList } from '../../../index/search/ties.ts'
 import type { Embed, Passage, SearchHit } from '../../../index/contract.ts'
 import { embed, embedText, hashEmbedding, tempDir } from '../helpers.ts'
@@ -128,10 +127,13 @@ await t.test('the weaker side costs nothing: the weight is measured on the corpu
     t.ok((weight?.denseWeight ?? 1) < 0.15, `dense weight ${weight?.denseWeight}`)
     const index = await opened(t, dir)
     const vector = async () => (await random(['']))[0] ?? new Float32Array()
-    const text = await recall((i) => index.searchText(questionAbout(i), { k: 5 }))
+    const text = await recall((i) => index.view().then((view) => view.searchText(questionAbout(i), { k: 5 })))
     t.equal(text, 1)
-    t.ok((await recall(async (i) => index.searchHybrid(questionAbout(i), await vector(), { k: 5 }))) >= text - 0.01)
-    t.ok((await recall(async () => index.search(await vector(), { k: 5 }))) < 0.5)
+    t.ok(
+      (await recall((i) => index.view().then(async (view) => view.searchHybrid(questionAbout(i), await vector(), { k: 5 })))) >=
+        text - 0.01,
+    )
+    t.ok((await recall(() => index.view().then(async (view) => view.search(await vector(), { k: 5 })))) < 0.5)
   })
   await t.test('good vectors', async (t) => {
     const dir = await tempDir(t)
@@ -145,7 +147,7 @@ await t.test('the weaker side costs nothing: the weight is measured on the corpu
     t.equal(asked, 0, 'a table that has not grown is not measured again')
     t.same(await weightOf(dir, storedAs), weight)
     const index = await opened(t, dir)
-    t.equal((await index.searchHybrid(questionAbout(8), embedText(questionAbout(8)), { k: 200 }))[0]?.id, 'p8')
+    t.equal((await index.view().then((view) => view.searchHybrid(questionAbout(8), embedText(questionAbout(8)), { k: 200 })))[0]?.id, 'p8')
   })
   t.ok(DEFAULT_DENSE_WEIGHT > 0 && DEFAULT_DENSE_WEIGHT < 0.5)
 })
@@ -171,9 +173,9 @@ await t.test('a hybrid search gives the passages of the rows it fused, also whil
   const asked = { query: questionAbout(7), vector: embedText(questionAbout(7)) }
   const fused = async (filter?: { title: string[] }) => {
     const options = { k: FUSED_DEPTH, ...(filter && { filter }) }
-    const dense = await findByVector(table, undefined, asked.vector, options)
-    const text = await findByWords(table, asked.query, options)
-    return wholeHits(fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, 5).slice(0, 5))
+    const dense = await findByVector(withPassages, table, undefined, asked.vector, options)
+    const text = await findByWords(withPassages, table, asked.query, options)
+    return wholeHits(fuseScores({ dense, text }, metadata.hybrid?.denseWeight ?? DEFAULT_DENSE_WEIGHT, 5), 5)
   }
   t.same(await searchHybrid(table, metadata, asked, { k: 5 }), await fused())
   const filter = { title: ['Entry 7', 'Entry 9', 'Entry 11'] }
@@ -206,7 +208,7 @@ await t.test('a hybrid search gives the passages of the rows it fused, also whil
   let [searches, wrong] = [0, 0]
   while (writing) {
     for (let i = 0; i < 5; i++) {
-      const [best] = await index.searchHybrid(questionAbout(i), embedText(questionAbout(i)), { k: 1 })
+      const [best] = await index.view().then((view) => view.searchHybrid(questionAbout(i), embedText(questionAbout(i)), { k: 1 }))
       searches++
       if (best?.id !== `p${i}` || best.text !== CORPUS[i]?.text) wrong++
     }

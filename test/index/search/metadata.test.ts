@@ -210,7 +210,7 @@ await t.test(
           )
           .map(({ id }) => id)
           .sort()
-        const hits = await index.search(embedText('lagoon'), { k: 1000, filter })
+        const hits = await index.view().then((view) => view.search(embedText('lagoon'), { k: 1000, filter }))
         t.same(hits.map(({ id }) => id).sort(), expected, `${when}: ${JSON.stringify(filter)}`)
         found += expected.length
       }

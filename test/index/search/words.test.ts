@@ -147,7 +147,7 @@ for (const one of CASES) {
     const { storedAs } = await run(dir, 'j1', { embed: ANY })
     const index = await storedIn(t, dir)
     for (const [query, ids] of Object.entries(one.queries)) {
-      const found = (await index.searchText(query, { k: 10 })).map(({ id }) => id)
+      const found = (await index.view().then((view) => view.searchText(query, { k: 10 }))).map(({ id }) => id)
       t.equal(found[0], ids[0], `${query}: ${found.join()}`)
     }
     const connection = await connectLance(dir, 0)
@@ -180,9 +180,9 @@ await t.test('of equal passages the first ids are found, whatever their number',
   await index.upsert(shuffled, await embed(shuffled.map(({ text }) => text)))
   const query = 'lagoon'
   const ways = {
-    dense: (k: number) => index.search(embedText(query), { k }),
-    text: (k: number) => index.searchText(query, { k }),
-    hybrid: (k: number) => index.searchHybrid(query, embedText(query), { k }),
+    dense: (k: number) => index.view().then((view) => view.search(embedText(query), { k })),
+    text: (k: number) => index.view().then((view) => view.searchText(query, { k })),
+    hybrid: (k: number) => index.view().then((view) => view.searchHybrid(query, embedText(query), { k })),
   }
   const ids = passages.map(({ id }) => id)
   for (const [name, search] of Object.entries(ways))
@@ -206,7 +206,7 @@ await t.test('the order of words in a table of single puts does not turn round u
   for (const passage of passages) await index.upsert([passage], await embed([passage.text]))
   const filter = { source: 'a.txt' }
   const order = async (more = {}) =>
-    (await index.searchText('rare common', { k: 40, ...more }))
+    (await index.view().then((view) => view.searchText('rare common', { k: 40, ...more })))
       .filter(({ source }) => source === 'a.txt')
       .map(({ id, score }) => [id, Math.round(score * 1e4)])
   const connection = await connectLance(index.dir, 0)
@@ -246,5 +246,5 @@ await t.test('a collection keeps the language that was chosen for it, also when 
   const { storedAs } = await run(dir, 'j1', { embed: ANY, replace: true })
   const index = await storedIn(t, dir)
   t.match(await readWordIndex(await connection.openTable(storedAs)), { language: 'de', chosen: 'de' })
-  t.same((await index.searchText('Not', { k: 3 })).length, 0)
+  t.same((await index.view().then((view) => view.searchText('Not', { k: 3 }))).length, 0)
 })

@@ -68,7 +68,7 @@ await t.test('a snapshot keeps the table whatever happens to it, costs nothing a
   t.equal(changeLog.length, 70)
   t.equal(await restoreSnapshot('before', { ...MODEL, dir, table: 'passages' }), 200)
   t.same(await all(index), sorted(first), 'the open index follows')
-  t.same((await index.search(embedText(passageText(first[7] as Passage)), { k: 1 }))[0]?.id, 'p7')
+  t.same((await index.view().then((view) => view.search(embedText(passageText(first[7] as Passage)), { k: 1 })))[0]?.id, 'p7')
   await put(index, [{ id: 'new', title: '', text: 'written to the restored table' }])
   await index.delete(['p0'])
   t.equal(await restoreSnapshot('after', { ...MODEL, dir, table: 'passages' }), 70)

@@ -27,8 +27,10 @@ async function lifeOf(t: Test, dir: string): Promise<unknown[]> {
   await put(somePassages(40))
   await put([{ id: 'p3', title: 'changed', text: 'another text of the same id' }, ...somePassages(5, 40)])
   seen.push(await index.count(), await index.sources(), await index.get('p3'))
-  seen.push((await index.search(embedText(passageText(somePassages(8)[7] as Passage)), { k: 1 })).map(({ id }) => id))
-  seen.push((await index.searchText('number 12', { k: 1 })).map(({ id }) => id))
+  seen.push(
+    (await index.view().then((view) => view.search(embedText(passageText(somePassages(8)[7] as Passage)), { k: 1 }))).map(({ id }) => id),
+  )
+  seen.push((await index.view().then((view) => view.searchText('number 12', { k: 1 }))).map(({ id }) => id))
   const exported: string[] = []
   for await (const { id } of index.export({ source: 'odd.tsv' })) exported.push(id)
   seen.push(exported.sort())

@@ -59,7 +59,11 @@ await t.test('a table of an earlier build is adopted if a sample of its vectors 
   t.match(warnings, [/was embedded by words@0123456789ab-f32-11111111, another build of renamed.*cosine.*1\.0000|0\.9999.*adopted/])
   t.equal(warnings.length, 1)
   t.equal(texts.length, 64)
-  t.equal((await index.search(embedText(passageText(PASSAGES[7] ?? { id: '', title: '', text: '' })), { k: 1 }))[0]?.id, 'p7')
+  t.equal(
+    (await index.view().then((view) => view.search(embedText(passageText(PASSAGES[7] ?? { id: '', title: '', text: '' })), { k: 1 })))[0]
+      ?.id,
+    'p7',
+  )
   await index.upsert(somePassages(1, 900), await embed(['new']))
   t.equal(await index.count(), 301)
   const again = await opened(t, dir, alike)
@@ -101,7 +105,7 @@ await t.test('a replica compares too, and writes nothing; an earlier build still
   const dir = await madeBy(t, earlier)
   const replica = await opened(t, dir, alike, { readOnly: true })
   const before = await readdir(dir, { recursive: true })
-  t.equal((await replica.index.search(embedText('lagoon'), { k: 3 })).length, 3)
+  t.equal((await replica.index.view().then((view) => view.search(embedText('lagoon'), { k: 3 }))).length, 3)
   await replica.index.refresh()
   t.equal(replica.texts.length, 64)
   t.same((await readdir(dir, { recursive: true })).sort(), before.sort())

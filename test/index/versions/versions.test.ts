@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { createBaseTable } from '../../../index/table/create.ts'
+import { createTable } from '../../../index/table/create.ts'
 import { tableFolder } from '../../../index/versions/alias.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { manifestFiles, versionsOf } from '../../../index/table/manifest.ts'
@@ -15,7 +15,7 @@ await t.test('versions can be listed while others remove them', async (t) => {
   const dir = await tempDir(t)
   const connection = await connectLance(dir, 0)
   t.teardown(() => connection.close())
-  const table = await createBaseTable(connection, STORED_AS, hashEmbedding)
+  const table = await createTable(connection, STORED_AS, hashEmbedding)
   for (let i = 0; i < VERSIONS; i++) await table.delete(`id = '${i}'`)
   const folder = tableFolder(dir, STORED_AS)
 
@@ -48,7 +48,7 @@ await t.test('what else is wrong with a table is said as it comes', async (t) =>
   const dir = await tempDir(t)
   const connection = await connectLance(dir, 0)
   t.teardown(() => connection.close())
-  const table = await createBaseTable(connection, STORED_AS, hashEmbedding)
+  const table = await createTable(connection, STORED_AS, hashEmbedding)
   table.close()
   await t.rejects(versionsOf(table), /closed/)
 })

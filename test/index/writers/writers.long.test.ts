@@ -64,7 +64,7 @@ await t.test('writers, readers and tidying at once on a table with a vector inde
   const reads = { done: 0 }
   const reader = async (number: number): Promise<void> => {
     while (writing) {
-      const hits = await index.search(embedText('lagoon summit'), { k: 3 })
+      const hits = await index.view().then((view) => view.search(embedText('lagoon summit'), { k: 3 }))
       if (hits.length !== 3) t.fail(`${hits.length} hits`)
       if (number === 0) await index.info()
       if (number === 1) await index.version()
