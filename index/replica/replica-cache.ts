@@ -10,7 +10,7 @@ import { RETIRE_MS, TableCopies, type CopyOptions } from './table-copies.ts'
 /** Polling interval: a commit or another table is noticed within half of it, on average. */
 const DEFAULT_EVERY_MS = 500
 
-export interface ReplicaCacheOptions extends CopyOptions {
+interface ReplicaCacheOptions extends CopyOptions {
   readonly table: string
   /** Loaded models: a table of another model does not replace the copy of a usable one. Without it, any table is copied. */
   readonly models?: Models
@@ -19,7 +19,7 @@ export interface ReplicaCacheOptions extends CopyOptions {
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-export interface ReplicaCacheStatus {
+interface ReplicaCacheStatus {
   /** Why the last copy failed; earlier copies stay in use. */
   readonly trouble: string | undefined
   /** Why the newest table is not copied although the store is available; the copy of the previous one stays in use. */
@@ -28,25 +28,18 @@ export interface ReplicaCacheStatus {
   readonly checkedAt: Date | undefined
 }
 
-export interface ReplicaCache {
-  status(): ReplicaCacheStatus
-  /** Checks now, and resolves when the copy is up to date. @throws the reason if it cannot be */
-  sync(): Promise<void>
-  close(): void
-}
-
 /**
  * Starts to follow a table. Its immutable files are copied before the manifest that refers to them, and the alias last.
  * @throws disk_full if there is no copy and the table exceeds the limit
  */
 export async function startReplicaCache(options: ReplicaCacheOptions): Promise<ReplicaCache> {
-  const replicaCache = new FolderReplicaCache(options)
+  const replicaCache = new ReplicaCache(options)
   await replicaCache.begin()
   replicaCache.follow()
   return replicaCache
 }
 
-class FolderReplicaCache implements ReplicaCache {
+export class ReplicaCache {
   readonly #options: ReplicaCacheOptions
   readonly #copies: TableCopies
   #trouble: string | undefined
@@ -81,6 +74,7 @@ class FolderReplicaCache implements ReplicaCache {
     } else if ((await readAlias({ dir: to, table })) === undefined) throw this.#refused
   }
 
+  /** Checks now, and resolves when the copy is up to date. @throws the reason if it cannot be */
   sync(): Promise<void> {
     this.#running = (this.#running ?? Promise.resolve()).catch(() => undefined).then(() => this.#sync())
     return this.#running

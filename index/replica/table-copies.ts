@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import { sha256OfFile } from '../../base/files.ts'
 import { eachOf } from '../store/each-of.ts'
-import { storeOf, within } from '../store/store-of.ts'
+import { bytesUnder, storeOf, within } from '../store/store-of.ts'
 import { CHECKSUMS, pathInTable, readChecksums } from '../table/checksums.ts'
-import { VERSIONS } from '../table/manifest.ts'
+import { isManifest, manifestFiles, VERSIONS } from '../table/manifest.ts'
 import { tableFolder } from '../versions/alias.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 
@@ -45,7 +45,7 @@ export class TableCopies {
   /** True where the table, alone, would not take too much. */
   async fitsAlone(storedAs: string): Promise<boolean> {
     const { from, maxBytes = Infinity } = this.#options
-    return totalOf(await filesUnder(tableFolder(from, storedAs))) <= maxBytes
+    return (await bytesUnder(tableFolder(from, storedAs))) <= maxBytes
   }
 
   /**
@@ -58,9 +58,7 @@ export class TableCopies {
     const copied = await filesUnder(target)
     await this.#drop(target)
     if (storeOf(source).slowReads && (await hasNewest(source, copied))) return undefined
-    const manifests = [...(await filesUnder(within(source, VERSIONS)))]
-      .filter(([name]) => name.endsWith('.manifest'))
-      .map(([name]) => join(VERSIONS, name))
+    const manifests = (await manifestFiles(source)).map((name) => join(VERSIONS, name))
     if (manifests.length === 0) throw new Error(`${source} has no version`)
     const fresh = manifests.filter((file) => !copied.has(file))
     if (fresh.length === 0) return undefined
@@ -88,7 +86,7 @@ export class TableCopies {
   async #tooMuch(bytes: number, whole: number): Promise<CodedError | undefined> {
     const { to, maxBytes = Infinity } = this.#options
     if (maxBytes === Infinity) return undefined
-    const taken = totalOf(await filesUnder(to, (file) => /\.lance[\\/]/.test(file)))
+    const taken = await bytesUnder(to, ({ name }) => /\.lance[\\/]/.test(name))
     if (taken + bytes <= maxBytes) return undefined
     const megabytes = (count: number): string => `${(count / 1e6).toFixed(count < 1e7 ? 1 : 0)} MB`
     return new CodedError(
@@ -140,13 +138,10 @@ export class TableCopies {
   }
 }
 
-/** Manifests of recent LanceDB versions sort newest first by name; those of older tables do not. */
-const NEWEST_FIRST = /^\d{20}\.manifest$/
-
 /** True if the newest version is copied, as far as one listing shows. */
 async function hasNewest(source: string, copied: ReadonlyMap<string, number>): Promise<boolean> {
   for await (const { name } of storeOf(source).files.walk(within(source, VERSIONS), 1))
-    return NEWEST_FIRST.test(name) && copied.has(join(VERSIONS, name))
+    return isManifest(name) && copied.has(join(VERSIONS, name))
   return false
 }
 

@@ -4,7 +4,7 @@ import { CodedError } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
 import { allModels, type Models, type TableLocation } from '../contract.ts'
 import { eachOf } from '../store/each-of.ts'
-import { storeOf, within } from '../store/store-of.ts'
+import { bytesUnder, storeOf, within } from '../store/store-of.ts'
 import type { FileInfo } from '../store/store.ts'
 import { CHECKSUMS } from '../table/checksums.ts'
 import { connectForWriting, type Connection } from '../table/lance.ts'
@@ -62,10 +62,8 @@ function topOf({ name }: FileInfo): string {
 }
 
 /** Bytes of the files in a folder without another hard link: what deleting it would free. */
-export async function ownBytes(folder: string): Promise<number> {
-  let bytes = 0
-  for await (const file of storeOf(folder).files.walk(folder)) if (!file.shared) bytes += file.bytes
-  return bytes
+export function ownBytes(folder: string): Promise<number> {
+  return bytesUnder(folder, ({ shared }) => !shared)
 }
 
 /** The models are those that can embed questions. */

@@ -10,9 +10,9 @@ import { connectLance } from '../table/lance.ts'
 import { withLock, withWriterLock } from '../writers/locks.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { pinForReading } from '../versions/read-pins.ts'
-import { requireWhole } from '../versions/recover.ts'
+import { damage, requireWhole } from '../versions/recover.ts'
 import { cloneTable, ownBytes, type ReplaceOptions, replaceWith } from './replace.ts'
-import { type CheckedFiles, checkFiles, countedRows, requireSound } from './verify.ts'
+import { type CheckedFiles, checkFiles, countedRows } from './verify.ts'
 
 const WAIT_MS = 60_000
 
@@ -91,10 +91,11 @@ export async function listSnapshots(options: TableLocation): Promise<(Snapshot &
  */
 export async function restoreSnapshot(name: string, options: ReplaceOptions): Promise<number> {
   await readSnapshot(name, options)
-  await requireSound(tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE), `the snapshot "${name}"`, (checked) =>
-    lastSoundSnapshot(options, checked),
-  )
-  return replaceWith((folder) => cloneTable(tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE), folder), options)
+  const stored = tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE)
+  const checked: CheckedFiles = new Map()
+  const [first] = (await checkFiles(stored, checked)).damaged
+  if (first !== undefined) throw damage(`the snapshot "${name}"`, first, await lastSoundSnapshot(options, checked))
+  return replaceWith((folder) => cloneTable(stored, folder), options)
 }
 
 /** The newest snapshot with unchanged files; undefined if there is none. @param checked files read before */

@@ -1,12 +1,13 @@
 import { storedNameOf, tableFolder } from '../versions/alias.ts'
 import { pinForReading } from '../versions/read-pins.ts'
+import { Checksums } from '../table/checksums.ts'
 import { connectLance } from '../table/lance.ts'
 import { damage } from '../versions/recover.ts'
-import { type CheckedFiles, checkFiles, countedRows, recordUnknown } from './verify.ts'
+import { type CheckedFiles, checkFiles, countedRows } from './verify.ts'
 import type { TableLocation } from '../contract.ts'
 import { lastSoundSnapshot } from './snapshots.ts'
 
-export interface VerifiedIndex {
+interface VerifiedIndex {
   readonly passages: number
   readonly files: number
   readonly bytes: number
@@ -31,7 +32,9 @@ export async function verifyIndex(options: TableLocation, onBytes?: (done: numbe
     const [first] = damaged
     if (first !== undefined) throw damage(`the table "${table}"`, first, await lastSoundSnapshot(options, checked))
     const passages = await countedRows(await connection.openTable(storedAs))
-    await recordUnknown(folder, unknown)
+    const checksums = new Checksums(folder)
+    await checksums.add(unknown)
+    await checksums.settled()
     return { passages, files: sound, bytes, recorded: unknown.length }
   } finally {
     connection.close()

@@ -4,11 +4,11 @@ import { CodedError } from '../../base/errors.ts'
 import { sha256OfFile } from '../../base/files.ts'
 import { IdSet } from '../id-set.ts'
 import { storeOf } from '../store/store-of.ts'
-import { Checksums, readChecksums } from '../table/checksums.ts'
+import { readChecksums } from '../table/checksums.ts'
 import type { Table } from '../table/lance.ts'
 import { newestVersion } from '../table/manifest.ts'
-import { type Columns, stringAt } from '../table/rows.ts'
-import { CHANGED, damage, type Damage, LOST } from '../versions/recover.ts'
+import { stringsIn } from '../table/rows.ts'
+import { CHANGED, type Damage, LOST } from '../versions/recover.ts'
 
 /** SHA-256 of files by device and inode: tables share files with snapshots, and each is read once. */
 export type CheckedFiles = Map<string, string>
@@ -38,7 +38,10 @@ export async function checkFiles(
   const damaged: Damage[] = newest.broken.map((file) => ({ file, problem: LOST }))
   const files = [newest.manifest, ...newest.named.map(({ file }) => file)].filter((file) => !newest.broken.includes(file))
   const statuses = await Promise.all(
-    files.map(async (file) => ({ file, path: join(folder, file), ...(await statusOf(join(folder, file))) })),
+    files.map(async (file) => {
+      const { size, dev, ino } = await stat(join(folder, file))
+      return { file, path: join(folder, file), size, key: `${dev} ${ino}` }
+    }),
   )
   const total = statuses.reduce((sum, { size }) => sum + size, 0)
   const unknown: string[] = []
@@ -58,33 +61,6 @@ export async function checkFiles(
   return { sound, bytes, unknown, damaged }
 }
 
-async function statusOf(path: string): Promise<{ readonly size: number; readonly key: string }> {
-  const { size, dev, ino } = await stat(path)
-  return { size, key: `${dev} ${ino}` }
-}
-
-/**
- * @param what the table, for the message
- * @param soundSnapshot finds the newest intact snapshot
- * @throws index_invalid naming a file that is missing or has changed since it was committed
- */
-export async function requireSound(
-  folder: string,
-  what: string,
-  soundSnapshot: (checked: CheckedFiles) => Promise<string | undefined>,
-): Promise<void> {
-  const checked: CheckedFiles = new Map()
-  const [first] = (await checkFiles(folder, checked)).damaged
-  if (first !== undefined) throw damage(what, first, await soundSnapshot(checked))
-}
-
-/** Records checksums of files without one, from their present content. */
-export async function recordUnknown(folder: string, files: readonly string[]): Promise<void> {
-  const checksums = new Checksums(folder)
-  await checksums.add(files)
-  await checksums.settled()
-}
-
 /**
  * Reads ids and hashes of a whole table: few bytes, but some of every file.
  * @returns the number of rows
@@ -94,9 +70,8 @@ export async function countedRows(table: Table): Promise<number> {
   const ids = new IdSet()
   let rows = 0
   for await (const batch of table.query().select(['id', 'hash'])) {
-    const part: Columns = batch
-    for (let row = 0; row < part.numRows; row++) ids.add(stringAt(part, 'id', row))
-    rows += part.numRows
+    for (const id of stringsIn(batch, 'id')) ids.add(id)
+    rows += batch.numRows
   }
   const wanted = await table.countRows()
   if (rows !== wanted || ids.size !== rows)

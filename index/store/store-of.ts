@@ -1,6 +1,6 @@
 import { folderStore } from './folder/folder-store.ts'
 import { objectStore } from './object-store/object-store.ts'
-import type { Store } from './store.ts'
+import type { FileInfo, Store } from './store.ts'
 
 const ADDRESS = /^[a-z][a-z0-9+.-]+:\/\//i
 
@@ -13,8 +13,9 @@ export function within(dir: string, ...names: readonly string[]): string {
   return storeOf(dir).join(dir, ...names)
 }
 
-export async function bytesUnder(dir: string): Promise<number> {
+/** Bytes of the files in a folder and below. */
+export async function bytesUnder(dir: string, isCounted: (file: FileInfo) => boolean = () => true): Promise<number> {
   let bytes = 0
-  for await (const file of storeOf(dir).files.walk(dir)) bytes += file.bytes
+  for await (const file of storeOf(dir).files.walk(dir)) if (isCounted(file)) bytes += file.bytes
   return bytes
 }

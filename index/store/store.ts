@@ -4,7 +4,17 @@ import type { Lock } from '../../base/locks/lock.ts'
  * Where an index is stored: a folder or an address in an object store. Locations are strings; `storeOf` maps a location to its store.
  * Differences are exposed as properties, so that callers ask for a capability and never for the kind.
  */
-export interface Store extends Properties {
+export interface Store {
+  /** Other files can be stored next to the tables (job records, answers, calibrations), visible to every process of the index. */
+  readonly keepsFiles: boolean
+  /** Folders can be renamed and hard-linked atomically. Otherwise a record written last marks a copy as complete. */
+  readonly renames: boolean
+  /** Acknowledged writes are durable, complete and verified by the store: no fsync, checksum or rollback is needed. */
+  readonly durable: boolean
+  /** Each read is a request of tens of milliseconds. */
+  readonly slowReads: boolean
+  /** A lock may be lost without notice: check it before a write, and fence it off after (`locks.check`). */
+  readonly locksCanBeLost: boolean
   /** The location below another. */
   join(dir: string, ...names: readonly string[]): string
   /** An absolute location; relative ones are resolved against `base`. */
@@ -25,19 +35,6 @@ export interface Store extends Properties {
   readonly locks: Locks
   readonly logs: Logs
   readonly marks: Marks
-}
-
-interface Properties {
-  /** Other files can be stored next to the tables (job records, answers, calibrations), visible to every process of the index. */
-  readonly keepsFiles: boolean
-  /** Folders can be renamed and hard-linked atomically. Otherwise a record written last marks a copy as complete. */
-  readonly renames: boolean
-  /** Acknowledged writes are durable, complete and verified by the store: no fsync, checksum or rollback is needed. */
-  readonly durable: boolean
-  /** Each read is a request of tens of milliseconds. */
-  readonly slowReads: boolean
-  /** A lock may be lost without notice: check it before a write, and fence it off after (`locks.check`). */
-  readonly locksCanBeLost: boolean
 }
 
 /** A file in a folder or below. */
@@ -104,7 +101,7 @@ export interface LockOptions {
   readonly advisory?: boolean
 }
 
-export interface Locks {
+interface Locks {
   /** @returns undefined if others hold it for longer than `waitMs` */
   take(location: string, options: LockOptions): Promise<Lock | undefined>
   /** Location of a value's lock: `file`, or the value itself if one write covers both. */

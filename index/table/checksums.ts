@@ -8,7 +8,7 @@ import { orAbsent } from '../../base/exists.ts'
 import { sha256OfFile } from '../../base/files.ts'
 import { parseJson } from '../../base/json.ts'
 import { storeOf, within } from '../store/store-of.ts'
-import { versionOfManifest, VERSIONS } from './manifest.ts'
+import { isManifest, VERSIONS } from './manifest.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 
 /**
@@ -32,16 +32,10 @@ const FORGOTTEN_MS = 24 * 3_600_000
 /** Recorded checksums by path in the table, with slashes. Several per file if processes read it at the same time. */
 export type Recorded = ReadonlyMap<string, ReadonlySet<string>>
 
-interface TableFile {
-  readonly path: string
-  /** Relative path, as in the checksum lists. */
-  readonly file: string
-}
-
 /** True if the file at this relative path has a checksum. */
-export function isChecked(file: string): boolean {
+function isChecked(file: string): boolean {
   const [top = ''] = file.split('/')
-  if (top === VERSIONS) return versionOfManifest(basename(file)) !== undefined
+  if (top === VERSIONS) return isManifest(basename(file))
   return CHECKED.includes(top) && !basename(file).startsWith('.tmp') && !file.includes('#')
 }
 
@@ -54,19 +48,20 @@ export function pathInTable(folder: string, path: string): string {
 export async function readChecksums(folder: string): Promise<Recorded> {
   const recorded = new Map<string, Set<string>>()
   const lists = within(folder, CHECKSUMS)
-  const { files } = storeOf(folder)
-  for (const name of await files.list(lists)) if (name.endsWith(SUFFIX)) addLines(recorded, await files.read(within(lists, name)))
+  for (const name of await storeOf(folder).files.list(lists)) if (name.endsWith(SUFFIX)) await readList(within(lists, name), recorded)
   return recorded
 }
 
-function addLines(recorded: Map<string, Set<string>>, text = ''): void {
-  for (const line of text.split('\n')) {
+/** Adds the checksums of one list to those recorded. */
+async function readList(path: string, recorded = new Map<string, Set<string>>()): Promise<Recorded> {
+  for (const line of ((await storeOf(path).files.read(path)) ?? '').split('\n')) {
     const value = parseJson(line)
     // A torn line.
     if (!Value.Check(ChecksumSchema, value)) continue
     const known = recorded.get(value.file) ?? new Set()
     recorded.set(value.file, known.add(value.sha256))
   }
+  return recorded
 }
 
 /** Records the checksums of new files of one table in a folder. */
@@ -90,10 +85,9 @@ export class Checksums {
    * @returns false if it was: call again later
    */
   async add(paths: readonly string[], withLarge = true): Promise<boolean> {
-    const files = paths.map((path) => ({ path, file: pathInTable(this.#folder, path) }))
-    const [small, large]: [TableFile[], TableFile[]] = [[], []]
-    for (const one of files.filter(({ file }) => isChecked(file) && !this.#recorded.has(file)))
-      (((await sizeOf(one.path)) ?? 0) <= SMALL_BYTES ? small : large).push(one)
+    const files = paths.map((path) => pathInTable(this.#folder, path)).filter((file) => isChecked(file) && !this.#recorded.has(file))
+    const [small, large]: [string[], string[]] = [[], []]
+    for (const file of files) (((await this.#sizeOf(file)) ?? 0) <= SMALL_BYTES ? small : large).push(file)
     if (withLarge && large.length > 0) this.#later = this.#later.then(() => this.#record(large)).catch(() => undefined)
     return this.#record(small).then(
       () => true,
@@ -111,11 +105,11 @@ export class Checksums {
     return this.#later
   }
 
-  async #record(files: readonly TableFile[]): Promise<void> {
+  async #record(files: readonly string[]): Promise<void> {
     const found = new Map<string, ReadonlySet<string>>()
     let lines = ''
-    for (const { path, file } of files) {
-      const sha256 = await orAbsent(sha256OfFile(path))
+    for (const file of files) {
+      const sha256 = await orAbsent(sha256OfFile(join(this.#folder, file)))
       if (sha256 === undefined) continue
       found.set(file, new Set([sha256]))
       lines += `\n${JSON.stringify({ file, sha256 })}`
@@ -131,13 +125,13 @@ export class Checksums {
 
   /** Replaces this process's list with one of the files that are still there. */
   async #beginList(): Promise<void> {
-    const [old, own] = [join(this.#folder, CHECKSUMS, this.#list), new Map<string, Set<string>>()]
-    addLines(own, await storeOf(old).files.read(old))
+    const old = join(this.#folder, CHECKSUMS, this.#list)
+    const own = await readList(old)
     this.#list = `${randomUUID()}${SUFFIX}`
     this.#lines = 0
     let lines = ''
     for (const [file, sums] of own)
-      if ((await sizeOf(join(this.#folder, file))) === undefined) this.#recorded.delete(file)
+      if ((await this.#sizeOf(file)) === undefined) this.#recorded.delete(file)
       else for (const sha256 of sums) lines += `\n${JSON.stringify({ file, sha256 })}`
     await storeOf(old).files.write(join(this.#folder, CHECKSUMS, this.#list), lines)
     await rm(old, { force: true })
@@ -145,14 +139,12 @@ export class Checksums {
 
   /** Reads checksums recorded by other processes. Their large files are not hashed again. */
   async read(): Promise<void> {
-    const folder = join(this.#folder, CHECKSUMS)
-    for (const name of (await orAbsent(readdir(folder))) ?? []) {
-      const path = join(folder, name)
-      const size = await sizeOf(path)
+    for (const name of (await orAbsent(readdir(join(this.#folder, CHECKSUMS)))) ?? []) {
+      const path = join(this.#folder, CHECKSUMS, name)
+      const size = await this.#sizeOf(join(CHECKSUMS, name))
       if (!name.endsWith(SUFFIX) || name === this.#list || size === undefined || this.#read.get(name) === size) continue
       this.#read.set(name, size)
-      const own = new Map<string, Set<string>>()
-      addLines(own, await storeOf(path).files.read(path))
+      const own = await readList(path)
       for (const [file, sums] of own) this.#recorded.set(file, sums)
       if (await this.#isForgotten(path, own)) await rm(path, { force: true })
     }
@@ -161,11 +153,11 @@ export class Checksums {
   async #isForgotten(path: string, recorded: Recorded): Promise<boolean> {
     const touched = await orAbsent(stat(path))
     if (touched === undefined || ageOf(touched.mtimeMs) < FORGOTTEN_MS) return false
-    for (const file of recorded.keys()) if ((await sizeOf(join(this.#folder, file))) !== undefined) return false
+    for (const file of recorded.keys()) if ((await this.#sizeOf(file)) !== undefined) return false
     return true
   }
-}
 
-async function sizeOf(path: string): Promise<number | undefined> {
-  return (await orAbsent(stat(path)))?.size
+  async #sizeOf(file: string): Promise<number | undefined> {
+    return (await orAbsent(stat(join(this.#folder, file))))?.size
+  }
 }

@@ -10,8 +10,17 @@ import { chooseLanguage, indexWords } from './words.ts'
 /** LanceDB's key for this property in the schema. */
 const PRIMARY_KEY = 'lance-schema:unenforced-primary-key'
 
-/** Creates an empty table of the base's schema version. */
-export async function createBaseTable(connection: Connection, storedAs: string, model: EmbeddingModel): Promise<Table> {
+/**
+ * Creates an empty table of the current schema. Its full-text indexes exist from the start: words of unindexed rows are only found with
+ * them.
+ * @param language of its words; by default the one that most texts will be in
+ */
+export async function createTable(
+  connection: Connection,
+  storedAs: string,
+  model: EmbeddingModel,
+  language?: WordLanguage,
+): Promise<Table> {
   const said = new Map([
     ['id', new Map([[SCHEMA_KEY, String(base.version)]])],
     ['vector', new Map([[MODEL_KEY, model.id]])],
@@ -26,20 +35,6 @@ export async function createBaseTable(connection: Connection, storedAs: string, 
     const { fields: made } = await table.schema()
     if (!made.some(({ metadata }) => metadata.has(PRIMARY_KEY))) await table.setUnenforcedPrimaryKey('id')
   })
-  return table
-}
-
-/**
- * Creates an empty table of the current schema, with words in a language, by default the one that most texts will be in. Its full-text indexes exist from the start: words of unindexed rows are only found with
- * them.
- */
-export async function createTable(
-  connection: Connection,
-  storedAs: string,
-  model: EmbeddingModel,
-  language?: WordLanguage,
-): Promise<Table> {
-  const table = await createBaseTable(connection, storedAs, model)
   await migrateTable(table)
   if (language !== undefined) await chooseLanguage(table, language)
   await indexWords(table)

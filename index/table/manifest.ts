@@ -41,9 +41,8 @@ export async function versionsOf(table: Table): Promise<readonly Version[]> {
 
 /** Folder of a stored table's manifests, one per version. */
 export const VERSIONS = '_versions'
-const MANIFEST = /^(\d+)\.manifest$/
-/** LanceDB names manifests by 2^64 - 1 - version (20 digits), so that the newest sorts first; in older tables by version. */
-const MOST = 2n ** 64n - 1n
+/** LanceDB names manifests by 2^64 - 1 - version, so that the newest sorts first. */
+const MANIFEST = /^\d{20}\.manifest$/
 
 /** The fields read of Lance's table.proto (github.com/lance-format/lance, protos/table.proto). */
 const PROTO = protobuf.parse(
@@ -85,21 +84,13 @@ interface NamedFile {
   readonly bytes: number
 }
 
-/** Version of a manifest's file; undefined for another file. */
-export function versionOfManifest(name: string): bigint | undefined {
-  const digits = MANIFEST.exec(name)?.[1]
-  if (digits === undefined) return undefined
-  return digits.length === 20 ? MOST - BigInt(digits) : BigInt(digits)
+export function isManifest(name: string): boolean {
+  return MANIFEST.test(name)
 }
 
 /** Names of the manifests of a stored table, newest first. */
 export async function manifestFiles(folder: string): Promise<string[]> {
-  const names = await storeOf(folder).files.list(within(folder, VERSIONS))
-  const versioned = names.flatMap((name) => {
-    const version = versionOfManifest(name)
-    return version === undefined ? [] : [{ name, version }]
-  })
-  return versioned.sort((a, b) => (a.version < b.version ? 1 : -1)).map(({ name }) => name)
+  return (await storeOf(folder).files.list(within(folder, VERSIONS))).filter(isManifest)
 }
 
 /**
@@ -175,15 +166,11 @@ export async function newestVersion(folder: string, recorded: ReadonlyMap<string
       if (!(await isWhole(folder, one))) broken.push(one.file)
     })
     for (const file of recorded.keys())
-      if (dirname(file) === VERSIONS && versionOf(file) > versionOf(newest) && !(await exists(join(folder, file)))) broken.push(file)
+      if (dirname(file) === VERSIONS && basename(file) < newest && !(await exists(join(folder, file)))) broken.push(file)
     // A compaction may have replaced the version in the meantime, and removed its files.
     if (broken.length > 0 && (await manifestFiles(folder))[0] !== newest) continue
     return { manifest, older, named: named ?? [], broken: broken.sort() }
   }
-}
-
-function versionOf(manifest: string): bigint {
-  return versionOfManifest(basename(manifest)) ?? 0n
 }
 
 /** True if a file has its size and ends as its format requires: after a power loss it can be empty, truncated or full of zeros. */

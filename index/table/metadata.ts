@@ -36,7 +36,7 @@ export interface AnnSettings {
 }
 
 /** Weight of dense search in hybrid searches, measured on the corpus. */
-export interface HybridSettings {
+interface HybridSettings {
   /** 0 to 1. */
   readonly denseWeight: number
   /** Rows of the table when it was measured. */
@@ -57,11 +57,11 @@ const HYBRID_KEY = 'cepe:hybrid'
 /** Reads a table's settings. @throws index_invalid for a table of other software */
 export async function readMetadata(table: Table): Promise<TableMetadata> {
   const { fields } = await table.schema()
-  const id = fields.find((field) => field.name === 'id')
-  const vector = fields.find((field) => field.name === 'vector')
-  const requiredVersion = Number(id?.metadata.get(SCHEMA_KEY))
-  const reached = Number(id?.metadata.get(REACHED_KEY))
-  const model = vector?.metadata.get(ADOPTED_KEY) ?? vector?.metadata.get(MODEL_KEY)
+  const [id, vector] = ['id', 'vector'].map((name) => fields.find((field) => field.name === name))
+  const stored = new Map([...(id?.metadata ?? []), ...(vector?.metadata ?? [])])
+  const requiredVersion = Number(stored.get(SCHEMA_KEY))
+  const reached = Number(stored.get(REACHED_KEY))
+  const model = stored.get(ADOPTED_KEY) ?? stored.get(MODEL_KEY)
   const type: unknown = vector?.type
   if (!Number.isSafeInteger(requiredVersion) || model === undefined || !DataType.isFixedSizeList(type)) {
     throw new CodedError(
@@ -70,9 +70,8 @@ export async function readMetadata(table: Table): Promise<TableMetadata> {
       { field: table.storedAs },
     )
   }
-  const ann = vector?.metadata.get(ANN_KEY)
-  const partitions = Number(vector?.metadata.get(PARTITIONS_KEY))
-  const hybrid = parseHybrid(vector?.metadata.get(HYBRID_KEY))
+  const ann = stored.get(ANN_KEY)
+  const partitions = Number(stored.get(PARTITIONS_KEY))
   return {
     schemaVersion: Number.isSafeInteger(reached) ? Math.max(reached, requiredVersion) : requiredVersion,
     requiredVersion,
@@ -80,7 +79,7 @@ export async function readMetadata(table: Table): Promise<TableMetadata> {
     dimension: type.listSize,
     partitions: Number.isSafeInteger(partitions) ? partitions : undefined,
     ann: ann === undefined ? undefined : parseAnn(ann, table.storedAs),
-    hybrid,
+    hybrid: parseHybrid(stored.get(HYBRID_KEY)),
   }
 }
 

@@ -21,15 +21,10 @@ const START_MS = 20_000
  * @throws config_invalid, store_unavailable
  */
 async function checkStore(address: string, { writes }: { readonly writes: boolean }): Promise<void> {
-  const late = new AbortController()
-  const looked = look(address, writes).finally(() => late.abort())
-  const waited = sleep(START_MS, undefined, { signal: late.signal }).then(
-    () => {
-      throw storeError(new Error(`no answer within ${START_MS / 1000} s`), address)
-    },
-    () => undefined,
-  )
-  await Promise.race([looked, waited.then(() => looked)])
+  const waited = sleep(START_MS, undefined, { ref: false }).then(() => {
+    throw storeError(new Error(`no answer within ${START_MS / 1000} s`), address)
+  })
+  await Promise.race([look(address, writes), waited])
 }
 
 async function probe(object: string): Promise<'heeds' | 'ignores' | 'unclear'> {

@@ -8,13 +8,13 @@ import { statusOf, storeError } from './errors.ts'
 import { ATTEMPTS, bucketAndKey, CONNECT_MS, storeSettings } from './settings.ts'
 
 /** An object small enough to be held in memory. */
-export interface StoredObject {
+interface StoredObject {
   readonly text: string
   /** Changes with every write. */
   readonly etag: string
 }
 
-export interface ObjectInfo {
+interface ObjectInfo {
   /** Path relative to the listed address. */
   readonly name: string
   readonly bytes: number
@@ -48,13 +48,24 @@ async function open(): Promise<Opened> {
   return { s3, client }
 }
 
-/** @throws config_invalid for errors caused by settings, store_unavailable otherwise; every request has a timeout */
-async function ask<T>(address: string, work: (opened: Opened) => Promise<T>): Promise<T> {
+/**
+ * @param ifAbsent called if the object does not exist
+ * @throws config_invalid for errors caused by settings, store_unavailable otherwise; every request has a timeout
+ */
+async function ask<T>(address: string, work: (opened: Opened) => Promise<T>, ifAbsent?: (error: unknown) => T): Promise<T> {
   try {
     if (opened?.with !== storeSettings()) opened = { with: storeSettings(), by: open() }
     return await work(await opened.by)
   } catch (error) {
+    if (ifAbsent !== undefined && isAbsent(error)) return ifAbsent(error)
     throw storeError(error, address)
+  }
+}
+
+/** @throws not_found */
+function gone(address: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new CodedError('not_found', `${address} has gone.`, { cause })
   }
 }
 
@@ -64,16 +75,12 @@ function isAbsent(error: unknown): boolean {
 
 /** Reads an object. @returns undefined if it does not exist */
 export function readObject(address: string): Promise<StoredObject | undefined> {
-  return ask(address, async ({ s3, client }) => {
-    try {
-      const { Body, ETag } = await client.send(new s3.GetObjectCommand(bucketAndKey(address)))
-      if (Body === undefined || ETag === undefined) throw new Error('an answer without content')
-      return { text: await Body.transformToString(), etag: ETag }
-    } catch (error) {
-      if (isAbsent(error)) return undefined
-      throw error
-    }
-  })
+  const get = async ({ s3, client }: Opened): Promise<StoredObject> => {
+    const { Body, ETag } = await client.send(new s3.GetObjectCommand(bucketAndKey(address)))
+    if (Body === undefined || ETag === undefined) throw new Error('an answer without content')
+    return { text: await Body.transformToString(), etag: ETag }
+  }
+  return ask<StoredObject | undefined>(address, get, () => undefined)
 }
 
 /**
@@ -146,36 +153,24 @@ export function copyObject(from: string, to: string, bytes: number): Promise<voi
       'unsupported',
       `${from} has more than 5 GiB, and is not copied within the store: restore or snapshot by its own means.`,
     )
-  return ask(from, async ({ s3, client }) => {
-    const source = bucketAndKey(from)
-    try {
-      await client.send(
-        new s3.CopyObjectCommand({
-          ...bucketAndKey(to),
-          CopySource: `${source.Bucket}/${source.Key.split('/').map(encodeURIComponent).join('/')}`,
-        }),
-      )
-    } catch (error) {
-      if (isAbsent(error)) throw new CodedError('not_found', `${from} has gone.`, { cause: error })
-      throw error
-    }
-  })
+  const { Bucket, Key } = bucketAndKey(from)
+  const CopySource = `${Bucket}/${Key.split('/').map(encodeURIComponent).join('/')}`
+  const copy = async ({ s3, client }: Opened): Promise<void> => {
+    await client.send(new s3.CopyObjectCommand({ ...bucketAndKey(to), CopySource }))
+  }
+  return ask(from, copy, gone(from))
 }
 
 /** Downloads an object into a new file. @throws not_found if it is gone */
 export function downloadObject(address: string, path: string): Promise<void> {
-  return ask(address, async ({ s3, client }) => {
-    try {
-      const { Body, ContentLength } = await client.send(new s3.GetObjectCommand(bucketAndKey(address)))
-      if (!(Body instanceof Readable)) throw new Error('an answer without content')
-      const file = createWriteStream(path, { flags: 'wx' })
-      await pipeline(Body, file)
-      if (ContentLength !== undefined && file.bytesWritten !== ContentLength) throw new Error('an answer that was cut off')
-    } catch (error) {
-      if (isAbsent(error)) throw new CodedError('not_found', `${address} has gone.`, { cause: error })
-      throw error
-    }
-  })
+  const download = async ({ s3, client }: Opened): Promise<void> => {
+    const { Body, ContentLength } = await client.send(new s3.GetObjectCommand(bucketAndKey(address)))
+    if (!(Body instanceof Readable)) throw new Error('an answer without content')
+    const file = createWriteStream(path, { flags: 'wx' })
+    await pipeline(Body, file)
+    if (ContentLength !== undefined && file.bytesWritten !== ContentLength) throw new Error('an answer that was cut off')
+  }
+  return ask(address, download, gone(address))
 }
 
 /** Deletes an object; idempotent. */

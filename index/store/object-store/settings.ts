@@ -92,18 +92,17 @@ export function storeSettings() {
 /** The same settings under LanceDB's names. */
 export function lanceStorageOptions(): Record<string, string> {
   const { endpoint, region, allowHttp, credentials, answerMs } = settings
-  return {
-    ...(endpoint === undefined ? {} : { aws_endpoint: endpoint }),
-    ...(region === undefined ? {} : { aws_region: region }),
-    ...(allowHttp === true ? { allow_http: 'true' } : {}),
-    ...(credentials && {
-      aws_access_key_id: credentials.accessKeyId,
-      aws_secret_access_key: credentials.secretAccessKey,
-      ...(credentials.sessionToken === undefined ? {} : { aws_session_token: credentials.sessionToken }),
-    }),
+  const options = {
+    aws_endpoint: endpoint,
+    aws_region: region,
+    allow_http: allowHttp === true ? 'true' : undefined,
+    aws_access_key_id: credentials?.accessKeyId,
+    aws_secret_access_key: credentials?.secretAccessKey,
+    aws_session_token: credentials?.sessionToken,
     connect_timeout: `${CONNECT_MS} ms`,
     timeout: `${2 * answerMs} ms`,
     client_max_retries: String(ATTEMPTS - 1),
     client_retry_timeout: String(Math.ceil((2 * answerMs) / 1000)),
   }
+  return Object.fromEntries(Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 }
