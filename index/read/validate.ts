@@ -12,7 +12,7 @@ const HALF_PAIR = /\p{Surrogate}/u
 const MARKS = /^\ufeff+|\ufeff+$/g
 const LEADING_MARKS = /^\ufeff+/
 
-export interface Problem {
+interface Problem {
   readonly problem: string
 }
 

@@ -43,7 +43,7 @@ function partitionsFor(rows: number): number {
   return Math.max(1, Math.min(MOST_PARTITIONS, Math.round(rows / PARTITION_ROWS)))
 }
 
-export interface BuildOptions {
+interface BuildOptions {
   /** Embeds passages, to see whether the table's vectors are those of the model; without it they are taken for such. */
   readonly embed?: Embed | undefined
   /** Embeds questions, to measure recall with them in place of stored vectors. */

@@ -39,13 +39,13 @@ export async function searchHybrid(
   const version = await table.version()
   const rows = await fused(numbersOnly)
   if (rows.length === 0) return []
-  const hits = await passagesIn(table, rows, k)
+  const hits = await readHits(table, rows, k)
   if (hits !== undefined && (await table.version()) === version) return hits
   return wholeHits(await fused(withPassages), k)
 }
 
 /** Reads the first k passages by row number, in order of their ids where their scores are equal; undefined if a row no longer exists. */
-async function passagesIn(table: Table, rows: readonly Fused<FoundNumber>[], k: number): Promise<SearchHit[] | undefined> {
+async function readHits(table: Table, rows: readonly Fused<FoundNumber>[], k: number): Promise<SearchHit[] | undefined> {
   const chosen = rows.length > k ? await firstById(table, rows, k) : rows
   const read = chosen && (await readRows(table, chosen, PASSAGE_COLUMNS))
   if (chosen === undefined || read === undefined) return undefined

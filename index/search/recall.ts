@@ -25,7 +25,7 @@ export interface Probe {
 }
 
 /** A measured share. */
-export interface Share {
+interface Share {
   readonly share: number
   /** Lower bound of its 95 % interval. */
   readonly atLeast: number

@@ -6,7 +6,7 @@ import { MARGIN, upTo, withTies, type FoundList } from './ties.ts'
 import type { Passage, SearchHit, SearchOptions } from '../contract.ts'
 
 /** A found row. Its passage is read on demand: fusion ranks many more hits than are returned. */
-export interface FoundRow {
+interface FoundRow {
   readonly id: string
   readonly score: number
   readonly passage: () => Passage

@@ -31,7 +31,7 @@ export interface Connection {
 }
 
 /** Cache sizes of a connection, in bytes. */
-export interface Caches {
+interface Caches {
   readonly index: number
   readonly metadata: number
 }

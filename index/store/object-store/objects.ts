@@ -22,7 +22,7 @@ interface ObjectInfo {
 }
 
 /** Precondition of a write: the object is absent, or unchanged since it was read. */
-export type Condition = { readonly absent: true } | { readonly etag: string }
+type Condition = { readonly absent: true } | { readonly etag: string }
 
 interface Opened {
   readonly s3: typeof Sdk
