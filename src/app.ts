@@ -23,8 +23,7 @@ import { traces } from './http/observability/traces-plugin.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
 import { StoredResponses, onceFor } from './http/idempotency/idempotency.ts'
 import { publicText } from './http/errors/public-text.ts'
-import { type CollectionAccess, collectionAccess } from './http/request/collections.ts'
-import { corpusTexts } from './http/page/corpus-text.ts'
+import { collectionAccess } from './http/request/collections.ts'
 import { answerClientError, refuseExpectations } from './http/errors/raw-errors.ts'
 import { adminIndexJobsRoutes } from './http/routes/admin/index-jobs.ts'
 import { adminPassagesRoutes } from './http/routes/admin/passages.ts'
@@ -32,6 +31,7 @@ import { adminIndexRoutes, adminKeysRoutes } from './http/routes/admin/index.ts'
 import { adminSnapshotsRoutes } from './http/routes/admin/snapshots.ts'
 import { answerRoutes } from './http/routes/answer.ts'
 import { answersRoutes } from './http/routes/answers.ts'
+import type { App, RouteContext, Routes } from './http/routes/context.ts'
 import { collectionsRoutes } from './http/routes/collections.ts'
 import { documentsRoutes } from './http/routes/documents.ts'
 import { feedbackRoutes } from './http/routes/feedback.ts'
@@ -71,91 +71,46 @@ export async function buildApp(
   })
 
   // Hooks for every route, in order.
-  await app.register(observers)
-  await app.register(traces, { url: config.TRACES_URL, version })
-  await app.register(headers)
-  await app.register(cors, { origins })
-  await app.register(errors, { publicText: publicText(config) })
-  await app.register(connections, { most: config.MAX_CONNECTIONS, proxied: config.TRUST_PROXY !== '' })
-  await app.register(compression)
-  await app.register(jsonBodies)
-  await app.register(bodyTimeout, { bodyMs: config.REQUEST_TIMEOUT_MS, uploadIdleMs: config.UPLOAD_IDLE_MS })
-  await app.register(gracefulShutdown)
-  await app.register(forwarded, { trusted: config.TRUST_PROXY !== '' })
-  await app.register(rateLimit, { perMinute: config.RATE_LIMIT })
-  await app.register(auth, { keys: services.keys, adminKey: config.ADMIN_KEY, readOnly: config.ROLE === 'replica' })
-  await app.register(host, { host: config.HOST, allowed: listed(config.ALLOWED_HOSTS), keys: services.keys })
-  await app.register(unknownRoutes)
-  await app.register(docs, { version, basePath: config.BASE_PATH })
-  const { processes, keys, collections, newerTable } = services
-  await app.register(metrics, { processes, retriever: services.answering.retriever, jobs: services.jobs, keys, collections, newerTable })
+  observers(app)
+  await traces(app, config.TRACES_URL, version)
+  headers(app)
+  await cors(app, origins)
+  errors(app, publicText(config))
+  connections(app, config)
+  await compression(app)
+  jsonBodies(app)
+  bodyTimeout(app, config)
+  gracefulShutdown(app)
+  forwarded(app, config.TRUST_PROXY)
+  await rateLimit(app, config.RATE_LIMIT)
+  auth(app, services.keys, config)
+  host(app, services.keys, config)
+  unknownRoutes(app)
+  await docs(app, version, config.BASE_PATH)
+  metrics(app, services)
 
-  const { jobs, embedder, further, readiness } = services
-  const access = collectionAccess(services.answering, collections)
-  await app.register(healthRoutes, { readiness })
-  if (config.ROLE !== 'indexer') await registerQuestions(app, services, config, { access, version, origins })
   const once = onceFor(new StoredResponses({ folder: (table) => answersFolder(config, { dir: services.index.dir, table }) }))
-  const changes = { access, embedder, ...(further && { further }), unreadTokens: services.unreadTokens, once }
-  await app.register(collectionsRoutes, { collections, access })
-  await app.register(upsertRoutes, changes)
-  await app.register(passagesRoutes, changes)
-  await app.register(browseRoutes, { access })
-  await app.register(passageFileRoutes, { access, files: servedFiles(config) })
+  const access = collectionAccess(services.answering, services.collections)
+  const context = { services, config, version, access, once, files: servedFiles(config), snapshots }
+  await register(app, [healthRoutes, ...(config.ROLE === 'indexer' ? [] : QUESTIONS), ...COLLECTIONS], context)
   await app.register(async (admin) => {
     admin.addHook('onRequest', app.requireAdmin)
-    await admin.register(adminPassagesRoutes, { access })
-    await admin.register(adminIndexRoutes, { access })
-    await admin.register(adminSnapshotsRoutes, { snapshots, access })
-    await admin.register(adminKeysRoutes, { keys, quotas: services.quotas })
-    const { BASE_PATH: basePath, FETCH } = config
-    await admin.register(adminIndexJobsRoutes, { access, jobs, fetchHosts: listed(FETCH), once, basePath })
+    await register(admin, ADMIN, context)
   })
   return app
 }
 
-interface QuestionParts {
-  readonly access: CollectionAccess
-  readonly version: string
-  readonly origins: string[]
-}
+const COLLECTIONS = [collectionsRoutes, upsertRoutes, passagesRoutes, browseRoutes, passageFileRoutes]
+/** Routes that need a reader: an indexer has none of them. */
+const QUESTIONS = [
+  ...[infoRoutes, pageRoutes, answerRoutes, answersRoutes, feedbackRoutes, searchRoutes, rerankRoutes, documentsRoutes],
+  ...[mcpRoutes, openAiRoutes],
+]
+const ADMIN = [adminPassagesRoutes, adminIndexRoutes, adminSnapshotsRoutes, adminKeysRoutes, adminIndexJobsRoutes]
 
-/** Registers the routes that need a reader: an indexer has none of them. */
-async function registerQuestions(
-  app: FastifyInstance,
-  services: Services,
-  config: Config,
-  { access, version, origins }: QuestionParts,
-): Promise<void> {
-  const { answering, index, newerTable } = services
-  const questions = { services: answering, access, deadlineMs: config.DEADLINE_MS }
-  const page = { title: config.PAGE_TITLE, about: config.PAGE_ABOUT, questions: config.PAGE_QUESTIONS }
-  await app.register(infoRoutes, {
-    ...questions,
-    version,
-    newerTable,
-    corpusText: corpusTexts(page, index),
-    feedback: config.FEEDBACK !== undefined,
-    files: servedFiles(config) !== undefined,
-  })
-  await app.register(pageRoutes, { ...page, basePath: config.BASE_PATH })
-  await app.register(answerRoutes, questions)
-  await app.register(answersRoutes, { ...questions, batchDeadlineMs: config.BATCH_DEADLINE_MS })
-  await app.register(feedbackRoutes, { file: config.FEEDBACK, maxBytes: config.FEEDBACK_MB * 2 ** 20, access })
-  await app.register(searchRoutes, questions)
-  await app.register(rerankRoutes, questions)
-  await app.register(documentsRoutes, {
-    ...services.documents,
-    deadlineMs: config.DEADLINE_MS,
-    maxFileBytes: config.DOCUMENT_MB * 2 ** 20,
-  })
-  await app.register(mcpRoutes, { ...questions, version, origins })
-  await app.register(openAiRoutes, {
-    ...questions,
-    countTokens: services.countTokens,
-    appendSources: config.CHAT_SOURCES,
-    addresses: { basePath: config.BASE_PATH, publicUrl: config.PUBLIC_URL },
-    keys: services.keys,
-  })
+/** Registers routes, each in a scope with its own parsers and hooks. */
+async function register(app: App, all: readonly Routes[], context: RouteContext): Promise<void> {
+  for (const routes of all) await app.register(async (scope) => routes(scope, context))
 }
 
 /** Creates the server with its limits on time, size and connections. */

@@ -1,23 +1,15 @@
 import { CodedError } from '../../base/errors.ts'
-import type { Collections } from '../../index/collections/contract.ts'
-import type { PassageIndex } from '../../index/open.ts'
-import type { DocumentParser } from '../documents/contract.ts'
 import { documentBounds } from '../config.ts'
 import { createDocumentParser } from '../documents/parser.ts'
-import type { ProcessStatus } from '../http/observability/metrics.ts'
-import type { ReadinessCheck } from '../http/routes/health.ts'
-import type { CountTokens } from '../http/routes/openai/routes.ts'
-import type { Embedders } from '../inference/contract.ts'
+import type { AppServices } from '../http/routes/context.ts'
 import type { Log } from '../inference/log.ts'
 import { observedReader } from '../inference/observed-reader.ts'
 import { createAdmission } from '../inference/pool/admission.ts'
 import { absentReader } from '../inference/pool/models/create-reader.ts'
 import { type AheadFollower, startAheadFollower } from '../inference/encode-ahead.ts'
-import type { Jobs } from '../jobs/contract.ts'
 import { noJobs } from '../jobs/jobs.ts'
-import { type Keys, openKeys } from '../keys/keys.ts'
-import { type Quotas, createQuotas } from '../keys/quota.ts'
-import type { DocumentServices } from '../rag/document.ts'
+import { openKeys } from '../keys/keys.ts'
+import { createQuotas } from '../keys/quota.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 import { startTestQuestion } from '../rag/test-question.ts'
 import type { Config } from '../settings.ts'
@@ -37,23 +29,7 @@ import { type Parts, withParts } from './parts.ts'
 import { availableLinks, makeFolders, reachStore, replicaCacheOf, servedFiles } from './storage.ts'
 
 /** Dependencies of the HTTP application and the commands. */
-export interface Services extends Embedders {
-  readonly answering: AnswerServices
-  readonly documents: { readonly services: DocumentServices; readonly parser: DocumentParser }
-  readonly countTokens: CountTokens
-  /** Tokens of a passage beyond what retriever or reader reads. */
-  readonly unreadTokens: CountTokens
-  /** The main collection. */
-  readonly index: PassageIndex
-  readonly collections: Collections
-  readonly jobs: Jobs
-  readonly keys: Keys
-  /** Counts of the keys' questions; absent: not counted. */
-  readonly quotas?: Pick<Quotas, 'used'>
-  /** Why the newest table is not searched here; undefined if it is. */
-  readonly newerTable: () => CodedError | undefined
-  readonly readiness: () => Promise<readonly ReadinessCheck[]>
-  readonly processes: () => readonly ProcessStatus[]
+export interface Services extends AppServices {
   /** Finishes accepted work for up to `drainMs` (default 30 s), rejects the rest, and ends every process. */
   close(options?: { readonly drainMs?: number }): Promise<void>
 }

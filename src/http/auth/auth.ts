@@ -1,9 +1,9 @@
-import fp from 'fastify-plugin'
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
 import type { Holder, Keys } from '../../keys/keys.ts'
 import { clientOfKey, hashKey } from '../../keys/record.ts'
+import type { Config } from '../../settings.ts'
 
 /** Wrong keys of an address in a minute that are answered 401; further ones are answered 429, and told when to try again. */
 const WRONG_KEYS_PER_MINUTE = 30
@@ -24,19 +24,11 @@ declare module 'fastify' {
   }
 }
 
-interface AuthOptions {
-  readonly keys: Keys
-  /** A further admin key, by setting. */
-  readonly adminKey: string | undefined
-  /** Of a replica: the admin routes do not exist for its clients. */
-  readonly readOnly: boolean
-}
-
 /**
  * Who may ask, and how much: every request's key is looked up; where there are user keys, the routes that answer from the corpus need one.
  * Needs the rate limit's plugin. Wrong keys are limited by address; a good key is never refused for them, since many clients may share an address.
  */
-export const auth = fp((app: FastifyInstance, { keys, adminKey, readOnly }: AuthOptions, done) => {
+export function auth(app: FastifyInstance, keys: Keys, { ADMIN_KEY: adminKey, ROLE: role }: Config): void {
   const bySetting = adminKey === undefined ? undefined : hashKey(adminKey)
   const wrongKeys = app.createRateLimit({ max: WRONG_KEYS_PER_MINUTE, timeWindow: '1 minute' })
   const requests = app.createRateLimit({
@@ -81,19 +73,18 @@ export const auth = fp((app: FastifyInstance, { keys, adminKey, readOnly }: Auth
   })
   app.decorate('needKey', needKey)
   app.decorate('requireAdmin', async (request: FastifyRequest) => {
-    if (readOnly) throw new CodedError('not_found', 'This process is a read-only replica: send the request to the indexer.')
+    if (role === 'replica') throw new CodedError('not_found', 'This process is a read-only replica: send the request to the indexer.')
     // Without any admin key every request is rejected: a service must not be open by accident.
     if (bySetting === undefined && !keys.hasAdmin)
       throw new CodedError(
         'forbidden',
         'The admin routes are disabled: set CEPE_ADMIN_KEY, or create an admin key (cepe keys add <name> --admin).',
       )
-    const { role, name } = await needKey(request, 'an admin')
+    const holder = await needKey(request, 'an admin')
     // A user's key is not an attempt at guessing.
-    if (role !== 'admin') throw new CodedError('forbidden', `This route needs an admin key, and ${name} is a user's.`)
+    if (holder.role !== 'admin') throw new CodedError('forbidden', `This route needs an admin key, and ${holder.name} is a user's.`)
   })
-  done()
-})
+}
 
 function unauthorized(kind: string, problem: string): CodedError {
   return new CodedError('unauthorized', `This route needs ${kind} key${problem}: send it as Authorization: Bearer <key>.`)

@@ -1,4 +1,3 @@
-import fp from 'fastify-plugin'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CodedError, type ErrorCode } from '../../../base/errors.ts'
 import type { PublicText } from './public-text.ts'
@@ -11,7 +10,7 @@ declare module 'fastify' {
 }
 
 /** One error handler for all routes. */
-export const errors = fp((app: FastifyInstance, { publicText }: { readonly publicText: PublicText }, done) => {
+export function errors(app: FastifyInstance, publicText: PublicText): void {
   app.decorate('publicText', publicText)
   app.setErrorHandler(errorSender())
   // Required by HTTP/1.1; Node's own rejection has no body.
@@ -19,8 +18,7 @@ export const errors = fp((app: FastifyInstance, { publicText }: { readonly publi
     const needed = request.raw.httpVersion === '1.1' && request.headers.host === undefined
     next(needed ? new CodedError('invalid_request', 'The header Host is missing: HTTP/1.1 requires it.', { field: 'Host' }) : undefined)
   })
-  done()
-})
+}
 
 /** Sends an error's code, status and message, and logs it in full. @param bodyOf its body, for clients that expect another than the documented one */
 export function errorSender(bodyOf: (described: Described, request: FastifyRequest, error: FastifyError) => object = errorBody) {

@@ -1,5 +1,4 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
-import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import type { Observer } from '../../inference/observer.ts'
 import type { CacheCounts } from '../../inference/protocol.ts'
@@ -102,7 +101,7 @@ function registerProcessMetrics(registry: Registry, processes: () => readonly Pr
 }
 
 /** Metrics of the keys and the default collection at the time of a scrape, and the number of open ones. Collections are no label: there may be many. */
-function registerStateMetrics(registry: Registry, { keys, retriever, collections, newerTable }: MetricsOptions): void {
+function registerStateMetrics(registry: Registry, { keys, answering: { retriever }, collections, newerTable }: MetricsOptions): void {
   const serves = 'By loaded retriever: 1 for the one that questions are embedded with, that of the table in service.'
   gauge(registry, 'cepe_retriever_serves', { help: serves, label: 'model' }, async () => {
     const serving = await servingEmbedder(retriever)
@@ -171,14 +170,14 @@ interface MetricsOptions {
   readonly processes: () => readonly ProcessStatus[]
   readonly jobs: Pick<Jobs, 'list'>
   readonly keys: Pick<Keys, 'unreadable'>
-  readonly retriever: Retriever
+  readonly answering: { readonly retriever: Retriever }
   readonly collections: Pick<Collections, 'opened'>
   /** Why the newest table is not searched here. */
   readonly newerTable: () => CodedError | undefined
 }
 
 /** GET /metrics in Prometheus' text format: this process, requests, errors, stages, tokens, inference processes, jobs. */
-export const metrics = fp((app: FastifyInstance, options: MetricsOptions, done) => {
+export function metrics(app: FastifyInstance, options: MetricsOptions): void {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const durations = new Histogram({
@@ -215,5 +214,4 @@ export const metrics = fp((app: FastifyInstance, options: MetricsOptions, done) 
     void reply.type(registry.contentType)
     return registry.metrics()
   })
-  done()
-})
+}

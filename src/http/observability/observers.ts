@@ -1,4 +1,3 @@
-import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { ErrorCode } from '../../../base/errors.ts'
 import type { Observer } from '../../inference/observer.ts'
@@ -13,15 +12,14 @@ declare module 'fastify' {
 }
 
 /** Adds observers to every request. */
-export const observers = fp((app: FastifyInstance, _options: object, done) => {
+export function observers(app: FastifyInstance): void {
   app.decorateRequest('failedWith', null)
   app.decorateRequest('observers')
   app.addHook('onRequest', (request, _reply, next) => {
     request.observers = []
     next()
   })
-  done()
-})
+}
 
 /** Combines observers. */
 export function together(all: readonly Observer[]): Observer {

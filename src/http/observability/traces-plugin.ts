@@ -1,4 +1,3 @@
-import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { RequestSpan } from './tracing.ts'
@@ -6,9 +5,9 @@ import { isProbe } from './observers.ts'
 
 /**
  * OpenTelemetry traces of requests and their stages, without questions and passages.
- * @param options `url` of the collector; empty disables tracing without loading its packages
+ * @param url of the collector; empty disables tracing without loading its packages
  */
-export const traces = fp(async (app: FastifyInstance, { url, version }: { readonly url: string; readonly version: string }) => {
+export async function traces(app: FastifyInstance, url: string, version: string): Promise<void> {
   if (url === '') return
   const { startTracing } = await import('./tracing.ts').catch((cause: unknown) => {
     throw new CodedError(
@@ -38,4 +37,4 @@ export const traces = fp(async (app: FastifyInstance, { url, version }: { readon
     next()
   })
   app.addHook('onClose', () => tracing.close())
-})
+}

@@ -1,14 +1,10 @@
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { aboutPassages, someTitles } from '../../rag/no-answer/about.ts'
 import type { IndexVersion } from '../../rag/schema.ts'
+import type { Config } from '../../settings.ts'
 
-/** The operator's description of the corpus; empty fields are derived from titles. */
-export interface PageSettings {
-  readonly title: string
-  readonly about: string
-  /** Separated by `;`. */
-  readonly questions: string
-}
+/** The operator's description of the corpus; empty fields are derived from titles. Questions are separated by `;`. */
+type PageSettings = Pick<Config, 'PAGE_TITLE' | 'PAGE_ABOUT' | 'PAGE_QUESTIONS'>
 
 /** Description of the corpus on the page. */
 export interface CorpusText {
@@ -44,7 +40,7 @@ export function corpusTexts(
 }
 
 async function describe(
-  { title, about, questions }: PageSettings,
+  { PAGE_TITLE: title, PAGE_ABOUT: about, PAGE_QUESTIONS: questions }: PageSettings,
   index: Pick<PassageIndex, 'titles' | 'get'>,
   version: IndexVersion | null,
 ): Promise<CorpusText> {

@@ -1,6 +1,6 @@
-import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
+import type { Config } from '../../settings.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -9,20 +9,13 @@ declare module 'fastify' {
   }
 }
 
-export interface BodyTimeoutOptions {
-  /** Milliseconds for a complete body. */
-  readonly bodyMs: number
-  /** Period in milliseconds within which an upload must bring `BYTES_PER_MS`. */
-  readonly uploadIdleMs: number
-}
-
-/** Least rate of an upload: a client that sends a byte now and then holds memory, files and leases too. */
+/** Least rate of an upload in each period of CEPE_UPLOAD_IDLE_MS: a client that sends a byte now and then holds memory, files and leases too. */
 const BYTES_PER_MS = 1
 /** Periods for a document, which takes one of few places in memory. */
 const DOCUMENT_PERIODS = 10
 
 /** Closes connections whose body does not arrive in time, so that slow bodies do not hold memory, files and leases. */
-export const bodyTimeout = fp((app: FastifyInstance, { bodyMs, uploadIdleMs }: BodyTimeoutOptions, done) => {
+export function bodyTimeout(app: FastifyInstance, { REQUEST_TIMEOUT_MS: bodyMs, UPLOAD_IDLE_MS: uploadIdleMs }: Config): void {
   app.addHook('onRoute', (route) => {
     const { handler, config } = route
     if (config?.upload === undefined) return
@@ -63,8 +56,7 @@ export const bodyTimeout = fp((app: FastifyInstance, { bodyMs, uploadIdleMs }: B
     let timer = setTimeout(check, ms).unref()
     raw.once('close', () => clearTimeout(timer))
   }
-  done()
-})
+}
 
 /**
  * Refuses a request whose body is being received. Then ends the body: without that, a handler that reads it would wait for ever, since

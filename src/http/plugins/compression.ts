@@ -1,5 +1,4 @@
 import compress from '@fastify/compress'
-import fp from 'fastify-plugin'
 import { constants } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
@@ -18,7 +17,7 @@ const TYPES = /^(?:application\/json|text\/(?:html|css|javascript|plain))(?:;|$)
  * attacker-controlled text (BREACH). Request bodies are never decompressed: a Content-Encoding is rejected, except for uploads, which are
  * recognised by their first bytes.
  */
-export const compression = fp(async (app: FastifyInstance) => {
+export async function compression(app: FastifyInstance): Promise<void> {
   app.addHook('onRoute', (route) => {
     if (route.url.startsWith('/v1/admin')) route.compress = false
   })
@@ -43,4 +42,4 @@ export const compression = fp(async (app: FastifyInstance) => {
     syncThreshold: AT_ONCE_BYTES,
     zlibOptions: { level: constants.Z_BEST_SPEED },
   })
-})
+}

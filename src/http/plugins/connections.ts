@@ -1,18 +1,11 @@
 import { normalizeIP } from '@fastify/rate-limit'
-import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import type { Socket } from 'node:net'
 import { CodedError } from '../../../base/errors.ts'
 import { createSharedSlots } from '../../../base/fair-share.ts'
 import { mostOpenFiles } from '../../../base/process.ts'
+import type { Config } from '../../settings.ts'
 import { isProbe } from '../observability/observers.ts'
-
-export interface ConnectionsOptions {
-  /** Open connections (CEPE_MAX_CONNECTIONS). */
-  readonly most: number
-  /** Whether connections come from proxies: then their addresses do not name clients. */
-  readonly proxied: boolean
-}
 
 /** Connections beyond the bound, for probes and refusals. The oldest is closed for another one. */
 const RESERVE = 32
@@ -23,7 +16,9 @@ const RESERVE_MS = 5_000
  * Bounds open connections by half of the process's descriptors, so that files of the index can be opened. One address may have half of
  * them; those of several share all. On further connections probes are answered, and other requests refused.
  */
-export const connections = fp((app: FastifyInstance, { most, proxied }: ConnectionsOptions, done) => {
+export function connections(app: FastifyInstance, { MAX_CONNECTIONS: most, TRUST_PROXY: proxies }: Config): void {
+  // Addresses of connections from proxies do not name clients.
+  const proxied = proxies !== ''
   const bound = Math.min(most, Math.floor(mostOpenFiles() / 2))
   if (bound < most)
     app.log.warn(
@@ -55,5 +50,4 @@ export const connections = fp((app: FastifyInstance, { most, proxied }: Connecti
       ),
     )
   })
-  done()
-})
+}

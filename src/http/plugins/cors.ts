@@ -1,5 +1,4 @@
 import allow from '@fastify/cors'
-import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
 const A_DAY_S = 86_400
@@ -22,9 +21,9 @@ const EXPOSED = [
  * Allows pages of listed origins. Keys are sent in a header set by the page, so cookies and other credentials are not allowed. Runs before
  * any hook that can reject a request, since a page can only read a rejection with CORS headers. All request headers are allowed: clients
  * made for OpenAI's service send many of their own.
- * @param options origins whose pages may read responses; none: the service's own only
+ * @param origins whose pages may read responses; none: the service's own only
  */
-export const cors = fp(async (app: FastifyInstance, { origins }: { readonly origins: readonly string[] }) => {
+export async function cors(app: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return
   await app.register(allow, {
     origin: [...origins],
@@ -33,7 +32,7 @@ export const cors = fp(async (app: FastifyInstance, { origins }: { readonly orig
     maxAge: A_DAY_S,
     strictPreflight: false,
   })
-})
+}
 
 /** The same for a rejection before any plugin runs. */
 export function letRead(reply: FastifyReply, origins: readonly string[]): void {

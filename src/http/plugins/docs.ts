@@ -1,6 +1,5 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifySchema } from 'fastify'
 import { needsUserKey } from '../auth/auth.ts'
 import { errorResponses } from '../errors/error-body.ts'
@@ -18,7 +17,7 @@ const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** OpenAPI from the route schemas, with a page to try them at /docs (JSON at /docs/json). */
-export const docs = fp(async (app: FastifyInstance, { version, basePath }: { readonly version: string; readonly basePath: string }) => {
+export async function docs(app: FastifyInstance, version: string, basePath: string): Promise<void> {
   await app.register(swagger, {
     transform: ({ schema, url, route }) => {
       const documented = route.config?.documentedBody
@@ -53,7 +52,7 @@ export const docs = fp(async (app: FastifyInstance, { version, basePath }: { rea
     },
   })
   await app.register(swaggerUi, { routePrefix: '/docs', indexPrefix: basePath, staticCSP: CSP })
-})
+}
 
 /** With user keys, any route that answers from the corpus may return 401 or 429. */
 function withKeys(schema: FastifySchema): FastifySchema {

@@ -1,4 +1,3 @@
-import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
 import { isProbe } from '../observability/observers.ts'
@@ -19,7 +18,7 @@ const CUT_MS = 1_000
 const RETRY_AFTER_S = 5
 
 /** Graceful shutdown: running requests are completed, new ones are rejected, and no connection keeps the server open. */
-export const gracefulShutdown = fp((app: FastifyInstance, _options: object, done) => {
+export function gracefulShutdown(app: FastifyInstance): void {
   const running = new Set<FastifyReply>()
   let draining = false
   let onIdle: (() => void) | undefined
@@ -61,8 +60,7 @@ export const gracefulShutdown = fp((app: FastifyInstance, _options: object, done
     clearTimeout(timer)
     clearTimeout(refuseBodies)
   })
-  done()
-})
+}
 
 function shuttingDown(): CodedError {
   return new CodedError('not_ready', 'The service is shutting down: send the request again, to another instance or in a moment.', {

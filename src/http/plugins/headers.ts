@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
 /** Request ids that are safe in log lines and headers. */
@@ -23,10 +22,9 @@ export function setHeaders(reply: FastifyReply): void {
 }
 
 /** Runs first, so that rejected requests have them too. */
-export const headers = fp((app: FastifyInstance, _options: object, done) => {
+export function headers(app: FastifyInstance): void {
   app.addHook('onRequest', (_request, reply, next) => {
     setHeaders(reply)
     next()
   })
-  done()
-})
+}

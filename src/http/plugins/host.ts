@@ -1,17 +1,10 @@
-import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
 import { isLoopback } from '../../../base/loopback.ts'
+import { listed } from '../../config.ts'
 import type { Keys } from '../../keys/keys.ts'
+import type { Config } from '../../settings.ts'
 import { isProbe } from '../observability/observers.ts'
-
-export interface HostOptions {
-  /** Address that the service listens on. */
-  readonly host: string
-  /** Further host names; if any are set, they are checked on every address. */
-  readonly allowed: readonly string[]
-  readonly keys: Pick<Keys, 'required'>
-}
 
 /** Names that no foreign page can have. */
 const OWN = ['localhost', '127.0.0.1', '[::1]']
@@ -21,7 +14,8 @@ const OWN = ['localhost', '127.0.0.1', '[::1]']
  * rebinding) and then read a service without keys. Its requests still carry that name. Needs the auth plugin: a request with a key is
  * exempt.
  */
-export const host = fp((app: FastifyInstance, { host: listening, allowed, keys }: HostOptions, done) => {
+export function host(app: FastifyInstance, keys: Keys, { HOST: listening, ALLOWED_HOSTS: names }: Config): void {
+  const allowed = listed(names)
   const checked = isLoopback(listening) || allowed.length > 0
   const known = new Set([...OWN, listening.includes(':') ? `[${listening}]` : listening, ...allowed].map((name) => name.toLowerCase()))
   app.addHook('onRequest', (request, _reply, next) => {
@@ -37,8 +31,7 @@ export const host = fp((app: FastifyInstance, { host: listening, allowed, keys }
       ),
     )
   })
-  done()
-})
+}
 
 /** The header without port, in lower case. */
 function nameOf(header: string): string {

@@ -1,4 +1,3 @@
-import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { utf8Body } from '../request/read-question.ts'
@@ -6,7 +5,7 @@ import { utf8Body } from '../request/read-question.ts'
 const TYPE = 'application/json'
 
 /** Parses JSON bodies by the framework's parser (which rejects `__proto__`); errors name the position. */
-export const jsonBodies = fp((app: FastifyInstance, _options: object, done) => {
+export function jsonBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser(TYPE)
   app.addContentTypeParser(TYPE, { parseAs: 'buffer' }, (request, body, parsed) => {
@@ -15,8 +14,7 @@ export const jsonBodies = fp((app: FastifyInstance, _options: object, done) => {
     const text = utf8Body(body)
     void parse(request, text, (error, value) => parsed(error === null ? null : invalid(problemOf(text)), value))
   })
-  done()
-})
+}
 
 function takesBody({ routeOptions }: FastifyRequest): boolean {
   return routeOptions.schema?.body !== undefined

@@ -1,5 +1,4 @@
 import rateLimiter, { type FastifyRateLimitStore } from '@fastify/rate-limit'
-import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { isProbe } from '../observability/observers.ts'
@@ -24,16 +23,16 @@ class Windows implements FastifyRateLimitStore {
 
 /**
  * Limits requests per minute and client address, before any other check: requests without a valid key or for unknown routes count too.
- * @param options `perMinute`: 0 for no limit
+ * @param perMinute 0 for no limit
  */
-export const rateLimit = fp(async (app: FastifyInstance, { perMinute }: { readonly perMinute: number }) => {
+export async function rateLimit(app: FastifyInstance, perMinute: number): Promise<void> {
   await app.register(rateLimiter, { global: false, max: perMinute, timeWindow: '1 minute', allowList: isProbe, store: Windows })
   if (perMinute > 0) app.addHook('onRequest', app.rateLimit())
-})
+}
 
 /** Warns once if requests come through an untrusted proxy (CEPE_TRUST_PROXY): all of its clients then share one address. */
-export const forwarded = fp((app: FastifyInstance, { trusted }: { readonly trusted: boolean }, done) => {
-  let warned = trusted
+export function forwarded(app: FastifyInstance, trustProxy: string): void {
+  let warned = trustProxy !== ''
   app.addHook('onRequest', (request, _reply, next) => {
     if (!warned && request.headers['x-forwarded-for'] !== undefined) {
       warned = true
@@ -44,5 +43,4 @@ export const forwarded = fp((app: FastifyInstance, { trusted }: { readonly trust
     }
     next()
   })
-  done()
-})
+}

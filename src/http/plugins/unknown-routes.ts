@@ -1,10 +1,9 @@
-import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 
 /** 404 for an unknown route, 405 with `Allow` for an unsupported method; before the body is read. */
-export const unknownRoutes = fp((app: FastifyInstance, _options: object, done) => {
+export function unknownRoutes(app: FastifyInstance): void {
   const routes = new Map<string, { readonly path: RegExp; readonly methods: Set<string> }>()
   app.addHook('onRoute', ({ url, method }) => {
     // Routes of files have patterns of their own.
@@ -29,5 +28,4 @@ export const unknownRoutes = fp((app: FastifyInstance, _options: object, done) =
   app.setNotFoundHandler((request, reply) => {
     throw refuse(request, reply)
   })
-  done()
-})
+}

@@ -1,23 +1,13 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from '#typebox'
 import { answerQuestion } from '../../rag/answer.ts'
 import { AnswerEventSchema, answerEvents } from '../../rag/answer-events.ts'
-import type { AnswerServices } from '../../rag/pipeline.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, type AnswerRequest } from '../../rag/schema.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
-import type { CollectionAccess } from '../request/collections.ts'
 import { runOptions } from '../request/run-options.ts'
 import { sendEvents, serverEvent } from '../request/stream-response.ts'
 import { errorBody, reportError } from '../errors/describe-error.ts'
-
-export interface QuestionRouteOptions {
-  /** Models and main collection; `access.answering(request)` selects the services of a request. */
-  readonly services: AnswerServices
-  readonly access: CollectionAccess
-  /** Time limit of a question in milliseconds, including queueing. */
-  readonly deadlineMs: number
-}
+import type { Routes } from './context.ts'
 
 export const AnswerBodySchema = Type.Object(
   {
@@ -31,7 +21,7 @@ const EVENTS =
   'Server-sent events: `evidence`, then `token` ({text}, repeated), then `answer` (the body of POST /v1/answer); on a failure `error` is last. Comment lines keep the connection open.'
 
 /** POST /v1/answer: answers a question with evidence, optionally as server-sent events. */
-export const answerRoutes: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (app, { access, deadlineMs }) => {
+export const answerRoutes: Routes = (app, { access, config: { DEADLINE_MS: deadlineMs } }) => {
   const sendAnswer = (question: AnswerRequest, request: FastifyRequest, reply: FastifyReply) =>
     sendEvents(reply, {
       events: answerEvents(question, access.answering(request), runOptions(request, reply, deadlineMs)),
@@ -60,5 +50,4 @@ export const answerRoutes: FastifyPluginAsyncTypebox<QuestionRouteOptions> = (ap
     { schema: { ...streamed, body: AnswerRequestSchema, response: { 200: events, ...failures } } },
     async (request, reply) => sendAnswer(request.body, request, reply),
   )
-  return Promise.resolve()
 }

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Compile } from '#typebox/compile'
 import { Type } from '#typebox'
@@ -11,17 +10,12 @@ import { bodyErrorResponses, ErrorBodySchema } from '../errors/error-body.ts'
 import { parseLine, readQuestion, utf8Body } from '../request/read-question.ts'
 import { streamResponse } from '../request/stream-response.ts'
 import { errorBody, reportError } from '../errors/describe-error.ts'
-import type { QuestionRouteOptions } from './answer.ts'
+import type { Routes } from './context.ts'
 
 /** Maximum questions of a batch. */
 const BATCH_QUESTIONS = 1000
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
-
-export interface AnswersOptions extends QuestionRouteOptions {
-  /** Time limit of a batch in milliseconds. */
-  readonly batchDeadlineMs: number
-}
 
 const bounds = { minItems: 1, maxItems: BATCH_QUESTIONS }
 export const BatchSchema = Type.Object(
@@ -50,8 +44,7 @@ class BadLine {
 }
 
 /** POST /v1/answers: answers a batch of questions and streams the results in order. */
-export const answersRoutes: FastifyPluginAsyncTypebox<AnswersOptions> = (app, options) => {
-  const { access, deadlineMs, batchDeadlineMs } = options
+export const answersRoutes: Routes = (app, { access, config }) => {
   app.addContentTypeParser(NDJSON_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, { questions: linesOf(utf8Body(body)) }))
   app.post(
     '/v1/answers',
@@ -73,11 +66,11 @@ export const answersRoutes: FastifyPluginAsyncTypebox<AnswersOptions> = (app, op
       },
     },
     async (request, reply) => {
-      const run = runOptions(request, reply, deadlineMs)
+      const run = runOptions(request, reply, config.DEADLINE_MS)
       const questions: readonly unknown[] = request.body.questions
       const outcomes = answerBatch(
         questions.map((question) => () => readItem(question)),
-        { services: access.answering(request), run, batchMs: batchDeadlineMs },
+        { services: access.answering(request), run, batchMs: config.BATCH_DEADLINE_MS },
       )
       const items = itemsOf(outcomes, request)
       const [type, parts] = wantsLines(request) ? [NDJSON_TYPE, lines(items)] : [JSON_TYPE, oneObject(items)]
@@ -85,7 +78,6 @@ export const answersRoutes: FastifyPluginAsyncTypebox<AnswersOptions> = (app, op
       return reply
     },
   )
-  return Promise.resolve()
 }
 
 /** Skips blank lines. */

@@ -1,19 +1,13 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from '#typebox'
 import type { FastifyRequest } from 'fastify'
-import { COLLECTION_STATES, unknownCollection, type CollectionInfo, type Collections } from '../../../index/collections/contract.ts'
+import { COLLECTION_STATES, unknownCollection, type CollectionInfo } from '../../../index/collections/contract.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { WORD_LANGUAGES } from '../../../index/word-languages.ts'
 import { errorResponses } from '../errors/error-body.ts'
-import type { CollectionAccess } from '../request/collections.ts'
+import type { RouteContext, Routes } from './context.ts'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { ADMIN_SECURITY } from '../auth/auth.ts'
-
-interface CollectionsOptions {
-  readonly collections: Collections
-  readonly access: CollectionAccess
-}
 
 const PAGE = 100
 const PageSchema = Type.Object(
@@ -62,8 +56,8 @@ const QuerySchema = Type.Object(
 )
 const RemovedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the collection.' }) })
 
-function shownTo(request: FastifyRequest, { collections, access }: CollectionsOptions) {
-  const implied = access.implied(request) ?? collections.main.table
+function shownTo(request: FastifyRequest, { services, access }: Pick<RouteContext, 'services' | 'access'>) {
+  const implied = access.implied(request) ?? services.collections.main.table
   return ({ name, passages, state, problem }: CollectionInfo): Static<typeof CollectionSchema> => ({
     name,
     passages: passages ?? null,
@@ -74,22 +68,23 @@ function shownTo(request: FastifyRequest, { collections, access }: CollectionsOp
 }
 
 /** The collections that a key may use: list and describe them; with an admin key create an empty one or a copy of another, and delete them. */
-export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = (app, options) => {
-  const { collections, access } = options
+export const collectionsRoutes: Routes = (app, context) => {
+  const { access } = context
+  const { collections } = context.services
   const tags = ['collections']
   const list = { tags, operationId: 'listCollections', summary: 'List collections by name' }
   const listed = { querystring: PageSchema, response: { 200: CollectionsSchema, ...errorResponses() } }
   app.get('/v1/collections', { schema: { ...list, ...listed } }, async (request) => {
     const { limit = PAGE, after } = request.query
     const { collections, next } = await access.page(request, { limit, after })
-    return { collections: collections.map(shownTo(request, options)), next: next ?? null }
+    return { collections: collections.map(shownTo(request, context)), next: next ?? null }
   })
   const one = { tags, operationId: 'getCollection', summary: 'Get a collection', params: CollectionParamsSchema }
   app.get('/v1/collections/:name', { schema: { ...one, response: { 200: CollectionSchema, ...errorResponses(404) } } }, async (request) => {
     const { name } = request.params
     const [found] = access.mayUse(request, name) ? await collections.describe([name]) : []
     if (found === undefined) throw unknownCollection(name, 'name')
-    return shownTo(request, options)(found)
+    return shownTo(request, context)(found)
   })
   const changing = { tags, security: ADMIN_SECURITY, params: CollectionParamsSchema }
   const mayUse = (request: FastifyRequest, name: string, field: string): void => {
@@ -109,7 +104,7 @@ export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = 
     mayUse(request, name, 'name')
     if (source !== undefined) mayUse(request, source, 'copy_of')
     const made = source === undefined ? await collections.create(name, language) : await collections.copy(name, source)
-    return reply.code(made ? 201 : 200).send(shownTo(request, options)(at(await collections.describe([name]), 0)))
+    return reply.code(made ? 201 : 200).send(shownTo(request, context)(at(await collections.describe([name]), 0)))
   })
   const remove = {
     operationId: 'deleteCollection',
@@ -122,5 +117,4 @@ export const collectionsRoutes: FastifyPluginAsyncTypebox<CollectionsOptions> = 
     await collections.remove(name)
     return { deleted: name }
   })
-  return Promise.resolve()
 }

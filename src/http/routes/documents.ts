@@ -1,15 +1,13 @@
 import multipart from '@fastify/multipart'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Static } from '#typebox'
 import type { FastifyRequest } from 'fastify'
 import { CodedError, invalidField } from '../../../base/errors.ts'
 import { createSharedSlots } from '../../../base/fair-share.ts'
-import type { DocumentParser } from '../../documents/contract.ts'
 import type { ReadDocument } from '../../documents/schema.ts'
 import type { DocumentFile } from '../../documents/type.ts'
 import { plainDocument } from '../../documents/text.ts'
 import type { RunOptions } from '../../inference/contract.ts'
-import { answerDocument, type DocumentServices } from '../../rag/document.ts'
+import { answerDocument } from '../../rag/document.ts'
 import {
   DocumentFormSchema,
   DocumentRequestSchema,
@@ -18,6 +16,7 @@ import {
   type DocumentResponse,
 } from '../../rag/document-schema.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
+import type { Routes } from './context.ts'
 import { runOptions } from '../request/run-options.ts'
 import { parseJson } from '../../../base/json.ts'
 import { checked } from '../errors/describe-validation.ts'
@@ -79,14 +78,6 @@ async function wholeFile(file: AsyncIterable<Buffer>, maxBytes: number): Promise
   return { bytes: Buffer.concat(chunks), size }
 }
 
-interface DocumentRouteOptions {
-  readonly services: DocumentServices
-  readonly parser: DocumentParser
-  /** Time limit in milliseconds, including parsing the file and queueing. */
-  readonly deadlineMs: number
-  readonly maxFileBytes: number
-}
-
 /** Maximum files of one client received or processed concurrently, each in memory. Several clients together may have twice as many. */
 const MOST_FILES = 16
 const RETRY_AFTER_S = 5
@@ -122,10 +113,8 @@ function titled({ title }: DocumentForm, load: Load, name = ''): Load {
 }
 
 /** POST /v1/documents/answer: answers a question from a document, with evidence from it. */
-export const documentsRoutes: FastifyPluginAsyncTypebox<DocumentRouteOptions> = async (
-  app,
-  { services, parser, deadlineMs, maxFileBytes },
-) => {
+export const documentsRoutes: Routes = async (app, { services: { documents }, config }) => {
+  const { services, parser } = documents
   await app.register(multipart, { limits: { ...FORM_LIMITS, fileSize: Infinity } })
   const slots = createSharedSlots(MOST_FILES)
   app.post(
@@ -143,7 +132,7 @@ export const documentsRoutes: FastifyPluginAsyncTypebox<DocumentRouteOptions> = 
       },
     },
     async (request, reply) => {
-      const run = runOptions(request, reply, deadlineMs)
+      const run = runOptions(request, reply, config.DEADLINE_MS)
       const ask = (form: DocumentForm, bytes: number, load: Load, name?: string): Promise<DocumentResponse> =>
         answerDocument({ form, bytes, load: titled(form, load, name) }, services, run)
       const giveBack = slots.take(run.client ?? '')
@@ -153,7 +142,7 @@ export const documentsRoutes: FastifyPluginAsyncTypebox<DocumentRouteOptions> = 
         })
       try {
         if (request.isMultipart()) {
-          const { form, file } = await readDocumentForm(request, maxFileBytes)
+          const { form, file } = await readDocumentForm(request, config.DOCUMENT_MB * 2 ** 20)
           return await ask(form, file.bytes.length, (left) => parser.read(file, left), file.name)
         }
         if (request.body === undefined || request.body === null)

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '#typebox'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -7,16 +6,9 @@ import { CodedError } from '../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { LIMITS, nonBlank } from '../../rag/schema.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
-import type { CollectionAccess } from '../request/collections.ts'
+import type { Routes } from './context.ts'
 import { appendLine } from '../../../base/durable.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
-
-interface FeedbackOptions {
-  /** Path of the log; undefined disables the route. */
-  readonly file: string | undefined
-  readonly maxBytes: number
-  readonly access: CollectionAccess
-}
 
 /** Limits of the fields. */
 const FEEDBACK_LIMITS = { answerCharacters: 4096, expected: 16, expectedCharacters: 1000, commentCharacters: 2000 } as const
@@ -43,8 +35,8 @@ const BodySchema = Type.Object(
 )
 
 /** POST /v1/answers/:id/feedback: stores a user's rating of an answer, in a format that evaluation can read. */
-export const feedbackRoutes: FastifyPluginAsyncTypebox<FeedbackOptions> = (app, { file, maxBytes, access }) => {
-  const log = file === undefined ? undefined : feedbackLog(file, maxBytes)
+export const feedbackRoutes: Routes = (app, { config, access }) => {
+  const log = config.FEEDBACK === undefined ? undefined : feedbackLog(config.FEEDBACK, config.FEEDBACK_MB * 2 ** 20)
   app.post(
     '/v1/answers/:id/feedback',
     {
@@ -73,7 +65,6 @@ export const feedbackRoutes: FastifyPluginAsyncTypebox<FeedbackOptions> = (app, 
       return { id, stored: true }
     },
   )
-  return Promise.resolve()
 }
 
 /** File mode: questions and comments may be private. */

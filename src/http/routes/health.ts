@@ -1,18 +1,12 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type, type Static } from '#typebox'
+import { Type } from '#typebox'
 import { errorResponses } from '../errors/error-body.ts'
+import { ReadinessCheckSchema, type Routes } from './context.ts'
 
 const RETRY_AFTER_S = 5
-const CheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })
-/** One condition of readiness. */
-export type ReadinessCheck = Static<typeof CheckSchema>
-const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(CheckSchema) }, { title: 'Readiness' })
+const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(ReadinessCheckSchema) }, { title: 'Readiness' })
 
 /** GET /healthz: liveness. GET /readyz: readiness to answer questions. */
-export const healthRoutes: FastifyPluginAsyncTypebox<{ readonly readiness: () => Promise<readonly ReadinessCheck[]> }> = (
-  app,
-  { readiness },
-) => {
+export const healthRoutes: Routes = (app, { services }) => {
   const tags = ['operations']
   const live = { 200: Type.Object({ status: Type.Literal('ok'), uptime_s: Type.Number() }), ...errorResponses() }
   const alive = { tags, operationId: 'getHealth', summary: 'Liveness', response: live }
@@ -21,10 +15,9 @@ export const healthRoutes: FastifyPluginAsyncTypebox<{ readonly readiness: () =>
   const response = { ...errorResponses(), 200: ReadySchema, 503: ReadySchema }
   const ready = { tags, operationId: 'getReadiness', summary: 'Readiness', response }
   app.get('/readyz', { schema: ready, logLevel: 'warn' }, async (_request, reply) => {
-    const checks = (await readiness()).map(({ name, ok, detail }) => ({ name, ok, detail: app.publicText(detail) }))
+    const checks = (await services.readiness()).map(({ name, ok, detail }) => ({ name, ok, detail: app.publicText(detail) }))
     const ready = checks.every((check) => check.ok)
     if (!ready) void reply.header('retry-after', String(RETRY_AFTER_S))
     return reply.code(ready ? 200 : 503).send({ ready, checks })
   })
-  return Promise.resolve()
 }

@@ -1,7 +1,4 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from '#typebox'
-import type { CodedError } from '../../../base/errors.ts'
-import type { PassageIndex } from '../../../index/passage-index.ts'
 import { modelId } from '../../../models/manifest.ts'
 import type { Calibration } from '../../rag/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
@@ -12,8 +9,8 @@ import { MODES } from '../../text/plan.ts'
 import { ROLES } from '../../keys/record.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
-import type { CorpusText } from '../page/corpus-text.ts'
-import type { CollectionAccess } from '../request/collections.ts'
+import { corpusTexts } from '../page/corpus-text.ts'
+import type { Routes } from './context.ts'
 import { allEmbedders, describeRetriever, servingEmbedder } from '../observability/retrievers.ts'
 
 const number = Type.Number()
@@ -84,25 +81,11 @@ export const InfoSchema = Type.Object({
   }),
 })
 
-export interface InfoOptions {
-  readonly services: AnswerServices
-  readonly access: CollectionAccess
-  readonly version: string
-  readonly deadlineMs: number
-  /** Returns why the newest table is not searched by this process. */
-  readonly newerTable: () => CodedError | undefined
-  /** Describes the corpus for users. @param index index of a collection other than the main one */
-  readonly corpusText: (version: IndexVersion | null, index?: PassageIndex) => Promise<CorpusText>
-  readonly feedback: boolean
-  readonly files: boolean
-}
-
 /** GET /v1/info: models, index and limits of the service. */
-export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
-  app,
-  { services, access, version, deadlineMs, newerTable, corpusText, feedback, files },
-) => {
-  const { reader, calibration, minConfidence = calibration ? LEAST_PROBABILITY : 0 } = services
+export const infoRoutes: Routes = (app, { services, access, version, config, files }) => {
+  const { answering } = services
+  const { reader, calibration, minConfidence = calibration ? LEAST_PROBABILITY : 0 } = answering
+  const corpusText = corpusTexts(config, services.index)
   const schema = {
     tags: ['operations'],
     operationId: 'getInfo',
@@ -120,15 +103,15 @@ export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
       .then((table) => table.version())
       .catch(() => null)
     const { manifest } = await servingEmbedder(retriever)
-    const unread = named === undefined ? newerTable() : own?.behind()
+    const unread = named === undefined ? services.newerTable() : own?.behind()
     const { title, about, questions } = await corpusText(index, own)
     const known = calibration && access.mayUse(request, calibration.index.table) ? calibration : undefined
     return {
       version,
       key: holder && { name: holder.name, role: holder.role },
-      feedback,
-      files,
-      reader: describeReader(services),
+      feedback: config.FEEDBACK !== undefined,
+      files: files !== undefined,
+      reader: describeReader(answering),
       retriever: { ...describeRetriever(manifest), method: retriever.method ?? 'dense' },
       retrievers: allEmbedders(retriever).map((one) => ({
         ...describeRetriever(one.manifest),
@@ -141,10 +124,9 @@ export const infoRoutes: FastifyPluginAsyncTypebox<InfoOptions> = (
       min_confidence: minConfidence,
       modes: MODES.filter((mode) => mode !== 'cepe' || reader.manifest.graphs.encoder !== null),
       methods: [...METHODS],
-      limits: { ...REQUEST_LIMITS, deadline_ms: deadlineMs },
+      limits: { ...REQUEST_LIMITS, deadline_ms: config.DEADLINE_MS },
     }
   })
-  return Promise.resolve()
 }
 
 const REQUEST_LIMITS = {

@@ -1,9 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { onRequestHookHandler, FastifyReply, FastifyRequest } from 'fastify'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Type } from '#typebox'
 import { CodedError } from '../../../base/errors.ts'
+import { listed } from '../../config.ts'
 import type { ToolContext } from '../../mcp/contract.ts'
 import { createToolServer } from '../../mcp/server.ts'
 import { toolServices } from '../../mcp/tool-services.ts'
@@ -11,14 +11,8 @@ import { bodyErrorResponses } from '../errors/error-body.ts'
 import { reportError } from '../errors/describe-error.ts'
 import { weightOf } from '../request/accept.ts'
 import { runOptions } from '../request/run-options.ts'
-import type { QuestionRouteOptions } from './answer.ts'
+import type { Routes } from './context.ts'
 import { streamResponse } from '../request/stream-response.ts'
-
-interface McpOptions extends QuestionRouteOptions {
-  readonly version: string
-  /** Origins allowed to call tools from a browser. */
-  readonly origins: readonly string[]
-}
 
 /** A single message: a batch would count as one request for the rate limit. */
 const MessageSchema = Type.Object(
@@ -31,8 +25,7 @@ const ANSWERED = 'The response message, as JSON or as a stream of one message, b
  * POST /mcp: the Model Context Protocol over stateless streamable HTTP, so that any process can serve any request. Without
  * server-sent notifications there is nothing for GET and DELETE, which are rejected.
  */
-export const mcpRoutes: FastifyPluginAsyncTypebox<McpOptions> = (app, options) => {
-  const { access, deadlineMs, version } = options
+export const mcpRoutes: Routes = (app, { access, config, version }) => {
   const servicesOf = toolServices()
   const calling = new AsyncLocalStorage<ToolContext>()
   const handler = createMcpHandler(() => createToolServer(version, contextOf(calling.getStore())), {
@@ -43,7 +36,7 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<McpOptions> = (app, options) =
   app.post(
     '/mcp',
     {
-      onRequest: refuseOtherOrigins(options.origins),
+      onRequest: refuseOtherOrigins(listed(config.CORS_ORIGINS)),
       schema: {
         tags: ['mcp'],
         operationId: 'callTool',
@@ -57,7 +50,7 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<McpOptions> = (app, options) =
       },
     },
     async (request, reply) => {
-      const run = runOptions(request, reply, deadlineMs)
+      const run = runOptions(request, reply, config.DEADLINE_MS)
       const context: ToolContext = {
         services: (collection) =>
           servicesOf(
@@ -78,7 +71,6 @@ export const mcpRoutes: FastifyPluginAsyncTypebox<McpOptions> = (app, options) =
       return sendWebResponse(reply, isPlain ? await asJson(response) : response)
     },
   )
-  return Promise.resolve()
 }
 
 /** Whether a client accepts JSON but no stream, against the protocol: many plain HTTP clients do. */

@@ -1,9 +1,8 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { packageRoot } from '../../config.ts'
-import type { PageSettings } from '../page/corpus-text.ts'
+import type { Routes } from './context.ts'
 
 /** Files of the page. An allowlist: the path of a request is never looked up on disk. */
 const MODULES =
@@ -22,13 +21,9 @@ const HEADERS = {
   'cache-control': 'no-cache',
 }
 
-export interface PageOptions extends Pick<PageSettings, 'title' | 'about'> {
-  /** Path under which a proxy serves the page. */
-  readonly basePath: string
-}
-
 /** GET /: the page for asking questions. */
-export const pageRoutes: FastifyPluginAsyncTypebox<PageOptions> = async (app, { basePath, title, about }) => {
+export const pageRoutes: Routes = async (app, { config }) => {
+  const { BASE_PATH: basePath, PAGE_TITLE: title, PAGE_ABOUT: about } = config
   const folder = path.join(packageRoot(), 'src/http/page')
   for (const { url, name, type } of FILES) {
     const content = await readFile(path.join(folder, name), 'utf8')

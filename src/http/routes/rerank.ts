@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifySchemaCompiler } from 'fastify'
+import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { Compile } from '#typebox/compile'
 import { Type, type Static } from '#typebox'
@@ -8,7 +8,7 @@ import { modelId } from '../../../models/manifest.ts'
 import { rerank } from '../../rag/rerank.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
-import type { QuestionRouteOptions } from './answer.ts'
+import type { Routes } from './context.ts'
 import { isReader } from './model-name.ts'
 import { LIMITS, nonBlank } from '../../rag/schema.ts'
 
@@ -113,10 +113,11 @@ const ROUTES = [
 ] as const
 
 /** Ranks documents by the cross-encoder, or by the reader's likelihood of the query given each. */
-export const rerankRoutes: FastifyPluginAsync<QuestionRouteOptions> = (app, { services, deadlineMs }) => {
+export const rerankRoutes: Routes = (app, { services: { answering: services }, config }) => {
   const model = modelId((services.reranker ?? services.reader).manifest)
   for (const { path, operationId, own } of ROUTES) {
-    const schema = {
+    // Either form is validated and sent by this route itself.
+    const schema: FastifySchema = {
       tags: ['questions'],
       operationId,
       summary: `Rerank documents by relevance to a query (form of ${FORMS[own].of}; the other is accepted too)`,
@@ -131,7 +132,7 @@ export const rerankRoutes: FastifyPluginAsync<QuestionRouteOptions> = (app, { se
         })
       const passages = passagesOf(body)
       const contextTokens = 'documents' in body ? body.max_tokens_per_doc : undefined
-      const run = runOptions(request, reply, deadlineMs)
+      const run = runOptions(request, reply, config.DEADLINE_MS)
       const { ranked, promptTokens } = await rerank({ query: body.query, passages, contextTokens }, services, run)
       const best = ranked.slice(0, body.top_n).map(({ index, raw, score }) => ({ index, score: body.raw_scores === true ? raw : score }))
       const isOwn = formOf(body, own) === own
@@ -151,7 +152,6 @@ export const rerankRoutes: FastifyPluginAsync<QuestionRouteOptions> = (app, { se
       }
     })
   }
-  return Promise.resolve()
 }
 
 /** Tells the forms apart by the field of the documents. */

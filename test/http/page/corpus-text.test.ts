@@ -6,7 +6,7 @@ import type { Passage } from '../../../index/contract.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { corpusTexts } from '../../../src/http/page/corpus-text.ts'
 
-const NOTHING = { title: 'Name', about: '', questions: '' }
+const NOTHING = { PAGE_TITLE: 'Name', PAGE_ABOUT: '', PAGE_QUESTIONS: '' }
 
 /** An index with the given titles, as passages 1, 2, 3 and so on. */
 async function indexOf(t: Test, titles: readonly string[]) {
@@ -41,7 +41,7 @@ t.test('few titles are all named, of many those that are spread over the corpus'
 
 t.test('what the operator says stands, and no title is read for it', async (t) => {
   const index = { titles: () => Promise.reject(new Error('read')), get: () => Promise.reject(new Error('read')) }
-  const settings = { title: 'Name', about: 'All of it.', questions: ' One? ;Two?;; ' }
+  const settings = { PAGE_TITLE: 'Name', PAGE_ABOUT: 'All of it.', PAGE_QUESTIONS: ' One? ;Two?;; ' }
   const version = { table: 'passages', version: 1, passages: 9 }
   t.same(await corpusTexts(settings, index)(version), { title: 'Name', about: 'All of it.', questions: ['One?', 'Two?'] })
   t.same(await corpusTexts(NOTHING, index)(version), { title: 'Name', about: '9 passages.', questions: [] }, 'a table that cannot be read')

@@ -3,14 +3,15 @@ import { Readable } from 'node:stream'
 import { Type, type Static } from '#typebox'
 import { CodedError } from '../../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
+import { listed } from '../../../config.ts'
 import { LONGEST_ADDRESS } from '../../../crawl/contract.ts'
 import type { Jobs, Upload } from '../../../jobs/contract.ts'
 import type { UploadedFile } from '../../../jobs/sources/take.ts'
 import { isArchive, isDocument } from '../../../jobs/sources/list.ts'
 import { JobOptionsSchema, type Job, type JobOptions } from '../../../jobs/record/schema.ts'
 import { MOST_ADDRESSES } from '../../../jobs/sources/fetch-pages.ts'
-import { hashedBody, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
-import type { CollectionAccess } from '../../request/collections.ts'
+import { hashedBody, requestFingerprint } from '../../idempotency/idempotency.ts'
+import type { RouteContext } from '../context.ts'
 import { charsetOf, filesOf, formFiles, hashedFiles } from '../../request/upload-parts.ts'
 
 /** File name assigned to an archive by its media type. */
@@ -45,20 +46,11 @@ export const JobQuerySchema = Type.Object(
   { additionalProperties: false },
 )
 
-export interface IndexJobsOptions {
-  readonly jobs: Jobs
-  /** Hosts whose pages may be fetched; empty disables fetching. */
-  readonly fetchHosts: readonly string[]
-  readonly access: CollectionAccess
-  /** Runs the work of requests with the same idempotency key once. */
-  readonly once: Once
-}
-
 /** Creates a job from the body: a form, a corpus or JSON, which has its own options. @throws invalid_request for an empty body */
 export async function createIndexJob(
   request: FastifyRequest<{ Querystring: Static<typeof JobQuerySchema> }>,
   reply: FastifyReply,
-  { jobs, access, fetchHosts, once }: IndexJobsOptions,
+  { services: { jobs }, access, config, once }: RouteContext,
 ): Promise<Job> {
   const { collection, ...options } = request.query
   const body = jsonBodyOf(request.body)
@@ -91,7 +83,7 @@ export async function createIndexJob(
   return once(request, reply, {
     collection: table,
     fingerprint: () => requestFingerprint(request),
-    work: () => importJob(body, table, { jobs, fetchHosts, only: request.holder?.collections && table }),
+    work: () => importJob(body, table, { jobs, fetchHosts: listed(config.FETCH), only: request.holder?.collections && table }),
   })
 }
 
@@ -104,7 +96,7 @@ function jsonBodyOf(body: unknown): Static<typeof ImportSchema> | undefined {
 function importJob(
   { source, urls, collection: _, ...options }: Static<typeof ImportSchema>,
   table: string,
-  { jobs, fetchHosts, only }: Pick<IndexJobsOptions, 'jobs' | 'fetchHosts'> & { readonly only: string | undefined },
+  { jobs, fetchHosts, only }: { readonly jobs: Jobs; readonly fetchHosts: string[]; readonly only: string | undefined },
 ): Promise<Job> {
   if (source !== undefined && urls === undefined) return jobs.addImport(source, options, table, only)
   if (urls === undefined || source !== undefined)
@@ -113,7 +105,7 @@ function importJob(
     })
   if (fetchHosts.length === 0)
     throw new CodedError('forbidden', 'The service fetches no pages: whoever runs it lists their hosts in CEPE_FETCH.', { field: 'urls' })
-  return jobs.addPages({ urls, hosts: [...fetchHosts] }, options, table)
+  return jobs.addPages({ urls, hosts: fetchHosts }, options, table)
 }
 
 /** The options with the encoding that a content type names, unless they name one. */

@@ -1,5 +1,4 @@
 import multipart from '@fastify/multipart'
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -9,16 +8,12 @@ import { unknownJob } from '../../../jobs/record/store.ts'
 import { JOB_ID, JobSchema, type Job } from '../../../jobs/record/schema.ts'
 import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { bodyErrorResponses, errorResponses, mediaResponse } from '../../errors/error-body.ts'
-import { createIndexJob, type IndexJobsOptions, ImportSchema, JobQuerySchema } from './create-index-job.ts'
+import { createIndexJob, ImportSchema, JobQuerySchema } from './create-index-job.ts'
+import type { App, RouteContext, Routes } from '../context.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { UPLOAD_LIMITS } from '../../request/upload-parts.ts'
 import { IdempotencyHeaders, requestFingerprint } from '../../idempotency/idempotency.ts'
-
-interface AdminIndexJobsOptions extends IndexJobsOptions {
-  /** Path under which a proxy serves the routes. */
-  readonly basePath: string
-}
 
 const STREAMED = [
   'text/tab-separated-values',
@@ -61,10 +56,10 @@ const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
 const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
 
 /** Routes of bulk indexing: create, follow, cancel and resume jobs. */
-export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptions> = async (app, { basePath, ...options }) => {
-  const { jobs, access, once } = options
+export const adminIndexJobsRoutes: Routes = async (app, context) => {
+  const { access, once, services, config } = context
   const accepted = (reply: FastifyReply, job: Job): FastifyReply =>
-    reply.code(202).header('location', `${basePath}/v1/admin/index-jobs/${job.id}`).send(shown(job, app.publicText))
+    reply.code(202).header('location', `${config.BASE_PATH}/v1/admin/index-jobs/${job.id}`).send(shown(job, app.publicText))
   // The jobs limit the size of uploads themselves.
   await app.register(multipart, { limits: UPLOAD_LIMITS, preservePath: true })
   for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
@@ -86,7 +81,7 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
         response: { 202: JobSchema, ...bodyErrorResponses(401, 403, 404, 422, 507) },
       },
     },
-    async (request, reply) => accepted(reply, await createIndexJob(request, reply, options)),
+    async (request, reply) => accepted(reply, await createIndexJob(request, reply, context)),
   )
   const reembed = {
     tags: ['index'],
@@ -101,11 +96,11 @@ export const adminIndexJobsRoutes: FastifyPluginAsyncTypebox<AdminIndexJobsOptio
   }
   app.post('/v1/admin/index/reembed', { schema: reembed }, async (request, reply) => {
     const { table } = await access.index(request, request.query.collection)
-    const work = { collection: table, fingerprint: () => requestFingerprint(request), work: () => jobs.addReembed(table) }
+    const work = { collection: table, fingerprint: () => requestFingerprint(request), work: () => services.jobs.addReembed(table) }
     const job = await once(request, reply, work)
     return accepted(reply, job)
   })
-  followingRoutes(app, options)
+  followingRoutes(app, context)
 }
 
 /** A job without paths of this machine. */
@@ -120,7 +115,7 @@ function shown(job: Job, publicText: FastifyInstance['publicText']): Job {
   }
 }
 
-function followingRoutes(app: Parameters<FastifyPluginAsyncTypebox>[0], { jobs, access }: Pick<IndexJobsOptions, 'jobs' | 'access'>): void {
+function followingRoutes(app: App, { services: { jobs }, access }: RouteContext): void {
   /** Treats jobs of collections that the key may not use as missing. */
   const own = async (request: FastifyRequest<{ Params: Static<typeof IdSchema> }>): Promise<string> => {
     const { id } = request.params

@@ -1,12 +1,9 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '#typebox'
 import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { errorResponses } from '../../errors/error-body.ts'
-import type { CollectionAccess } from '../../request/collections.ts'
+import type { Routes } from '../context.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
 import { CodedError } from '../../../../base/errors.ts'
-import type { Keys } from '../../../keys/keys.ts'
-import type { Quotas } from '../../../keys/quota.ts'
 import { KeyRecordSchema } from '../../../keys/record.ts'
 
 const IndexInfoSchema = Type.Object({
@@ -30,7 +27,7 @@ const IndexInfoSchema = Type.Object({
 })
 
 /** GET /v1/admin/index: the live table and its indexes. */
-export const adminIndexRoutes: FastifyPluginAsyncTypebox<{ readonly access: CollectionAccess }> = (app, { access }) => {
+export const adminIndexRoutes: Routes = (app, { access }) => {
   const schema = {
     tags: ['index'],
     security: ADMIN_SECURITY,
@@ -45,12 +42,6 @@ export const adminIndexRoutes: FastifyPluginAsyncTypebox<{ readonly access: Coll
     const { unindexedRows: unindexed_rows, fullText: full_text, ...same } = info
     return { ...same, stored_as, schema_version, question_recall, unindexed_rows, full_text }
   })
-  return Promise.resolve()
-}
-
-export interface AdminKeysOptions {
-  readonly keys: Pick<Keys, 'records'>
-  readonly quotas: Pick<Quotas, 'used'> | undefined
 }
 
 const { sha256: _, ...shown } = KeyRecordSchema.properties
@@ -59,7 +50,7 @@ const KeysSchema = Type.Object({
 })
 
 /** GET /v1/admin/keys: the keys with their limits and use; neither keys nor hashes. */
-export const adminKeysRoutes: FastifyPluginAsyncTypebox<AdminKeysOptions> = (app, { keys, quotas }) => {
+export const adminKeysRoutes: Routes = (app, { services: { keys, quotas } }) => {
   const list = {
     tags: ['operations'],
     security: ADMIN_SECURITY,
@@ -71,5 +62,4 @@ export const adminKeysRoutes: FastifyPluginAsyncTypebox<AdminKeysOptions> = (app
       throw new CodedError('forbidden', `The key ${holder.name} is bound to collections: list the keys with one that is not.`)
     return { keys: keys.records.map(({ sha256: _, ...record }) => ({ ...record, questions_today: quotas?.used(record.name) ?? 0 })) }
   })
-  return Promise.resolve()
 }

@@ -1,9 +1,8 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '#typebox'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
-import type { CollectionAccess } from '../../request/collections.ts'
+import type { Routes } from '../context.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { ListFields, PAGE } from '../passages/browse.ts'
 import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
@@ -24,7 +23,7 @@ const ListedSchema = Type.Object({ passages: Type.Array(PassageSchema), next })
 const SourcesSchema = Type.Object({ sources: Type.Array(sourceCount) })
 
 /** Contents of the index: pages of passages, an export as JSON lines, counts by source. */
-export const adminPassagesRoutes: FastifyPluginAsyncTypebox<{ readonly access: CollectionAccess }> = (app, { access }) => {
+export const adminPassagesRoutes: Routes = (app, { access }) => {
   const keyed = { tags: ['passages'], security: ADMIN_SECURITY }
   const list = { ...keyed, operationId: 'listPassages', summary: 'List passages by id', querystring: PageSchema }
   const failures = errorResponses(401, 403, 404)
@@ -61,5 +60,4 @@ export const adminPassagesRoutes: FastifyPluginAsyncTypebox<{ readonly access: C
   app.get('/v1/admin/sources', { schema: { ...count, response: { 200: SourcesSchema, ...failures } } }, async (request) => ({
     sources: await (await access.index(request, request.query.collection)).sources(),
   }))
-  return Promise.resolve()
 }

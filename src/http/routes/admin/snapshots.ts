@@ -1,9 +1,8 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from '#typebox'
-import { SnapshotSchema, type Snapshots } from '../../../../index/snapshot-schema.ts'
+import { SnapshotSchema } from '../../../../index/snapshot-schema.ts'
 import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { bodyErrorResponses, errorResponses } from '../../errors/error-body.ts'
-import type { CollectionAccess } from '../../request/collections.ts'
+import type { Routes } from '../context.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 64, description: '1 to 64 letters, digits, "-" and "_".' })
@@ -19,10 +18,7 @@ const ListSchema = Type.Object({
 const RestoredSchema = Type.Object({ restored: Type.String(), passages: Type.Integer({ description: 'Passages in the collection.' }) })
 
 /** Creates, lists, restores and deletes snapshots of a collection. */
-export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<{ readonly snapshots: Snapshots; readonly access: CollectionAccess }> = (
-  app,
-  { snapshots, access },
-) => {
+export const adminSnapshotsRoutes: Routes = (app, { snapshots, access }) => {
   const keyed = { tags: ['index'], security: ADMIN_SECURITY, querystring: CollectionQuerySchema }
   const one = { ...keyed, params: ParamsSchema }
   const list = { operationId: 'listSnapshots', summary: 'List the snapshots of a collection' }
@@ -58,5 +54,4 @@ export const adminSnapshotsRoutes: FastifyPluginAsyncTypebox<{ readonly snapshot
       return { deleted: request.params.snapshot }
     },
   )
-  return Promise.resolve()
 }

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
@@ -12,12 +11,11 @@ import type { Retriever } from '../../../rag/retrieve.ts'
 import type { Embedder } from '../../../inference/contract.ts'
 import { observed } from '../../../inference/observer.ts'
 import { sendEvents, serverEvent } from '../../request/stream-response.ts'
-import type { QuestionRouteOptions } from '../answer.ts'
+import type { App, RouteContext, Routes } from '../context.ts'
 import { READER_ALIAS, isNamed, isReader } from '../model-name.ts'
 import { type Named, toAnswerRequest, toChunks, toCompletion } from './chat.ts'
 import { allEmbedders, servingEmbedder } from '../../observability/retrievers.ts'
-import { type AddressOptions, passageAddress } from './citations.ts'
-import type { Keys } from '../../../keys/keys.ts'
+import { passageAddress } from './citations.ts'
 import { runOptions } from '../../request/run-options.ts'
 import { refuseUnread } from './unread.ts'
 import { ignoredIn } from './question.ts'
@@ -37,35 +35,21 @@ import {
   OPENAI_LIMITS,
 } from './schema.ts'
 
-/** Counts the tokens of a text that a retriever reads. @param model id of the retriever */
-export type CountTokens = (text: string, model: string) => number
-
-export interface OpenAiOptions extends QuestionRouteOptions {
-  readonly countTokens: CountTokens
-  /** Default of `sources`: whether to append the list of passages to answers. */
-  readonly appendSources: boolean
-  readonly addresses: Omit<AddressOptions, 'filesOpen' | 'collection'>
-  readonly keys: Pick<Keys, 'required'>
-}
-
 const STATUSES = [400, 401, 403, 404, 408, 413, 415, 417, 422, 429, 431, 500, 503, 504]
 const tags = ['openai']
 
-type App = Parameters<FastifyPluginAsyncTypebox>[0]
-
 /** OpenAI-compatible routes: chat completions and responses from the corpus, embeddings of the retrievers, models. */
-export const openAiRoutes: FastifyPluginAsyncTypebox<OpenAiOptions> = (app, options) => {
-  const { reader, reranker, retriever } = options.services
+export const openAiRoutes: Routes = (app, context) => {
+  const { reader, reranker, retriever } = context.services.answering
   app.setErrorHandler(errorSender(openAiErrorBody))
   const loaded = [reader, ...allEmbedders(retriever), ...(reranker ? [reranker] : [])]
   modelRoutes(
     app,
     loaded.map(({ manifest }) => describeModel(manifest)),
   )
-  chatRoute(app, options)
-  responsesRoute(app, options)
-  embeddingsRoute(app, options)
-  return Promise.resolve()
+  chatRoute(app, context)
+  responsesRoute(app, context)
+  embeddingsRoute(app, context)
 }
 
 function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>[]): void {
@@ -88,10 +72,10 @@ function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>
 }
 
 /** Template, model check and identity shared by chat completions and responses. */
-function naming({ services, access, appendSources, addresses, keys }: OpenAiOptions) {
-  const model = modelId(services.reader.manifest)
+function naming({ services: { answering, keys }, access, config }: RouteContext) {
+  const model = modelId(answering.reader.manifest)
   return {
-    template: services.chatRouteTemplate ?? services.chatTemplate ?? 'none',
+    template: answering.chatRouteTemplate ?? answering.chatTemplate ?? 'none',
     requireModel: (wanted: string): void => {
       if (!isReader(wanted, model)) throw new UnknownModelError(wanted)
     },
@@ -100,7 +84,7 @@ function naming({ services, access, appendSources, addresses, keys }: OpenAiOpti
       reply: FastifyReply,
       { collection }: Pick<ChatQuestion, 'collection'>,
       {
-        sources = appendSources,
+        sources = config.CHAT_SOURCES,
         isFormed = false,
         ignored,
       }: { readonly sources?: boolean | undefined; readonly isFormed?: boolean } & Pick<Named, 'ignored'>,
@@ -114,7 +98,8 @@ function naming({ services, access, appendSources, addresses, keys }: OpenAiOpti
         isFormed,
         ignored,
         addressOf: passageAddress(reply.request, {
-          ...addresses,
+          basePath: config.BASE_PATH,
+          publicUrl: config.PUBLIC_URL,
           filesOpen: !keys.required,
           collection: collection ?? access.implied(reply.request),
         }),
@@ -123,9 +108,9 @@ function naming({ services, access, appendSources, addresses, keys }: OpenAiOpti
   }
 }
 
-function chatRoute(app: App, options: OpenAiOptions): void {
-  const { access, deadlineMs } = options
-  const { template, requireModel, named } = naming(options)
+function chatRoute(app: App, context: RouteContext): void {
+  const { access, config } = context
+  const { template, requireModel, named } = naming(context)
   const schema = {
     tags,
     operationId: 'createChatCompletion',
@@ -136,7 +121,7 @@ function chatRoute(app: App, options: OpenAiOptions): void {
   app.post('/v1/chat/completions', { schema }, async (request, reply) => {
     const { body } = request
     requireModel(body.model)
-    const run = runOptions(request, reply, deadlineMs)
+    const run = runOptions(request, reply, config.DEADLINE_MS)
     const question = toAnswerRequest(body, template)
     // An appended list would make the JSON invalid.
     const isFormed = question.grammar !== undefined
@@ -153,9 +138,9 @@ function chatRoute(app: App, options: OpenAiOptions): void {
   })
 }
 
-function responsesRoute(app: App, options: OpenAiOptions): void {
-  const { access, deadlineMs } = options
-  const { template, requireModel, named } = naming(options)
+function responsesRoute(app: App, context: RouteContext): void {
+  const { access, config } = context
+  const { template, requireModel, named } = naming(context)
   const schema = {
     tags,
     operationId: 'createResponse',
@@ -166,7 +151,7 @@ function responsesRoute(app: App, options: OpenAiOptions): void {
   app.post('/v1/responses', { schema }, async (request, reply) => {
     const { body } = request
     requireModel(body.model)
-    const run = runOptions(request, reply, deadlineMs)
+    const run = runOptions(request, reply, config.DEADLINE_MS)
     const question = toQuestion(body, template)
     const own = named('resp_', reply, question, { sources: body.cepe?.sources, ignored: ignoredOf(body, question) })
     const services = access.answering(request)
@@ -184,7 +169,8 @@ function responsesRoute(app: App, options: OpenAiOptions): void {
   })
 }
 
-function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countTokens }: OpenAiOptions): void {
+function embeddingsRoute(app: App, { services, config }: RouteContext): void {
+  const { retriever } = services.answering
   const schema = {
     tags,
     operationId: 'createEmbeddings',
@@ -202,9 +188,9 @@ function embeddingsRoute(app: App, { services: { retriever }, deadlineMs, countT
       throw invalidField('dimensions', `is ${dimensions}; this model has ${own}, and no others`)
     const texts = textsOf(input)
     const priority = texts.length === 1 ? 'question' : 'bulk'
-    const run = runOptions(request, reply, deadlineMs)
+    const run = runOptions(request, reply, config.DEADLINE_MS)
     const vectors = await observed(run.observe, 'embed', () => embedder.embed(texts, { ...run, priority }))
-    const tokens = await total(texts, (text) => countTokens(text, modelId(manifest)))
+    const tokens = await total(texts, (text) => services.countTokens(text, modelId(manifest)))
     return {
       object: 'list' as const,
       data: vectors.map((vector, index) => ({

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type, type Static } from '#typebox'
 import { at } from '../../../../base/at.ts'
 import type { Passage } from '../../../../index/contract.ts'
@@ -8,7 +7,7 @@ import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { sourceLists } from '../../../mcp/tool-services.ts'
 import { withFile } from '../../../rag/search.ts'
 import { errorResponses } from '../../errors/error-body.ts'
-import type { CollectionAccess } from '../../request/collections.ts'
+import type { Routes } from '../context.ts'
 import { StoredPassageSchema } from './passages.ts'
 
 const MOST = 1000
@@ -68,7 +67,7 @@ export const PassagesSchema = Type.Object({
 })
 
 /** GET /v1/sources and GET /v1/passages: the sources of a collection, and the passages of one. */
-export const browseRoutes: FastifyPluginAsyncTypebox<{ readonly access: CollectionAccess }> = (app, { access }) => {
+export const browseRoutes: Routes = (app, { access }) => {
   const listOf = sourceLists(0)
   const sources = { tags: ['passages'], operationId: 'browseSources', summary: 'List sources with passage counts' }
   app.get(
@@ -98,7 +97,6 @@ export const browseRoutes: FastifyPluginAsyncTypebox<{ readonly access: Collecti
       return { passages: await Promise.all(linked), ...page }
     },
   )
-  return Promise.resolve()
 }
 
 function bySource({ source: a }: { readonly source: string }, { source: b }: { readonly source: string }): number {

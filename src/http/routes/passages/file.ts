@@ -1,17 +1,10 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { CodedError } from '../../../../base/errors.ts'
 import { wellFormed } from '../../../../index/passage-metadata.ts'
 import { passageOf } from '../../../rag/search.ts'
-import { openPassageFile, type ServedFiles } from '../../../jobs/kept/served-file.ts'
+import { openPassageFile } from '../../../jobs/kept/served-file.ts'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
-import type { CollectionAccess } from '../../request/collections.ts'
+import type { Routes } from '../context.ts'
 import { CollectionQuerySchema, ParamsSchema } from './passages.ts'
-
-export interface PassageFileOptions {
-  readonly access: CollectionAccess
-  /** Folders of the files; undefined disables the route. */
-  readonly files: ServedFiles | undefined
-}
 
 const TEXT = /\.(?:md|markdown|txt|text|tsv|csv|jsonl|ndjson|json)$/i
 
@@ -28,7 +21,7 @@ function quotedName(name: string): string {
 }
 
 /** GET /v1/passages/:id/file: the source file of a passage. */
-export const passageFileRoutes: FastifyPluginAsyncTypebox<PassageFileOptions> = (app, { access, files }) => {
+export const passageFileRoutes: Routes = (app, { access, files }) => {
   const schema = {
     tags: ['passages'],
     operationId: 'getPassageFile',
@@ -67,5 +60,4 @@ export const passageFileRoutes: FastifyPluginAsyncTypebox<PassageFileOptions> = 
     await handle.close()
     return reply.send('')
   })
-  return Promise.resolve()
 }

@@ -1,27 +1,17 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from '#typebox'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { storedId } from '../../../../index/read/validate.ts'
-import type { Embedders } from '../../../inference/contract.ts'
 import { FilterSchema } from '../../../../index/filter-schema.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { PassageMetadataSchema } from '../../../../index/passage-metadata.ts'
 import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { bodyErrorResponses, errorResponses } from '../../errors/error-body.ts'
-import { IdempotencyHeaders, requestFingerprint, type Once } from '../../idempotency/idempotency.ts'
+import { IdempotencyHeaders, requestFingerprint } from '../../idempotency/idempotency.ts'
 import { EvidenceSchema } from '../../../rag/schema.ts'
 import { noPassage, passageOf, withFile } from '../../../rag/search.ts'
-import type { CollectionAccess } from '../../request/collections.ts'
-
-export interface PassagesOptions extends Embedders {
-  readonly access: CollectionAccess
-  /** Counts the tokens of a text beyond those that a retriever reads. @param model id of the retriever */
-  readonly unreadTokens: (text: string, model: string) => number
-  /** Runs the work of requests with the same idempotency key once. */
-  readonly once: Once
-}
+import type { Routes } from '../context.ts'
 
 /** Maximum passages of a request. */
 export const MOST_PASSAGES = 1000
@@ -53,7 +43,7 @@ export const CollectionQuerySchema = Type.Object({ collection: Type.Optional(Col
 const tags = ['passages']
 
 /** Reads and deletes passages. When a change is acknowledged, it is durable and visible to the next question. */
-export const passagesRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { access, once }) => {
+export const passagesRoutes: Routes = (app, { access, once }) => {
   const find = {
     tags,
     operationId: 'getPassage',
@@ -110,5 +100,4 @@ export const passagesRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, 
     const { body } = request
     return deleteOnce(request, reply, (index) => index.delete('ids' in body ? body.ids.map(storedId) : body.filter))
   })
-  return Promise.resolve()
 }

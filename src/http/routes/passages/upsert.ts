@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
@@ -16,7 +15,8 @@ import { clientSignal } from '../../request/run-options.ts'
 import { describeValidation } from '../../errors/describe-validation.ts'
 import { bodyErrorResponses } from '../../errors/error-body.ts'
 import { IdempotencyHeaders, requestFingerprint } from '../../idempotency/idempotency.ts'
-import { MOST_PASSAGES, PassageSchema, type PassagesOptions } from './passages.ts'
+import type { CountTokens, Routes } from '../context.ts'
+import { MOST_PASSAGES, PassageSchema } from './passages.ts'
 import { splitDocument } from '../../../../index/read/units.ts'
 
 /** Fields of the response about truncated passages. */
@@ -59,11 +59,7 @@ function endsOf({ id, passages, isSplit }: Accepted) {
 }
 
 /** Counts truncated passages, yielding to other requests: counting takes up to some milliseconds per passage. */
-async function truncation(
-  passages: readonly Passage[],
-  index: PassageIndex,
-  unreadTokens: PassagesOptions['unreadTokens'],
-): Promise<Truncation> {
+async function truncation(passages: readonly Passage[], index: PassageIndex, unreadTokens: CountTokens): Promise<Truncation> {
   const { id: model } = await index.writtenWith()
   const truncated: { id: string; tokens: number }[] = []
   for (const passage of passages) {
@@ -127,14 +123,14 @@ function embedded(embedder: Embedder, passages: readonly Passage[], signal: Abor
 }
 
 /** PUT /v1/passages: inserts or replaces passages, durable when acknowledged and visible to the next question. */
-export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { access, once, unreadTokens, ...embedders }) => {
+export const upsertRoutes: Routes = (app, { access, once, services }) => {
   const upsert = async (index: PassageIndex, items: readonly Accepted[], signal: AbortSignal): Promise<ReadonlySet<string>> => {
     const given = partsOf(items)
     if (given.length === 0) return new Set()
     for (;;) {
       const model = await index.writtenWith()
       const changed = await index.changed(given)
-      const vectors = await embedded(embedderOf(embedders, model), changed, signal)
+      const vectors = await embedded(embedderOf(services, model), changed, signal)
       try {
         await index.upsert(changed, vectors, { by: model, ends: items.flatMap(endsOf) })
         return new Set(changed.map(({ id }) => id))
@@ -176,7 +172,7 @@ export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { 
           const counts = {
             upserted: changed.size,
             unchanged: passages.length - changed.size,
-            ...(await truncation(passages, index, unreadTokens)),
+            ...(await truncation(passages, index, services.unreadTokens)),
           }
           if (!partial) return counts
           const results = items.map((item) => resultOf(item, changed))
@@ -185,7 +181,6 @@ export const upsertRoutes: FastifyPluginAsyncTypebox<PassagesOptions> = (app, { 
       })
     },
   })
-  return Promise.resolve()
 }
 
 function resultOf(item: Checked, changed: ReadonlySet<string>): Static<typeof ResultSchema> {
