@@ -63,12 +63,7 @@ export async function buildApp(
   logger: Logger = createLog(config).logger,
 ): Promise<FastifyInstance> {
   const origins = listed(config.CORS_ORIGINS)
-  const sendError = errorSender()
-  const app = createServer(config, logger, (error, request, reply) => {
-    setHeaders(reply)
-    letRead(reply, origins)
-    return sendError(error, request, reply)
-  })
+  const app = createServer(config, logger, origins)
 
   // Hooks for every route, in order.
   observers(app)
@@ -114,8 +109,9 @@ async function register(app: App, all: readonly Routes[], context: RouteContext)
 }
 
 /** Creates the server with its limits on time, size and connections. */
-function createServer(config: Config, logger: Logger, sendError: ReturnType<typeof errorSender>) {
+function createServer(config: Config, logger: Logger, origins: readonly string[]) {
   const log: FastifyBaseLogger = logger
+  const sendError = errorSender()
   const app = fastify({
     loggerInstance: log,
     bodyLimit: config.BODY_LIMIT_KB * 1024,
@@ -125,6 +121,8 @@ function createServer(config: Config, logger: Logger, sendError: ReturnType<type
     requestIdHeader: false,
     routerOptions: { maxParamLength: MAX_PATH_PARAMETER, ignoreTrailingSlash: true },
     frameworkErrors: (error, request, reply) => {
+      setHeaders(reply)
+      letRead(reply, origins)
       sendError(error, request, reply)
     },
     clientErrorHandler: answerClientError,

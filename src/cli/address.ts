@@ -2,8 +2,7 @@ import { createServer } from 'node:net'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import type { Config } from '../settings.ts'
-import { needsKey } from '../keys/keys.ts'
-import { readKeys } from '../keys/store.ts'
+import { openKeys } from '../keys/keys.ts'
 
 /**
  * Checks that the service can listen here, before anything slow starts.
@@ -39,8 +38,9 @@ export function cannotListen(error: unknown, host: string, port: number): CodedE
  * @throws config_invalid with the remedies
  */
 export async function checkExposure({ HOST: host, ALLOW_OPEN: allowed, KEYS_DIR: dir }: Config): Promise<void> {
-  const records = await readKeys(dir)
-  if (allowed || isLoopback(host) || needsKey(records)) return
+  const keys = await openKeys({ dir })
+  keys.close()
+  if (allowed || isLoopback(host) || keys.required) return
   throw new CodedError(
     'config_invalid',
     `Everyone who reaches ${host} could ask: make a key (cepe keys add <name>; folder ${dir}), set CEPE_ALLOW_OPEN=true to allow it, or listen on 127.0.0.1 (CEPE_HOST).`,

@@ -28,9 +28,9 @@ export function keysCommand(): Command {
     .addCommand(
       new Command('list').description('list the keys and the questions asked with each today').action(async () => {
         const { KEYS_DIR: dir } = await loadConfig()
-        const [{ usageOfDay }, { readChanges }] = await Promise.all([import('../keys/quota.ts'), import('../keys/follow.ts')])
+        const [{ usageOfDay }, { readChanges }] = await Promise.all([import('../keys/quota.ts'), import('../keys/store.ts')])
         const usage = await usageOfDay(dir)
-        const files = [...(await readChanges(dir, new Map())).values()]
+        const files = [...(await readChanges(dir)).values()]
         const lines = files.flatMap(({ record }) => (record === undefined ? [] : [line(record, usage.get(record.name) ?? 0)]))
         if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`)
         else if (files.length === 0) process.stdout.write(`no keys in ${dir}\n`)
@@ -55,13 +55,12 @@ export function keysCommand(): Command {
 
 /** Makes a key and prints it, with what its user may not expect. */
 async function add(name: string, { admin, requestsPerMinute, questionsPerDay, collections }: AddOptions): Promise<void> {
-  const [config, { addKey }, { readChanges }, { needsKey }] = await Promise.all([
+  const [config, { addKey, readChanges }, { needsKey }] = await Promise.all([
     loadConfig(),
     import('../keys/store.ts'),
-    import('../keys/follow.ts'),
     import('../keys/keys.ts'),
   ])
-  const before = [...(await readChanges(config.KEYS_DIR, new Map())).values()].flatMap(({ record }) => record ?? [])
+  const before = [...(await readChanges(config.KEYS_DIR)).values()].flatMap(({ record }) => record ?? [])
   const names = collections?.split(',').map((one) => one.trim())
   const key = await addKey(config.KEYS_DIR, {
     name,

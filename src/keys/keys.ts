@@ -1,44 +1,22 @@
 import { timingSafeEqual } from 'node:crypto'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import type { Log } from '../inference/log.ts'
-import { readChanges, type KeyFiles } from './follow.ts'
 import { hashKey, type KeyRecord } from './record.ts'
-
-const DEFAULT_POLL_MS = 1_000
+import { readChanges, type KeyFiles } from './store.ts'
 
 /** Owner of a key and its permissions. */
 export type Holder = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | 'questions_per_day' | 'collections'>
 
 /** The keys of a running service. */
-export interface Keys {
-  /** Whether questions need a key: there are user keys, or were since the start. */
-  readonly required: boolean
-  /** Whether there is a valid admin key. */
-  readonly hasAdmin: boolean
-  /** All keys, revoked ones included, by name. */
-  readonly records: readonly KeyRecord[]
-  /** Number of unreadable files, whose last valid content applies; 1 for an unreadable folder. */
-  readonly unreadable: number
-  /** The holder of a key; undefined if unknown or revoked. */
-  find(key: string): Holder | undefined
-  /** The holder of that name. */
-  named(name: string): Holder | undefined
-  close(): void
-}
-
-export interface KeysOptions {
-  readonly dir: string
-  readonly pollMs?: number
-  readonly log?: Log | undefined
-}
+export type Keys = Awaited<ReturnType<typeof openKeys>>
 
 /**
  * Reads the keys of a folder and follows its changes: added and revoked keys take effect within a second. Unreadable files, or an
  * unreadable folder, keep their last state; each problem is logged once.
  * @throws config_invalid
  */
-export async function openKeys({ dir, pollMs = DEFAULT_POLL_MS, log }: KeysOptions): Promise<Keys> {
-  let files = await readChanges(dir, new Map())
+export async function openKeys({ dir, pollMs = 1_000, log }: { dir: string; pollMs?: number; log?: Log | undefined }) {
+  let files = await readChanges(dir)
   let problems = problemsOf(files)
   const [first] = problems
   if (first !== undefined) throw new CodedError('config_invalid', first, { field: 'CEPE_KEYS_DIR' })
@@ -68,25 +46,30 @@ export async function openKeys({ dir, pollMs = DEFAULT_POLL_MS, log }: KeysOptio
 
   const good = (): KeyRecord[] => records.filter(({ revoked_at: revoked }) => revoked === undefined)
   return {
-    get required() {
+    /** Whether questions need a key: there are user keys, or were since the start. */
+    get required(): boolean {
       return required
     },
-    get hasAdmin() {
+    /** Whether there is a valid admin key. */
+    get hasAdmin(): boolean {
       return good().some(({ role }) => role === 'admin')
     },
-    get records() {
+    /** All keys, revoked ones included, by name. */
+    get records(): readonly KeyRecord[] {
       return records
     },
-    get unreadable() {
+    /** Number of unreadable files, whose last valid content applies; 1 for an unreadable folder. */
+    get unreadable(): number {
       return problems.length
     },
-    find: (key) => {
+    /** The holder of a key; undefined if unknown or revoked. */
+    find: (key: string): Holder | undefined => {
       const hash = hashKey(key)
       // Compares with all keys, each in constant time, against timing attacks.
       return good().filter(({ sha256 }) => timingSafeEqual(hash, Buffer.from(sha256, 'hex')))[0]
     },
-    named: (name) => good().find((record) => record.name === name),
-    close: () => {
+    named: (name: string): Holder | undefined => good().find((record) => record.name === name),
+    close: (): void => {
       closed = true
       clearTimeout(timer)
     },

@@ -21,27 +21,19 @@ const KEPT_DAYS = 4
 const UsageSchema = Type.Record(Type.String(), Type.Integer({ minimum: 0 }))
 
 /** Questions by day (UTC) and name of the key, `2026-11-22 ann`. */
-export type Usage = ReadonlyMap<string, number>
+type Usage = ReadonlyMap<string, number>
 
-export interface Quotas {
-  /** An admission within a key's quota; each admitted question counts, whatever its result. */
-  around(admission: Admission): Admission
-  /** Questions admitted today with the key of a name. */
-  used(name: string): number
-  /** Adds unsaved counts to the day's file, which services on one folder share. */
-  save(): Promise<void>
-  close(): Promise<void>
-}
-
-export interface QuotaOptions {
+interface QuotaOptions {
   readonly dir: string
   readonly keys: Pick<Keys, 'named'>
   readonly now?: () => number
   readonly log?: Log | undefined
 }
 
+export type Quotas = Awaited<ReturnType<typeof createQuotas>>
+
 /** Counts the questions of every key by day, across restarts. */
-export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOptions): Promise<Quotas> {
+export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOptions) {
   let saved = await readUsage(dir)
   let unsaved = new Map<string, number>()
   let complained = false
@@ -59,14 +51,22 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
   }
 
   const write = async (): Promise<void> => {
-    const take = () => ({ known: saved, added: new Map(unsaved), today: dayOf(now()) })
     // Without unsaved counts, only reads those of other services, without the lock.
-    const written = unsaved.size > 0 ? await addUsage(dir, take) : { ...take(), counts: mostOf(saved, await readUsage(dir)) }
-    if (written === undefined) return
-    saved = recent(written.counts, written.today)
-    // Questions that arrived during the write.
-    const later = [...unsaved].map(([counter, count]) => [counter, count - (written.added.get(counter) ?? 0)] as const)
-    unsaved = new Map(later.filter(([, count]) => count > 0))
+    const lock = unsaved.size > 0 ? await takeLock(path.join(dir, 'usage.turns'), LOCK_WAIT_MS) : undefined
+    try {
+      // The counts in the file are lower than those known to be saved only after damage.
+      const counts = mostOf(saved, await readUsage(dir))
+      const added = new Map(lock === undefined ? [] : unsaved)
+      for (const [counter, count] of added) counts.set(counter, (counts.get(counter) ?? 0) + count)
+      const kept = recent(counts, dayOf(now()))
+      if (lock !== undefined) await writeFileDurably(usageFile(dir), `${JSON.stringify(Object.fromEntries(kept))}\n`, { mode: 0o600 })
+      saved = kept
+      // Questions that arrived during the write.
+      const later = [...unsaved].map(([counter, count]) => [counter, count - (added.get(counter) ?? 0)] as const)
+      unsaved = new Map(later.filter(([, count]) => count > 0))
+    } finally {
+      await lock?.release()
+    }
   }
 
   const save = async (): Promise<void> => {
@@ -83,8 +83,10 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
   const timer = setInterval(() => void saveInTurn(), SAVE_EVERY_MS).unref()
 
   return {
-    used: (name) => used(counterOf(name, now())),
-    around: (admission) => ({
+    /** Questions admitted today with the key of a name. */
+    used: (name: string): number => used(counterOf(name, now())),
+    /** An admission within a key's quota; each admitted question counts, whatever its result. */
+    around: (admission: Admission): Admission => ({
       enter: (question) => {
         const counter = check(question.client)
         const permit = admission.enter(question)
@@ -92,8 +94,9 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
         return permit
       },
     }),
+    /** Adds unsaved counts to the day's file, which services on one folder share. */
     save: saveInTurn,
-    close: () => {
+    close: (): Promise<void> => {
       clearInterval(timer)
       return saveInTurn()
     },
@@ -104,34 +107,6 @@ function usedUp(name: string, most: number, time: number): CodedError {
   return new CodedError('rate_limited', `The key ${name} has asked the ${most} questions of today; its next day begins at 0:00 UTC.`, {
     retryAfterS: Math.ceil((DAY_MS - (time % DAY_MS)) / 1000),
   })
-}
-
-/** Questions to add to the saved counts. */
-interface Added {
-  /** Counts known to be saved: higher than in the file only after damage. */
-  readonly known: Usage
-  readonly added: Usage
-  readonly today: string
-}
-
-/**
- * Adds questions to the saved counts under a lock.
- * @param take returns the questions once the lock is held
- * @returns these, and all counts; undefined without the lock
- */
-async function addUsage(dir: string, take: () => Added): Promise<(Added & { readonly counts: Usage }) | undefined> {
-  const lock = await takeLock(path.join(dir, 'usage.turns'), LOCK_WAIT_MS)
-  if (lock === undefined) return undefined
-  try {
-    const taken = take()
-    const all = mostOf(taken.known, await readUsage(dir))
-    for (const [counter, count] of taken.added) all.set(counter, (all.get(counter) ?? 0) + count)
-    const counts = recent(all, taken.today)
-    await writeFileDurably(usageFile(dir), `${JSON.stringify(Object.fromEntries(counts))}\n`, { mode: 0o600 })
-    return { ...taken, counts }
-  } finally {
-    await lock.release()
-  }
 }
 
 function recent(all: Usage, today: string): Usage {

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import Value from '#typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
@@ -63,18 +63,48 @@ export async function revokeKey(dir: string, name: string): Promise<KeyRecord> {
   return revoked
 }
 
+/** State of one key's file. */
+interface KeyFile {
+  /** Changes when the file is replaced or edited. */
+  readonly state: string
+  /** Its last valid content; undefined if there was none. */
+  readonly record: KeyRecord | undefined
+  /** Why it cannot be read. */
+  readonly problem: string | undefined
+}
+
+/** Key files by name. */
+export type KeyFiles = ReadonlyMap<string, KeyFile>
+
 /**
- * All keys by name; none if the folder does not exist.
- * @throws config_invalid naming a file that is unreadable or holds no key: ignoring it could open the service
+ * Reads the key files of a folder that changed. An unreadable file keeps its last valid content and does not affect others; a removed one is
+ * dropped.
+ * @param known previous state; empty: reads all
+ * @throws config_invalid if the folder cannot be read
  */
-export async function readKeys(dir: string): Promise<KeyRecord[]> {
-  const records: KeyRecord[] = []
-  for (const file of await keyFiles(dir)) records.push(await readKey(dir, file))
-  return records
+export async function readChanges(dir: string, known: KeyFiles = new Map()): Promise<KeyFiles> {
+  const names = await keyFiles(dir)
+  const files = await Promise.all(names.map(async (name) => [name, await readChange(dir, name, known.get(name))] as const))
+  return new Map(files.flatMap(([name, file]) => (file === undefined ? [] : [[name, file]])))
+}
+
+async function readChange(dir: string, name: string, known: KeyFile | undefined): Promise<KeyFile | undefined> {
+  let state = ''
+  try {
+    const { mtimeMs, size, ino } = await stat(path.join(dir, name))
+    state = `${mtimeMs} ${size} ${ino}`
+    // An unreadable file is retried: its permissions may change without its content.
+    if (known?.state === state && known.problem === undefined) return known
+    return { state, record: await readKey(dir, name), problem: undefined }
+  } catch (error) {
+    // Removed after the listing.
+    if (osCode(error) === 'ENOENT') return undefined
+    return { state, record: known?.record, problem: messageOf(error) }
+  }
 }
 
 /** One key by its file's name. @throws config_invalid naming the file where it cannot be read, or holds no key */
-export async function readKey(dir: string, name: string): Promise<KeyRecord> {
+async function readKey(dir: string, name: string): Promise<KeyRecord> {
   const file = path.join(dir, name)
   const record = parseJson(await readFile(file, 'utf8').catch(unreadable(file)))
   if (!Value.Check(KeyRecordSchema, record) || record.name + KEY_FILE !== name)
@@ -83,7 +113,7 @@ export async function readKey(dir: string, name: string): Promise<KeyRecord> {
 }
 
 /** Names of the keys' files, sorted. */
-export async function keyFiles(dir: string): Promise<string[]> {
+async function keyFiles(dir: string): Promise<string[]> {
   const names = (await orAbsent(readdir(dir)).catch(unreadable(dir))) ?? []
   return names.filter((name) => name.endsWith(KEY_FILE)).sort()
 }

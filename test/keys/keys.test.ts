@@ -5,11 +5,17 @@ import t from 'tap'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { openKeys } from '../../src/keys/keys.ts'
 import { createQuotas, usageOfDay } from '../../src/keys/quota.ts'
-import { addKey, readKeys, revokeKey } from '../../src/keys/store.ts'
+import { addKey, revokeKey } from '../../src/keys/store.ts'
 import { runCli } from '../helpers/cli.ts'
 
 async function until(check: () => boolean): Promise<void> {
   for (let i = 0; i < 500 && !check(); i++) await setTimeout(10)
+}
+
+async function recordsIn(dir: string) {
+  const keys = await openKeys({ dir })
+  keys.close()
+  return keys.records
 }
 
 t.test('a key is shown once and kept as a hash that only its owner may read', async (t) => {
@@ -19,7 +25,7 @@ t.test('a key is shown once and kept as a hash that only its owner may read', as
   const [file] = await readdir(dir)
   t.equal((await stat(path.join(dir, file ?? ''))).mode & 0o777, 0o600)
   t.notMatch(await readFile(path.join(dir, file ?? ''), 'utf8'), key.slice(5))
-  t.match(await readKeys(dir), [{ name: 'ann', role: 'user', sha256: /^[0-9a-f]{64}$/, questions_per_day: 5 }])
+  t.match(await recordsIn(dir), [{ name: 'ann', role: 'user', sha256: /^[0-9a-f]{64}$/, questions_per_day: 5 }])
   t.not(await addKey(dir, { name: 'bob', role: 'user' }), key)
   await t.rejects(addKey(dir, { name: 'ann', role: 'admin' }), { code: 'conflict' })
   for (const name of ['', '../x', 'a b', '.hidden', 'x'.repeat(65)])
@@ -45,7 +51,7 @@ t.test('two processes that make keys at once: none is lost, and of one name ther
   )
   t.match(made.find(({ code }) => code === 1)?.stderr, /There is, or was, a key named same/)
   t.same(
-    (await readKeys(dir)).map(({ name }) => name),
+    (await recordsIn(dir)).map(({ name }) => name),
     ['a', 'b', 'same'],
   )
   const keys = await openKeys({ dir })
@@ -205,7 +211,7 @@ t.test('a question that the service itself refuses does not count, and a folder 
 
 t.test('a folder that cannot be one is named, and is no key of that name', async (t) => {
   const file = path.join(t.testdir({ taken: 'a file' }), 'taken')
-  await t.rejects(readKeys(file), { code: 'config_invalid', field: 'CEPE_KEYS_DIR', message: /taken cannot be read/ })
+  await t.rejects(recordsIn(file), { code: 'config_invalid', field: 'CEPE_KEYS_DIR', message: /taken cannot be read/ })
   await t.rejects(addKey(file, { name: 'ann', role: 'user' }), {
     code: 'config_invalid',
     field: 'CEPE_KEYS_DIR',
