@@ -21,7 +21,7 @@ import { observers } from './http/observability/observers.ts'
 import { serializerCompiler, validatorCompiler } from './http/plugins/compilers.ts'
 import { traces } from './http/observability/traces-plugin.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
-import { StoredResponses, onceFor } from './http/idempotency/idempotency.ts'
+import { onceFor, storedResponses } from './http/idempotency/idempotency.ts'
 import { publicText } from './http/errors/public-text.ts'
 import { collectionAccess } from './http/request/collections.ts'
 import { answerClientError, refuseExpectations } from './http/errors/raw-errors.ts'
@@ -84,7 +84,7 @@ export async function buildApp(
   await docs(app, version, config.BASE_PATH)
   metrics(app, services)
 
-  const once = onceFor(new StoredResponses({ folder: (table) => answersFolder(config, { dir: services.index.dir, table }) }))
+  const once = onceFor(storedResponses({ folder: (table) => answersFolder(config, { dir: services.index.dir, table }) }))
   const access = collectionAccess(services.answering, services.collections)
   const context = { services, config, version, access, once, files: servedFiles(config), snapshots }
   await register(app, [healthRoutes, ...(config.ROLE === 'indexer' ? [] : QUESTIONS), ...COLLECTIONS], context)

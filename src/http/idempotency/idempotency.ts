@@ -42,11 +42,11 @@ export type Once = <T>(request: FastifyRequest, reply: FastifyReply, work: Work<
  * the client would repeat the work.
  * @throws conflict, unprocessable
  */
-export function onceFor(answers: Pick<StoredResponses, 'claim'>): Once {
+export function onceFor(claimOf: (collection: string, key: string) => Promise<Claim>): Once {
   return async <T>(request: FastifyRequest, reply: FastifyReply, { collection, fingerprint, work }: Work<T>): Promise<T> => {
     const key = request.headers[HEADER]
     if (typeof key !== 'string') return work()
-    const claim = await answers.claim(collection, key)
+    const { kept, keep, release } = await claimOf(collection, key)
     const orWarn = (done: Promise<void>): Promise<void> =>
       done.catch((error: unknown) =>
         request.log.error(
@@ -54,25 +54,24 @@ export function onceFor(answers: Pick<StoredResponses, 'claim'>): Once {
           'An idempotency key could not be stored or released: a retry may be processed again, or rejected for a while.',
         ),
       )
-    const keep = async (answer: Pick<StoredResponse, 'found' | 'body'>): Promise<void> =>
-      claim.keep({ request: await fingerprint(), ...answer })
+    const store = async (found: boolean, body: unknown): Promise<void> => keep({ request: await fingerprint(), found, body })
     try {
-      if (claim.kept !== undefined) {
-        if (claim.kept.request !== (await fingerprint())) throw reused()
+      if (kept !== undefined) {
+        if (kept.request !== (await fingerprint())) throw reused()
         void reply.header('idempotency-replayed', 'true')
-        return again(claim.kept) as T
+        return again(kept) as T
       }
       try {
         const body = await work()
-        await orWarn(keep({ found: true, body }))
+        await orWarn(store(true, body))
         return body
       } catch (error) {
         if (error instanceof CodedError && error.code === 'not_found')
-          await orWarn(keep({ found: false, body: { message: error.message, field: error.field } }))
+          await orWarn(store(false, { message: error.message, field: error.field }))
         throw error
       }
     } finally {
-      await orWarn(claim.release())
+      await orWarn(release())
     }
   }
 }
@@ -150,76 +149,63 @@ interface StoredResponsesOptions {
 }
 
 /** Exclusive claim of a key: until it is released, no other request with the key is processed. */
-interface Claim {
-  /** The stored response of the key, if any. */
-  readonly kept: StoredResponse | undefined
-  /** Durable when it resolves. */
-  keep(answer: Omit<StoredResponse, 'at'>): Promise<void>
-  release(): Promise<void>
-}
+type Claim = Awaited<ReturnType<ReturnType<typeof storedResponses>>>
 
 /**
  * Stored responses to requests with an idempotency key, one small file each: they survive a restart and are shared by all processes of an
  * index.
+ * @returns claims a key. @throws conflict while any process handles another request with the key
  */
-export class StoredResponses {
-  readonly #folder: (collection: string) => string
-  readonly #keepMs: number
-  readonly #most: number
+export function storedResponses({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MAX_RESPONSES }: StoredResponsesOptions) {
   /** Responses stored since the last removal of expired ones, by folder. */
-  readonly #stored = new Map<string, number>()
+  const counts = new Map<string, number>()
 
-  constructor({ folder, keepMs = KEEP_RESPONSES_MS, most = MAX_RESPONSES }: StoredResponsesOptions) {
-    this.#folder = folder
-    this.#keepMs = keepMs
-    this.#most = most
+  const read = async (path: string): Promise<StoredResponse | undefined> => {
+    const value = parseJson((await orAbsent(readFile(path, 'utf8'))) ?? '')
+    return Value.Check(StoredResponseSchema, value) && ageOf(value.at) < keepMs ? value : undefined
   }
 
-  /** @throws conflict while any process handles another request with the key */
-  async claim(collection: string, key: string): Promise<Claim> {
-    const folder = this.#folder(collection)
+  return async (collection: string, key: string) => {
+    const folder = folderOf(collection)
     const name = createHash('sha256').update(key).digest('hex').slice(0, 40)
     await makeFolder(folder)
     const lock = await takeLock(join(folder, `${name}.lock`), 0)
     if (lock === undefined)
       throw new CodedError('conflict', 'A request with this idempotency key is in progress: wait for its response.', {
-        field: 'idempotency-key',
+        field: HEADER,
         retryAfterS: 1,
       })
     const file = join(folder, `${name}.json`)
     try {
       return {
-        kept: await this.#read(file),
-        keep: async (answer) => {
+        /** The stored response of the key, if any. */
+        kept: await read(file),
+        /** Durable when it resolves. */
+        keep: async (answer: Omit<StoredResponse, 'at'>): Promise<void> => {
           await writeFileDurably(file, JSON.stringify({ ...answer, at: Date.now() }))
-          const stored = this.#stored.get(folder) ?? 0
-          this.#stored.set(folder, (stored + 1) % EXPIRY_EVERY)
-          if (stored === 0) await this.#removeExpired(folder)
+          const stored = counts.get(folder) ?? 0
+          counts.set(folder, (stored + 1) % EXPIRY_EVERY)
+          if (stored === 0) await removeExpired(folder, keepMs, most)
         },
-        release: () => lock.release(),
+        release: (): Promise<void> => lock.release(),
       }
     } catch (error) {
       await lock.release()
       throw error
     }
   }
+}
 
-  async #read(path: string): Promise<StoredResponse | undefined> {
-    const value = parseJson((await orAbsent(readFile(path, 'utf8'))) ?? '')
-    return Value.Check(StoredResponseSchema, value) && ageOf(value.at) < this.#keepMs ? value : undefined
-  }
-
-  /** Removes expired responses, and the oldest if there are too many. */
-  async #removeExpired(folder: string): Promise<void> {
-    const files = await Promise.all((await readdir(folder)).map(async (name) => ({ name, age: await fileAge(join(folder, name)) })))
-    const answers = files.filter(({ name }) => name.endsWith('.json')).sort((a, b) => a.age - b.age)
-    const gone = answers.filter(({ age }, i) => age > this.#keepMs || i >= this.#most)
-    for (const { name } of gone) await rm(join(folder, name), { force: true })
-    for (const { name, age } of files) {
-      // Only unclaimed files are empty.
-      if (name.endsWith('.lock') && age > this.#keepMs) await rmdir(join(folder, name)).catch(() => undefined)
-      else if (!name.endsWith('.json') && age > this.#keepMs) await rm(join(folder, name), { force: true, recursive: true })
-    }
+/** Removes expired responses, and the oldest if there are too many. */
+async function removeExpired(folder: string, keepMs: number, most: number): Promise<void> {
+  const files = await Promise.all((await readdir(folder)).map(async (name) => ({ name, age: await fileAge(join(folder, name)) })))
+  const answers = files.filter(({ name }) => name.endsWith('.json')).sort((a, b) => a.age - b.age)
+  const gone = answers.filter(({ age }, i) => age > keepMs || i >= most)
+  for (const { name } of gone) await rm(join(folder, name), { force: true })
+  for (const { name, age } of files) {
+    // Only unclaimed files are empty.
+    if (name.endsWith('.lock') && age > keepMs) await rmdir(join(folder, name)).catch(() => undefined)
+    else if (!name.endsWith('.json') && age > keepMs) await rm(join(folder, name), { force: true, recursive: true })
   }
 }
 

@@ -5,7 +5,7 @@ import { onceFor } from '../../../src/http/idempotency/idempotency.ts'
 
 t.test('what was done is answered, also where the answer cannot be kept', async (t) => {
   const full = () => Promise.reject(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }))
-  const once = onceFor({ claim: () => Promise.resolve({ kept: undefined, keep: full, release: full }) })
+  const once = onceFor(() => Promise.resolve({ kept: undefined, keep: full, release: full }))
   const app = fastify()
   t.teardown(() => app.close())
   let done = 0
