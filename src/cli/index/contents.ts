@@ -5,8 +5,8 @@ import { pipeline } from 'node:stream/promises'
 import { CodedError } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
-import { collectionOption } from '../program/options.ts'
-import { withIndexing } from './jobs.ts'
+import { createProgress } from '../program/progress.ts'
+import { indexingCommand } from './jobs.ts'
 
 const KB = 1000
 
@@ -14,22 +14,12 @@ const snapshots = () => import('../../../index/snapshots/snapshots.ts')
 
 /** `cepe index snapshot`, `cepe index verify` and `cepe index alias`. */
 export function snapshotCommands(): Command[] {
-  const command = (name: string, description: string, run: (index: PassageIndex, name: string) => Promise<string>): Command =>
-    new Command(name)
-      .description(description)
-      .addOption(collectionOption())
-      .action(async (...given: unknown[]) => {
-        const [options, name] = typeof given[0] === 'string' ? [given[1], given[0]] : [given[0], '']
-        await withIndexing((options as { collection?: string }).collection, 'looks', async ({ index }) => {
-          process.stdout.write(await run(index, name))
-        })
-      })
-  const create = command('create', 'create a snapshot of the collection', async (index, name) => {
+  const create = indexingCommand('create', 'create a snapshot of the collection', async ({ index }, [name = '']) => {
     const { createSnapshot } = await snapshots()
     const { rows } = await createSnapshot(name, index)
     return `${name}: snapshot of ${rows} passages created\n`
   })
-  const list = command('list', 'list the snapshots of the collection', async (index) =>
+  const list = indexingCommand('list', 'list the snapshots of the collection', async ({ index }) =>
     (await (await snapshots()).listSnapshots(index))
       .map(
         ({ name, created_at, rows, bytes, model }) =>
@@ -37,24 +27,21 @@ export function snapshotCommands(): Command[] {
       )
       .join(''),
   )
-  const restore = command('restore', 'replace the collection with a snapshot', async (index, name) => {
+  const restore = indexingCommand('restore', 'replace the collection with a snapshot', async ({ index }, [name = '']) => {
     const { restoreSnapshot } = await snapshots()
     return `${index.table}: ${await restoreSnapshot(name, index)} passages, restored from ${name}\n`
   })
-  const remove = command('delete', 'remove a snapshot', async (index, name) => {
+  const remove = indexingCommand('delete', 'remove a snapshot', async ({ index }, [name = '']) => {
     const { deleteSnapshot } = await snapshots()
     await deleteSnapshot(name, index)
     return `${name}: deleted\n`
   })
-  const alias = command('alias', 'serve a copy of another collection', async (index, name) => {
+  const alias = indexingCommand('alias', 'serve a copy of another collection', async ({ index }, [name = '']) => {
     const { switchTable } = await import('../../../index/snapshots/replace.ts')
     return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
   })
-  const verify = command('verify', 'read the whole collection and verify the checksums of its files', async (index) => {
-    const [{ verifyIndex }, { createProgress }] = await Promise.all([
-      import('../../../index/snapshots/verify-index.ts'),
-      import('../program/progress.ts'),
-    ])
+  const verify = indexingCommand('verify', 'read the whole collection and verify the checksums of its files', async ({ index }) => {
+    const { verifyIndex } = await import('../../../index/snapshots/verify-index.ts')
     const progress = createProgress('Verifying', 'kB')
     const show = (done: number, total: number) => progress.update(Math.ceil(done / KB), Math.ceil(total / KB))
     const { passages, files, bytes, recorded } = await verifyIndex(index, show).finally(() => progress.stop())
@@ -66,50 +53,43 @@ export function snapshotCommands(): Command[] {
   return [snapshot, verify, alias.argument('<other>')]
 }
 
-interface Options {
-  readonly collection?: string
-  readonly source?: string
-}
-
 /** `cepe index report`, `export`, `sources` and `delete`: rejected lines of a job, and the index's content. */
 export function contentsCommands(): Command[] {
-  const command = (name: string, description: string): Command => new Command(name).description(description).addOption(collectionOption())
+  const report = indexingCommand(
+    'report',
+    'print the rejected lines of a job with reasons, as JSON lines',
+    async ({ jobs }, [job = '']) => {
+      const path = await jobs.reportPath(job)
+      if (await exists(path)) await print(createReadStream(path))
+    },
+  )
+  const exported = 'print all passages as JSON lines, which can be indexed again'
+  const exporting = indexingCommand('export', exported, async ({ index }, _, { source }) => {
+    if (source !== undefined) await requireSource(index, source)
+    const lines = async function* (): AsyncGenerator<string> {
+      for await (const passage of index.export(source === undefined ? undefined : { source })) yield `${JSON.stringify(passage)}\n`
+    }
+    await print(Readable.from(lines()))
+  })
+  const sources = indexingCommand('sources', 'list the sources with their number of passages', async ({ index }) =>
+    (await index.sources()).map(({ source, passages }) => `${passages}\t${source}\n`).join(''),
+  )
+  const remove = indexingCommand('delete', 'delete all passages from a source', async ({ index }, _, { source = '' }) => {
+    await requireSource(index, source)
+    return `${await index.delete({ source })} passages deleted\n`
+  })
   return [
-    command('report', 'print the rejected lines of a job with reasons, as JSON lines')
-      .argument('<job>')
-      .action((job: string, { collection }: Options) =>
-        withIndexing(collection, 'looks', async ({ jobs }) => {
-          const path = await jobs.reportPath(job)
-          if (await exists(path)) await print(createReadStream(path))
-        }),
-      ),
-    command('export', 'print all passages as JSON lines, which can be indexed again')
-      .option('--source <text>', "only passages from this source; '' for those without one")
-      .action(({ collection, source }: Options) =>
-        withIndexing(collection, 'looks', async ({ index }) => {
-          if (source !== undefined) await requireSource(index, source)
-          const lines = async function* (): AsyncGenerator<string> {
-            for await (const passage of index.export(source === undefined ? undefined : { source })) yield `${JSON.stringify(passage)}\n`
-          }
-          await print(Readable.from(lines()))
-        }),
-      ),
-    command('sources', 'list the sources with their number of passages').action(({ collection }: Options) =>
-      withIndexing(collection, 'looks', async ({ index }) => {
-        for (const { source, passages } of await index.sources()) process.stdout.write(`${passages}\t${source}\n`)
-      }),
-    ),
-    command('delete', 'delete all passages from a source')
-      .requiredOption('--source <text>', 'as `cepe index sources` shows it')
-      .action(({ collection, source = '' }: Options) => {
-        // Most likely an unset shell variable; it would match all passages without a source.
-        if (source === '') throw new CodedError('options_invalid', '--source is empty: name the source to delete.', { field: '--source' })
-        return withIndexing(collection, 'looks', async ({ index }) => {
-          await requireSource(index, source)
-          process.stdout.write(`${await index.delete({ source })} passages deleted\n`)
-        })
-      }),
+    report.argument('<job>'),
+    exporting.option('--source <text>', "only passages from this source; '' for those without one"),
+    sources,
+    remove.requiredOption('--source <text>', 'as `cepe index sources` shows it', notEmpty),
   ]
+}
+
+/** An empty source is most likely an unset shell variable; it would match all passages without a source. @throws options_invalid */
+function notEmpty(source: string): string {
+  if (source !== '') return source
+  throw new CodedError('options_invalid', '--source is empty: name the source to delete.', { field: '--source' })
 }
 
 /** @throws not_found for a source without passages, most likely a typing error */

@@ -7,7 +7,7 @@ import { addCommand } from './add.ts'
 import { contentsCommands, snapshotCommands } from './contents.ts'
 import { commitCommand, pendingCommand, planCommand, vectorsCommand } from './shards.ts'
 import { loadConfig } from '../program/run-program.ts'
-import { type Need, cancel, follow, listed, showJob, withIndexing } from './jobs.ts'
+import { cancel, follow, indexingCommand, listed, showJob } from './jobs.ts'
 import { collectionOption } from '../program/options.ts'
 import type { AheadProgress } from '../../inference/encode-ahead.ts'
 import { interruptible } from '../program/interrupted.ts'
@@ -18,6 +18,8 @@ const ORDER = [
   ...['add', 'status', 'sources', 'delete', 'report', 'resume', 'cancel', 'export', 'snapshot', 'alias', 'verify'],
   ...['reembed', 'compact', 'cleanup', 'encode-ahead', 'plan', 'vectors', 'pending', 'commit'],
 ]
+
+const REEMBED = 're-embed the texts of the collection with the configured retriever; the old vectors serve until the new ones are verified'
 
 /** `cepe index`: commands on a corpus and its table. */
 export function indexCommand(): Command {
@@ -31,46 +33,17 @@ export function indexCommand(): Command {
     vectorsCommand(),
     pendingCommand(),
     commitCommand(),
-    new Command('reembed')
-      .description(
-        're-embed the texts of the collection with the configured retriever; the old vectors serve until the new ones are verified',
-      )
-      .addOption(collectionOption())
-      .action(({ collection }: { collection?: string }) =>
-        withIndexing(collection, 'embeds', ({ jobs }) => follow(jobs, jobs.addReembed(), collection)),
-      ),
-    tableCommand({
-      name: 'status',
-      description: 'show the index and its jobs',
-      argument: '[job]',
-      run: async ({ index, jobs }, id?: string) => {
-        if (id !== undefined) return showJob(jobs, id)
-        const summary = await index.info().then(described, (error: Error) => error.message)
-        // Reports an unsearchable table, after counting its passages.
-        const unfit = await index.view().then(
-          () => undefined,
-          (error: Error) => error.message,
-        )
-        const said = unfit === undefined || unfit === summary ? [summary] : [summary, unfit]
-        const rest = replacedLine(await jobs.replacedTables())
-        return process.stdout.write(`${[...said, ...rest, ...(await listed(jobs))].join('\n')}\n`)
-      },
-    }),
+    indexingCommand('reembed', REEMBED, ({ jobs }, _, { collection }) => follow(jobs, jobs.addReembed(), collection), 'embeds'),
+    indexingCommand('status', 'show the index and its jobs', status).argument('[job]'),
     maintenanceCommand('compact', 'compact small files, update the indexes and remove expired versions'),
     maintenanceCommand('cleanup', 'remove the files of expired versions'),
-    tableCommand({
-      name: 'cancel',
-      description: 'cancel a job; passages already committed stay',
-      argument: '<job>',
-      run: ({ jobs }, id = '') => cancel(jobs, id),
-    }),
-    tableCommand({
-      name: 'resume',
-      description: 'resume a stopped job',
-      argument: '<job>',
-      need: 'embeds',
-      run: ({ jobs }, id = '', table?: string) => follow(jobs, jobs.resume(id), table),
-    }),
+    indexingCommand('cancel', 'cancel a job; passages already committed stay', ({ jobs }, [id = '']) => cancel(jobs, id)).argument('<job>'),
+    indexingCommand(
+      'resume',
+      'resume a stopped job',
+      ({ jobs }, [id = ''], { collection }) => follow(jobs, jobs.resume(id), collection),
+      'embeds',
+    ).argument('<job>'),
   ]
   commands.sort((a, b) => ORDER.indexOf(a.name()) - ORDER.indexOf(b.name()))
   for (const one of commands) command.addCommand(one)
@@ -116,22 +89,17 @@ function replacedLine(tables: readonly ReplacedTable[]): string[] {
   return [`replaced tables: ${tables.length}, ${Math.round(bytes / KB)} kB (${when})`]
 }
 
-interface TableCommand {
-  readonly name: string
-  readonly description: string
-  readonly argument: string
-  readonly need?: Need
-  readonly run: (indexing: Indexing, id?: string, table?: string) => Promise<unknown>
-}
-
-function tableCommand({ name, description, argument, need = 'looks', run }: TableCommand): Command {
-  return new Command(name)
-    .description(description)
-    .argument(argument)
-    .addOption(collectionOption())
-    .action(async (id: string | undefined, { collection: table }: { collection?: string }) => {
-      await withIndexing(table, need, (indexing) => run(indexing, id, table))
-    })
+/** The index and its jobs, or one job. */
+async function status({ index, jobs }: Indexing, [id]: readonly string[]): Promise<string | void> {
+  if (id !== undefined) return showJob(jobs, id)
+  const summary = await index.info().then(described, (error: Error) => error.message)
+  // Reports an unsearchable table, after counting its passages.
+  const unfit = await index.view().then(
+    () => undefined,
+    (error: Error) => error.message,
+  )
+  const said = unfit === undefined || unfit === summary ? [summary] : [summary, unfit]
+  return `${[...said, ...replacedLine(await jobs.replacedTables()), ...(await listed(jobs))].join('\n')}\n`
 }
 
 function described({ table, rows, version, kind, recall, questionRecall, model }: IndexInfo): string {

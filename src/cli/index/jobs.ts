@@ -1,13 +1,15 @@
+import { Command } from 'commander'
 import type { Jobs } from '../../jobs/contract.ts'
 import { describeFiles } from '../../jobs/sources/summary.ts'
 import type { Job } from '../../jobs/record/schema.ts'
 import type { Indexing } from '../../service/indexing.ts'
 import { interruptible, interruptibleAtOnce } from '../program/interrupted.ts'
+import { collectionOption } from '../program/options.ts'
 import { loadConfig } from '../program/run-program.ts'
 import { createProgress } from '../program/progress.ts'
 
 /** Whether a command embeds passages, for which the retriever is built or verified, or only reads. */
-export type Need = 'embeds' | 'looks'
+type Need = 'embeds' | 'looks'
 
 /** Opens the index and its jobs, and closes them after the work. */
 export async function withIndexing(table: string | undefined, need: Need, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
@@ -22,6 +24,26 @@ export async function withIndexing(table: string | undefined, need: Need, run: (
   } finally {
     await indexing.close()
   }
+}
+
+/** Options that the commands share. */
+interface Options {
+  readonly collection?: string
+  readonly source?: string
+}
+
+type Run = (indexing: Indexing, args: readonly string[], options: Options) => Promise<unknown>
+
+/** Creates a command on a collection. @param run does its work; a text that it returns is printed */
+export function indexingCommand(name: string, description: string, run: Run, need: Need = 'looks'): Command {
+  const command = new Command(name).description(description).addOption(collectionOption())
+  return command.action(() => {
+    const options = command.opts<Options>()
+    return withIndexing(options.collection, need, async (indexing) => {
+      const said = await run(indexing, command.args, options)
+      if (typeof said === 'string') process.stdout.write(said)
+    })
+  })
 }
 
 /** Follows a job to its end and prints the result; Ctrl-C or the signal leaves it resumable. */
@@ -68,8 +90,8 @@ function abandoned(id: string): string {
   return `its process has ended, and nothing happens until the next start of the service, cepe index resume ${id} or cepe index cancel ${id}`
 }
 
-/** Cancels a job and prints its state. */
-export async function cancel(jobs: Jobs, id: string): Promise<void> {
+/** Cancels a job. @returns its state */
+export async function cancel(jobs: Jobs, id: string): Promise<string> {
   const { isSettled } = await import('../../jobs/record/schema.ts')
   const wasAbandoned = await jobs.isAbandoned(id)
   const job = await jobs.cancel(id)
@@ -78,7 +100,7 @@ export async function cancel(jobs: Jobs, id: string): Promise<void> {
     : isSettled(job.state)
       ? ''
       : ': the process that runs it ends it at its next step'
-  process.stdout.write(`${line(job)}${how}\n`)
+  return `${line(job)}${how}\n`
 }
 
 function line({ id, state, source, counters, files, result, error }: Job): string {
