@@ -1,6 +1,5 @@
 import { CepeError, errorFrom, unreachable } from './errors.ts'
-import { type RetryOptions, retryPolicy } from './retry.ts'
-import { type Service, type ServiceRequest, parsed, readJson, send } from './send.ts'
+import { type RetryOptions, type Service, type ServiceRequest, parsed, readJson, retryPolicy, send } from './send.ts'
 import type {
   AnswerDocumentRequest,
   AnswerDocumentResponse,
@@ -41,48 +40,18 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface PassageOptions extends CallOptions {
+interface PassageOptions extends CallOptions {
   /** Where the passages are; the service's own collection where absent. */
   readonly collection?: string | undefined
 }
 
-export interface BrowseOptions extends PassageOptions {
+interface BrowseOptions extends PassageOptions {
   readonly after?: string | undefined
   readonly limit?: number | undefined
 }
 
 /** One method per route. All of them throw {@link CepeError}, or the signal's reason once aborted. */
-export interface Client {
-  /** Address of the service. */
-  readonly url: string
-  answer(question: Question, options?: CallOptions): Promise<AnswerResponse>
-  /** Yields the passages, parts of the answer's text, and the complete answer. Leaving the loop cancels the answer. */
-  streamAnswer(question: Question, options?: CallOptions): AsyncGenerator<AnswerEvent, void, undefined>
-  /**
-   * Yields the result of each question in order, as they complete. A failed question does not affect the others: its item has an `error`.
-   */
-  answerMany(questions: readonly Question[], options?: CallOptions): AsyncGenerator<BatchItem, void, undefined>
-  /** Answers from a document: its text, or a form with its `file` and the other fields. */
-  answerDocument(request: AnswerDocumentRequest | FormData, options?: CallOptions): Promise<AnswerDocumentResponse>
-  search(request: SearchRequest, options?: CallOptions): Promise<SearchResponse>
-  score(request: ScoreRequest, options?: CallOptions): Promise<ScoreResponse>
-  rerank(request: RerankRequest, options?: CallOptions): Promise<RerankResponse>
-  getPassage(id: string, options?: PassageOptions): Promise<StoredPassage>
-  /** A page of the sources; `after` is the last page's `next`. */
-  browseSources(options?: BrowseOptions): Promise<BrowseSourcesResponse>
-  /** A page of a source's passages in reading order. */
-  browsePassages(source: string, options?: BrowseOptions): Promise<BrowsePassagesResponse>
-  /** Needs an admin key. */
-  upsertPassages(request: UpsertPassagesRequest, options?: PassageOptions): Promise<UpsertPassagesResponse>
-  /** Needs an admin key. */
-  deletePassage(id: string, options?: PassageOptions): Promise<DeletePassageResponse>
-  /** Needs an admin key. */
-  deletePassages(request: DeletePassagesRequest, options?: PassageOptions): Promise<DeletePassagesResponse>
-  /** A page of the collections that the key may use; `after` is the last page's `next`. */
-  listCollections(options?: CallOptions & { readonly after?: string | undefined }): Promise<ListCollectionsResponse>
-  /** Models, index and limits of the service. */
-  getInfo(options?: CallOptions): Promise<GetInfoResponse>
-}
+export type Client = ReturnType<typeof createClient>
 
 /**
  * @throws CepeError options_invalid for an invalid address or key
@@ -94,36 +63,59 @@ export interface Client {
  * const { answer, evidence } = await client.answer({ question: 'who composed aida' })
  * ```
  */
-export function createClient(options: ClientOptions): Client {
+export function createClient(options: ClientOptions) {
   const service = serviceOf(options)
   // Responses are not validated: the service is tested against the schemas of these types.
   const call = async <T>(request: ServiceRequest): Promise<T> => (await send(service, request, readJson)) as T
   const post = <T>(path: string, body: object, { signal }: CallOptions = {}) => call<T>({ method: 'POST', path, body, signal })
-  const query = (name: string, value: string | undefined): string => (value === undefined ? '' : `?${name}=${encodeURIComponent(value)}`)
-  const passage = (id: string, collection?: string): string => `/v1/passages/${encodeURIComponent(id)}${query('collection', collection)}`
-  const browse = <T>(path: string, { signal, ...given }: BrowseOptions & { source?: string }): Promise<T> => {
-    const query = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : `${name}=${encodeURIComponent(value)}`))
-    return call({ method: 'GET', path: `${path}?${query.join('&')}`, signal })
-  }
+  const get = <T>(path: string, query: Query, { signal }: CallOptions = {}) =>
+    call<T>({ method: 'GET', path: withQuery(path, query), signal })
+  const passage = (id: string, query: Query): string => withQuery(`/v1/passages/${encodeURIComponent(id)}`, query)
   return {
+    /** Address of the service. */
     url: service.url,
-    answer: (question, options) => post('/v1/answer', question, options),
-    streamAnswer: (question, options) => streamed(service, question, options),
-    answerMany: (questions, options) => batch(service, questions, options),
-    answerDocument: (request, options) => post('/v1/documents/answer', request, options),
-    search: (request, options) => post('/v1/search', request, options),
-    score: (request, options) => post('/v1/score', request, options),
-    rerank: (request, options) => post('/v1/rerank', request, options),
-    getPassage: (id, { signal, collection } = {}) => call({ method: 'GET', path: passage(id, collection), signal }),
-    browseSources: (options = {}) => browse('/v1/sources', options),
-    browsePassages: (source, options = {}) => browse('/v1/passages', { ...options, source }),
-    upsertPassages: (body, { signal, collection } = {}) =>
-      call({ method: 'PUT', path: `/v1/passages${query('collection', collection)}`, body, signal }),
-    deletePassage: (id, { signal, collection } = {}) => call({ method: 'DELETE', path: passage(id, collection), signal }),
-    deletePassages: (request, options) => post(`/v1/passages/delete${query('collection', options?.collection)}`, request, options),
-    listCollections: ({ signal, after } = {}) => call({ method: 'GET', path: `/v1/collections${query('after', after)}`, signal }),
-    getInfo: ({ signal } = {}) => call({ method: 'GET', path: '/v1/info', signal }),
+    answer: (question: Question, options?: CallOptions) => post<AnswerResponse>('/v1/answer', question, options),
+    /** Yields the passages, parts of the answer's text, and the complete answer. Leaving the loop cancels the answer. */
+    streamAnswer: (question: Question, options?: CallOptions) => streamed(service, question, options),
+    /**
+     * Yields the result of each question in order, as they complete. A failed question does not affect the others: its item has an `error`.
+     */
+    answerMany: (questions: readonly Question[], options?: CallOptions) => batch(service, questions, options),
+    /** Answers from a document: its text, or a form with its `file` and the other fields. */
+    answerDocument: (request: AnswerDocumentRequest | FormData, options?: CallOptions) =>
+      post<AnswerDocumentResponse>('/v1/documents/answer', request, options),
+    search: (request: SearchRequest, options?: CallOptions) => post<SearchResponse>('/v1/search', request, options),
+    score: (request: ScoreRequest, options?: CallOptions) => post<ScoreResponse>('/v1/score', request, options),
+    rerank: (request: RerankRequest, options?: CallOptions) => post<RerankResponse>('/v1/rerank', request, options),
+    getPassage: (id: string, { signal, ...query }: PassageOptions = {}) => get<StoredPassage>(passage(id, query), {}, { signal }),
+    /** A page of the sources; `after` is the last page's `next`. */
+    browseSources: ({ signal, ...query }: BrowseOptions = {}) => get<BrowseSourcesResponse>('/v1/sources', query, { signal }),
+    /** A page of a source's passages in reading order. */
+    browsePassages: (source: string, { signal, ...query }: BrowseOptions = {}) =>
+      get<BrowsePassagesResponse>('/v1/passages', { ...query, source }, { signal }),
+    /** Needs an admin key. */
+    upsertPassages: (body: UpsertPassagesRequest, { signal, ...query }: PassageOptions = {}) =>
+      call<UpsertPassagesResponse>({ method: 'PUT', path: withQuery('/v1/passages', query), body, signal }),
+    /** Needs an admin key. */
+    deletePassage: (id: string, { signal, ...query }: PassageOptions = {}) =>
+      call<DeletePassageResponse>({ method: 'DELETE', path: passage(id, query), signal }),
+    /** Needs an admin key. */
+    deletePassages: (request: DeletePassagesRequest, { signal, ...query }: PassageOptions = {}) =>
+      post<DeletePassagesResponse>(withQuery('/v1/passages/delete', query), request, { signal }),
+    /** A page of the collections that the key may use; `after` is the last page's `next`. */
+    listCollections: ({ signal, ...query }: CallOptions & { readonly after?: string | undefined } = {}) =>
+      get<ListCollectionsResponse>('/v1/collections', query, { signal }),
+    /** Models, index and limits of the service. */
+    getInfo: (options?: CallOptions) => get<GetInfoResponse>('/v1/info', {}, options),
   }
+}
+
+type Query = Readonly<Record<string, string | number | undefined>>
+
+/** A path with those parameters that are set. */
+function withQuery(path: string, query: Query): string {
+  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : `${name}=${encodeURIComponent(value)}`))
+  return given.length === 0 ? path : `${path}?${given.join('&')}`
 }
 
 async function* streamed(service: Service, question: Question, options: CallOptions = {}): AsyncGenerator<AnswerEvent, void, undefined> {

@@ -1,5 +1,21 @@
 import { CepeError, errorFrom, unreachable } from './errors.ts'
-import { pause, waitBefore, type RetryPolicy } from './retry.ts'
+
+/** When to retry a request. */
+export interface RetryOptions {
+  /** Attempts per request if the service is unreachable, or busy without a Retry-After. Default: 3. */
+  readonly attempts?: number
+  /** Milliseconds before the second attempt, doubled for each further one; also the minimum wait. Default: 250. */
+  readonly pauseMs?: number
+  /** Milliseconds for which a request rejected with a Retry-After is retried. Default: 60,000. */
+  readonly busyMs?: number
+  /** A longer Retry-After, in milliseconds, is not waited for, for example of a daily quota. Default: 30,000. */
+  readonly longestWaitMs?: number
+}
+type RetryPolicy = Required<RetryOptions>
+
+export function retryPolicy({ attempts = 3, pauseMs = 250, busyMs = 60_000, longestWaitMs = 30_000 }: RetryOptions = {}): RetryPolicy {
+  return { attempts, pauseMs, busyMs, longestWaitMs }
+}
 
 /** A service and its request options. */
 export interface Service {
@@ -43,12 +59,38 @@ export async function send<T>(service: Service, request: ServiceRequest, take: (
       error = unreachable(service.url, thrown)
     }
     const { retryAfterS } = error
-    const waitMs = waitBefore({ attempt, sinceMs: performance.now() - started, retryAfterS }, service.retry)
+    const waitMs = waitBefore(attempt, performance.now() - started, retryAfterS, service.retry)
     if (waitMs === undefined) throw error
     await pause(waitMs, signal)
     // A Retry-After is not a failure.
     if (retryAfterS !== undefined) attempt--
   }
+}
+
+/**
+ * @param attempt failed attempts without a Retry-After, including this one
+ * @param sinceMs milliseconds since the first attempt
+ * @returns milliseconds until the next attempt; undefined to give up
+ */
+function waitBefore(attempt: number, sinceMs: number, retryAfterS: number | undefined, policy: RetryPolicy): number | undefined {
+  if (retryAfterS === undefined) return attempt < policy.attempts ? policy.pauseMs * 2 ** (attempt - 1) : undefined
+  const waitMs = Math.max(policy.pauseMs, retryAfterS * 1000)
+  return waitMs <= policy.longestWaitMs && sinceMs + waitMs <= policy.busyMs ? waitMs : undefined
+}
+
+/** @throws the signal's reason once aborted */
+async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted()
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end, { once: true })
+  })
+  signal?.throwIfAborted()
 }
 
 /** @throws unexpected_response if the body is not JSON */
