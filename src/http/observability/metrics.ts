@@ -42,82 +42,63 @@ function workMetrics(registry: Registry): Observer {
   return { stage: (stage, _startedAt, ms) => stages.observe({ stage }, ms / 1000), tokens: (kind, count) => tokens.inc({ kind }, count) }
 }
 
-type Values = Iterable<readonly [label: string, value: number | undefined]>
+type Values = readonly (readonly [label: string, value: number | undefined])[]
 
-/** Registers a gauge that is read at the time of a scrape: a number, or one for each value of its label. */
-function gauge(
+/** Registers a metric that is read at the time of a scrape: a number, or one for each value of its label. */
+function sampled(
   registry: Registry,
   name: string,
-  { help, label }: { readonly help: string; readonly label?: string },
+  { help, label, type = Gauge }: { readonly help: string; readonly label?: string; readonly type?: typeof Gauge | typeof Counter },
   read: () => number | Values | Promise<Values>,
 ): void {
-  new Gauge({
+  const labelNames = label === undefined ? [] : [label]
+  const metric: Gauge | Counter = new type({
     name,
     help,
-    labelNames: label === undefined ? [] : [label],
+    labelNames,
     registers: [registry],
     async collect() {
       const found = await read()
-      this.reset()
-      if (typeof found === 'number') this.set(found)
-      else for (const [of, value] of found) if (label !== undefined && value !== undefined) this.set({ [label]: of }, value)
+      metric.reset()
+      if (typeof found === 'number') metric.inc(found)
+      else for (const [of, value] of found) if (label !== undefined && value !== undefined) metric.inc({ [label]: of }, value)
     },
   })
 }
 
 /** Metrics of the inference processes at the time of a scrape. */
 function registerProcessMetrics(registry: Registry, processes: () => readonly ProcessStatus[]): void {
-  const byRole = (name: string, help: string, value: (status: ProcessStatus) => number | undefined): void =>
-    gauge(registry, name, { help, label: 'role' }, () => processes().map((status) => [status.role, value(status)]))
+  const byRole = (name: string, help: string, value: (status: ProcessStatus) => number | undefined, type?: typeof Counter): void =>
+    sampled(registry, name, { help, label: 'role', ...(type && { type }) }, () => processes().map((status) => [status.role, value(status)]))
   byRole('cepe_inference_queue_length', 'Requests queued for an inference process.', (status) => status.queued)
   byRole('cepe_inference_busy', 'Busy inference processes.', (status) => status.busy)
   byRole('cepe_inference_ready', 'Ready inference processes.', (status) => status.ready)
   byRole('cepe_inference_resident_memory_bytes', 'Memory of the inference processes at their last messages.', (status) => status.rssBytes)
   byRole('cepe_state_cache_bytes', 'Cached encoder states in memory.', (status) => status.cache?.bytes)
-  new Counter({
-    name: 'cepe_inference_restarts_total',
-    help: 'Inference processes replaced since the start.',
-    labelNames: ['role'],
-    registers: [registry],
-    collect() {
-      this.reset()
-      for (const { role, restarts } of processes()) this.inc({ role }, restarts)
-    },
-  })
-  new Counter({
-    name: 'cepe_state_cache_lookups_total',
-    help: 'Passages whose encoder states were looked up; counts restart when a process is replaced.',
-    labelNames: ['outcome'],
-    registers: [registry],
-    collect() {
-      this.reset()
-      for (const { cache } of processes()) {
-        if (cache === undefined) continue
-        this.inc({ outcome: 'hit' }, cache.hits)
-        this.inc({ outcome: 'miss' }, cache.misses)
-      }
-    },
-  })
+  byRole('cepe_inference_restarts_total', 'Inference processes replaced since the start.', (status) => status.restarts, Counter)
+  const help = 'Passages whose encoder states were looked up; counts restart when a process is replaced.'
+  sampled(registry, 'cepe_state_cache_lookups_total', { help, label: 'outcome', type: Counter }, () =>
+    processes().flatMap(({ cache }) => [['hit', cache?.hits] as const, ['miss', cache?.misses] as const]),
+  )
 }
 
 /** Metrics of the keys and the default collection at the time of a scrape, and the number of open ones. Collections are no label: there may be many. */
 function registerStateMetrics(registry: Registry, { keys, answering: { retriever }, collections, newerTable }: MetricsOptions): void {
   const serves = 'By loaded retriever: 1 for the one that questions are embedded with, that of the table in service.'
-  gauge(registry, 'cepe_retriever_serves', { help: serves, label: 'model' }, async () => {
+  sampled(registry, 'cepe_retriever_serves', { help: serves, label: 'model' }, async () => {
     const serving = await servingEmbedder(retriever)
     return allEmbedders(retriever).map((embedder) => [modelId(embedder.manifest), embedder === serving ? 1 : 0])
   })
   const open = 'Collections that are held open, the default one among them.'
-  gauge(registry, 'cepe_collections_open', { help: open }, () => collections.opened)
+  sampled(registry, 'cepe_collections_open', { help: open }, () => collections.opened)
   const behind = '1 where the table that is searched was replaced by one that this process cannot search: GET /v1/info says why.'
-  gauge(registry, 'cepe_index_behind', { help: behind }, () => (newerTable() === undefined ? 0 : 1))
+  sampled(registry, 'cepe_index_behind', { help: behind }, () => (newerTable() === undefined ? 0 : 1))
   const unreadable =
     'Key files that cannot be read, 1 where their folder cannot: what was read of them last counts, and a revocation in them does not.'
-  gauge(registry, 'cepe_keys_unreadable', { help: unreadable }, () => keys.unreadable)
+  sampled(registry, 'cepe_keys_unreadable', { help: unreadable }, () => keys.unreadable)
 }
 
 const PASSAGES = 'Passages of jobs that have not ended: to be indexed, embedded, known already, durably in the table.'
-const STEPS = ['accepted', 'embedded', 'skipped', 'committed'] as const
 
 /**
  * Index jobs in Prometheus format: number per state, and progress of unfinished ones. If they cannot be read, they are missing from the
@@ -125,26 +106,8 @@ const STEPS = ['accepted', 'embedded', 'skipped', 'committed'] as const
  * @param onTrouble called once with the reason, until they can be read again
  */
 function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): void {
-  const list = listedOnce(jobs, onTrouble)
-  const ofJobs = (name: string, label: string, help: string, values: (all: readonly Job[]) => Values): void =>
-    gauge(registry, name, { help, label }, async () => {
-      const all = await list()
-      return all === undefined ? [] : values(all)
-    })
-  ofJobs('cepe_index_jobs', 'state', 'Index jobs by state; stopped ones wait for a resume.', (all) =>
-    JOB_STATES.map((state) => [state, all.filter((job) => job.state === state).length]),
-  )
-  ofJobs('cepe_index_job_passages', 'step', PASSAGES, (all) => STEPS.map((step) => [step, total(all, step)]))
-  ofJobs('cepe_index_job_lines', 'outcome', 'Lines of the corpora of jobs that have not ended.', (all) =>
-    (['read', 'rejected'] as const).map((outcome) => [outcome, total(all, outcome)]),
-  )
-}
-
-/** Reads the jobs from disk once for all gauges of a scrape; undefined on failure. */
-function listedOnce(jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): () => Promise<readonly Job[] | undefined> {
-  let looking: Promise<readonly Job[] | undefined> | undefined
   let troubled = false
-  const look = async (): Promise<readonly Job[] | undefined> => {
+  const read = async (): Promise<readonly Job[] | undefined> => {
     try {
       const all = await jobs.list()
       troubled = false
@@ -155,14 +118,25 @@ function listedOnce(jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => vo
       return undefined
     }
   }
-  return () =>
-    (looking ??= look().finally(() => {
-      looking = undefined
-    }))
-}
-
-function total(all: readonly Job[], counter: keyof Job['counters']): number {
-  return all.filter((job) => !isSettled(job.state)).reduce((sum, { counters }) => sum + counters[counter], 0)
+  // All metrics of a scrape come from one reading.
+  let reading: ReturnType<typeof read> | undefined
+  const ofJobs = (name: string, help: string, label: string, values: (all: readonly Job[]) => Values): void =>
+    sampled(registry, name, { help, label }, async () => {
+      reading ??= read().finally(() => (reading = undefined))
+      const all = await reading
+      return all === undefined ? [] : values(all)
+    })
+  const counted = (all: readonly Job[], steps: readonly (keyof Job['counters'])[]): Values => {
+    const running = all.filter((job) => !isSettled(job.state))
+    return steps.map((step) => [step, running.reduce((sum, { counters }) => sum + counters[step], 0)])
+  }
+  ofJobs('cepe_index_jobs', 'Index jobs by state; stopped ones wait for a resume.', 'state', (all) =>
+    JOB_STATES.map((state) => [state, all.filter((job) => job.state === state).length]),
+  )
+  ofJobs('cepe_index_job_passages', PASSAGES, 'step', (all) => counted(all, ['accepted', 'embedded', 'skipped', 'committed']))
+  ofJobs('cepe_index_job_lines', 'Lines of the corpora of jobs that have not ended.', 'outcome', (all) =>
+    counted(all, ['read', 'rejected']),
+  )
 }
 
 interface MetricsOptions {
