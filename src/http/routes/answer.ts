@@ -2,7 +2,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from '#typebox'
 import { answerQuestion } from '../../rag/answer.ts'
 import { AnswerEventSchema, answerEvents } from '../../rag/answer-events.ts'
-import { AnswerRequestSchema, AnswerResponseSchema, type AnswerRequest } from '../../rag/schema.ts'
+import {
+  AnswerRequestSchema,
+  AnswerResponseSchema,
+  SearchRequestSchema,
+  SearchResponseSchema,
+  type AnswerRequest,
+} from '../../rag/schema.ts'
+import { ScoreRequestSchema, ScoreResponseSchema, scoreChoices } from '../../rag/score.ts'
+import { search } from '../../rag/search.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import { sendEvents, serverEvent } from '../request/stream-response.ts'
@@ -17,6 +25,8 @@ export const AnswerBodySchema = Type.Object(
   { additionalProperties: false },
 )
 
+const tags = ['questions']
+const failures = bodyErrorResponses(404, 422, 504)
 const EVENTS =
   'Server-sent events: `evidence`, then `token` ({text}, repeated), then `answer` (the body of POST /v1/answer); on a failure `error` is last. Comment lines keep the connection open.'
 
@@ -28,9 +38,6 @@ export const answerRoutes: Routes = (app, { access, config: { DEADLINE_MS: deadl
       format: ({ event, data }) => serverEvent(JSON.stringify(data), event),
       failed: (error) => serverEvent(JSON.stringify(errorBody(reportError(error, request), request)), 'error'),
     })
-  const tags = ['questions']
-  const failures = bodyErrorResponses(404, 422, 504)
-
   // One response type an operation: generated clients could not tell a stream from JSON.
   const whole = { tags, operationId: 'answer', summary: 'Answer a question from the corpus' }
   app.post(
@@ -49,5 +56,17 @@ export const answerRoutes: Routes = (app, { access, config: { DEADLINE_MS: deadl
     '/v1/answer/stream',
     { schema: { ...streamed, body: AnswerRequestSchema, response: { 200: events, ...failures } } },
     async (request, reply) => sendAnswer(request.body, request, reply),
+  )
+}
+
+/** POST /v1/search: retrieval without an answer. POST /v1/score: log-likelihoods of given answers (multiple choice, classification). */
+export const searchRoutes: Routes = (app, { access, config: { DEADLINE_MS: deadlineMs } }) => {
+  const find = { operationId: 'search', summary: 'Find passages', body: SearchRequestSchema }
+  app.post('/v1/search', { schema: { tags, ...find, response: { 200: SearchResponseSchema, ...failures } } }, (request, reply) =>
+    search(request.body, access.answering(request), runOptions(request, reply, deadlineMs)),
+  )
+  const score = { operationId: 'score', summary: 'Score possible answers', body: ScoreRequestSchema }
+  app.post('/v1/score', { schema: { tags, ...score, response: { 200: ScoreResponseSchema, ...failures } } }, (request, reply) =>
+    scoreChoices(request.body, access.answering(request), runOptions(request, reply, deadlineMs)),
   )
 }

@@ -11,7 +11,7 @@ import { errorResponses } from '../errors/error-body.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { corpusTexts } from '../page/corpus-text.ts'
 import type { Routes } from './context.ts'
-import { allEmbedders, describeRetriever, servingEmbedder } from '../observability/retrievers.ts'
+import { allEmbedders, describeRetriever, servingEmbedder } from '../observability/models.ts'
 
 const number = Type.Number()
 const RetrieverFields = { id: Type.String(), dtype: Type.String(), dimension: number }

@@ -9,7 +9,7 @@ import { rerank } from '../../rag/rerank.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import type { Routes } from './context.ts'
-import { isReader } from './model-name.ts'
+import { isReader } from '../observability/models.ts'
 import { LIMITS, nonBlank } from '../../rag/schema.ts'
 
 const query = nonBlank(LIMITS.questionCharacters, 'Query that the documents are scored against.')

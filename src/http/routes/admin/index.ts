@@ -1,8 +1,12 @@
 import { Type } from '#typebox'
 import { ADMIN_SECURITY } from '../../auth/auth.ts'
-import { errorResponses } from '../../errors/error-body.ts'
+import { bodyErrorResponses, errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { Routes } from '../context.ts'
-import { CollectionQuerySchema } from '../passages/passages.ts'
+import { ListFields, PAGE } from '../passages/browse.ts'
+import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
+import { READ_LIMITS } from '../../../../index/read/contract.ts'
+import { SnapshotSchema } from '../../../../index/snapshot-schema.ts'
+import { streamResponse } from '../../request/stream-response.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import { KeyRecordSchema } from '../../../keys/record.ts'
 
@@ -62,4 +66,110 @@ export const adminKeysRoutes: Routes = (app, { services: { keys, quotas } }) => 
       throw new CodedError('forbidden', `The key ${holder.name} is bound to collections: list the keys with one that is not.`)
     return { keys: keys.records.map(({ sha256: _, ...record }) => ({ ...record, questions_today: quotas?.used(record.name) ?? 0 })) }
   })
+}
+
+const { limit, collection, next, source, sourceCount } = ListFields
+const PageSchema = Type.Object(
+  {
+    limit,
+    after: Type.Optional(
+      Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Value of `next` of the previous page.' }),
+    ),
+    source,
+    collection,
+  },
+  { additionalProperties: false },
+)
+const PassagesSchema = Type.Object({ passages: Type.Array(PassageSchema), next })
+const SourcesSchema = Type.Object({ sources: Type.Array(sourceCount) })
+
+/** Contents of the index: pages of passages, an export as JSON lines, counts by source. */
+export const adminPassagesRoutes: Routes = (app, { access }) => {
+  const keyed = { tags: ['passages'], security: ADMIN_SECURITY }
+  const list = { ...keyed, operationId: 'listPassages', summary: 'List passages by id', querystring: PageSchema }
+  const failures = errorResponses(401, 403, 404)
+  app.get('/v1/admin/passages', { schema: { ...list, response: { 200: PassagesSchema, ...failures } } }, async (request) => {
+    const { limit = PAGE, after, source, collection } = request.query
+    const index = await access.index(request, collection)
+    const passages = await index.list({ limit, ...(after && { after }), ...(source !== undefined && { filter: { source } }) })
+    return { passages, next: passages.length < limit ? null : (passages.at(-1)?.id ?? null) }
+  })
+
+  const schema = {
+    ...keyed,
+    operationId: 'exportPassages',
+    summary: 'Export all passages as JSON lines',
+    querystring: Type.Object({ source, collection }, { additionalProperties: false }),
+    response: { 200: mediaResponse('One passage per line, as JSON.', 'application/x-ndjson'), ...failures },
+  }
+  app.get('/v1/admin/passages/export', { schema }, async (request, reply) => {
+    const { method, query } = request
+    const index = await access.index(request, query.collection)
+    // Report a missing index before the first byte, not within the stream.
+    await index.version()
+    const lines = async function* (): AsyncGenerator<string> {
+      for await (const passage of index.export(query.source === undefined ? undefined : { source: query.source }))
+        yield `${JSON.stringify(passage)}\n`
+    }
+    // The body of a HEAD response is discarded: do not read the whole table for it.
+    return method === 'HEAD'
+      ? reply.type('application/x-ndjson; charset=utf-8').send('')
+      : streamResponse(reply, 'application/x-ndjson', lines())
+  })
+
+  const count = { ...keyed, operationId: 'listSources', summary: 'Count the passages of each source', querystring: CollectionQuerySchema }
+  app.get('/v1/admin/sources', { schema: { ...count, response: { 200: SourcesSchema, ...failures } } }, async (request) => ({
+    sources: await (await access.index(request, request.query.collection)).sources(),
+  }))
+}
+
+const name = Type.String({ minLength: 1, maxLength: 64, description: '1 to 64 letters, digits, "-" and "_".' })
+const SnapshotBodySchema = Type.Object({ name }, { additionalProperties: false })
+const DeletedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the collection.' }) })
+const SnapshotParamsSchema = Type.Object({ snapshot: name })
+const { table: _table, ...snapshot } = SnapshotSchema.properties
+const SnapshotsSchema = Type.Object({
+  snapshots: Type.Array(Type.Object({ ...snapshot, bytes: Type.Integer({ description: 'Bytes that deletion would free.' }) }), {
+    description: 'Oldest first.',
+  }),
+})
+const RestoredSchema = Type.Object({ restored: Type.String(), passages: Type.Integer({ description: 'Passages in the collection.' }) })
+
+/** Creates, lists, restores and deletes snapshots of a collection. */
+export const adminSnapshotsRoutes: Routes = (app, { snapshots, access }) => {
+  const keyed = { tags: ['index'], security: ADMIN_SECURITY, querystring: CollectionQuerySchema }
+  const one = { ...keyed, params: SnapshotParamsSchema }
+  const list = { operationId: 'listSnapshots', summary: 'List the snapshots of a collection' }
+  app.get(
+    '/v1/admin/snapshots',
+    { schema: { ...keyed, ...list, response: { 200: SnapshotsSchema, ...errorResponses(401, 403, 404) } } },
+    async (request) => ({ snapshots: await snapshots.listSnapshots(await access.index(request, request.query.collection)) }),
+  )
+  const create = { operationId: 'createSnapshot', summary: 'Create a snapshot of a collection', body: SnapshotBodySchema }
+  app.post(
+    '/v1/admin/snapshots',
+    { schema: { ...keyed, ...create, response: { 201: Type.Object(snapshot), ...bodyErrorResponses(401, 403, 404, 409, 507) } } },
+    async (request, reply) =>
+      reply.code(201).send(await snapshots.createSnapshot(request.body.name, await access.index(request, request.query.collection))),
+  )
+  const restore = { operationId: 'restoreSnapshot', summary: 'Restore a collection from a snapshot' }
+  app.post(
+    '/v1/admin/snapshots/:snapshot/restore',
+    { schema: { ...one, ...restore, response: { 200: RestoredSchema, ...errorResponses(401, 403, 404, 409, 422, 507) } } },
+    async (request) => {
+      const index = await access.index(request, request.query.collection)
+      const passages = await snapshots.restoreSnapshot(request.params.snapshot, index)
+      await index.refresh()
+      return { restored: request.params.snapshot, passages }
+    },
+  )
+  const remove = { operationId: 'deleteSnapshot', summary: 'Delete a snapshot' }
+  app.delete(
+    '/v1/admin/snapshots/:snapshot',
+    { schema: { ...one, ...remove, response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409) } } },
+    async (request) => {
+      await snapshots.deleteSnapshot(request.params.snapshot, await access.index(request, request.query.collection))
+      return { deleted: request.params.snapshot }
+    },
+  )
 }

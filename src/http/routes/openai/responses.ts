@@ -5,7 +5,7 @@ import { refusalOf } from '../../../rag/no-answer/words.ts'
 import { extensionOf, textOf, type Named } from './chat.ts'
 import { citationsOf } from './citations.ts'
 import { conversationOf, ignoredIn, questionOf } from './question.ts'
-import { ResponsesRequestSchema, type OutputItem, type ResponsesRequest, type ResponsesResponse } from './responses-schema.ts'
+import { ResponsesRequestSchema, type OutputItem, type ResponsesRequest, type ResponsesResponse } from './schema.ts'
 import { refuseUnread } from './unread.ts'
 import type { AnswerEvent } from '../../../rag/answer-events.ts'
 

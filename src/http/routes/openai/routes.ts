@@ -12,19 +12,16 @@ import type { Embedder } from '../../../inference/contract.ts'
 import { observed } from '../../../inference/observer.ts'
 import { sendEvents, serverEvent } from '../../request/stream-response.ts'
 import type { App, RouteContext, Routes } from '../context.ts'
-import { READER_ALIAS, isNamed, isReader } from '../model-name.ts'
+import { READER_ALIAS, isNamed, isReader, allEmbedders, servingEmbedder } from '../../observability/models.ts'
 import { type Named, toAnswerRequest, toChunks, toCompletion } from './chat.ts'
-import { allEmbedders, servingEmbedder } from '../../observability/retrievers.ts'
 import { passageAddress } from './citations.ts'
 import { runOptions } from '../../request/run-options.ts'
 import { refuseUnread } from './unread.ts'
 import { ignoredIn } from './question.ts'
 import { answered, ignoredOf, toQuestion, toResponseEvents } from './responses.ts'
-import { ResponsesRequestSchema, ResponsesResponseSchema } from './responses-schema.ts'
-import { UnknownModelError, openAiErrorBody, openAiErrorResponses } from './errors.ts'
-import { reportError } from '../../errors/describe-error.ts'
-import { errorSender } from '../../errors/plugin.ts'
 import {
+  ResponsesRequestSchema,
+  ResponsesResponseSchema,
   ChatRequestSchema,
   ChatResponseSchema,
   type EmbeddingsRequest,
@@ -34,6 +31,9 @@ import {
   ModelSchema,
   OPENAI_LIMITS,
 } from './schema.ts'
+import { UnknownModelError, openAiErrorBody, openAiErrorResponses } from './errors.ts'
+import { reportError } from '../../errors/describe-error.ts'
+import { errorSender } from '../../errors/plugin.ts'
 
 const STATUSES = [400, 401, 403, 404, 408, 413, 415, 417, 422, 429, 431, 500, 503, 504]
 const tags = ['openai']
