@@ -5,8 +5,8 @@ import { collectionPage } from '../../index/collections/contract.ts'
 import { loadConfig, packageVersion } from '../config.ts'
 import type { ToolContext, ToolFailure } from '../mcp/contract.ts'
 import { createToolServer } from '../mcp/server.ts'
-import { toolServices, type CollectionSources } from '../mcp/tool-services.ts'
-import { openService } from '../service/services.ts'
+import { inCollection } from '../rag/pipeline.ts'
+import { openService, type Services } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import type { Config } from '../settings.ts'
 import { createProgress } from './program/progress.ts'
@@ -29,8 +29,16 @@ export async function runMcp(): Promise<void> {
   const left = hostLeaves(process.stdin)
   const starting = start(config)
   const context: ToolContext = {
-    services: async (collection) => (await starting).tools(collection),
-    run: () => ({ deadlineMs: config.DEADLINE_MS }),
+    services: async (collection) => {
+      const { answering, collections } = await starting
+      const meant = collections.main.table
+      return {
+        index: await collections.open(collection ?? meant),
+        answering: await inCollection(answering, collection),
+        collections: (range) => collectionPage(collections, { meant }, range),
+      }
+    },
+    run: { deadlineMs: config.DEADLINE_MS },
     failed: describe,
   }
   const server = serveStdio(() => createToolServer(packageVersion(), context), { onerror: (error) => say(messageOf(error)) })
@@ -40,24 +48,15 @@ export async function runMcp(): Promise<void> {
     setTimeout(() => process.exit(), HARD_END_MS).unref()
     await server.close()
     await starting.then(
-      ({ close }) => close(),
+      (services) => services.close({ drainMs: 0 }),
       () => undefined,
     )
   }
 }
 
-async function start(config: Config) {
+async function start(config: Config): Promise<Services> {
   await ensureArtefacts(config, createProgress)
-  const services = await openService(config, (_level, message) => say(message))
-  const { answering, collections } = services
-  const meant = collections.main.table
-  const from: CollectionSources = {
-    answering,
-    index: (name = meant) => collections.open(name),
-    list: (range) => collectionPage(collections, { meant }, range),
-  }
-  const servicesOf = toolServices()
-  return { tools: (collection: string | undefined) => servicesOf(from, collection), close: () => services.close({ drainMs: 0 }) }
+  return openService(config, (_level, message) => say(message))
 }
 
 /** Rejects where the work fails; never resolves. */

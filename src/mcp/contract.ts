@@ -1,14 +1,14 @@
 import type { Static, TObject } from '#typebox'
 import type { CollectionPage, PageRange } from '../../index/collections/contract.ts'
 import type { PassageIndex } from '../../index/passage-index.ts'
-import type { RunOptions } from '../inference/contract.ts'
+import { checked } from '../http/errors/describe-validation.ts'
+import { cancelledBy, type RunOptions } from '../inference/contract.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 
 /** Services of one collection for tools. */
 export interface ToolServices {
   readonly answering: AnswerServices
-  readonly index: Pick<PassageIndex, 'get'>
-  readonly sources: PassageIndex['sources']
+  readonly index: PassageIndex
   /** Lists the collections that the caller may use. */
   readonly collections: (range: PageRange) => Promise<CollectionPage>
 }
@@ -28,21 +28,39 @@ export interface ToolContext {
    * @throws unknown_collection
    */
   services(collection?: string): Promise<ToolServices>
-  /** Returns the deadline and client of a call. */
-  run(): RunOptions
+  /** Deadline and client of a call. */
+  readonly run: RunOptions
   /** Logs an error and describes it for the caller. */
   failed(error: unknown): ToolFailure
 }
 
 /** A tool with typed input and output. */
-export interface Tool<Input extends TObject, Output extends TObject> {
+interface Definition<Input extends TObject, Output extends TObject> {
   readonly name: string
   readonly title: string
   /** Models choose a tool by its description. */
   readonly description: string
   readonly input: Input
   readonly output: Output
-  call(input: Static<Input>, services: ToolServices, run: RunOptions): Promise<Static<Output>>
+  readonly call: (input: Static<Input>, services: ToolServices, run: RunOptions) => Promise<Static<Output>>
   /** Renders the output as text, for hosts that do not forward structured content to the model. */
-  text(output: Static<Output>): string
+  readonly text: (output: Static<Output>) => string
+}
+
+/** Defines a tool, whose input is validated: the SDK's validation would put its own text in front of the error's code. */
+export function tool<Input extends TObject, Output extends TObject>({ call, text, ...shown }: Definition<Input, Output>) {
+  const inputOf = checked(shown.input, 'value')
+  return {
+    ...shown,
+    /** Calls the tool. @returns its output, and the same as text. @throws invalid_request naming the field; what the call throws */
+    call: async (given: unknown, context: ToolContext, signal: AbortSignal): Promise<{ output: object; text: string }> => {
+      const input = inputOf(given)
+      const output = await call(input, await context.services(collectionOf(input)), cancelledBy(signal, context.run))
+      return { output, text: text(output) }
+    },
+  }
+}
+
+function collectionOf(input: object): string | undefined {
+  return 'collection' in input && typeof input.collection === 'string' ? input.collection : undefined
 }

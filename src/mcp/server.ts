@@ -1,13 +1,7 @@
 import { McpServer, type StandardSchemaWithJSON } from '@modelcontextprotocol/server'
 import type { TObject } from '#typebox'
-import type { Tool, ToolContext } from './contract.ts'
-import { answerTool } from './tools/answer.ts'
-import { getPassageTool } from './tools/get-passage.ts'
-import { listCollectionsTool } from './tools/list-collections.ts'
-import { listSourcesTool } from './tools/list-sources.ts'
-import { searchTool } from './tools/search.ts'
-import { cancelledBy } from '../inference/contract.ts'
-import { checked } from '../http/errors/describe-validation.ts'
+import type { ToolContext } from './contract.ts'
+import { TOOLS } from './tools.ts'
 
 /** Adapts a schema to the SDK, which only shows it to clients as JSON schema: `checked` validates. */
 function shownSchema(schema: TObject): StandardSchemaWithJSON<unknown, unknown> {
@@ -21,46 +15,12 @@ const INSTRUCTIONS =
 /** Tools read the corpus only. */
 const ANNOTATIONS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } as const
 
-type Register = (server: McpServer, context: ToolContext) => void
-
-/** Compiles a tool's schemas once, since a server is created for every HTTP request. */
-function registration<Input extends TObject, Output extends TObject>(tool: Tool<Input, Output>): Register {
-  const { name, title, description } = tool
-  const config = {
-    title,
-    description,
-    inputSchema: shownSchema(tool.input),
-    outputSchema: shownSchema(tool.output),
-    annotations: ANNOTATIONS,
-  }
-  // The SDK's validation would put its own text in front of the error's code.
-  const inputOf = checked(tool.input, 'value')
-  return (server, context) => {
-    server.registerTool(name, config, async (given, { mcpReq }) => {
-      try {
-        const input = inputOf(given)
-        const output = await tool.call(input, await context.services(collectionOf(input)), cancelledBy(mcpReq.signal, context.run()))
-        return { content: [{ type: 'text', text: tool.text(output) }], structuredContent: { ...output } }
-      } catch (error) {
-        const { code, message } = context.failed(error)
-        return { content: [{ type: 'text', text: `${code}: ${message}` }], isError: true }
-      }
-    })
-  }
-}
-
-function collectionOf(input: object): string | undefined {
-  return 'collection' in input && typeof input.collection === 'string' ? input.collection : undefined
-}
-
-/** All tools, in the order shown to clients. */
-const REGISTRATIONS: readonly Register[] = [
-  registration(searchTool),
-  registration(answerTool),
-  registration(getPassageTool),
-  registration(listSourcesTool),
-  registration(listCollectionsTool),
-]
+/** The tools as clients see them, made once, since a server is created for every HTTP request. */
+const REGISTRATIONS = TOOLS.map(({ name, title, description, input, output, call }) => ({
+  name,
+  config: { title, description, inputSchema: shownSchema(input), outputSchema: shownSchema(output), annotations: ANNOTATIONS },
+  call,
+}))
 
 /**
  * Creates a server of the Model Context Protocol with all tools, for one connection or HTTP request.
@@ -68,6 +28,15 @@ const REGISTRATIONS: readonly Register[] = [
  */
 export function createToolServer(version: string, context: ToolContext): McpServer {
   const server = new McpServer({ name: 'cepe-qa', title: 'CEPE question answering', version }, { instructions: INSTRUCTIONS })
-  for (const register of REGISTRATIONS) register(server, context)
+  for (const { name, config, call } of REGISTRATIONS)
+    server.registerTool(name, config, async (given, { mcpReq }) => {
+      try {
+        const { output, text } = await call(given, context, mcpReq.signal)
+        return { content: [{ type: 'text', text }], structuredContent: { ...output } }
+      } catch (error) {
+        const { code, message } = context.failed(error)
+        return { content: [{ type: 'text', text: `${code}: ${message}` }], isError: true }
+      }
+    })
   return server
 }

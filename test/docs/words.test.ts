@@ -5,11 +5,7 @@ import t, { type Test } from 'tap'
 import { filesUnder } from '../../base/files.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { packageRoot } from '../../src/config.ts'
-import { answerTool } from '../../src/mcp/tools/answer.ts'
-import { getPassageTool } from '../../src/mcp/tools/get-passage.ts'
-import { listCollectionsTool } from '../../src/mcp/tools/list-collections.ts'
-import { listSourcesTool } from '../../src/mcp/tools/list-sources.ts'
-import { searchTool } from '../../src/mcp/tools/search.ts'
+import { TOOLS } from '../../src/mcp/tools.ts'
 import { ConfigSchema } from '../../src/settings.ts'
 import { testApp } from '../http/helpers.ts'
 
@@ -53,7 +49,7 @@ await t.test('descriptions of the API are short and in plain words', async (t) =
 })
 
 await t.test('descriptions of tools, commands and settings are short and in plain words', async (t) => {
-  check(t, textsOf([answerTool, getPassageTool, listCollectionsTool, listSourcesTool, searchTool]))
+  check(t, textsOf(TOOLS))
   check(
     t,
     (await Promise.all(Object.values(COMMANDS).map((load) => load()))).flatMap((command) => textsOfCommand(command)),

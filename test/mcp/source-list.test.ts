@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { IndexInfo } from '../../index/contract.ts'
-import { sourceList } from '../../src/mcp/tool-services.ts'
+import { sourcesOf } from '../../src/mcp/source-counts.ts'
 
 /** An index of which every count is held until it is let go. */
 function heldIndex() {
@@ -21,7 +21,7 @@ function heldIndex() {
 t.test('sources are counted once for a version, at most once a minute, whoever asks', async (t) => {
   const { index, held, change } = heldIndex()
   let time = 0
-  const list = sourceList(index, () => time)
+  const list = () => sourcesOf(index, 60_000, () => time)
   const both = [list(), list()]
   while (held.length === 0) await Promise.resolve()
   held[0]?.done()
@@ -42,7 +42,7 @@ t.test('sources are counted once for a version, at most once a minute, whoever a
 
 t.test('a collection that was deleted and created again is counted at once, also at the version of the earlier one', async (t) => {
   const { index, held, replace } = heldIndex()
-  const list = sourceList(index, () => 0)
+  const list = () => sourcesOf(index, 60_000, () => 0)
   const before = list()
   while (held.length === 0) await Promise.resolve()
   held[0]?.done()
@@ -57,7 +57,7 @@ t.test('a collection that was deleted and created again is counted at once, also
 
 t.test('a count that failed is tried again', async (t) => {
   const { index, held } = heldIndex()
-  const list = sourceList(index)
+  const list = () => sourcesOf(index)
   const failing = list()
   while (held.length === 0) await Promise.resolve()
   held[0]?.fail(new Error('unreadable'))

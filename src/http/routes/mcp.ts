@@ -6,7 +6,7 @@ import { CodedError } from '../../../base/errors.ts'
 import { listed } from '../../config.ts'
 import type { ToolContext } from '../../mcp/contract.ts'
 import { createToolServer } from '../../mcp/server.ts'
-import { toolServices } from '../../mcp/tool-services.ts'
+import { inCollection } from '../../rag/pipeline.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import { reportError } from '../errors/describe-error.ts'
 import { weightOf, runOptions } from '../request/run-options.ts'
@@ -25,7 +25,6 @@ const ANSWERED = 'The response message, as JSON or as a stream of one message, b
  * server-sent notifications there is nothing for GET and DELETE, which are rejected.
  */
 export const mcpRoutes: Routes = (app, { access, config, version }) => {
-  const servicesOf = toolServices()
   const calling = new AsyncLocalStorage<ToolContext>()
   const handler = createMcpHandler(() => createToolServer(version, contextOf(calling.getStore())), {
     maxSubscriptions: 0,
@@ -51,16 +50,12 @@ export const mcpRoutes: Routes = (app, { access, config, version }) => {
     async (request, reply) => {
       const run = runOptions(request, reply, config.DEADLINE_MS)
       const context: ToolContext = {
-        services: (collection) =>
-          servicesOf(
-            {
-              answering: access.answering(request),
-              index: (name) => access.index(request, name),
-              list: (range) => access.page(request, range),
-            },
-            collection,
-          ),
-        run: () => run,
+        services: async (collection) => ({
+          index: await access.index(request, collection),
+          answering: await inCollection(access.answering(request), collection),
+          collections: (range) => access.page(request, range),
+        }),
+        run,
         failed: (error) => reportError(error, request),
       }
       const web = webRequest(request, run.signal ?? new AbortController().signal)

@@ -4,7 +4,7 @@ import type { Passage } from '../../../../index/contract.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
-import { sourceLists } from '../../../mcp/tool-services.ts'
+import { sourcesOf } from '../../../mcp/source-counts.ts'
 import { withFile } from '../../../rag/search.ts'
 import { errorResponses } from '../../errors/error-body.ts'
 import type { Routes } from '../context.ts'
@@ -68,14 +68,13 @@ export const PassagesSchema = Type.Object({
 
 /** GET /v1/sources and GET /v1/passages: the sources of a collection, and the passages of one. */
 export const browseRoutes: Routes = (app, { access }) => {
-  const listOf = sourceLists(0)
   const sources = { tags: ['passages'], operationId: 'browseSources', summary: 'List sources with passage counts' }
   app.get(
     '/v1/sources',
     { schema: { ...sources, querystring: SourcesQuerySchema, response: { 200: SourcesSchema, ...errorResponses(404) } } },
     async (request) => {
       const { contains = '', limit = PAGE, after, collection } = request.query
-      const all = await listOf(await access.index(request, collection))()
+      const all = await sourcesOf(await access.index(request, collection), 0)
       const found = all.filter(({ source }) => source.toLowerCase().includes(contains.toLowerCase())).sort(bySource)
       const rest = after === undefined ? found : found.filter(({ source }) => source > after)
       return {
