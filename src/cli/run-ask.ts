@@ -134,8 +134,19 @@ export async function runAsk(question: string | undefined, options: AskOptions):
       if (single !== undefined) await askOne(single, services.answering, config, options)
       else if (options.file !== undefined) {
         const write = (line: string): Promise<void> => (out ? appendLine(out, line) : print(`${line}\n`))
-        const run = { deadlineMs: config.DEADLINE_MS }
-        await askAll({ file: options.file, services: services.answering, run, defaults: chosen(options), write })
+        const { answered, failed } = await askFile({
+          ...{
+            file: options.file,
+            services: services.answering,
+            run: { deadlineMs: config.DEADLINE_MS },
+            defaults: chosen(options),
+            write,
+          },
+          onFailed: (message) => process.stderr.write(`${message}\n`),
+          startProgress: createProgress,
+        })
+        process.stderr.write(`${answered} answered, ${failed} failed\n`)
+        if (failed > 0) process.exitCode = 1
       }
     } finally {
       await services.close()
@@ -177,16 +188,6 @@ async function askOne(request: AnswerRequest, services: AnswerServices, config: 
     if (event === 'answer') await print(said ? `\n${details(data)}` : readable(data))
     said ||= event === 'token'
   }
-}
-
-async function askAll(parts: Pick<AskFileOptions, 'file' | 'services' | 'run' | 'defaults' | 'write'>): Promise<void> {
-  const { answered, failed } = await askFile({
-    ...parts,
-    onFailed: (message) => process.stderr.write(`${message}\n`),
-    startProgress: createProgress,
-  })
-  process.stderr.write(`${answered} answered, ${failed} failed\n`)
-  if (failed > 0) process.exitCode = 1
 }
 
 /** Waits for a slow reader of the output (backpressure). */

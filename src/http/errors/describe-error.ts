@@ -1,9 +1,10 @@
-import type { FastifyError, FastifyRequest } from 'fastify'
-import { messageOf, type ErrorCode } from '../../../base/errors.ts'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { CodedError, messageOf, type ErrorCode } from '../../../base/errors.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { describeValidation } from './describe-validation.ts'
-import { ERROR_STATUS } from './status.ts'
 import type { ErrorBody } from './error-body.ts'
+import type { PublicText } from './public-text.ts'
+import { ERROR_STATUS } from './status.ts'
 
 export interface Described {
   readonly status: number
@@ -14,6 +15,9 @@ export interface Described {
 }
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    publicText: PublicText
+  }
   interface FastifyContextConfig {
     /** Media types of the body, if other than JSON. */
     accepts?: readonly string[]
@@ -107,4 +111,44 @@ export function reportError(thrown: unknown, request: FastifyRequest): Described
 /** The documented body of an error. */
 export function errorBody({ code, message, field }: Described, request: FastifyRequest): ErrorBody {
   return { error: { code, message, ...(field !== undefined && { field }), request_id: request.id } }
+}
+
+/** One error handler for all routes. */
+export function errors(app: FastifyInstance, publicText: PublicText): void {
+  app.decorate('publicText', publicText)
+  app.setErrorHandler(errorSender())
+  // Required by HTTP/1.1; Node's own rejection has no body.
+  app.addHook('onRequest', (request, _reply, next) => {
+    const needed = request.raw.httpVersion === '1.1' && request.headers.host === undefined
+    next(needed ? new CodedError('invalid_request', 'The header Host is missing: HTTP/1.1 requires it.', { field: 'Host' }) : undefined)
+  })
+}
+
+/** Sends an error's code, status and message, and logs it in full. @param bodyOf its body, for clients that expect another than the documented one */
+export function errorSender(bodyOf: (described: Described, request: FastifyRequest, error: FastifyError) => object = errorBody) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    const described = reportError(error, request)
+    setErrorHeaders(reply, request, described)
+    return reply
+      .code(described.status)
+      .type('application/json; charset=utf-8')
+      .send(bodyOf(described, request, error))
+  }
+}
+
+/** Default Retry-After in seconds. */
+const PAUSE_S: Partial<Readonly<Record<ErrorCode, number>>> = { overloaded: 5, not_ready: 5, rate_limited: 60 }
+
+/** WWW-Authenticate without a valid key (RFC 9110, section 11.6.1, and RFC 6750, section 3). */
+const CHALLENGE = 'Bearer realm="cepe-qa"'
+
+function setErrorHeaders(
+  reply: FastifyReply,
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  { status, code, retryAfterS = PAUSE_S[code] }: Pick<Described, 'status' | 'code' | 'retryAfterS'>,
+): void {
+  // The rate-limit plugin has set its own.
+  if (retryAfterS !== undefined && !reply.hasHeader('retry-after')) void reply.header('retry-after', String(Math.ceil(retryAfterS)))
+  if (status === 401)
+    void reply.header('www-authenticate', headers.authorization === undefined ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`)
 }

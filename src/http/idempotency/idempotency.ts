@@ -29,8 +29,8 @@ export const IdempotencyHeaders = Type.Object({
 interface Work<T> {
   /** The collection that is changed. A key of one collection is unrelated to the same key of another. */
   readonly collection: string
-  /** Fingerprint of the request, distinct for different requests; may read the rest of the body. */
-  readonly fingerprint: () => string | Promise<string>
+  /** Fingerprint of the request, distinct for different requests; may read the rest of the body. Default: that of a parsed body. */
+  readonly fingerprint?: () => string | Promise<string>
   readonly work: () => Promise<T>
 }
 
@@ -43,7 +43,11 @@ export type Once = <T>(request: FastifyRequest, reply: FastifyReply, work: Work<
  * @throws conflict, unprocessable
  */
 export function onceFor(claimOf: (collection: string, key: string) => Promise<Claim>): Once {
-  return async <T>(request: FastifyRequest, reply: FastifyReply, { collection, fingerprint, work }: Work<T>): Promise<T> => {
+  return async <T>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { collection, fingerprint = () => requestFingerprint(request), work }: Work<T>,
+  ): Promise<T> => {
     const key = request.headers[HEADER]
     if (typeof key !== 'string') return work()
     const { kept, keep, release } = await claimOf(collection, key)

@@ -8,13 +8,7 @@ import type { DocumentFile } from '../../documents/type.ts'
 import { plainDocument } from '../../documents/text.ts'
 import type { RunOptions } from '../../inference/contract.ts'
 import { answerDocument } from '../../rag/document.ts'
-import {
-  DocumentFormSchema,
-  DocumentRequestSchema,
-  DocumentResponseSchema,
-  type DocumentForm,
-  type DocumentResponse,
-} from '../../rag/document-schema.ts'
+import { DocumentFormSchema, DocumentRequestSchema, DocumentResponseSchema, type DocumentForm } from '../../rag/document-schema.ts'
 import { bodyErrorResponses } from '../errors/error-body.ts'
 import type { Routes } from './context.ts'
 import { runOptions } from '../request/run-options.ts'
@@ -102,16 +96,6 @@ const DOCUMENTED_BODY = {
   },
 }
 
-type Load = (run: RunOptions) => Promise<ReadDocument>
-
-/** Sets the title of a document: the form's, else its own, else the file's name. */
-function titled({ title }: DocumentForm, load: Load, name = ''): Load {
-  return async (run) => {
-    const document = await load(run)
-    return { ...document, title: title ?? (document.title || name.replace(ENDING, '')) }
-  }
-}
-
 /** POST /v1/documents/answer: answers a question from a document, with evidence from it. */
 export const documentsRoutes: Routes = async (app, { services: { documents }, config }) => {
   const { services, parser } = documents
@@ -133,8 +117,13 @@ export const documentsRoutes: Routes = async (app, { services: { documents }, co
     },
     async (request, reply) => {
       const run = runOptions(request, reply, config.DEADLINE_MS)
-      const ask = (form: DocumentForm, bytes: number, load: Load, name?: string): Promise<DocumentResponse> =>
-        answerDocument({ form, bytes, load: titled(form, load, name) }, services, run)
+      const ask = (form: DocumentForm, bytes: number, read: (run: RunOptions) => Promise<ReadDocument>, name = '') => {
+        const load = async (left: RunOptions): Promise<ReadDocument> => {
+          const document = await read(left)
+          return { ...document, title: form.title ?? (document.title || name.replace(ENDING, '')) }
+        }
+        return answerDocument({ form, bytes, load }, services, run)
+      }
       const giveBack = slots.take(run.client ?? '')
       if (giveBack === undefined)
         throw new CodedError('overloaded', `${slots.taken} documents are being received or read already. Try again later.`, {

@@ -82,7 +82,6 @@ export async function createIndexJob(
     )
   return once(request, reply, {
     collection: table,
-    fingerprint: () => requestFingerprint(request),
     work: () => importJob(body, table, { jobs, fetchHosts: listed(config.FETCH), only: request.holder?.collections && table }),
   })
 }

@@ -13,7 +13,7 @@ import type { App, RouteContext, Routes } from '../context.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { UPLOAD_LIMITS } from '../../request/upload-parts.ts'
-import { IdempotencyHeaders, requestFingerprint } from '../../idempotency/idempotency.ts'
+import { IdempotencyHeaders } from '../../idempotency/idempotency.ts'
 
 const STREAMED = [
   'text/tab-separated-values',
@@ -96,7 +96,7 @@ export const adminIndexJobsRoutes: Routes = async (app, context) => {
   }
   app.post('/v1/admin/index/reembed', { schema: reembed }, async (request, reply) => {
     const { table } = await access.index(request, request.query.collection)
-    const work = { collection: table, fingerprint: () => requestFingerprint(request), work: () => services.jobs.addReembed(table) }
+    const work = { collection: table, work: () => services.jobs.addReembed(table) }
     const job = await once(request, reply, work)
     return accepted(reply, job)
   })

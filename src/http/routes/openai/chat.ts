@@ -14,10 +14,8 @@ import type { Grammar } from '../../../text/grammar/grammar.ts'
 export function toAnswerRequest(chat: ChatRequest, own: ChatTemplate): ChatQuestion {
   refuseUnread(chat, ChatRequestSchema.properties)
   const form = formOf(chat)
-  return {
-    ...questionOf(conversationOf(chat.messages), { ...chat, newTokens: chat.max_completion_tokens ?? chat.max_tokens }, own),
-    ...form,
-  }
+  const newTokens = chat.max_completion_tokens ?? chat.max_tokens
+  return { ...questionOf(conversationOf(chat.messages), { ...chat, newTokens }, own), ...form }
 }
 
 /** Identity and options of one completion. */

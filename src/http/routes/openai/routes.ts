@@ -32,8 +32,7 @@ import {
   OPENAI_LIMITS,
 } from './schema.ts'
 import { UnknownModelError, openAiErrorBody, openAiErrorResponses } from './errors.ts'
-import { reportError } from '../../errors/describe-error.ts'
-import { errorSender } from '../../errors/plugin.ts'
+import { reportError, errorSender } from '../../errors/describe-error.ts'
 
 const STATUSES = [400, 401, 403, 404, 408, 413, 415, 417, 422, 429, 431, 500, 503, 504]
 const tags = ['openai']
@@ -79,24 +78,12 @@ function naming({ services: { answering, keys }, access, config }: RouteContext)
     requireModel: (wanted: string): void => {
       if (!isReader(wanted, model)) throw new UnknownModelError(wanted)
     },
-    named: (
-      prefix: string,
-      reply: FastifyReply,
-      { collection }: Pick<ChatQuestion, 'collection'>,
-      {
-        sources = config.CHAT_SOURCES,
-        isFormed = false,
-        ignored,
-      }: { readonly sources?: boolean | undefined; readonly isFormed?: boolean } & Pick<Named, 'ignored'>,
-    ): Named => {
-      if (ignored.length > 0) void reply.header('x-cepe-ignored', ignored.join(', '))
+    named: (reply: FastifyReply, { collection }: ChatQuestion, own: Pick<Named, 'id' | 'sources' | 'isFormed' | 'ignored'>): Named => {
+      if (own.ignored.length > 0) void reply.header('x-cepe-ignored', own.ignored.join(', '))
       return {
-        id: `${prefix}${randomUUID()}`,
+        ...own,
         created: Math.floor(Date.now() / 1000),
         model,
-        sources,
-        isFormed,
-        ignored,
         addressOf: passageAddress(reply.request, {
           basePath: config.BASE_PATH,
           publicUrl: config.PUBLIC_URL,
@@ -125,8 +112,9 @@ function chatRoute(app: App, context: RouteContext): void {
     const question = toAnswerRequest(body, template)
     // An appended list would make the JSON invalid.
     const isFormed = question.grammar !== undefined
-    const sources = isFormed ? false : body.cepe?.sources
-    const own = named('chatcmpl-', reply, question, { sources, isFormed, ignored: ignoredIn(question, body.messages, 'messages') })
+    const sources = !isFormed && (body.cepe?.sources ?? config.CHAT_SOURCES)
+    const ignored = ignoredIn(question, body.messages, 'messages')
+    const own = named(reply, question, { id: `chatcmpl-${randomUUID()}`, sources, isFormed, ignored })
     const services = access.answering(request)
     if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), own)
     const includeUsage = body.stream_options?.include_usage === true
@@ -153,7 +141,8 @@ function responsesRoute(app: App, context: RouteContext): void {
     requireModel(body.model)
     const run = runOptions(request, reply, config.DEADLINE_MS)
     const question = toQuestion(body, template)
-    const own = named('resp_', reply, question, { sources: body.cepe?.sources, ignored: ignoredOf(body, question) })
+    const sources = body.cepe?.sources ?? config.CHAT_SOURCES
+    const own = named(reply, question, { id: `resp_${randomUUID()}`, sources, isFormed: false, ignored: ignoredOf(body, question) })
     const services = access.answering(request)
     if (body.stream !== true) return answered(await answerQuestion(question, services, run), own, body)
     return sendEvents(reply, {
@@ -196,7 +185,7 @@ function embeddingsRoute(app: App, { services, config }: RouteContext): void {
       data: vectors.map((vector, index) => ({
         object: 'embedding' as const,
         index,
-        embedding: encodeVector(vector, encoding_format ?? 'float'),
+        embedding: encoding_format === 'base64' ? base64Of(vector) : Array.from(vector),
       })),
       model: modelId(manifest),
       usage: { prompt_tokens: tokens, total_tokens: tokens },
@@ -260,9 +249,7 @@ function textsOf(input: EmbeddingsRequest['input']): string[] {
   })
 }
 
-function encodeVector(vector: Float32Array, format: 'float' | 'base64'): number[] | string {
-  if (format === 'float') return Array.from(vector)
-  const bytes = Buffer.alloc(vector.length * 4)
-  vector.forEach((value, i) => bytes.writeFloatLE(value, i * 4))
-  return bytes.toString('base64')
+/** Little-endian float32, which every supported machine has in memory. */
+function base64Of({ buffer, byteOffset, byteLength }: Float32Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
 }

@@ -10,7 +10,7 @@ import { CodedError } from '../../../../base/errors.ts'
 import { openPassageFile } from '../../../jobs/kept/served-file.ts'
 import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { bodyErrorResponses, errorResponses, mediaResponse } from '../../errors/error-body.ts'
-import { IdempotencyHeaders, requestFingerprint } from '../../idempotency/idempotency.ts'
+import { IdempotencyHeaders } from '../../idempotency/idempotency.ts'
 import { EvidenceSchema } from '../../../rag/schema.ts'
 import { noPassage, passageOf, withFile } from '../../../rag/search.ts'
 import type { Routes } from '../context.ts'
@@ -70,7 +70,6 @@ export const passagesRoutes: Routes = (app, { access, once }) => {
     const index = await access.index(request, request.query.collection)
     return once(request, reply, {
       collection: index.table,
-      fingerprint: () => requestFingerprint(request),
       work: async () => ({ deleted: await work(index) }),
     })
   }

@@ -2,44 +2,28 @@ import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
 import { setImmediate } from 'node:timers/promises'
-import { CodedError, invalidField, type ErrorCode } from '../../../../base/errors.ts'
+import { CodedError, invalidField } from '../../../../base/errors.ts'
 import { ModelChangedError, type Passage, passageText } from '../../../../index/contract.ts'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { checkRow } from '../../../../index/read/validate.ts'
 import { promptOf } from '../../../../models/manifest.ts'
-import { embedderOf, type Embedder } from '../../../inference/contract.ts'
+import { embedderOf } from '../../../inference/contract.ts'
 import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { clientSignal } from '../../request/run-options.ts'
 import { describeValidation } from '../../errors/describe-validation.ts'
 import { bodyErrorResponses } from '../../errors/error-body.ts'
-import { IdempotencyHeaders, requestFingerprint } from '../../idempotency/idempotency.ts'
+import { IdempotencyHeaders } from '../../idempotency/idempotency.ts'
 import type { CountTokens, Routes } from '../context.ts'
 import { MOST_PASSAGES, PassageSchema } from './passages.ts'
 import { splitDocument } from '../../../../index/read/units.ts'
-
-/** Fields of the response about truncated passages. */
-const TruncationFields = {
-  truncated_tokens: Type.Integer({
-    description: 'Retriever tokens beyond the limits of retriever and reader, in total; they are stored, but only text search finds them.',
-  }),
-  truncated: Type.Optional(
-    Type.Array(Type.Object({ id: Type.String(), tokens: Type.Integer() }), { description: 'Passages with such tokens.' }),
-  ),
-}
-const _TruncationSchema = Type.Object(TruncationFields)
-type Truncation = Static<typeof _TruncationSchema>
 
 /** A valid passage of the request and the passages to store: itself or its parts. */
 interface Accepted {
   readonly id: string
   readonly passages: readonly Passage[]
   readonly isSplit: boolean
-}
-function accept(passage: Passage, isSplit: boolean): Accepted {
-  const passages = isSplit ? Array.from(splitDocument(passage), (part) => part.passage) : [passage]
-  return { id: passage.id, passages, isSplit }
 }
 
 /** @throws invalid_request if there are more parts than a request may change */
@@ -53,13 +37,12 @@ function partsOf(items: readonly Accepted[]): Passage[] {
   return passages
 }
 
-/** A shorter version of a split document removes parts of a longer one. */
-function endsOf({ id, passages, isSplit }: Accepted) {
-  return isSplit ? [{ document: id, parts: passages.length }] : []
-}
-
 /** Counts truncated passages, yielding to other requests: counting takes up to some milliseconds per passage. */
-async function truncation(passages: readonly Passage[], index: PassageIndex, unreadTokens: CountTokens): Promise<Truncation> {
+async function truncation(
+  passages: readonly Passage[],
+  index: PassageIndex,
+  unreadTokens: CountTokens,
+): Promise<Pick<Upserted, 'truncated_tokens' | 'truncated'>> {
   const { id: model } = await index.writtenWith()
   const truncated: { id: string; tokens: number }[] = []
   for (const passage of passages) {
@@ -103,24 +86,19 @@ const ResultSchema = Type.Object({
 export const UpsertedSchema = Type.Object({
   upserted: Type.Integer({ description: 'Passages written.' }),
   unchanged: Type.Integer({ description: 'Unchanged passages, neither embedded nor written.' }),
-  ...TruncationFields,
+  truncated_tokens: Type.Integer({
+    description: 'Retriever tokens beyond the limits of retriever and reader, in total; they are stored, but only text search finds them.',
+  }),
+  truncated: Type.Optional(
+    Type.Array(Type.Object({ id: Type.String(), tokens: Type.Integer() }), { description: 'Passages with such tokens.' }),
+  ),
   rejected: Type.Optional(Type.Integer({ description: 'With partial: number of passages that were rejected.' })),
   results: Type.Optional(Type.Array(ResultSchema, { description: 'With partial: one result per passage, in request order.' })),
 })
 
-interface Rejection {
-  readonly code: ErrorCode
-  readonly message: string
-  readonly field?: string
-}
-
-type Checked = Accepted | { readonly id: string | null; readonly error: Rejection }
-
-function embedded(embedder: Embedder, passages: readonly Passage[], signal: AbortSignal): Promise<Float32Array[]> {
-  const prompt = promptOf(embedder.manifest, 'passage')
-  const texts = passages.map((passage) => prompt + passageText(passage))
-  return embedder.embed(texts, { priority: 'bulk', signal })
-}
+type Upserted = Static<typeof UpsertedSchema>
+type Result = Static<typeof ResultSchema>
+type Checked = Accepted | Required<Pick<Result, 'id' | 'error'>>
 
 /** PUT /v1/passages: inserts or replaces passages, durable when acknowledged and visible to the next question. */
 export const upsertRoutes: Routes = (app, { access, once, services }) => {
@@ -130,9 +108,14 @@ export const upsertRoutes: Routes = (app, { access, once, services }) => {
     for (;;) {
       const model = await index.writtenWith()
       const changed = await index.changed(given)
-      const vectors = await embedded(embedderOf(services, model), changed, signal)
+      const embedder = embedderOf(services, model)
+      const prompt = promptOf(embedder.manifest, 'passage')
+      const texts = changed.map((passage) => prompt + passageText(passage))
+      const vectors = await embedder.embed(texts, { priority: 'bulk', signal })
+      // A shorter version of a split document removes parts of a longer one.
+      const ends = items.flatMap(({ id, passages, isSplit }) => (isSplit ? [{ document: id, parts: passages.length }] : []))
       try {
-        await index.upsert(changed, vectors, { by: model, ends: items.flatMap(endsOf) })
+        await index.upsert(changed, vectors, { by: model, ends })
         return new Set(changed.map(({ id }) => id))
       } catch (error) {
         // The table was replaced concurrently by one of another model: embed again with that model.
@@ -164,8 +147,7 @@ export const upsertRoutes: Routes = (app, { access, once, services }) => {
       const index = await access.index(request, collection === undefined ? undefined : String(collection))
       return once(request, reply, {
         collection: index.table,
-        fingerprint: () => requestFingerprint(request),
-        work: async (): Promise<Static<typeof UpsertedSchema>> => {
+        work: async (): Promise<Upserted> => {
           const accepted = items.flatMap((item) => ('passages' in item ? [item] : []))
           const passages = accepted.flatMap((item) => item.passages)
           const changed = await upsert(index, accepted, clientSignal(reply))
@@ -183,7 +165,7 @@ export const upsertRoutes: Routes = (app, { access, once, services }) => {
   })
 }
 
-function resultOf(item: Checked, changed: ReadonlySet<string>): Static<typeof ResultSchema> {
+function resultOf(item: Checked, changed: ReadonlySet<string>): Result {
   if ('error' in item) return { id: item.id, status: 'rejected', error: item.error }
   return { id: item.id, status: item.passages.some(({ id }) => changed.has(id)) ? 'upserted' : 'unchanged' }
 }
@@ -200,7 +182,7 @@ function checkAll(request: FastifyRequest, partial: boolean): Checked[] {
   const seen = new Set<string>()
   return given.map((one, at) => {
     const item = check(one, { at, seen, split })
-    if ('error' in item && !partial) throw new CodedError(item.error.code, item.error.message, { field: item.error.field })
+    if ('error' in item && !partial) throw new CodedError('invalid_request', item.error.message, { field: item.error.field })
     return item
   })
 }
@@ -219,5 +201,6 @@ function check(given: unknown, { at, seen, split }: { at: number; seen: Set<stri
   if (seen.has(passage.id))
     return reject(`${path}: the id "${passage.id.slice(0, 100)}" occurs twice; send each passage once.`, `${path}.id`)
   seen.add(passage.id)
-  return accept(passage, split)
+  const passages = split ? Array.from(splitDocument(passage), (part) => part.passage) : [passage]
+  return { id: passage.id, passages, isSplit: split }
 }
