@@ -2,12 +2,6 @@ import { Command } from 'commander'
 import { loadConfig } from './program/run-program.ts'
 import { wholeNumber, collectionOption } from './program/options.ts'
 
-interface MigrateArguments {
-  readonly dryRun?: boolean
-  readonly restore?: number
-  readonly collection?: string
-}
-
 /** `cepe migrate`: migrates a table to the current schema, or restores an earlier version. */
 export function migrateCommand(): Command {
   return new Command('migrate')
@@ -15,7 +9,7 @@ export function migrateCommand(): Command {
     .option('--dry-run', 'print what would be done and exit')
     .option('--restore <version>', 'restore a version named by a migration; rows written since are lost', wholeNumber({ min: 1 }))
     .addOption(collectionOption())
-    .action(async ({ dryRun = false, restore, collection: name }: MigrateArguments) => {
+    .action(async ({ dryRun = false, restore, collection: name }: { dryRun?: boolean; restore?: number; collection?: string }) => {
       const { INDEX_DIR: dir, TABLE: table } = await loadConfig({ TABLE: name })
       const { migrateIndex, restoreIndex } = await import('../../index/versions/migrate-index.ts')
       if (restore !== undefined) {

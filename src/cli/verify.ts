@@ -12,15 +12,8 @@ const CONTEXTS = 8
 const MOST_TOKENS = 128
 const DEFAULT_SAMPLES = 16
 
-interface DistanceTexts {
-  /** Text that both builds read, a passage a line. */
-  readonly texts: string
-  /** Groups of lines that are read. */
-  readonly samples: number
-}
-
-/** How far a build's results are from another's of the same checkpoint, in lines for people. @throws those of compareBuilds; options_invalid for texts that cannot be read */
-async function buildDistance(built: string, other: string, { texts, samples }: DistanceTexts): Promise<string> {
+/** How far a build's results are from another's of the same checkpoint on groups of lines of a text, in lines for people. @throws those of compareBuilds; options_invalid for texts that cannot be read */
+async function buildDistance(built: string, other: string, texts: string, samples = DEFAULT_SAMPLES): Promise<string> {
   const { compareBuilds, formatDistance } = await import('../../models/against.ts')
   return formatDistance(await compareBuilds(built, other, await samplesOf(built, texts, samples)))
 }
@@ -35,7 +28,7 @@ export async function distanceFromF32(built: string, texts: string, buildF32: (f
   try {
     const f32 = path.join(folder, 'f32')
     await buildF32(f32)
-    return await buildDistance(built, f32, { texts, samples: DEFAULT_SAMPLES })
+    return await buildDistance(built, f32, texts)
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -106,10 +99,12 @@ async function described(model: string): Promise<string> {
 /** Guaranteed parity of f32 builds. */
 const DEFAULT_ATOL = 2e-4
 
-interface VerifyOptions extends DistanceTexts {
+interface VerifyOptions {
   readonly golden?: readonly string[]
   readonly atol: number
   readonly against?: string
+  readonly texts: string
+  readonly samples: number
 }
 
 /** `cepe verify`: compares a built model with recorded outputs, or with another build. */
@@ -129,7 +124,7 @@ export function verifyCommand(): Command {
         })
       }
       if (options.golden) await againstGoldens(built, options.golden, options.atol)
-      if (options.against) process.stdout.write(`${await buildDistance(built, options.against, options)}\n`)
+      if (options.against) process.stdout.write(`${await buildDistance(built, options.against, options.texts, options.samples)}\n`)
     })
 }
 

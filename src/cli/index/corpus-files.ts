@@ -2,6 +2,7 @@ import { open, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError } from '../../../base/errors.ts'
 import { isPageAddress } from '../../crawl/page-address.ts'
+import type { ReadingOptions } from './reading-options.ts'
 import { isArchive, isDocument, isTable, listFolder, type LeftOutFile } from '../../jobs/sources/list.ts'
 
 /** The corpus of a command's arguments. */
@@ -23,19 +24,15 @@ export interface Corpus {
 /** Magic bytes of files that are no tables: ZIP (DOCX, XLSX), Microsoft's older container, PDF, images, RTF. */
 const FOREIGN = /^(?:PK\x03\x04|\xd0\xcf\x11\xe0|%PDF-|\x89PNG|\xff\xd8\xff|GIF8|\{\\rtf)/
 
-/** Options on tables. */
-export interface TableOrder {
-  /** If set, every file is a table. */
-  readonly format?: string | undefined
-  /** If set, a file with an unknown extension is a table. */
-  readonly columns?: string | undefined
-}
-
 /**
  * Expands arguments to tables and documents: files as given, folders recursively, sorted by name.
+ * @param options with a format, every file is a table; with columns, one with an unknown extension
  * @throws not_found for a missing argument, corpus_invalid for a folder with neither
  */
-export async function corpusFiles(given: readonly string[], { format, columns }: TableOrder = {}): Promise<Corpus> {
+export async function corpusFiles(
+  given: readonly string[],
+  { format, columns }: Pick<ReadingOptions, 'format' | 'columns'>,
+): Promise<Corpus> {
   const tables: string[] = []
   const besideDocuments = new Set<string>()
   const folders: string[] = []

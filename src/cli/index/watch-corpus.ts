@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { lstat, readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, messageOf } from '../../../base/errors.ts'
 import { isTable } from '../../jobs/sources/list.ts'
 import type { Corpus } from './corpus-files.ts'
 import { Interrupted } from '../program/interrupted.ts'
@@ -27,27 +27,17 @@ export async function watchCorpus(given: readonly string[], { seconds, corpus, a
   try {
     const paths = given.map((one) => path.resolve(one))
     for await (const changed of folderChanges(paths, { everyMs: seconds * 1000, signal: ending.signal })) {
-      await run(changed, { corpus, add, signal: ending.signal })
+      try {
+        await add(changedOf(await corpus(), changed), ending.signal)
+      } catch (error) {
+        if (error instanceof Interrupted || !(ending.signal.aborted || error instanceof CodedError)) throw error
+        if (!ending.signal.aborted) process.stderr.write(`cepe: ${messageOf(error)}\n`)
+      }
       if (!ending.signal.aborted) process.stdout.write(`Watching ${given.join(', ')} for changes, every ${seconds} s; Ctrl-C ends it\n`)
     }
     process.stdout.write('Watching has ended; nothing is left undone\n')
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, end)
-  }
-}
-
-interface Run extends Pick<Watch, 'corpus' | 'add'> {
-  readonly signal: AbortSignal
-}
-
-async function run(changed: ReadonlySet<string>, { corpus, add, signal }: Run): Promise<void> {
-  try {
-    await add(changedOf(await corpus(), changed), signal)
-  } catch (error) {
-    if (error instanceof Interrupted) throw error
-    if (signal.aborted) return
-    if (!(error instanceof CodedError)) throw error
-    process.stderr.write(`cepe: ${error.message}\n`)
   }
 }
 
@@ -69,20 +59,15 @@ function changedOf(corpus: Corpus, changed: ReadonlySet<string>): Corpus {
 /** Files still being written are waited for, up to this number of polls without a stable state. */
 const MOST_UNSTEADY = 30
 
-interface ChangeOptions {
-  /** Polling interval in milliseconds. */
-  readonly everyMs: number
-  /** Ends the iteration. */
-  readonly signal: AbortSignal
-}
-
+/** Polling interval in milliseconds, and what ends the iteration. */
+type Polling = { readonly everyMs: number; readonly signal: AbortSignal }
 type State = ReadonlyMap<string, string>
 
 /**
  * Follows files and folders recursively: yields the paths that changed, appeared or disappeared, once they are stable. The first time: all.
  * Polls, since not every file system reports changes (network file systems, bind mounts of containers). Ends with its signal.
  */
-async function* folderChanges(paths: readonly string[], { everyMs, signal }: ChangeOptions): AsyncGenerator<ReadonlySet<string>> {
+async function* folderChanges(paths: readonly string[], { everyMs, signal }: Polling): AsyncGenerator<ReadonlySet<string>> {
   let known: State = new Map()
   while (!signal.aborted) {
     const now = await steadyState(paths, known, { everyMs, signal })
@@ -95,7 +80,7 @@ async function* folderChanges(paths: readonly string[], { everyMs, signal }: Cha
 }
 
 /** The state once two polls agree, or the previous one if nothing can be read. */
-async function steadyState(paths: readonly string[], known: State, { everyMs, signal }: ChangeOptions): Promise<State> {
+async function steadyState(paths: readonly string[], known: State, { everyMs, signal }: Polling): Promise<State> {
   let before = await stateOf(paths, known)
   if (changedPaths(known, before).size === 0 || known.size === 0) return before
   for (let look = 0; look < MOST_UNSTEADY && !signal.aborted; look++) {

@@ -47,21 +47,13 @@ export function auth(app: FastifyInstance, keys: Keys, { ADMIN_KEY: adminKey, RO
     const { holder } = request
     if (holder !== null) return holder
     if (bearerOf(request) === undefined) throw unauthorized(kind, '')
-    const tried = await wrongKeys(request)
-    if (!tried.isAllowed && tried.isExceeded)
-      throw new CodedError('rate_limited', `Too many wrong keys came from this address: try again in ${tried.ttlInSeconds} s.`, {
-        retryAfterS: tried.ttlInSeconds,
-      })
+    limit(await wrongKeys(request), 'Too many wrong keys came from this address')
     throw unauthorized(kind, ', and the one that was sent is unknown or revoked')
   }
 
   const countRequest = async (request: FastifyRequest, { name, requests_per_minute: most }: Holder): Promise<void> => {
     if (most === undefined) return
-    const limit = await requests(request)
-    if (!limit.isAllowed && limit.isExceeded)
-      throw new CodedError('rate_limited', `The key ${name} may send ${most} requests a minute: try again in ${limit.ttlInSeconds} s.`, {
-        retryAfterS: limit.ttlInSeconds,
-      })
+    limit(await requests(request), `The key ${name} may send ${most} requests a minute`)
   }
 
   app.decorateRequest('holder', null)
@@ -84,6 +76,13 @@ export function auth(app: FastifyInstance, keys: Keys, { ADMIN_KEY: adminKey, RO
     // A user's key is not an attempt at guessing.
     if (holder.role !== 'admin') throw new CodedError('forbidden', `This route needs an admin key, and ${holder.name} is a user's.`)
   })
+}
+
+/** @throws rate_limited if a count is above its limit */
+function limit(count: Awaited<ReturnType<ReturnType<FastifyInstance['createRateLimit']>>>, problem: string): void {
+  if (count.isAllowed || !count.isExceeded) return
+  const { ttlInSeconds: retryAfterS } = count
+  throw new CodedError('rate_limited', `${problem}: try again in ${retryAfterS} s.`, { retryAfterS })
 }
 
 function unauthorized(kind: string, problem: string): CodedError {

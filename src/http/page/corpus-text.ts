@@ -6,13 +6,6 @@ import type { Config } from '../../settings.ts'
 /** The operator's description of the corpus; empty fields are derived from titles. Questions are separated by `;`. */
 type PageSettings = Pick<Config, 'PAGE_TITLE' | 'PAGE_ABOUT' | 'PAGE_QUESTIONS'>
 
-/** Description of the corpus on the page. */
-export interface CorpusText {
-  readonly title: string
-  readonly about: string
-  readonly questions: readonly string[]
-}
-
 /** Questions for the demo corpus, each with the passage that answers it. */
 const DEMO = [
   { id: '1114', title: 'Australia', question: 'What is the capital of Australia?' },
@@ -26,12 +19,9 @@ const MOST_QUESTIONS = 3
  * @returns a function of the index's version, or of another index's, which is not cached
  * @param index source of titles; none are shown if it cannot be read
  */
-export function corpusTexts(
-  settings: PageSettings,
-  index: Pick<PassageIndex, 'titles' | 'get'>,
-): (version: IndexVersion | null, other?: Pick<PassageIndex, 'titles' | 'get'>) => Promise<CorpusText> {
-  let made: { readonly of: string; readonly text: Promise<CorpusText> } | undefined
-  return (version, other) => {
+export function corpusTexts(settings: PageSettings, index: Pick<PassageIndex, 'titles' | 'get'>) {
+  let made: { readonly of: string; readonly text: ReturnType<typeof describe> } | undefined
+  return (version: IndexVersion | null, other?: Pick<PassageIndex, 'titles' | 'get'>) => {
     if (other !== undefined) return describe(settings, other, version)
     const of = JSON.stringify(version)
     if (made?.of !== of) made = { of, text: describe(settings, index, version) }
@@ -43,7 +33,7 @@ async function describe(
   { PAGE_TITLE: title, PAGE_ABOUT: about, PAGE_QUESTIONS: questions }: PageSettings,
   index: Pick<PassageIndex, 'titles' | 'get'>,
   version: IndexVersion | null,
-): Promise<CorpusText> {
+) {
   const given = questions.split(';').flatMap((one) => one.trim() || [])
   const titles = version === null || (about !== '' && given.length > 0) ? [] : await someTitles(index)
   const asked = given.length > 0 || version === null ? given : [...(await demoQuestions(index)), ...titles.map(questionAbout)]

@@ -104,7 +104,6 @@ export const infoRoutes: Routes = (app, { services, access, version, config, fil
       .catch(() => null)
     const { manifest } = await servingEmbedder(retriever)
     const unread = named === undefined ? services.newerTable() : own?.behind()
-    const { title, about, questions } = await corpusText(index, own)
     const known = calibration && access.mayUse(request, calibration.index.table) ? calibration : undefined
     return {
       version,
@@ -118,7 +117,7 @@ export const infoRoutes: Routes = (app, { services, access, version, config, fil
         serves: index !== null && one.manifest === manifest,
       })),
       index,
-      corpus: { title, about, questions: [...questions] },
+      corpus: await corpusText(index, own),
       newer_table: unread ? { code: unread.code, message: app.publicText(unread.message) } : null,
       calibration: known ? describeCalibration(known, modelId(manifest), index) : null,
       min_confidence: minConfidence,

@@ -2,7 +2,7 @@ import type { AnswerEvent } from '../../../rag/answer-events.ts'
 import type { AnswerResponse, ChatQuestion, Evidence } from '../../../rag/schema.ts'
 import type { ChatTemplate } from '../../../text/chat-template.ts'
 import { noAnswerText, refusalOf } from '../../../rag/no-answer/words.ts'
-import { annotationsOf, titleOf, type AddressOf } from './citations.ts'
+import { citationsOf, titleOf, type AddressOf } from './citations.ts'
 import { conversationOf, questionOf } from './question.ts'
 import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './schema.ts'
 import { refuseUnread } from './unread.ts'
@@ -58,7 +58,7 @@ export function toCompletion(response: AnswerResponse, named: Named): ChatRespon
     // Words are no JSON: a client that asked for a form finds the reason in `refusal`.
     content: named.isFormed ? response.answer || null : textOf(response, named),
     refusal: refusalOf(response),
-    annotations: annotationsOf(response, addressOf),
+    annotations: citationsOf(response, addressOf).map((citation) => ({ type: 'url_citation' as const, url_citation: citation })),
   }
   return {
     id,

@@ -17,13 +17,12 @@ export const CitationSchema = Type.Object({
   start_index: offset,
   end_index: offset,
 })
-export type Citation = Static<typeof CitationSchema>
+type Citation = Static<typeof CitationSchema>
 
 /** Citations in the format of chat completions. */
 export const AnnotationsSchema = Type.Array(Type.Object({ type: Type.Literal('url_citation'), url_citation: CitationSchema }), {
   description: `Up to ${MOST_CITED} passages that contain the answer, else the ${MOST_ATTENDED} with most attention. Offsets refer to the answer in \`content\`; the end is exclusive.`,
 })
-export type Annotations = Static<typeof AnnotationsSchema>
 
 /** Returns an absolute address at which a passage, or its source, can be opened. */
 export type AddressOf = (passage: Evidence) => string
@@ -68,10 +67,6 @@ export function citationsOf(
   // An empty answer in a JSON text is none either: it has an extract.
   if (answer === null || answer === '' || extract !== null) return []
   return cited(evidence).map((passage) => ({ title: titleOf(passage), url: addressOf(passage), start_index: 0, end_index: answer.length }))
-}
-
-export function annotationsOf(response: Pick<AnswerResponse, 'answer' | 'evidence'>, addressOf: AddressOf): Annotations {
-  return citationsOf(response, addressOf).map((citation) => ({ type: 'url_citation' as const, url_citation: citation }))
 }
 
 function cited(evidence: readonly Evidence[]): readonly Evidence[] {
