@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { collectionPage } from '../../index/collections/contract.ts'
 import { loadConfig, packageVersion } from '../config.ts'
-import type { ToolContext, ToolFailure } from '../mcp/contract.ts'
+import type { ToolContext } from '../mcp/contract.ts'
 import { createToolServer } from '../mcp/server.ts'
 import { inCollection } from '../rag/pipeline.ts'
 import { openService, type Services } from '../service/services.ts'
@@ -72,7 +72,7 @@ function hostLeaves(input: Readable): Promise<void> {
   })
 }
 
-function describe(error: unknown): ToolFailure {
+function describe(error: unknown): ReturnType<ToolContext['failed']> {
   if (error instanceof CodedError) return { code: error.code, message: error.message }
   say(error instanceof Error ? (error.stack ?? error.message) : messageOf(error))
   return { code: 'internal', message: 'Something went wrong; standard error of cepe mcp has the details.' }

@@ -13,13 +13,6 @@ export interface ToolServices {
   readonly collections: (range: PageRange) => Promise<CollectionPage>
 }
 
-/** Error of a call, as shown to the caller. */
-export interface ToolFailure {
-  /** Stable error code of the HTTP API. */
-  readonly code: string
-  readonly message: string
-}
-
 /** Context of the calls of one connection or HTTP request. */
 export interface ToolContext {
   /**
@@ -30,8 +23,8 @@ export interface ToolContext {
   services(collection?: string): Promise<ToolServices>
   /** Deadline and client of a call. */
   readonly run: RunOptions
-  /** Logs an error and describes it for the caller. */
-  failed(error: unknown): ToolFailure
+  /** Logs an error and describes it for the caller, with its code in the HTTP API. */
+  failed(error: unknown): { readonly code: string; readonly message: string }
 }
 
 /** A tool with typed input and output. */

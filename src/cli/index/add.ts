@@ -4,8 +4,6 @@ import { CodedError } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { WORD_LANGUAGES, type WordLanguage } from '../../../index/word-languages.ts'
 import type { LeftOutFile } from '../../jobs/sources/list.ts'
-import type { Jobs } from '../../jobs/contract.ts'
-import type { UploadedFile } from '../../jobs/sources/take.ts'
 import type { Job, JobOptions, WebSource } from '../../jobs/record/schema.ts'
 import { checkArchive, checkDocuments, checkPages, checkTable, showPassage, SKIPPED } from './check-corpus.ts'
 import type { Corpus } from './corpus-files.ts'
@@ -126,23 +124,28 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
   const order = addOptions(options)
   const withMissing = { ...order, ...(options.deleteMissing === true && { delete_missing: true }) }
   await withIndexing(options.collection, 'embeds', async ({ jobs }) => {
-    const work: { readonly name: string; readonly start: (jobs: Jobs) => Promise<Job> }[] = [
-      ...tables.map((file) => ({ name: file, start: (jobs: Jobs) => jobs.addFile(file, order) })),
-      ...documents.map(({ path, only }) => ({ name: path, start: (jobs: Jobs) => jobs.addFolder(path, withMissing, only) })),
+    const work = [
+      ...tables.map((file) => ({ name: file, start: () => jobs.addFile(file, order) })),
+      ...documents.map(({ path, only }) => ({ name: path, start: () => jobs.addFolder(path, withMissing, only) })),
+      ...archives.map((file) => ({
+        name: file,
+        start: () => jobs.addFiles({ files: [{ name: basename(file), bytes: fileBytes(file) }], options: order }),
+      })),
+      ...pages.slice(0, 1).map((page) => ({ name: page, start: () => jobs.addPages(webSource(pages, options), withMissing) })),
     ]
-    for (const file of archives) work.push({ name: file, start: (jobs: Jobs) => jobs.addFiles({ files: [opened(file)], options: order }) })
-    const [page] = pages
-    if (page !== undefined) work.push({ name: page, start: (jobs: Jobs) => jobs.addPages(webSource(pages, options), withMissing) })
     const done: Job[] = []
     const indexed: string[] = []
     const failed: string[] = []
     for (const [i, { name, start }] of work.entries()) {
       signal?.throwIfAborted()
-      const job = await follow(jobs, start(jobs), options.collection, signal).catch((error: unknown) => {
-        if (options.strict !== true && isCorpusInvalid(error)) {
-          if (besideDocuments.has(name)) return void leftOut.push(noTable(name, error))
-          // One damaged table must not keep the rest of a folder out of the index.
-          if (work.length > 1) return void failed.push(notIndexed(name, error))
+      const job = await follow(jobs, start(), options.collection, signal).catch((error: unknown) => {
+        // A file beside documents may be no table, as package.json; one damaged table must not keep the rest of a folder out of the index.
+        if (options.strict !== true && isCorpusInvalid(error) && (besideDocuments.has(name) || work.length > 1)) {
+          const isSkipped = besideDocuments.has(name)
+          process.stderr.write(`${name} is ${isSkipped ? 'skipped' : 'not indexed'}: ${error.message}\n`)
+          if (isSkipped) leftOut.push({ file: name, problem: 'not_supported', detail: error.message })
+          else failed.push(name)
+          return undefined
         }
         return stopped({ indexed, left: work.slice(i + 1).map(({ name }) => name) }, error)
       })
@@ -188,25 +191,8 @@ function webSource(urls: readonly string[], { allowPrivate }: AddOptions): WebSo
   return { urls: [...urls], ...(allowPrivate === true && { private: true }) }
 }
 
-/** An archive in the form of an upload. */
-function opened(file: string): UploadedFile {
-  return { name: basename(file), bytes: fileBytes(file) }
-}
-
 function isCorpusInvalid(error: unknown): error is CodedError {
   return error instanceof CodedError && error.code === 'corpus_invalid'
-}
-
-/** A file beside documents that proves to be no table of passages, as package.json. */
-function noTable(file: string, { message }: CodedError): LeftOutFile {
-  process.stderr.write(`${file} is skipped: ${message}\n`)
-  return { file, problem: 'not_supported', detail: message }
-}
-
-/** A file of several that cannot be indexed. */
-function notIndexed(name: string, { message }: CodedError): string {
-  process.stderr.write(`${name} is not indexed: ${message}\n`)
-  return name
 }
 
 /** A job that failed with `--strict`, or was stopped, ends the command: lists the files of the jobs before and after it. */

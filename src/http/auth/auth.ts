@@ -101,6 +101,3 @@ const OTHERS: readonly string[] = ['/mcp', '/rerank', '/v2/rerank']
 export function needsUserKey(url: string | undefined): boolean {
   return url !== undefined && (url.startsWith('/v1/') || OTHERS.includes(url))
 }
-
-/** For the schema of a route that needs the key. */
-export const ADMIN_SECURITY = [{ adminKey: [] }]

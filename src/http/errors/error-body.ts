@@ -17,31 +17,15 @@ export const ErrorBodySchema = Type.Object(
 )
 export type ErrorBody = Static<typeof ErrorBodySchema>
 
-/**
- * Statuses of any route: malformed request, unsupported `Expect`, another host, too many requests, oversized headers, internal error,
- * shutdown.
- */
-const EVERYWHERE = [400, 417, 421, 429, 431, 500, 503]
-/** Additional statuses of a route with a body: timeout, too large, unsupported type. */
-const WITH_BODY = [408, 413, 415]
-
 /** A response that is no JSON, for a route's schema: a text or bytes in one of these media types. */
 export function mediaResponse(description: string, ...types: readonly string[]) {
   const schema = Type.Unsafe<Readable | string>({ type: 'string', format: 'binary' })
   return { description, content: Object.fromEntries(types.map((type) => [type, { schema }])) }
 }
 
-/** Error responses of a route without a body, for its schema: its own statuses and those of all routes. */
+/** Error responses for a route's schema. The documentation adds those of all routes. */
 export function errorResponses(...statuses: number[]) {
-  return documentedErrors(
-    ErrorBodySchema,
-    [...new Set([...EVERYWHERE, ...statuses])].sort((a, b) => a - b),
-  )
-}
-
-/** Error responses of a route with a body, for its schema. */
-export function bodyErrorResponses(...statuses: number[]) {
-  return errorResponses(...WITH_BODY, ...statuses)
+  return documentedErrors(ErrorBodySchema, statuses)
 }
 
 const retryAfter = {

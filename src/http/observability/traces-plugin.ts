@@ -20,8 +20,7 @@ export async function traces(app: FastifyInstance, url: string, version: string)
   const spans = new WeakMap<object, RequestSpan>()
   app.addHook('onRequest', (request, _reply, next) => {
     if (!isProbe(request)) {
-      const { method, headers, routeOptions, id } = request
-      const span = tracing.begin({ method, route: routeOptions.url, requestId: id, headers })
+      const span = tracing.begin(request)
       spans.set(request, span)
       request.observers.push(span)
     }

@@ -12,21 +12,13 @@ import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources'
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base'
-import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyRequest } from 'fastify'
 import type { Generation, Observer } from '../../inference/observer.ts'
 
 /** The span of one request. */
 export interface RequestSpan extends Observer {
   /** Idempotent. @param status 0 without a response */
   end(status: number, error: string | null): void
-}
-
-/** A request whose span begins. */
-interface Traced {
-  readonly method: string
-  readonly route: string | undefined
-  readonly requestId: string
-  readonly headers: IncomingHttpHeaders
 }
 
 interface TracingOptions {
@@ -51,12 +43,12 @@ export function startTracing({ url, version, log }: TracingOptions) {
   const tracer = provider.getTracer('cepe-qa', version)
   const propagator = new W3CTraceContextPropagator()
   return {
-    begin: ({ method, route, requestId, headers }: Traced): RequestSpan => {
+    begin: ({ method, routeOptions: { url: route }, id, headers }: FastifyRequest): RequestSpan => {
       const parent = propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)
       const attributes = {
         'http.request.method': method,
         ...(route !== undefined && { 'http.route': route }),
-        'cepe.request_id': requestId,
+        'cepe.request_id': id,
       }
       const span = tracer.startSpan(`${method} ${route ?? ''}`.trim(), { kind: SpanKind.SERVER, attributes }, parent)
       const within = trace.setSpan(parent, span)

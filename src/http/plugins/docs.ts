@@ -22,7 +22,14 @@ export async function docs(app: FastifyInstance, version: string, basePath: stri
     transform: ({ schema, url, route }) => {
       const documented = route.config?.documentedBody
       const withBody = documented ? { ...schema, body: { content: { ...contentOf(schema), ...documented.content } } } : schema
-      return { url, schema: needsUserKey(url) ? withKeys(withBody) : withBody }
+      const isAdmin = url.startsWith('/v1/admin/') || [route.onRequest].flat().includes(app.requireAdmin)
+      return {
+        url,
+        schema: withErrors(needsUserKey(url) ? withKeys(withBody, isAdmin) : withBody, [
+          ...EVERYWHERE,
+          ...(withBody?.body === undefined ? [] : WITH_BODY),
+        ]),
+      }
     },
     transformObject: (made) => {
       if (!('openapiObject' in made)) return made.swaggerObject
@@ -54,10 +61,23 @@ export async function docs(app: FastifyInstance, version: string, basePath: stri
   await app.register(swaggerUi, { routePrefix: '/docs', indexPrefix: basePath, staticCSP: CSP })
 }
 
-/** With user keys, any route that answers from the corpus may return 401 or 429. */
-function withKeys(schema: FastifySchema): FastifySchema {
-  const responses = typeof schema.response === 'object' && schema.response !== null ? schema.response : {}
-  return { ...schema, security: schema.security ?? [{}, { userKey: [] }], response: { ...errorResponses(401), ...responses } }
+/** With user keys, any route that answers from the corpus may return 401; an admin route always may. */
+function withKeys(schema: FastifySchema, isAdmin: boolean): FastifySchema {
+  const security = isAdmin ? [{ adminKey: [] }] : [{}, { userKey: [] }]
+  return { ...withErrors(schema, isAdmin ? [401, 403] : [401]), security }
+}
+
+/**
+ * Statuses of any route: malformed request, unsupported `Expect`, another host, too many requests, oversized headers, internal error,
+ * shutdown.
+ */
+const EVERYWHERE = [400, 417, 421, 429, 431, 500, 503]
+/** Additional statuses of a route with a body: timeout, too large, unsupported type. */
+const WITH_BODY = [408, 413, 415]
+
+function withErrors(schema: FastifySchema, statuses: readonly number[]): FastifySchema {
+  const { response } = schema
+  return { ...schema, response: { ...errorResponses(...statuses), ...(typeof response === 'object' && response) } }
 }
 
 /** The content of a body with a schema per media type. */

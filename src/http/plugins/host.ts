@@ -22,7 +22,7 @@ export function host(app: FastifyInstance, keys: Keys, { HOST: listening, ALLOWE
     const { host: asked } = request.headers
     // Only HTTP/1.0 may omit it, which no browser uses.
     if (!checked || asked === undefined || request.holder !== null || keys.required || isProbe(request)) return next()
-    if (known.has(nameOf(asked))) return next()
+    if (known.has(asked.replace(/:\d*$/, '').toLowerCase())) return next()
     next(
       new CodedError(
         'misdirected_request',
@@ -31,9 +31,4 @@ export function host(app: FastifyInstance, keys: Keys, { HOST: listening, ALLOWE
       ),
     )
   })
-}
-
-/** The header without port, in lower case. */
-function nameOf(header: string): string {
-  return header.replace(/:\d*$/, '').toLowerCase()
 }

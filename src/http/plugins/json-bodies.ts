@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { utf8Body } from '../request/read-question.ts'
 
@@ -10,14 +10,11 @@ export function jsonBodies(app: FastifyInstance): void {
   app.removeContentTypeParser(TYPE)
   app.addContentTypeParser(TYPE, { parseAs: 'buffer' }, (request, body, parsed) => {
     // Many clients send a content type without a body.
-    if (body.length === 0) return takesBody(request) ? parsed(invalid('The body is empty: send JSON.')) : parsed(null, undefined)
+    if (body.length === 0)
+      return parsed(request.routeOptions.schema?.body === undefined ? null : invalid('The body is empty: send JSON.'), undefined)
     const text = utf8Body(body)
     void parse(request, text, (error, value) => parsed(error === null ? null : invalid(problemOf(text)), value))
   })
-}
-
-function takesBody({ routeOptions }: FastifyRequest): boolean {
-  return routeOptions.schema?.body !== undefined
 }
 
 function problemOf(text: string): string {

@@ -11,7 +11,7 @@ import {
 } from '../../rag/schema.ts'
 import { ScoreRequestSchema, ScoreResponseSchema, scoreChoices } from '../../rag/score.ts'
 import { search } from '../../rag/search.ts'
-import { bodyErrorResponses } from '../errors/error-body.ts'
+import { errorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import { sendEvents, serverEvent } from '../request/stream-response.ts'
 import { errorBody, reportError } from '../errors/describe-error.ts'
@@ -26,7 +26,7 @@ export const AnswerBodySchema = Type.Object(
 )
 
 const tags = ['questions']
-const failures = bodyErrorResponses(404, 422, 504)
+const failures = errorResponses(404, 422, 504)
 const EVENTS =
   'Server-sent events: `evidence`, then `token` ({text}, repeated), then `answer` (the body of POST /v1/answer); on a failure `error` is last. Comment lines keep the connection open.'
 

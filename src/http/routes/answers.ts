@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { Compile } from '#typebox/compile'
 import { Type } from '#typebox'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, messageOf } from '../../../base/errors.ts'
 import { answerBatch, BATCH_AT_ONCE, type Outcome } from '../../rag/batch.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
 import { runOptions, weightOf } from '../request/run-options.ts'
-import { bodyErrorResponses, ErrorBodySchema } from '../errors/error-body.ts'
+import { ErrorBodySchema } from '../errors/error-body.ts'
 import { parseLine, readQuestion, utf8Body } from '../request/read-question.ts'
 import { streamResponse } from '../request/stream-response.ts'
 import { errorBody, reportError } from '../errors/describe-error.ts'
@@ -34,14 +34,6 @@ export const BatchItemSchema = Type.Object(
   { title: 'BatchItem' },
 )
 
-/** Result of an invalid line. */
-class BadLine {
-  readonly error: unknown
-  constructor(error: unknown) {
-    this.error = error
-  }
-}
-
 /** POST /v1/answers: answers a batch of questions and streams the results in order. */
 export const answersRoutes: Routes = (app, { access, config }) => {
   app.addContentTypeParser(NDJSON_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, { questions: linesOf(utf8Body(body)) }))
@@ -60,7 +52,6 @@ export const answersRoutes: Routes = (app, { access, config }) => {
         body: BatchSchema,
         response: {
           200: Type.Object({ results: Type.Array(BatchItemSchema) }, { description: 'One item per question, in request order.' }),
-          ...bodyErrorResponses(),
         },
       },
     },
@@ -79,7 +70,7 @@ export const answersRoutes: Routes = (app, { access, config }) => {
   )
 }
 
-/** Skips blank lines. */
+/** The questions of JSON lines, with the error of an invalid line. Skips blank lines. */
 function linesOf(body: string): unknown[] {
   return body
     .split('\n')
@@ -89,13 +80,13 @@ function linesOf(body: string): unknown[] {
       try {
         return parseLine(line)
       } catch (error) {
-        return new BadLine(error instanceof CodedError ? new CodedError(error.code, `Line ${number}: ${error.message}`) : error)
+        return new CodedError('invalid_request', `Line ${number}: ${messageOf(error)}`)
       }
     })
 }
 
 function readItem(question: unknown) {
-  if (question instanceof BadLine) throw question.error
+  if (question instanceof CodedError) throw question
   return readQuestion(question)
 }
 

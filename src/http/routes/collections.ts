@@ -7,7 +7,6 @@ import { errorResponses } from '../errors/error-body.ts'
 import type { RouteContext, Routes } from './context.ts'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { ADMIN_SECURITY } from '../auth/auth.ts'
 
 const PAGE = 100
 const PageSchema = Type.Object(
@@ -73,7 +72,7 @@ export const collectionsRoutes: Routes = (app, context) => {
   const { collections } = context.services
   const tags = ['collections']
   const list = { tags, operationId: 'listCollections', summary: 'List collections by name' }
-  const listed = { querystring: PageSchema, response: { 200: CollectionsSchema, ...errorResponses() } }
+  const listed = { querystring: PageSchema, response: { 200: CollectionsSchema } }
   app.get('/v1/collections', { schema: { ...list, ...listed } }, async (request) => {
     const { limit = PAGE, after } = request.query
     const { collections, next } = await access.page(request, { limit, after })
@@ -86,7 +85,7 @@ export const collectionsRoutes: Routes = (app, context) => {
     if (found === undefined) throw unknownCollection(name, 'name')
     return shownTo(request, context)(found)
   })
-  const changing = { tags, security: ADMIN_SECURITY, params: CollectionParamsSchema }
+  const changing = { tags, params: CollectionParamsSchema }
   const mayUse = (request: FastifyRequest, name: string, field: string): void => {
     if (!access.mayUse(request, name)) throw unknownCollection(name, field)
   }
@@ -94,7 +93,7 @@ export const collectionsRoutes: Routes = (app, context) => {
     operationId: 'putCollection',
     summary: 'Create an empty collection, or point a name to the content of another collection',
     querystring: QuerySchema,
-    response: { 200: CollectionSchema, 201: CollectionSchema, ...errorResponses(401, 403, 404, 409, 422, 507) },
+    response: { 200: CollectionSchema, 201: CollectionSchema, ...errorResponses(404, 409, 422, 507) },
   }
   app.put('/v1/collections/:name', { onRequest: app.requireAdmin, schema: { ...changing, ...put } }, async (request, reply) => {
     const { name } = request.params
@@ -109,7 +108,7 @@ export const collectionsRoutes: Routes = (app, context) => {
   const remove = {
     operationId: 'deleteCollection',
     summary: 'Delete a collection with its snapshots',
-    response: { 200: RemovedSchema, ...errorResponses(401, 403, 404, 409) },
+    response: { 200: RemovedSchema, ...errorResponses(404, 409) },
   }
   app.delete('/v1/collections/:name', { onRequest: app.requireAdmin, schema: { ...changing, ...remove } }, async (request) => {
     const { name } = request.params

@@ -9,7 +9,7 @@ import { plainDocument } from '../../documents/text.ts'
 import type { RunOptions } from '../../inference/contract.ts'
 import { answerDocument } from '../../rag/document.ts'
 import { DocumentFormSchema, DocumentRequestSchema, DocumentResponseSchema, type DocumentForm } from '../../rag/document-schema.ts'
-import { bodyErrorResponses } from '../errors/error-body.ts'
+import { errorResponses } from '../errors/error-body.ts'
 import type { Routes } from './context.ts'
 import { runOptions } from '../request/run-options.ts'
 import { parseJson } from '../../../base/json.ts'
@@ -112,7 +112,7 @@ export const documentsRoutes: Routes = async (app, { services: { documents }, co
         description:
           'The document is the file of a multipart form, or `text` in JSON. Its end goes into the decoder prompt; the encoder reads chunks of the rest in parallel.',
         body: { content: { 'application/json': { schema: DocumentRequestSchema } } },
-        response: { 200: DocumentResponseSchema, ...bodyErrorResponses(422, 504) },
+        response: { 200: DocumentResponseSchema, ...errorResponses(422, 504) },
       },
     },
     async (request, reply) => {

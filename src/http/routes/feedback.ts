@@ -5,7 +5,7 @@ import pLimit from 'p-limit'
 import { CodedError } from '../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { LIMITS, nonBlank } from '../../rag/schema.ts'
-import { bodyErrorResponses } from '../errors/error-body.ts'
+import { errorResponses } from '../errors/error-body.ts'
 import type { Routes } from './context.ts'
 import { appendLine } from '../../../base/durable.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
@@ -50,7 +50,7 @@ export const feedbackRoutes: Routes = (app, { config, access }) => {
         summary: 'Send feedback on an answer',
         params: ParamsSchema,
         body: BodySchema,
-        response: { 200: Type.Object({ id: Type.String(), stored: Type.Boolean() }), ...bodyErrorResponses(401, 403, 404, 507) },
+        response: { 200: Type.Object({ id: Type.String(), stored: Type.Boolean() }), ...errorResponses(401, 403, 404, 507) },
       },
     },
     async (request) => {

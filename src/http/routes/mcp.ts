@@ -7,7 +7,7 @@ import { listed } from '../../config.ts'
 import type { ToolContext } from '../../mcp/contract.ts'
 import { createToolServer } from '../../mcp/server.ts'
 import { inCollection } from '../../rag/pipeline.ts'
-import { bodyErrorResponses } from '../errors/error-body.ts'
+import { errorResponses } from '../errors/error-body.ts'
 import { reportError } from '../errors/describe-error.ts'
 import { weightOf, runOptions } from '../request/run-options.ts'
 import type { Routes } from './context.ts'
@@ -43,7 +43,7 @@ export const mcpRoutes: Routes = (app, { access, config, version }) => {
         response: {
           200: Type.Object({}, { description: ANSWERED }),
           202: { description: 'The notification was accepted.', type: 'null' },
-          ...bodyErrorResponses(403, 404, 405, 406),
+          ...errorResponses(403, 404, 405, 406),
         },
       },
     },

@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { packageRoot } from '../../config.ts'
@@ -28,18 +27,15 @@ export const pageRoutes: Routes = async (app, { config }) => {
   for (const { url, name, type } of FILES) {
     const content = await readFile(path.join(folder, name), 'utf8')
     const sent = content.replaceAll('{{title}}', () => escaped(title)).replaceAll('{{about}}', () => escaped(about))
-    app.get(url, { schema: { hide: true }, logLevel: 'warn' }, (request, reply) =>
-      needsSlash(request, basePath) ? reply.redirect(`${basePath}/`, 308) : reply.headers(HEADERS).type(type).send(sent),
-    )
+    app.get(url, { schema: { hide: true }, logLevel: 'warn' }, ({ originalUrl }, reply) => {
+      // Relative links of the page need the slash after the base path.
+      if (basePath !== '' && originalUrl.split('?')[0] === basePath) return reply.redirect(`${basePath}/`, 308)
+      return reply.headers(HEADERS).type(type).send(sent)
+    })
   }
 }
 
 /** Escapes a text for HTML. */
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
-}
-
-/** Whether a request is for the base path without a trailing slash, which would break relative links of a page. */
-function needsSlash(request: FastifyRequest, basePath: string): boolean {
-  return basePath !== '' && request.originalUrl.split('?')[0] === basePath
 }

@@ -6,7 +6,7 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { modelId } from '../../../models/manifest.ts'
 import { rerank } from '../../rag/rerank.ts'
-import { bodyErrorResponses } from '../errors/error-body.ts'
+import { errorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import type { Routes } from './context.ts'
 import { isReader } from '../observability/models.ts'
@@ -122,7 +122,7 @@ export const rerankRoutes: Routes = (app, { services: { answering: services }, c
       operationId,
       summary: `Rerank documents by relevance to a query (form of ${FORMS[own].of}; the other is accepted too)`,
       body: FORMS[own].body,
-      response: { 200: FORMS[own].answer, ...bodyErrorResponses(404, 422, 504) },
+      response: { 200: FORMS[own].answer, ...errorResponses(404, 422, 504) },
     }
     app.post(path, { schema, validatorCompiler: validatorOf(own) }, async (request, reply) => {
       const body = request.body as RerankRequest | RankRequest

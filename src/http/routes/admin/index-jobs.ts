@@ -6,8 +6,7 @@ import { Type, type Static } from '#typebox'
 import { exists } from '../../../../base/exists.ts'
 import { unknownJob } from '../../../jobs/record/store.ts'
 import { JOB_ID, JobSchema, type Job } from '../../../jobs/record/schema.ts'
-import { ADMIN_SECURITY } from '../../auth/auth.ts'
-import { bodyErrorResponses, errorResponses, mediaResponse } from '../../errors/error-body.ts'
+import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import { createIndexJob, ImportSchema, JobQuerySchema } from './create-index-job.ts'
 import type { App, RouteContext, Routes } from '../context.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
@@ -70,7 +69,6 @@ export const adminIndexJobsRoutes: Routes = async (app, context) => {
       config: { upload: 'corpus', accepts: ['application/json', 'multipart/form-data', ...STREAMED], documentedBody: DOCUMENTED_BODY },
       schema: {
         tags: ['index'],
-        security: ADMIN_SECURITY,
         operationId: 'createIndexJob',
         summary: 'Index a corpus',
         description:
@@ -78,21 +76,20 @@ export const adminIndexJobsRoutes: Routes = async (app, context) => {
         headers: IdempotencyHeaders,
         querystring: JobQuerySchema,
         body: { content: { 'application/json': { schema: ImportSchema } } },
-        response: { 202: JobSchema, ...bodyErrorResponses(401, 403, 404, 422, 507) },
+        response: { 202: JobSchema, ...errorResponses(404, 422, 507) },
       },
     },
     async (request, reply) => accepted(reply, await createIndexJob(request, reply, context)),
   )
   const reembed = {
     tags: ['index'],
-    security: ADMIN_SECURITY,
     operationId: 'createReembeddingJob',
     summary: 'Re-embed a table with the retriever in service',
     description:
       'For a table of another retriever, as after an upgrade. The job builds and verifies a new table while the current one serves. An unfinished job is resumed.',
     headers: IdempotencyHeaders,
     querystring: CollectionQuerySchema,
-    response: { 202: JobSchema, ...errorResponses(401, 403, 404, 409, 422, 503, 507) },
+    response: { 202: JobSchema, ...errorResponses(404, 409, 422, 503, 507) },
   }
   app.post('/v1/admin/index/reembed', { schema: reembed }, async (request, reply) => {
     const { table } = await access.index(request, request.query.collection)
@@ -122,13 +119,13 @@ function followingRoutes(app: App, { services: { jobs }, access }: RouteContext)
     if (!access.mayUse(request, (await jobs.get(id)).table)) throw unknownJob(id)
     return id
   }
-  const tagged = { tags: ['index'], security: ADMIN_SECURITY }
-  const listed = { operationId: 'listIndexJobs', summary: 'List index jobs', response: { 200: ListSchema, ...errorResponses(401, 403) } }
+  const tagged = { tags: ['index'] }
+  const listed = { operationId: 'listIndexJobs', summary: 'List index jobs', response: { 200: ListSchema } }
   app.get('/v1/admin/index-jobs', { schema: { ...tagged, ...listed } }, async (request) => ({
     jobs: (await jobs.list()).filter(({ table }) => access.mayUse(request, table)).map((job) => shown(job, app.publicText)),
   }))
 
-  const one = { ...tagged, params: IdSchema, response: { 200: JobSchema, ...errorResponses(401, 403, 404, 409) } }
+  const one = { ...tagged, params: IdSchema, response: { 200: JobSchema, ...errorResponses(404, 409) } }
   app.get('/v1/admin/index-jobs/:id', { schema: { ...one, operationId: 'getIndexJob', summary: 'Get an index job' } }, async (request) =>
     shown(await jobs.get(await own(request)), app.publicText),
   )
@@ -146,7 +143,7 @@ function followingRoutes(app: App, { services: { jobs }, access }: RouteContext)
   const summary = 'Download the rejected lines of an index job, as JSON lines'
   const response = {
     200: mediaResponse('One rejected line or skipped file per line, as JSON.', 'application/x-ndjson'),
-    ...errorResponses(401, 403, 404),
+    ...errorResponses(404),
   }
   app.get(
     '/v1/admin/index-jobs/:id/report',

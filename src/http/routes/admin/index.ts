@@ -1,6 +1,5 @@
 import { Type } from '#typebox'
-import { ADMIN_SECURITY } from '../../auth/auth.ts'
-import { bodyErrorResponses, errorResponses, mediaResponse } from '../../errors/error-body.ts'
+import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { Routes } from '../context.ts'
 import { ListFields, PAGE } from '../passages/browse.ts'
 import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
@@ -34,11 +33,10 @@ const IndexInfoSchema = Type.Object({
 export const adminIndexRoutes: Routes = (app, { access }) => {
   const schema = {
     tags: ['index'],
-    security: ADMIN_SECURITY,
     operationId: 'getIndex',
     summary: 'Get the index in service',
     querystring: CollectionQuerySchema,
-    response: { 200: IndexInfoSchema, ...errorResponses(401, 403, 404) },
+    response: { 200: IndexInfoSchema, ...errorResponses(404) },
   }
   app.get('/v1/admin/index', { schema }, async (request) => {
     const index = await access.index(request, request.query.collection)
@@ -57,11 +55,10 @@ const KeysSchema = Type.Object({
 export const adminKeysRoutes: Routes = (app, { services: { keys, quotas } }) => {
   const list = {
     tags: ['operations'],
-    security: ADMIN_SECURITY,
     operationId: 'listKeys',
     summary: 'List keys with limits and usage, by name',
   }
-  app.get('/v1/admin/keys', { schema: { ...list, response: { 200: KeysSchema, ...errorResponses(401, 403) } } }, ({ holder }) => {
+  app.get('/v1/admin/keys', { schema: { ...list, response: { 200: KeysSchema } } }, ({ holder }) => {
     if (holder?.collections !== undefined)
       throw new CodedError('forbidden', `The key ${holder.name} is bound to collections: list the keys with one that is not.`)
     return { keys: keys.records.map(({ sha256: _, ...record }) => ({ ...record, questions_today: quotas?.used(record.name) ?? 0 })) }
@@ -85,9 +82,9 @@ const SourcesSchema = Type.Object({ sources: Type.Array(sourceCount) })
 
 /** Contents of the index: pages of passages, an export as JSON lines, counts by source. */
 export const adminPassagesRoutes: Routes = (app, { access }) => {
-  const keyed = { tags: ['passages'], security: ADMIN_SECURITY }
+  const keyed = { tags: ['passages'] }
   const list = { ...keyed, operationId: 'listPassages', summary: 'List passages by id', querystring: PageSchema }
-  const failures = errorResponses(401, 403, 404)
+  const failures = errorResponses(404)
   app.get('/v1/admin/passages', { schema: { ...list, response: { 200: PassagesSchema, ...failures } } }, async (request) => {
     const { limit = PAGE, after, source, collection } = request.query
     const index = await access.index(request, collection)
@@ -137,25 +134,25 @@ const RestoredSchema = Type.Object({ restored: Type.String(), passages: Type.Int
 
 /** Creates, lists, restores and deletes snapshots of a collection. */
 export const adminSnapshotsRoutes: Routes = (app, { snapshots, access }) => {
-  const keyed = { tags: ['index'], security: ADMIN_SECURITY, querystring: CollectionQuerySchema }
+  const keyed = { tags: ['index'], querystring: CollectionQuerySchema }
   const one = { ...keyed, params: SnapshotParamsSchema }
   const list = { operationId: 'listSnapshots', summary: 'List the snapshots of a collection' }
   app.get(
     '/v1/admin/snapshots',
-    { schema: { ...keyed, ...list, response: { 200: SnapshotsSchema, ...errorResponses(401, 403, 404) } } },
+    { schema: { ...keyed, ...list, response: { 200: SnapshotsSchema, ...errorResponses(404) } } },
     async (request) => ({ snapshots: await snapshots.listSnapshots(await access.index(request, request.query.collection)) }),
   )
   const create = { operationId: 'createSnapshot', summary: 'Create a snapshot of a collection', body: SnapshotBodySchema }
   app.post(
     '/v1/admin/snapshots',
-    { schema: { ...keyed, ...create, response: { 201: Type.Object(snapshot), ...bodyErrorResponses(401, 403, 404, 409, 507) } } },
+    { schema: { ...keyed, ...create, response: { 201: Type.Object(snapshot), ...errorResponses(404, 409, 507) } } },
     async (request, reply) =>
       reply.code(201).send(await snapshots.createSnapshot(request.body.name, await access.index(request, request.query.collection))),
   )
   const restore = { operationId: 'restoreSnapshot', summary: 'Restore a collection from a snapshot' }
   app.post(
     '/v1/admin/snapshots/:snapshot/restore',
-    { schema: { ...one, ...restore, response: { 200: RestoredSchema, ...errorResponses(401, 403, 404, 409, 422, 507) } } },
+    { schema: { ...one, ...restore, response: { 200: RestoredSchema, ...errorResponses(404, 409, 422, 507) } } },
     async (request) => {
       const index = await access.index(request, request.query.collection)
       const passages = await snapshots.restoreSnapshot(request.params.snapshot, index)
@@ -166,7 +163,7 @@ export const adminSnapshotsRoutes: Routes = (app, { snapshots, access }) => {
   const remove = { operationId: 'deleteSnapshot', summary: 'Delete a snapshot' }
   app.delete(
     '/v1/admin/snapshots/:snapshot',
-    { schema: { ...one, ...remove, response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409) } } },
+    { schema: { ...one, ...remove, response: { 200: DeletedSchema, ...errorResponses(404, 409) } } },
     async (request) => {
       await snapshots.deleteSnapshot(request.params.snapshot, await access.index(request, request.query.collection))
       return { deleted: request.params.snapshot }

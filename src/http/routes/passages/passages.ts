@@ -8,8 +8,7 @@ import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { PassageMetadataSchema, wellFormed } from '../../../../index/passage-metadata.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import { openPassageFile } from '../../../jobs/kept/served-file.ts'
-import { ADMIN_SECURITY } from '../../auth/auth.ts'
-import { bodyErrorResponses, errorResponses, mediaResponse } from '../../errors/error-body.ts'
+import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import { IdempotencyHeaders } from '../../idempotency/idempotency.ts'
 import { EvidenceSchema } from '../../../rag/schema.ts'
 import { noPassage, passageOf, withFile } from '../../../rag/search.ts'
@@ -73,13 +72,13 @@ export const passagesRoutes: Routes = (app, { access, once }) => {
       work: async () => ({ deleted: await work(index) }),
     })
   }
-  const deletion = { tags, security: ADMIN_SECURITY, headers: IdempotencyHeaders, querystring: CollectionQuerySchema }
+  const deletion = { tags, headers: IdempotencyHeaders, querystring: CollectionQuerySchema }
   const one = {
     ...deletion,
     operationId: 'deletePassage',
     summary: 'Delete a passage',
     params: ParamsSchema,
-    response: { 200: DeletedSchema, ...errorResponses(401, 403, 404, 409, 422) },
+    response: { 200: DeletedSchema, ...errorResponses(404, 409, 422) },
   }
   app.delete('/v1/passages/:id', { onRequest: app.requireAdmin, schema: one }, async (request, reply) => {
     const { id } = request.params
@@ -95,7 +94,7 @@ export const passagesRoutes: Routes = (app, { access, once }) => {
     operationId: 'deletePassages',
     summary: 'Delete passages by ids or by filter',
     body: DeleteSchema,
-    response: { 200: DeletedSchema, ...bodyErrorResponses(401, 403, 404, 409, 422) },
+    response: { 200: DeletedSchema, ...errorResponses(404, 409, 422) },
   }
   app.post('/v1/passages/delete', { onRequest: app.requireAdmin, schema: several }, async (request, reply) => {
     const { body } = request

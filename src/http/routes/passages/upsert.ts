@@ -10,10 +10,9 @@ import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { checkRow } from '../../../../index/read/validate.ts'
 import { promptOf } from '../../../../models/manifest.ts'
 import { embedderOf } from '../../../inference/contract.ts'
-import { ADMIN_SECURITY } from '../../auth/auth.ts'
 import { clientSignal } from '../../request/run-options.ts'
 import { describeValidation } from '../../errors/describe-validation.ts'
-import { bodyErrorResponses } from '../../errors/error-body.ts'
+import { errorResponses } from '../../errors/error-body.ts'
 import { IdempotencyHeaders } from '../../idempotency/idempotency.ts'
 import type { CountTokens, Routes } from '../context.ts'
 import { MOST_PASSAGES, PassageSchema } from './passages.ts'
@@ -131,13 +130,12 @@ export const upsertRoutes: Routes = (app, { access, once, services }) => {
     attachValidation: true,
     schema: {
       tags: ['passages'],
-      security: ADMIN_SECURITY,
       operationId: 'upsertPassages',
       summary: 'Insert or replace passages by id',
       headers: IdempotencyHeaders,
       querystring: QuerySchema,
       body: UpsertSchema,
-      response: { 200: UpsertedSchema, ...bodyErrorResponses(401, 403, 404, 409, 422, 507) },
+      response: { 200: UpsertedSchema, ...errorResponses(404, 409, 422, 507) },
     },
     handler: async (request, reply) => {
       // If the body is invalid, the query has not been validated or converted yet.
