@@ -14,7 +14,7 @@ await t.test('a watched folder: what changes is indexed, a run that fails ends n
   const docs = path.join(dir, 'docs')
   await mkdir(docs)
   await writeFile(path.join(docs, 'lamp.md'), '# Lamp\n\nThe lamp burns at night.\n')
-  t.match(await runCli(['index', 'add', docs, '--watch', '--check'], env), { code: 1, stderr: /--watch goes with neither/ })
+  t.match(await runCli(['index', 'add', docs, '--watch', '--check'], env), { code: 1, stderr: /--watch goes with none of/ })
   t.match(await runCli(['index', 'add', docs, '--watch', '0'], env), { code: 1, stderr: /from 1 to 3600/ })
 
   const child = startNode(CLI, ['index', 'add', docs, '--watch', '1', '--delete-missing'], { env })
