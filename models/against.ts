@@ -1,8 +1,21 @@
 import type { Tensor } from './runtime.ts'
 import { at } from '../base/at.ts'
 import { unsupported } from './errors.ts'
-import type { CepeManifest, ContrieverManifest } from './manifest.ts'
-import { argMax, emptyPhi, floatsOf, int64, logSoftmax, ones, openModel, output, StepDecoder, type OpenModel } from './open-model.ts'
+import {
+  argMax,
+  emptyPhi,
+  floatsOf,
+  int64,
+  isReader,
+  isRetriever,
+  logSoftmax,
+  ones,
+  openModel,
+  output,
+  stepDecoder,
+  type OpenReader,
+  type OpenRetriever,
+} from './open-model.ts'
 
 /** Token ids for the encoder, per passage, and for the decoder. A retriever uses the passages only. */
 export interface Sample {
@@ -11,7 +24,7 @@ export interface Sample {
 }
 
 /** Distance between the results of two builds over all samples. */
-export type Distance =
+type Distance =
   | {
       readonly kind: 'reader'
       /** Number of next-token distributions compared, one per prompt token. */
@@ -41,15 +54,13 @@ function paddedRows(rows: readonly (readonly number[])[]): Record<string, Tensor
   return { input_ids: int64(ids, shape), attention_mask: int64(mask, shape) }
 }
 
-async function readPrompt(
-  { model, manifest }: Build<CepeManifest>,
-  { contexts, prompt }: Sample,
-): Promise<{ phi: Tensor; logits: Tensor }> {
+async function readPrompt(model: OpenReader, { contexts, prompt }: Sample): Promise<{ phi: Tensor; logits: Tensor }> {
+  const { manifest } = model
   const phi =
     manifest.graphs.encoder !== null && contexts.length > 0
       ? output(await model.run(manifest.graphs.encoder, paddedRows(contexts)), 'phi')
       : emptyPhi(manifest)
-  return { phi, logits: await new StepDecoder(model, manifest, phi, 1).step(BigInt64Array.from(prompt, BigInt), ones(prompt.length)) }
+  return { phi, logits: await stepDecoder(model, phi, 1)(BigInt64Array.from(prompt, BigInt), ones(prompt.length)) }
 }
 
 /** Kullback-Leibler divergence sum p (ln p - ln q), from log-probabilities. */
@@ -65,12 +76,7 @@ function squares(values: Float32Array, minus?: Float32Array): number {
   return sum
 }
 
-interface Build<Manifest> {
-  readonly model: OpenModel
-  readonly manifest: Manifest
-}
-
-async function compareReaders(one: Build<CepeManifest>, other: Build<CepeManifest>, samples: readonly Sample[]): Promise<Distance> {
+async function compareReaders(one: OpenReader, other: OpenReader, samples: readonly Sample[]): Promise<Distance> {
   const divergences: number[] = []
   let same = 0
   let [apart, size] = [0, 0]
@@ -97,15 +103,11 @@ async function compareReaders(one: Build<CepeManifest>, other: Build<CepeManifes
   }
 }
 
-async function compareRetrievers(
-  one: Build<ContrieverManifest>,
-  other: Build<ContrieverManifest>,
-  samples: readonly Sample[],
-): Promise<Distance> {
+async function compareRetrievers(one: OpenRetriever, other: OpenRetriever, samples: readonly Sample[]): Promise<Distance> {
   const cosines: number[] = []
   for (const text of samples.flatMap(({ contexts }) => contexts)) {
-    const embed = async ({ model, manifest }: Build<ContrieverManifest>): Promise<Float32Array> =>
-      floatsOf(output(await model.run(manifest.graphs.embed, paddedRows([text])), 'embedding'))
+    const embed = async ({ run, manifest }: OpenRetriever): Promise<Float32Array> =>
+      floatsOf(output(await run(manifest.graphs.embed, paddedRows([text])), 'embedding'))
     const [a, b] = [await embed(one), await embed(other)]
     const dot = a.reduce((sum, value, i) => sum + value * at(b, i), 0)
     cosines.push(dot / Math.sqrt(squares(a) * squares(b)))
@@ -126,14 +128,11 @@ export async function compareBuilds(builtDir: string, otherDir: string, samples:
   if (samples.length === 0) throw unsupported('two builds can only be compared on some text; none was given')
   const [model, other] = [await openModel(builtDir), await openModel(otherDir)]
   try {
-    const [{ manifest }, { manifest: against }] = [model, other]
-    if (manifest.source.revision !== against.source.revision) {
-      throw unsupported(`${builtDir} and ${otherDir} are builds of different checkpoints (${manifest.source.name}, ${against.source.name})`)
-    }
-    if (manifest.architecture === 'cepe' && against.architecture === 'cepe')
-      return await compareReaders({ model, manifest }, { model: other, manifest: against }, samples)
-    if (manifest.architecture === 'contriever' && against.architecture === 'contriever')
-      return await compareRetrievers({ model, manifest }, { model: other, manifest: against }, samples)
+    const [{ source }, { source: against }] = [model.manifest, other.manifest]
+    if (source.revision !== against.revision)
+      throw unsupported(`${builtDir} and ${otherDir} are builds of different checkpoints (${source.name}, ${against.name})`)
+    if (isReader(model) && isReader(other)) return await compareReaders(model, other, samples)
+    if (isRetriever(model) && isRetriever(other)) return await compareRetrievers(model, other, samples)
     throw unsupported(`${builtDir} and ${otherDir} are models of different kinds`)
   } finally {
     await Promise.all([model.release(), other.release()])

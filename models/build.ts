@@ -16,12 +16,9 @@ import { cepeContinueGraph, cepeGenerateGraph } from './graphs/cepe-generate.ts'
 import { cepeStepGraph } from './graphs/cepe-step.ts'
 import { contrieverGraph, rerankerGraph } from './graphs/text-encoders.ts'
 import { BUILDER_VERSION, type Dtype, MANIFEST_FILE, type ModelManifest } from './manifest.ts'
-import { type WrittenFile, writeNewFile } from './onnx/files.ts'
 import type { Graph } from './onnx/graph.ts'
-import { type WriteProgress, writeGraphs } from './onnx/write.ts'
-import { protocolOf } from './protocol.ts'
+import { writeGraphs, writeNewFile, type WriteProgress, type WrittenFile } from './onnx/write.ts'
 import { fillFolder } from './staging.ts'
-import { endTokens, frontToken } from './tokenizer/bos.ts'
 import { checkRoundTrip } from './tokenizer/round-trip.ts'
 import { fitTokenizer, tokenizerFiles } from './tokenizer/files.ts'
 import type { TokenizerFiles } from './tokenizer/tokenizer-json.ts'
@@ -93,25 +90,21 @@ function writeJson(dir: string, name: string, value: unknown): Promise<WrittenFi
   return writeNewFile(dir, name, jsonBytes(value))
 }
 
-/** True if the present builder would write the same BOS, end tokens and protocol. */
-function isAskedAlike(manifest: ModelManifest, { config, qaDefaults }: Checkpoint, tokenizer: TokenizerFiles | null): boolean {
-  if (manifest.architecture !== 'cepe' || config.architecture !== 'cepe') return true
-  if (tokenizer && manifest.tokens.bos_id !== frontToken(tokenizer, config.tokens.bosId)) return false
-  if (!isDeepStrictEqual(manifest.tokens.eos_ids, endTokens(config.tokens.eosIds, tokenizer))) return false
-  return isDeepStrictEqual(manifest.qa_defaults, qaDefaults ?? protocolOf(config))
+/** A manifest without what differs between two builds of one checkpoint, its files apart. */
+function described(manifest: ModelManifest): unknown {
+  const { built_at: _, source, ...rest } = manifest
+  return JSON.parse(JSON.stringify({ ...rest, revision: source.revision }))
 }
 
 /**
- * True if a built model matches the present checkpoint (weights, configs and tokenizer) and has all graphs of the present builder.
+ * True if the present builder would make this model of the checkpoint: of the same weights, configs and tokenizer, with the same graphs.
  * @throws those of openCheckpoint and tokenizerFiles
  */
 export async function isBuiltFrom(manifest: ModelManifest, checkpointDir: string): Promise<boolean> {
   const checkpoint = await openCheckpoint(checkpointDir)
-  await checkpoint.close()
   if (manifest.source.revision !== checkpoint.revision) return false
-  if (manifest.architecture === 'cepe' && manifest.graphs.continue === undefined) return false
   const tokenizer = await findTokenizer(checkpoint)
-  if (!isAskedAlike(manifest, checkpoint, tokenizer)) return false
+  if (!isDeepStrictEqual(described(manifest), described(describeModel(checkpoint, tokenizer, manifest.dtype, manifest.files)))) return false
   const isSame = (name: string, value: unknown): boolean =>
     manifest.files.find((file) => file.name === name)?.sha256 ===
     (tokenizer ? createHash('sha256').update(jsonBytes(value)).digest('hex') : undefined)
@@ -134,38 +127,34 @@ export async function buildModel(options: BuildOptions): Promise<ModelManifest> 
   const { dtype, inPlace = false, onProgress = () => undefined, onWarning = () => undefined, signal } = options
   const adapted = await withAdapters(await openCheckpoint(options.checkpointDir), options.adapters ?? [])
   const checkpoint = withOptions(adapted, options.rope ?? {})
-  try {
-    const { unexpected } = checkTensors(checkpoint)
-    if (unexpected.length > 0)
-      onWarning(
-        `${unexpected.length} tensors of the checkpoint are not used: ${unexpected.slice(0, 3).join(', ')}${unexpected.length > 3 ? ', ...' : ''}`,
-      )
-    for (const warning of configWarnings(checkpoint.config)) onWarning(warning)
-    const tokenizer = await findTokenizer(checkpoint)
-    if (!tokenizer) onWarning(`${checkpoint.dir} has no tokenizer: the model can be verified, not served`)
-    else if (checkpoint.config.architecture === 'cepe') {
-      const unknown = checkRoundTrip(tokenizer, checkpoint.name)
-      if (unknown.length > 0)
-        onWarning(`the tokenizer of ${checkpoint.name} has no tokens for some ${unknown.join(', ')}: they are lost in text`)
-    }
-    const graphs = graphsOf(checkpoint, precisionOf(dtype, options.int4))
-    return await fillFolder(options.outDir, async (dir) => {
-      const written = await writeGraphs(graphs, {
-        dir,
-        dataFile: DATA_FILE,
-        producerVersion: String(BUILDER_VERSION),
-        inPlace,
-        onProgress,
-        signal,
-      })
-      const tokenizers = tokenizer
-        ? [await writeJson(dir, 'tokenizer.json', tokenizer.tokenizer), await writeJson(dir, 'tokenizer_config.json', tokenizer.config)]
-        : []
-      const manifest = describeModel(checkpoint, tokenizer, dtype, [...written, ...tokenizers])
-      await writeJson(dir, MANIFEST_FILE, manifest)
-      return manifest
-    })
-  } finally {
-    await checkpoint.close()
+  const { unexpected } = checkTensors(checkpoint)
+  if (unexpected.length > 0)
+    onWarning(
+      `${unexpected.length} tensors of the checkpoint are not used: ${unexpected.slice(0, 3).join(', ')}${unexpected.length > 3 ? ', ...' : ''}`,
+    )
+  for (const warning of configWarnings(checkpoint.config)) onWarning(warning)
+  const tokenizer = await findTokenizer(checkpoint)
+  if (!tokenizer) onWarning(`${checkpoint.dir} has no tokenizer: the model can be verified, not served`)
+  else if (checkpoint.config.architecture === 'cepe') {
+    const unknown = checkRoundTrip(tokenizer, checkpoint.name)
+    if (unknown.length > 0)
+      onWarning(`the tokenizer of ${checkpoint.name} has no tokens for some ${unknown.join(', ')}: they are lost in text`)
   }
+  const graphs = graphsOf(checkpoint, precisionOf(dtype, options.int4))
+  return fillFolder(options.outDir, async (dir) => {
+    const written = await writeGraphs(graphs, {
+      dir,
+      dataFile: DATA_FILE,
+      producerVersion: String(BUILDER_VERSION),
+      inPlace,
+      onProgress,
+      signal,
+    })
+    const tokenizers = tokenizer
+      ? [await writeJson(dir, 'tokenizer.json', tokenizer.tokenizer), await writeJson(dir, 'tokenizer_config.json', tokenizer.config)]
+      : []
+    const manifest = describeModel(checkpoint, tokenizer, dtype, [...written, ...tokenizers])
+    await writeJson(dir, MANIFEST_FILE, manifest)
+    return manifest
+  })
 }

@@ -4,8 +4,8 @@ import { expectedTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import type { EmbeddingStyle } from './checkpoint/config/sentence-transformers.ts'
 import { BUILDER_VERSION, type CepeManifest, type Dtype, type ModelManifest } from './manifest.ts'
-import type { WrittenFile } from './onnx/files.ts'
 import { OPSET } from './onnx/shapes.ts'
+import type { WrittenFile } from './onnx/write.ts'
 import { protocolOf } from './protocol.ts'
 import { endTokens, frontToken } from './tokenizer/bos.ts'
 import { requiredTokenId } from './tokenizer/files.ts'
@@ -53,36 +53,33 @@ function cepeFields({ decoder, encoder, crossAttentionLayers, tokens }: CepeConf
   }
 }
 
-function contrieverFields(
-  { family, vocabSize, hiddenSize, layers, heads, window, padId }: RetrieverConfig,
-  tokenizer: TokenizerFiles | null,
-  embedding: EmbeddingStyle | undefined,
-) {
+function encoderDims({ vocabSize, hiddenSize, layers, heads, window }: RetrieverConfig | RerankerConfig, maxTokens = window) {
+  return { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window: Math.min(window, maxTokens) }
+}
+
+function contrieverFields(config: RetrieverConfig, tokenizer: TokenizerFiles | null, embedding: EmbeddingStyle | undefined) {
   return {
     architecture: 'contriever' as const,
     graphs: { embed: 'contriever.onnx' },
-    dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window: Math.min(window, embedding?.maxTokens ?? window) },
+    dims: encoderDims(config, embedding?.maxTokens ?? undefined),
     ...(embedding && {
       embedding: {
         ...{ pooling: embedding.pooling, normalised: embedding.normalised, query_prompt: embedding.queryPrompt },
         ...(embedding.passagePrompt !== undefined && { passage_prompt: embedding.passagePrompt }),
       },
     }),
-    tokens: { ...bertTokens(family, tokenizer), pad_id: padId },
+    tokens: bertTokens(config, tokenizer),
   }
 }
 
-function rerankerFields(
-  { family, vocabSize, hiddenSize, layers, heads, window, padId, typeVocabSize }: RerankerConfig,
-  tokenizer: TokenizerFiles | null,
-) {
+function rerankerFields(config: RerankerConfig, tokenizer: TokenizerFiles | null) {
+  const { family, typeVocabSize } = config
   return {
     architecture: 'reranker' as const,
     graphs: { rank: 'reranker.onnx' },
-    dims: { vocab_size: vocabSize, hidden_size: hiddenSize, layers, heads, window },
+    dims: encoderDims(config),
     tokens: {
-      ...bertTokens(family, tokenizer),
-      pad_id: padId,
+      ...bertTokens(config, tokenizer),
       separators: family === 'roberta' ? 2 : 1,
       passage_type: family === 'bert' && typeVocabSize > 1 ? 1 : 0,
     },
@@ -92,9 +89,9 @@ function rerankerFields(
 /** Names of the tokens before and after a text. */
 const BERT_TOKENS = { bert: ['[CLS]', '[SEP]'], modern: ['[CLS]', '[SEP]'], roberta: ['<s>', '</s>'] } as const
 
-function bertTokens(family: keyof typeof BERT_TOKENS, tokenizer: TokenizerFiles | null) {
+function bertTokens({ family, padId }: RetrieverConfig | RerankerConfig, tokenizer: TokenizerFiles | null) {
   const [cls_id, sep_id] = BERT_TOKENS[family].map((token) => tokenizer && requiredTokenId(tokenizer.tokenizer, token))
-  return { cls_id: cls_id ?? null, sep_id: sep_id ?? null }
+  return { cls_id: cls_id ?? null, sep_id: sep_id ?? null, pad_id: padId }
 }
 
 export function describeModel(

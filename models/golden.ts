@@ -15,36 +15,27 @@ export interface Golden {
 
 /** Reads a golden file (safetensors) into memory. @throws checkpoint_invalid for a damaged file */
 export async function readGolden(path: string): Promise<Golden> {
-  const opened = await openWeightFile(path)
+  const weights = await openWeightFile(path)
   const file = basename(path)
-  try {
-    const { tensors } = await readSafetensorsIndex(opened)
-    const loaded = new Map(
-      await Promise.all(
-        tensors.map(
-          async ({ name, dtype, shape, offset, bytes }) => [name, { dtype, shape, data: await opened.read(offset, bytes) }] as const,
-        ),
-      ),
-    )
-    const find = (name: string, dtype: 'I64' | 'F32'): { data: Uint8Array; shape: readonly number[] } => {
-      const tensor = loaded.get(name)
-      if (tensor?.dtype !== dtype) throw invalid(`golden file ${file} needs ${name} as ${dtype}`, name)
-      return tensor
-    }
-    return {
-      file,
-      has: (name) => loaded.has(name),
-      ints: (name) => {
-        const { data, shape } = find(name, 'I64')
-        return { data: new BigInt64Array(data.buffer), shape }
-      },
-      floats: (name) => {
-        const { data, shape } = find(name, 'F32')
-        return { data: new Float32Array(data.buffer), shape }
-      },
-    }
-  } finally {
-    await opened.close()
+  const { tensors } = await readSafetensorsIndex(weights)
+  const contents = await weights.readParts(tensors)
+  const loaded = new Map(tensors.map(({ name, dtype, shape }, i) => [name, { dtype, shape, bytes: at(contents, i) }]))
+  const find = (name: string, dtype: 'I64' | 'F32'): { bytes: Uint8Array; shape: readonly number[] } => {
+    const tensor = loaded.get(name)
+    if (tensor?.dtype !== dtype) throw invalid(`golden file ${file} needs ${name} as ${dtype}`, name)
+    return tensor
+  }
+  return {
+    file,
+    has: (name) => loaded.has(name),
+    ints: (name) => {
+      const { bytes, shape } = find(name, 'I64')
+      return { data: new BigInt64Array(bytes.buffer), shape }
+    },
+    floats: (name) => {
+      const { bytes, shape } = find(name, 'F32')
+      return { data: new Float32Array(bytes.buffer), shape }
+    },
   }
 }
 

@@ -1,104 +1,80 @@
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { CodedError, messageOf } from '../base/errors.ts'
-import { loadManifest } from './folder.ts'
-import { type CepeManifest, type ContrieverManifest, type ModelManifest, modelId } from './manifest.ts'
-import { EXTERNAL, type GraphProto, type ModelProto, type ValueInfoProto, decodeModel } from './onnx/proto.ts'
-import { ELEMS } from './onnx/shapes.ts'
-import { defaultMode } from './protocol.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import type { LlamaConfig, ModelConfig } from './checkpoint/config/config.ts'
-import { openCheckpoint } from './open-checkpoint.ts'
+import { openWeightFile } from './checkpoint/file.ts'
 import { checkTensors } from './checkpoint/rename.ts'
-import { typeLines, weightsIn } from './checkpoint/tensor-lines.ts'
+import { loadManifest } from './folder.ts'
+import { readGgufHeader } from './gguf/header.ts'
+import type { MetadataValue } from './gguf/metadata.ts'
+import { openGguf } from './gguf/open.ts'
+import { type CepeManifest, type ContrieverManifest, modelId } from './manifest.ts'
+import { EXTERNAL, type GraphProto, type ValueInfoProto, decodeModel } from './onnx/proto.ts'
+import { ELEMS } from './onnx/shapes.ts'
+import { openCheckpoint } from './open-checkpoint.ts'
+import { defaultMode } from './protocol.ts'
 
-export interface TensorDescription {
-  readonly name: string
-  readonly elem: string
-  readonly shape: readonly (number | string)[]
+/** @param decimals default: two below 10 MB */
+function megabytes(bytes: number, decimals = bytes < 1e7 ? 2 : 0): string {
+  return `${(bytes / 1e6).toFixed(decimals)} MB`
 }
 
-export interface GraphDescription {
-  readonly file: string
-  readonly inputs: readonly TensorDescription[]
-  readonly outputs: readonly TensorDescription[]
-  /** Nodes by operator, including loop bodies and branches; most frequent first. */
-  readonly operators: ReadonlyMap<string, number>
-  /** Weights of the graph and their bytes in external files; a weight used in two shapes counts once. */
-  readonly weights: number
-  readonly weightBytes: number
-}
-
-export interface ModelDescription {
-  readonly id: string
-  readonly manifest: ModelManifest
-  readonly graphs: readonly GraphDescription[]
-  readonly bytes: number
-}
+// Built models
 
 function elemName(code: number): string {
   return Object.entries(ELEMS).find(([, info]) => info.code === code)?.[0] ?? `type ${code}`
 }
 
-function describeTensor({ name, type }: ValueInfoProto): TensorDescription {
-  return {
-    name,
-    elem: elemName(type.tensor_type.elem_type),
-    shape: type.tensor_type.shape.dim.map(({ dim_param: param, dim_value: value }) => (param ? param : (value ?? 0))),
-  }
+/** A line for each tensor; caches of all layers as one line, since they differ in the number only. */
+function valueLines(values: readonly ValueInfoProto[]): string[] {
+  const lines = values.map(({ name, type: { tensor_type: tensor } }) => {
+    const shape = tensor.shape.dim.map(({ dim_param: param, dim_value: value }) => (param ? param : (value ?? 0)))
+    return `${name.replace(/\.\d+\./, '.{layer}.')} ${elemName(tensor.elem_type)} [${shape.join(', ')}]`
+  })
+  return [...new Set(lines)]
 }
 
+/** Including those of loop bodies and branches. */
 function allNodes(graph: GraphProto): GraphProto['node'] {
   return graph.node.flatMap((node) => [node, ...node.attribute.flatMap(({ g }) => (g ? allNodes(g) : []))])
 }
 
-function describeGraph(file: string, { graph }: ModelProto): GraphDescription {
-  const operators = new Map<string, number>()
-  for (const { op_type: op } of allNodes(graph)) operators.set(op, (operators.get(op) ?? 0) + 1)
-  const external = graph.initializer.filter(({ data_location: location }) => location === EXTERNAL)
-  const locations = new Map(
+/** Bytes of each weight in external files, by its place: a weight used in two shapes counts once. */
+function externalWeights({ initializer }: GraphProto): ReadonlyMap<string, number> {
+  const external = initializer.filter(({ data_location: location }) => location === EXTERNAL)
+  return new Map(
     external.map(({ external_data: entries = [] }) => {
       const of = (key: string): string => entries.find((entry) => entry.key === key)?.value ?? ''
       return [`${of('location')}@${of('offset')}`, Number(of('length'))]
     }),
   )
-  return {
-    file,
-    inputs: graph.input.map(describeTensor),
-    outputs: graph.output.map(describeTensor),
-    operators: new Map([...operators].sort(([a, n], [b, m]) => m - n || a.localeCompare(b))),
-    weights: locations.size,
-    weightBytes: [...locations.values()].reduce((sum, bytes) => sum + bytes, 0),
+}
+
+function graphLines(file: string, graph: GraphProto): string[] {
+  const nodes = allNodes(graph)
+  const operators = new Map<string, number>()
+  for (const { op_type: op } of nodes) operators.set(op, (operators.get(op) ?? 0) + 1)
+  const frequent = [...operators].sort(([a, n], [b, m]) => m - n || a.localeCompare(b))
+  const weights = [...externalWeights(graph).values()]
+  return [
+    '',
+    `${file}: ${nodes.length} nodes, ${weights.length} weights, ${megabytes(weights.reduce((sum, bytes) => sum + bytes, 0))}`,
+    ...valueLines(graph.input).map((line) => `  in   ${line}`),
+    ...valueLines(graph.output).map((line) => `  out  ${line}`),
+    `  operators: ${frequent.map(([op, count]) => `${op} ${count}`).join(', ')}`,
+  ]
+}
+
+async function readGraph(dir: string, file: string): Promise<string[]> {
+  try {
+    return graphLines(file, decodeModel(await readFile(join(dir, file))).graph)
+  } catch (cause) {
+    throw new CodedError('model_invalid', `${join(dir, file)} cannot be read as an ONNX graph; build the model again (cepe build)`, {
+      field: file,
+      cause,
+    })
   }
-}
-
-/** Reads a built model's manifest and graphs. @throws model_invalid naming the missing or unreadable file */
-export async function inspectModel(dir: string): Promise<ModelDescription> {
-  const manifest = await loadManifest(dir)
-  const files = Object.values(manifest.graphs).filter((file) => file !== null)
-  const graphs = await Promise.all(
-    files.map(async (file) => {
-      try {
-        return describeGraph(file, decodeModel(await readFile(join(dir, file))))
-      } catch (cause) {
-        throw new CodedError('model_invalid', `${join(dir, file)} cannot be read as an ONNX graph; build the model again (cepe build)`, {
-          field: file,
-          cause,
-        })
-      }
-    }),
-  )
-  return { id: modelId(manifest), manifest, graphs, bytes: manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) }
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(bytes < 1e7 ? 2 : 0)} MB`
-}
-
-/** Caches of all layers as one line each: they differ in the number only. */
-function tensorLines(tensors: readonly TensorDescription[]): string[] {
-  const lines = tensors.map(({ name, elem, shape }) => `${name.replace(/\.\d+\./, '.{layer}.')} ${elem} [${shape.join(', ')}]`)
-  return [...new Set(lines)]
 }
 
 function embeddingLine({ pooling, normalised, query_prompt, passage_prompt = '' }: NonNullable<ContrieverManifest['embedding']>): string {
@@ -120,9 +96,13 @@ function protocolLine(manifest: CepeManifest): string {
   ].join(', ')
 }
 
-export function formatDescription({ id, manifest, graphs, bytes }: ModelDescription): string {
+/** Describes a built model for the terminal. @throws model_invalid naming the missing or unreadable file */
+export async function inspectModel(dir: string): Promise<string> {
+  const manifest = await loadManifest(dir)
+  const graphs = Object.values(manifest.graphs).filter((file) => file !== null)
+  const total = manifest.files.reduce((sum, { bytes }) => sum + bytes, 0)
   const header = [
-    `${id}: ${manifest.architecture}, ${manifest.dtype}, ${manifest.parameters.toLocaleString('en')} parameters, ${megabytes(bytes)} in ${manifest.files.length} files`,
+    `${modelId(manifest)}: ${manifest.architecture}, ${manifest.dtype}, ${manifest.parameters.toLocaleString('en')} parameters, ${megabytes(total)} in ${manifest.files.length} files`,
     `built ${manifest.built_at} by builder version ${manifest.builder_version}, opset ${manifest.opset}, from ${manifest.source.name} (${manifest.source.revision.slice(0, 12)})`,
     `dims: ${Object.entries(manifest.dims)
       .map(([name, value]) => `${name} ${value}`)
@@ -130,27 +110,27 @@ export function formatDescription({ id, manifest, graphs, bytes }: ModelDescript
   ]
   if (manifest.architecture === 'cepe') header.push(protocolLine(manifest))
   else if (manifest.architecture === 'contriever' && manifest.embedding) header.push(embeddingLine(manifest.embedding))
-  const sections = graphs.flatMap(({ file, inputs, outputs, operators, weights, weightBytes }) => [
-    '',
-    `${file}: ${[...operators.values()].reduce((a, b) => a + b, 0)} nodes, ${weights} weights, ${megabytes(weightBytes)}`,
-    ...tensorLines(inputs).map((line) => `  in   ${line}`),
-    ...tensorLines(outputs).map((line) => `  out  ${line}`),
-    `  operators: ${[...operators].map(([op, count]) => `${op} ${count}`).join(', ')}`,
-  ])
-  const files = [
-    '',
-    'files:',
-    ...manifest.files.map(({ name, bytes: size, sha256 }) => `  ${name}  ${megabytes(size)}  sha256 ${sha256.slice(0, 16)}`),
-  ]
-  return [...header, ...sections, ...files].join('\n')
+  const sections = await Promise.all(graphs.map((file) => readGraph(dir, file)))
+  const files = manifest.files.map(({ name, bytes, sha256 }) => `  ${name}  ${megabytes(bytes)}  sha256 ${sha256.slice(0, 16)}`)
+  return [...header, ...sections.flat(), '', 'files:', ...files].join('\n')
 }
 
-/** Whether a model can be built, and the tensors that no graph uses. */
+// Checkpoints
+
+function refused(thrown: unknown) {
+  return { line: `cepe build cannot build it: ${messageOf(thrown)}`, unexpected: [] }
+}
+
+/**
+ * Whether a model can be built, with the revision of the weights (`base_revision` of a composed checkpoint), or why not; and the tensors
+ * that no graph uses.
+ */
 function outcomeOf(checkpoint: Checkpoint): { readonly line: string; readonly unexpected: readonly string[] } {
   try {
+    checkpoint.tokenizer?.()
     return { line: `cepe build can build it; revision ${checkpoint.revision}`, ...checkTensors(checkpoint) }
   } catch (thrown) {
-    return { line: `cepe build cannot build it: ${messageOf(thrown)}`, unexpected: [] }
+    return refused(thrown)
   }
 }
 
@@ -165,21 +145,56 @@ function configLines(config: ModelConfig): string[] {
   return [stackLine('decoder', decoder), stackLine('encoder', encoder), `cross-attention in the last ${config.crossAttentionLayers} layers`]
 }
 
+function weightsIn(tensors: readonly { readonly shape: readonly number[] }[]): string {
+  const weights = tensors.reduce((sum, { shape }) => sum + shape.reduce((product, dim) => product * dim, 1), 0)
+  return `${weights.toLocaleString('en')} weights in ${tensors.length} tensors`
+}
+
+/** A line for each type of tensor, in alphabetical order: how many, and their stored bytes. */
+function typeLines<T extends { readonly bytes: number }>(tensors: readonly T[], typeOf: (tensor: T) => string): string[] {
+  return [...new Set(tensors.map(typeOf))].sort().map((type) => {
+    const those = tensors.filter((tensor) => typeOf(tensor) === type)
+    const bytes = those.reduce((sum, tensor) => sum + tensor.bytes, 0)
+    return `  ${type}: ${those.length} tensors, ${megabytes(bytes, 2)}`
+  })
+}
+
 /** Describes a checkpoint folder, Hugging Face's or composed, for the terminal. @throws those of openCheckpoint */
 export async function inspectCheckpoint(dir: string): Promise<string> {
   const checkpoint = await openCheckpoint(dir)
-  try {
-    const { name, format, config } = checkpoint
-    const tensors = [...checkpoint.tensors.values()]
-    const { line, unexpected } = outcomeOf(checkpoint)
-    return [
-      `${name}: ${config.architecture} checkpoint (${format}), ${weightsIn(tensors)}`,
-      line,
-      ...configLines(config),
-      ...typeLines(tensors, ({ dtype, converted }) => (converted ? `quantised, read as ${dtype}` : dtype)),
-      ...(unexpected.length > 0 ? [`  not used: ${unexpected.join(', ')}`] : []),
-    ].join('\n')
-  } finally {
-    await checkpoint.close()
-  }
+  const { name, format, config } = checkpoint
+  const tensors = [...checkpoint.tensors.values()]
+  const { line, unexpected } = outcomeOf(checkpoint)
+  return [
+    `${name}: ${config.architecture} checkpoint (${format}), ${weightsIn(tensors)}`,
+    line,
+    ...configLines(config),
+    ...typeLines(tensors, ({ dtype, converted }) => (converted ? `quantised, read as ${dtype}` : dtype)),
+    ...(unexpected.length > 0 ? [`  not used: ${unexpected.join(', ')}`] : []),
+  ].join('\n')
+}
+
+/** Longest metadata value that is shown whole. */
+const LONGEST = 80
+
+/** Formats as JSON, so that no control character reaches the terminal. */
+function valueLine(value: MetadataValue): string {
+  if (typeof value === 'object') return `list of ${value.length}`
+  const text = JSON.stringify(value)
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)} ... (${text.length} characters)` : text
+}
+
+/** Describes a GGUF file's tensors and metadata for the terminal. @throws checkpoint_invalid and unsupported if they cannot be read */
+export async function inspectGguf(path: string): Promise<string> {
+  const file = await openWeightFile(path)
+  const { version, metadata, tensors } = await readGgufHeader(file)
+  const { line } = await openGguf(path).then(outcomeOf, refused)
+  return [
+    `${basename(path)}: GGUF version ${version}, ${weightsIn(tensors)}, ${megabytes(file.size, 2)}`,
+    line,
+    ...typeLines(tensors, ({ type }) => type),
+    '',
+    'metadata:',
+    ...[...metadata].map(([key, value]) => `  ${JSON.stringify(key).slice(1, -1)}: ${valueLine(value)}`),
+  ].join('\n')
 }

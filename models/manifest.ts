@@ -7,7 +7,6 @@ export const MANIFEST_FILE = 'manifest.json'
 /** Increased when folders of an older builder can no longer be used. */
 export const BUILDER_VERSION = 1
 
-export { DTYPES }
 const DtypeSchema = Type.Enum([...DTYPES])
 export type Dtype = Static<typeof DtypeSchema>
 
@@ -66,9 +65,7 @@ export const CepeManifestSchema = Type.Object({
   graphs: Type.Object({
     encoder: Type.Union([Type.String(), Type.Null()], { description: 'null for a decoder alone.' }),
     generate: Type.String(),
-    continue: Type.Optional(
-      Type.String({ description: 'Continues an answer that `generate` began, for streaming; earlier builds have none.' }),
-    ),
+    continue: Type.String({ description: 'Continues an answer that `generate` began, for streaming.' }),
     step: Type.String(),
   }),
   dims: Type.Object({

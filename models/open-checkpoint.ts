@@ -16,8 +16,8 @@ import { canonicalName } from './checkpoint/rename.ts'
 import { readEmbeddingStyle } from './checkpoint/config/sentence-transformers.ts'
 import { type WeightIndex, readSafetensorsIndex } from './checkpoint/safetensors.ts'
 import { readTorchIndex } from './checkpoint/torch.ts'
-import type { Checkpoint, RawTensor, TensorInfo } from './checkpoint/checkpoint.ts'
-import { assertFinite, toF32, withWholeNorms } from './checkpoint/weights.ts'
+import type { Checkpoint, TensorInfo } from './checkpoint/checkpoint.ts'
+import { readTensor, withWholeNorms } from './checkpoint/weights.ts'
 import { Type } from '#typebox'
 import { TokenId, checkedId, orNull } from './checkpoint/config/families/fields.ts'
 
@@ -96,16 +96,6 @@ interface Shard {
   readonly index: WeightIndex
 }
 
-async function isFile(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined))?.isFile() === true
-}
-
-async function checkFolder(dir: string): Promise<void> {
-  const info = await stat(dir).catch(() => undefined)
-  if (info?.isDirectory() !== true)
-    throw invalid(`${dir} is no folder; give the path of a downloaded Hugging Face model, or of a .gguf file`, dir)
-}
-
 function checkWeightMap({ weightMap, indexFile = '' }: ShardPlan, shards: readonly Shard[]): void {
   if (weightMap === undefined) return
   const held = new Map(shards.map(({ file, index }) => [basename(file.path), new Set(index.tensors.map(({ name }) => name))]))
@@ -137,12 +127,11 @@ async function revisionOf(configValue: unknown, shards: readonly Shard[]): Promi
   return hash.digest('hex')
 }
 
-async function openShards(dir: string, plan: ShardPlan, opened: WeightFile[]): Promise<readonly Shard[]> {
+async function openShards(dir: string, plan: ShardPlan): Promise<readonly Shard[]> {
   const readIndex = { safetensors: readSafetensorsIndex, torch: readTorchIndex, gguf: readGgufIndex }[plan.format]
   const shards: Shard[] = []
   for (const name of plan.files) {
     const file = await openWeightFile(join(dir, name))
-    opened.push(file)
     shards.push({ file, index: await readIndex(file) })
   }
   checkWeightMap(plan, shards)
@@ -153,7 +142,7 @@ async function openShards(dir: string, plan: ShardPlan, opened: WeightFile[]): P
  * Opens a GGUF file (gguf/open.ts), a composed checkpoint (composed/open.ts) or a Hugging Face checkpoint folder: config.json,
  * weights as safetensors, torch .bin (single or sharded; safetensors when both are there) or model.gguf, qa_config.json and
  * generation_config.json if present.
- * Reads headers only; close() releases the files.
+ * Reads headers only.
  * Does not compare the tensors with the architecture; checkTensors does.
  * @throws checkpoint_invalid and unsupported, naming the file, field or tensor
  * @example
@@ -161,14 +150,14 @@ async function openShards(dir: string, plan: ShardPlan, opened: WeightFile[]): P
  * import { openCheckpoint } from './models/open-checkpoint.ts'
  *
  * const checkpoint = await openCheckpoint('CEPE-LLaMA-2-7B')
- * const weights = await checkpoint.readF32('lm_head.weight')
- * await checkpoint.close()
+ * const { dtype, data } = await checkpoint.read('lm_head.weight')
  * ```
  */
 export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   const dir = resolve(folder)
-  if (await isFile(dir)) return openGguf(dir)
-  await checkFolder(dir)
+  const info = await stat(dir).catch(() => undefined)
+  if (info?.isFile()) return openGguf(dir)
+  if (!info?.isDirectory()) throw invalid(`${dir} is no folder; give the path of a downloaded Hugging Face model, or of a .gguf file`, dir)
   const configValue = await readJson(join(dir, 'config.json'))
   if (configValue === undefined) throw invalid(`${dir} has no config.json`, 'config.json')
   if (isComposed(configValue)) return openComposed(dir, configValue)
@@ -177,43 +166,27 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   const { qaConfig, qaDefaults } = await readQaDefaults(dir)
   const embedding = config.architecture === 'contriever' ? await readEmbeddingStyle(dir) : undefined
   const plan = await findShards(dir)
-  const opened: WeightFile[] = []
-  const close = async (): Promise<void> => {
-    await Promise.all(opened.splice(0).map((file) => file.close()))
-  }
-  try {
-    const shards = await openShards(dir, plan, opened)
-    const tensors = collectTensors(config.architecture, shards)
-    const files = new Map(shards.map((shard) => [shard.file.path, shard]))
-    // Part of the id where they are not config.json's: they are part of the answers.
-    const stops = isDeepStrictEqual(config, parsed) || config.architecture !== 'cepe' ? undefined : config.tokens.eosIds
-    const beside = [qaConfig, embedding, stops].filter((value) => value !== undefined)
-    const revision = await revisionOf(beside.length === 0 ? configValue : [configValue, ...beside], shards)
-
-    const read = async (name: string): Promise<RawTensor> => {
-      const info = tensors.get(name)
-      const shard = info && files.get(info.file)
-      if (info === undefined || shard === undefined) throw invalid(`the checkpoint ${dir} has no tensor ${name}`, name)
-      if (shard.index.read !== undefined) return shard.index.read(info)
-      const data = await shard.file.read(info.offset, info.bytes)
-      assertFinite(name, info.dtype, data)
-      return { dtype: info.dtype, shape: info.shape, data }
-    }
-    return withWholeNorms({
-      dir,
-      name: basename(dir),
-      format: plan.format,
-      config,
-      qaDefaults,
-      embedding,
-      tensors,
-      revision,
-      read,
-      readF32: async (name) => toF32(name, await read(name)),
-      close,
-    })
-  } catch (thrown) {
-    await close()
-    throw thrown
-  }
+  const shards = await openShards(dir, plan)
+  const tensors = collectTensors(config.architecture, shards)
+  const files = new Map(shards.map((shard) => [shard.file.path, shard]))
+  // Part of the id where they are not config.json's: they are part of the answers.
+  const stops = isDeepStrictEqual(config, parsed) || config.architecture !== 'cepe' ? undefined : config.tokens.eosIds
+  const beside = [qaConfig, embedding, stops].filter((value) => value !== undefined)
+  const revision = await revisionOf(beside.length === 0 ? configValue : [configValue, ...beside], shards)
+  return withWholeNorms({
+    dir,
+    name: basename(dir),
+    format: plan.format,
+    config,
+    qaDefaults,
+    embedding,
+    tensors,
+    revision,
+    read: async (name) => {
+      const tensor = tensors.get(name)
+      const shard = tensor && files.get(tensor.file)
+      if (tensor === undefined || shard === undefined) throw invalid(`the checkpoint ${dir} has no tensor ${name}`, name)
+      return shard.index.read ? shard.index.read(tensor) : readTensor(shard.file, tensor)
+    },
+  })
 }

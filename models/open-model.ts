@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { InferenceSession, Tensor } from './runtime.ts'
 import { loadManifest } from './folder.ts'
-import type { CepeManifest, ModelManifest } from './manifest.ts'
+import type { CepeManifest, ContrieverManifest, ModelManifest } from './manifest.ts'
 
 export type Feeds = Record<string, Tensor>
 
@@ -12,13 +12,23 @@ const SESSION_OPTIONS: InferenceSession.SessionOptions = {
 }
 
 /** A built model with its sessions, for verification. */
-export interface OpenModel {
-  readonly manifest: ModelManifest
-  run(graph: string, feeds: Feeds): Promise<Record<string, Tensor>>
+export interface OpenModel<Manifest extends ModelManifest = ModelManifest> {
+  readonly manifest: Manifest
+  readonly run: (graph: string, feeds: Feeds) => Promise<Record<string, Tensor>>
+  release(): Promise<void>
+}
+export type OpenReader = OpenModel<CepeManifest>
+export type OpenRetriever = OpenModel<ContrieverManifest>
+
+export function isReader(model: OpenModel): model is OpenReader {
+  return model.manifest.architecture === 'cepe'
+}
+export function isRetriever(model: OpenModel): model is OpenRetriever {
+  return model.manifest.architecture === 'contriever'
 }
 
 /** @throws model_invalid for a folder without built model */
-export async function openModel(dir: string): Promise<OpenModel & { release(): Promise<void> }> {
+export async function openModel(dir: string): Promise<OpenModel> {
   const manifest = await loadManifest(dir)
   const sessions = new Map<string, Promise<InferenceSession>>()
   const open = (graph: string): Promise<InferenceSession> => {
@@ -79,51 +89,35 @@ export function emptyPhi({ dims }: CepeManifest): Tensor {
 /** An empty past for the step graph: rows of one batch. */
 export function emptyCache({ dims, dtype }: CepeManifest, rows: number): Feeds {
   const { layers, kv_heads: kvHeads, head_dim: headDim } = dims
-  const half = dtype === 'f16' || dtype === 'f16-int4'
+  const half = dtype.startsWith('f16')
   const empty = (): Tensor =>
-    half
-      ? new Tensor('float16', new Uint16Array(), [rows, kvHeads, 0, headDim])
-      : new Tensor('float32', new Float32Array(), [rows, kvHeads, 0, headDim])
+    new Tensor(half ? 'float16' : 'float32', half ? new Uint16Array() : new Float32Array(), [rows, kvHeads, 0, headDim])
   return Object.fromEntries(
     Array.from({ length: layers }, (_, i) => ['key', 'value'].map((part) => [`past_key_values.${i}.${part}`, empty()] as const)).flat(),
   )
 }
 
-/** The step graph's state between calls: rows of one batch. */
-export class StepDecoder {
-  readonly #model: OpenModel
-  readonly #manifest: CepeManifest
-  readonly #phi: Tensor
-  readonly #rows: number
-  #mask: BigInt64Array[]
-  #cache: Feeds
-
-  constructor(model: OpenModel, manifest: CepeManifest, phi: Tensor, rows: number) {
-    this.#model = model
-    this.#manifest = manifest
-    this.#phi = phi
-    this.#rows = rows
-    this.#mask = Array.from({ length: rows }, () => new BigInt64Array())
-    this.#cache = emptyCache(manifest, rows)
-  }
-
-  /** Feeds ids [rows,L] with their mask; returns logits [rows,L,V]. */
-  async step(ids: BigInt64Array, mask: BigInt64Array): Promise<Tensor> {
-    const length = ids.length / this.#rows
-    this.#mask = this.#mask.map((old, row) => BigInt64Array.of(...old, ...mask.subarray(row * length, (row + 1) * length)))
-    const joined = BigInt64Array.of(...this.#mask.flatMap((row) => [...row]))
-    const { rotary } = this.#manifest
-    const tokens = BigInt64Array.from(this.#mask, (row) => row.reduce((sum, kept) => sum + kept, 0n))
-    const outputs = await this.#model.run(this.#manifest.graphs.step, {
-      input_ids: int64(ids, [this.#rows, length]),
-      attention_mask: int64(joined, [this.#rows, joined.length / this.#rows]),
-      phi: this.#phi,
-      ...(rotary && 'by_length' in rotary && { text_tokens: int64(tokens, [this.#rows]) }),
-      ...this.#cache,
+/**
+ * The step graph with its cache, for rows of one batch.
+ * @returns a function that feeds ids [rows,L] with their mask and returns logits [rows,L,V]
+ */
+export function stepDecoder({ manifest, run }: OpenReader, phi: Tensor, rows: number) {
+  let masks = Array.from({ length: rows }, () => new BigInt64Array())
+  let cache = emptyCache(manifest, rows)
+  const { rotary } = manifest
+  return async (ids: BigInt64Array, mask: BigInt64Array): Promise<Tensor> => {
+    const length = ids.length / rows
+    masks = masks.map((old, row) => BigInt64Array.of(...old, ...mask.subarray(row * length, (row + 1) * length)))
+    const joined = BigInt64Array.of(...masks.flatMap((row) => [...row]))
+    const tokens = BigInt64Array.from(masks, (row) => row.reduce((sum, kept) => sum + kept, 0n))
+    const outputs = await run(manifest.graphs.step, {
+      input_ids: int64(ids, [rows, length]),
+      attention_mask: int64(joined, [rows, joined.length / rows]),
+      phi,
+      ...(rotary && 'by_length' in rotary && { text_tokens: int64(tokens, [rows]) }),
+      ...cache,
     })
-    this.#cache = Object.fromEntries(
-      Object.keys(this.#cache).map((name) => [name, output(outputs, name.replace('past_key_values', 'present'))]),
-    )
+    cache = Object.fromEntries(Object.keys(cache).map((name) => [name, output(outputs, name.replace('past_key_values', 'present'))]))
     return output(outputs, 'logits')
   }
 }

@@ -2,20 +2,22 @@ import type { Tensor } from './runtime.ts'
 import { at } from '../base/at.ts'
 import { unsupported } from './errors.ts'
 import { compareFloats, compareIds, readGolden, type Difference, type Golden, type Verification } from './golden.ts'
-import type { CepeManifest, ContrieverManifest } from './manifest.ts'
 import {
   argMax,
   emptyPhi,
   floatsOf,
   idsOf,
   int64,
+  isReader,
+  isRetriever,
   logSoftmax,
   ones,
   openModel,
   output,
-  StepDecoder,
+  stepDecoder,
   type Feeds,
-  type OpenModel,
+  type OpenReader,
+  type OpenRetriever,
 } from './open-model.ts'
 
 function lastRows(logits: Tensor): readonly Float32Array[] {
@@ -32,7 +34,7 @@ interface Greedy {
 
 /** Greedy decoding through the step graph, from the logits of the prompt; `mix` combines the rows' distributions. */
 async function decodeBySteps(
-  decoder: StepDecoder,
+  step: ReturnType<typeof stepDecoder>,
   first: Tensor,
   golden: Golden,
   mix: (rows: readonly Float32Array[]) => Float32Array,
@@ -49,7 +51,7 @@ async function decodeBySteps(
     ids.push(BigInt(best))
     logprobs.push(distribution[best] ?? Number.NaN)
     if (ids.length >= most || stops.includes(BigInt(best))) return { ids: BigInt64Array.from(ids), logprobs: Float32Array.from(logprobs) }
-    logits = await decoder.step(new BigInt64Array(rows.length).fill(BigInt(best)), ones(rows.length))
+    logits = await step(new BigInt64Array(rows.length).fill(BigInt(best)), ones(rows.length))
   }
 }
 
@@ -71,14 +73,14 @@ function mixtureOf(scores: Float32Array, temperature: number) {
   }
 }
 
-async function verifyReplug(model: OpenModel, manifest: CepeManifest, golden: Golden, atol: number): Promise<Difference[]> {
+async function verifyReplug(model: OpenReader, golden: Golden, atol: number): Promise<Difference[]> {
   const { data: ids, shape } = golden.ints('input_ids')
-  const decoder = new StepDecoder(model, manifest, emptyPhi(manifest), at(shape, 0))
+  const step = stepDecoder(model, emptyPhi(model.manifest), at(shape, 0))
   const mix = mixtureOf(golden.floats('context_scores').data, golden.floats('temperature').data.at(0) ?? 1)
-  const prompt = await decoder.step(ids, golden.ints('attention_mask').data)
+  const prompt = await step(ids, golden.ints('attention_mask').data)
   return [
     compareFloats({ tensor: 'first_logprobs', graph: 'step' }, golden.floats('first_logprobs').data, mix(lastRows(prompt)), atol),
-    ...compareGreedy(golden, 'step', await decodeBySteps(decoder, prompt, golden, mix), atol),
+    ...compareGreedy(golden, 'step', await decodeBySteps(step, prompt, golden, mix), atol),
   ]
 }
 
@@ -88,12 +90,8 @@ function textInputs(golden: Golden, prefix: '' | 'encoder_'): Feeds {
 }
 
 /** phi through the encoder, and the states at unmasked tokens against it. */
-async function verifyEncoder(
-  model: OpenModel,
-  manifest: CepeManifest,
-  golden: Golden,
-  atol: number,
-): Promise<{ phi: Tensor; differences: Difference[] }> {
+async function verifyEncoder(model: OpenReader, golden: Golden, atol: number): Promise<{ phi: Tensor; differences: Difference[] }> {
+  const { manifest } = model
   if (!golden.has('encoder_input_ids') || manifest.graphs.encoder === null) return { phi: emptyPhi(manifest), differences: [] }
   const phi = output(await model.run(manifest.graphs.encoder, textInputs(golden, 'encoder_')), 'phi')
   const states = golden.floats('encoder_hidden_states')
@@ -103,13 +101,13 @@ async function verifyEncoder(
   return { phi, differences: [compareFloats({ tensor: 'encoder_hidden_states', graph: 'encoder' }, kept, floatsOf(phi), atol)] }
 }
 
-async function verifyReader(model: OpenModel, manifest: CepeManifest, golden: Golden, atol: number): Promise<Difference[]> {
-  if (golden.has('context_scores')) return verifyReplug(model, manifest, golden, atol)
-  const { phi, differences } = await verifyEncoder(model, manifest, golden, atol)
+async function verifyReader(model: OpenReader, golden: Golden, atol: number): Promise<Difference[]> {
+  if (golden.has('context_scores')) return verifyReplug(model, golden, atol)
+  const { phi, differences } = await verifyEncoder(model, golden, atol)
   const { data: ids, shape } = golden.ints('input_ids')
-  const decoder = new StepDecoder(model, manifest, phi, 1)
-  const prompt = await decoder.step(ids, ones(ids.length))
-  const generated = await model.run(manifest.graphs.generate, {
+  const step = stepDecoder(model, phi, 1)
+  const prompt = await step(ids, ones(ids.length))
+  const generated = await model.run(model.manifest.graphs.generate, {
     input_ids: int64(ids, shape),
     phi,
     stop_ids: int64(golden.ints('stop_ids').data, golden.ints('stop_ids').shape),
@@ -118,7 +116,7 @@ async function verifyReader(model: OpenModel, manifest: CepeManifest, golden: Go
   return [
     ...differences,
     compareFloats({ tensor: 'logits', graph: 'step' }, golden.floats('logits').data, floatsOf(prompt), atol),
-    ...compareGreedy(golden, 'step', await decodeBySteps(decoder, prompt, golden, ([row]) => logSoftmax(row ?? new Float32Array())), atol),
+    ...compareGreedy(golden, 'step', await decodeBySteps(step, prompt, golden, ([row]) => logSoftmax(row ?? new Float32Array())), atol),
     ...compareGreedy(
       golden,
       'generate',
@@ -128,8 +126,8 @@ async function verifyReader(model: OpenModel, manifest: CepeManifest, golden: Go
   ]
 }
 
-async function verifyEmbedder(model: OpenModel, manifest: ContrieverManifest, golden: Golden, atol: number): Promise<Difference[]> {
-  const embedding = output(await model.run(manifest.graphs.embed, textInputs(golden, '')), 'embedding')
+async function verifyEmbedder(model: OpenRetriever, golden: Golden, atol: number): Promise<Difference[]> {
+  const embedding = output(await model.run(model.manifest.graphs.embed, textInputs(golden, '')), 'embedding')
   return [compareFloats({ tensor: 'embedding', graph: 'embed' }, golden.floats('embedding').data, floatsOf(embedding), atol)]
 }
 
@@ -142,16 +140,12 @@ async function verifyEmbedder(model: OpenModel, manifest: ContrieverManifest, go
 export async function verifyGolden(builtDir: string, goldenFiles: readonly string[], atol: number): Promise<readonly Verification[]> {
   const model = await openModel(builtDir)
   try {
+    if (!isReader(model) && !isRetriever(model))
+      throw unsupported(`${builtDir} is a cross-encoder; golden files are of readers and retrievers`)
     const results: Verification[] = []
     for (const path of goldenFiles) {
       const golden = await readGolden(path)
-      const { manifest } = model
-      if (manifest.architecture === 'reranker')
-        throw unsupported(`${builtDir} is a cross-encoder; golden files are of readers and retrievers`)
-      const differences =
-        manifest.architecture === 'cepe'
-          ? await verifyReader(model, manifest, golden, atol)
-          : await verifyEmbedder(model, manifest, golden, atol)
+      const differences = await (isReader(model) ? verifyReader(model, golden, atol) : verifyEmbedder(model, golden, atol))
       results.push({ golden: golden.file, atol, differences, ok: differences.every(({ ok }) => ok) })
     }
     return results

@@ -64,7 +64,6 @@ export async function makeShape(folder: string, shape: ShapeName, dtypes: readon
   for (const file of ['tokenizer.json', LAST_FILE])
     await copyFile(join(packageRoot(), 'models/tiny/checkpoint/cepe', file), join(dir, file))
   const checkpoint = await openCheckpoint(dir)
-  await checkpoint.close()
   const { config } = checkpoint
   if (config.architecture !== 'cepe' || config.encoder === null) throw new Error('This is a bug: the shape is no reader.')
   return { dir, config: { ...config, encoder: config.encoder }, bytes, seconds: (performance.now() - since) / 1000 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { Checkpoint, RawTensor } from '../checkpoint/checkpoint.ts'
+import { combinedRevision } from '../checkpoint/file.ts'
 import { assertFinite, f32Tensor, toF32, withChanged } from '../checkpoint/weights.ts'
 import { invalid } from '../errors.ts'
 import { openAdapter, type Adapter, type LoraPair } from './open.ts'
@@ -46,22 +46,13 @@ function checkFits({ name, tensors }: Checkpoint, adapter: Adapter): void {
 }
 
 /**
- * The checkpoint with the adapters of these folders merged in order, which closing it closes too. Closes the checkpoint on an error.
+ * The checkpoint with the adapters of these folders merged in order.
  * @throws those of openAdapter; checkpoint_invalid if the base lacks such a matrix, or its shape differs
  */
 export async function withAdapters(checkpoint: Checkpoint, folders: readonly string[]): Promise<Checkpoint> {
   let merged = checkpoint
-  try {
-    for (const folder of folders) {
-      const [base, adapter] = [merged, await openAdapter(folder)]
-      merged = { ...base, close: async () => void (await Promise.all([base.close(), adapter.close()])) }
-      merged = withAdapter(merged, adapter)
-    }
-    return merged
-  } catch (thrown) {
-    await merged.close()
-    throw thrown
-  }
+  for (const folder of folders) merged = withAdapter(merged, await openAdapter(folder))
+  return merged
 }
 
 /**
@@ -78,6 +69,6 @@ function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
     ...whole,
     name: `${base.name}+${adapter.name}`,
     ...(adapter.qaDefaults && { qaDefaults: adapter.qaDefaults, plainPrompts: true }),
-    revision: createHash('sha256').update(`${base.revision} ${adapter.revision}`).digest('hex'),
+    revision: combinedRevision(base.revision, adapter.revision),
   }
 }

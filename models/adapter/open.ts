@@ -7,7 +7,7 @@ import { openWeightFile, type WeightFile } from '../checkpoint/file.ts'
 import { readJson } from '../checkpoint/config/json.ts'
 import { readQaDefaults } from '../checkpoint/config/qa.ts'
 import { readSafetensorsIndex } from '../checkpoint/safetensors.ts'
-import { assertFinite, toF32 } from '../checkpoint/weights.ts'
+import { readTensor, toF32 } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { ADAPTER_CONFIG_FILE, parseAdapterConfig, type LoraScale } from './config.ts'
 
@@ -32,7 +32,6 @@ export interface Adapter {
   readonly qaDefaults: Checkpoint['qaDefaults']
   /** SHA-256 (hex) over settings, protocol and weights. */
   readonly revision: string
-  close(): Promise<void>
 }
 
 /** `base_model.model.` is PEFT's wrapper, `.default` the adapter's name if it was saved from a model with several. */
@@ -71,17 +70,12 @@ function pairOf(file: WeightFile, module: string, { A, B }: Halves, { rank, fact
       module,
     )
   }
-  const read = async (tensor: TensorInfo): Promise<Float32Array> => {
-    const data = await file.read(tensor.offset, tensor.bytes)
-    assertFinite(tensor.name, tensor.dtype, data)
-    return toF32(tensor.name, { ...tensor, data })
-  }
+  const read = async (tensor: TensorInfo): Promise<Float32Array> => toF32(tensor.name, await readTensor(file, tensor))
   return { factor, rank, ins, outs, read: async () => ({ a: await read(A), b: await read(B) }) }
 }
 
 /**
- * Opens a LoRA adapter in PEFT's layout: adapter_config.json and adapter_model.safetensors. Reads headers only; close()
- * releases the file.
+ * Opens a LoRA adapter in PEFT's layout: adapter_config.json and adapter_model.safetensors. Reads headers only.
  * @throws checkpoint_invalid for files that are missing, damaged or contradict each other; unsupported for anything but plain LoRA
  */
 export async function openAdapter(folder: string): Promise<Adapter> {
@@ -94,21 +88,15 @@ export async function openAdapter(folder: string): Promise<Adapter> {
   const scaleOf = parseAdapterConfig(configValue)
   const { qaConfig, qaDefaults } = await readQaDefaults(dir)
   const file = await openWeightFile(join(dir, WEIGHTS_FILE))
-  try {
-    const { tensors } = await readSafetensorsIndex(file)
-    const modules = halvesByModule(tensors)
-    return {
-      name: basename(dir),
-      pairs: new Map([...modules].map(([module, halves]) => [`${module}.weight`, pairOf(file, module, halves, scaleOf(module))])),
-      qaDefaults,
-      revision: createHash('sha256')
-        .update(JSON.stringify(configValue) + (qaConfig === undefined ? '' : JSON.stringify(qaConfig)))
-        .update(await sha256OfFile(file.path))
-        .digest('hex'),
-      close: () => file.close(),
-    }
-  } catch (thrown) {
-    await file.close()
-    throw thrown
+  const { tensors } = await readSafetensorsIndex(file)
+  const modules = halvesByModule(tensors)
+  return {
+    name: basename(dir),
+    pairs: new Map([...modules].map(([module, halves]) => [`${module}.weight`, pairOf(file, module, halves, scaleOf(module))])),
+    qaDefaults,
+    revision: createHash('sha256')
+      .update(JSON.stringify(configValue) + (qaConfig === undefined ? '' : JSON.stringify(qaConfig)))
+      .update(await sha256OfFile(file.path))
+      .digest('hex'),
   }
 }

@@ -10,14 +10,14 @@ import { attend, type KeyValues } from './scores.ts'
 
 export type Heads = Pick<LlamaConfig, 'heads' | 'kvHeads' | 'headDim'>
 
-export type SelfHeads = Heads & Pick<LlamaConfig, 'projectionBias' | 'headNorms' | 'rmsNormEps' | 'scoreScale' | 'scoreCap'>
+type SelfHeads = Heads & Pick<LlamaConfig, 'projectionBias' | 'headNorms' | 'rmsNormEps' | 'scoreScale' | 'scoreCap'>
 
 export interface Attended extends KeyValues {
   readonly output: Value
 }
 
 /** Input of a self-attention: its layer's parameters and normed input, and the shape of its heads. */
-export interface SelfAttention {
+interface SelfAttention {
   readonly params: Params
   readonly x: Value
   readonly heads: SelfHeads

@@ -77,7 +77,7 @@ function absorbedContext(
 }
 
 /** q [1,N,heads*head_dim] -> the same shape, with keys and values projected from all of phi. */
-export function projected(p: Params, q: Value, phi: Value, heads: Heads): Value {
+function projected(p: Params, q: Value, phi: Value, heads: Heads): Value {
   const all = (y: Value): Value => reshape(y, [1, dimAt(phi.shape, 0), widthOf(y)])
   return openAttention({ q, k: all(p.contextLinear(phi, 'k_proj')), v: all(p.contextLinear(phi, 'v_proj')) }, null, heads)
 }
@@ -88,7 +88,7 @@ function oneByHead(q: Value, { heads, headDim }: Heads): Value {
 }
 
 /** Input of a cross-attention: its layer's parameters and normed input, phi, and the shape of its heads. */
-export interface CrossAttention {
+interface CrossAttention {
   readonly params: Params
   readonly x: Value
   readonly context: Context

@@ -30,7 +30,7 @@ const MIDDLE = 128
 const LARGEST = 127
 
 /** Activations [...,in] as rows: values u8 [rows,in] around 128, scales f32 [rows,1]. */
-export interface Int8Rows {
+interface Int8Rows {
   readonly values: Value
   readonly scales: Value
 }

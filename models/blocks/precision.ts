@@ -21,7 +21,7 @@ export interface BlockForm {
 }
 
 /** 8 bits with one scale per output; activations also in 8 bits, one scale per row (int8.ts). */
-export interface RowForm {
+interface RowForm {
   readonly kind: 'rows'
 }
 

@@ -1,7 +1,8 @@
 import { f32ToF16 } from '../../base/binary16.ts'
 import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
-import { quantizeOutputs, type QuantizedOutputs } from './quantize-outputs.ts'
-import { quantize, blockCount, packedBytes, type Quantized, type QuantizeOptions } from './quantize.ts'
+import { readF32 } from '../checkpoint/weights.ts'
+import { quantizeOutputs } from './quantize-outputs.ts'
+import { quantize, blockCount, packedBytes, type QuantizeOptions } from './quantize.ts'
 import { unsupported } from '../errors.ts'
 import type { Weight } from '../onnx/graph.ts'
 
@@ -28,7 +29,7 @@ export function floatWeight(checkpoint: Checkpoint, info: TensorInfo, elem: 'f32
     shape: [...shape],
     read: async () => {
       if (asStored) return (await checkpoint.read(name)).data
-      const values = await checkpoint.readF32(name)
+      const values = await readF32(checkpoint, name)
       return bytesOf(elem === 'f32' ? values : toHalf(name, values))
     },
     ...(asStored && !converted && { inFile: { path: info.file, offset: info.offset } }),
@@ -55,20 +56,27 @@ export type Int8Use =
   /** A head's rows are its inputs: x [heads,N,rows/heads] -> [heads,N,columns]. */
   | { readonly kind: 'heads-in'; readonly heads: number }
 
-/** Reads parts that are computed together: on the first read, and released after the last. */
-function together<Part extends string>(parts: readonly Part[], make: () => Promise<Readonly<Record<Part, Uint8Array>>>) {
-  let made: ReturnType<typeof make> | undefined
-  const unread = new Set(parts)
-  return async (part: Part): Promise<Uint8Array> => {
-    made ??= make()
-    const bytes = (await made)[part]
+/** Parts of a quantised matrix as weights. They are computed together at the first read, and released after the last. */
+function quantisedParts<Part extends string>(
+  { name, key }: Pick<Weight, 'name' | 'key'>,
+  types: Readonly<Record<Part, Pick<Weight, 'elem' | 'shape'>>>,
+  compute: () => Promise<Readonly<Record<Part, Uint8Array>>>,
+): Readonly<Record<Part, Weight>> {
+  const names = Object.keys(types) as Part[]
+  const unread = new Set(names)
+  let computed: ReturnType<typeof compute> | undefined
+  const read = async (part: Part): Promise<Uint8Array> => {
+    computed ??= compute()
+    const bytes = (await computed)[part]
     unread.delete(part)
-    if (unread.size === 0) made = undefined
+    if (unread.size === 0) computed = undefined
     return bytes
   }
+  const weightOf = (part: Part): Weight => ({ ...types[part], name: `${name}.${part}`, key: `${key}:${part}`, read: () => read(part) })
+  return Object.fromEntries(names.map((part) => [part, weightOf(part)])) as Record<Part, Weight>
 }
 
-/** A matrix in 8 bits: values, and one scale per output. It is quantised at the first read and released after the last. */
+/** A matrix in 8 bits: values, and one scale per output. */
 export function int8Weights(checkpoint: Checkpoint, { name, shape }: TensorInfo, use: Int8Use) {
   const [rows = 0, columns = 0] = shape
   const whole = use.kind === 'whole'
@@ -76,39 +84,31 @@ export function int8Weights(checkpoint: Checkpoint, { name, shape }: TensorInfo,
   const transposed = use.kind === 'heads-in'
   const [ins, outs] = transposed ? [rows / heads, columns] : [columns, rows / heads]
   const form = whole ? 'int8' : `int8.${use.kind}${heads}`
-  const read = together(['values', 'scales'], async () => {
-    const { values, scales } = quantizeOutputs(await checkpoint.readF32(name), { heads, ins, outs, transposed })
-    return { values, scales: bytesOf(scales) }
-  })
-  const part = (which: keyof QuantizedOutputs, elem: Weight['elem'], partShape: readonly number[]): Weight => ({
-    name: `${name}.${form}.${which}`,
-    key: `${name}:${form}:${which}`,
-    elem,
-    shape: partShape,
-    read: () => read(which),
-  })
-  return {
-    values: part('values', 'i8', whole ? [ins, outs] : [heads, ins, outs]),
-    scales: part('scales', 'f32', whole ? [outs] : [heads, 1, outs]),
-  }
+  return quantisedParts(
+    { name: `${name}.${form}`, key: `${name}:${form}` },
+    {
+      values: { elem: 'i8', shape: whole ? [ins, outs] : [heads, ins, outs] },
+      scales: { elem: 'f32', shape: whole ? [outs] : [heads, 1, outs] },
+    },
+    async () => {
+      const { values, scales } = quantizeOutputs(await readF32(checkpoint, name), { heads, ins, outs, transposed })
+      return { values, scales: bytesOf(scales) }
+    },
+  )
 }
 
-/** A matrix in blocks of 4 or 8 bits: values, scales and zero points. It is quantised at the first read and released after the last. */
+/** A matrix in blocks of 4 or 8 bits: values, scales and zero points. */
 export function quantizedWeights(checkpoint: Checkpoint, { name, shape }: TensorInfo, options: QuantizeOptions) {
   const { bits, blockSize, scaleElem } = options
   const [outSize = 0, inSize = 0] = shape
   const blocks = blockCount(inSize, blockSize)
-  const read = together(['values', 'scales', 'zeroPoints'], async () => quantize(await checkpoint.readF32(name), outSize, inSize, options))
-  const part = (which: keyof Quantized, elem: Weight['elem'], partShape: readonly number[]): Weight => ({
-    name: `${name}.${which}`,
-    key: `${name}:int${bits}x${blockSize}:${scaleElem}:${which}`,
-    elem,
-    shape: partShape,
-    read: () => read(which),
-  })
-  return {
-    values: part('values', 'u8', [outSize, blocks, packedBytes(blockSize, bits)]),
-    scales: part('scales', scaleElem, [outSize * blocks]),
-    zeroPoints: part('zeroPoints', 'u8', [outSize * packedBytes(blocks, bits)]),
-  }
+  return quantisedParts(
+    { name, key: `${name}:int${bits}x${blockSize}:${scaleElem}` },
+    {
+      values: { elem: 'u8', shape: [outSize, blocks, packedBytes(blockSize, bits)] },
+      scales: { elem: scaleElem, shape: [outSize * blocks] },
+      zeroPoints: { elem: 'u8', shape: [outSize * packedBytes(blocks, bits)] },
+    },
+    async () => quantize(await readF32(checkpoint, name), outSize, inSize, options),
+  )
 }

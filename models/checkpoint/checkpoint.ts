@@ -25,9 +25,7 @@ export interface RawTensor {
   readonly data: Uint8Array
 }
 
-/**
- * An open checkpoint, a folder or a GGUF file: config validated, tensor headers read; tensor data is read on request, one tensor at a time.
- */
+/** A checkpoint, a folder or a GGUF file: config validated, tensor headers read; tensor data is read on request, one tensor at a time. */
 export interface Checkpoint {
   /** Absolute path of the folder or file. */
   readonly dir: string
@@ -47,9 +45,6 @@ export interface Checkpoint {
   readonly revision: string
   /** Bytes as stored. @throws checkpoint_invalid for an unknown name, a short file, a NaN or infinite weight. */
   read(name: string): Promise<RawTensor>
-  /** A weight as float32, converted from F16, BF16 or F64. @throws those of read; unsupported for another dtype. */
-  readF32(name: string): Promise<Float32Array>
   /** The tokenizer contained in the checkpoint; null if there is none. @throws those of ggufTokenizer */
   tokenizer?(): TokenizerFiles | null
-  close(): Promise<void>
 }

@@ -20,14 +20,10 @@ export const TENSOR_DTYPE_BYTES = {
 export type TensorDtype = keyof typeof TENSOR_DTYPE_BYTES
 
 /** Types allowed for weights; all others are data such as position ids. */
-export const WEIGHT_DTYPES = ['F32', 'F16', 'BF16', 'F64'] as const
-export type WeightDtype = (typeof WEIGHT_DTYPES)[number]
+export const WEIGHT_DTYPES: readonly TensorDtype[] = ['F32', 'F16', 'BF16', 'F64']
 
 export function isTensorDtype(name: string): name is TensorDtype {
   return Object.hasOwn(TENSOR_DTYPE_BYTES, name)
-}
-export function isWeightDtype(dtype: TensorDtype): dtype is WeightDtype {
-  return WEIGHT_DTYPES.some((known) => known === dtype)
 }
 
 /** Number of elements of a shape; 1 for a scalar; undefined if a dimension is not an integer >= 0, or the product exceeds 2^53 - 1. */

@@ -1,63 +1,89 @@
-import type { Hash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { open, type FileHandle } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
 import { basename } from 'node:path'
-import { invalid } from '../errors.ts'
+import { at } from '../../base/at.ts'
 import { messageOf, osCode } from '../../base/errors.ts'
+import { invalid } from '../errors.ts'
 
 /** Bytes per read of the operating system: well below its limit of 2 GiB. */
 const READ_CHUNK = 1 << 26
 
-/** One weight file, held open for positional reads. */
+interface Part {
+  readonly offset: number
+  readonly bytes: number
+}
+
+/**
+ * One weight file. Each read opens the file and closes it again, so there is nothing to release; it refuses a file that was replaced or
+ * changed after openWeightFile.
+ */
 export interface WeightFile {
   readonly path: string
   readonly size: number
-  /** Reads `length` bytes from `offset` into a new buffer. @throws checkpoint_invalid if the file ends earlier */
+  /** Reads `length` bytes from `offset` into a new buffer. @throws checkpoint_invalid if the file ends earlier or has changed */
   read(offset: number, length: number): Promise<Uint8Array>
-  close(): Promise<void>
+  /** Reads several parts. @throws those of read */
+  readParts(parts: readonly Part[]): Promise<readonly Uint8Array[]>
 }
 
 /** Bytes of each tensor's start and end that are hashed for the revision: fine-tuned copies differ only there. */
 const SAMPLE_BYTES = 256
 
 /** Adds the ends of all tensors to a revision. */
-export async function hashEnds(hash: Hash, file: WeightFile, tensors: readonly { readonly offset: number; readonly bytes: number }[]) {
-  for (const { offset, bytes } of tensors) {
+export async function hashEnds(hash: Hash, file: WeightFile, tensors: readonly Part[]): Promise<void> {
+  const samples = tensors.flatMap(({ offset, bytes }) => {
     const sample = Math.min(SAMPLE_BYTES, bytes)
-    hash.update(await file.read(offset, sample)).update(await file.read(offset + bytes - sample, sample))
-  }
+    return [
+      { offset, bytes: sample },
+      { offset: offset + bytes - sample, bytes: sample },
+    ]
+  })
+  for (const sample of await file.readParts(samples)) hash.update(sample)
 }
 
-async function readFully(handle: FileHandle, path: string, offset: number, length: number): Promise<Uint8Array> {
-  const data = new Uint8Array(length)
+/** The revision (SHA-256, hex) of a checkpoint that is made of several parts. */
+export function combinedRevision(...parts: readonly string[]): string {
+  return createHash('sha256').update(parts.join(' ')).digest('hex')
+}
+
+async function readFully(handle: FileHandle, path: string, { offset, bytes }: Part): Promise<Uint8Array> {
+  const data = new Uint8Array(bytes)
   let done = 0
-  while (done < length) {
-    const { bytesRead } = await handle.read(data, done, Math.min(READ_CHUNK, length - done), offset + done)
+  while (done < bytes) {
+    const { bytesRead } = await handle.read(data, done, Math.min(READ_CHUNK, bytes - done), offset + done)
     if (bytesRead === 0) {
-      throw invalid(`${basename(path)} ends ${length - done} bytes early (wanted ${length} at ${offset}); download it again`, path)
+      throw invalid(`${basename(path)} ends ${bytes - done} bytes early (wanted ${bytes} at ${offset}); download it again`, path)
     }
     done += bytesRead
   }
   return data
 }
 
-/** Opens a weight file. @throws checkpoint_invalid if it is missing or not a regular file */
-export async function openWeightFile(path: string): Promise<WeightFile> {
-  let handle: FileHandle
-  try {
-    handle = await open(path, 'r')
-  } catch (cause) {
+async function withHandle<T>(path: string, use: (handle: FileHandle, stats: Stats) => Promise<T>): Promise<T> {
+  const handle = await open(path, 'r').catch((cause: unknown) => {
     const isMissing = osCode(cause) === 'ENOENT'
     throw invalid(isMissing ? `${path} is missing; download it again` : `cannot open ${path}: ${messageOf(cause)}`, path)
-  }
-  const stat = await handle.stat()
-  if (!stat.isFile()) {
+  })
+  try {
+    const stats = await handle.stat()
+    if (!stats.isFile()) throw invalid(`${path} is not a regular file`, path)
+    return await use(handle, stats)
+  } finally {
     await handle.close()
-    throw invalid(`${path} is not a regular file`, path)
   }
-  return {
-    path,
-    size: stat.size,
-    read: (offset, length) => readFully(handle, path, offset, length),
-    close: () => handle.close(),
-  }
+}
+
+/** Opens a weight file. @throws checkpoint_invalid if it is missing or not a regular file */
+export async function openWeightFile(path: string): Promise<WeightFile> {
+  const known = await withHandle(path, (_, stats) => Promise.resolve(stats))
+  const readParts = (parts: readonly Part[]): Promise<readonly Uint8Array[]> =>
+    withHandle(path, async (handle, stats) => {
+      if (stats.ino !== known.ino || stats.size !== known.size || stats.mtimeMs !== known.mtimeMs)
+        throw invalid(`${path} was changed while it was read; repeat the command when nothing writes to it`, path)
+      const data: Uint8Array[] = []
+      for (const part of parts) data.push(await readFully(handle, path, part))
+      return data
+    })
+  return { path, size: known.size, read: async (offset, bytes) => at(await readParts([{ offset, bytes }]), 0), readParts }
 }

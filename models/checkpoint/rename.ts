@@ -1,6 +1,6 @@
 import { invalid } from '../errors.ts'
 import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig, ModernBertConfig, RerankerConfig } from './config/config.ts'
-import { isWeightDtype, WEIGHT_DTYPES } from './dtype.ts'
+import { WEIGHT_DTYPES } from './dtype.ts'
 import type { TensorInfo } from './checkpoint.ts'
 
 type Shapes = Map<string, readonly number[]>
@@ -171,7 +171,7 @@ export function checkTensors(checkpoint: { readonly config: ModelConfig; readonl
     if (shape.length !== wanted.length || shape.some((dim, axis) => dim !== wanted[axis])) {
       throw invalid(`tensor ${name} has the shape [${shape.join(', ')}], config.json needs [${wanted.join(', ')}]`, name)
     }
-    if (!isWeightDtype(dtype)) throw invalid(`tensor ${name} is ${dtype}; weights may be ${WEIGHT_DTYPES.join(', ')}`, name)
+    if (!WEIGHT_DTYPES.includes(dtype)) throw invalid(`tensor ${name} is ${dtype}; weights may be ${WEIGHT_DTYPES.join(', ')}`, name)
   }
   return { unexpected }
 }

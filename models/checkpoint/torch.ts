@@ -33,30 +33,25 @@ const REBUILD_PARAMETER = 'torch._utils._rebuild_parameter'
 /** One entry `data/<key>` of the archive: a flat array viewed by one or more tensors. */
 class Storage extends PickleObject {
   readonly kind = 'a storage'
-  readonly key: string
-  readonly dtype: TensorDtype
-  readonly elements: number
-  constructor(key: string, dtype: TensorDtype, elements: number) {
+  constructor(
+    readonly key: string,
+    readonly dtype: TensorDtype,
+    readonly elements: number,
+  ) {
     super()
-    this.key = key
-    this.dtype = dtype
-    this.elements = elements
   }
 }
 
 class Tensor extends PickleObject {
   readonly kind = 'a tensor'
-  readonly storage: Storage
-  /** In elements. */
-  readonly offset: number
-  readonly shape: readonly number[]
-  readonly strides: readonly number[]
-  constructor(storage: Storage, offset: number, shape: readonly number[], strides: readonly number[]) {
+  /** @param offset in elements */
+  constructor(
+    readonly storage: Storage,
+    readonly offset: number,
+    readonly shape: readonly number[],
+    readonly strides: readonly number[],
+  ) {
     super()
-    this.storage = storage
-    this.offset = offset
-    this.shape = shape
-    this.strides = strides
   }
 }
 

@@ -1,7 +1,8 @@
 import { invalid, unsupported } from '../errors.ts'
-import { isWeightDtype, type TensorDtype } from './dtype.ts'
+import type { TensorDtype } from './dtype.ts'
 import { bf16ToF32, f16ToF32 } from '../../base/binary16.ts'
 import type { RawTensor, Checkpoint, TensorInfo } from './checkpoint.ts'
+import type { WeightFile } from './file.ts'
 
 function words16(data: Uint8Array): Uint16Array {
   return new Uint16Array(data.buffer, data.byteOffset, data.length / 2)
@@ -41,7 +42,6 @@ export function assertFinite(name: string, dtype: TensorDtype, data: Uint8Array)
 /** A weight as float32; an F32 tensor is viewed, not copied. @throws unsupported for a dtype that is no weight's; checkpoint_invalid for an F64 beyond float32. */
 export function toF32(name: string, tensor: RawTensor): Float32Array {
   const { dtype, data } = tensor
-  if (!isWeightDtype(dtype)) throw unsupported(`tensor ${name} is ${dtype}; weights may be F32, F16, BF16 or F64`, name)
   switch (dtype) {
     case 'F32':
       return new Float32Array(data.buffer, data.byteOffset, data.length / 4)
@@ -54,7 +54,21 @@ export function toF32(name: string, tensor: RawTensor): Float32Array {
       assertFinite(name, 'F32', new Uint8Array(values.buffer))
       return values
     }
+    default:
+      throw unsupported(`tensor ${name} is ${dtype}; weights may be F32, F16, BF16 or F64`, name)
   }
+}
+
+/** Reads a tensor that is stored as it is. @throws checkpoint_invalid for a short file, a NaN or infinite weight */
+export async function readTensor(file: WeightFile, { name, dtype, shape, offset, bytes }: TensorInfo): Promise<RawTensor> {
+  const data = await file.read(offset, bytes)
+  assertFinite(name, dtype, data)
+  return { dtype, shape, data }
+}
+
+/** A checkpoint's weight as float32. @throws those of Checkpoint.read and toF32 */
+export async function readF32(checkpoint: Pick<Checkpoint, 'read'>, name: string): Promise<Float32Array> {
+  return toF32(name, await checkpoint.read(name))
 }
 
 /** A float32 tensor of these values, which it shares. */
@@ -70,17 +84,15 @@ export function withChanged(
   checkpoint: Checkpoint,
   changeOf: (name: string) => ((stored: RawTensor) => RawTensor | Promise<RawTensor>) | undefined,
 ): Checkpoint {
-  const read = async (name: string): Promise<RawTensor> => {
-    const stored = await checkpoint.read(name)
-    return changeOf(name)?.(stored) ?? stored
-  }
   // A changed tensor has its own name: another one may share the stored bytes.
   const changed = (name: string, info: TensorInfo): TensorInfo => (changeOf(name) ? { ...info, name, dtype: 'F32', converted: true } : info)
   return {
     ...checkpoint,
     tensors: new Map([...checkpoint.tensors].map(([name, info]) => [name, changed(name, info)])),
-    read,
-    readF32: async (name) => toF32(name, await read(name)),
+    read: async (name) => {
+      const stored = await checkpoint.read(name)
+      return changeOf(name)?.(stored) ?? stored
+    },
   }
 }
 

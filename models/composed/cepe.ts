@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import { merged } from '../adapter/merge.ts'
 import type { Checkpoint, RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
-import { openWeightFile } from '../checkpoint/file.ts'
+import { combinedRevision, openWeightFile } from '../checkpoint/file.ts'
 import { toF32 } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { readGgufHeader, type GgufTensor } from '../gguf/header.ts'
@@ -80,55 +79,40 @@ function composedTensors(decoder: Checkpoint, parts: CepeParts, { stored, adapte
  * @throws checkpoint_invalid naming a missing tensor, or one that fits no layer
  */
 export async function withCepe(decoder: Checkpoint, dir: string, parts: CepeParts): Promise<Checkpoint> {
+  const { config } = decoder
+  if (config.architecture !== 'cepe' || config.encoder !== null) throw invalid('the base must be a decoder alone', 'base_model')
+  if (config.decoder.postNorms)
+    throw unsupported('the base is a Gemma, whose layers make no encoder here; take a LLaMA or Qwen', 'base_model')
+  if (parts.encoder_layers > config.decoder.layers)
+    throw invalid(`config.json: encoder_layers is ${parts.encoder_layers}, the base has ${config.decoder.layers}`, 'encoder_layers')
   const file = await openWeightFile(join(dir, parts.file))
-  try {
-    const { config } = decoder
-    if (config.architecture !== 'cepe' || config.encoder !== null) throw invalid('the base must be a decoder alone', 'base_model')
-    if (config.decoder.postNorms)
-      throw unsupported('the base is a Gemma, whose layers make no encoder here; take a LLaMA or Qwen', 'base_model')
-    if (parts.encoder_layers > config.decoder.layers)
-      throw invalid(`config.json: encoder_layers is ${parts.encoder_layers}, the base has ${config.decoder.layers}`, 'encoder_layers')
-    const header = await readGgufHeader(file)
-    const stored = new Map(header.tensors.map((tensor) => [tensor.name, tensor]))
-    const adapters = halvesOf(stored, basename(file.path))
-    const infos = composedTensors(decoder, parts, { stored, adapters, path: file.path })
+  const header = await readGgufHeader(file)
+  const stored = new Map(header.tensors.map((tensor) => [tensor.name, tensor]))
+  const adapters = halvesOf(stored, basename(file.path))
 
-    const readStored = async (tensor: GgufTensor): Promise<RawTensor> =>
-      readGgufTensor(file, tensor, storedTensor(tensor, tensor.name, file.path), 0)
-    const readAdapted = async (name: string, { a, b }: Halves): Promise<RawTensor> => {
-      const source = await decoder.read(sourceOf(name))
-      const [outs = 0, ins = 0] = source.shape
-      const [rank = 0] = a.shape
-      if (a.shape[1] !== ins || b.shape[1] !== outs) throw invalid(`${basename(file.path)}: the adapter of ${name} has another shape`, name)
-      const [left, right] = [toF32(a.name, await readStored(a)), toF32(b.name, await readStored(b))]
-      return merged(name, source, { ins, outs, rank, factor: parts.lora_factor }, { a: left, b: transposed(right, rank) })
-    }
-    const read = (name: string): Promise<RawTensor> => {
+  const readAdapted = async (name: string, { a, b }: Halves): Promise<RawTensor> => {
+    const source = await decoder.read(sourceOf(name))
+    const [outs = 0, ins = 0] = source.shape
+    const [rank = 0] = a.shape
+    if (a.shape[1] !== ins || b.shape[1] !== outs) throw invalid(`${basename(file.path)}: the adapter of ${name} has another shape`, name)
+    const [left, right] = [toF32(a.name, await readGgufTensor(file, a)), toF32(b.name, await readGgufTensor(file, b))]
+    return merged(name, source, { ins, outs, rank, factor: parts.lora_factor }, { a: left, b: transposed(right, rank) })
+  }
+  return {
+    ...decoder,
+    config: {
+      ...config,
+      crossAttentionLayers: config.decoder.layers,
+      encoder: { ...config.decoder, layers: parts.encoder_layers, window: parts.encoder_window, tieWordEmbeddings: true },
+      causalEncoder: parts.causal ?? false,
+    },
+    tensors: composedTensors(decoder, parts, { stored, adapters, path: file.path }),
+    revision: combinedRevision(decoder.revision, await ggufRevision(file, header)),
+    read: (name) => {
       const adapter = adapters.get(name)
       if (adapter) return readAdapted(name, adapter)
       const own = stored.get(name)
-      return own ? readStored(own) : decoder.read(decoder.tensors.has(name) ? name : sourceOf(name))
-    }
-    return {
-      ...decoder,
-      config: {
-        ...config,
-        crossAttentionLayers: config.decoder.layers,
-        encoder: { ...config.decoder, layers: parts.encoder_layers, window: parts.encoder_window, tieWordEmbeddings: true },
-        causalEncoder: parts.causal ?? false,
-      },
-      tensors: infos,
-      revision: createHash('sha256')
-        .update(`${decoder.revision} ${await ggufRevision(file, header)}`)
-        .digest('hex'),
-      read,
-      readF32: async (name) => toF32(name, await read(name)),
-      close: async () => {
-        await Promise.all([decoder.close(), file.close()])
-      },
-    }
-  } catch (thrown) {
-    await Promise.all([decoder.close(), file.close()])
-    throw thrown
+      return own ? readGgufTensor(file, own) : decoder.read(decoder.tensors.has(name) ? name : sourceOf(name))
+    },
   }
 }

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import { basename, join } from 'node:path'
 import { withAdapters } from '../adapter/merge.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { parseAs } from '../checkpoint/config/json.ts'
 import { readQaDefaults } from '../checkpoint/config/qa.ts'
+import { combinedRevision } from '../checkpoint/file.ts'
 import { invalid } from '../errors.ts'
 import { openGguf } from '../gguf/open.ts'
 import { withCepe } from './cepe.ts'
@@ -14,7 +14,6 @@ async function openBase(dir: string, { base_model: file, base_revision: revision
   if (!/\.gguf$/i.test(file)) throw invalid(`config.json: base_model is ${file}; it must be a GGUF file in the same folder`, 'base_model')
   const base = await openGguf(join(dir, file))
   if (revision === undefined || revision === base.revision) return base
-  await base.close()
   throw invalid(
     `${file} has the revision ${base.revision}, config.json requires ${revision}: the adapters belong to another base; put that base into ${dir}`,
     'base_revision',
@@ -41,6 +40,6 @@ export async function openComposed(dir: string, configValue: unknown): Promise<C
     name: basename(dir),
     qaDefaults: qaDefaults ?? checkpoint.qaDefaults,
     ...(composed.chat_template === false && { plainPrompts: true }),
-    revision: createHash('sha256').update(`${checkpoint.revision} ${configs}`).digest('hex'),
+    revision: combinedRevision(checkpoint.revision, configs),
   }
 }

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
 import { sha256OfFile } from '../../base/files.ts'
 import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
 import type { LlamaConfig } from '../checkpoint/config/config.ts'
-import { openWeightFile } from '../checkpoint/file.ts'
+import { combinedRevision, openWeightFile } from '../checkpoint/file.ts'
 import { readSafetensorsIndex } from '../checkpoint/safetensors.ts'
-import { assertFinite, f32Tensor, toF32, withChanged } from '../checkpoint/weights.ts'
+import { f32Tensor, readTensor, toF32, withChanged } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
 
 /**
@@ -30,21 +29,16 @@ interface Changes {
 /** The vectors of a safetensors file. @throws checkpoint_invalid for a tensor that is no vector, and for a factor that is not positive */
 async function readFactors(path: string): Promise<ReadonlyMap<string, Float32Array>> {
   const file = await openWeightFile(path)
-  try {
-    const vectors = new Map<string, Float32Array>()
-    for (const { name, dtype, shape, offset, bytes } of (await readSafetensorsIndex(file)).tensors) {
-      if (shape.length !== 1) throw invalid(`${basename(path)}: ${name} is no vector; compute the factors again`, name)
-      const data = await file.read(offset, bytes)
-      assertFinite(name, dtype, data)
-      const factors = toF32(name, { dtype, shape, data })
-      if (factors.some((factor) => factor <= 0))
-        throw invalid(`${basename(path)}: ${name} has a factor that is not positive; compute the factors again`, name)
-      vectors.set(name, factors)
-    }
-    return vectors
-  } finally {
-    await file.close()
+  const vectors = new Map<string, Float32Array>()
+  for (const info of (await readSafetensorsIndex(file)).tensors) {
+    const { name, shape } = info
+    if (shape.length !== 1) throw invalid(`${basename(path)}: ${name} is no vector; compute the factors again`, name)
+    const factors = toF32(name, await readTensor(file, info))
+    if (factors.some((factor) => factor <= 0))
+      throw invalid(`${basename(path)}: ${name} has a factor that is not positive; compute the factors again`, name)
+    vectors.set(name, factors)
   }
+  return vectors
 }
 
 /** The factors of value heads for the columns that read them: query heads that share a value head share its factors. */
@@ -100,25 +94,17 @@ function scaled(values: Float32Array, [rows = 0]: readonly number[], { divided, 
 /**
  * The same model with channels of even size: large channels of a layer's activations are divided, and the matrices that read them multiplied,
  * so that activations lose less when they are rounded to 8 bits (Xiao et al. 2023, SmoothQuant, section 4). The file (safetensors) has a
- * vector `<module>.smoothing` for each divided module. Tensors are scaled on read, as float32. Closes the checkpoint on an error.
+ * vector `<module>.smoothing` for each divided module. Tensors are scaled on read, as float32.
  * @throws checkpoint_invalid if factors fit no tensor; unsupported for layers with other norms than LLaMA's
  */
 export async function withSmoothing(checkpoint: Checkpoint, path: string): Promise<Checkpoint> {
-  try {
-    const { config } = checkpoint
-    if (config.architecture !== 'cepe' || config.decoder.postNorms || config.decoder.normsLessOne)
-      throw unsupported('smoothing fits layers as LLaMA and Qwen have them; leave it out of config.json', 'smoothing')
-    const changes = changesOf(await readFactors(path), checkpoint.tensors, config.decoder)
-    const smooth = withChanged(checkpoint, (name) => {
-      const change = changes.get(name)
-      return change && ((stored) => f32Tensor(scaled(toF32(name, stored), stored.shape, change), stored.shape))
-    })
-    const revision = createHash('sha256')
-      .update(`${checkpoint.revision} ${await sha256OfFile(path)}`)
-      .digest('hex')
-    return { ...smooth, revision }
-  } catch (thrown) {
-    await checkpoint.close()
-    throw thrown
-  }
+  const { config } = checkpoint
+  if (config.architecture !== 'cepe' || config.decoder.postNorms || config.decoder.normsLessOne)
+    throw unsupported('smoothing fits layers as LLaMA and Qwen have them; leave it out of config.json', 'smoothing')
+  const changes = changesOf(await readFactors(path), checkpoint.tensors, config.decoder)
+  const smooth = withChanged(checkpoint, (name) => {
+    const change = changes.get(name)
+    return change && ((stored) => f32Tensor(scaled(toF32(name, stored), stored.shape, change), stored.shape))
+  })
+  return { ...smooth, revision: combinedRevision(checkpoint.revision, await sha256OfFile(path)) }
 }

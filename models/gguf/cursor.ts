@@ -24,36 +24,15 @@ export class GgufCursor {
     return at
   }
 
-  uint8(): number {
-    return this.#bytes.readUInt8(this.#take(1))
-  }
-  int8(): number {
-    return this.#bytes.readInt8(this.#take(1))
-  }
-  uint16(): number {
-    return this.#bytes.readUInt16LE(this.#take(2))
-  }
-  int16(): number {
-    return this.#bytes.readInt16LE(this.#take(2))
+  /** A number of so many bytes. 64-bit ones beyond 2^53 are approximate: larger than any file, so that checks fail as they should. */
+  number(bytes: number, read: (buffer: Buffer, at: number) => number | bigint): number {
+    return Number(read(this.#bytes, this.#take(bytes)))
   }
   uint32(): number {
-    return this.#bytes.readUInt32LE(this.#take(4))
+    return this.number(4, (buffer, at) => buffer.readUInt32LE(at))
   }
-  int32(): number {
-    return this.#bytes.readInt32LE(this.#take(4))
-  }
-  float32(): number {
-    return this.#bytes.readFloatLE(this.#take(4))
-  }
-  float64(): number {
-    return this.#bytes.readDoubleLE(this.#take(8))
-  }
-  /** Beyond 2^53 only approximate: larger than any file, so that checks fail as they should. */
   uint64(): number {
-    return Number(this.#bytes.readBigUInt64LE(this.#take(8)))
-  }
-  int64(): number {
-    return Number(this.#bytes.readBigInt64LE(this.#take(8)))
+    return this.number(8, (buffer, at) => buffer.readBigUInt64LE(at))
   }
   /** A 64-bit length, then UTF-8. */
   string(): string {

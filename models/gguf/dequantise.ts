@@ -1,7 +1,7 @@
 import { f16ToF32 } from '../../base/binary16.ts'
 import { GGUF_TYPES, type GgufType } from './types.ts'
 
-export type QuantisedType = Exclude<GgufType, 'F32' | 'F16' | 'BF16'>
+type QuantisedType = Exclude<GgufType, 'F32' | 'F16' | 'BF16'>
 
 /** The values of all half-precision bit patterns, since each block has one or two. */
 const HALVES = f16ToF32(Uint16Array.from({ length: 1 << 16 }, (_, bits) => bits))

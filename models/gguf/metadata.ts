@@ -1,7 +1,7 @@
 import { invalid } from '../errors.ts'
 import type { GgufCursor } from './cursor.ts'
 
-export type Scalar = number | boolean | string
+type Scalar = number | boolean | string
 export type MetadataValue = Scalar | readonly Scalar[]
 export type Metadata = ReadonlyMap<string, MetadataValue>
 
@@ -13,20 +13,24 @@ interface Reader {
   read(cursor: GgufCursor): Scalar
 }
 
+function number(least: number, read: (buffer: Buffer, at: number) => number | bigint): Reader {
+  return { least, read: (cursor) => cursor.number(least, read) }
+}
+
 /** By the numbers of GGUF's value types. */
 const READERS: ReadonlyMap<number, Reader> = new Map<number, Reader>([
-  [0, { least: 1, read: (cursor) => cursor.uint8() }],
-  [1, { least: 1, read: (cursor) => cursor.int8() }],
-  [2, { least: 2, read: (cursor) => cursor.uint16() }],
-  [3, { least: 2, read: (cursor) => cursor.int16() }],
-  [4, { least: 4, read: (cursor) => cursor.uint32() }],
-  [5, { least: 4, read: (cursor) => cursor.int32() }],
-  [6, { least: 4, read: (cursor) => cursor.float32() }],
-  [7, { least: 1, read: (cursor) => cursor.uint8() !== 0 }],
+  [0, number(1, (buffer, at) => buffer.readUInt8(at))],
+  [1, number(1, (buffer, at) => buffer.readInt8(at))],
+  [2, number(2, (buffer, at) => buffer.readUInt16LE(at))],
+  [3, number(2, (buffer, at) => buffer.readInt16LE(at))],
+  [4, number(4, (buffer, at) => buffer.readUInt32LE(at))],
+  [5, number(4, (buffer, at) => buffer.readInt32LE(at))],
+  [6, number(4, (buffer, at) => buffer.readFloatLE(at))],
+  [7, { least: 1, read: (cursor) => cursor.number(1, (buffer, at) => buffer.readUInt8(at)) !== 0 }],
   [8, { least: 8, read: (cursor) => cursor.string() }],
-  [10, { least: 8, read: (cursor) => cursor.uint64() }],
-  [11, { least: 8, read: (cursor) => cursor.int64() }],
-  [12, { least: 8, read: (cursor) => cursor.float64() }],
+  [10, number(8, (buffer, at) => buffer.readBigUInt64LE(at))],
+  [11, number(8, (buffer, at) => buffer.readBigInt64LE(at))],
+  [12, number(8, (buffer, at) => buffer.readDoubleLE(at))],
 ])
 
 function readerOf(type: number, key: string): Reader {

@@ -1,10 +1,9 @@
 import { readdir } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
-import type { Checkpoint, RawTensor } from '../checkpoint/checkpoint.ts'
+import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import { openWeightFile } from '../checkpoint/file.ts'
-import { toF32 } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { ggufConfig, turnsRows } from './config.ts'
 import { readGgufHeader } from './header.ts'
@@ -92,27 +91,24 @@ export async function openGguf(path: string): Promise<Checkpoint> {
   const file = await openWeightFile(path)
   try {
     const header = await readGgufHeader(file)
-    const parts = numberIn(header.metadata, 'split.count') ?? 1
-    if (parts > 1) throw splitError(name, parts)
     const { metadata } = header
+    const parts = numberIn(metadata, 'split.count') ?? 1
+    if (parts > 1) throw splitError(name, parts)
     const config = ggufConfig(header)
     const stored = new Map(header.tensors.map((tensor) => [fromGgufName(tensor.name, config.decoder), tensor]))
     if (stored.size !== header.tensors.length) throw invalid('two tensors stand for the same weight; convert the model again', 'tensors')
-    const tensors = new Map([...stored].map(([canonical, tensor]) => [canonical, storedTensor(tensor, canonical, path)]))
-    const read = async (wanted: string): Promise<RawTensor> => {
-      const [info, tensor] = [tensors.get(wanted), stored.get(wanted)]
-      if (info === undefined || tensor === undefined) throw invalid(`${name} has no tensor ${wanted}`, wanted)
-      return readGgufTensor(file, tensor, info, turnsRows(metadata) ? turnedHeads(wanted, config.decoder) : 0)
-    }
     return {
       dir: path,
       name: name.replace(/\.gguf$/i, ''),
       format: 'gguf',
       config,
-      tensors,
+      tensors: new Map([...stored].map(([canonical, tensor]) => [canonical, storedTensor(tensor, canonical, path)])),
       revision: await ggufRevision(file, header),
-      read,
-      readF32: async (wanted) => toF32(wanted, await read(wanted)),
+      read: async (wanted) => {
+        const tensor = stored.get(wanted)
+        if (tensor === undefined) throw invalid(`${name} has no tensor ${wanted}`, wanted)
+        return readGgufTensor(file, tensor, turnsRows(metadata) ? turnedHeads(wanted, config.decoder) : 0)
+      },
       tokenizer: () => {
         try {
           return ggufTokenizer(metadata, path)
@@ -120,10 +116,8 @@ export async function openGguf(path: string): Promise<Checkpoint> {
           throw inFile(name, thrown)
         }
       },
-      close: () => file.close(),
     }
   } catch (thrown) {
-    await file.close()
     throw inFile(name, thrown)
   }
 }

@@ -7,6 +7,7 @@ import { assertFinite } from '../checkpoint/weights.ts'
 import { invalid } from '../errors.ts'
 import { dequantise, turnRowsBack } from './dequantise.ts'
 import { readGgufHeader, type GgufHeader, type GgufTensor } from './header.ts'
+import type { GgufType } from './types.ts'
 
 /** SHA-256 (hex) over the header and the ends of every tensor. */
 export async function ggufRevision(file: WeightFile, header: GgufHeader): Promise<string> {
@@ -15,10 +16,14 @@ export async function ggufRevision(file: WeightFile, header: GgufHeader): Promis
   return hash.digest('hex')
 }
 
-/** A tensor under its canonical name; quantised ones are read as float32. */
+/** Quantised tensors are read as float32. */
+function dtypeOf(type: GgufType): 'F16' | 'BF16' | 'F32' {
+  return type === 'F16' || type === 'BF16' ? type : 'F32'
+}
+
+/** A tensor under its canonical name. */
 export function storedTensor({ type, shape, offset, bytes }: GgufTensor, name: string, path: string): TensorInfo {
-  const dtype = type === 'F16' || type === 'BF16' ? type : 'F32'
-  return { name, dtype, shape, file: path, offset, bytes, converted: true }
+  return { name, dtype: dtypeOf(type), shape, file: path, offset, bytes, converted: true }
 }
 
 /**
@@ -26,19 +31,16 @@ export function storedTensor({ type, shape, offset, bytes }: GgufTensor, name: s
  * @param heads of query or key rows in GGUF's order; 0 for any other tensor
  * @throws checkpoint_invalid naming a tensor that is not finite or whose rows do not divide into the heads
  */
-export async function readGgufTensor(file: WeightFile, stored: GgufTensor, info: TensorInfo, heads: number): Promise<RawTensor> {
-  const { type } = stored
-  const [rows = 0] = info.shape
-  if (heads > 0 && (info.shape.length !== 2 || rows % (2 * heads) !== 0))
-    throw invalid(
-      `tensor ${stored.name} has the shape [${info.shape.join(', ')}], whose rows do not divide into ${heads} heads`,
-      stored.name,
-    )
-  const raw = await file.read(stored.offset, stored.bytes)
+export async function readGgufTensor(file: WeightFile, { name, type, shape, offset, bytes }: GgufTensor, heads = 0): Promise<RawTensor> {
+  const [rows = 0] = shape
+  if (heads > 0 && (shape.length !== 2 || rows % (2 * heads) !== 0))
+    throw invalid(`tensor ${name} has the shape [${shape.join(', ')}], whose rows do not divide into ${heads} heads`, name)
+  const raw = await file.read(offset, bytes)
   const ordered = heads > 0 ? turnRowsBack(raw, rows, heads) : raw
   const data = type === 'F32' || type === 'F16' || type === 'BF16' ? ordered : new Uint8Array(dequantise(type, ordered).buffer)
-  assertFinite(stored.name, info.dtype, data)
-  return { dtype: info.dtype, shape: info.shape, data }
+  const dtype = dtypeOf(type)
+  assertFinite(name, dtype, data)
+  return { dtype, shape, data }
 }
 
 /** The index of a GGUF file that has the tensors of a Hugging Face folder, by their names there. @throws those of readGgufHeader */
@@ -48,6 +50,6 @@ export async function readGgufIndex(file: WeightFile): Promise<WeightIndex> {
   return {
     tensors: tensors.map((tensor) => storedTensor(tensor, tensor.name, file.path)),
     header: bytes,
-    read: (info) => readGgufTensor(file, present(stored.get(info.offset)), info, 0),
+    read: (info) => readGgufTensor(file, present(stored.get(info.offset))),
   }
 }

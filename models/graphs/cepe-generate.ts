@@ -2,7 +2,7 @@ import { at, present } from '../../base/at.ts'
 import type { CepeConfig } from '../checkpoint/config/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { decodeSelfAttention, groupedKeyValues, promptSelfAttention, type Attended } from '../blocks/attention.ts'
-import { contextOf, decodeCrossAttention, promptCrossAttention, type Context, type CrossAttended } from '../blocks/cross-attention.ts'
+import { decodeCrossAttention, promptCrossAttention, type Context, type CrossAttended } from '../blocks/cross-attention.ts'
 import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
@@ -132,7 +132,7 @@ export function cepeGenerateGraph(checkpoint: Checkpoint, config: CepeConfig, pr
     )
   }
   const ids = graph.input('input_ids', 'i64', [1, 'L'])
-  const context = contextOf(cast(phiInput(graph, config), precision.float), precision)
+  const context = phiInput(graph, config, precision)
   const stopIds = graph.input('stop_ids', 'i64', ['K'])
   const maxNewTokens = graph.input('max_new_tokens', 'i64', [])
   const params = new Params(graph, checkpoint, precision)
@@ -140,26 +140,21 @@ export function cepeGenerateGraph(checkpoint: Checkpoint, config: CepeConfig, pr
   const ropes = decoderRopes(graph, decoder, precision.float)
 
   const prompt = graph.scope('prompt', () => promptPass({ params, config, ids, context }, ropes))
-  const first = choose(params, config, prompt.stream)
+  const chosen = choose(params, config, prompt.stream)
   const length = reshape(sizeOf(ids, 1), [])
   const empty = graph.constant(precision.float, [1, decoder.kvHeads, 0, decoder.headDim], new Uint8Array())
-  const { tokens, logprobs, attention } = makeTokens(tokenParams, config, context, {
-    token: first.token,
+  const made = makeTokens(tokenParams, config, context, {
+    token: chosen.token,
     position: reshape(length, [1, 1]),
     prompt: prompt.keyValues,
     since: prompt.keyValues.map(() => ({ keys: empty, values: empty })),
     rounds: min(sub(maxNewTokens, i64(graph, 1)), sub(i64(graph, decoder.window), length)),
-    proceed: goesOn(stopIds, first.token),
+    proceed: goesOn(stopIds, chosen.token),
     ...{ stopIds, ropes },
   })
 
-  const all = (one: Value, others: Value): Value => concat([flatten(one, 1), flatten(others, 'n-1')], 0, 'n')
-  const allTokens = all(first.token, tokens)
-  graph.output('tokens', allTokens)
-  graph.output('logprobs', all(first.logprob, logprobs))
-  // With zero iterations the Loop does not define m, so the sizes must not depend on it.
-  const sizes = concat([sizeOf(allTokens, 0), sizeOf(context.phi, 0)], 0)
-  graph.output('attention', reshapeTo(all(prompt.attention, attention), sizes, ['n', 'm']))
+  const first = { tokens: chosen.token, logprobs: chosen.logprob, attention: prompt.attention }
+  answerOutputs(graph, context, (part) => concat([flatten(first[part], 1), flatten(made[part], 'n-1')], 0, 'n'))
   keyValueOutputs(graph, 'prompt', prompt.keyValues)
   return graph
 }
@@ -175,7 +170,7 @@ export function cepeContinueGraph(checkpoint: Checkpoint, config: CepeConfig, pr
   const { decoder } = config
   const token = graph.input('token', 'i64', [1, 1])
   const position = graph.input('position', 'i64', [1, 1])
-  const context = contextOf(cast(phiInput(graph, config), precision.float), precision)
+  const context = phiInput(graph, config, precision)
   const stopIds = graph.input('stop_ids', 'i64', ['K'])
   const maxNewTokens = graph.input('max_new_tokens', 'i64', [])
   const caches = (name: string, length: string): KeyValues[] =>
@@ -190,13 +185,19 @@ export function cepeContinueGraph(checkpoint: Checkpoint, config: CepeConfig, pr
     stopIds,
     ropes: decoderRopes(graph, decoder, precision.float),
   })
-  const tokens = flatten(made.tokens, 'n')
-  graph.output('tokens', tokens)
-  graph.output('logprobs', flatten(made.logprobs, 'n'))
-  const sizes = concat([sizeOf(tokens, 0), sizeOf(context.phi, 0)], 0)
-  graph.output('attention', reshapeTo(flatten(made.attention, 'n*m'), sizes, ['n', 'm']))
+  answerOutputs(graph, context, (part) => flatten(made[part], 'n'))
   keyValueOutputs(graph, 'made', made.since)
   return graph
+}
+
+/** `flat` gives the values of all tokens in one axis. */
+function answerOutputs(graph: Graph, { phi }: Context, flat: (part: 'tokens' | 'logprobs' | 'attention') => Value): void {
+  const tokens = flat('tokens')
+  graph.output('tokens', tokens)
+  graph.output('logprobs', flat('logprobs'))
+  // With zero iterations the Loop does not define m, so the sizes must not depend on it.
+  const sizes = concat([sizeOf(tokens, 0), sizeOf(phi, 0)], 0)
+  graph.output('attention', reshapeTo(flat('attention'), sizes, ['n', 'm']))
 }
 
 function goesOn(stopIds: Value, token: Value): Value {

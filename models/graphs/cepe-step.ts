@@ -2,7 +2,7 @@ import { at } from '../../base/at.ts'
 import type { CepeConfig, LlamaConfig } from '../checkpoint/config/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import { cachedSelfAttention } from '../blocks/attention.ts'
-import { contextOf, stepCrossAttention } from '../blocks/cross-attention.ts'
+import { stepCrossAttention } from '../blocks/cross-attention.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
 import type { KeyValues } from '../blocks/scores.ts'
@@ -47,7 +47,7 @@ export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precis
   const { decoder } = config
   const ids = graph.input('input_ids', 'i64', ['B', 'L'])
   const mask = graph.input('attention_mask', 'i64', ['B', TOTAL])
-  const context = contextOf(cast(phiInput(graph, config), precision.float), precision)
+  const context = phiInput(graph, config, precision)
   const past = keyValueInputs(graph, 'past_key_values', config, { elem: precision.float, batch: 'B', length: 'past' })
   const params = new Params(graph, checkpoint, precision)
   const ropes = decoderRopes(graph, decoder, precision.float)

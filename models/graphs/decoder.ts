@@ -1,4 +1,6 @@
 import type { CepeConfig } from '../checkpoint/config/config.ts'
+import { contextOf, type Context } from '../blocks/cross-attention.ts'
+import type { Precision } from '../blocks/precision.ts'
 import { capped, type KeyValues } from '../blocks/scores.ts'
 import { normStream, type Residual } from '../blocks/norm.ts'
 import type { Params } from '../blocks/params.ts'
@@ -8,8 +10,9 @@ import type { Dim, Elem } from '../onnx/shapes.ts'
 import type { CrossLayers, Sublayer } from './llama.ts'
 
 /** phi f32 [m,d_enc]; a decoder without cross-attention uses only its number of rows. */
-export function phiInput(graph: Graph, config: CepeConfig): Value {
-  return graph.input('phi', 'f32', ['m', config.encoder?.hiddenSize ?? 'd_enc'])
+export function phiInput(graph: Graph, config: CepeConfig, precision: Precision): Context {
+  const phi = graph.input('phi', 'f32', ['m', config.encoder?.hiddenSize ?? 'd_enc'])
+  return contextOf(cast(phi, precision.float), precision)
 }
 
 /** Token embeddings: ids [B,L] -> [B,L,d]. */

@@ -75,7 +75,7 @@ export function multiHeadAttention({ q, k, v }: Projections, heads: number, keyM
   return contrib('MultiHeadAttention', [q, k, v, null, keyMask, ...(bias ? [bias] : [])], q, { num_heads: heads })
 }
 
-export interface GroupedHeads {
+interface GroupedHeads {
   readonly heads: number
   readonly kvHeads: number
   readonly scale?: number | undefined
@@ -134,7 +134,7 @@ export function matMulIntegerToFloat(x: Value, weights: Value, scales: Value, mi
   })
 }
 
-export interface QuantizedMatrix {
+interface QuantizedMatrix {
   /** u8 [out, blocks, block bytes] */
   readonly values: Value
   /** [out * blocks], the type of x */

@@ -23,7 +23,7 @@ export interface Carried {
   readonly type?: TypeOf
 }
 
-export interface LoopStart {
+interface LoopStart {
   /** i64 scalar. */
   readonly maxRounds: Value
   /** bool scalar: whether to run the first iteration. */
@@ -33,7 +33,7 @@ export interface LoopStart {
   readonly rounds: Dim
 }
 
-export interface LoopIteration {
+interface LoopIteration {
   /** bool scalar: whether to run another iteration. */
   readonly proceed: Value
   readonly carried: readonly Value[]

@@ -35,19 +35,18 @@ export interface WeightLocation {
   readonly bytes: number
 }
 
-/** One tensor of a graph, created by its inputs, constants, weights and operators. */
-export interface Value {
-  readonly graph: Graph
-  readonly elem: Elem
-  readonly shape: Shape
-}
-
-export type Attribute = number | string | readonly number[] | { readonly float: number } | { readonly subgraph: Body }
-export type Attributes = Readonly<Record<string, Attribute | undefined>>
 export interface TypeOf {
   readonly elem: Elem
   readonly shape: Shape
 }
+
+/** One tensor of a graph, created by its inputs, constants, weights and operators. */
+export interface Value extends TypeOf {
+  readonly graph: Graph
+}
+
+type Attribute = number | string | readonly number[] | { readonly float: number } | { readonly subgraph: Body }
+export type Attributes = Readonly<Record<string, Attribute | undefined>>
 
 /** An operator's name, and the domain that defines it; '' is ONNX's own. */
 export interface Operator {
@@ -173,7 +172,7 @@ export class Graph {
 
   /** The model as protobuf message; `locationOf` returns the location of each weight's bytes. */
   toProto(locationOf: (weight: Weight) => WeightLocation, producerVersion: string): ModelProto {
-    const main = this.#bodies[0]
+    const [main] = this.#bodies
     if (!main || main.outputs.length === 0) throw new GraphError(`graph ${this.name} has no outputs`)
     const graph = this.#bodyProto(main)
     graph.initializer.push(

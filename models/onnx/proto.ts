@@ -53,25 +53,17 @@ message ModelProto {
 }
 `
 
-export interface StringStringEntryProto {
-  key: string
-  value: string
-}
 export interface TensorProto {
   dims: number[]
   data_type: number
   name: string
   raw_data?: Uint8Array
-  external_data?: StringStringEntryProto[]
+  external_data?: { key: string; value: string }[]
   data_location?: number
-}
-export interface Dimension {
-  dim_value?: number
-  dim_param?: string
 }
 export interface ValueInfoProto {
   name: string
-  type: { tensor_type: { elem_type: number; shape: { dim: Dimension[] } } }
+  type: { tensor_type: { elem_type: number; shape: { dim: { dim_value?: number; dim_param?: string }[] } } }
 }
 export interface AttributeProto {
   name: string

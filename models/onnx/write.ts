@@ -1,13 +1,30 @@
 import { type FileHandle, link, open, realpath, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { unsupported } from '../errors.ts'
-import { type WrittenFile, writeNewFile } from './files.ts'
 import type { Graph, Weight, WeightLocation } from './graph.ts'
 import { encodeModel } from './proto.ts'
 import { ELEMS, fixedSize } from './shapes.ts'
 import { messageOf } from '../../base/errors.ts'
 import { sha256OfFile } from '../../base/files.ts'
 import { createHash } from 'node:crypto'
+
+export interface WrittenFile {
+  readonly name: string
+  readonly bytes: number
+  readonly sha256: string
+}
+
+/** Writes a new small file and flushes it to disk. @throws file system errors, also if the file exists */
+export async function writeNewFile(dir: string, name: string, bytes: Uint8Array): Promise<WrittenFile> {
+  const file = await open(join(dir, name), 'wx')
+  try {
+    await file.writeFile(bytes)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  return { name, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+}
 
 /** Offsets of weights are multiples of this, so that a mapped file serves vector loads. */
 const ALIGNMENT = 64
@@ -56,7 +73,7 @@ export interface WriteProgress {
   readonly name: string
 }
 
-export interface WriteOptions {
+interface WriteOptions {
   readonly dir: string
   readonly dataFile: string
   readonly producerVersion: string

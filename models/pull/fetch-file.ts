@@ -13,7 +13,7 @@ const FIRST_PAUSE_MS = 500
 /** Timeout of a silent connection. */
 const SILENCE_MS = 30_000
 
-export interface FetchOptions {
+interface FetchOptions {
   readonly hub: Hub
   readonly repository: string
   readonly commit: string

@@ -25,7 +25,7 @@ interface PullOptions {
   readonly pauseMs?: number
 }
 
-export interface Pulled {
+interface Pulled {
   readonly commit: string
   readonly files: readonly string[]
   readonly bytes: number

@@ -76,24 +76,17 @@ export function inspectCommand(): Command {
 }
 
 async function described(model: string): Promise<string> {
-  if (/\.gguf$/i.test(model)) {
-    const { inspectGguf } = await import('../../models/gguf/inspect.ts')
-    return inspectGguf(model)
-  }
-  if (existsSync(path.join(model, 'config.json')) && !existsSync(path.join(model, 'manifest.json'))) {
-    const { inspectCheckpoint } = await import('../../models/inspect.ts')
-    return inspectCheckpoint(model)
-  }
-  if (!existsSync(path.join(model, 'manifest.json')))
-    throw new CodedError(
-      'not_found',
-      existsSync(model)
-        ? `${model} holds no model: neither manifest.json of a built one nor config.json of a checkpoint.`
-        : `There is no folder ${model}: name that of a built model or a checkpoint, or a .gguf file.`,
-      { field: 'model' },
-    )
-  const { formatDescription, inspectModel } = await import('../../models/inspect.ts')
-  return formatDescription(await inspectModel(model))
+  const { inspectCheckpoint, inspectGguf, inspectModel } = await import('../../models/inspect.ts')
+  if (/\.gguf$/i.test(model)) return inspectGguf(model)
+  if (existsSync(path.join(model, 'manifest.json'))) return inspectModel(model)
+  if (existsSync(path.join(model, 'config.json'))) return inspectCheckpoint(model)
+  throw new CodedError(
+    'not_found',
+    existsSync(model)
+      ? `${model} holds no model: neither manifest.json of a built one nor config.json of a checkpoint.`
+      : `There is no folder ${model}: name that of a built model or a checkpoint, or a .gguf file.`,
+    { field: 'model' },
+  )
 }
 
 /** Guaranteed parity of f32 builds. */

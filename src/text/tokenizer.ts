@@ -1,16 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { Tokenizer as UntypedTokenizer } from '@huggingface/tokenizers'
 import { CodedError, messageOf } from '../../base/errors.ts'
+import { openTokenizer, type Codec } from '../../models/tokenizer/codec.ts'
 import { chatWrap, type ChatTemplate, type Turn, type Wrap } from './chat-template.ts'
-
-/** The used part of the package; Node's module resolution does not find its declarations (imports without extensions). */
-interface JsonTokenizer {
-  encode(text: string, options: { add_special_tokens: boolean }): { ids: number[] }
-  decode(ids: number[], options: { skip_special_tokens: boolean; clean_up_tokenization_spaces: boolean }): string
-  get_vocab(withAddedTokens: boolean): Map<string, number>
-}
-const JsonTokenizer = UntypedTokenizer as unknown as new (definition: object, config: object) => JsonTokenizer
 
 const TOKENIZER_FILE = 'tokenizer.json'
 const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json'
@@ -66,7 +58,7 @@ export async function loadTokenizer(
   }
 
   const decode = (ids: readonly number[]): string =>
-    ids.length === 0 ? '' : tokenizer.decode([...ids], { skip_special_tokens: true, clean_up_tokenization_spaces: false })
+    ids.length === 0 ? '' : tokenizer.decode(ids, { skip_special_tokens: true, clean_up_tokenization_spaces: false })
 
   return {
     bosId,
@@ -100,9 +92,9 @@ export function noTokenizer(modelDir: string): CodedError {
   )
 }
 
-function construct(definition: object, config: object, file: string): JsonTokenizer {
+function construct(definition: object, config: object, file: string): Codec {
   try {
-    return new JsonTokenizer(definition, config)
+    return openTokenizer({ tokenizer: definition, config })
   } catch (error) {
     throw new CodedError('model_invalid', `${file} is not a tokenizer this version reads (${messageOf(error)}); build the model again.`, {
       field: file,

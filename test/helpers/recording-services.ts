@@ -19,7 +19,7 @@ export function readerManifest(window: number): CepeManifest {
     ...common,
     files: [],
     architecture: 'cepe',
-    graphs: { encoder: '', generate: '', step: '' },
+    graphs: { encoder: '', generate: '', continue: '', step: '' },
     dims: {
       vocab_size: 100,
       hidden_size: 8,

@@ -5,6 +5,7 @@ import { withAdapters } from '../../models/adapter/merge.ts'
 import { openAdapter } from '../../models/adapter/open.ts'
 import { buildModel } from '../../models/build.ts'
 import { openCheckpoint } from '../../models/open-checkpoint.ts'
+import { readF32 } from '../../models/checkpoint/weights.ts'
 import { modelId, type ModelManifest } from '../../models/manifest.ts'
 import { chooseCalibration } from '../../src/rag/calibration.ts'
 import { wordTokenizer } from '../fixtures/built-fixture.ts'
@@ -88,10 +89,9 @@ t.test('ranks and factors follow the settings, and one matrix is read at a time'
   const settings = { ...SETTINGS, r: 16, use_rslora: true, rank_pattern: { down_proj: 4 }, alpha_pattern: { [DOWN]: 1 } }
   const pairs = { ...pair(QUERY, [32, 32], 3, 16), ...pair(DOWN, [32, 6], 5, 4) }
   const checkpoint = await withAdapters(await openCheckpoint(base(join(dir, 'base'))), [adapter(join(dir, 'adapter'), settings, pairs)])
-  t.teardown(() => checkpoint.close())
   const expected = mergedWeights(WEIGHTS, pairs, (module) => (module === DOWN ? 0.5 : 1))
   for (const name of [`${QUERY}.weight`, `${DOWN}.weight`, 'model.norm.weight', `${QUERY}.weight`])
-    t.same([...(await checkpoint.readF32(name))], Float32Array.from(expected[name]?.values ?? []), name)
+    t.same([...(await readF32(checkpoint, name))], Float32Array.from(expected[name]?.values ?? []), name)
 })
 
 t.test('an adapter that cannot be merged is refused by name, and nothing is left behind', async (t) => {
@@ -170,7 +170,6 @@ t.test('an adapter with qa_config.json is asked as it was trained: by its protoc
 t.test('the shipped reading adapters fit their base, and their calibration is of a build with them', async (t) => {
   const folder = join(root, 'models/reader/adapters/qwen2.5-coder-0.5b-instruct')
   const adapter = await openAdapter(folder)
-  t.teardown(() => adapter.close())
   // Qwen2.5 0.5B: width 896, 14 heads of 64 with 2 key-value heads, MLP 4864, 24 layers.
   const shapes = {
     'self_attn.q_proj': [896, 896],

@@ -6,6 +6,7 @@ import type { Checkpoint } from '../../models/checkpoint/checkpoint.ts'
 import { checkTensors } from '../../models/checkpoint/rename.ts'
 import { inspectCheckpoint } from '../../models/inspect.ts'
 import { openCheckpoint } from '../../models/open-checkpoint.ts'
+import { readF32 } from '../../models/checkpoint/weights.ts'
 import { loadCepeManifest } from '../../models/folder.ts'
 import { emptyCache, floatsOf, int64, ones, openModel, output } from '../../models/open-model.ts'
 import { type F32Tensor, f32Safetensors } from '../fixtures/weights.ts'
@@ -58,26 +59,24 @@ function composed(dir: string, config: object, parts: Tensors): string {
 
 await t.test('an encoder is the decoder with its adapter, and shares what has none', async (t) => {
   const base = await decoderOf()
-  t.teardown(() => base.close())
   const parts = learned(base.width, base.keyed, base.layers)
   const checkpoint = await openCheckpoint(composed(join(temporaryFolder(t), 'reader'), { cepe: CEPE, base_revision: base.revision }, parts))
-  t.teardown(() => checkpoint.close())
   t.same(checkTensors(checkpoint).unexpected, [])
   t.equal(checkpoint.name, 'reader')
 
   const name = 'encoder.layers.0.self_attn.q_proj'
   const [a, b] = [parts[`${name}.lora_a`]?.values ?? [], parts[`${name}.lora_b`]?.values ?? []]
-  const own = await base.readF32('model.layers.0.self_attn.q_proj.weight')
+  const own = await readF32(base, 'model.layers.0.self_attn.q_proj.weight')
   const expected = own.map((value, at) => {
     const [out, ins] = [Math.floor(at / base.width), at % base.width]
     const products = Array.from({ length: RANK }, (_, k) => (b[k * base.width + out] ?? 0) * (a[k * base.width + ins] ?? 0))
     return value + FACTOR * products.reduce((x, y) => x + y, 0)
   })
-  t.same(await checkpoint.readF32(`${name}.weight`), expected)
-  t.same(await checkpoint.readF32('encoder.layers.0.mlp.up_proj.weight'), await base.readF32('model.layers.0.mlp.up_proj.weight'))
+  t.same(await readF32(checkpoint, `${name}.weight`), expected)
+  t.same(await readF32(checkpoint, 'encoder.layers.0.mlp.up_proj.weight'), await readF32(base, 'model.layers.0.mlp.up_proj.weight'))
   t.equal(checkpoint.tensors.get('encoder.embed_tokens.weight')?.name, 'model.embed_tokens.weight', 'one table for both')
   const cross = 'model.layers.1.cross_attn.k_proj.weight'
-  t.same([...(await checkpoint.readF32(cross))], parts[cross]?.values)
+  t.same([...(await readF32(checkpoint, cross))], parts[cross]?.values)
 })
 
 /** Logits of a prompt beside one encoded passage. */
@@ -124,7 +123,6 @@ async function statesOf(dir: string, passage: readonly bigint[], padding: { read
 await t.test('a causal encoder gives a token the same states whatever follows; a bidirectional one does not', async (t) => {
   const dir = temporaryFolder(t)
   const base = await decoderOf()
-  t.teardown(() => base.close())
   const parts = learned(base.width, base.keyed, base.layers)
   const distances: number[] = []
   for (const causal of [true, false]) {
@@ -158,7 +156,6 @@ function smoothing({ width, keyed, layers }: Awaited<ReturnType<typeof decoderOf
 await t.test('smoothing changes the weights, and nothing that the model computes', async (t) => {
   const dir = temporaryFolder(t)
   const base = await decoderOf()
-  t.teardown(() => base.close())
   if (base.config.architecture !== 'cepe') throw new Error('a decoder')
   const factors = smoothing(base, base.config.decoder.intermediateSize)
   const attempt = (name: string, tensors?: Tensors): string => {
@@ -171,12 +168,11 @@ await t.test('smoothing changes the weights, and nothing that the model computes
     return folder
   }
   const [plain, smooth] = [await openCheckpoint(attempt('plain')), await openCheckpoint(attempt('smooth', factors))]
-  t.teardown(() => Promise.all([plain.close(), smooth.close()]))
   t.not(plain.revision, smooth.revision)
   for (const part of ['model', 'encoder'])
     for (const module of ['input_layernorm', 'self_attn.q_proj', 'self_attn.v_proj', 'self_attn.o_proj', 'mlp.up_proj', 'mlp.down_proj']) {
       const name = `${part}.layers.0.${module}.weight`
-      const [changed, before] = [await smooth.readF32(name), await plain.readF32(name)]
+      const [changed, before] = [await readF32(smooth, name), await readF32(plain, name)]
       t.ok(
         changed.some((value, at) => value !== before[at]),
         name,
@@ -214,12 +210,10 @@ await t.test('smoothing changes the weights, and nothing that the model computes
 await t.test('it is built as the same weights in one file would be', async (t) => {
   const dir = temporaryFolder(t)
   const base = await decoderOf()
-  t.teardown(() => base.close())
   const folder = composed(join(dir, 'reader'), { cepe: CEPE }, learned(base.width, base.keyed, base.layers))
   const checkpoint = await openCheckpoint(folder)
-  t.teardown(() => checkpoint.close())
   const flat: Record<string, F32Tensor> = {}
-  for (const [name, { shape }] of checkpoint.tensors) flat[name] = { shape, values: [...(await checkpoint.readF32(name))] }
+  for (const [name, { shape }] of checkpoint.tensors) flat[name] = { shape, values: [...(await readF32(checkpoint, name))] }
   if (checkpoint.config.architecture !== 'cepe') throw new Error('a reader')
   const { decoder, encoder } = checkpoint.config
   const llama = (config: typeof decoder) => ({
@@ -252,7 +246,6 @@ await t.test('it is built as the same weights in one file would be', async (t) =
 await t.test('a part that does not belong is refused by name', async (t) => {
   const dir = temporaryFolder(t)
   const base = await decoderOf()
-  t.teardown(() => base.close())
   const parts = learned(base.width, base.keyed, base.layers)
   const attempt = (name: string, config: object, tensors: Tensors = parts) => openCheckpoint(composed(join(dir, name), config, tensors))
   await t.rejects(attempt('base', { base_revision: '0'.repeat(64) }), { code: 'checkpoint_invalid', field: 'base_revision' })
@@ -276,7 +269,6 @@ await t.test('a part that does not belong is refused by name', async (t) => {
 await t.test('it is shown with its parts, or with what keeps it from being built', async (t) => {
   const dir = temporaryFolder(t)
   const base = await decoderOf()
-  t.teardown(() => base.close())
   const parts = learned(base.width, base.keyed, base.layers)
   const shown = await inspectCheckpoint(composed(join(dir, 'reader'), { cepe: CEPE }, parts))
   t.match(shown, /^reader: cepe checkpoint \(gguf\).*\ncepe build can build it; revision [0-9a-f]{64}\ndecoder: .*\nencoder: 1 layers/)

@@ -108,8 +108,9 @@ await t.test('int8: generate makes the tokens of the step graph', async (t) => {
 await t.test('int8+int4 reads prompts in 8 bits and makes tokens in 4', async (t) => {
   const operators = async (dtype: Dtype) => {
     const { dir } = await build(t, { checkpointDir, dtype })
-    const generate = (await inspectModel(dir)).graphs.find(({ file }) => file === 'cepe_generate.onnx')
-    return { blocks: generate?.operators.get('MatMulNBits') ?? 0, rows: generate?.operators.get('MatMulIntegerToFloat') ?? 0 }
+    const [, operators = ''] = /cepe_generate\.onnx: .*?operators: (.*?)\n/s.exec(await inspectModel(dir)) ?? []
+    const count = (op: string): number => Number(new RegExp(`${op} (\\d+)`).exec(operators)?.[1] ?? 0)
+    return { blocks: count('MatMulNBits'), rows: count('MatMulIntegerToFloat') }
   }
   const [eight, mixed, four] = [await operators('int8'), await operators('int8+int4'), await operators('int4')]
   t.equal(eight.blocks, 0)
@@ -214,7 +215,6 @@ await t.test('planted outlier tokens and channels: one scale for everything fail
 
 await t.test('the checkpoint stays readable while its matrices are taken in two forms', async (t) => {
   const checkpoint = await openCheckpoint(checkpointDir)
-  t.teardown(() => checkpoint.close())
   const eight = await build(t, { checkpointDir, dtype: 'int8' })
   const weights = eight.manifest.files.find(({ name }) => name === 'weights.bin')?.bytes ?? Infinity
   const all = [...checkpoint.tensors.values()].reduce((sum, { bytes }) => sum + bytes, 0)

@@ -6,6 +6,7 @@ import { present } from '../../base/at.ts'
 import { normal, writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { quantize } from '../../models/blocks/quantize.ts'
 import { openCheckpoint } from '../../models/open-checkpoint.ts'
+import { readF32 } from '../../models/checkpoint/weights.ts'
 import { verifyGolden } from '../../models/verify.ts'
 import { f32Safetensors } from '../fixtures/weights.ts'
 import {
@@ -101,12 +102,11 @@ async function roundedCheckpoint(dir: string, blockSize: number): Promise<string
   const tensors = await Promise.all(
     [...source.tensors.values()].map(async ({ name, shape }) => {
       const [out = 0, input = 1] = shape
-      const values = await source.readF32(name)
+      const values = await readF32(source, name)
       const bits = name === 'lm_head.weight' ? 8 : /norm|embed|cross_attn\.[kv]_proj/.test(name) ? null : 4
       return [name, { shape, values: [...(bits ? dequantize(values, [out, input], { bits, blockSize }) : values)] }] as const
     }),
   )
-  await source.close()
   mkdirSync(dir)
   writeFileSync(join(dir, 'config.json'), JSON.stringify(CEPE))
   writeFileSync(join(dir, 'model.safetensors'), f32Safetensors(Object.fromEntries(tensors)))

@@ -112,7 +112,6 @@ await t.test('what is declared and not computed is refused by its file', async (
     await mkdir(path.dirname(path.join(dir, file)), { recursive: true })
     await writeFile(path.join(dir, file), JSON.stringify(value))
     const checkpoint = await openCheckpoint(dir)
-    await checkpoint.close()
     return checkpoint
   }
   const modules = (...types: string[]) => types.map((type, i) => ({ path: i === 0 ? '' : '1_Pooling', type: `a.b.${type}` }))

@@ -4,9 +4,8 @@ import type { ModelConfig } from './config.ts'
 import { parseContriever, parseReranker } from './families/bert.ts'
 import { parseCepe } from './families/cepe.ts'
 import { parseGemma2, parseGemma3 } from './families/gemma.ts'
-import { parseDecoderOnly, parseMistral } from './families/llama.ts'
+import { parseDecoderOnly, parseMistral, parseQwen2, parseQwen3 } from './families/llama.ts'
 import { parseModernBert } from './families/modern-bert.ts'
-import { parseQwen2, parseQwen3 } from './families/qwen.ts'
 import { parseAs } from './json.ts'
 
 const ArchitecturesSchema = Type.Object({ architectures: Type.Array(Type.String(), { minItems: 1 }) })
@@ -19,8 +18,8 @@ const PARSERS: ReadonlyMap<string, (value: unknown) => ModelConfig> = new Map<st
   ['Qwen3ForCausalLM', parseQwen3],
   ['Gemma2ForCausalLM', parseGemma2],
   ['Gemma3ForCausalLM', parseGemma3],
-  ['Contriever', (value) => parseContriever(value)],
-  ['BertModel', (value) => parseContriever(value)],
+  ['Contriever', (value) => parseContriever(value, 'bert')],
+  ['BertModel', (value) => parseContriever(value, 'bert')],
   ['XLMRobertaModel', (value) => parseContriever(value, 'roberta')],
   ['ModernBertModel', parseModernBert],
   ['BertForSequenceClassification', (value) => parseReranker(value, 'bert')],

@@ -1,8 +1,10 @@
-import { readFileSync, truncateSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { buildModel } from '../../../models/build.ts'
 import { parseConfig } from '../../../models/checkpoint/config/parse.ts'
 import { openCheckpoint } from '../../../models/open-checkpoint.ts'
+import { readF32 } from '../../../models/checkpoint/weights.ts'
 import { checkTensors, expectedTensors } from '../../../models/checkpoint/rename.ts'
 import type { Checkpoint } from '../../../models/checkpoint/checkpoint.ts'
 import { CEPE_CONFIG, CONTRIEVER_CONFIG, LLAMA_CONFIG, weightsFor, writeFolder } from '../../fixtures/checkpoint-folder.ts'
@@ -12,18 +14,13 @@ import { f32Safetensors, f32Torch, safetensorsOf, type F32Tensor } from '../../f
 type Weights = Record<string, F32Tensor>
 type Files = Parameters<typeof writeFolder>[1]
 
-async function opened(t: Tap, folder: string): Promise<Checkpoint> {
-  const checkpoint = await openCheckpoint(folder)
-  t.teardown(() => checkpoint.close())
-  return checkpoint
-}
-type Tap = { testdir(): string; teardown(handler: () => Promise<void>): void }
+type Tap = { testdir(): string }
 
 function folderOf(t: Tap, files: Files, name = 'checkpoint'): string {
   return writeFolder(join(t.testdir(), name), files)
 }
 function openFiles(t: Tap, files: Files): Promise<Checkpoint> {
-  return opened(t, folderOf(t, files))
+  return openCheckpoint(folderOf(t, files))
 }
 function withWeights(config: object, weights: Weights = weightsFor(config)): Files {
   return { 'config.json': config, 'model.safetensors': f32Safetensors(weights) }
@@ -44,7 +41,7 @@ function indexOf(shards: Readonly<Record<string, Weights>>): object {
 
 async function valuesOf(checkpoint: Checkpoint): Promise<Record<string, number[]>> {
   const values: Record<string, number[]> = {}
-  for (const name of [...checkpoint.tensors.keys()].sort()) values[name] = [...(await checkpoint.readF32(name))]
+  for (const name of [...checkpoint.tensors.keys()].sort()) values[name] = [...(await readF32(checkpoint, name))]
   return values
 }
 
@@ -77,7 +74,7 @@ t.test('the same weights read the same from every layout', async (t) => {
       .map(([name, { values }]) => [name, values]),
   )
   for (const [layout, [format, files]] of Object.entries(layouts)) {
-    const checkpoint = await opened(t, folderOf(t, { 'config.json': CEPE_CONFIG, ...files }, layout))
+    const checkpoint = await openCheckpoint(folderOf(t, { 'config.json': CEPE_CONFIG, ...files }, layout))
     t.equal(checkpoint.format, format, layout)
     t.equal(checkpoint.name, layout)
     t.same(checkTensors(checkpoint), { unexpected: [] }, layout)
@@ -103,8 +100,8 @@ t.test('half precision weights become float32', async (t) => {
   const data = Buffer.from(Uint16Array.of(0x3c00, 0xc000, 0x3f80, 0xc000).buffer)
   const header = { half: { dtype: 'F16', shape: [2], data_offsets: [0, 4] }, brain: { dtype: 'BF16', shape: [2], data_offsets: [4, 8] } }
   const checkpoint = await openFiles(t, { 'config.json': LLAMA_CONFIG, 'model.safetensors': safetensorsOf(header, data) })
-  t.same([...(await checkpoint.readF32('half'))], [1, -2])
-  t.same([...(await checkpoint.readF32('brain'))], [1, -2])
+  t.same([...(await readF32(checkpoint, 'half'))], [1, -2])
+  t.same([...(await readF32(checkpoint, 'brain'))], [1, -2])
 })
 
 t.test('qa_config.json gives the question answering defaults', async (t) => {
@@ -118,8 +115,7 @@ t.test('qa_config.json gives the question answering defaults', async (t) => {
 
 t.test('generation_config.json names the tokens that end a text, as in transformers', async (t) => {
   const withStops = (generation: object | undefined, name: string) =>
-    opened(
-      t,
+    openCheckpoint(
       folderOf(
         t,
         { ...withWeights({ ...LLAMA_CONFIG, eos_token_id: 2 }), ...(generation && { 'generation_config.json': generation }) },
@@ -148,7 +144,7 @@ t.test('generation_config.json names the tokens that end a text, as in transform
 })
 
 t.test('the revision names the weights, not their place', async (t) => {
-  const revision = async (name: string, files: Files) => (await opened(t, folderOf(t, files, name))).revision
+  const revision = async (name: string, files: Files) => (await openCheckpoint(folderOf(t, files, name))).revision
   const weights = weightsFor(LLAMA_CONFIG)
   const original = await revision('a', withWeights(LLAMA_CONFIG))
   t.match(original, /^[0-9a-f]{64}$/)
@@ -168,9 +164,9 @@ t.test('a Contriever saved inside another model, or with the old LayerNorm names
     gamma: (name) => name.replace('LayerNorm.weight', 'LayerNorm.gamma').replace('LayerNorm.bias', 'LayerNorm.beta'),
   }
   for (const [form, rename] of Object.entries(forms)) {
-    const checkpoint = await opened(t, folderOf(t, withWeights(CONTRIEVER_CONFIG, renamed(rename)), form))
+    const checkpoint = await openCheckpoint(folderOf(t, withWeights(CONTRIEVER_CONFIG, renamed(rename)), form))
     t.same(checkTensors(checkpoint), { unexpected: [] }, form)
-    t.same([...(await checkpoint.readF32('embeddings.LayerNorm.weight'))], weights['embeddings.LayerNorm.weight']?.values, form)
+    t.same([...(await readF32(checkpoint, 'embeddings.LayerNorm.weight'))], weights['embeddings.LayerNorm.weight']?.values, form)
   }
 })
 
@@ -178,22 +174,22 @@ t.test('a folder with its weights as GGUF: Hugging Face names, quantised tensors
   const config = { ...CONTRIEVER_CONFIG, hidden_size: 32, num_attention_heads: 2, intermediate_size: 32 }
   const weights = weightsFor(config)
   const whole = f32Gguf(weights)
-  const checkpoint = await opened(t, folderOf(t, { 'config.json': config, 'model.gguf': whole }, 'f32'))
+  const checkpoint = await openCheckpoint(folderOf(t, { 'config.json': config, 'model.gguf': whole }, 'f32'))
   t.same(checkTensors(checkpoint), { unexpected: [] })
   t.equal(checkpoint.format, 'gguf')
-  for (const [name, { values }] of Object.entries(weights)) t.same([...(await checkpoint.readF32(name))], values, name)
+  for (const [name, { values }] of Object.entries(weights)) t.same([...(await readF32(checkpoint, name))], values, name)
 
   const name = 'embeddings.word_embeddings.weight'
   // Nine rows of one block: a scale of 0.5 (f16 0x3800) and 32 signed bytes.
   const block = Buffer.from([0x00, 0x38, ...Array.from({ length: 32 }, (_, i) => (i - 16) & 0xff)])
   const blocks = Buffer.concat(Array.from({ length: 9 }, () => block))
   const quantised = f32Gguf({ ...weights, [name]: { shape: [9, 32], blocks } })
-  const small = await opened(t, folderOf(t, { 'config.json': config, 'model.gguf': quantised }, 'q8'))
+  const small = await openCheckpoint(folderOf(t, { 'config.json': config, 'model.gguf': quantised }, 'q8'))
   t.same(
-    [...(await small.readF32(name))],
+    [...(await readF32(small, name))],
     Array.from({ length: 9 * 32 }, (_, i) => 0.5 * ((i % 32) - 16)),
   )
-  t.same([...(await small.readF32('embeddings.LayerNorm.weight'))], weights['embeddings.LayerNorm.weight']?.values)
+  t.same([...(await readF32(small, 'embeddings.LayerNorm.weight'))], weights['embeddings.LayerNorm.weight']?.values)
   t.not(small.revision, checkpoint.revision)
 })
 
@@ -208,8 +204,7 @@ t.test('buffers and training heads are ignored, strangers reported', async (t) =
     }),
   )
   t.same(checkTensors(llama), { unexpected: ['model.layers.0.self_attn.q_proj.bias'] })
-  const bert = await opened(
-    t,
+  const bert = await openCheckpoint(
     folderOf(
       t,
       withWeights(CONTRIEVER_CONFIG, {
@@ -241,10 +236,9 @@ t.test('cross-attention is expected in the last layers only, with grouped keys i
 
 t.test('weights that do not fit the config are refused by name', async (t) => {
   const { 'lm_head.weight': _, ...without } = weightsFor(LLAMA_CONFIG)
-  const missing = await opened(t, folderOf(t, withWeights(LLAMA_CONFIG, without), 'missing'))
+  const missing = await openCheckpoint(folderOf(t, withWeights(LLAMA_CONFIG, without), 'missing'))
   t.throws(() => checkTensors(missing), { code: 'checkpoint_invalid', message: /lacks 1 of the \d+ tensors.*: lm_head\.weight/ })
-  const shaped = await opened(
-    t,
+  const shaped = await openCheckpoint(
     folderOf(
       t,
       withWeights(LLAMA_CONFIG, { ...without, 'lm_head.weight': { shape: [8, 11], values: Array.from({ length: 88 }, () => 0) } }),
@@ -261,15 +255,40 @@ t.test('a NaN weight is refused when it is read', async (t) => {
   const weights = { ...weightsFor(LLAMA_CONFIG), 'model.norm.weight': { shape: [8], values: [0, 0, 0, NaN, 0, 0, 0, 0] } }
   const checkpoint = await openFiles(t, withWeights(LLAMA_CONFIG, weights))
   const expected = { code: 'checkpoint_invalid', message: /model\.norm\.weight holds a NaN.*element 3/ }
-  await t.rejects(checkpoint.readF32('model.norm.weight'), expected)
+  await t.rejects(readF32(checkpoint, 'model.norm.weight'), expected)
   await t.rejects(checkpoint.read('model.norm.weight'), expected)
   await t.rejects(checkpoint.read('model.nothing'), { code: 'checkpoint_invalid', message: /no tensor model\.nothing/ })
 })
 
-t.test('a file that shrinks after it was opened', async (t) => {
-  const checkpoint = await openFiles(t, withWeights(LLAMA_CONFIG))
-  truncateSync(join(checkpoint.dir, 'model.safetensors'), 64)
-  await t.rejects(checkpoint.read('lm_head.weight'), { code: 'checkpoint_invalid', message: /ends \d+ bytes early/ })
+t.test('weights that change while a checkpoint is in use are refused', async (t) => {
+  const changes: Readonly<Record<string, readonly [(file: string) => void, RegExp]>> = {
+    shorter: [(file) => truncateSync(file, 64), /model\.safetensors was changed while it was read/],
+    'written again': [(file) => writeFileSync(file, readFileSync(file)), /model\.safetensors was changed/],
+    replaced: [
+      (file) => {
+        writeFileSync(`${file}.new`, readFileSync(file))
+        renameSync(`${file}.new`, file)
+      },
+      /model\.safetensors was changed/,
+    ],
+    removed: [(file) => rmSync(file), /model\.safetensors is missing/],
+  }
+  for (const [name, [change, message]] of Object.entries(changes)) {
+    const checkpoint = await openCheckpoint(folderOf(t, withWeights(LLAMA_CONFIG), name))
+    await checkpoint.read('lm_head.weight')
+    change(join(checkpoint.dir, 'model.safetensors'))
+    await t.rejects(checkpoint.read('lm_head.weight'), { code: 'checkpoint_invalid', message }, name)
+  }
+})
+
+t.test('nothing stays open after reading, nor after a refusal', async (t) => {
+  const open = (): number => readdirSync('/proc/self/fd').length
+  const before = open()
+  const checkpoint = await openCheckpoint(folderOf(t, withWeights(LLAMA_CONFIG)))
+  await checkpoint.read('lm_head.weight')
+  await t.rejects(openCheckpoint(folderOf(t, { ...withWeights(LLAMA_CONFIG), 'model.safetensors': Buffer.alloc(32) }, 'damaged')))
+  await t.rejects(buildModel({ checkpointDir: checkpoint.dir, outDir: join(t.testdir(), 'out'), dtype: 'f32', rope: { rope: 'spiral:2' } }))
+  t.equal(open(), before)
 })
 
 const [first, second] = halves(weightsFor(LLAMA_CONFIG))
@@ -331,11 +350,11 @@ for (const [root, sums] of [
   for (const [name, expected] of Object.entries(sums)) {
     const folder = join(root, name)
     t.test(`${folder} holds what PyTorch reads`, async (t) => {
-      const checkpoint = await opened(t, folder)
+      const checkpoint = await openCheckpoint(folder)
       t.same(checkTensors(checkpoint), { unexpected: [] })
       let sum = 0
       for (const [tensor, { dtype }] of checkpoint.tensors) {
-        if (dtype === 'F32') for (const value of await checkpoint.readF32(tensor)) sum += value
+        if (dtype === 'F32') for (const value of await readF32(checkpoint, tensor)) sum += value
       }
       t.ok(Math.abs(sum - expected) < 1e-6, `${sum} is ${expected}`)
     })

@@ -8,12 +8,7 @@ import { f32Safetensors, safetensorsOf } from '../../fixtures/weights.ts'
 async function read(t: { testdir(): string }, bytes: Uint8Array) {
   const path = join(t.testdir(), 'model.safetensors')
   writeFileSync(path, bytes)
-  const file = await openWeightFile(path)
-  try {
-    return await readSafetensorsIndex(file)
-  } finally {
-    await file.close()
-  }
+  return readSafetensorsIndex(await openWeightFile(path))
 }
 
 t.test('the header gives name, dtype, shape and place of every tensor', async (t) => {

@@ -9,16 +9,12 @@ import { writeZip64, type ZipEntry } from '../../fixtures/zip64.ts'
 
 async function readPath(path: string) {
   const file = await openWeightFile(path)
-  try {
-    const index = await readTorchIndex(file)
-    const values = new Map<string, number[]>()
-    for (const { name, offset, bytes, dtype } of index.tensors) {
-      if (dtype === 'F32' && bytes <= 1024) values.set(name, [...new Float32Array((await file.read(offset, bytes)).buffer)])
-    }
-    return { ...index, values }
-  } finally {
-    await file.close()
+  const index = await readTorchIndex(file)
+  const values = new Map<string, number[]>()
+  for (const { name, offset, bytes, dtype } of index.tensors) {
+    if (dtype === 'F32' && bytes <= 1024) values.set(name, [...new Float32Array((await file.read(offset, bytes)).buffer)])
   }
+  return { ...index, values }
 }
 
 function read(t: { testdir(): string }, bytes: Uint8Array) {

@@ -47,7 +47,7 @@ function parseStack(value: unknown, family: BertConfig['family']): BertConfig {
 }
 
 /** A retriever. @throws checkpoint_invalid and unsupported naming the field */
-export function parseContriever(value: unknown, family: BertConfig['family'] = 'bert'): ContrieverConfig {
+export function parseContriever(value: unknown, family: BertConfig['family']): ContrieverConfig {
   return { architecture: 'contriever', ...parseStack(value, family) }
 }
 

@@ -34,6 +34,22 @@ export function encoderSizes(raw: Static<typeof EncoderSchema>) {
   }
 }
 
+/** Kinds of layers in `layer_types`. */
+export const LayerTypes = Type.Array(Type.Enum(['full_attention', 'sliding_attention']))
+
+/**
+ * Whether each layer is local: as `layer_types` lists them, or by its index.
+ * @throws unsupported for a list of another length
+ */
+export function localLayers(
+  types: Static<typeof LayerTypes> | null | undefined,
+  count: number,
+  isLocal: (layer: number) => boolean,
+): boolean[] {
+  if (types && types.length !== count) only('layer_types', types.length, `an entry for each of the ${count} layers`)
+  return types ? types.map((type) => type === 'sliding_attention') : Array.from({ length: count }, (_, layer) => isLocal(layer))
+}
+
 /** Prefix of the field names of a nested config in messages: "" or "encoder_config.". */
 export type Prefix = '' | 'encoder_config.'
 

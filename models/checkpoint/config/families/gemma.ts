@@ -1,11 +1,9 @@
 import { Type, type Static } from '#typebox'
-import type { DecoderOnlyConfig, LocalLayers } from '../config.ts'
+import type { DecoderOnlyConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { Count, Layers, only, orNull, Positive, Window } from './fields.ts'
+import { Count, Layers, LayerTypes, localLayers, only, orNull, Positive, Window } from './fields.ts'
 import { parseDecoderOnly } from './llama.ts'
 import { RopeSchema } from './rope.ts'
-
-const LAYER_TYPES = { full_attention: false, sliding_attention: true } as const
 
 const GemmaSchema = Type.Object({
   hidden_size: Count,
@@ -19,7 +17,7 @@ const GemmaSchema = Type.Object({
   final_logit_softcapping: orNull(Positive),
   sliding_window: orNull(Count),
   sliding_window_pattern: orNull(Count),
-  layer_types: orNull(Type.Array(Type.Union([Type.Literal('full_attention'), Type.Literal('sliding_attention')]))),
+  layer_types: orNull(LayerTypes),
   use_bidirectional_attention: orNull(Type.Boolean()),
   tie_word_embeddings: Type.Optional(Type.Boolean()),
   rope_theta: Type.Optional(Positive),
@@ -59,20 +57,12 @@ function rotations(
   }
 }
 
-/** null if the window holds every prompt. */
-function localLayers(raw: RawGemma, pattern: number, ropeTheta: number): LocalLayers | null {
-  const { sliding_window: window, num_hidden_layers: count, layer_types: types } = raw
-  if (types && types.length !== count) only('layer_types', types.length, `an entry for each of the ${count} layers`)
-  const layers = types
-    ? types.map((type) => LAYER_TYPES[type])
-    : Array.from({ length: count }, (_, i) => (i + 1) % (raw.sliding_window_pattern ?? pattern) !== 0)
-  return window && layers.includes(true) ? { window, layers, ropeTheta } : null
-}
-
 function parseGemma(value: unknown, version: Version): DecoderOnlyConfig {
   const raw = parseAs(GemmaSchema, value, 'config.json')
   if (raw.use_bidirectional_attention === true) only('use_bidirectional_attention', true, 'false (a decoder)')
   const { rope_theta, rope_scaling, local } = rotations(raw, version)
+  const { sliding_window: window, sliding_window_pattern: pattern } = raw
+  const layers = localLayers(raw.layer_types, raw.num_hidden_layers, (layer) => (layer + 1) % (pattern ?? version.pattern) !== 0)
   const plain = {
     ...(value as object),
     hidden_act: raw.hidden_activation ?? raw.hidden_act ?? 'gelu_pytorch_tanh',
@@ -88,7 +78,7 @@ function parseGemma(value: unknown, version: Version): DecoderOnlyConfig {
     scoreScale: raw.query_pre_attn_scalar ** -0.5,
     scoreCap: raw.attn_logit_softcapping ?? null,
     logitCap: raw.final_logit_softcapping ?? null,
-    local: localLayers(raw, version.pattern, local),
+    local: window && layers.includes(true) ? { window, layers, ropeTheta: local } : null,
     embeddingScale: raw.hidden_size ** 0.5,
     postNorms: true,
     normsLessOne: true,

@@ -29,24 +29,10 @@ export const LlamaSchema = Type.Object({
   partial_rotary_factor: orNull(Positive),
   quantization_config: orNull(Type.Object({ quant_method: Type.Optional(Type.String()) })),
 })
-export type RawLlama = Static<typeof LlamaSchema>
+type RawLlama = Static<typeof LlamaSchema>
 
 /** Fields in which a family differs from LLaMA. */
-type Extras = Partial<
-  Pick<
-    LlamaConfig,
-    | 'projectionBias'
-    | 'headNorms'
-    | 'activation'
-    | 'scoreScale'
-    | 'scoreCap'
-    | 'logitCap'
-    | 'local'
-    | 'embeddingScale'
-    | 'postNorms'
-    | 'normsLessOne'
-  >
->
+type Extras = Partial<Omit<LlamaConfig, 'tieWordEmbeddings'>>
 
 /** By their names in config.json. */
 const ACTIVATIONS = { silu: 'silu', 'gelu-tanh': 'gelu_pytorch_tanh' } as const
@@ -124,12 +110,12 @@ export function parseDecoderOnly(value: unknown, extras: Extras = {}): DecoderOn
 }
 
 /** The same of a checked config. */
-export function decoderOnly(raw: RawLlama, extras: Extras = {}): DecoderOnlyConfig {
+function decoderOnly(raw: RawLlama, extras: Extras = {}): DecoderOnlyConfig {
   return { architecture: 'cepe', decoder: parseLlama(raw, '', extras), tokens: parseTokens(raw), crossAttentionLayers: 0, encoder: null }
 }
 
 /** Limits the window to `positions`: for shorter prompts, local attention equals full attention. */
-export function withinWindow(config: DecoderOnlyConfig, positions: number | null | undefined): DecoderOnlyConfig {
+function withinWindow(config: DecoderOnlyConfig, positions: number | null | undefined): DecoderOnlyConfig {
   const { decoder } = config
   return { ...config, decoder: { ...decoder, window: Math.min(decoder.window, positions ?? decoder.window) } }
 }
@@ -138,4 +124,25 @@ export function withinWindow(config: DecoderOnlyConfig, positions: number | null
 export function parseMistral(value: unknown): DecoderOnlyConfig {
   const raw = parseAs(LlamaSchema, value, 'config.json')
   return withinWindow(decoderOnly(raw), raw.sliding_window)
+}
+
+/** Default of transformers. */
+const QWEN3_HEAD_DIM = 128
+
+const QwenSchema = Type.Intersect([LlamaSchema, Type.Object({ use_sliding_window: Type.Optional(Type.Boolean()) })])
+
+function parseQwen(value: unknown, headDim: number | null, extras: Extras): DecoderOnlyConfig {
+  const raw = parseAs(QwenSchema, value, 'config.json')
+  const config = decoderOnly({ ...raw, head_dim: raw.head_dim ?? headDim }, extras)
+  return raw.use_sliding_window === true ? withinWindow(config, raw.sliding_window) : config
+}
+
+/** Qwen 2 and 2.5: a LLaMA with biases of queries, keys and values. */
+export function parseQwen2(value: unknown): DecoderOnlyConfig {
+  return parseQwen(value, null, { projectionBias: true })
+}
+
+/** Qwen 3: a LLaMA that normalises each head of queries and keys, with an explicit head size. */
+export function parseQwen3(value: unknown): DecoderOnlyConfig {
+  return parseQwen(value, QWEN3_HEAD_DIM, { headNorms: true })
 }

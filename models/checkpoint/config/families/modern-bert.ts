@@ -1,11 +1,9 @@
-import { Type, type Static } from '#typebox'
+import { Type } from '#typebox'
 import { invalid } from '../../../errors.ts'
-import type { LocalLayers, ModernBertConfig } from '../config.ts'
+import type { ModernBertConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, ENCODER_FIELDS, encoderSizes, only, orNull, Positive } from './fields.ts'
+import { checkedId, Count, ENCODER_FIELDS, encoderSizes, LayerTypes, localLayers, only, orNull, Positive } from './fields.ts'
 import { RopeSchema } from './rope.ts'
-
-const LAYER_TYPES = ['full_attention', 'sliding_attention'] as const
 
 const ModernBertSchema = Type.Object({
   ...ENCODER_FIELDS,
@@ -16,31 +14,22 @@ const ModernBertSchema = Type.Object({
   mlp_bias: Type.Optional(Type.Boolean()),
   local_attention: Count,
   global_attn_every_n_layers: orNull(Count),
-  layer_types: orNull(Type.Array(Type.Enum([...LAYER_TYPES]))),
+  layer_types: orNull(LayerTypes),
   global_rope_theta: orNull(Positive),
   local_rope_theta: orNull(Positive),
   rope_parameters: orNull(Type.Object({ full_attention: Type.Optional(RopeSchema), sliding_attention: Type.Optional(RopeSchema) })),
 })
-type RawModernBert = Static<typeof ModernBertSchema>
 
 const DEFAULTS = { every: 3, theta: 160_000, localTheta: 10_000 }
-
-function localLayers(raw: RawModernBert): LocalLayers | null {
-  const { num_hidden_layers: count, layer_types: types } = raw
-  if (types && types.length !== count) only('layer_types', types.length, `an entry for each of the ${count} layers`)
-  const every = raw.global_attn_every_n_layers ?? DEFAULTS.every
-  const layers = types ? types.map((type) => type === 'sliding_attention') : Array.from({ length: count }, (_, i) => i % every !== 0)
-  const ropeTheta = raw.rope_parameters?.sliding_attention?.rope_theta ?? raw.local_rope_theta ?? DEFAULTS.localTheta
-  return layers.includes(true) ? { window: Math.floor(raw.local_attention / 2), layers, ropeTheta } : null
-}
 
 /** @throws checkpoint_invalid and unsupported naming the field */
 export function parseModernBert(value: unknown): ModernBertConfig {
   const raw = parseAs(ModernBertSchema, value, 'config.json')
   if (raw.hidden_activation !== 'gelu') only('hidden_activation', raw.hidden_activation, '"gelu"')
   for (const field of ['norm_bias', 'attention_bias', 'mlp_bias'] as const) if (raw[field] === true) only(field, true, 'false')
-  for (const kind of LAYER_TYPES) {
-    const type = raw.rope_parameters?.[kind]?.rope_type ?? 'default'
+  const { rope_parameters: rope, global_attn_every_n_layers: every } = raw
+  for (const kind of ['full_attention', 'sliding_attention'] as const) {
+    const type = rope?.[kind]?.rope_type ?? 'default'
     if (type !== 'default') only(`rope_parameters.${kind}.rope_type`, type, '"default"')
   }
   if (raw.hidden_size % (2 * raw.num_attention_heads) !== 0) {
@@ -49,6 +38,8 @@ export function parseModernBert(value: unknown): ModernBertConfig {
       'num_attention_heads',
     )
   }
+  const layers = localLayers(raw.layer_types, raw.num_hidden_layers, (layer) => layer % (every ?? DEFAULTS.every) !== 0)
+  const localTheta = rope?.sliding_attention?.rope_theta ?? raw.local_rope_theta ?? DEFAULTS.localTheta
   return {
     architecture: 'contriever',
     family: 'modern',
@@ -56,7 +47,7 @@ export function parseModernBert(value: unknown): ModernBertConfig {
     window: raw.max_position_embeddings,
     layerNormEps: raw.norm_eps,
     padId: checkedId('pad_token_id', raw.pad_token_id ?? 0, raw.vocab_size),
-    ropeTheta: raw.rope_parameters?.full_attention?.rope_theta ?? raw.global_rope_theta ?? DEFAULTS.theta,
-    local: localLayers(raw),
+    ropeTheta: rope?.full_attention?.rope_theta ?? raw.global_rope_theta ?? DEFAULTS.theta,
+    local: layers.includes(true) ? { window: Math.floor(raw.local_attention / 2), layers, ropeTheta: localTheta } : null,
   }
 }

@@ -26,8 +26,8 @@ export interface ReaderModel {
   readonly limits: PromptLimits
   readonly encoder: ContextEncoder
   readonly generateGraph: Graph
-  /** Loads the continue graph; absent if the model was built without it. */
-  readonly continueGraph: (() => Promise<Graph>) | undefined
+  /** Loads the continue graph. */
+  readonly continueGraph: () => Promise<Graph>
   readonly stepModel: () => Promise<StepModel>
   /** Computed on first use: some hundred milliseconds for a large vocabulary. */
   readonly tokenTexts: () => TokenTexts
@@ -72,7 +72,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
     limits: { window: dims.window, hasEncoder: dims.cross_attention_layers > 0, replugTokens },
     encoder,
     generateGraph,
-    continueGraph: graphs.continue === undefined ? undefined : later(graphs.continue),
+    continueGraph: later(graphs.continue),
     stepModel: async () => ({ graph: await stepGraph(), dims, byLength, prefillTokens: options.prefillTokens, batchTokens }),
     tokenTexts: () => (texts ??= tokenTexts(tokenizer, dims.vocab_size)),
   }

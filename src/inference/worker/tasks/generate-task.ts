@@ -39,8 +39,7 @@ function decodeGreedily(
   runContext: RunContext,
 ): Promise<GreedyAnswer> {
   const { generateGraph, continueGraph, manifest } = model
-  // A model built without the continue graph returns the answer at once.
-  if (!runContext.onToken || !continueGraph) return greedy(generateGraph, request, encoded)
+  if (!runContext.onToken) return greedy(generateGraph, request, encoded)
   const pieces = { generate: generateGraph, rest: continueGraph, dims: manifest.dims }
   return greedyInPieces(pieces, request, encoded, { yieldPoint: runContext.yieldPoint, onToken: runContext.onToken })
 }
