@@ -23,28 +23,6 @@ export interface Sample {
   readonly prompt: readonly number[]
 }
 
-/** Distance between the results of two builds over all samples. */
-type Distance =
-  | {
-      readonly kind: 'reader'
-      /** Number of next-token distributions compared, one per prompt token. */
-      readonly tokens: number
-      /** Kullback-Leibler divergence of the other build's distribution from this one's, in nats. */
-      readonly meanKl: number
-      readonly p99Kl: number
-      /** Share of tokens with equal most likely choices. */
-      readonly sameChoice: number
-      /** |difference| / |the other's| of encoder states; 0 without contexts. */
-      readonly states: number
-    }
-  | {
-      readonly kind: 'retriever'
-      readonly texts: number
-      /** Lowest cosine of a text's two embeddings, and the mean. */
-      readonly leastCosine: number
-      readonly meanCosine: number
-    }
-
 function paddedRows(rows: readonly (readonly number[])[]): Record<string, Tensor> {
   const length = Math.max(...rows.map((row) => row.length))
   const shape = [rows.length, length]
@@ -76,7 +54,7 @@ function squares(values: Float32Array, minus?: Float32Array): number {
   return sum
 }
 
-async function compareReaders(one: OpenReader, other: OpenReader, samples: readonly Sample[]): Promise<Distance> {
+async function compareReaders(one: OpenReader, other: OpenReader, samples: readonly Sample[]) {
   const divergences: number[] = []
   let same = 0
   let [apart, size] = [0, 0]
@@ -94,16 +72,20 @@ async function compareReaders(one: OpenReader, other: OpenReader, samples: reado
   }
   const sorted = [...divergences].sort((a, b) => a - b)
   return {
-    kind: 'reader',
+    kind: 'reader' as const,
+    /** Number of next-token distributions compared, one per prompt token. */
     tokens: sorted.length,
+    /** Kullback-Leibler divergence of the other build's distribution from this one's, in nats. */
     meanKl: sorted.reduce((a, b) => a + b, 0) / sorted.length,
     p99Kl: at(sorted, Math.ceil(0.99 * sorted.length) - 1),
+    /** Share of tokens with equal most likely choices. */
     sameChoice: same / sorted.length,
+    /** |difference| / |the other's| of encoder states; 0 without contexts. */
     states: size === 0 ? 0 : Math.sqrt(apart / size),
   }
 }
 
-async function compareRetrievers(one: OpenRetriever, other: OpenRetriever, samples: readonly Sample[]): Promise<Distance> {
+async function compareRetrievers(one: OpenRetriever, other: OpenRetriever, samples: readonly Sample[]) {
   const cosines: number[] = []
   for (const text of samples.flatMap(({ contexts }) => contexts)) {
     const embed = async ({ run, manifest }: OpenRetriever): Promise<Float32Array> =>
@@ -113,12 +95,16 @@ async function compareRetrievers(one: OpenRetriever, other: OpenRetriever, sampl
     cosines.push(dot / Math.sqrt(squares(a) * squares(b)))
   }
   return {
-    kind: 'retriever',
+    kind: 'retriever' as const,
     texts: cosines.length,
+    /** Lowest cosine of a text's two embeddings, and the mean. */
     leastCosine: Math.min(...cosines),
     meanCosine: cosines.reduce((a, b) => a + b, 0) / cosines.length,
   }
 }
+
+/** Distance between the results of two builds over all samples. */
+type Distance = Awaited<ReturnType<typeof compareReaders | typeof compareRetrievers>>
 
 /**
  * Runs two builds of one checkpoint on the same inputs and measures their distance.

@@ -17,7 +17,7 @@ import { cepeStepGraph } from './graphs/cepe-step.ts'
 import { contrieverGraph, rerankerGraph } from './graphs/text-encoders.ts'
 import { BUILDER_VERSION, type Dtype, MANIFEST_FILE, type ModelManifest } from './manifest.ts'
 import type { Graph } from './onnx/graph.ts'
-import { writeGraphs, writeNewFile, type WriteProgress, type WrittenFile } from './onnx/write.ts'
+import { writeGraphs, writeSmallFile, type WriteProgress, type WrittenFile } from './onnx/write.ts'
 import { fillFolder } from './staging.ts'
 import { checkRoundTrip } from './tokenizer/round-trip.ts'
 import { fitTokenizer, tokenizerFiles } from './tokenizer/files.ts'
@@ -87,7 +87,7 @@ function jsonBytes(value: unknown): Buffer {
 }
 
 function writeJson(dir: string, name: string, value: unknown): Promise<WrittenFile> {
-  return writeNewFile(dir, name, jsonBytes(value))
+  return writeSmallFile(dir, name, jsonBytes(value))
 }
 
 /** A manifest without what differs between two builds of one checkpoint, its files apart. */

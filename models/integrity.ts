@@ -1,7 +1,8 @@
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type, type Static } from '#typebox'
 import { Value } from '#typebox/value'
+import { writeFileDurably } from '../base/durable.ts'
 import { sha256OfFile } from '../base/files.ts'
 import { parseJson } from '../base/json.ts'
 import { damaged, findFile } from './folder.ts'
@@ -16,14 +17,6 @@ type Cache = Static<typeof CacheSchema>
 async function readCache(dir: string): Promise<Cache> {
   const value = await readFile(join(dir, CACHE_FILE), 'utf8').then(parseJson, () => undefined)
   return Value.Check(CacheSchema, value) ? value : {}
-}
-
-/** A cache that cannot be written (read-only folder) only costs time. */
-async function writeCache(dir: string, cache: Cache): Promise<void> {
-  const staging = join(dir, `${CACHE_FILE}.${process.pid}.tmp`)
-  await writeFile(staging, JSON.stringify(cache))
-    .then(() => rename(staging, join(dir, CACHE_FILE)))
-    .catch(() => undefined)
 }
 
 /**
@@ -45,5 +38,7 @@ export async function checkFiles(dir: string, manifest: ModelManifest): Promise<
     }
     sound[name] = checked
   }
-  if (read > 0) await writeCache(dir, sound)
+  if (read === 0) return
+  // A cache that cannot be written (read-only folder) only costs time.
+  await writeFileDurably(join(dir, CACHE_FILE), JSON.stringify(sound)).catch(() => undefined)
 }

@@ -41,17 +41,6 @@ async function withGenerationStops(dir: string, config: ModelConfig): Promise<Mo
   return { ...config, tokens: { ...config.tokens, eosIds } }
 }
 
-/** The files of the weights, and, with an index, the file of each tensor. */
-interface ShardPlan {
-  readonly format: Checkpoint['format']
-  /** File names, in the index's order of first mention. */
-  readonly files: readonly string[]
-  /** Tensor -> file, if the folder has an index. */
-  readonly weightMap?: ReadonlyMap<string, string>
-  /** Name of the index file, for messages. */
-  readonly indexFile?: string
-}
-
 /** In order of preference: safetensors, single file first. */
 const LAYOUTS: readonly { readonly format: Checkpoint['format']; readonly single: string; readonly index?: string }[] = [
   { format: 'safetensors', single: 'model.safetensors', index: 'model.safetensors.index.json' },
@@ -69,40 +58,48 @@ function checkShardName(shard: string, index: string): void {
 }
 
 /**
- * Finds the weight files of a checkpoint folder. @throws checkpoint_invalid if there are none, or the index is broken or names a missing
- * file
+ * Finds the weight files of a checkpoint folder; with an index, also the file of each tensor.
+ * @throws checkpoint_invalid if there are none, or the index is broken or names a missing file
  */
-async function findShards(dir: string): Promise<ShardPlan> {
+async function findShards(dir: string) {
   const present = new Set(await readdir(dir))
   for (const { format, single, index } of LAYOUTS) {
-    if (present.has(single)) return { format, files: [single] }
+    if (present.has(single)) return { format, files: [single], index: null }
     if (index === undefined || !present.has(index)) continue
-    const { weight_map: map } = parseAs(IndexSchema, await readJson(join(dir, index)), index)
-    const files = [...new Set(Object.values(map))]
+    const { weight_map: fileOf } = parseAs(IndexSchema, await readJson(join(dir, index)), index)
+    const files = [...new Set(Object.values(fileOf))]
     if (files.length === 0) throw invalid(`${index}: weight_map is empty`, index)
     for (const file of files) checkShardName(file, index)
     const missing = files.filter((file) => !present.has(file))
     if (missing.length > 0) throw invalid(`${index} names ${missing.join(', ')}, missing from ${dir}; download the missing shards`, index)
-    return { format, files, weightMap: new Map(Object.entries(map)), indexFile: index }
+    return { format, files, index: { name: index, fileOf } }
   }
   throw invalid(
     `${dir} holds no weights; expected one of ${LAYOUTS.flatMap(({ single, index = [] }) => [single, index].flat()).join(', ')}`,
     dir,
   )
 }
+type ShardPlan = Awaited<ReturnType<typeof findShards>>
 
 interface Shard {
   readonly file: WeightFile
   readonly index: WeightIndex
 }
 
-function checkWeightMap({ weightMap, indexFile = '' }: ShardPlan, shards: readonly Shard[]): void {
-  if (weightMap === undefined) return
-  const held = new Map(shards.map(({ file, index }) => [basename(file.path), new Set(index.tensors.map(({ name }) => name))]))
-  for (const [tensor, shard] of weightMap) {
-    if (held.get(shard)?.has(tensor) !== true)
-      throw invalid(`${indexFile} places tensor ${tensor} in ${shard}, which does not hold it`, tensor)
+async function openShards(dir: string, { format, files, index: listed }: ShardPlan): Promise<readonly Shard[]> {
+  const readIndex = { safetensors: readSafetensorsIndex, torch: readTorchIndex, gguf: readGgufIndex }[format]
+  const shards: Shard[] = []
+  for (const name of files) {
+    const file = await openWeightFile(join(dir, name))
+    shards.push({ file, index: await readIndex(file) })
   }
+  if (listed === null) return shards
+  const held = new Map(shards.map(({ file, index }) => [basename(file.path), new Set(index.tensors.map(({ name }) => name))]))
+  for (const [tensor, shard] of Object.entries(listed.fileOf)) {
+    if (held.get(shard)?.has(tensor) !== true)
+      throw invalid(`${listed.name} places tensor ${tensor} in ${shard}, which does not hold it`, tensor)
+  }
+  return shards
 }
 
 function collectTensors(architecture: ModelConfig['architecture'], shards: readonly Shard[]): ReadonlyMap<string, TensorInfo> {
@@ -125,17 +122,6 @@ async function revisionOf(configValue: unknown, shards: readonly Shard[]): Promi
     await hashEnds(hash, file, index.tensors)
   }
   return hash.digest('hex')
-}
-
-async function openShards(dir: string, plan: ShardPlan): Promise<readonly Shard[]> {
-  const readIndex = { safetensors: readSafetensorsIndex, torch: readTorchIndex, gguf: readGgufIndex }[plan.format]
-  const shards: Shard[] = []
-  for (const name of plan.files) {
-    const file = await openWeightFile(join(dir, name))
-    shards.push({ file, index: await readIndex(file) })
-  }
-  checkWeightMap(plan, shards)
-  return shards
 }
 
 /**

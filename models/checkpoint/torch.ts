@@ -114,18 +114,12 @@ function isContiguous(shape: readonly number[], strides: readonly number[]): boo
   return true
 }
 
-/** An archive with its stored files; `root` is the folder it was saved in. */
-interface Archive {
-  readonly file: WeightFile
-  readonly entries: ReadonlyMap<string, StoredEntry>
-  readonly root: string
-}
-
-function locateTensor(name: string, tensor: Tensor, { file, entries, root }: Archive): TensorInfo {
+/** Where an archive's file stores a tensor; `entryOf` finds an entry below the folder it was saved in. */
+function locateTensor(name: string, tensor: Tensor, file: WeightFile, entryOf: (path: string) => StoredEntry | undefined): TensorInfo {
   const where = `${basename(file.path)}: tensor ${name}`
   const { storage, offset, shape, strides } = tensor
   const size = TENSOR_DTYPE_BYTES[storage.dtype]
-  const entry = entries.get(`${root}data/${storage.key}`)
+  const entry = entryOf(`data/${storage.key}`)
   if (entry === undefined) throw invalid(`${where} refers to data/${storage.key}, which the archive lacks`, name)
   if (entry.bytes !== storage.elements * size) {
     throw invalid(`${where}: data/${storage.key} has ${entry.bytes} bytes for ${storage.elements} elements of ${storage.dtype}`, name)
@@ -170,7 +164,8 @@ export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
   const name = basename(file.path)
   const entries = await readStoredZip(file)
   const { root, pickle } = readRoot(entries, file)
-  await checkByteOrder(entries.get(`${root}byteorder`), file)
+  const entryOf = (path: string): StoredEntry | undefined => entries.get(`${root}${path}`)
+  await checkByteOrder(entryOf('byteorder'), file)
   if (pickle.bytes > PICKLE_LIMITS.bytes)
     throw invalid(`${name}: ${PICKLE_NAME} has ${pickle.bytes} bytes, more than ${PICKLE_LIMITS.bytes}`, file.path)
   const header = await file.read(pickle.offset, pickle.bytes)
@@ -185,7 +180,7 @@ export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
         file.path,
       )
     }
-    tensors.push(locateTensor(key, value, { file, entries, root }))
+    tensors.push(locateTensor(key, value, file, entryOf))
   }
   return { tensors, header }
 }

@@ -2,8 +2,7 @@ import { basename } from 'node:path'
 import { elementCount } from '../checkpoint/dtype.ts'
 import type { WeightFile } from '../checkpoint/file.ts'
 import { invalid, unsupported } from '../errors.ts'
-import { GgufCursor } from './cursor.ts'
-import { metadataValue, type MetadataValue } from './metadata.ts'
+import { GgufCursor, metadataValue, type MetadataValue } from './metadata.ts'
 import { GGUF_TYPES, ggufType, otherTypeName, type GgufType } from './types.ts'
 
 /** Limit for metadata and tensor list; a vocabulary of 262,144 tokens takes some 16 MB. */
@@ -30,14 +29,6 @@ export interface GgufHeader {
   readonly tensors: readonly GgufTensor[]
   /** The bytes that describe metadata and tensors. */
   readonly bytes: Uint8Array
-}
-
-/** A tensor as listed in the header: its offset is relative to the data section. */
-interface Listed {
-  readonly name: string
-  readonly dims: readonly number[]
-  readonly typeId: number
-  readonly offset: number
 }
 
 function readVersion(cursor: GgufCursor, file: string, path: string): number {
@@ -68,7 +59,8 @@ function readMetadata(cursor: GgufCursor, count: number, file: string): Map<stri
   return metadata
 }
 
-function readListed(cursor: GgufCursor, file: string): Listed {
+/** A tensor as listed in the header: its offset is relative to the data section. */
+function readListed(cursor: GgufCursor, file: string) {
   const name = cursor.string()
   const dimensions = cursor.uint32()
   if (dimensions > MAX_DIMENSIONS)
@@ -77,7 +69,12 @@ function readListed(cursor: GgufCursor, file: string): Listed {
   return { name, dims, typeId: cursor.uint32(), offset: cursor.uint64() }
 }
 
-function locate({ name, dims, typeId, offset }: Listed, dataStart: number, alignment: number, file: WeightFile): GgufTensor {
+function locate(
+  { name, dims, typeId, offset }: ReturnType<typeof readListed>,
+  dataStart: number,
+  alignment: number,
+  file: WeightFile,
+): GgufTensor {
   const at = `${basename(file.path)}: tensor ${JSON.stringify(name)}`
   const type = ggufType(typeId)
   if (type === undefined) {

@@ -1,3 +1,4 @@
+import { at } from '../../base/at.ts'
 import type { Attributes, TypeOf, Value } from './graph.ts'
 import { append, f32, filled, matmulShape, requireElem, requireRank, type Transposed } from './ops.ts'
 import { CONTRIB_DOMAIN, dimAt, GraphError, sameShape, withDim } from './shapes.ts'
@@ -32,11 +33,10 @@ export function skipRmsNorm(x: Value, residual: Value, weight: Value, epsilon: n
   requireRank(op, x, 2, 3)
   if (!sameShape(x.shape, residual.shape)) throw new GraphError(`${op}: unequal shapes`)
   // The skipped outputs are training statistics.
-  const [normed, sum] = x.graph.add({ op, domain: CONTRIB_DOMAIN }, [x, residual, weight], [x, null, null, x], {
+  const outputs = x.graph.add({ op, domain: CONTRIB_DOMAIN }, [x, residual, weight], [x, null, null, x], {
     epsilon: { float: epsilon },
   })
-  if (!normed || !sum) throw new GraphError(`${op} has two outputs`)
-  return [normed, sum]
+  return [at(outputs, 0), at(outputs, 1)]
 }
 
 /** SkipLayerNormalization: LayerNormalization of x + residual. */
@@ -101,7 +101,7 @@ export function groupQueryAttention(
   const headDim = dimAt(k.shape, -1)
   if (typeof headDim !== 'number') throw new GraphError(`${op}: the head size must be fixed`)
   const cache = { elem: k.elem, shape: [dimAt(k.shape, 0), kvHeads, dimAt(k.shape, 1), headDim / kvHeads] }
-  const [out, keys, values] = q.graph.add(
+  const outputs = q.graph.add(
     { op, domain: CONTRIB_DOMAIN },
     [q, k, v, null, null, lastIndex, total, ...(waves ? [waves.cos, waves.sin] : [])],
     [q, cache, cache],
@@ -114,8 +114,7 @@ export function groupQueryAttention(
       ...(window !== undefined && { local_window_size: window }),
     },
   )
-  if (!out || !keys || !values) throw new GraphError(`${op} has three outputs`)
-  return [out, keys, values]
+  return [at(outputs, 0), at(outputs, 1), at(outputs, 2)]
 }
 
 /**

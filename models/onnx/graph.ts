@@ -1,4 +1,5 @@
 import type { AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto } from './proto.ts'
+import { at, present } from '../../base/at.ts'
 import { ATTRIBUTE, EXTERNAL } from './proto.ts'
 import {
   CONTRIB_DOMAIN,
@@ -194,15 +195,11 @@ export class Graph {
   /** A body's outputs must be created in it: others pass through an Identity. */
   #own(body: Body, value: Value): Value {
     if (body.nodes.some((node) => node.outputs.includes(value)) && !body.outputs.includes(value)) return value
-    const [copy] = this.add({ op: 'Identity', domain: '' }, [value], [value])
-    if (!copy) throw new GraphError('Identity has no output')
-    return copy
+    return at(this.add({ op: 'Identity', domain: '' }, [value], [value]), 0)
   }
 
   #current(): Body {
-    const body = this.#bodies.at(-1)
-    if (!body) throw new GraphError('no body is being written')
-    return body
+    return present(this.#bodies.at(-1))
   }
 
   #at(name: string): string {
@@ -223,9 +220,7 @@ export class Graph {
   }
 
   #nameOf(value: Value): string {
-    const name = this.#names.get(value)
-    if (name === undefined) throw new GraphError('a value without a name')
-    return name
+    return present(this.#names.get(value))
   }
 
   #bodyProto(body: Body): GraphProto {

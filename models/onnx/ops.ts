@@ -1,3 +1,4 @@
+import { at } from '../../base/at.ts'
 import type { Attributes, Graph, Operator, TypeOf, Value } from './graph.ts'
 import { broadcast, dimAt, ELEMS, formatShape, GraphError, sameShape, withDim, type Dim, type Elem, type Shape } from './shapes.ts'
 
@@ -26,8 +27,6 @@ export function requireRank(op: string, value: Value, ...ranks: number[]): void 
     throw new GraphError(`${op}: rank ${ranks.join(' or ')} expected, shape ${formatShape(value.shape)} given`)
 }
 
-const FLOATS: Elem[] = ['f32', 'f16']
-
 // Constants
 
 export function i64s(graph: Graph, values: readonly number[]): Value {
@@ -49,10 +48,10 @@ export function filled(graph: Graph, elem: 'u8' | 'i8', shape: readonly number[]
 
 // Elementwise
 
-function binary(op: string) {
+function binary(op: string, result?: 'bool') {
   return (a: Value, b: Value): Value => {
     requireElem(op, b, a.elem)
-    return node(op, [a, b], { elem: a.elem, shape: broadcast(a.shape, b.shape, op) })
+    return node(op, [a, b], { elem: result ?? a.elem, shape: broadcast(a.shape, b.shape, op) })
   }
 }
 export const add = binary('Add')
@@ -61,16 +60,9 @@ export const mul = binary('Mul')
 export const div = binary('Div')
 export const min = binary('Min')
 export const max = binary('Max')
-
-function compare(op: string) {
-  return (a: Value, b: Value): Value => {
-    requireElem(op, b, a.elem)
-    return node(op, [a, b], { elem: 'bool', shape: broadcast(a.shape, b.shape, op) })
-  }
-}
-export const equal = compare('Equal')
-export const less = compare('Less')
-export const lessOrEqual = compare('LessOrEqual')
+export const equal = binary('Equal', 'bool')
+export const less = binary('Less', 'bool')
+export const lessOrEqual = binary('LessOrEqual', 'bool')
 
 export function and(a: Value, b: Value): Value {
   requireElem('And', a, 'bool')
@@ -128,15 +120,14 @@ export function quantizeLinear(x: Value, scales: Value, zeroPoints: Value, axis:
 
 // Along an axis
 
-export function softmax(x: Value): Value {
-  requireElem('Softmax', x, ...FLOATS)
-  return node('Softmax', [x], x, { axis: -1 })
+function overLastAxis(op: string) {
+  return (x: Value): Value => {
+    requireElem(op, x, 'f32', 'f16')
+    return node(op, [x], x, { axis: -1 })
+  }
 }
-
-export function logSoftmax(x: Value): Value {
-  requireElem('LogSoftmax', x, ...FLOATS)
-  return node('LogSoftmax', [x], x, { axis: -1 })
-}
+export const softmax = overLastAxis('Softmax')
+export const logSoftmax = overLastAxis('LogSoftmax')
 
 /** Index of the largest element of the last axis, the first of equals; drops that axis. */
 export function argMax(x: Value): Value {
@@ -217,14 +208,13 @@ export function concat(values: readonly Value[], axis: number, dim?: Dim): Value
 
 /** Splits the last axis in two; `sizes` i64 [2] are the run-time sizes of the dimensions `left` and `right`. */
 export function splitLast(x: Value, sizes: Value, left: Dim, right: Dim): readonly [Value, Value] {
-  const [a, b] = x.graph.add(
+  const parts = x.graph.add(
     { op: 'Split', domain: '' },
     [x, sizes],
     [left, right].map((dim) => ({ elem: x.elem, shape: withDim(x.shape, -1, dim) })),
     { axis: -1 },
   )
-  if (!a || !b) throw new GraphError('Split has two outputs')
-  return [a, b]
+  return [at(parts, 0), at(parts, 1)]
 }
 
 /** x[..., start:end, ...] along an axis; bounds are i64 [1]; `dim` is the resulting size. */

@@ -4,8 +4,10 @@ import { unsupported } from '../errors.ts'
 import type { Graph, Weight, WeightLocation } from './graph.ts'
 import { encodeModel } from './proto.ts'
 import { ELEMS, fixedSize } from './shapes.ts'
+import { present } from '../../base/at.ts'
 import { messageOf } from '../../base/errors.ts'
 import { sha256OfFile } from '../../base/files.ts'
+import { writeFileDurably } from '../../base/durable.ts'
 import { createHash } from 'node:crypto'
 
 export interface WrittenFile {
@@ -14,15 +16,9 @@ export interface WrittenFile {
   readonly sha256: string
 }
 
-/** Writes a new small file and flushes it to disk. @throws file system errors, also if the file exists */
-export async function writeNewFile(dir: string, name: string, bytes: Uint8Array): Promise<WrittenFile> {
-  const file = await open(join(dir, name), 'wx')
-  try {
-    await file.writeFile(bytes)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
+/** Writes a small file and flushes it to disk. @throws file system errors */
+export async function writeSmallFile(dir: string, name: string, bytes: Uint8Array): Promise<WrittenFile> {
+  await writeFileDurably(join(dir, name), bytes)
   return { name, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
 }
 
@@ -33,36 +29,28 @@ const ALIGNMENT = 64
  * One file of external data, shared by the graphs of a model. Weights are read, written and hashed one at a time: memory is that of the
  * largest one.
  */
-class DataFile {
-  readonly #name: string
-  readonly #file: FileHandle
-  readonly #hash = createHash('sha256')
-  #end = 0
-
-  constructor(name: string, file: FileHandle) {
-    this.#name = name
-    this.#file = file
-  }
-
-  async write(weight: Weight): Promise<WeightLocation> {
-    await this.#append(new Uint8Array((ALIGNMENT - (this.#end % ALIGNMENT)) % ALIGNMENT))
-    const offset = this.#end
-    const bytes = await weight.read()
-    await this.#append(bytes)
-    return { file: this.#name, offset, bytes: bytes.length }
-  }
-
-  /** Flushes to disk. */
-  async finish(): Promise<WrittenFile> {
-    await this.#file.sync()
-    return { name: this.#name, bytes: this.#end, sha256: this.#hash.digest('hex') }
-  }
-
-  async #append(bytes: Uint8Array): Promise<void> {
+function dataFileOf(name: string, file: FileHandle) {
+  const hash = createHash('sha256')
+  let end = 0
+  const append = async (bytes: Uint8Array): Promise<void> => {
     if (bytes.length === 0) return
-    await this.#file.writeFile(bytes)
-    this.#hash.update(bytes)
-    this.#end += bytes.length
+    await file.writeFile(bytes)
+    hash.update(bytes)
+    end += bytes.length
+  }
+  return {
+    write: async (weight: Weight): Promise<WeightLocation> => {
+      await append(new Uint8Array((ALIGNMENT - (end % ALIGNMENT)) % ALIGNMENT))
+      const offset = end
+      const bytes = await weight.read()
+      await append(bytes)
+      return { file: name, offset, bytes: bytes.length }
+    },
+    /** Flushes to disk. */
+    finish: async (): Promise<WrittenFile> => {
+      await file.sync()
+      return { name, bytes: end, sha256: hash.digest('hex') }
+    },
   }
 }
 
@@ -112,7 +100,7 @@ export async function writeGraphs(graphs: readonly Graph[], options: WriteOption
   const linked = new Set<string>()
   let done = 0
   const file = await open(join(dir, dataFile), 'wx')
-  const data = new DataFile(dataFile, file)
+  const data = dataFileOf(dataFile, file)
   const files: WrittenFile[] = []
   try {
     for (const weight of weights) {
@@ -134,13 +122,9 @@ export async function writeGraphs(graphs: readonly Graph[], options: WriteOption
   } finally {
     await file.close()
   }
-  const locationOf = (weight: Weight): WeightLocation => {
-    const found = locations.get(weight.key)
-    if (!found) throw new Error(`weight ${weight.name} was not written. This is a bug`)
-    return found
-  }
+  const locationOf = (weight: Weight): WeightLocation => present(locations.get(weight.key))
   for (const graph of graphs)
-    files.push(await writeNewFile(dir, `${graph.name}.onnx`, encodeModel(graph.toProto(locationOf, producerVersion))))
+    files.push(await writeSmallFile(dir, `${graph.name}.onnx`, encodeModel(graph.toProto(locationOf, producerVersion))))
   for (const path of linked) {
     files.push({ name: basename(path), bytes: (await stat(path)).size, sha256: await sha256OfFile(path, signal) })
   }

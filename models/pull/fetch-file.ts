@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { fileBytes } from '../../base/files.ts'
-import type { HubFile } from './choose-files.ts'
-import { hubError, type Hub } from './hub.ts'
+import { hubError, type Hub, type HubFile } from './hub.ts'
 
 /** Consecutive attempts without a received byte. */
 const ATTEMPTS = 6

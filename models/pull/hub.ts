@@ -1,11 +1,19 @@
 import { HubApiError, listFiles, modelInfo } from '@huggingface/hub'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import type { HubFile } from './choose-files.ts'
 
 export interface Hub {
   /** Address without a trailing slash. */
   readonly url: string
   readonly token: string | null
+}
+
+export interface HubFile {
+  readonly path: string
+  readonly size: number
+  /** SHA-256 (hex) of files in large file storage; null for small ones, which are identified by their git blob. */
+  readonly sha256: string | null
+  /** SHA-1 of the git blob. */
+  readonly blob: string
 }
 
 /** Resolves a revision (branch, tag or commit) to a commit. @throws not_found, forbidden, hub_unreachable */

@@ -1,14 +1,50 @@
 import { mkdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
-import { chooseFiles, type HubFile } from './choose-files.ts'
+import { unsupported } from '../errors.ts'
 import { fetchFile, sizeOf } from './fetch-file.ts'
-import { commitOf, filesOf, type Hub } from './hub.ts'
+import { commitOf, filesOf, type Hub, type HubFile } from './hub.ts'
 
 /** File of an unfinished pull that names its commit. */
 const STATE_FILE = '.pull.json'
 /** Free space to keep in addition to the download. */
 const SPARE_BYTES = 64 * 2 ** 20
+
+const PLAIN = [
+  'config.json',
+  'generation_config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+  'tokenizer.model',
+  'vocab.txt',
+  'qa_config.json',
+  // Files of sentence-transformers: how vectors are computed.
+  'modules.json',
+  '1_Pooling/config.json',
+  'config_sentence_transformers.json',
+  'sentence_bert_config.json',
+]
+const WEIGHTS = [
+  { single: 'model.safetensors', index: 'model.safetensors.index.json', shard: /^model-\d+-of-\d+\.safetensors$/ },
+  { single: 'pytorch_model.bin', index: 'pytorch_model.bin.index.json', shard: /^pytorch_model-\d+-of-\d+\.bin$/ },
+] as const
+
+/**
+ * Selects the files that a build reads: configuration, tokenizer, and the weights in one form, preferring safetensors.
+ * @throws unsupported for a repository without config.json or weights
+ */
+function chooseFiles(repository: string, files: readonly HubFile[]): readonly HubFile[] {
+  const named = new Map(files.map((file) => [file.path, file]))
+  const of = (paths: readonly string[]): HubFile[] => paths.flatMap((path) => named.get(path) ?? [])
+  if (!named.has('config.json'))
+    throw unsupported(`${repository} has no config.json: it is no checkpoint in Hugging Face layout`, 'config.json')
+  for (const { single, index, shard } of WEIGHTS) {
+    if (named.has(single)) return [...of(PLAIN), ...of([single])]
+    if (named.has(index)) return [...of(PLAIN), ...of([index]), ...files.filter(({ path }) => shard.test(path))]
+  }
+  throw unsupported(`${repository} has neither model.safetensors nor pytorch_model.bin, whole or in shards`, 'model.safetensors')
+}
 
 interface PullOptions {
   readonly hub: Hub
@@ -25,12 +61,6 @@ interface PullOptions {
   readonly pauseMs?: number
 }
 
-interface Pulled {
-  readonly commit: string
-  readonly files: readonly string[]
-  readonly bytes: number
-}
-
 /**
  * Downloads the files that a build needs from a Hugging Face hub. They are stored in a temporary folder next to outDir, renamed when the
  * last one is verified; an interrupted pull resumes.
@@ -44,7 +74,7 @@ interface Pulled {
  * await pullCheckpoint({ hub: hubSettings(), repository: 'hyen/CEPE-LLaMA-2-7B', revision: 'main', outDir: 'CEPE-LLaMA-2-7B' })
  * ```
  */
-export async function pullCheckpoint(options: PullOptions): Promise<Pulled> {
+export async function pullCheckpoint(options: PullOptions) {
   const { hub, repository, revision, outDir, onProgress = () => undefined, onWarning = () => undefined, signal, pauseMs } = options
   if (!/^[\w.-]+\/[\w.-]+$/.test(repository)) {
     throw new CodedError('invalid_request', `${JSON.stringify(repository)} names no model; give owner/name, as in hyen/CEPE-LLaMA-2-7B.`, {

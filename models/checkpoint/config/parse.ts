@@ -1,16 +1,14 @@
 import { Type } from '#typebox'
 import { unsupported } from '../../errors.ts'
 import type { ModelConfig } from './config.ts'
-import { parseContriever, parseReranker } from './families/bert.ts'
-import { parseCepe } from './families/cepe.ts'
+import { parseContriever, parseModernBert, parseReranker } from './families/bert.ts'
 import { parseGemma2, parseGemma3 } from './families/gemma.ts'
-import { parseDecoderOnly, parseMistral, parseQwen2, parseQwen3 } from './families/llama.ts'
-import { parseModernBert } from './families/modern-bert.ts'
+import { parseCepe, parseDecoderOnly, parseMistral, parseQwen2, parseQwen3 } from './families/llama.ts'
 import { parseAs } from './json.ts'
 
 const ArchitecturesSchema = Type.Object({ architectures: Type.Array(Type.String(), { minItems: 1 }) })
 
-const PARSERS: ReadonlyMap<string, (value: unknown) => ModelConfig> = new Map<string, (value: unknown) => ModelConfig>([
+const PARSERS = new Map<string, (value: unknown) => ModelConfig>([
   ['LlamaForCausalContextLM', parseCepe],
   ['LlamaForCausalLM', (value) => parseDecoderOnly(value)],
   ['MistralForCausalLM', parseMistral],

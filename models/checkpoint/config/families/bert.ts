@@ -1,8 +1,9 @@
 import { Type } from '#typebox'
 import { invalid } from '../../../errors.ts'
-import type { BertConfig, ContrieverConfig, RerankerConfig } from '../config.ts'
+import type { BertConfig, ContrieverConfig, ModernBertConfig, RerankerConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, ENCODER_FIELDS, encoderSizes, only, orNull, Positive } from './fields.ts'
+import { checkedId, Count, ENCODER_FIELDS, encoderSizes, LayerTypes, localLayers, orNull, Positive, requireOnly } from './fields.ts'
+import { RopeSchema } from './rope.ts'
 
 const BertSchema = Type.Object({
   ...ENCODER_FIELDS,
@@ -19,9 +20,8 @@ const LabelsSchema = Type.Object({
 
 function parseStack(value: unknown, family: BertConfig['family']): BertConfig {
   const raw = parseAs(BertSchema, value, 'config.json')
-  const positions = raw.position_embedding_type ?? 'absolute'
-  if (positions !== 'absolute') only('position_embedding_type', positions, '"absolute"')
-  if (raw.hidden_act !== 'gelu') only('hidden_act', raw.hidden_act, '"gelu"')
+  requireOnly('position_embedding_type', raw.position_embedding_type ?? 'absolute', 'absolute')
+  requireOnly('hidden_act', raw.hidden_act, 'gelu')
   if (raw.hidden_size % raw.num_attention_heads !== 0) {
     throw invalid(
       `config.json: hidden_size ${raw.hidden_size} is no multiple of num_attention_heads ${raw.num_attention_heads}`,
@@ -54,7 +54,55 @@ export function parseContriever(value: unknown, family: BertConfig['family']): C
 /** A classifier with one label, which scores pairs of texts. @throws checkpoint_invalid and unsupported naming the field */
 export function parseReranker(value: unknown, family: BertConfig['family']): RerankerConfig {
   const { id2label: labels, num_labels: count } = parseAs(LabelsSchema, value, 'config.json')
-  const number = labels ? Object.keys(labels).length : (count ?? 2)
-  if (number !== 1) only('id2label', number, '1 label (a cross-encoder that scores a query with a passage)')
+  const labelCount = labels ? Object.keys(labels).length : (count ?? 2)
+  requireOnly('id2label', labelCount, 1, '1 label (a cross-encoder that scores a query with a passage)')
   return { architecture: 'reranker', ...parseStack(value, family) }
+}
+
+const ModernBertSchema = Type.Object({
+  ...ENCODER_FIELDS,
+  norm_eps: Positive,
+  hidden_activation: Type.String(),
+  norm_bias: Type.Optional(Type.Boolean()),
+  attention_bias: Type.Optional(Type.Boolean()),
+  mlp_bias: Type.Optional(Type.Boolean()),
+  local_attention: Count,
+  global_attn_every_n_layers: orNull(Count),
+  layer_types: orNull(LayerTypes),
+  global_rope_theta: orNull(Positive),
+  local_rope_theta: orNull(Positive),
+  rope_parameters: orNull(Type.Object({ full_attention: Type.Optional(RopeSchema), sliding_attention: Type.Optional(RopeSchema) })),
+})
+
+const DEFAULTS = { every: 3, theta: 160_000, localTheta: 10_000 }
+
+/** @throws checkpoint_invalid and unsupported naming the field */
+export function parseModernBert(value: unknown): ModernBertConfig {
+  const raw = parseAs(ModernBertSchema, value, 'config.json')
+  requireOnly('hidden_activation', raw.hidden_activation, 'gelu')
+  requireOnly('norm_bias', raw.norm_bias ?? false, false)
+  requireOnly('attention_bias', raw.attention_bias ?? false, false)
+  requireOnly('mlp_bias', raw.mlp_bias ?? false, false)
+  const { rope_parameters: rope, global_attn_every_n_layers: every } = raw
+  for (const kind of ['full_attention', 'sliding_attention'] as const) {
+    requireOnly(`rope_parameters.${kind}.rope_type`, rope?.[kind]?.rope_type ?? 'default', 'default')
+  }
+  if (raw.hidden_size % (2 * raw.num_attention_heads) !== 0) {
+    throw invalid(
+      `config.json: hidden_size ${raw.hidden_size} over ${raw.num_attention_heads} heads gives no even width, which rotary embeddings need`,
+      'num_attention_heads',
+    )
+  }
+  const layers = localLayers(raw.layer_types, raw.num_hidden_layers, (layer) => layer % (every ?? DEFAULTS.every) !== 0)
+  const localTheta = rope?.sliding_attention?.rope_theta ?? raw.local_rope_theta ?? DEFAULTS.localTheta
+  return {
+    architecture: 'contriever',
+    family: 'modern',
+    ...encoderSizes(raw),
+    window: raw.max_position_embeddings,
+    layerNormEps: raw.norm_eps,
+    padId: checkedId('pad_token_id', raw.pad_token_id ?? 0, raw.vocab_size),
+    ropeTheta: rope?.full_attention?.rope_theta ?? raw.global_rope_theta ?? DEFAULTS.theta,
+    local: layers.includes(true) ? { window: Math.floor(raw.local_attention / 2), layers, ropeTheta: localTheta } : null,
+  }
 }

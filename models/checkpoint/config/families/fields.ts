@@ -57,6 +57,16 @@ export function only(field: string, actual: string | number | boolean, supported
   throw unsupported(`config.json: ${field} is ${JSON.stringify(actual)}; supported is ${supported}`, field)
 }
 
+/** @throws unsupported unless the field has the supported value */
+export function requireOnly<T extends string | number | boolean>(
+  field: string,
+  actual: T,
+  supported: T,
+  words = JSON.stringify(supported),
+): void {
+  if (actual !== supported) only(field, actual, words)
+}
+
 export function checkedId(field: string, id: number, vocabSize: number, file = 'config.json'): number {
   if (id >= vocabSize) throw invalid(`${file}: ${field} ${id} is outside the vocabulary of ${vocabSize}`, field)
   return id

@@ -1,7 +1,7 @@
 import { Type, type Static } from '#typebox'
 import type { DecoderOnlyConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { Count, Layers, LayerTypes, localLayers, only, orNull, Positive, Window } from './fields.ts'
+import { Count, Layers, LayerTypes, localLayers, orNull, requireOnly, Positive, Window } from './fields.ts'
 import { parseDecoderOnly } from './llama.ts'
 import { RopeSchema } from './rope.ts'
 
@@ -44,8 +44,7 @@ function rotations(
   const { rope_parameters: parameters } = raw
   if (parameters && 'full_attention' in parameters) {
     const { full_attention: full, sliding_attention: sliding } = parameters
-    const type = sliding.rope_type ?? 'default'
-    if (type !== 'default') only('rope_parameters.sliding_attention.rope_type', type, '"default"')
+    requireOnly('rope_parameters.sliding_attention.rope_type', sliding.rope_type ?? 'default', 'default')
     const rope_theta = full.rope_theta ?? version.ropeTheta
     return { rope_theta, rope_scaling: full, local: sliding.rope_theta ?? version.localTheta ?? rope_theta }
   }
@@ -59,7 +58,7 @@ function rotations(
 
 function parseGemma(value: unknown, version: Version): DecoderOnlyConfig {
   const raw = parseAs(GemmaSchema, value, 'config.json')
-  if (raw.use_bidirectional_attention === true) only('use_bidirectional_attention', true, 'false (a decoder)')
+  requireOnly('use_bidirectional_attention', raw.use_bidirectional_attention ?? false, false, 'false (a decoder)')
   const { rope_theta, rope_scaling, local } = rotations(raw, version)
   const { sliding_window: window, sliding_window_pattern: pattern } = raw
   const layers = localLayers(raw.layer_types, raw.num_hidden_layers, (layer) => (layer + 1) % (pattern ?? version.pattern) !== 0)

@@ -1,11 +1,11 @@
 import { Type, type Static } from '#typebox'
 import { invalid } from '../../../errors.ts'
-import type { DecoderOnlyConfig, LlamaConfig, SpecialTokens } from '../config.ts'
+import type { CepeConfig, DecoderOnlyConfig, LlamaConfig, SpecialTokens } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, Layers, only, orNull, Positive, TokenId, Window, type Prefix } from './fields.ts'
+import { checkedId, Count, Layers, only, orNull, Positive, requireOnly, TokenId, Window, type Prefix } from './fields.ts'
 import { parseRope, RopeSchema } from './rope.ts'
 
-export const LlamaSchema = Type.Object({
+const LlamaSchema = Type.Object({
   vocab_size: Count,
   hidden_size: Count,
   intermediate_size: Count,
@@ -38,12 +38,12 @@ type Extras = Partial<Omit<LlamaConfig, 'tieWordEmbeddings'>>
 const ACTIVATIONS = { silu: 'silu', 'gelu-tanh': 'gelu_pytorch_tanh' } as const
 
 /** One stack of layers. @throws checkpoint_invalid and unsupported naming the field */
-export function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): LlamaConfig {
+function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): LlamaConfig {
   const { activation = 'silu' } = extras
-  if (raw.hidden_act !== ACTIVATIONS[activation]) only(`${prefix}hidden_act`, raw.hidden_act, JSON.stringify(ACTIVATIONS[activation]))
-  if (raw.attention_bias === true) only(`${prefix}attention_bias`, true, 'false')
-  if (raw.mlp_bias === true) only(`${prefix}mlp_bias`, true, 'false')
-  if ((raw.partial_rotary_factor ?? 1) !== 1) only(`${prefix}partial_rotary_factor`, raw.partial_rotary_factor ?? 1, '1')
+  requireOnly<string>(`${prefix}hidden_act`, raw.hidden_act, ACTIVATIONS[activation])
+  requireOnly(`${prefix}attention_bias`, raw.attention_bias ?? false, false)
+  requireOnly(`${prefix}mlp_bias`, raw.mlp_bias ?? false, false)
+  requireOnly(`${prefix}partial_rotary_factor`, raw.partial_rotary_factor ?? 1, 1)
   if (raw.quantization_config) {
     only(
       `${prefix}quantization_config.quant_method`,
@@ -93,7 +93,7 @@ export function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): 
   }
 }
 
-export function parseTokens(raw: RawLlama): SpecialTokens {
+function parseTokens(raw: RawLlama): SpecialTokens {
   const eos = raw.eos_token_id ?? []
   const { vocab_size: vocabSize, bos_token_id: bos, pad_token_id: pad } = raw
   return {
@@ -145,4 +145,47 @@ export function parseQwen2(value: unknown): DecoderOnlyConfig {
 /** Qwen 3: a LLaMA that normalises each head of queries and keys, with an explicit head size. */
 export function parseQwen3(value: unknown): DecoderOnlyConfig {
   return parseQwen(value, QWEN3_HEAD_DIM, { headNorms: true })
+}
+
+/** Checked first: a checkpoint whose decoder is its encoder has no encoder_config. */
+const SharedEncoderSchema = Type.Object({ encoder_is_model: Type.Optional(Type.Boolean()) })
+
+const CepeSchema = Type.Object({
+  do_cross_attention: Type.Boolean(),
+  num_cross_attn_layers: orNull(Layers),
+  num_cross_attn_hidden_states: Type.Optional(Type.Integer()),
+  encode_mode: Type.Optional(Type.String()),
+  encoder_hidden_size: Count,
+  encoder_config: LlamaSchema,
+})
+
+/** A decoder with cross-attention over an encoder. */
+export function parseCepe(value: unknown): CepeConfig {
+  const { encoder_is_model: shared = false } = parseAs(SharedEncoderSchema, value, 'config.json')
+  requireOnly('encoder_is_model', shared, false, 'false (a separate encoder, as in the published checkpoints)')
+  const raw = parseAs(Type.Intersect([LlamaSchema, CepeSchema]), value, 'config.json')
+  requireOnly('do_cross_attention', raw.do_cross_attention, true, 'true (a model without it is a LlamaForCausalLM)')
+  requireOnly('num_cross_attn_hidden_states', raw.num_cross_attn_hidden_states ?? 1, 1, "1 (the encoder's last hidden state)")
+  requireOnly(
+    'encode_mode',
+    raw.encode_mode ?? 'context_only',
+    'context_only',
+    '"context_only" (each passage encoded without the question)',
+  )
+  const decoder = parseLlama(raw, '')
+  const encoder = parseLlama(raw.encoder_config, 'encoder_config.')
+  if (raw.encoder_hidden_size !== encoder.hiddenSize) {
+    throw invalid(
+      `config.json: encoder_hidden_size is ${raw.encoder_hidden_size}, encoder_config.hidden_size ${encoder.hiddenSize}; they must be equal`,
+      'encoder_hidden_size',
+    )
+  }
+  const crossAttentionLayers = raw.num_cross_attn_layers ?? decoder.layers
+  if (crossAttentionLayers > decoder.layers) {
+    throw invalid(
+      `config.json: num_cross_attn_layers is ${crossAttentionLayers}, the decoder has ${decoder.layers} layers`,
+      'num_cross_attn_layers',
+    )
+  }
+  return { architecture: 'cepe', decoder, tokens: parseTokens(raw), crossAttentionLayers, encoder, causalEncoder: false }
 }
