@@ -46,11 +46,8 @@ function loaderOf<Kind extends ModelManifest['architecture']>(kind: Kind, role: 
     return manifest
   }
 }
-/** Loads the manifest of a reader. @throws model_invalid naming the file */
 export const loadCepeManifest = loaderOf('cepe', 'reader')
-/** Loads the manifest of a retriever. @throws model_invalid naming the file */
 export const loadContrieverManifest = loaderOf('contriever', 'retriever')
-/** Loads the manifest of a cross-encoder. @throws model_invalid naming the file */
 export const loadRerankerManifest = loaderOf('reranker', 'reranker')
 
 /** Finds a file of the manifest. @throws model_invalid if it is missing or of another size */

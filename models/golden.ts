@@ -4,17 +4,11 @@ import { openWeightFile } from './checkpoint/file.ts'
 import { readSafetensorsIndex } from './checkpoint/safetensors.ts'
 import { invalid } from './errors.ts'
 
-/** Inputs and expected outputs of the reference implementation, by name. */
-export interface Golden {
-  readonly file: string
-  has(name: string): boolean
-  /** @throws model_invalid naming the file if the tensor is missing or of another type */
-  ints(name: string): { readonly data: BigInt64Array; readonly shape: readonly number[] }
-  floats(name: string): { readonly data: Float32Array; readonly shape: readonly number[] }
-}
-
-/** Reads a golden file (safetensors) into memory. @throws checkpoint_invalid for a damaged file */
-export async function readGolden(path: string): Promise<Golden> {
+/**
+ * Reads a golden file (safetensors) into memory: inputs and expected outputs of the reference implementation, by name.
+ * @throws checkpoint_invalid for a damaged file, and when a tensor is missing or of another type
+ */
+export async function readGolden(path: string) {
   const weights = await openWeightFile(path)
   const file = basename(path)
   const { tensors } = await readSafetensorsIndex(weights)
@@ -27,17 +21,19 @@ export async function readGolden(path: string): Promise<Golden> {
   }
   return {
     file,
-    has: (name) => loaded.has(name),
-    ints: (name) => {
+    has: (name: string) => loaded.has(name),
+    ints: (name: string) => {
       const { bytes, shape } = find(name, 'I64')
       return { data: new BigInt64Array(bytes.buffer), shape }
     },
-    floats: (name) => {
+    floats: (name: string) => {
       const { bytes, shape } = find(name, 'F32')
       return { data: new Float32Array(bytes.buffer), shape }
     },
   }
 }
+
+export type Golden = Awaited<ReturnType<typeof readGolden>>
 
 export interface Difference {
   readonly tensor: string

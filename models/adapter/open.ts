@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { sha256OfFile } from '../../base/files.ts'
-import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
+import type { TensorInfo } from '../checkpoint/checkpoint.ts'
 import { openWeightFile, type WeightFile } from '../checkpoint/file.ts'
 import { readJson } from '../checkpoint/config/json.ts'
 import { readQaDefaults } from '../checkpoint/config/qa.ts'
@@ -12,27 +12,6 @@ import { invalid, unsupported } from '../errors.ts'
 import { ADAPTER_CONFIG_FILE, parseAdapterConfig, type LoraScale } from './config.ts'
 
 const WEIGHTS_FILE = 'adapter_model.safetensors'
-
-/** The update of one matrix [out,in]: scale B A. */
-export interface LoraPair {
-  readonly factor: number
-  readonly rank: number
-  readonly ins: number
-  readonly outs: number
-  /** A [rank,in] and B [out,rank]; each call reads them again. */
-  read(): Promise<{ readonly a: Float32Array; readonly b: Float32Array }>
-}
-
-export interface Adapter {
-  /** Folder name, for messages. */
-  readonly name: string
-  /** By the base's tensor name, such as `model.layers.0.self_attn.q_proj.weight`. */
-  readonly pairs: ReadonlyMap<string, LoraPair>
-  /** The protocol that it was trained on, if its folder has qa_config.json: plain prompts, without chat template. */
-  readonly qaDefaults: Checkpoint['qaDefaults']
-  /** SHA-256 (hex) over settings, protocol and weights. */
-  readonly revision: string
-}
 
 /** `base_model.model.` is PEFT's wrapper, `.default` the adapter's name if it was saved from a model with several. */
 const STORED = /^base_model\.model\.(.+)\.lora_([AB])(?:\.\w+)?\.weight$/
@@ -60,7 +39,8 @@ function halvesByModule(tensors: readonly TensorInfo[]): ReadonlyMap<string, Hal
   return modules
 }
 
-function pairOf(file: WeightFile, module: string, { A, B }: Halves, { rank, factor }: LoraScale): LoraPair {
+/** The update of one matrix [out,in]: scale B A. */
+function pairOf(file: WeightFile, module: string, { A, B }: Halves, { rank, factor }: LoraScale) {
   if (A === undefined || B === undefined)
     throw invalid(`${WEIGHTS_FILE}: ${module} has no lora_${A ? 'B' : 'A'}; save the adapter again`, module)
   const [[ranksA = 0, ins = 0], [outs = 0, ranksB = 0]] = [A.shape, B.shape]
@@ -71,14 +51,17 @@ function pairOf(file: WeightFile, module: string, { A, B }: Halves, { rank, fact
     )
   }
   const read = async (tensor: TensorInfo): Promise<Float32Array> => toF32(tensor.name, await readTensor(file, tensor))
-  return { factor, rank, ins, outs, read: async () => ({ a: await read(A), b: await read(B) }) }
+  /** A [rank,in] and B [out,rank]; each call reads them again. */
+  const readBoth = async () => ({ a: await read(A), b: await read(B) })
+  return { factor, rank, ins, outs, read: readBoth }
 }
+export type LoraPair = ReturnType<typeof pairOf>
 
 /**
  * Opens a LoRA adapter in PEFT's layout: adapter_config.json and adapter_model.safetensors. Reads headers only.
  * @throws checkpoint_invalid for files that are missing, damaged or contradict each other; unsupported for anything but plain LoRA
  */
-export async function openAdapter(folder: string): Promise<Adapter> {
+export async function openAdapter(folder: string) {
   const dir = resolve(folder)
   if ((await stat(dir).catch(() => undefined))?.isDirectory() !== true)
     throw invalid(`${dir} is no folder; give the folder of an adapter that PEFT saved`, dir)
@@ -92,7 +75,9 @@ export async function openAdapter(folder: string): Promise<Adapter> {
   const modules = halvesByModule(tensors)
   return {
     name: basename(dir),
+    /** By the base's tensor name, such as `model.layers.0.self_attn.q_proj.weight`. */
     pairs: new Map([...modules].map(([module, halves]) => [`${module}.weight`, pairOf(file, module, halves, scaleOf(module))])),
+    /** The protocol that it was trained on, if its folder has qa_config.json: plain prompts, without chat template. */
     qaDefaults,
     revision: createHash('sha256')
       .update(JSON.stringify(configValue) + (qaConfig === undefined ? '' : JSON.stringify(qaConfig)))
@@ -100,3 +85,4 @@ export async function openAdapter(folder: string): Promise<Adapter> {
       .digest('hex'),
   }
 }
+export type Adapter = Awaited<ReturnType<typeof openAdapter>>

@@ -29,20 +29,23 @@ import { dimAt, GraphError, type Shape } from '../onnx/shapes.ts'
 const MIDDLE = 128
 const LARGEST = 127
 
-/** Activations [...,in] as rows: values u8 [rows,in] around 128, scales f32 [rows,1]. */
-interface Int8Rows {
+/**
+ * Values in 8 bits and their scales in f32. Activations [...,in] as rows: u8 [rows,in] around 128 and [rows,1]. A matrix: i8 [in,out] and
+ * [out], or one per head: [heads,in,out] and [heads,1,out].
+ */
+export interface Int8 {
   readonly values: Value
   readonly scales: Value
 }
 
 /** Cached by value, since several matrices read the same activations. Both must be used in the body of x, or inside it. */
-const known = new WeakMap<Value, Int8Rows>()
+const known = new WeakMap<Value, Int8>()
 
 /**
  * Quantises each row of x [...,in] to 8 bits by its largest magnitude: u8 around 128, or i8 around 0 for the right side of a product. A row
  * of zeros stays zero: its scale is 0.
  */
-export function int8Rows(x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8Rows {
+export function int8Rows(x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8 {
   const before = known.get(x)
   if (before && middle === MIDDLE) return before
   const rows = x.graph.scope('int8', () => {
@@ -79,20 +82,14 @@ function unflattenRows(y: Value, like: Value): Value {
   return reshapeTo(y, concat([leadingSizes(like), i64s(y.graph, [out])], 0), shape)
 }
 
-/** A matrix for these products: values i8 [in,out] and scales f32 [out]; or one per head: [heads,in,out] and [heads,1,out]. */
-export interface Int8Matrix {
-  readonly values: Value
-  readonly scales: Value
-}
-
 /** x [...,in] times the matrix [in,out] -> [...,out]. */
-export function int8Product(x: Value, matrix: Int8Matrix): Value {
+export function int8Product(x: Value, matrix: Int8): Value {
   const { values, scales } = int8Rows(x)
   return unflattenRows(mul(matMulIntegerToFloat(values, matrix.values, matrix.scales, MIDDLE), scales), x)
 }
 
 /** x [heads,N,in] times one matrix per head [heads,in,out] -> [heads,N,out]. */
-export function int8HeadProduct(x: Value, matrix: Int8Matrix): Value {
+export function int8HeadProduct(x: Value, matrix: Int8): Value {
   const { values, scales } = int8Rows(x)
   const byHead = matMulIntegerToFloat(reshape(values, x.shape), matrix.values, matrix.scales, MIDDLE)
   return mul(byHead, reshape(scales, [...x.shape.slice(0, -1), 1]))

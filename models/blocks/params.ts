@@ -3,7 +3,7 @@ import { invalid } from '../errors.ts'
 import { fusedMatmul, matMulNBits } from '../onnx/contrib.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
 import { add, cast, gather, gemm, matmul } from '../onnx/ops.ts'
-import { int8HeadProduct, int8Product, type Int8Matrix } from './int8.ts'
+import { int8HeadProduct, int8Product, type Int8 } from './int8.ts'
 import type { BlockForm, MatrixForm, Precision } from './precision.ts'
 import { floatWeight, int8Weights, quantizedWeights, type Int8Use } from './weight-source.ts'
 
@@ -88,7 +88,7 @@ export class Params {
     })
   }
 
-  #int8(use: Int8Use): Int8Matrix {
+  #int8(use: Int8Use): Int8 {
     const { values, scales } = int8Weights(this.#checkpoint, this.#info('weight'), use)
     return { values: this.graph.weight(values), scales: this.graph.weight(scales) }
   }

@@ -3,7 +3,7 @@ import { elementCount } from '../checkpoint/dtype.ts'
 import type { WeightFile } from '../checkpoint/file.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { GgufCursor, metadataValue, type MetadataValue } from './metadata.ts'
-import { GGUF_TYPES, ggufType, otherTypeName, type GgufType } from './types.ts'
+import { GGUF_TYPES, ggufType, otherTypeName } from './types.ts'
 
 /** Limit for metadata and tensor list; a vocabulary of 262,144 tokens takes some 16 MB. */
 const MAX_HEADER_BYTES = 64 * 1024 * 1024
@@ -13,23 +13,6 @@ const MAX_DIMENSIONS = 4
 /** Minimum bytes of an entry (length of its name, type, one byte) and of a tensor (length of its name, dimensions, type, offset). */
 const LEAST_BYTES = { entry: 13, tensor: 24 } as const
 const DEFAULT_ALIGNMENT = 32
-
-export interface GgufTensor {
-  readonly name: string
-  readonly type: GgufType
-  /** Row-major: the reverse of GGUF's order. */
-  readonly shape: readonly number[]
-  readonly offset: number
-  readonly bytes: number
-}
-
-export interface GgufHeader {
-  readonly version: number
-  readonly metadata: ReadonlyMap<string, MetadataValue>
-  readonly tensors: readonly GgufTensor[]
-  /** The bytes that describe metadata and tensors. */
-  readonly bytes: Uint8Array
-}
 
 function readVersion(cursor: GgufCursor, file: string, path: string): number {
   if (cursor.left < 24 || cursor.uint32() !== 0x46554747)
@@ -69,12 +52,7 @@ function readListed(cursor: GgufCursor, file: string) {
   return { name, dims, typeId: cursor.uint32(), offset: cursor.uint64() }
 }
 
-function locate(
-  { name, dims, typeId, offset }: ReturnType<typeof readListed>,
-  dataStart: number,
-  alignment: number,
-  file: WeightFile,
-): GgufTensor {
+function locate({ name, dims, typeId, offset }: ReturnType<typeof readListed>, dataStart: number, alignment: number, file: WeightFile) {
   const at = `${basename(file.path)}: tensor ${JSON.stringify(name)}`
   const type = ggufType(typeId)
   if (type === undefined) {
@@ -97,8 +75,10 @@ function locate(
       name,
     )
   }
+  // Row-major: the reverse of GGUF's order.
   return { name, type, shape: dims.toReversed(), offset: dataStart + offset, bytes }
 }
+export type GgufTensor = ReturnType<typeof locate>
 
 function alignmentOf(metadata: ReadonlyMap<string, MetadataValue>, file: string): number {
   const alignment = metadata.get('general.alignment') ?? DEFAULT_ALIGNMENT
@@ -120,10 +100,10 @@ function checkApart(tensors: readonly GgufTensor[], file: string): void {
 
 /**
  * Reads a GGUF file's header: metadata, and the location of each tensor, validated to be inside the file. Counts and lengths are compared
- * with the available bytes before anything is allocated.
+ * with the available bytes before anything is allocated. `bytes` describe metadata and tensors.
  * @throws checkpoint_invalid for a damaged file; unsupported for another version, byte order or tensor type
  */
-export async function readGgufHeader(file: WeightFile): Promise<GgufHeader> {
+export async function readGgufHeader(file: WeightFile) {
   const name = basename(file.path)
   const head = await file.read(0, Math.min(file.size, MAX_HEADER_BYTES))
   const cursor = new GgufCursor(head, () =>
@@ -141,3 +121,4 @@ export async function readGgufHeader(file: WeightFile): Promise<GgufHeader> {
   checkApart(tensors, name)
   return { version, metadata, tensors, bytes: head.slice(0, cursor.at) }
 }
+export type GgufHeader = Awaited<ReturnType<typeof readGgufHeader>>

@@ -1,8 +1,8 @@
 import { at, present } from '../../base/at.ts'
 import type { CepeConfig } from '../checkpoint/config/config.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
-import { decodeSelfAttention, groupedKeyValues, promptSelfAttention, type Attended } from '../blocks/attention.ts'
-import { decodeCrossAttention, promptCrossAttention, type Context, type CrossAttended } from '../blocks/cross-attention.ts'
+import { decodeSelfAttention, groupedKeyValues, promptSelfAttention } from '../blocks/attention.ts'
+import { decodeCrossAttention, promptCrossAttention, type Context } from '../blocks/cross-attention.ts'
 import type { Residual } from '../blocks/norm.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
@@ -35,28 +35,13 @@ import {
   sizeOf,
   sub,
 } from '../onnx/ops.ts'
-import { crossLayers, embedTokens, keyValueInputs, keyValueOutputs, logitsOf, phiInput } from './decoder.ts'
+import { decoderPass, keyValueInputs, keyValueOutputs, logitsOf, phiInput } from './decoder.ts'
 import { byLayer, decoderRopes, windowBiases, type ByLayer } from './layer-kinds.ts'
-import { llamaLayers } from './llama.ts'
 
 /** Constraint of GroupQueryAttention with do_rotary. */
 const HEAD_MULTIPLE = 16
 /** Dimension of generated tokens' keys, including the new one. */
 const MADE = 'made'
-
-interface Pass {
-  readonly stream: Residual
-  /** For every layer. */
-  readonly keyValues: readonly KeyValues[]
-  /** f32 [m]: the last token's cross-attention on each row of phi, averaged over layers and heads; zeros where no layer attends. */
-  readonly attention: Value
-}
-
-/** Attention of a pass, for every layer. */
-interface Sublayers {
-  self(params: Params, normed: Value, layer: number): Attended
-  cross(params: Params, normed: Value, layer: number): CrossAttended
-}
 
 /** Input of a pass: token ids [1,L] and phi. */
 interface Reading {
@@ -66,32 +51,17 @@ interface Reading {
   readonly context: Context
 }
 
-function pass({ params, config, ids, context: { phi } }: Reading, sublayers: Sublayers): Pass {
-  const keyValues: KeyValues[] = []
-  const shares: Value[] = []
-  const embedded = embedTokens(params, config, ids)
-  const stream = params.in('model', (p) =>
-    llamaLayers(p, config.decoder, embedded, {
-      attend: (q, normed, layer) => {
-        const { output, keys, values } = sublayers.self(q, normed, layer)
-        keyValues.push({ keys, values })
-        return output
-      },
-      cross: crossLayers(config, (q, normed, layer) => {
-        const { output, share } = sublayers.cross(q, normed, layer)
-        shares.push(share)
-        return output
-      }),
-    }),
-  )
+function pass({ params, config, ids, context: { phi } }: Reading, sublayers: Parameters<typeof decoderPass>[3]) {
+  const { shares, ...made } = decoderPass(params, config, ids, sublayers)
   const [first, ...others] = shares
+  // f32 [m]: the last token's cross-attention on each row of phi, averaged over layers and heads; zeros where no layer attends.
   const attention = first
     ? mul(cast(others.reduce(add, first), 'f32'), f32(phi.graph, 1 / shares.length))
     : expand(f32(phi.graph, 0), sizeOf(phi, 0), ['m'])
-  return { stream, keyValues, attention }
+  return { ...made, attention }
 }
 
-function promptPass(reading: Reading, ropes: ByLayer<Rope>): Pass {
+function promptPass(reading: Reading, ropes: ByLayer<Rope>) {
   const { ids, context } = reading
   const { decoder: heads } = reading.config
   const length = sizeOf(ids, 1)

@@ -5,12 +5,10 @@ import { cachedSelfAttention } from '../blocks/attention.ts'
 import { stepCrossAttention } from '../blocks/cross-attention.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
-import type { KeyValues } from '../blocks/scores.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
 import { and, cast, cumSum, i64, lessOrEqual, max, range, reshape, sizeOf, slice, sub } from '../onnx/ops.ts'
-import { crossLayers, embedTokens, keyValueInputs, keyValueOutputs, logitsOf, phiInput } from './decoder.ts'
+import { decoderPass, keyValueInputs, keyValueOutputs, logitsOf, phiInput } from './decoder.ts'
 import { byLayer, decoderRopes, nearBy, scoreBias, type ByLayer } from './layer-kinds.ts'
-import { llamaLayers } from './llama.ts'
 
 const TOTAL = 'past+L'
 const TEXT_TOKENS = 'text_tokens'
@@ -54,24 +52,12 @@ export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precis
   const { positions, biases } = graph.scope('mask', () => maskInputs(mask, ids, decoder, precision.float))
   const rotations = ropes.map((rope) => rope.at(positions, () => graph.input(TEXT_TOKENS, 'i64', ['B'])))
 
-  const present: KeyValues[] = []
-  const embedded = embedTokens(params, config, ids)
-  const stream = params.in('model', (p) =>
-    llamaLayers(p, decoder, embedded, {
-      attend: (q, x, i) => {
-        const attention = { params: q, x, heads: decoder }
-        const { output, keys, values } = cachedSelfAttention(attention, rotations.of(i), {
-          past: at(past, i),
-          bias: biases.of(i),
-          total: TOTAL,
-        })
-        present.push({ keys, values })
-        return output
-      },
-      cross: crossLayers(config, (q, x) => stepCrossAttention({ params: q, x, context, heads: decoder })),
-    }),
-  )
+  const { stream, keyValues } = decoderPass(params, config, ids, {
+    self: (p, x, i) =>
+      cachedSelfAttention({ params: p, x, heads: decoder }, rotations.of(i), { past: at(past, i), bias: biases.of(i), total: TOTAL }),
+    cross: (p, x) => ({ output: stepCrossAttention({ params: p, x, context, heads: decoder }) }),
+  })
   graph.output('logits', logitsOf(params, config, stream))
-  keyValueOutputs(graph, 'present', present)
+  keyValueOutputs(graph, 'present', keyValues)
   return graph
 }

@@ -1,5 +1,6 @@
 import type { CepeConfig } from '../checkpoint/config/config.ts'
-import { contextOf, type Context } from '../blocks/cross-attention.ts'
+import type { Attended } from '../blocks/attention.ts'
+import { contextOf, type Context, type CrossAttended } from '../blocks/cross-attention.ts'
 import type { Precision } from '../blocks/precision.ts'
 import { capped, type KeyValues } from '../blocks/scores.ts'
 import { normStream, type Residual } from '../blocks/norm.ts'
@@ -7,7 +8,7 @@ import type { Params } from '../blocks/params.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
 import { cast, f32, mul } from '../onnx/ops.ts'
 import type { Dim, Elem } from '../onnx/shapes.ts'
-import type { CrossLayers, Sublayer } from './llama.ts'
+import { llamaLayers, type Sublayer } from './llama.ts'
 
 /** phi f32 [m,d_enc]; a decoder without cross-attention uses only its number of rows. */
 export function phiInput(graph: Graph, config: CepeConfig, precision: Precision): Context {
@@ -15,17 +16,35 @@ export function phiInput(graph: Graph, config: CepeConfig, precision: Precision)
   return contextOf(cast(phi, precision.float), precision)
 }
 
-/** Token embeddings: ids [B,L] -> [B,L,d]. */
-export function embedTokens(params: Params, { decoder: { embeddingScale } }: CepeConfig, ids: Value): Value {
-  return params.in('model', (p) => {
-    const embedded = p.embedding('embed_tokens', ids)
-    return embeddingScale === 1 ? embedded : mul(embedded, cast(f32(ids.graph, embeddingScale), embedded.elem))
-  })
+/** Attention of a pass, for every layer: normed input [B,L,d] to output [B,L,d]. */
+interface Sublayers {
+  readonly self: (params: Params, normed: Value, layer: number) => Attended
+  /** In the layers with cross-attention: the last ones, or none. */
+  readonly cross: (params: Params, normed: Value) => Pick<CrossAttended, 'output'> & Partial<CrossAttended>
 }
 
-/** Layers with cross-attention: the last ones, or none. */
-export function crossLayers(config: CepeConfig, attend: Sublayer): CrossLayers | null {
-  return config.encoder ? { from: config.decoder.layers - config.crossAttentionLayers, attend } : null
+/** The decoder's layers over token ids [B,L]: the stream [B,L,d], keys and values of every layer, and shares of the cross-attention. */
+export function decoderPass(params: Params, config: CepeConfig, ids: Value, { self, cross }: Sublayers) {
+  const { layers, embeddingScale } = config.decoder
+  const keyValues: KeyValues[] = []
+  const shares: Value[] = []
+  const embedded = params.in('model', (p) => {
+    const rows = p.embedding('embed_tokens', ids)
+    return embeddingScale === 1 ? rows : mul(rows, cast(f32(ids.graph, embeddingScale), rows.elem))
+  })
+  const attend: Sublayer = (p, normed, layer) => {
+    const { output, keys, values } = self(p, normed, layer)
+    keyValues.push({ keys, values })
+    return output
+  }
+  const attendContext: Sublayer = (p, normed) => {
+    const { output, share } = cross(p, normed)
+    if (share) shares.push(share)
+    return output
+  }
+  const crossLayers = config.encoder && { from: layers - config.crossAttentionLayers, attend: attendContext }
+  const stream = params.in('model', (p) => llamaLayers(p, config.decoder, embedded, { attend, cross: crossLayers }))
+  return { stream, keyValues, shares }
 }
 
 /** Inputs `name`.{i}.key|value [batch,kv_heads,length,head_dim] of every layer. */

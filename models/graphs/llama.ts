@@ -15,7 +15,7 @@ function mlp(params: Params, x: Value, { activation }: Pick<LlamaConfig, 'activa
 export type Sublayer = (params: Params, normed: Value, index: number) => Value
 
 /** CEPE's extra sublayer, in the layers from `from` on. */
-export interface CrossLayers {
+interface CrossLayers {
   readonly from: number
   readonly attend: Sublayer
 }
