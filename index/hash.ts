@@ -36,16 +36,22 @@ export function contentPart(hash: string): string {
 /** `contentPart` as SQL over the column; LanceDB has no substr. */
 export const CONTENT_OF_HASH = `left(hash, ${TEXT_PART})`
 
-const MOD = 2n ** 64n
+/** Digest of a set of rows in any order: the sum modulo 2^64 of 64 bits of SHA-256 of each id and content hash. */
+export class RowsDigest {
+  #sum = 0n
 
-/** Sum modulo 2^64 of row fingerprints, in hexadecimal: identifies a set of rows. */
-export function sumFingerprints(rows: Iterable<{ readonly id: string; readonly hash: string }>): string {
-  let sum = 0n
-  for (const { id, hash } of rows) sum = (sum + rowFingerprint(id, hash)) % MOD
-  return sum.toString(16)
-}
+  add(id: string, hash: string): void {
+    const fingerprint = createHash('sha256').update(`${id}\u0000${hash}`).digest().readBigUInt64LE(0)
+    this.#sum = BigInt.asUintN(64, this.#sum + fingerprint)
+  }
 
-/** 64 bits of SHA-256 of an id and its content hash: rows are compared as sets by their sum modulo 2^64. */
-export function rowFingerprint(id: string, hash: string): bigint {
-  return createHash('sha256').update(`${id}\u0000${hash}`).digest().readBigUInt64LE(0)
+  /** Adds a set of other rows. */
+  addAll(other: RowsDigest): void {
+    this.#sum = BigInt.asUintN(64, this.#sum + other.#sum)
+  }
+
+  /** In hexadecimal. */
+  toString(): string {
+    return this.#sum.toString(16)
+  }
 }

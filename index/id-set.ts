@@ -14,21 +14,39 @@ interface Pair {
   readonly high: number
 }
 
-interface Key extends Pair {
-  readonly part: number
-}
-
-function keyOf(id: string): Key {
-  const digest = createHash('sha256').update(id).digest()
-  return { part: digest.readUInt16LE(8) % PARTS, low: digest.readUInt32LE(0), high: digest.readUInt32LE(4) || 1 }
-}
-
 /**
- * Set of ids with 11 to 16 bytes per entry: 21 million fit in 0.35 GB. Ids are compared by 64 bits of SHA-256; among 21 million the chance
- * of one false match is about 1 in 100,000.
+ * Map from ids to numbers below 2^32, 16 to 24 bytes per entry (0.5 GB for 21 million). Ids are compared by 64 bits of SHA-256; among 21
+ * million the chance of one false match is about 1 in 100,000.
  */
+export class IdMap {
+  readonly #parts: readonly Part[]
+
+  /** @param width 2 to leave out the numbers */
+  constructor(width: 2 | 3 = 3) {
+    this.#parts = Array.from({ length: PARTS }, () => new Part(width))
+  }
+
+  /** Sets an id's number. Returns false and keeps the first number if the id has one. */
+  add(id: string, value = 0): boolean {
+    const { part, key } = this.#place(id)
+    return part.add(key, value)
+  }
+
+  get(id: string): number | undefined {
+    const { part, key } = this.#place(id)
+    return part.get(key)
+  }
+
+  #place(id: string): { readonly part: Part; readonly key: Pair } {
+    const digest = createHash('sha256').update(id).digest()
+    const key = { low: digest.readUInt32LE(0), high: digest.readUInt32LE(4) || 1 }
+    return { part: at(this.#parts, digest.readUInt16LE(8) % PARTS), key }
+  }
+}
+
+/** Set of ids with 11 to 16 bytes per entry: 21 million fit in 0.35 GB. Ids are compared as in `IdMap`. */
 export class IdSet {
-  readonly #parts = Array.from({ length: PARTS }, () => new Part(2))
+  readonly #ids = new IdMap(2)
   #size = 0
 
   get size(): number {
@@ -37,26 +55,9 @@ export class IdSet {
 
   /** Adds an id; false if it was present. */
   add(id: string): boolean {
-    const key = keyOf(id)
-    const added = at(this.#parts, key.part).add(key)
-    if (added) this.#size++
-    return added
-  }
-}
-
-/** Map from ids to numbers, 16 to 24 bytes per entry (0.5 GB for 21 million); ids are compared as in `IdSet`. */
-export class IdMap {
-  readonly #parts = Array.from({ length: PARTS }, () => new Part(3))
-
-  /** Sets an id's number, below 2^32. Returns false and keeps the first number if the id has one. */
-  add(id: string, value: number): boolean {
-    const key = keyOf(id)
-    return at(this.#parts, key.part).add(key, value)
-  }
-
-  get(id: string): number | undefined {
-    const key = keyOf(id)
-    return at(this.#parts, key.part).get(key)
+    const isNew = this.#ids.add(id)
+    if (isNew) this.#size++
+    return isNew
   }
 }
 
@@ -71,7 +72,7 @@ class Part {
     this.#slots = new Uint32Array(width * 16)
   }
 
-  add(pair: Pair, value = 0): boolean {
+  add(pair: Pair, value: number): boolean {
     if (this.#used + 1 > (this.#slots.length / this.#width) * FULL) this.#grow()
     const slot = this.#find(this.#slots, pair)
     if (this.#slots[slot + 1] !== 0) return false

@@ -4,12 +4,12 @@ import { sqlFilter } from './search/filter.ts'
 import { CodedError } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection, type Table } from './table/lance.ts'
-import { type ForWriting, infoOf, LiveTable, type LiveTexts } from './versions/live-table.ts'
+import { type ForWriting, LiveTable, type LiveTexts } from './versions/live-table.ts'
 import { BackgroundCompaction } from './compaction/background.ts'
 import { migrateAutomatically } from './versions/migrate-index.ts'
 import { appendChange, watchingJobs } from './writers/change-log.ts'
 import { pinForReading } from './versions/read-pins.ts'
-import { changeRows, COALESCE_FILES, coalesceSmallUpserts, joinRows } from './write/change-rows.ts'
+import { changeRows, COALESCE_FILES, withSmallFiles } from './write/change-rows.ts'
 import { packVectors, PASSAGE_COLUMNS, passagesIn, type Rows } from './table/rows.ts'
 import { deleteRows, deleteWhere, idsWhere, sqlIds, storedRows } from './table/write.ts'
 import { countSources, exportPassages, listPassages, type ListOptions, sampleTitles } from './search/list.ts'
@@ -23,7 +23,7 @@ import {
   type SearchFilter,
 } from './contract.ts'
 import { withMaintenanceLock, withWriterLock } from './writers/locks.ts'
-import { versionOf, viewOf, type TableVersion, type TableView } from './view.ts'
+import { infoOf, versionOf, viewOf, type TableVersion, type TableView } from './view.ts'
 import type { PassageIndex, UpsertOptions } from './passage-index.ts'
 
 export type { PassageIndex } from './passage-index.ts'
@@ -182,8 +182,7 @@ class LanceIndex implements PassageIndex {
   async #withCoalesced(table: Table, rows: Rows, dimension: number): Promise<Rows> {
     if (++this.#upserts < COALESCE_FILES) return rows
     this.#upserts = 0
-    const coalesced = await coalesceSmallUpserts(table, dimension, new Set(rows.passages.map(({ id }) => id)))
-    return coalesced === undefined ? rows : joinRows(rows, coalesced)
+    return withSmallFiles(table, rows, dimension)
   }
 
   async delete(which: readonly string[] | SearchFilter): Promise<number> {

@@ -9,7 +9,7 @@ export const STAGES = [
   'weighing searches',
   'taking over changes',
 ] as const
-export type StageName = (typeof STAGES)[number]
+type StageName = (typeof STAGES)[number]
 
 export interface Stage {
   readonly name: StageName
@@ -29,12 +29,6 @@ const COST = {
 const REPORT_MS = 500
 /** Share up to which an estimate is used linearly; beyond it progress slows down. */
 const BELIEVED = 0.9
-
-/** Estimated share of work expected to take `expected` after `elapsed`: monotonic, never 1. */
-export function expectedShare(elapsed: number, expected: number): number {
-  const share = expected > 0 ? elapsed / expected : Infinity
-  return share <= BELIEVED ? share : 1 - ((1 - BELIEVED) * BELIEVED) / share
-}
 
 /** Reports progress of stages: by counts where available, else by expected time. */
 export class Stages {
@@ -71,4 +65,10 @@ export class Stages {
       clearInterval(timer)
     }
   }
+}
+
+/** Estimated share of work expected to take `expected` after `elapsed`: monotonic, never 1. */
+function expectedShare(elapsed: number, expected: number): number {
+  const share = expected > 0 ? elapsed / expected : Infinity
+  return share <= BELIEVED ? share : 1 - ((1 - BELIEVED) * BELIEVED) / share
 }

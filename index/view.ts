@@ -2,8 +2,8 @@ import { CodedError, invalidField } from '../base/errors.ts'
 import { searchHybrid } from './search/hybrid.ts'
 import { searchVector, searchWords } from './search/search.ts'
 import type { Table } from './table/lance.ts'
-import type { Live } from './versions/live-table.ts'
-import type { EmbeddingModel, SearchHit, SearchOptions } from './contract.ts'
+import type { Live, LiveTexts } from './versions/live-table.ts'
+import type { EmbeddingModel, IndexInfo, SearchHit, SearchOptions } from './contract.ts'
 
 const MAX_K = 1000
 
@@ -54,6 +54,31 @@ export function viewOf(name: string, { table, metadata, model }: Live, reading: 
 export async function versionOf(name: string, table: Table): Promise<TableVersion> {
   const [version, passages] = await Promise.all([table.version(), table.countRows()])
   return { table: name, version, passages }
+}
+
+/** Full information on a live table. */
+export async function infoOf(name: string, { table, storedAs, metadata }: LiveTexts): Promise<IndexInfo> {
+  const [version, rows, indices] = await Promise.all([table.version(), table.countRows(), table.listIndices()])
+  const indexOf = (column: string) => indices.find(({ columns }) => columns.includes(column))
+  const vectorIndex = indexOf('vector')
+  const unindexed = vectorIndex && (await table.indexStats(vectorIndex.name))?.numUnindexedRows
+  const { ann, dimension, model, schemaVersion } = metadata
+  return {
+    table: name,
+    storedAs,
+    version,
+    rows,
+    dimension,
+    model,
+    schemaVersion,
+    kind: ann === undefined ? 'exact' : 'ivf_rq',
+    nprobes: ann?.nprobes ?? 0,
+    refine: ann?.refine ?? 0,
+    recall: ann?.recall ?? null,
+    questionRecall: ann?.questionRecall ?? null,
+    unindexedRows: unindexed ?? rows,
+    fullText: indexOf('text') !== undefined,
+  }
 }
 
 function check({ k }: SearchOptions, { id, dimension }: EmbeddingModel, vector?: Float32Array): void {

@@ -4,7 +4,7 @@
  * Arguments: folder, first round.
  */
 import { openIndex } from '../../index/open.ts'
-import { compactionCommand } from '../../index/compaction/command.ts'
+import { compactionCommand } from '../../index/compaction/compact.ts'
 import { embedWords, hashedWords } from '../../test/fixtures/hashed-words.ts'
 import { IDS, stormPassage } from './kills.ts'
 

@@ -176,7 +176,7 @@ class IndexCollections implements Collections {
       return await withWriterLock(location, async () => {
         await finishRemoval(location, this.#belongings)
         if ((await readAlias(location)) !== undefined) return false
-        return createLiveTable({ ...location, connection, model: this.main.model, language })
+        return createLiveTable(connection, { ...location, model: this.main.model }, language)
       })
     } finally {
       connection.close()

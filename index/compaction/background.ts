@@ -116,7 +116,7 @@ export class BackgroundCompaction {
     if ((await fragmentation(table)).surplus < surplus) return
     const from = performance.now()
     const merge = (await vectorSegments(table)) >= MOST_SEGMENTS && (await table.countRows()) <= MERGED_ROWS
-    await withMaintenanceLock(() => compactTable(table, sync, { keepMs, mostSegments: merge ? 1 : Infinity }))
+    await withMaintenanceLock(() => compactTable(table, sync, keepMs, merge ? 1 : Infinity))
     this.#notBefore = performance.now() + PAUSE_FACTOR * (performance.now() - from)
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
 import { ageOf } from '../../base/locks/clock.ts'
+import type { TableLocation } from '../contract.ts'
 import { bytesUnder, storeOf, within } from '../store/store-of.ts'
 import { type Table, vectorIndexConfig, writing } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
@@ -8,7 +9,8 @@ import type { TableSync } from '../table/table-sync.ts'
 import { type Version, versionsOf } from '../table/manifest.ts'
 import { readAlias, tableFolder, tableOf } from '../versions/alias.ts'
 import { retentionMs } from '../versions/read-pins.ts'
-import { withWriterLock } from '../writers/locks.ts'
+import { withLive } from '../versions/recover.ts'
+import { withMaintenanceLock, withWriterLock } from '../writers/locks.ts'
 
 /** Interval for polling whether files are merged; longer where each poll is a request. */
 const LOOK_MS = 10
@@ -124,19 +126,13 @@ export async function fragmentation(table: Table): Promise<Fragmentation> {
   return { fragments, surplus: Math.max(0, fragments - expected), bytes: totalBytes }
 }
 
-interface CompactOptions {
-  /** Retention of replaced versions, in milliseconds. */
-  readonly keepMs: number
-  /** Most segments to leave in the vector index. */
-  readonly mostSegments: number
-}
-
 /**
  * Compacts small fragments while writers of a live table wait, updates the indexes, and removes files of versions replaced more than
  * `keepMs` ago once the new ones are durable.
+ * @param mostSegments to leave in the vector index
  * @throws disk_full, conflict
  */
-export async function compactTable(table: Table, sync: TableSync, { keepMs, mostSegments }: CompactOptions): Promise<void> {
+export async function compactTable(table: Table, sync: TableSync, keepMs: number, mostSegments = Infinity): Promise<void> {
   const settled = Math.max(keepMs, SETTLED_MS)
   await cleanTable(table, settled)
   // Files covered by different segments can be merged only now.
@@ -189,4 +185,47 @@ export async function isWasteful(table: Table, keepMs: number): Promise<boolean>
   if ((await oldVersions(table, keepMs)) === 0) return false
   const { bytes } = await fragmentation(table)
   return (await bytesUnder(tableFolder(table.dir, table.storedAs))) > bytes * (1 + WASTE)
+}
+
+/** How long to wait for a running compaction of a service; a job takes longer. */
+const RUNNING_MS = 60_000
+
+interface CompactionCommandOptions extends TableLocation {
+  /** compact: compact small files, then clean up. cleanup: only remove the files of expired versions. */
+  readonly task: 'compact' | 'cleanup'
+  /** How long to keep replaced files, in milliseconds. */
+  readonly keepMs: number
+  readonly dryRun: boolean
+}
+
+export interface FragmentationState extends Fragmentation {
+  /** Versions whose files have expired. */
+  readonly oldVersions: number
+  /** Bytes of all files of the table. */
+  readonly diskBytes: number
+}
+
+/**
+ * Compacts a live table from outside the serving process; reads and writes continue.
+ * @returns its states; only the one before after a dry run
+ * @throws index_missing, disk_full, conflict
+ */
+export async function compactionCommand({ task, keepMs, dryRun, ...location }: CompactionCommandOptions) {
+  return withLive(location, async (table, sync) => {
+    const state = async (): Promise<FragmentationState> => ({
+      ...(await fragmentation(table)),
+      oldVersions: await oldVersions(table, keepMs),
+      diskBytes: await bytesUnder(tableFolder(table.dir, table.storedAs)),
+    })
+    const before = await state()
+    if (dryRun) return { before }
+    const done = await withMaintenanceLock(location, { waitMs: RUNNING_MS }, async () => {
+      if (task === 'compact') await compactTable(table, sync, keepMs, 1)
+      else await cleanTable(table, keepMs)
+      await sync.flushWithChecksums()
+    })
+    if (done) return { before, after: await state() }
+    const message = `A job is building the indexes of "${location.table}". Compact the table when the job has ended.`
+    throw new CodedError('conflict', message, { field: 'table' })
+  })
 }

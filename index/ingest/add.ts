@@ -5,28 +5,31 @@ import type { Table } from '../table/lance.ts'
 import { pickHalves } from '../table/rows.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { tableFolder } from '../versions/alias.ts'
+import { incompatibility, migratedMetadata } from '../versions/compatibility.ts'
+import { openStored } from '../versions/recover.ts'
 import { changeRows } from '../write/change-rows.ts'
 import { withMaintenanceLock, withWriterLock } from '../writers/locks.ts'
-import { checkSpace, countCommitted, finishTable, prepare, report, shardsOf, stagesOf, type JobResult, type JobRun } from './job-run.ts'
-import type { PreparedShard } from './shard.ts'
-import { openLiveTarget } from './target.ts'
+import { checkSpace, finishTable, report, stagesOf, type JobResult, type JobRun } from './job-run.ts'
+import { countCommitted, prepareShard, shardsOf, type PreparedShard } from './shard.ts'
 import { verifyShard } from './verify.ts'
 
 /** Adds a planned corpus to the live table, shard by shard; each shard is visible once committed. */
 export async function addRows(run: JobRun): Promise<JobResult> {
-  const { dir, storedAs, before, plan, journal, policy, signal, onWarning } = run
+  const { connection, dir, table: name, model, storedAs, before, plan, journal, policy, signal, onWarning } = run
   const folder = tableFolder(dir, storedAs)
   const isResumed = before.shards.size > 0
   const sync = isResumed ? TableSync.distrusting(folder) : await TableSync.start(folder)
-  const table = await openLiveTarget(run, storedAs)
+  const table = await openStored(connection, dir, storedAs, { onWarning })
+  const error = incompatibility(name, await migratedMetadata(table), { model })
+  if (error !== undefined) throw error
   // What a killed run wrote is durable before a shard counts.
   if (isResumed) await sync.flush()
   report(run, 'indexing')
   // A warning only: unchanged passages are not written again, and their number is not known in advance.
   await checkSpace(run).catch((error: unknown) => onWarning(messageOf(error)))
   const remaining = [...plan.shard_rows.keys()].filter((number) => before.shards.get(number)?.state !== 'verified')
-  const compact = () => compactTable(table, sync, { keepMs: policy?.keepMs ?? KEEP_MS, mostSegments: Infinity })
-  const prepareOne = (number: number) => prepare(run, number, { present: table, previous: table })
+  const compact = () => compactTable(table, sync, policy?.keepMs ?? KEEP_MS)
+  const prepareOne = (number: number) => prepareShard(run, number, { present: table, previous: table })
   let [leftOut, doubles] = [0, 0]
   const shards = shardsOf(run, remaining, prepareOne, async (least) => {
     // Skipped while another process maintains the table.
@@ -38,7 +41,7 @@ export async function addRows(run: JobRun): Promise<JobResult> {
     leftOut += written.leftOut
     doubles += written.doubles
     await journal.add({ step: 'committed', shard: shard.number })
-    if (written.version !== undefined) await verifyShard(run.connection, storedAs, written.version, written.rows)
+    if (written.version !== undefined) await verifyShard(connection, storedAs, written.version, written.rows)
     await journal.add({ step: 'verified', shard: shard.number })
     countCommitted(run, shard)
   }
@@ -62,7 +65,7 @@ async function commit(
     await later.read()
     const kept = [...all.passages.keys()].filter((row) => !later.ids.has(at(all.passages, row).id))
     const leftOut = all.passages.length - kept.length
-    const halves = leftOut === 0 ? all.halves : pickHalves(all.halves, kept, dimension)
+    const halves = pickHalves(all.halves, kept, dimension)
     const rows = { passages: kept.map((row) => at(all.passages, row)), hashes: kept.map((row) => at(all.hashes, row)), halves }
     const job = { id: jobId, later: later.ids }
     const told = ids.filter((id) => !later.ids.has(id))

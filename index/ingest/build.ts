@@ -1,31 +1,34 @@
 import { at } from '../../base/at.ts'
+import { CodedError } from '../../base/errors.ts'
 import { lanceText } from '../../base/failures.ts'
 import { compactTable, fragmentation } from '../compaction/compact.ts'
+import type { EmbeddingModel } from '../contract.ts'
+import { storeOf } from '../store/store-of.ts'
+import { createTable } from '../table/create.ts'
 import { writing, type Table } from '../table/lance.ts'
+import { readMetadata } from '../table/metadata.ts'
+import { migrateTable } from '../table/migrate.ts'
 import { arrowTable } from '../table/rows.ts'
 import { TableSync } from '../table/table-sync.ts'
+import { readWordIndex } from '../table/words.ts'
 import { appendRows } from '../table/write.ts'
-import { tableFolder } from '../versions/alias.ts'
-import { rollbackUnreadable } from '../versions/recover.ts'
-import { checkSpace, countCommitted, finishTable, prepare, report, shardsOf, stagesOf, type JobResult, type JobRun } from './job-run.ts'
-import { WriteBehind } from './one-behind.ts'
+import { readAlias, tableFolder } from '../versions/alias.ts'
+import { incompatibility, isOfModel } from '../versions/compatibility.ts'
+import { hasVersion, openStored, rollbackUnreadable } from '../versions/recover.ts'
+import { checkSpace, finishTable, report, stagesOf, type JobResult, type JobRun } from './job-run.ts'
 import { promote } from './promote.ts'
-import { openOwnTable, openPrevious } from './target.ts'
+import { countCommitted, prepareShard, shardsOf } from './shard.ts'
 import { verifyTable } from './verify.ts'
 
 /** Builds a table of a planned corpus beside the live one, verifies it as a whole and promotes it. */
 export async function buildTable(run: JobRun): Promise<JobResult> {
   const { dir, storedAs, before, plan, journal, signal, onWarning } = run
   const sync = TableSync.distrusting(tableFolder(dir, storedAs))
-  const table = await openOwnTable(run, storedAs)
+  const table = await openOwnTable(run)
   // Compaction would update them repeatedly; they are built at the end.
   if (before.shards.size === 0) for (const { name } of await table.listIndices()) await writing(table, () => table.dropIndex(name))
-  const previous = await openPrevious(run)
   report(run, 'indexing')
-  if (!before.carrying) {
-    await checkSpace(run)
-    await writeShards(run, { table, previous, sync })
-  }
+  if (!before.carrying) await writeShards(run, table, sync)
   const stages = stagesOf(run)
   if (!before.carrying) {
     // Cheap while the table has neither readers nor indexes: it copies the last shards only.
@@ -45,37 +48,36 @@ export async function buildTable(run: JobRun): Promise<JobResult> {
  * Writes the remaining shards of a plan in order, as a pipeline: while one is written, the next is prepared and the previous one is fsynced.
  * @throws errors of the embedder; disk_full, conflict or index_invalid; the signal's reason once aborted
  */
-async function writeShards(
-  run: JobRun,
-  { table, previous, sync }: { readonly table: Table; readonly previous: Table | undefined; readonly sync: TableSync },
-): Promise<void> {
+async function writeShards(run: JobRun, table: Table, sync: TableSync): Promise<void> {
   const { plan, model, journal } = run
+  await checkSpace(run)
+  const previous = await openPrevious(run)
   const known = await trusted(run, table)
   const remaining = [...plan.shard_rows.keys()].filter((number) => known.get(number) !== 'committed')
-  const behind = new WriteBehind()
+  /** Makes the shard before durable. */
+  let behind = Promise.resolve()
   const prepareOne = async (number: number) => {
-    const shard = await prepare(run, number, { present: known.has(number) ? table : undefined, previous })
+    const shard = await prepareShard(run, number, { present: known.has(number) ? table : undefined, previous })
     // Encoded while the previous shard is committed.
     return { ...shard, source: arrowTable(shard.rows, model.dimension) }
   }
   const shards = shardsOf(run, remaining, prepareOne, async (least) => {
-    await behind.ended()
+    await behind
     await compactWritten(table, sync, least)
   })
   try {
     for await (const { source, ...shard } of shards) {
       if (shard.rows.passages.length > 0) await appendRows(table, shard.rows, model.dimension, source)
-      await behind.next(async () => {
-        const force = await sync.written()
-        return async () => {
-          await force()
-          await journal.add({ step: 'committed', shard: shard.number })
-          countCommitted(run, shard)
-        }
-      })
+      await behind
+      const force = await sync.written()
+      behind = force()
+        .then(() => journal.add({ step: 'committed', shard: shard.number }))
+        .then(() => countCommitted(run, shard))
+      // Its error is thrown where it is awaited.
+      behind.catch(() => undefined)
     }
   } finally {
-    await behind.ended()
+    await behind
   }
 }
 
@@ -85,7 +87,7 @@ async function writeShards(
  * @param least minimum of excess fragments
  */
 async function compactWritten(table: Table, sync: TableSync, least: number): Promise<void> {
-  if ((await fragmentation(table)).surplus >= least) await compactTable(table, sync, { keepMs: 0, mostSegments: Infinity })
+  if ((await fragmentation(table)).surplus >= least) await compactTable(table, sync, 0)
 }
 
 /**
@@ -106,4 +108,52 @@ async function trusted({ plan, before, onWarning }: JobRun, table: Table): Promi
   const open = states.filter(({ isCommitted }) => !isCommitted).sort((a, b) => a.number - b.number)
   for (const one of open) if (surplus > 0) surplus -= sizeOf([one])
   return new Map(states.map(({ number, isCommitted }) => [number, isCommitted && surplus === 0 ? 'committed' : 'embedded']))
+}
+
+/** Opens the job's own table: the one it started, or a new one if there is none, its creation was interrupted, or the model has changed. */
+async function openOwnTable(run: JobRun): Promise<Table> {
+  const { connection, dir, storedAs, model, onWarning } = run
+  if ((await connection.tableNames()).includes(storedAs)) {
+    const folder = tableFolder(dir, storedAs)
+    // A table whose creation or removal was interrupted has none.
+    const table = (await hasVersion(folder)) ? await openStored(connection, dir, storedAs, { onWarning, unused: true }) : undefined
+    if (table !== undefined && (await isUsable(table, model))) return table
+    table?.close()
+    await storeOf(folder).files.removeTree(folder)
+  }
+  // The language that was chosen for the words of the table that is replaced.
+  const live = await openLive(run)
+  const language = live && (await readWordIndex(live).finally(() => live.close())).chosen
+  return createTable(connection, storedAs, model, language)
+}
+
+/** A table with rows was created completely; it may have an earlier schema if this software was updated since. */
+async function isUsable(table: Table, model: EmbeddingModel): Promise<boolean> {
+  try {
+    if ((await table.countRows()) > 0) await migrateTable(table)
+    return incompatibility(table.storedAs, await readMetadata(table), { model }) === undefined
+  } catch (error) {
+    if (error instanceof CodedError) return false
+    throw error
+  }
+}
+
+/** Opens the live table if its vectors can be reused; a damaged one is replaced without. */
+async function openPrevious(run: JobRun): Promise<Table | undefined> {
+  const table = await openLive(run, run.onWarning)
+  if (table === undefined || isOfModel(await readMetadata(table), run.model)) return table
+  table.close()
+  return undefined
+}
+
+/** Opens the live table; undefined if there is none, or if it is damaged, after `onWarning`. */
+async function openLive(run: JobRun, onWarning?: (message: string) => void): Promise<Table | undefined> {
+  const alias = await readAlias(run)
+  try {
+    return alias && (await openStored(run.connection, run.dir, alias.stored_as, { onWarning }))
+  } catch (error) {
+    if (!(error instanceof CodedError && error.code === 'index_invalid')) throw error
+    onWarning?.(error.message)
+    return undefined
+  }
 }

@@ -1,6 +1,7 @@
 import { open, readFile, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Type, type Static } from '#typebox'
+import pLimit from 'p-limit'
 import { Value } from '#typebox/value'
 import { syncPath } from '../../base/durable.ts'
 import { orAbsent } from '../../base/exists.ts'
@@ -20,14 +21,13 @@ import { parseJson } from '../../base/json.ts'
 const JournalEntrySchema = Type.Union([
   Type.Object({ step: Type.Literal('target'), replace: Type.Boolean(), stored_as: Type.String() }),
   Type.Object({ step: Type.Literal('embedded'), shard: Type.Integer(), embedded: Type.Integer(), skipped: Type.Integer() }),
-  Type.Object({ step: Type.Literal('committed'), shard: Type.Integer() }),
-  Type.Object({ step: Type.Literal('verified'), shard: Type.Integer() }),
+  Type.Object({ step: Type.Enum(['committed', 'verified']), shard: Type.Integer() }),
   Type.Object({ step: Type.Literal('carrying') }),
   Type.Object({ step: Type.Literal('live') }),
 ])
-export type JournalEntry = Static<typeof JournalEntrySchema>
+type JournalEntry = Static<typeof JournalEntrySchema>
 
-export interface ShardState {
+interface ShardState {
   readonly state: 'embedded' | 'committed' | 'verified'
   readonly embedded: number
   readonly skipped: number
@@ -52,16 +52,18 @@ export async function readJournal(path: string): Promise<Progress> {
   let target: Target | undefined
   let carrying = false
   const shards = new Map<number, ShardState>()
-  for (const entry of await readEntries(path)) {
+  for (const line of ((await orAbsent(readFile(path, 'utf8'))) ?? '').split('\n')) {
+    const entry = parseJson(line)
+    if (!Value.Check(JournalEntrySchema, entry)) continue
     if (entry.step === 'target') {
       target = { isOwn: entry.replace, storedAs: entry.stored_as }
       shards.clear()
       carrying = false
     } else if (entry.step === 'embedded') {
       shards.set(entry.shard, { state: 'embedded', embedded: entry.embedded, skipped: entry.skipped })
-    } else if (entry.step === 'carrying') {
+    } else if (entry.step === 'carrying' || entry.step === 'live') {
       carrying = true
-    } else if (entry.step !== 'live') {
+    } else {
       const known = shards.get(entry.shard)
       if (known !== undefined) shards.set(entry.shard, { ...known, state: entry.step })
     }
@@ -69,18 +71,10 @@ export async function readJournal(path: string): Promise<Progress> {
   return { target, shards, carrying }
 }
 
-async function readEntries(path: string): Promise<JournalEntry[]> {
-  const text = (await orAbsent(readFile(path, 'utf8'))) ?? ''
-  return text.split('\n').flatMap((line) => {
-    const value = parseJson(line)
-    return Value.Check(JournalEntrySchema, value) ? [value] : []
-  })
-}
-
 /** Appends to a journal; an entry is durable when `add` resolves. */
 export class JournalWriter {
   readonly #file: FileHandle
-  #last: Promise<void> = Promise.resolve()
+  readonly #inTurn = pLimit(1)
 
   private constructor(file: FileHandle) {
     this.#file = file
@@ -94,14 +88,10 @@ export class JournalWriter {
 
   /** Each entry begins with a newline, so that it is valid after a torn line. Entries are written in the order of calls. */
   add(...entries: readonly JournalEntry[]): Promise<void> {
-    const adding = async (): Promise<void> => {
+    return this.#inTurn(async () => {
       await this.#file.appendFile(entries.map((entry) => `\n${JSON.stringify(entry)}`).join(''))
       await this.#file.datasync()
-    }
-    const added = this.#last.then(adding)
-    // Errors are reported to their own caller.
-    this.#last = added.catch(() => undefined)
-    return added
+    })
   }
 
   async close(): Promise<void> {

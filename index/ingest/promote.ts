@@ -1,8 +1,8 @@
 import { contentHash } from '../hash.ts'
-import { passageText, type Passage } from '../contract.ts'
+import { passageText } from '../contract.ts'
 import { readAlias, writeAlias } from '../versions/alias.ts'
 import { appendChange, watchingJobs } from '../writers/change-log.ts'
-import { halvesAt, packVectors, PASSAGE_COLUMNS, passagesOf, stringAt } from '../table/rows.ts'
+import { packVectors, PASSAGE_COLUMNS, passagesOf, type Rows, stringsIn } from '../table/rows.ts'
 import { isOfModel } from '../versions/compatibility.ts'
 import type { Table } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
@@ -10,6 +10,7 @@ import { migrateTable } from '../table/migrate.ts'
 import { openStored } from '../versions/recover.ts'
 import { chunks, deleteRows, mergeRows, sqlIds } from '../table/write.ts'
 import type { TableSync } from '../table/table-sync.ts'
+import { rowsOf } from '../write/change-rows.ts'
 import { withWriterLock } from '../writers/locks.ts'
 import type { JobRun, RunJobOptions } from './job-run.ts'
 import { verifyShard } from './verify.ts'
@@ -49,8 +50,7 @@ export async function notifyEarlierJobs(job: RunJobOptions, own: Table): Promise
   if ((await watchingJobs(job)).every((job) => job >= jobId)) return
   if (replace) return appendChange(job, { replaced_by: jobId }, jobId)
   for await (const batch of own.query().select(['id'])) {
-    const ids = Array.from({ length: batch.numRows }, (_, row) => stringAt(batch, 'id', row))
-    for (const some of chunks(ids, ROWS_PER_COMMIT)) await appendChange(job, { ids: some }, jobId)
+    for (const some of chunks(stringsIn(batch, 'id'), ROWS_PER_COMMIT)) await appendChange(job, { ids: some }, jobId)
   }
 }
 
@@ -65,13 +65,13 @@ async function catchUp(ids: readonly string[], run: JobRun, own: Table): Promise
     const sameModel = isOfModel(await readMetadata(live), model)
     for (const some of chunks(ids, ROWS_PER_COMMIT)) {
       signal.throwIfAborted()
-      const { passages, halves } = await rowsOf(live, some, sameModel, run)
-      const present = new Set(passages.map(({ id }) => id))
-      const gone = some.filter((id) => !present.has(id))
-      if (gone.length > 0) await deleteRows(own, gone)
-      if (passages.length === 0) continue
-      const rows = { passages, hashes: passages.map(contentHash), halves }
-      await verifyShard(connection, own.storedAs, await mergeRows(own, rows, model.dimension), rows)
+      const rows = await readRows(live, some, sameModel, run)
+      const present = new Set(rows.passages.map(({ id }) => id))
+      await deleteRows(
+        own,
+        some.filter((id) => !present.has(id)),
+      )
+      if (present.size > 0) await verifyShard(connection, own.storedAs, await mergeRows(own, rows, model.dimension), rows)
     }
   } finally {
     live.close()
@@ -79,22 +79,13 @@ async function catchUp(ids: readonly string[], run: JobRun, own: Table): Promise
 }
 
 /** Reads passages of the live table with vectors of the job's model. */
-async function rowsOf(
-  live: Table,
-  ids: readonly string[],
-  sameModel: boolean,
-  { model, embed, signal }: JobRun,
-): Promise<{ passages: Passage[]; halves: Uint16Array }> {
-  const found = await live
-    .query()
-    .where(sqlIds(ids))
-    .select([...PASSAGE_COLUMNS, 'vector'])
-    .toArrow()
-  const rows = new Map(Array.from({ length: found.numRows }, (_, row) => [stringAt(found, 'id', row), row]))
-  const passages = [...rows.values()].map(passagesOf(found))
-  if (!sameModel && passages.length > 0)
-    return { passages, halves: packVectors(passages, await embed(passages.map(passageText), signal), model.dimension) }
-  const halves = new Uint16Array(passages.length * model.dimension)
-  for (const [i, row] of [...rows.values()].entries()) halves.set(halvesAt(found, row), i * model.dimension)
-  return { passages, halves }
+async function readRows(live: Table, ids: readonly string[], sameModel: boolean, { model, embed, signal }: JobRun): Promise<Rows> {
+  const { dimension } = model
+  const columns = [...PASSAGE_COLUMNS, 'vector']
+  const found = await live.query().where(sqlIds(ids)).select(columns).toArrow()
+  const rows = [...new Map(stringsIn(found, 'id').map((id, row) => [id, row])).values()]
+  if (sameModel) return rowsOf(found, { rows, dimension })
+  const passages = rows.map(passagesOf(found))
+  const vectors = passages.length === 0 ? [] : await embed(passages.map(passageText), signal)
+  return { passages, hashes: passages.map(contentHash), halves: packVectors(passages, vectors, dimension) }
 }

@@ -7,7 +7,7 @@ import { isOfModel, migratedMetadata, unfitSchema } from '../versions/compatibil
 import { connectForWriting, type Table } from '../table/lance.ts'
 import type { TableMetadata } from '../table/metadata.ts'
 import { pinForReading } from '../versions/read-pins.ts'
-import { openStored } from '../versions/recover.ts'
+import { openStored, withLive } from '../versions/recover.ts'
 import { stringAt, type Columns } from '../table/rows.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { withWriterLock } from '../writers/locks.ts'
@@ -19,7 +19,8 @@ import type { EmbeddingModel, TableLocation } from '../contract.ts'
  * @throws conflict if its vectors are already of the model, or it has no passages; index_missing, index_invalid
  */
 export async function checkReembed(live: TableLocation, model: EmbeddingModel): Promise<void> {
-  await withLive(live, async (table, metadata) => {
+  await withLive(live, async (table) => {
+    const metadata = await readableMetadata(live, table)
     const refuse = (why: string): CodedError => new CodedError('conflict', `The table "${live.table}" ${why}`, { field: 'table' })
     if (isOfModel(metadata, model)) throw refuse(`already has vectors of ${model.id}.`)
     if ((await table.countRows()) === 0) throw refuse('has no passages: index a corpus with `cepe index add --replace`.')
@@ -28,7 +29,8 @@ export async function checkReembed(live: TableLocation, model: EmbeddingModel): 
 
 /** Estimates the disk space of a plan of the table's passages, in bytes. */
 export async function textBytes(live: TableLocation): Promise<number> {
-  return withLive(live, async (table, { dimension }) => {
+  return withLive(live, async (table) => {
+    const { dimension } = await readableMetadata(live, table)
     const { totalBytes, numRows } = await table.stats()
     return Math.max(0, totalBytes - numRows * dimension * 2)
   })
@@ -36,8 +38,11 @@ export async function textBytes(live: TableLocation): Promise<number> {
 
 /** All passages of the live table, whatever its model, as planned rows. Of duplicate ids, the newest row. */
 export async function* livePassages(live: TableLocation): AsyncGenerator<ReadItem> {
-  const { connection, table } = await openLive(live)
+  const storedAs = await storedNameOf(live)
+  const connection = await connectForWriting(live.dir)
   try {
+    const table = await openStored(connection, live.dir, storedAs)
+    await readableMetadata(live, table)
     await dropDoubles(live, table)
     const end = await pinForReading(table)
     try {
@@ -71,28 +76,10 @@ async function dropDoubles(live: TableLocation, table: Table): Promise<void> {
   })
 }
 
-async function withLive<T>(live: TableLocation, work: (table: Table, metadata: TableMetadata) => Promise<T>): Promise<T> {
-  const { connection, table, metadata } = await openLive(live)
-  try {
-    return await work(table, metadata)
-  } finally {
-    connection.close()
-  }
-}
-
-/** @throws index_missing, index_invalid */
-async function openLive(live: TableLocation) {
-  const { dir } = live
-  const storedAs = await storedNameOf(live)
-  const connection = await connectForWriting(dir)
-  try {
-    const table = await openStored(connection, dir, storedAs)
-    const metadata = await migratedMetadata(table)
-    const error = unfitSchema(live.table, metadata)
-    if (error !== undefined) throw error
-    return { connection, table, metadata }
-  } catch (error) {
-    connection.close()
-    throw error
-  }
+/** @throws index_invalid for a table of a schema that this software cannot read */
+async function readableMetadata({ table: name }: TableLocation, table: Table): Promise<TableMetadata> {
+  const metadata = await migratedMetadata(table)
+  const error = unfitSchema(name, metadata)
+  if (error !== undefined) throw error
+  return metadata
 }

@@ -13,13 +13,12 @@ const MIN_AGE_MS = 60_000
 /** Grace period: every process has read the alias, opened the new table and finished its reads by then. */
 const RETIRE_MS = 60_000
 
+/** Ids of a table's jobs in this process: resumable ones (including unreadable records) and ended ones. */
 export interface KnownJobs {
   readonly unfinished: ReadonlySet<string>
   readonly ended: ReadonlySet<string>
 }
-
-/** Lists the ids of a table's jobs. */
-export type FindJobs = () => Promise<KnownJobs>
+type FindJobs = () => Promise<KnownJobs>
 
 /** A stored table without a name. */
 export interface ReplacedTable {
@@ -38,11 +37,11 @@ export async function replacedTables(location: TableLocation, knownJobs: FindJob
 async function replacedNames(location: TableLocation, going: ReadonlySet<string>): Promise<string[]> {
   const { dir, table } = location
   const alias = await readAlias(location)
-  const keep = new Set([...going].map((id) => storedName(table, id)))
+  const keep = [alias?.stored_as, ...[...going].map((id) => storedName(table, id))]
   return (await storeOf(dir).files.list(dir))
     .filter((name) => name.startsWith(`${table}.`) && name.endsWith('.lance'))
     .map((name) => name.slice(0, -'.lance'.length))
-    .filter((storedAs) => storedAs !== alias?.stored_as && !keep.has(storedAs))
+    .filter((storedAs) => !keep.includes(storedAs))
 }
 
 /** @param watched read first: a job has its record before its change log */
@@ -56,7 +55,6 @@ async function jobsThatGoOn(dir: string, watched: readonly string[], knownJobs: 
  * of `table` that neither the alias nor an unfinished job refers to. The caller must hold the writer lock. An index in an object store may
  * have jobs of other machines, whose records are not visible here; what they refer to is kept. A table replaced by one of another model is
  * kept while its model is loaded, because processes with only that model still answer from it.
- * @param knownJobs ids of local jobs: resumable ones (including unreadable records) and ended ones
  * @param models all loaded models
  * @returns the paths removed, and whether anything remains to be removed a minute later
  */
@@ -84,7 +82,7 @@ export async function removeStale(
   for (const name of await files.list(dir)) if (name.startsWith(`${table}.alias.json.`)) await drop(within(dir, name))
   for (const storedAs of await replacedNames(location, going)) {
     if (retiring || (await hasReadPins({ dir, storedAs }))) left = true
-    else if (!(await isStillServed(dir, { storedAs, live: alias?.stored_as ?? null, models }))) await drop(tableFolder(dir, storedAs))
+    else if (alias === undefined || !(await isStillServed(dir, storedAs, alias.stored_as, models))) await drop(tableFolder(dir, storedAs))
   }
   for (const storedAs of [...[...going].map((id) => storedName(table, id)), ...(alias === undefined ? [] : [alias.stored_as])]) {
     const data = within(tableFolder(dir, storedAs), 'data')
@@ -95,16 +93,9 @@ export async function removeStale(
   return { removed, left }
 }
 
-interface Replaced {
-  readonly storedAs: string
-  /** Stored name of the live table. */
-  readonly live: string | null
-  readonly models: readonly EmbeddingModel[]
-}
-
 /** True if the table is of a loaded model and the live one is of another. A table that cannot be opened counts as such. */
-async function isStillServed(dir: string, { storedAs, live, models }: Replaced): Promise<boolean> {
-  if (models.length < 2 || live === null || !(await hasVersion(tableFolder(dir, storedAs)))) return false
+async function isStillServed(dir: string, storedAs: string, live: string, models: readonly EmbeddingModel[]): Promise<boolean> {
+  if (models.length < 2 || !(await hasVersion(tableFolder(dir, storedAs)))) return false
   const connection = await connectLance(dir, undefined)
   const idOf = async (name: string): Promise<string | undefined> => {
     const table = await openStored(connection, dir, name)

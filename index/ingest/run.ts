@@ -1,17 +1,18 @@
 import { CodedError } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
-import { connectForWriting, connectLance } from '../table/lance.ts'
-import { checkTable, readAlias, storedName } from '../versions/alias.ts'
+import { connectForWriting, connectLance, type Table } from '../table/lance.ts'
+import { stringAt } from '../table/rows.ts'
+import { checkTable, readAlias, storedName, type Alias } from '../versions/alias.ts'
+import { openStored, withLive } from '../versions/recover.ts'
 import { ChangeLog, unwatchChanges, watchChanges } from '../writers/change-log.ts'
 import { withWriterLock } from '../writers/locks.ts'
 import { addRows } from './add.ts'
 import { buildTable } from './build.ts'
-import { countersOf, type JobResult, type RunJobOptions } from './job-run.ts'
-import { JournalWriter, readJournal } from './journal.ts'
+import { countersOf, type JobResult, type JobRun, type RunJobOptions } from './job-run.ts'
+import { JournalWriter, readJournal, type Target } from './journal.ts'
 import { jobFiles } from './plan/contract.ts'
 import { readPlan } from './plan/plan.ts'
 import { notifyEarlierJobs } from './promote.ts'
-import { openLiveTarget, targetIsStale } from './target.ts'
 
 /**
  * Indexes a planned corpus: embeds, commits and verifies shard by shard, recording each step in the journal before the next one begins.
@@ -21,7 +22,7 @@ import { openLiveTarget, targetIsStale } from './target.ts'
  * @throws disk_full, conflict or index_invalid; errors of the embedder; the signal's reason once aborted
  */
 export async function runJob(options: RunJobOptions): Promise<JobResult> {
-  const { dir, table: name, jobId, folder, replace, onWarning = () => undefined } = options
+  const { dir, table: name, jobId, folder, replace } = options
   const plan = await readPlan(folder)
   if (plan === undefined) throw new CodedError('internal', `The job ${jobId} was not planned. This is a bug.`)
   await checkTable(options, replace)
@@ -37,14 +38,14 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   try {
     let progress = before
     let { target } = before
-    if (target === undefined || (await targetIsStale(options, { connection, target, alias, later }))) {
+    if (target === undefined || (await targetIsStale({ ...options, connection, later }, target, alias))) {
       const isOwn = replace || alias === undefined
       target = { isOwn, storedAs: isOwn ? storedName(name, jobId) : alias.stored_as }
       await journal.add({ step: 'target', replace: isOwn, stored_as: target.storedAs })
       progress = { target, shards: new Map(), carrying: false }
     }
     const counters = countersOf(plan, progress)
-    const run = { ...options, onWarning, plan, storedAs: target.storedAs, before: progress, journal, connection, later, counters }
+    const run = { ...options, plan, storedAs: target.storedAs, before: progress, journal, connection, later, counters }
     return await (target.isOwn ? buildTable : addRows)(run)
   } catch (error) {
     throw failureOf(error) ?? error
@@ -54,15 +55,31 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   }
 }
 
+/**
+ * True if a chosen target no longer applies because another job created or replaced the live table. A table created by an upsert while a
+ * first job was building does not count: the job copies its passages.
+ */
+async function targetIsStale(
+  { dir, replace, connection, later }: Pick<JobRun, 'dir' | 'replace' | 'connection' | 'later'>,
+  target: Target,
+  alias: Alias | undefined,
+): Promise<boolean> {
+  if (!target.isOwn) return alias?.stored_as !== target.storedAs
+  if (replace || alias === undefined) return false
+  const live = await openStored(connection, dir, alias.stored_as)
+  for await (const batch of live.query().select(['id'])) {
+    for (let row = 0; row < batch.numRows; row++) if (!later.ids.has(stringAt(batch, 'id', row))) return true
+  }
+  return false
+}
+
 /** Handles a kill between the promotion and the last journal entry. */
-async function finished(options: RunJobOptions, storedAs: string): Promise<JobResult> {
-  const { dir, model, onWarning = () => undefined } = options
-  const connection = await connectLance(dir, 0)
-  const table = await openLiveTarget({ connection, dir, model, onWarning }, storedAs)
-  await withWriterLock(options, () => notifyEarlierJobs(options, table))
-  const rows = await table.countRows()
-  connection.close()
-  return { storedAs, rows }
+function finished(options: RunJobOptions, storedAs: string): Promise<JobResult> {
+  const finish = async (table: Table): Promise<JobResult> => {
+    await withWriterLock(options, () => notifyEarlierJobs(options, table))
+    return { storedAs, rows: await table.countRows() }
+  }
+  return withLive(options, finish, options.onWarning)
 }
 
 /** Deletes what a cancelled job built but did not promote. */

@@ -1,15 +1,20 @@
 import { at } from '../../base/at.ts'
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
-import { chunks, sqlIds, sqlIn, storedRows, type StoredRows } from '../table/write.ts'
-import { CONTENT_OF_HASH, contentPart, sameVector } from '../hash.ts'
+import { chunks, sqlIn, storedRows } from '../table/write.ts'
+import { CONTENT_OF_HASH, contentPart } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
 import { checkVectorCount, halvesAt, packVector, pickHalves, stringAt, type Rows } from '../table/rows.ts'
-import { passageText, type Embed } from '../contract.ts'
+import { passageText } from '../contract.ts'
 import type { DocumentEnd } from '../write/change-rows.ts'
-import type { PlannedRow } from './plan/plan.ts'
+import { report, type JobRun } from './job-run.ts'
+import { readShard, type PlannedRow } from './plan/plan.ts'
+
+/** Number of committed shards after which fragments are compacted. */
+const COMPACT_AFTER = 64
 
 /** Texts per call of the embedder: several of its batches, so that it is never idle, few enough for prompt cancellation. */
 const TEXTS_PER_CALL = 128
+const VALUES_PER_QUERY = 1000
 
 /** A shard whose vectors are ready. */
 export interface PreparedShard {
@@ -27,66 +32,52 @@ export interface PreparedShard {
   readonly skipped: number
 }
 
-export interface PrepareOptions {
+/** Vectors of planned passages, float16 [planned.length, dimension]. */
+interface Vectors {
+  readonly planned: readonly PlannedRow[]
+  readonly halves: Uint16Array
   readonly dimension: number
-  readonly embed: Embed
-  /** Live table to write to, where rows may exist already. */
-  readonly present: Table | undefined
-  /** Table of the same model from which vectors of equal passages are copied. */
-  readonly previous: Table | undefined
-  /** Also match passages with another id: from renamed files, or moved within one. Reads a column of the table for every shard. */
-  readonly byContent?: boolean | undefined
-  /** Precomputed vectors of the shard's passages, in order; nothing is embedded or copied then. */
-  readonly ready?: Uint16Array | undefined
-  readonly signal: AbortSignal
-  readonly onEmbedded: (count: number) => void
 }
 
-/** Determines which rows of a shard to write, and embeds those without a vector in groups of similar length (unless vectors are given). */
-export async function prepareShard(number: number, shard: readonly PlannedRow[], options: PrepareOptions): Promise<PreparedShard> {
-  const { dimension, embed, present, previous, byContent, ready, signal, onEmbedded } = options
-  const ids = idsOf(shard)
+/** Where a shard's rows may exist already, and a table of the same model from which vectors of equal passages are copied. */
+interface Tables {
+  readonly present: Table | undefined
+  readonly previous: Table | undefined
+}
+
+/** Reads a shard, determines which of its rows to write, and embeds those without a vector (unless vectors are given). */
+export async function prepareShard(run: JobRun, number: number, { present, previous }: Tables): Promise<PreparedShard> {
+  const { folder, plan, byContent = false, readyVectors, signal, journal, counters } = run
+  const { dimension } = run.model
+  signal.throwIfAborted()
+  const shard = await readShard(folder, number, plan)
+  const ready = await readyVectors?.(number, shard)
+  const ids = shard.map(({ passage }) => passage.id)
   const { hashes: known, doubled } = present === undefined ? NOTHING : await storedRows(present, ids)
   const open = [...shard.keys()].filter((row) => known.get(at(ids, row)) !== at(shard, row).hash)
   const planned = open.map((row) => at(shard, row))
-  const prepared = (halves: Uint16Array, embedded: number): PreparedShard => ({
-    number,
-    ids,
-    rows: { passages: planned.map((row) => row.passage), hashes: planned.map((row) => row.hash), halves },
-    doubled: [...doubled],
-    ends: shard.flatMap(endsOf),
-    embedded,
-    skipped: shard.length - embedded,
-  })
-  if (ready !== undefined) {
-    onEmbedded(planned.length)
-    return prepared(pickHalves(ready, open, dimension), planned.length)
+  const halves = ready === undefined ? new Uint16Array(planned.length * dimension) : pickHalves(ready, open, dimension)
+  const vectors = { planned, halves, dimension }
+  const onEmbedded = (count: number): void => {
+    counters.embedded += count
+    report(run, 'indexing')
   }
-  const halves = new Uint16Array(planned.length * dimension)
-  const unknown = previous === undefined ? [...planned.keys()] : await takeOver(previous, planned, halves, dimension)
-  const into = { planned, halves, dimension }
-  const unembedded = previous === undefined || byContent !== true ? unknown : await takeOverByContent(previous, unknown, into)
-  const byLength = unembedded.map((row) => ({ row, text: textAt(planned, row) })).sort((a, b) => b.text.length - a.text.length)
-  const yieldToEventLoop = eventLoopYielder()
-  for (const some of chunks(byLength, TEXTS_PER_CALL)) {
-    const pause = yieldToEventLoop()
-    if (pause !== undefined) await pause
-    signal.throwIfAborted()
-    const vectors = await embed(
-      some.map(({ text }) => text),
-      signal,
-    )
-    checkVectorCount(vectors.length, some.length)
-    for (const [i, vector] of vectors.entries()) {
-      const { row } = at(some, i)
-      packVector({ id: at(planned, row).passage.id, vector }, halves, row, dimension)
-    }
-    onEmbedded(some.length)
+  let missing = [...planned.keys()]
+  if (ready !== undefined) onEmbedded(missing.length)
+  else {
+    if (previous !== undefined) missing = await copyVectors(previous, missing, 'id', vectors)
+    // From renamed files, or moved within one. Reads a column of the table.
+    if (previous !== undefined && byContent) missing = await copyVectors(previous, missing, 'content', vectors)
+    await embedRows(missing, vectors, { ...run, onEmbedded })
   }
-  return prepared(halves, unembedded.length)
+  const [embedded, skipped] = [missing.length, shard.length - missing.length]
+  const rows = { passages: planned.map(({ passage }) => passage), hashes: planned.map(({ hash }) => hash), halves }
+  const prepared = { number, ids, rows, doubled: [...doubled], ends: shard.flatMap(endsOf), embedded, skipped }
+  if (!isPresent(run, prepared)) await journal.add({ step: 'embedded', shard: number, embedded, skipped })
+  return prepared
 }
 
-const NOTHING: StoredRows = { hashes: new Map(), doubled: new Set() }
+const NOTHING = { hashes: new Map<string, string>(), doubled: [] }
 
 /** What is complete with a row. */
 function endsOf({ passage: { id }, parts, whole }: PlannedRow): DocumentEnd[] {
@@ -94,48 +85,118 @@ function endsOf({ passage: { id }, parts, whole }: PlannedRow): DocumentEnd[] {
   return whole === undefined ? document : [...document, whole]
 }
 
-function idsOf(rows: readonly PlannedRow[]): string[] {
-  return rows.map((row) => row.passage.id)
-}
-
-function textAt(rows: readonly PlannedRow[], row: number): string {
-  return passageText(at(rows, row).passage)
-}
-
-/** Copies the vectors of passages with the same title and text. @returns the rows that have none. */
-async function takeOverByContent(
+/**
+ * Copies the vectors of passages with the same title and text.
+ * @param by `id`: from the passage of the same id only; `content`: from any passage
+ * @returns the rows that have none
+ */
+async function copyVectors(
   previous: Table,
   rows: readonly number[],
-  { planned, halves, dimension }: { readonly planned: readonly PlannedRow[]; readonly halves: Uint16Array; readonly dimension: number },
+  by: 'id' | 'content',
+  { planned, halves, dimension }: Vectors,
 ): Promise<number[]> {
+  const valueOf = (id: string, hash: string): string => (by === 'id' ? id : contentPart(hash))
   const open = new Map<string, number[]>()
   for (const row of rows) {
-    const content = contentPart(at(planned, row).hash)
-    open.set(content, [...(open.get(content) ?? []), row])
+    const { passage, hash } = at(planned, row)
+    const value = valueOf(passage.id, hash)
+    open.set(value, [...(open.get(value) ?? []), row])
   }
-  for (const some of chunks([...open.keys()], 1000)) {
-    const found = await previous.query().where(sqlIn(CONTENT_OF_HASH, some)).select(['hash', 'vector']).toArrow()
+  for (const values of chunks([...open.keys()], VALUES_PER_QUERY)) {
+    const condition = sqlIn(by === 'id' ? 'id' : CONTENT_OF_HASH, values)
+    const found = await previous.query().where(condition).select(['id', 'hash', 'vector']).toArrow()
     for (let row = 0; row < found.numRows; row++) {
-      const content = contentPart(stringAt(found, 'hash', row))
-      for (const to of open.get(content) ?? []) halves.set(halvesAt(found, row), to * dimension)
-      open.delete(content)
+      const hash = stringAt(found, 'hash', row)
+      const value = valueOf(stringAt(found, 'id', row), hash)
+      const same = (open.get(value) ?? []).filter((to) => contentPart(at(planned, to).hash) === contentPart(hash))
+      for (const to of same) halves.set(halvesAt(found, row), to * dimension)
+      if (same.length > 0) open.delete(value)
     }
   }
   return [...open.values()].flat()
 }
 
-/** Copies the vectors of unchanged passages. @returns the rows that have none. */
-async function takeOver(previous: Table, planned: readonly PlannedRow[], halves: Uint16Array, dimension: number): Promise<number[]> {
-  const open = new Map(planned.map(({ passage, hash }, row) => [passage.id, { row, hash }]))
-  for (const ids of chunks(idsOf(planned), 1000)) {
-    const found = await previous.query().where(sqlIds(ids)).select(['id', 'hash', 'vector']).toArrow()
-    for (let row = 0; row < found.numRows; row++) {
-      const id = stringAt(found, 'id', row)
-      const wanted = open.get(id)
-      if (wanted === undefined || !sameVector(wanted.hash, stringAt(found, 'hash', row))) continue
-      halves.set(halvesAt(found, row), wanted.row * dimension)
-      open.delete(id)
+/** Embeds passages into their rows, in groups of similar length. @throws index_invalid for a vector that cannot be stored; errors of the embedder */
+export async function embedRows(
+  rows: readonly number[],
+  { planned, halves, dimension }: Vectors,
+  { embed, signal, onEmbedded }: Pick<JobRun, 'embed' | 'signal'> & { readonly onEmbedded?: (count: number) => void },
+): Promise<void> {
+  const byLength = rows.map((row) => ({ row, text: passageText(at(planned, row).passage) })).sort((a, b) => b.text.length - a.text.length)
+  const yieldToEventLoop = eventLoopYielder()
+  for (const some of chunks(byLength, TEXTS_PER_CALL)) {
+    const pause = yieldToEventLoop()
+    if (pause !== undefined) await pause
+    signal.throwIfAborted()
+    const texts = some.map(({ text }) => text)
+    const vectors = await embed(texts, signal)
+    checkVectorCount(vectors.length, some.length)
+    for (const [i, vector] of vectors.entries()) {
+      const { row } = at(some, i)
+      packVector({ id: at(planned, row).passage.id, vector }, halves, row, dimension)
     }
+    onEmbedded?.(some.length)
   }
-  return [...open.values()].map(({ row }) => row)
+}
+
+/** Maps values with a prefetch of one: the next is computed while the last one is used. */
+export async function* prefetchOne<T, R>(values: Iterable<T>, work: (value: T) => Promise<R>): AsyncGenerator<R> {
+  const iterator = values[Symbol.iterator]()
+  const next = (): Promise<R> | undefined => {
+    const step = iterator.next()
+    const running = step.done === true ? undefined : work(step.value)
+    // Its error is thrown where it is awaited.
+    running?.catch(() => undefined)
+    return running
+  }
+  let running = next()
+  try {
+    while (running !== undefined) {
+      const result = await running
+      running = next()
+      yield result
+    }
+  } finally {
+    // The caller may release what the work uses.
+    await running?.catch(() => undefined)
+  }
+}
+
+/**
+ * Prepares shards, one ahead of the consumer, which commits them. After the first and then after every 64 of them it calls `compact`.
+ * @param compact is given the minimum of excess fragments
+ */
+export async function* shardsOf<Shard>(
+  { signal }: JobRun,
+  remaining: readonly number[],
+  prepareOne: (number: number) => Promise<Shard>,
+  compact: (least: number) => Promise<unknown>,
+): AsyncGenerator<Shard> {
+  let commits = COMPACT_AFTER - 1
+  for await (const shard of prefetchOne(remaining, prepareOne)) {
+    yield shard
+    if (++commits >= COMPACT_AFTER) {
+      commits = 0
+      await compact(COMPACT_AFTER)
+    }
+    signal.throwIfAborted()
+  }
+}
+
+/** True if the shard was committed before a kill but not recorded in the journal. */
+function isPresent({ before }: JobRun, { number, rows }: PreparedShard): boolean {
+  return rows.passages.length === 0 && before.shards.has(number)
+}
+
+/** Counts a durable shard. */
+export function countCommitted(run: JobRun, shard: PreparedShard): void {
+  const { counters } = run
+  const before = run.before.shards.get(shard.number)
+  if (!isPresent(run, shard)) {
+    counters.skipped += shard.skipped - (before?.skipped ?? 0)
+    counters.embedded -= before?.embedded ?? 0
+  }
+  if (before === undefined || before.state === 'embedded') counters.committed += shard.ids.length
+  report(run, 'indexing')
 }

@@ -11,12 +11,9 @@ const EXPANSION = 4
 /** Kept free for journals and job records. */
 const MARGIN = 256 * 1024
 
-/** Estimates the planned size of a corpus file, which is about that of its text. @throws not_found */
+/** Estimates the planned size of a corpus file, which is about that of its text; 0 if there is none. */
 export async function planBytes(path: string): Promise<number> {
-  const size = await stat(path).then(
-    (file) => file.size,
-    () => 0,
-  )
+  const { size = 0 } = (await stat(path).catch(() => undefined)) ?? {}
   return size * (/\.(gz|gzip|parquet)$/i.test(path) ? EXPANSION : 1.2)
 }
 

@@ -1,14 +1,12 @@
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { CodedError } from '../../base/errors.ts'
 import { halvesFinite } from '../../base/binary16.ts'
-import { rowFingerprint } from '../hash.ts'
+import { RowsDigest } from '../hash.ts'
 import { IdSet } from '../id-set.ts'
 import type { Connection, Table } from '../table/lance.ts'
 import { halvesOf, stringsOf, type Columns, type Rows } from '../table/rows.ts'
 import { chunks, sqlIds } from '../table/write.ts'
 import type { Plan } from './plan/contract.ts'
-
-const MOD = 2n ** 64n
 
 /**
  * Reads a finished table back once: row count, distinct ids, ids and contents as planned, every vector present and finite.
@@ -17,30 +15,27 @@ const MOD = 2n ** 64n
 export async function verifyTable(
   table: Table,
   plan: Plan,
-  signal?: AbortSignal,
-  onRows?: (done: number, total: number) => void,
+  signal: AbortSignal,
+  onRows: (done: number, total: number) => void,
 ): Promise<void> {
   const ids = new IdSet()
-  let [rows, digest] = [0, 0n]
+  const digest = new RowsDigest()
+  let rows = 0
   const yieldToEventLoop = eventLoopYielder()
   for await (const batch of table.query().select(['id', 'hash', 'vector'])) {
-    signal?.throwIfAborted()
-    const part: Columns = batch
-    const [idAt, hashAt, halvesAt] = [stringsOf(part, 'id'), stringsOf(part, 'hash'), halvesOf(part)]
-    for (let row = 0; row < part.numRows; row++) {
+    signal.throwIfAborted()
+    for (const { id, hash } of soundRows(table, batch)) {
       const pause = yieldToEventLoop()
       if (pause !== undefined) await pause
-      const id = idAt(row)
       ids.add(id)
-      digest = (digest + rowFingerprint(id, hashAt(row))) % MOD
-      if (!halvesFinite(halvesAt(row))) throw mismatch(table, `the vector of passage "${id}" is not finite`)
+      digest.add(id, hash)
     }
-    rows += part.numRows
-    onRows?.(rows, plan.accepted)
+    rows += batch.numRows
+    onRows(rows, plan.accepted)
   }
   if (rows !== plan.accepted) throw mismatch(table, `it holds ${rows} of ${plan.accepted} planned passages`)
   if (ids.size !== rows) throw mismatch(table, `only ${ids.size} of ${rows} ids are distinct`)
-  if (digest.toString(16) !== plan.digest) throw mismatch(table, 'its ids and contents are not the planned ones')
+  if (digest.toString() !== plan.digest) throw mismatch(table, 'its ids and contents are not the planned ones')
 }
 
 /**
@@ -53,17 +48,24 @@ export async function verifyShard(connection: Connection, storedAs: string, vers
     const wanted = new Map(rows.passages.map(({ id }, row) => [id, rows.hashes[row]]))
     for (const ids of chunks([...wanted.keys()], 1000)) {
       const found = await table.query().where(sqlIds(ids)).select(['id', 'hash', 'vector']).toArrow()
-      const [idAt, hashAt, halvesAt] = [stringsOf(found, 'id'), stringsOf(found, 'hash'), halvesOf(found)]
-      for (let row = 0; row < found.numRows; row++) {
-        const id = idAt(row)
-        if (wanted.get(id) !== hashAt(row)) throw mismatch(table, `passage "${id}" occurs twice or is not the planned one`)
-        if (!halvesFinite(halvesAt(row))) throw mismatch(table, `the vector of passage "${id}" is not finite`)
+      for (const { id, hash } of soundRows(table, found)) {
+        if (wanted.get(id) !== hash) throw mismatch(table, `passage "${id}" occurs twice or is not the planned one`)
         wanted.delete(id)
       }
     }
     if (wanted.size > 0) throw mismatch(table, `${wanted.size} of ${rows.passages.length} passages of a shard are missing`)
   } finally {
     table.close()
+  }
+}
+
+/** Ids and content hashes of a result. @throws index_invalid for a vector that is not finite */
+function* soundRows(table: Table, found: Columns): Generator<{ readonly id: string; readonly hash: string }> {
+  const [idAt, hashAt, halvesAt] = [stringsOf(found, 'id'), stringsOf(found, 'hash'), halvesOf(found)]
+  for (let row = 0; row < found.numRows; row++) {
+    const id = idAt(row)
+    if (!halvesFinite(halvesAt(row))) throw mismatch(table, `the vector of passage "${id}" is not finite`)
+    yield { id, hash: hashAt(row) }
   }
 }
 

@@ -9,57 +9,19 @@ import { removeStaleFiles } from '../../base/locks/stale-files.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'
 import { type Embed, type EmbeddingModel, passageText } from '../contract.ts'
-import { prefetchOne } from '../ingest/one-behind.ts'
-import type { PlannedRow } from '../ingest/plan/plan.ts'
-import { checkShardDirModel, hasVectors, readPlanned, type ShardDir, shardOf, vectorPath } from '../ingest/shard-dir/shard-dir.ts'
+import { type PlannedRow, readShard } from '../ingest/plan/plan.ts'
+import { prefetchOne } from '../ingest/shard.ts'
+import { checkShardDirModel, hasVectors, type ShardDir, vectorsOf } from '../ingest/shard-dir/shard-dir.ts'
 import { writeVectorFile } from '../ingest/shard-dir/vector-file.ts'
 import { compared } from '../table/sample.ts'
-import { GivenVectors, type Named } from './given.ts'
+import { GivenVectors } from './given.ts'
 import { openVectors } from './open.ts'
 import type { VectorSource } from './rows.ts'
 
 /** Vectors of one model in different precisions differ by a few percent in length. */
 const LENGTH_TOLERANCE = 0.05
 
-interface CompareOptions {
-  /** Passages of the shard to embed. */
-  readonly count: number
-  /** Minimum cosine between a given vector and the model's own. */
-  readonly minCosine: number
-  readonly model: string
-  readonly embed: Embed
-  readonly signal: AbortSignal
-}
-
-/**
- * Embeds some passages of a shard and compares them with the given vectors.
- * @param halves [rows, dimension]
- * @returns the lowest cosine
- * @throws index_invalid naming a passage whose vector differs from the model's
- */
-async function compareSome(rows: readonly PlannedRow[], halves: Uint16Array, options: CompareOptions): Promise<number> {
-  const { count, minCosine, model, embed, signal } = options
-  const dimension = halves.length / rows.length
-  const sampled = sampleIndices(rows.length, count, seededRandom(at(rows, 0).hash, rows.length))
-  const texts = sampled.map((row) => passageText(at(rows, row).passage))
-  const own = await embed(texts, signal)
-  let least = 1
-  for (const [i, row] of sampled.entries()) {
-    const { cosine, lengths } = compared(f16ToF32(halves.subarray(row * dimension, (row + 1) * dimension)), at(own, i))
-    const direction = cosine >= minCosine
-    if (!direction || Math.abs(lengths - 1) > LENGTH_TOLERANCE)
-      throw new CodedError(
-        'index_invalid',
-        `The vector given for passage "${at(rows, row).passage.id}" is not what ${model} makes of it: ${direction ? `it is ${lengths.toFixed(3)} times as long (normalised vectors cannot be used)` : `their cosine is ${cosine.toFixed(3)}, and ${minCosine} is asked for`}. Were the vectors made by another model, of texts without titles, or are ids and vectors out of step? What was compared before is right and stays; nothing is in a table yet.`,
-        { field: 'vector' },
-      )
-    least = Math.min(least, cosine)
-  }
-  return least
-}
-
 interface GiveOptions {
-  /** Vector files, searched in this order. */
   readonly files: readonly string[]
   /** Name of the model that made the vectors. */
   readonly madeBy: string
@@ -77,27 +39,16 @@ interface GiveOptions {
   readonly onProgress: (phase: 'reading' | 'writing', done: number, total: number) => void
 }
 
-interface GivenReport {
-  /** Number of shards whose vectors were written, and of those that had some. */
-  readonly written: number
-  readonly present: number
-  /** Passages without a vector, and the shards skipped because of them. */
-  readonly missing: Named & { readonly shards: number }
-  /** Vectors of passages that are not in the plan. */
-  readonly foreign: Named
-  readonly compared: number
-  /** Lowest cosine of the comparison; 1 if there was none. */
-  readonly leastCosine: number
-}
-
 const EXAMPLES = 3
 
 /**
  * Writes precomputed vectors, matched by id, as the vector files of a planned corpus. A shard is written if all its passages have a vector
  * and a sample of them agrees with the retriever. Resumable.
+ * @returns numbers of shards whose vectors were written, and of those that had some; `missing`: passages without a vector, and the shards
+ * skipped because of them; `foreign`: vectors of passages that are not in the plan; `leastCosine`: of the comparison, 1 if there was none
  * @throws index_invalid for vectors of another model, or that differ from the declared one; corpus_invalid; disk_full
  */
-export async function giveVectors(shardDir: ShardDir, options: GiveOptions): Promise<GivenReport> {
+export async function giveVectors(shardDir: ShardDir, options: GiveOptions) {
   const { madeBy, sameModel, model } = options
   checkShardDirModel(shardDir, model)
   if (madeBy !== shardDir.model && !sameModel)
@@ -111,7 +62,12 @@ export async function giveVectors(shardDir: ShardDir, options: GiveOptions): Pro
   await removeStaleFiles(options.work, (name) => tag.exec(name)?.[1])
   const work = await mkdtemp(join(options.work, `cepe-vectors-${await processTag()}-`))
   try {
-    return await give(shardDir, await openAll(shardDir, options, work), options)
+    const sources: VectorSource[] = []
+    for (const [number, path] of options.files.entries()) {
+      options.signal.throwIfAborted()
+      sources.push(await openVectors({ path, dimension: shardDir.dimension, work, number }))
+    }
+    return await give(shardDir, sources, options)
   } catch (error) {
     throw failureOf(error) ?? error
   } finally {
@@ -119,52 +75,30 @@ export async function giveVectors(shardDir: ShardDir, options: GiveOptions): Pro
   }
 }
 
-async function openAll({ dimension }: ShardDir, { files, signal }: GiveOptions, work: string): Promise<VectorSource[]> {
-  const sources: VectorSource[] = []
-  for (const [number, path] of files.entries()) {
-    signal.throwIfAborted()
-    sources.push(await openVectors({ path, dimension, work, number }))
-  }
-  return sources
-}
-
-/** A shard, and its vectors if they are to be written. */
-interface Ready {
-  readonly shard: number
-  readonly rows: readonly PlannedRow[]
-  readonly without: readonly string[]
-  readonly least: number
-  readonly halves?: Uint16Array
-}
-
-async function give(shardDir: ShardDir, sources: readonly VectorSource[], options: GiveOptions): Promise<GivenReport> {
+async function give(shardDir: ShardDir, sources: readonly VectorSource[], options: GiveOptions) {
   const { signal, sample, onProgress } = options
-  const { shard_rows: shards } = shardDir.plan
+  const { folder, plan, dimension } = shardDir
+  const shards = plan.shard_rows
   const total = sources.reduce((sum, { rows }) => sum + rows, 0)
   const given = await GivenVectors.read(sources, signal, (ids) => onProgress('reading', ids, total))
-  const perShard = Math.max(1, Math.ceil(sample / shards.length))
-  const prepare = async (shard: number): Promise<Ready> => {
+  const count = Math.max(1, Math.ceil(sample / shards.length))
+  const prepare = async (shard: number) => {
     signal.throwIfAborted()
-    const rows = await readPlanned(shardDir, shard)
-    const wanted: { id: string; row: number }[] = []
-    const without: string[] = []
-    for (const { passage } of rows) {
-      const row = given.use(passage.id)
-      if (row === undefined) without.push(passage.id)
-      else wanted.push({ id: passage.id, row })
-    }
-    if (await hasVectors(shardDir, shard)) return { shard, rows, without: [], least: 1 }
+    const rows = await readShard(folder, shard, plan)
+    const wanted = rows.map(({ passage: { id } }) => ({ id, row: given.use(id) }))
+    if (await hasVectors(vectorsOf(shardDir, shard))) return { shard, rows, without: [], least: 1 }
+    const without = wanted.filter(({ row }) => row === undefined).map(({ id }) => id)
     if (without.length > 0) return { shard, rows, without, least: 1 }
-    const halves = await given.read(wanted, shardDir.dimension)
-    return { shard, rows, without, halves, least: await compareSome(rows, halves, { ...options, count: perShard, model: shardDir.model }) }
+    const halves = await given.read(wanted, dimension)
+    return { shard, rows, without, halves, least: await compareSome(rows, halves, count, options) }
   }
   let [written, present, missing, shardsLeft, compared, leastCosine] = [0, 0, 0, 0, 0, 1]
   const examples: string[] = []
   for await (const { shard, rows, without, least, halves } of prefetchOne(shards.keys(), prepare)) {
     if (halves !== undefined) {
-      await writeVectorFile(vectorPath(shardDir.folder, shard), shardOf(shardDir, shard), rows, halves)
+      await writeVectorFile(vectorsOf(shardDir, shard), rows, halves)
       written++
-      compared += Math.min(perShard, rows.length)
+      compared += Math.min(count, rows.length)
       leastCosine = Math.min(leastCosine, least)
     } else if (without.length > 0) {
       missing += without.length
@@ -181,4 +115,35 @@ async function give(shardDir: ShardDir, sources: readonly VectorSource[], option
     compared,
     leastCosine,
   }
+}
+
+/**
+ * Embeds `count` passages of a shard and compares them with the given vectors.
+ * @param halves [rows, dimension]
+ * @returns the lowest cosine
+ * @throws index_invalid naming a passage whose vector differs from the model's
+ */
+async function compareSome(
+  rows: readonly PlannedRow[],
+  halves: Uint16Array,
+  count: number,
+  { minCosine, model, embed, signal }: GiveOptions,
+): Promise<number> {
+  const { dimension } = model
+  const sampled = sampleIndices(rows.length, count, seededRandom(at(rows, 0).hash, rows.length))
+  const texts = sampled.map((row) => passageText(at(rows, row).passage))
+  const own = await embed(texts, signal)
+  let least = 1
+  for (const [i, row] of sampled.entries()) {
+    const { cosine, lengths } = compared(f16ToF32(halves.subarray(row * dimension, (row + 1) * dimension)), at(own, i))
+    const direction = cosine >= minCosine
+    if (!direction || Math.abs(lengths - 1) > LENGTH_TOLERANCE)
+      throw new CodedError(
+        'index_invalid',
+        `The vector given for passage "${at(rows, row).passage.id}" is not what ${model.id} makes of it: ${direction ? `it is ${lengths.toFixed(3)} times as long (normalised vectors cannot be used)` : `their cosine is ${cosine.toFixed(3)}, and ${minCosine} is asked for`}. Were the vectors made by another model, of texts without titles, or are ids and vectors out of step? What was compared before is right and stays; nothing is in a table yet.`,
+        { field: 'vector' },
+      )
+    least = Math.min(least, cosine)
+  }
+  return least
 }

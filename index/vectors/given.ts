@@ -22,18 +22,15 @@ export class GivenVectors {
   readonly #sources: readonly VectorSource[]
   /** Number of the first row of each file. */
   readonly #starts: readonly number[]
-  readonly #rows: number
   readonly #byId: IdMap
-  /** One bit per row: its passage is in the plan. */
+  /** By row: 1 if its passage is in the plan. */
   readonly #used: Uint8Array
-  #usedCount = 0
 
   private constructor(sources: readonly VectorSource[], starts: readonly number[], rows: number, byId: IdMap) {
     this.#sources = sources
     this.#starts = starts
-    this.#rows = rows
     this.#byId = byId
-    this.#used = new Uint8Array(Math.ceil(rows / 8))
+    this.#used = new Uint8Array(rows)
   }
 
   /**
@@ -82,41 +79,32 @@ export class GivenVectors {
   /** Returns the row of an id's vector and marks it as used; undefined if there is none. */
   use(id: string): number | undefined {
     const row = this.#byId.get(id)
-    if (row === undefined) return undefined
-    const [byte, bit] = [row >> 3, 1 << (row & 7)]
-    if ((at(this.#used, byte) & bit) === 0) this.#usedCount++
-    this.#used[byte] = at(this.#used, byte) | bit
+    if (row !== undefined) this.#used[row] = 1
     return row
   }
 
   /** Vectors of passages as float16 [ids, dimension]. @throws index_invalid for numbers that are not finite or do not fit float16 */
-  async read(wanted: readonly { readonly id: string; readonly row: number }[], dimension: number): Promise<Uint16Array> {
+  async read(wanted: readonly { readonly id: string; readonly row: number | undefined }[], dimension: number): Promise<Uint16Array> {
     const out = new Uint16Array(wanted.length * dimension)
-    const order = wanted.map(({ id, row }, to) => ({ id, row, to })).sort((a, b) => a.row - b.row)
-    for (let from = 0; from < order.length;) {
-      const file = this.#starts.findLastIndex((start) => start <= at(order, from).row)
-      const end = this.#starts[file + 1] ?? this.#rows
-      const inFile = order.slice(from).filter(({ row }) => row < end)
+    const order = wanted.map(({ id, row }, to) => ({ id, row: present(row), to })).sort((a, b) => a.row - b.row)
+    for (const [file, source] of this.#sources.entries()) {
       const start = at(this.#starts, file)
-      const rows = inFile.map((one) => ({ ...one, row: one.row - start }))
-      await readRows(at(this.#sources, file), rows, out)
-      from += inFile.length
+      const inFile = order.filter(({ row }) => row >= start && row < start + source.rows)
+      if (inFile.length > 0) await readRows(source, start, inFile, out)
     }
     return out
   }
 
   async unused(): Promise<Named> {
     const examples: string[] = []
-    const count = this.#rows - this.#usedCount
+    const count = this.#used.reduce((sum, isUsed) => sum + 1 - isUsed, 0)
     let row = 0
-    if (count > 0)
-      for (const source of this.#sources) {
-        for await (const id of source.ids()) {
-          if ((at(this.#used, row >> 3) & (1 << (row & 7))) === 0) examples.push(id)
-          if (examples.length === Math.min(EXAMPLES, count)) return { count, examples }
-          row++
-        }
+    for (const source of count === 0 ? [] : this.#sources) {
+      for await (const id of source.ids()) {
+        if (this.#used[row++] === 0) examples.push(id)
+        if (examples.length === Math.min(EXAMPLES, count)) return { count, examples }
       }
+    }
     return { count, examples }
   }
 }
@@ -127,14 +115,14 @@ function miscounted({ name, rows }: VectorSource, what: string): CodedError {
 
 interface WantedRow {
   readonly id: string
-  /** Row in the file. */
+  /** Row over all files. */
   readonly row: number
   /** Row in the result. */
   readonly to: number
 }
 
 /** Rows of a file, in storage order; adjacent rows are read at once. */
-async function readRows(source: VectorSource, wanted: readonly WantedRow[], out: Uint16Array): Promise<void> {
+async function readRows(source: VectorSource, start: number, wanted: readonly WantedRow[], out: Uint16Array): Promise<void> {
   const { path, dimension, offset, type } = source
   const bytes = dimension * NUMBER_BYTES[type]
   const file = await open(path, 'r')
@@ -145,7 +133,7 @@ async function readRows(source: VectorSource, wanted: readonly WantedRow[], out:
       while (wanted[to]?.row === first + to - from) to++
       const run = wanted.slice(from, to)
       const read = new Uint8Array(run.length * bytes)
-      const { bytesRead } = await file.read(read, 0, read.length, offset + first * bytes)
+      const { bytesRead } = await file.read(read, 0, read.length, offset + (first - start) * bytes)
       if (bytesRead !== read.length)
         throw new CodedError('corpus_invalid', `${source.name} became shorter while it was read.`, { field: source.name })
       for (const [i, one] of run.entries()) take(source, { ...one, bytes: read.subarray(i * bytes, (i + 1) * bytes) }, out)

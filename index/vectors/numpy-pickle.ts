@@ -13,7 +13,7 @@ import {
   type PickleValue,
 } from '../../base/pickle/values.ts'
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
-import { checkedId, type Matrix, NUMBER_BYTES, numberType, type NumberType, READ_ARRAYS, refuse, type VectorSource } from './rows.ts'
+import { checkedId, type Matrix, NUMBER_BYTES, numberType, READ_ARRAYS, refuse, type VectorSource } from './rows.ts'
 
 /** A numpy array of fixed-width strings (`<U8`) in a file: four bytes per character, padded with zeros. */
 interface StringArray {
@@ -36,8 +36,8 @@ function stringWidth(type: string): number | undefined {
   return width > 0 && width <= MOST_WIDTH ? width : undefined
 }
 
-/** Reads all strings of an array, without padding. @throws RangeError for an invalid code point */
-function readStrings({ count, width, isLittleEndian, offset }: StringArray, source: PickleSource): string[] {
+/** Reads all strings of an array, without padding. @throws corpus_invalid for an invalid code point */
+function readStrings({ count, width, isLittleEndian, offset }: StringArray, source: PickleSource, name: string): string[] {
   const bytes = CHARACTER_BYTES * width
   const perBlock = Math.max(1, Math.floor(BLOCK_BYTES / bytes))
   const found: string[] = []
@@ -50,7 +50,11 @@ function readStrings({ count, width, isLittleEndian, offset }: StringArray, sour
       for (let j = 0; j < width; j++) points[j] = view.getUint32((i * width + j) * CHARACTER_BYTES, isLittleEndian)
       let length = width
       while (length > 0 && at(points, length - 1) === 0) length--
-      found.push(String.fromCodePoint(...points.slice(0, length)))
+      try {
+        found.push(String.fromCodePoint(...points.slice(0, length)))
+      } catch (error) {
+        refuse(name, 'has ids that are no text', error)
+      }
     }
   }
   return found
@@ -142,7 +146,7 @@ function contentOf(described: Described, fail: (what: string) => never): Content
 
 function matrixOf({ bytes, type, shape, rowMajor }: Described, fail: (what: string) => never): Matrix {
   const [rows, dimension, ...more] = shape instanceof PickleTuple ? shape.items : []
-  const numbers = type instanceof NumpyType ? typeOf(type) : undefined
+  const numbers = type instanceof NumpyType && type.order !== '>' ? numberType(type.name) : undefined
   if (!(bytes instanceof PickleBytes) || numbers === undefined || !rowMajor || !isCount(rows) || !isCount(dimension) || more.length > 0) {
     const found = type instanceof NumpyType ? `${type.order}${type.name}` : describePickle(type)
     const sizes = shape instanceof PickleTuple ? shape.items.map(describePickle).join(', ') : describePickle(shape)
@@ -151,10 +155,6 @@ function matrixOf({ bytes, type, shape, rowMajor }: Described, fail: (what: stri
   if (bytes.length !== rows * dimension * NUMBER_BYTES[numbers])
     return fail(`has ${bytes.length} bytes for an array of ${rows} times ${dimension} numbers of ${NUMBER_BYTES[numbers]} bytes`)
   return { type: numbers, rows, dimension, offset: bytes.offset }
-}
-
-function typeOf({ name, order }: NumpyType): NumberType | undefined {
-  return order === '>' ? undefined : numberType(name)
 }
 
 function isCount(value: PickleValue | undefined): value is number {
@@ -187,30 +187,18 @@ function readFile(path: string, wantsIds: boolean): { readonly ids: readonly Pic
     const value = readPickle(source, numpyHost(name), LIMITS)
     const items = value instanceof PickleTuple || value instanceof PickleList ? value.items : []
     const [ids, array] = items
+    const found = value instanceof PickleTuple ? `(${items.map(describePickle).join(', ')})` : describePickle(value)
     const content = array instanceof NumpyArray ? array.content : undefined
     const listed = ids instanceof PickleList ? { objects: ids.items } : ids instanceof NumpyArray ? ids.content : undefined
     if (items.length !== 2 || listed === undefined || 'matrix' in listed || content === undefined || !('matrix' in content))
-      return refuse(name, `holds ${describe(value)} in place of ids and an array of their vectors: ${READ_IDS}`)
+      return refuse(name, `holds ${found} in place of ids and an array of their vectors: ${READ_IDS}`)
     const { matrix } = content
     const count = 'objects' in listed ? listed.objects.length : listed.strings.count
     if (count !== matrix.rows) return refuse(name, `has ${count} ids for ${matrix.rows} vectors`)
-    return { ids: 'objects' in listed ? listed.objects : wantsIds ? stringsOf(listed.strings, source, name) : [], matrix }
+    return { ids: 'objects' in listed ? listed.objects : wantsIds ? readStrings(listed.strings, source, name) : [], matrix }
   } finally {
     closeSync(descriptor)
   }
-}
-
-function stringsOf(strings: StringArray, source: PickleSource, name: string): string[] {
-  try {
-    return readStrings(strings, source)
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    return refuse(name, 'has ids that are no text', error)
-  }
-}
-
-function describe(value: PickleValue): string {
-  return value instanceof PickleTuple ? `(${value.items.map(describePickle).join(', ')})` : describePickle(value)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { open, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { CodedError } from '../../base/errors.ts'
+import { fileBytes } from '../../base/files.ts'
 import { LineFile } from '../ingest/plan/shard-files.ts'
 import { isGzip, isParquet } from '../read/sniff.ts'
 import { packVector } from '../table/rows.ts'
@@ -57,14 +58,8 @@ export async function vectorFiles(given: readonly string[]): Promise<string[]> {
   for (const path of given) {
     const found = await stat(path).catch(() => undefined)
     if (found === undefined) throw new CodedError('not_found', `The file ${path} does not exist.`, { field: 'files' })
-    if (found.isDirectory())
-      files.push(
-        ...(await readdir(path))
-          .filter((name) => !name.startsWith('.'))
-          .sort()
-          .map((name) => join(path, name)),
-      )
-    else files.push(path)
+    const names = found.isDirectory() ? (await readdir(path)).filter((name) => !name.startsWith('.')).sort() : ['']
+    files.push(...names.map((name) => join(path, name)))
   }
   const vectors = files.filter((path) => !IDS.test(path))
   if (vectors.length === 0) throw new CodedError('not_found', 'These folders hold no vector files.', { field: 'files' })
@@ -77,8 +72,7 @@ export async function vectorFiles(given: readonly string[]): Promise<string[]> {
  */
 export async function openVectors(options: SpoolOptions): Promise<VectorSource> {
   const { path, dimension } = options
-  const head = await headOf(path)
-  const source = await openByHead(head, options)
+  const source = await openByHead(await headOf(path), options)
   if (source.dimension !== dimension)
     refuse(source.name, `has vectors of ${source.dimension} numbers, the model of the plan makes ${dimension}`)
   return source
@@ -94,11 +88,6 @@ async function openByHead(head: Buffer, options: SpoolOptions): Promise<VectorSo
 }
 
 async function headOf(path: string): Promise<Buffer> {
-  const file = await open(path, 'r')
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
-    return buffer.subarray(0, bytesRead)
-  } finally {
-    await file.close()
-  }
+  for await (const head of fileBytes(path, HEAD_BYTES)) return head
+  return Buffer.alloc(0)
 }

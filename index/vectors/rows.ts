@@ -33,7 +33,6 @@ export interface Matrix {
 export interface VectorSource extends Matrix {
   /** The user's file, for messages. */
   readonly name: string
-  /** File of the numbers. */
   readonly path: string
   /** Ids of the passages, in row order; each call reads them again. @throws corpus_invalid for an invalid id */
   ids(): AsyncIterable<string>

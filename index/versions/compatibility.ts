@@ -22,10 +22,8 @@ export function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boole
 
 /** Returns the error, with its remedy, if a table cannot be used with these models or this version; undefined if it can. The table itself is valid in each case. */
 export function incompatibility(name: string, metadata: TableMetadata, models: Models): CodedError | undefined {
-  const schema = unfitSchema(name, metadata)
-  if (schema !== undefined) return schema
-  const model = fitModel(name, metadata, models)
-  return model instanceof CodedError ? model : undefined
+  const found = unfitSchema(name, metadata) ?? fitModel(name, metadata, models)
+  return found instanceof CodedError ? found : undefined
 }
 
 /** Returns the loaded model of a table's vectors, or an error if it is not loaded; operations without vectors remain possible then. */
@@ -45,33 +43,19 @@ export function fitModel(name: string, metadata: TableMetadata, models: Models):
 /** Returns an error if the table's schema is incompatible with this software. */
 export function unfitSchema(name: string, metadata: TableMetadata): CodedError | undefined {
   const unknown = unknownVersion(name, metadata)
-  if (unknown !== undefined) return unknown
-  if (metadata.schemaVersion < SCHEMA_VERSION) {
-    return new CodedError(
-      'index_invalid',
-      `The table "${name}" has schema version ${metadata.schemaVersion}, this software needs ${SCHEMA_VERSION}: run \`cepe migrate\`, which keeps every passage.`,
-      { field: 'table' },
-    )
-  }
-  return undefined
+  if (unknown !== undefined || metadata.schemaVersion >= SCHEMA_VERSION) return unknown
+  return new CodedError(
+    'index_invalid',
+    `The table "${name}" has schema version ${metadata.schemaVersion}, this software needs ${SCHEMA_VERSION}: run \`cepe migrate\`, which keeps every passage.`,
+    { field: 'table' },
+  )
 }
 
 /** Reads the table's metadata after automatic migrations (none when read-only). */
 export async function migratedMetadata(table: Table, readOnly = false): Promise<TableMetadata> {
   const metadata = await readMetadata(table)
-  if (
-    readOnly ||
-    metadata.schemaVersion >= SCHEMA_VERSION ||
-    unknownVersion('', metadata) !== undefined ||
-    !(await migrateTable(table, { dryRun: true })).automatic
-  )
-    return metadata
+  const isCurrent = metadata.schemaVersion >= SCHEMA_VERSION || unknownVersion('', metadata) !== undefined
+  if (readOnly || isCurrent || !(await migrateTable(table, { dryRun: true })).automatic) return metadata
   await migrateTable(table)
   return readMetadata(table)
-}
-
-/** As {@link migratedMetadata}; returns an error if the table is incompatible. */
-export async function compatibleMetadata(name: string, table: Table, models: Models): Promise<TableMetadata | CodedError> {
-  const metadata = await migratedMetadata(table)
-  return incompatibility(name, metadata, models) ?? metadata
 }

@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
-import { allModels, type EmbeddingModel, type EmbedOf, type IndexInfo, type Models, type TableLocation } from '../contract.ts'
+import { allModels, type EmbeddingModel, type EmbedOf, type Models, type TableLocation } from '../contract.ts'
 import { storeOf } from '../store/store-of.ts'
 import { createTable } from '../table/create.ts'
 import { connectForWriting, type Connection, prewarm, type Table, writing } from '../table/lance.ts'
@@ -13,57 +13,25 @@ import { aliasStamp, checkTable, createAlias, missingTable, readAlias, storedNam
 import { fitModel, migratedMetadata, relatedModel, unfitSchema } from './compatibility.ts'
 import { damageOf, openStored, rolledBackAt } from './recover.ts'
 
-interface NewLiveTable extends TableLocation {
-  readonly connection: Connection
-  readonly model: EmbeddingModel
-  /** Of the word index. Default: detected. */
-  readonly language?: WordLanguage | undefined
-  /** Called after the creation. */
-  readonly onWarning?: (message: string) => void
-}
-
 /**
  * Makes an empty table and puts it behind a name; durable when it returns. To be called under the writer lock.
+ * @param language of the word index; detected by default
  * @returns false where another process put one there first: nothing is made then
  */
-export async function createLiveTable({ connection, model, language, onWarning, ...location }: NewLiveTable): Promise<boolean> {
-  const { dir, table: name } = location
+export async function createLiveTable(
+  connection: Connection,
+  { dir, table: name, model }: TableLocation & Pick<Models, 'model'>,
+  language?: WordLanguage,
+): Promise<boolean> {
+  const location = { dir, table: name }
   const storedAs = storedName(name)
   const table = await createTable(connection, storedAs, model, language)
   table.close()
   await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
-  if (await createAlias(location, { stored_as: storedAs })) {
-    await readAlias(location)
-    onWarning?.(`The table "${name}" did not exist and was created, empty.`)
-    return true
-  }
-  await connection.dropTable(storedAs)
-  return false
-}
-
-/** Full information on a live table. */
-export async function infoOf(name: string, { table, storedAs, metadata }: LiveTexts): Promise<IndexInfo> {
-  const [version, rows, indices] = await Promise.all([table.version(), table.countRows(), table.listIndices()])
-  const indexed = (column: string): string | undefined => indices.find(({ columns }) => columns.includes(column))?.name
-  const vectorIndex = indexed('vector')
-  const unindexed = vectorIndex === undefined ? undefined : (await table.indexStats(vectorIndex))?.numUnindexedRows
-  const { ann } = metadata
-  return {
-    table: name,
-    storedAs,
-    version,
-    rows,
-    dimension: metadata.dimension,
-    model: metadata.model,
-    schemaVersion: metadata.schemaVersion,
-    kind: ann === undefined ? 'exact' : 'ivf_rq',
-    nprobes: ann?.nprobes ?? 0,
-    refine: ann?.refine ?? 0,
-    recall: ann?.recall ?? null,
-    questionRecall: ann?.questionRecall ?? null,
-    unindexedRows: unindexed ?? rows,
-    fullText: indexed('text') !== undefined,
-  }
+  const isFirst = await createAlias(location, { stored_as: storedAs })
+  if (isFirst) await readAlias(location)
+  else await connection.dropTable(storedAs)
+  return isFirst
 }
 
 /** Polling interval for an idle table: well below the retention of a replaced table's files. */
@@ -159,8 +127,7 @@ export class LiveTable {
 
   /** Why the newest table is not used; undefined if it is. */
   behind(): CodedError | undefined {
-    const replaced = this.#held !== undefined && this.#verdict !== undefined && this.#verdict.storedAs !== this.#held.live.storedAs
-    return replaced ? this.#verdict?.error : undefined
+    return this.#held !== undefined && this.#verdict?.storedAs !== this.#held.live.storedAs ? this.#verdict?.error : undefined
   }
 
   /**
@@ -182,11 +149,9 @@ export class LiveTable {
     if (error instanceof CodedError) return error
     const { dir } = this.#options
     const storedAs = this.#held?.live.storedAs
-    const found = async (): Promise<CodedError | undefined> => {
-      await checkTable(this.#options)
-      return storedAs === undefined ? undefined : damageOf(dir, storedAs)
-    }
-    const cause = await found().catch((thrown: unknown) => failureOf(thrown))
+    const cause = await checkTable(this.#options)
+      .then(() => (storedAs === undefined ? undefined : damageOf(dir, storedAs)))
+      .catch((thrown: unknown) => failureOf(thrown))
     return this.behind() ?? cause ?? storeOf(dir).readError(error)
   }
 
@@ -210,9 +175,10 @@ export class LiveTable {
    */
   async getForWriting(): Promise<ForWriting<Live>> {
     this.#checkWritable()
-    const { mustExist } = this.#options
-    if (mustExist !== true && (await readAlias(this.#options)) === undefined && !wasFound(this.#options))
-      await createLiveTable(this.#options)
+    const { connection, table, mustExist, onWarning } = this.#options
+    const isFirst = mustExist !== true && (await readAlias(this.#options)) === undefined && !wasFound(this.#options)
+    if (isFirst && (await createLiveTable(connection, this.#options)))
+      onWarning(`The table "${table}" did not exist and was created, empty.`)
     return this.#forWriting(await this.#newest())
   }
 
@@ -295,7 +261,8 @@ export class LiveTable {
   async #check(): Promise<Live | undefined> {
     const began = performance.now()
     const stamp = await aliasStamp(this.#options)
-    const found = this.#held?.stamp === stamp ? await this.#again(this.#held.live) : await this.#open()
+    const { live } = this.#held?.stamp === stamp ? this.#held : {}
+    const found = live === undefined ? await this.#open() : await this.#checkCompatible(live.table, live.sync)
     if (found !== undefined && 'error' in found) {
       this.#verdict = found
       throw found.error
@@ -307,19 +274,16 @@ export class LiveTable {
     return found
   }
 
-  /** Refreshes the current table and its metadata. */
-  async #again({ table, sync }: Live): Promise<Live | Incompatible> {
-    return this.#checkCompatible(table, () => Promise.resolve(sync))
-  }
-
-  /** Reads a table's metadata, and checks whether the loaded models can search it. */
-  async #checkCompatible(table: Table, syncOf: () => Promise<TableSync>): Promise<Live | Incompatible> {
-    const { table: name, readOnly } = this.#options
+  /** Reads a table's metadata, and checks whether the loaded models can search it. @param known if it was opened before */
+  async #checkCompatible(table: Table, known?: TableSync): Promise<Live | Incompatible> {
+    const { table: name, dir, readOnly } = this.#options
     const { storedAs } = table
+    const folder = tableFolder(dir, storedAs)
     const metadata = await migratedMetadata(table, readOnly)
     const error = unfitSchema(name, metadata)
     if (error !== undefined) return { error, storedAs }
-    const texts = { table, storedAs, metadata, sync: await syncOf() }
+    const sync = known ?? (readOnly === true ? TableSync.ofCopy(folder) : await TableSync.start(folder))
+    const texts = { table, storedAs, metadata, sync }
     const model = (await this.#adopted(texts)) ?? fitModel(name, metadata, this.#options)
     return model instanceof CodedError ? { error: model, storedAs, texts } : { ...texts, metadata: { ...metadata, model: model.id }, model }
   }
@@ -356,18 +320,11 @@ export class LiveTable {
     if (storedAs === undefined) return undefined
     const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.storedAs === storedAs)
     const table = opened?.table ?? (await openStored(connection, dir, storedAs, { onWarning: readOnly ? undefined : onWarning }))
-    const found = await this.#checkCompatible(table, () =>
-      opened
-        ? Promise.resolve(opened.sync)
-        : readOnly === true
-          ? Promise.resolve(TableSync.ofCopy(tableFolder(dir, storedAs)))
-          : TableSync.start(tableFolder(dir, storedAs)),
-    )
+    const found = await this.#checkCompatible(table, opened?.sync)
+    if (opened !== undefined) return found
     if ('error' in found) {
-      if (opened === undefined && found.texts === undefined) table.close()
-      return found
-    }
-    if (opened === undefined && found.metadata.ann !== undefined) await prewarm(table)
+      if (found.texts === undefined) table.close()
+    } else if (found.metadata.ann !== undefined) await prewarm(table)
     // The previous table is not closed: searches may be running on it. It is collected when they have ended.
     return found
   }

@@ -1,11 +1,10 @@
-import { readAlias, storedNameOf, tableFolder } from './alias.ts'
-import type { TableLocation } from '../contract.ts'
-import { TableSync } from '../table/table-sync.ts'
 import { lanceText } from '../../base/failures.ts'
-import { connectForWriting, type Table } from '../table/lance.ts'
+import type { TableLocation } from '../contract.ts'
 import { migrateTable, restoreVersion, type MigrationReport } from '../table/migrate.ts'
+import type { Table } from '../table/lance.ts'
 import { indexWords, isWordIndexOutdated } from '../table/words.ts'
-import { openStored } from './recover.ts'
+import { readAlias } from './alias.ts'
+import { withLive } from './recover.ts'
 
 export interface MigrateOptions extends TableLocation {
   /** Only report what would be done. */
@@ -19,12 +18,13 @@ export interface MigrateOptions extends TableLocation {
  * @throws index_missing if there is no such table, index_invalid if it is newer than this software
  */
 export async function migrateIndex({ dryRun = false, onWarning, ...location }: MigrateOptions): Promise<MigrationReport> {
-  return withLive(location, onWarning, async (live) => {
+  const migrate = async (live: Table): Promise<MigrationReport> => {
     const done = await migrateTable(live, { dryRun })
     if (!(await isWordIndexOutdated(live))) return done
     if (!dryRun) await indexWords(live)
     return { ...done, migrations: [...done.migrations, 'the word index, for words of any script'] }
-  })
+  }
+  return withLive(location, migrate, onWarning)
 }
 
 /**
@@ -34,10 +34,11 @@ export async function migrateIndex({ dryRun = false, onWarning, ...location }: M
 export async function migrateAutomatically(location: TableLocation, onWarning: (message: string) => void): Promise<void> {
   try {
     if ((await readAlias(location)) === undefined) return
-    await withLive(location, onWarning, async (live) => {
+    const migrate = async (live: Table): Promise<void> => {
       const due = await migrateTable(live, { dryRun: true })
       if (due.migrations.length > 0 && due.automatic) await migrateTable(live)
-    })
+    }
+    await withLive(location, migrate, onWarning)
   } catch (error) {
     onWarning(lanceText(error))
   }
@@ -49,23 +50,5 @@ export async function migrateAutomatically(location: TableLocation, onWarning: (
  * @throws index_missing, or not_found if that version was cleaned up
  */
 export async function restoreIndex({ version, ...location }: TableLocation & { readonly version: number }): Promise<void> {
-  await withLive(location, undefined, (live) => restoreVersion(live, version))
-}
-
-async function withLive<T>(
-  location: TableLocation,
-  onWarning: ((message: string) => void) | undefined,
-  use: (live: Table) => Promise<T>,
-): Promise<T> {
-  const { dir } = location
-  const storedAs = await storedNameOf(location)
-  const sync = await TableSync.start(tableFolder(dir, storedAs))
-  const connection = await connectForWriting(dir)
-  try {
-    const result = await use(await openStored(connection, dir, storedAs, { onWarning }))
-    await sync.flush()
-    return result
-  } finally {
-    connection.close()
-  }
+  await withLive(location, (live) => restoreVersion(live, version))
 }

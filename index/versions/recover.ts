@@ -1,17 +1,18 @@
 import { rename } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, join } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
 import type { TableLocation } from '../contract.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { exists, orAbsent } from '../../base/exists.ts'
+import { orAbsent } from '../../base/exists.ts'
 import { failureOf, lanceText } from '../../base/failures.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { CHECKSUMS, readChecksums, type Recorded } from '../table/checksums.ts'
 import { PASSAGE_COLUMNS } from '../table/rows.ts'
-import { type Connection, type Table, writing } from '../table/lance.ts'
-import { manifestFiles, namedFiles, newestVersion, type NewestVersion, VERSIONS, versionsOf } from '../table/manifest.ts'
-import { SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, tableFolder, tableOf } from './alias.ts'
+import { connectForWriting, type Connection, type Table, writing } from '../table/lance.ts'
+import { manifestFiles, namedFiles, newestVersion, VERSIONS, versionsOf } from '../table/manifest.ts'
+import { TableSync } from '../table/table-sync.ts'
+import { SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, storedNameOf, tableFolder, tableOf } from './alias.ts'
 
 const ROWS_AT_ONCE = 4096
 
@@ -41,16 +42,14 @@ async function unreadableFrom(table: Table, first: number): Promise<unknown> {
   const rows = await table.countRows()
   for (let from = first; from < rows; from += ROWS_AT_ONCE) {
     const offsets = Array.from({ length: Math.min(ROWS_AT_ONCE, rows - from) }, (_, i) => from + i)
-    const columns = [...PASSAGE_COLUMNS, 'hash', 'vector']
-    const failed = await table
-      .takeOffsets(offsets)
-      .select(columns)
-      .toArrow()
-      .then(
-        () => undefined,
-        (error: unknown) => error,
-      )
-    if (failed !== undefined) return failed
+    try {
+      await table
+        .takeOffsets(offsets)
+        .select([...PASSAGE_COLUMNS, 'hash', 'vector'])
+        .toArrow()
+    } catch (error) {
+      return error
+    }
   }
   return undefined
 }
@@ -82,8 +81,9 @@ export async function openStored(
     const newest = await newestVersion(folder, recorded)
     const [lost] = newest.broken
     if (lost === undefined) break
-    if (newest.older === undefined || (!unused && (await isAcknowledged(folder, newest, recorded))))
-      throw await damageTo(dir, storedAs, lost)
+    // A checksum shows that the version is durable: its damage is no trace of a power loss.
+    const isAcknowledged = [newest.manifest, ...newest.broken].some((file) => recorded.has(file))
+    if (newest.older === undefined || (isAcknowledged && !unused)) throw await damageTo(dir, storedAs, lost)
     if (onWarning === undefined)
       throw new CodedError(
         'index_invalid',
@@ -113,18 +113,25 @@ export async function openStored(
 }
 
 /**
- * True if a version is durable, as its checksums show, so that its damage is no trace of a power loss. Earlier software recorded none for
- * manifests: then a file that only this version needs.
+ * Opens the live table in a process that does not serve it, and runs work on it; durable when it resolves.
+ * @throws index_missing, index_invalid
  */
-async function isAcknowledged(folder: string, { manifest, named, broken }: NewestVersion, recorded: Recorded): Promise<boolean> {
-  if ([manifest, ...broken].some((file) => recorded.has(file))) return true
-  if ([...recorded.keys()].some((file) => dirname(file) === VERSIONS)) return false
-  const earlier = new Set<string>()
-  for (const name of (await manifestFiles(folder)).slice(1))
-    for (const { file } of (await namedFiles(folder, name)) ?? []) earlier.add(file)
-  const candidates = broken.includes(manifest) ? [...recorded.keys()] : named.map(({ file }) => file)
-  for (const file of candidates) if (!earlier.has(file) && recorded.has(file) && (await exists(join(folder, file)))) return true
-  return false
+export async function withLive<T>(
+  location: TableLocation,
+  work: (table: Table, sync: TableSync) => Promise<T>,
+  onWarning?: (message: string) => void,
+): Promise<T> {
+  const { dir } = location
+  const storedAs = await storedNameOf(location)
+  const sync = await TableSync.start(tableFolder(dir, storedAs))
+  const connection = await connectForWriting(dir)
+  try {
+    const result = await work(await openStored(connection, dir, storedAs, { onWarning }), sync)
+    await sync.flush()
+    return result
+  } finally {
+    connection.close()
+  }
 }
 
 /**

@@ -1,9 +1,10 @@
+import { at, joined } from '../../base/at.ts'
 import { fragmentation } from '../compaction/compact.ts'
 import type { TableLocation } from '../contract.ts'
 import { contentHash } from '../hash.ts'
 import type { WholeFile } from '../read/contract.ts'
 import type { Table } from '../table/lance.ts'
-import { halvesOf, PASSAGE_COLUMNS, passagesOf, type Rows } from '../table/rows.ts'
+import { type Columns, halvesOf, PASSAGE_COLUMNS, passagesOf, type Rows, stringsIn } from '../table/rows.ts'
 import type { TableSync } from '../table/table-sync.ts'
 import { chunks, deleteRows, idsWhere, mergeRows, removeDoubles, sqlIds, sqlIn } from '../table/write.ts'
 import { appendChange } from '../writers/change-log.ts'
@@ -17,39 +18,37 @@ export const COALESCE_FILES = 8
 const MOST_ROWS = 64
 
 /**
- * Returns the rows of small files, so that an upsert can write them into its own file. The caller must hold the writer lock, with the table
- * at its newest version.
- * @param without ids that are about to be written
- * @returns undefined if there is nothing to coalesce
+ * Adds the rows of small files to those of an upsert, so that it writes them into its own file. The caller must hold the writer lock, with
+ * the table at its newest version.
  */
-export async function coalesceSmallUpserts(table: Table, dimension: number, without: ReadonlySet<string>): Promise<Rows | undefined> {
+export async function withSmallFiles(table: Table, rows: Rows, dimension: number): Promise<Rows> {
   // Unindexed fragments are the last ones of the table.
   const left = Math.max(0, ...(await table.listIndices()).map(({ numUnindexedRows }) => numUnindexedRows ?? Infinity))
-  if (left < COALESCE_FILES || left > MOST_ROWS || (await fragmentation(table)).surplus < COALESCE_FILES) return undefined
-  const columns = [...PASSAGE_COLUMNS, 'vector']
+  if (left < COALESCE_FILES || left > MOST_ROWS || (await fragmentation(table)).surplus < COALESCE_FILES) return rows
   const found = await table
     .query()
-    .select(columns)
+    .select([...PASSAGE_COLUMNS, 'vector'])
     .offset((await table.countRows()) - left)
     .limit(left)
     .toArrow()
-  const [passageAt, halvesAt] = [passagesOf(found), halvesOf(found)]
-  const all = Array.from({ length: found.numRows }, (_, row) => ({ row, passage: passageAt(row) }))
+  const ids = stringsIn(found, 'id')
   // A job repairs duplicate ids.
-  if (new Set(all.map(({ passage }) => passage.id)).size < all.length) return undefined
-  const kept = all.filter(({ passage }) => !without.has(passage.id))
-  const halves = new Uint16Array(kept.length * dimension)
-  for (const [i, { row }] of kept.entries()) halves.set(halvesAt(row), i * dimension)
-  const passages = kept.map(({ passage }) => passage)
-  return { passages, hashes: passages.map(contentHash), halves }
+  if (new Set(ids).size < ids.length) return rows
+  const written = new Set(rows.passages.map(({ id }) => id))
+  const others = rowsOf(found, { rows: [...ids.keys()].filter((row) => !written.has(at(ids, row))), dimension })
+  return {
+    passages: [...rows.passages, ...others.passages],
+    hashes: [...rows.hashes, ...others.hashes],
+    halves: joined(Uint16Array, [rows.halves, others.halves]),
+  }
 }
 
-/** Concatenates rows. */
-export function joinRows(a: Rows, b: Rows): Rows {
-  const halves = new Uint16Array(a.halves.length + b.halves.length)
-  halves.set(a.halves)
-  halves.set(b.halves, a.halves.length)
-  return { passages: [...a.passages, ...b.passages], hashes: [...a.hashes, ...b.hashes], halves }
+/** Passages of a result with all columns, to be written again. @param rows their numbers */
+export function rowsOf(found: Columns, { rows, dimension }: { readonly rows: readonly number[]; readonly dimension: number }): Rows {
+  const [passages, halvesAt] = [rows.map(passagesOf(found)), halvesOf(found)]
+  const halves = new Uint16Array(rows.length * dimension)
+  for (const [i, row] of rows.entries()) halves.set(halvesAt(row), i * dimension)
+  return { passages, hashes: passages.map(contentHash), halves }
 }
 
 const IDS_PER_QUERY = 1000
@@ -73,8 +72,6 @@ interface RowChange {
   readonly job?: { readonly id: string; readonly later: ReadonlySet<string> } | undefined
 }
 
-const NONE: ReadonlySet<string> = new Set()
-
 /**
  * Changes the live table: the one way for single changes and for jobs. Durable when it resolves, and recorded in the change logs of running
  * jobs. The caller must hold the table's writer lock, with the table at its newest version.
@@ -87,7 +84,7 @@ export async function changeRows(
 ): Promise<{ readonly version: number | undefined; readonly doubles: number }> {
   const doubles = await removeDoubles(table, doubled)
   const version = rows.passages.length === 0 ? undefined : await mergeRows(table, rows, dimension)
-  const deleted = await deleteStale(table, ends, job?.later ?? NONE)
+  const deleted = await deleteStale(table, ends, job?.later)
   if (doubles > 0 || version !== undefined || deleted.length > 0) await sync.flush()
   const told = [...ids, ...deleted]
   if (told.length > 0) await appendChange(location, { ids: told }, job?.id)
@@ -100,21 +97,17 @@ export async function changeRows(
  * @param kept ids that stay, since they were changed later
  * @returns the ids deleted
  */
-async function deleteStale(table: Table, ends: readonly DocumentEnd[], kept: ReadonlySet<string>): Promise<string[]> {
+async function deleteStale(table: Table, ends: readonly DocumentEnd[], kept?: ReadonlySet<string>): Promise<string[]> {
   const deleted: string[] = []
   const drop = async (ids: readonly string[]): Promise<void> => {
-    const gone = ids.filter((id) => !kept.has(id))
+    const gone = ids.filter((id) => kept?.has(id) !== true)
     await deleteRows(table, gone)
     deleted.push(...gone)
   }
-  const documents = new Map<string, { readonly document: string; readonly parts: number }>(
-    ends.flatMap((end) => ('parts' in end ? [[`${end.document}#${end.parts + 1}`, end] as const] : [])),
-  )
-  for (const ids of chunks([...documents.keys()], IDS_PER_QUERY)) {
-    for (const id of await idsWhere(table, sqlIds(ids))) {
-      const end = documents.get(id)
-      if (end !== undefined) await drop((await tailOf(table, end.document, end.parts)).reverse())
-    }
+  const documents = ends.flatMap((end) => ('parts' in end ? [{ ...end, next: `${end.document}#${end.parts + 1}` }] : []))
+  for (const some of chunks(documents, IDS_PER_QUERY)) {
+    const found = await idsWhere(table, sqlIds(some.map(({ next }) => next)))
+    for (const { document, parts, next } of some) if (found.includes(next)) await drop((await tailOf(table, document, parts)).reverse())
   }
   const whole = ends.flatMap((end) => ('source' in end ? [end] : []))
   for (const files of chunks(whole, SOURCES_PER_QUERY)) {

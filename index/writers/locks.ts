@@ -1,9 +1,10 @@
+import pLimit, { type LimitFunction } from 'p-limit'
 import { CodedError } from '../../base/errors.ts'
 import type { Lock } from '../../base/locks/lock.ts'
 import type { TableLocation } from '../contract.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import type { LockOptions } from '../store/store.ts'
-import { type Connection, connectLance } from '../table/lance.ts'
+import { connectLance, type Table } from '../table/lance.ts'
 import { manifestFiles } from '../table/manifest.ts'
 import { aliasPath, checkFolder, checkTableName, readAlias, tableFolder, tableOf } from '../versions/alias.ts'
 
@@ -30,29 +31,24 @@ async function fenceTables(dir: string, which: (storedAs: string) => boolean): P
   try {
     for (const storedAs of (await connection.tableNames()).filter(which)) {
       // A table whose removal was interrupted has no version to commit on top of.
-      if ((await manifestFiles(tableFolder(dir, storedAs))).length > 0) await fence(connection, storedAs)
+      if ((await manifestFiles(tableFolder(dir, storedAs))).length > 0) await fence(await connection.openTable(storedAs))
     }
   } finally {
     connection.close()
   }
 }
 
-async function fence(connection: Connection, storedAs: string): Promise<void> {
-  const table = await connection.openTable(storedAs)
-  try {
-    let base = await table.version()
-    let last = base
-    for (;;) {
-      await table.checkout(base)
-      await table.restore()
-      const made = await table.version()
-      if (made === last + 1) return
-      // A commit came in between and is complete: keep its version. No commit can land on top of the restore.
-      if (last === base) base = made - 1
-      last = made
-    }
-  } finally {
-    table.close()
+async function fence(table: Table): Promise<void> {
+  let base = await table.version()
+  let last = base
+  for (;;) {
+    await table.checkout(base)
+    await table.restore()
+    const made = await table.version()
+    if (made === last + 1) return
+    // A commit came in between and is complete: keep its version. No commit can land on top of the restore.
+    if (last === base) base = made - 1
+    last = made
   }
 }
 
@@ -62,21 +58,11 @@ export async function fenceLive(location: TableLocation): Promise<void> {
   if (typeof storedAs === 'string') await fenceTables(location.dir, (name) => name === storedAs)
 }
 
-/** Names of the tables that have stored tables in an index. */
-async function tablesOf(dir: string): Promise<string[]> {
-  const connection = await connectLance(dir, 0)
-  try {
-    return [...new Set((await connection.tableNames()).map(tableOf))]
-  } finally {
-    connection.close()
-  }
-}
-
 /** Longest wait for the writer lock. */
 const WAIT_MS = 60_000
 
 /** Queues of this process's writers by lock: one of them at a time competes with other processes. */
-const tails = new Map<string, Promise<void>>()
+const queues = new Map<string, LimitFunction>()
 
 /**
  * Serialises the writers of a table over all processes: upserts, deletes, commits of jobs, and changes of the alias. LanceDB's merge does
@@ -87,46 +73,31 @@ const tails = new Map<string, Promise<void>>()
 export function withWriterLock<T>(location: TableLocation, work: () => Promise<T>): Promise<T> {
   const { dir, table } = location
   const lock = storeOf(dir).locks.of(aliasPath(location), within(dir, `${checkTableName(table)}.turns`))
-  const before = tails.get(lock) ?? Promise.resolve()
-  const checked = async (): Promise<T> => {
-    const result = await work()
+  const queue = queues.get(lock) ?? pLimit(1)
+  queues.set(lock, queue)
+  return queue(async () => {
     await checkFolder(dir)
-    return result
-  }
-  const mine = before
-    .then(() => checkFolder(dir))
-    .then(() => withLock(lock, { waitMs: WAIT_MS, onTakeover: () => fenceLive(location) }, checked))
-  const tail = mine.then(
-    () => undefined,
-    () => undefined,
-  )
-  tails.set(lock, tail)
-  tail
-    .then(() => {
-      if (tails.get(lock) === tail) tails.delete(lock)
+    return withLock(lock, { waitMs: WAIT_MS, onTakeover: () => fenceLive(location) }, async () => {
+      const result = await work()
+      await checkFolder(dir)
+      return result
     })
-    .catch(() => undefined)
-  return mine
-}
-
-interface MaintenanceLockOptions {
-  /** How long to wait for another process; Infinity without limit. */
-  readonly waitMs: number
-  readonly signal?: AbortSignal
+  })
 }
 
 /**
  * Serialises compaction and index builds of a table over all processes: concurrent runs would conflict and repeat work. Writes and reads
  * continue.
+ * @param options `waitMs`: how long to wait for another process; Infinity without limit
  * @returns false if another process held the lock for longer than `waitMs`: nothing was done
  */
 export async function withMaintenanceLock(
   { dir, table }: TableLocation,
-  { waitMs, signal }: MaintenanceLockOptions,
+  options: Pick<LockOptions, 'waitMs' | 'signal'>,
   work: () => Promise<unknown>,
 ): Promise<boolean> {
   await checkFolder(dir)
-  const lock = await storeOf(dir).locks.take(within(dir, `${checkTableName(table)}.upkeep`), { waitMs, signal, advisory: true })
+  const lock = await storeOf(dir).locks.take(within(dir, `${checkTableName(table)}.upkeep`), { ...options, advisory: true })
   if (lock === undefined) return false
   try {
     await work()
@@ -150,6 +121,7 @@ export async function tryJobLock(dir: string): Promise<Lock | undefined> {
 }
 
 async function fenceAll(dir: string): Promise<void> {
-  for (const table of await tablesOf(dir))
-    await withWriterLock({ dir, table }, () => fenceTables(dir, (storedAs) => storedAs.startsWith(`${table}.`)))
+  const names = (await storeOf(dir).files.list(dir)).filter((name) => name.endsWith('.lance'))
+  for (const table of new Set(names.map(tableOf)))
+    await withWriterLock({ dir, table }, () => fenceTables(dir, (storedAs) => tableOf(storedAs) === table))
 }

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { tableFromIPC } from 'apache-arrow'
 import t from 'tap'
 import { f16ToF32 } from '../../base/binary16.ts'
-import { openShardDir, vectorPath } from '../../index/ingest/shard-dir/shard-dir.ts'
+import { openShardDir, vectorsOf } from '../../index/ingest/shard-dir/shard-dir.ts'
 import { halvesAt, stringAt } from '../../index/table/rows.ts'
 import { runCli } from '../helpers/cli.ts'
 import { storedRows } from '../helpers/stored-rows.ts'
@@ -40,8 +40,9 @@ await t.test(
     t.equal(worker.status, 0, String(worker.stderr))
     t.match(await run(['index', 'commit', other], 'embedded'), { code: 0 })
     const rows: { id: string; vector: number[] }[] = []
-    for (const shard of (await openShardDir(other)).plan.shard_rows.keys()) {
-      const table = tableFromIPC(await readFile(vectorPath(other, shard)))
+    const shardDir = await openShardDir(other)
+    for (const shard of shardDir.plan.shard_rows.keys()) {
+      const table = tableFromIPC(await readFile(vectorsOf(shardDir, shard).path))
       for (let row = 0; row < table.numRows; row++)
         rows.push({ id: stringAt(table, 'id', row), vector: [...f16ToF32(halvesAt(table, row))] })
     }
@@ -53,7 +54,7 @@ await t.test(
     t.match(await give(), { code: 1, stderr: /required option '--made-by/ })
     t.match(await give('--made-by', 'facebook/contriever'), {
       code: 1,
-      stderr: /said to be of facebook\/contriever, the plan is for contriever@/,
+      stderr: /are of facebook\/contriever \(--made-by\), the plan is for contriever@/,
     })
     t.match(await give('--made-by', 'facebook/contriever', '--same-model'), {
       code: 1,

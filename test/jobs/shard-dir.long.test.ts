@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { hashedWords } from '../fixtures/hashed-words.ts'
 import { jobFiles } from '../../index/ingest/plan/contract.ts'
-import { inspectShardDir } from '../../index/ingest/shard-dir/check.ts'
-import { openShardDir, planShardDir, vectorPath, type ShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
+import { inspectShardDir, openShardDir, planShardDir, type ShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
 import type { Embed } from '../../index/contract.ts'
 import { readPassageFile } from '../../index/read/read.ts'
 import { answerWork } from '../../index/ingest/shard-dir/embed-work.ts'
@@ -12,6 +11,9 @@ import { embed, somePassages, tempDir } from '../index/helpers.ts'
 import { runCli } from '../helpers/cli.ts'
 import { storedRows } from '../helpers/stored-rows.ts'
 import { streamed, toTsv, withJobs } from './helpers.ts'
+
+/** Path of a shard's vectors. */
+const vectorPath = (folder: string, shard: number): string => join(folder, 'vectors', `00000${shard}.arrow`)
 
 const never: Embed = (texts) =>
   texts.every((text) => !text.startsWith('Place ')) ? embed(texts) : Promise.reject(new Error('embedded anew'))

@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { Value } from '#typebox/value'
 import { at } from '../../../base/at.ts'
@@ -7,10 +6,11 @@ import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { orAbsent } from '../../../base/exists.ts'
 import { failureOf } from '../../../base/failures.ts'
+import { fileBytes } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
 import type { ReadItem, WholeFile } from '../../read/contract.ts'
 import type { Passage } from '../../contract.ts'
-import { contentHash, sumFingerprints } from '../../hash.ts'
+import { contentHash, RowsDigest } from '../../hash.ts'
 import { jobFiles, type Plan, PlanSchema, SHARD_ROWS } from './contract.ts'
 import { LineFile, ShardFiles } from './shard-files.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
@@ -63,7 +63,7 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
   const counts = await layOut(items, shards, options)
   checkCounts(counts, options)
   await syncPath(files.shards)
-  const plan: Plan = { shard_rows: shards.rows, shard_digests: shards.digests, ...counts, digest: shards.digest }
+  const plan: Plan = { shard_rows: shards.rows, shard_digests: shards.digests, ...counts, digest: shards.digest.toString() }
   await writeFileDurably(files.plan, `${JSON.stringify(plan)}\n`)
   return plan
 }
@@ -114,29 +114,21 @@ async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { fold
 
 /** @throws corpus_invalid */
 function checkCounts({ read, rejected, accepted }: Counts, { maxRejectedShare, unit = 'lines' }: PlanOptions): void {
-  if (accepted === 0)
-    throw new CodedError(
-      'corpus_invalid',
-      unit === 'files'
-        ? read === 0
-          ? 'There are no files. This job changed nothing.'
-          : `None of ${read} files could be read; the report names the reasons.`
-        : `All ${read} lines were rejected; the report names the reasons.`,
-      { field: 'rejected' },
-    )
-  if (unit === 'files' && rejected > read * maxRejectedShare)
-    throw new CodedError(
-      'corpus_invalid',
-      `${rejected} of ${read} files were left out, more than allowed (strict, max_rejected_share): see the report. This job indexed nothing.`,
-      { field: 'max_rejected_share' },
-    )
-  if (rejected > read * maxRejectedShare) {
-    throw new CodedError(
-      'corpus_invalid',
-      `${rejected} of ${read} lines were rejected, more than the allowed share of ${maxRejectedShare}: see the report, fix the file or raise max_rejected_share. This job indexed nothing.`,
-      { field: 'max_rejected_share' },
-    )
+  const refuse = (field: string, ofLines: string, ofFiles: string): never => {
+    throw new CodedError('corpus_invalid', unit === 'files' ? ofFiles : ofLines, { field })
   }
+  if (accepted === 0)
+    refuse(
+      'rejected',
+      `All ${read} lines were rejected; the report names the reasons.`,
+      read === 0 ? 'There are no files. This job changed nothing.' : `None of ${read} files could be read; the report names the reasons.`,
+    )
+  if (rejected > read * maxRejectedShare)
+    refuse(
+      'max_rejected_share',
+      `${rejected} of ${read} lines were rejected, more than the allowed share of ${maxRejectedShare}: see the report, fix the file or raise max_rejected_share. This job indexed nothing.`,
+      `${rejected} of ${read} files were left out, more than allowed (strict, max_rejected_share): see the report. This job indexed nothing.`,
+    )
 }
 
 /** Reads the plan; undefined if planning did not complete. */
@@ -156,14 +148,11 @@ export async function plannedBytes(folder: string, { shard_rows }: Plan, from = 
   return bytes
 }
 
-/** The plan's record of a shard. */
-export type ShardOf = Pick<Plan, 'shard_rows' | 'shard_digests'>
-
 /**
  * Reads the rows of one shard. Content hashes are recomputed from the passages in the file.
  * @throws index_invalid if the file does not match the plan
  */
-export async function readShard(folder: string, number: number, { shard_rows, shard_digests }: ShardOf): Promise<PlannedRow[]> {
+export async function readShard(folder: string, number: number, { shard_rows, shard_digests }: Plan): Promise<PlannedRow[]> {
   const path = jobFiles(folder).shard(number)
   const refuse = (what: string, cause?: unknown): CodedError =>
     new CodedError(
@@ -177,14 +166,14 @@ export async function readShard(folder: string, number: number, { shard_rows, sh
   const expected = at(shard_rows, number)
   if (rows.length !== expected) throw refuse(`holds ${rows.length} of ${expected} planned passages`)
   const yieldToEventLoop = eventLoopYielder(2)
-  const hashed: { id: string; hash: string }[] = []
+  const digest = new RowsDigest()
   for (const { passage, hash } of rows) {
     const pause = yieldToEventLoop()
     if (pause !== undefined) await pause
     if (contentHash(passage) !== hash) throw refuse(`holds another passage "${passage.id}" than was planned`)
-    hashed.push({ id: passage.id, hash })
+    digest.add(passage.id, hash)
   }
-  if (sumFingerprints(hashed) !== at(shard_digests, number)) throw refuse('does not hold the passages that were planned')
+  if (digest.toString() !== at(shard_digests, number)) throw refuse('does not hold the passages that were planned')
   return rows
 }
 
@@ -192,24 +181,18 @@ async function parsedRows(path: string): Promise<PlannedRow[]> {
   const rows: PlannedRow[] = []
   // Short slices, so that the commit of the previous shard can proceed in between.
   const yieldToEventLoop = eventLoopYielder(2)
-  let rest: Uint8Array[] = []
-  for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>) {
-    const end = chunk.lastIndexOf(NEWLINE) + 1
-    if (end > 0) {
-      // Decoded at once and parsed without checks of each field: content hashes detect damage, and the general line reader takes three
-      // times as long.
-      const lines = Buffer.concat([...rest, chunk.subarray(0, end)])
-        .toString()
-        .split('\n')
-      lines.pop()
-      for (const line of lines) {
-        const pause = yieldToEventLoop()
-        if (pause !== undefined) await pause
-        rows.push(plannedRow(JSON.parse(line) as PlannedLine))
-      }
-      rest = []
+  let rest = Buffer.alloc(0)
+  for await (const chunk of fileBytes(path, READ_BYTES)) {
+    const bytes = Buffer.concat([rest, chunk])
+    const end = bytes.lastIndexOf(NEWLINE) + 1
+    // Decoded at once and parsed without checks of each field: content hashes detect damage, and the general line reader takes three
+    // times as long.
+    for (const line of bytes.toString('utf8', 0, end).split('\n').slice(0, -1)) {
+      const pause = yieldToEventLoop()
+      if (pause !== undefined) await pause
+      rows.push(plannedRow(JSON.parse(line) as PlannedLine))
     }
-    rest.push(chunk.subarray(end))
+    rest = bytes.subarray(end)
   }
   return rows
 }

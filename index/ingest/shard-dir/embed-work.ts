@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type } from '#typebox'
 import { Value } from '#typebox/value'
 import { messageOf } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
@@ -13,23 +13,10 @@ const LINE_BYTES = 1000
 /** Input line: the number of a shard. */
 const WorkSchema = Type.Object({ shard: Type.Integer({ minimum: 0 }) }, { additionalProperties: false })
 
-/** Output line: one per input line, in order. */
-export const WorkAnswerSchema = Type.Union([
-  Type.Object({
-    shard: Type.Integer(),
-    state: Type.Enum(['done', 'present'], { description: 'done: its vectors were made. present: they were there.' }),
-    passages: Type.Integer(),
-    ms: Type.Integer({ description: 'Time taken, in milliseconds.' }),
-  }),
-  Type.Object({
-    shard: Type.Union([Type.Integer(), Type.Null()], { description: 'null for a line that is no work.' }),
-    state: Type.Literal('failed', { description: 'The shard was skipped; processing continues with the next one.' }),
-    line: Type.Integer({ description: 'Of the input, from 1.' }),
-    code: Type.String(),
-    message: Type.String(),
-  }),
-])
-type WorkAnswer = Static<typeof WorkAnswerSchema>
+/** Output line: one per input line, in order. After a failure, processing continues with the next line. */
+type WorkAnswer =
+  | { readonly shard: number; readonly state: 'done' | 'present'; readonly passages: number; readonly ms: number }
+  | { readonly shard: number | null; readonly state: 'failed'; readonly line: number; readonly code: string; readonly message: string }
 
 /**
  * Embeds the shards named by input lines, one at a time, and yields a result for each. A failed shard is reported and skipped.

@@ -1,7 +1,7 @@
 import { type Static, Type } from '#typebox'
 import { Value } from '#typebox/value'
-import { copyFile, link, readdir, readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { copyFile, readdir, readFile, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
@@ -9,39 +9,35 @@ import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 import type { Embed, EmbeddingModel } from '../../contract.ts'
 import type { ReadItem } from '../../read/contract.ts'
+import { storeOf } from '../../store/store-of.ts'
 import { jobFiles, type Plan } from '../plan/contract.ts'
 import { planCorpus, type PlannedRow, type PlanOptions, readPlan, readShard } from '../plan/plan.ts'
-import { prepareShard } from '../shard.ts'
-import { readVectorFile, unsoundVectors, VECTOR_PRECISION, type VectorFileOf, writeVectorFile } from './vector-file.ts'
+import { embedRows } from '../shard.ts'
+import { foreignVectors, readVectorFile, unsoundVectors, VECTOR_PRECISION, type VectorFile, writeVectorFile } from './vector-file.ts'
 
 /**
  * Copies a shard folder's plan into a job's folder, with hard links where possible, so that the job's rows cannot change. Starts over after
  * an interruption.
  */
-export async function adoptPlan(shardDir: ShardDir, folder: string): Promise<Plan> {
-  const [from, to] = [jobFiles(shardDir.folder), jobFiles(folder)]
+export async function adoptPlan({ folder: place, plan }: ShardDir, folder: string): Promise<Plan> {
+  const [from, to] = [jobFiles(place), jobFiles(folder)]
   await rm(to.shards, { recursive: true, force: true })
   await makeFolder(to.shards)
-  for (const shard of shardDir.plan.shard_rows.keys()) await linkOrCopy(from.shard(shard), to.shard(shard))
+  for (const shard of plan.shard_rows.keys()) {
+    const [planned, own] = [from.shard(shard), to.shard(shard)]
+    if (!(await storeOf(folder).files.copy(planned, own, { bytes: 0, writtenOnce: true })))
+      throw new CodedError('index_invalid', `${planned} is missing: plan the corpus into a new folder.`, { field: 'place' })
+    await syncPath(own)
+  }
   if (await exists(from.rejects)) await copyFile(from.rejects, to.rejects)
   await syncPath(to.shards)
-  await writeFileDurably(to.plan, `${JSON.stringify(shardDir.plan)}\n`)
-  return shardDir.plan
-}
-
-async function linkOrCopy(from: string, to: string): Promise<void> {
-  try {
-    await link(from, to)
-  } catch (error) {
-    if (!['EXDEV', 'EPERM', 'ENOTSUP', 'EMLINK', 'ENOSYS'].includes(osCode(error) ?? '')) throw error
-    await copyFile(from, to)
-    await syncPath(to)
-  }
+  await writeFileDurably(to.plan, `${JSON.stringify(plan)}\n`)
+  return plan
 }
 
 /** Returns a reader of the precomputed vectors of a shard. @throws index_invalid naming a shard whose vectors are missing or invalid */
 export function vectorReader(shardDir: ShardDir): (shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array> {
-  return (shard, rows) => readVectorFile(vectorPath(shardDir.folder, shard), shardOf(shardDir, shard), rows)
+  return (shard, rows) => readVectorFile(vectorsOf(shardDir, shard), rows)
 }
 
 /**
@@ -50,25 +46,14 @@ export function vectorReader(shardDir: ShardDir): (shard: number, rows: readonly
  * @throws not_found for a number outside the plan, index_invalid for a missing or modified shard; errors of the embedder
  */
 export async function embedShard(shardDir: ShardDir, shard: number, embed: Embed, signal: AbortSignal) {
-  const of = shardOf(shardDir, shard)
-  if (await hasVectors(shardDir, shard)) return { rows: of.rows, present: true }
-  const rows = await readPlanned(shardDir, shard)
-  const { rows: embedded } = await prepareShard(shard, rows, {
-    dimension: shardDir.dimension,
-    embed,
-    present: undefined,
-    previous: undefined,
-    signal,
-    onEmbedded: () => undefined,
-  })
-  await writeVectorFile(vectorPath(shardDir.folder, shard), of, rows, embedded.halves)
-  return { rows: of.rows, present: false }
-}
-
-/** Reads the rows of a planned shard. @throws not_found for a number outside the plan; index_invalid for a missing or damaged shard */
-export async function readPlanned(shardDir: ShardDir, shard: number): Promise<PlannedRow[]> {
-  shardOf(shardDir, shard)
-  return readShard(shardDir.folder, shard, shardDir.plan)
+  const { folder, plan, dimension } = shardDir
+  const vectors = vectorsOf(shardDir, shard)
+  if (await hasVectors(vectors)) return { rows: vectors.rows, present: true }
+  const planned = await readShard(folder, shard, plan)
+  const halves = new Uint16Array(planned.length * dimension)
+  await embedRows([...planned.keys()], { planned, halves, dimension }, { embed, signal })
+  await writeVectorFile(vectors, planned, halves)
+  return { rows: vectors.rows, present: false }
 }
 
 /**
@@ -79,7 +64,6 @@ const ShardDirSchema = Type.Object({
   version: Type.Literal(1),
   /** Fingerprint of the corpus and its read options: another corpus is not planned over it. */
   corpus: Type.String(),
-  /** Display name of the corpus. */
   name: Type.String(),
   model: Type.String({ description: 'Id of the model that its vectors must be of.' }),
   dimension: Type.Integer({ minimum: 1 }),
@@ -98,22 +82,12 @@ function recordPath(folder: string): string {
   return join(folder, 'place.json')
 }
 
-/** Folder of the vector files. */
-export function vectorsFolder(folder: string): string {
+function vectorsFolder(folder: string): string {
   return join(folder, 'vectors')
 }
 
-/** Path of a shard's vectors. */
-export function vectorPath(folder: string, shard: number): string {
-  return join(vectorsFolder(folder), `${String(shard).padStart(6, '0')}.arrow`)
-}
-
-interface PlanShardDirOptions extends Omit<PlanOptions, 'folder'> {
-  readonly folder: string
+interface PlanShardDirOptions extends PlanOptions, Pick<ShardDirRecord, 'name' | 'corpus'> {
   readonly model: EmbeddingModel
-  readonly name: string
-  /** Fingerprint of the corpus and its read options. */
-  readonly corpus: string
 }
 
 /**
@@ -180,18 +154,74 @@ export function checkShardDirModel(shardDir: ShardDir, model: EmbeddingModel): v
   )
 }
 
-/** Returns the expected identity of a shard's vectors. @throws not_found for a number outside the plan */
-export function shardOf({ plan, model, dimension }: ShardDir, shard: number): VectorFileOf {
+/** The vector file of a shard. @throws not_found for a number outside the plan */
+export function vectorsOf({ folder, plan, model, dimension }: ShardDir, shard: number): VectorFile {
   const [rows, digest] = [plan.shard_rows[shard], plan.shard_digests[shard]]
   if (rows === undefined || digest === undefined)
     throw new CodedError('not_found', `The plan has no shard ${shard}: its shards are 0 to ${plan.shard_rows.length - 1}.`, {
       field: 'shard',
     })
-  return { model, dimension, shard, rows, digest }
+  const path = join(vectorsFolder(folder), `${String(shard).padStart(6, '0')}.arrow`)
+  return { path, model, dimension, shard, rows, digest }
 }
 
-/** Returns true if the shard's vectors exist and match their metadata. */
-export async function hasVectors(shardDir: ShardDir, shard: number): Promise<boolean> {
-  const file = vectorPath(shardDir.folder, shard)
-  return (await exists(file)) && (await unsoundVectors(file, shardOf(shardDir, shard))) === undefined
+/** Returns true if a shard's vectors exist and are intact. */
+export async function hasVectors(vectors: VectorFile): Promise<boolean> {
+  return (await exists(vectors.path)) && (await unsoundVectors(vectors)) === undefined
+}
+
+const VECTOR_FILE = /^\d{6,}\.arrow$/
+
+/**
+ * Checks for vectors of every shard.
+ * @param whole true to read every vector file and verify its digests; otherwise only its metadata is checked
+ * @returns planned shards without vectors, and files that do not match the plan
+ */
+export async function inspectShardDir(shardDir: ShardDir, { whole }: { readonly whole: boolean }) {
+  const flawOf = whole ? unsoundVectors : foreignVectors
+  const files = new Set((await readdir(vectorsFolder(shardDir.folder))).filter((file) => VECTOR_FILE.test(file)))
+  const missing: number[] = []
+  const foreign: { file: string; why: string; shard?: number }[] = []
+  for (const shard of shardDir.plan.shard_rows.keys()) {
+    const vectors = vectorsOf(shardDir, shard)
+    const file = basename(vectors.path)
+    if (!files.delete(file)) missing.push(shard)
+    else {
+      const why = await flawOf(vectors)
+      if (why !== undefined) foreign.push({ file, why, shard })
+    }
+  }
+  for (const file of files) foreign.push({ file, why: 'is of a shard that the plan does not have' })
+  return { missing, foreign }
+}
+
+const NAMED = 10
+
+/** Checks a shard folder before a commit, which reads the vectors itself. @throws index_invalid naming missing shards and foreign files */
+export async function checkShardDir(shardDir: ShardDir): Promise<void> {
+  const { missing, foreign } = await inspectShardDir(shardDir, { whole: false })
+  if (missing.length === 0 && foreign.length === 0) return
+  const parts = [
+    ...(missing.length > 0 ? [`${missing.length} of ${shardDir.plan.shard_rows.length} shards have no vectors (${ranges(missing)})`] : []),
+    ...foreign.slice(0, NAMED).map(({ file, why }) => `${file} ${why}`),
+    ...(foreign.length > NAMED ? [`${foreign.length - NAMED} more files are foreign`] : []),
+  ]
+  throw new CodedError(
+    'index_invalid',
+    `${shardDir.folder} cannot be committed: ${parts.join('; ')}. Nothing was written. Remove foreign files, and give what is missing to \`cepe embed-worker\` (\`cepe index pending\` lists it).`,
+    { field: 'place' },
+  )
+}
+
+/** Formats the first numbers as ranges: "0 to 3, 7 and 12 more". */
+function ranges(numbers: readonly number[]): string {
+  const runs: { from: number; to: number }[] = []
+  for (const number of numbers) {
+    const last = runs.at(-1)
+    if (last?.to === number - 1) last.to = number
+    else runs.push({ from: number, to: number })
+  }
+  const shown = runs.slice(0, NAMED).map(({ from, to }) => (from === to ? String(from) : `${from} to ${to}`))
+  const rest = runs.slice(NAMED).reduce((sum, { from, to }) => sum + to - from + 1, 0)
+  return shown.join(', ') + (rest > 0 ? ` and ${rest} more` : '')
 }

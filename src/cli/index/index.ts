@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { IndexInfo } from '../../../index/contract.ts'
 import type { ReplacedTable } from '../../../index/ingest/remove-stale.ts'
-import type { FragmentationState } from '../../../index/compaction/command.ts'
+import type { FragmentationState } from '../../../index/compaction/compact.ts'
 import type { Indexing } from '../../service/indexing.ts'
 import { addCommand } from './add.ts'
 import { contentsCommands, snapshotCommands } from './contents.ts'
@@ -64,7 +64,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
       const [{ jobsDir, useScratch }, { configuredRetrievers }, { compactionCommand }, { removeReplaced }] = await Promise.all([
         import('../../service/storage.ts'),
         import('../../service/models.ts'),
-        import('../../../index/compaction/command.ts'),
+        import('../../../index/compaction/compact.ts'),
         import('../../jobs/run/runner.ts'),
       ])
       await useScratch()

@@ -138,10 +138,7 @@ export function pendingCommand(): Command {
     .description('list the shards of a planned corpus with missing or damaged vectors, as input for `cepe embed-worker`')
     .argument('<folder>', 'folder of `cepe index plan`')
     .action(async (folder: string) => {
-      const [{ openShardDir }, { inspectShardDir }] = await Promise.all([
-        import('../../../index/ingest/shard-dir/shard-dir.ts'),
-        import('../../../index/ingest/shard-dir/check.ts'),
-      ])
+      const { inspectShardDir, openShardDir } = await import('../../../index/ingest/shard-dir/shard-dir.ts')
       const shardDir = await openShardDir(path.resolve(folder))
       const { missing, foreign } = await inspectShardDir(shardDir, { whole: true })
       for (const { file, why } of foreign) process.stderr.write(`${file} ${why}\n`)

@@ -6,9 +6,8 @@ import { uniform } from '../../fixtures/synthetic-checkpoint.ts'
 import { indexedTable } from '../../fixtures/synthetic-table.ts'
 import { openIndex } from '../../../index/open.ts'
 import { tableFolder } from '../../../index/versions/alias.ts'
-import { compactTable, fragmentation, MOST_SEGMENTS, vectorSegments } from '../../../index/compaction/compact.ts'
+import { compactionCommand, compactTable, fragmentation, MOST_SEGMENTS, vectorSegments } from '../../../index/compaction/compact.ts'
 import { connectLance, type Table } from '../../../index/table/lance.ts'
-import { compactionCommand } from '../../../index/compaction/command.ts'
 import { TableSync } from '../../../index/table/table-sync.ts'
 import { embed, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 
@@ -68,7 +67,7 @@ await t.test('many foldings leave few parts of the vector index and few files, a
     const passages = somePassages(3, 100_000 + 3 * round)
     await index.upsert(passages, await embed(passages.map(({ text }) => text)))
     await table.checkoutLatest()
-    await compactTable(table, sync, { keepMs: 0, mostSegments: 3 })
+    await compactTable(table, sync, 0, 3)
     const segments = await vectorSegments(table)
     t.ok(segments <= 3, `${segments} parts after ${round + 1} foldings`)
     t.equal((await fragmentation(table)).surplus, 0, 'what parts keep apart is nothing to compact')

@@ -33,6 +33,7 @@ export function run(dir: string, jobId: string, options: Partial<RunJobOptions> 
     folder: join(dir, 'jobs', jobId),
     replace: false,
     signal: new AbortController().signal,
+    onWarning: () => undefined,
     ...options,
   })
 }

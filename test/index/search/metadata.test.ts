@@ -227,7 +227,7 @@ await t.test(
     await index.upsert(more, await embed(more.map(passageText)))
     await agree('rows that the index does not cover')
     await table.checkoutLatest()
-    await compactTable(table, await TableSync.start(tableFolder(dir, table.storedAs)), { keepMs: 0, mostSegments: 1 })
+    await compactTable(table, await TableSync.start(tableFolder(dir, table.storedAs)), 0, 1)
     await index.refresh()
     await agree('after compaction')
   },

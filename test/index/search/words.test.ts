@@ -240,7 +240,7 @@ await t.test('a collection keeps the language that was chosen for it, also when 
   const dir = await tempDir(t)
   const connection = await connectForWriting(dir)
   t.teardown(() => connection.close())
-  await createLiveTable({ dir, table: 'passages', connection, model: hashEmbedding, language: 'de' })
+  await createLiveTable(connection, { dir, table: 'passages', model: hashEmbedding }, 'de')
   // English texts, whose plural a German stemmer leaves as it is.
   await planned(dir, 'j1', corpusOf(CASES[0] as Case))
   const { storedAs } = await run(dir, 'j1', { embed: ANY, replace: true })

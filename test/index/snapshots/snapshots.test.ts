@@ -40,10 +40,7 @@ function sorted(passages: readonly Passage[]): Passage[] {
 async function rewrite(dir: string): Promise<void> {
   const connection = await connectLance(dir, 0)
   const storedAs = (await readAlias({ dir, table: 'passages' }))?.stored_as ?? ''
-  await compactTable(await connection.openTable(storedAs), await TableSync.start(tableFolder(dir, storedAs)), {
-    keepMs: 0,
-    mostSegments: 1,
-  })
+  await compactTable(await connection.openTable(storedAs), await TableSync.start(tableFolder(dir, storedAs)), 0, 1)
   connection.close()
 }
 

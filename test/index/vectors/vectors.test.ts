@@ -4,8 +4,7 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { f16ToF32 } from '../../../base/binary16.ts'
 import type { Embed, EmbeddingModel, Passage } from '../../../index/contract.ts'
-import { inspectShardDir } from '../../../index/ingest/shard-dir/check.ts'
-import { planShardDir, shardOf, vectorPath, type ShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
+import { inspectShardDir, planShardDir, vectorsOf, type ShardDir } from '../../../index/ingest/shard-dir/shard-dir.ts'
 import { readShard } from '../../../index/ingest/plan/plan.ts'
 import { readVectorFile } from '../../../index/ingest/shard-dir/vector-file.ts'
 import { giveVectors } from '../../../index/vectors/give.ts'
@@ -53,9 +52,9 @@ async function give(t: Test, place: ShardDir, files: readonly string[], change: 
 async function stored(place: ShardDir): Promise<number[][]> {
   const found: number[][] = []
   for (const shard of place.plan.shard_rows.keys()) {
-    const of = shardOf(place, shard)
-    const numbers = f16ToF32(await readVectorFile(vectorPath(place.folder, shard), of, await readShard(place.folder, shard, place.plan)))
-    for (let row = 0; row < of.rows; row++) found.push([...numbers.subarray(row * 4, row * 4 + 4)])
+    const vectors = vectorsOf(place, shard)
+    const numbers = f16ToF32(await readVectorFile(vectors, await readShard(place.folder, shard, place.plan)))
+    for (let row = 0; row < vectors.rows; row++) found.push([...numbers.subarray(row * 4, row * 4 + 4)])
   }
   return found
 }

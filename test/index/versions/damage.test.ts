@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { filesUnder } from '../../../base/files.ts'
 import { passageText } from '../../../index/contract.ts'
@@ -79,14 +79,6 @@ async function written(dir: string, folder: string, into: string, acknowledged: 
 
 const manifestsIn = async (folder: string): Promise<string[]> => (await readdir(join(folder, '_versions'))).sort()
 
-/** Leaves the checksums that earlier software recorded: none of manifests. */
-async function withoutManifestSums(folder: string): Promise<void> {
-  for (const file of await filesUnder(join(folder, '_checksums'))) {
-    const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => !line.includes('_versions/'))
-    await writeFile(file, lines.join('\n'))
-  }
-}
-
 for (const into of Object.keys(WRITES))
   for (const [how, damage] of Object.entries(DAMAGES))
     await t.test(`an acknowledged version is not rolled back: a file of ${into} is ${how}`, async (t) => {
@@ -139,21 +131,6 @@ for (const into of Object.keys(WRITES))
       t.match(await verifyIndex({ dir, table: 'passages' }), { passages: 41 })
     })
   }
-
-for (const into of ['data', '_deletions', '_indices'])
-  await t.test(`checksums of earlier software protect a version too: its manifest or a file of ${into} is damaged`, async (t) => {
-    for (const of of ['manifest', 'file']) {
-      const dir = await tempDir(t)
-      const folder = await madeIn(t, dir)
-      const file = await written(dir, folder, into, true)
-      await withoutManifestSums(folder)
-      const [newest = ''] = await manifestsIn(folder)
-      await truncate(of === 'file' ? file : join(folder, '_versions', newest), 100)
-      const { index } = await opened(t, dir)
-      await t.rejects(index.view(), { code: 'index_invalid', message: /missing or incomplete.*"good"/ }, of)
-      t.notOk((await readdir(folder)).includes('_quarantine'))
-    }
-  })
 
 await t.test('a version is acknowledged by one after it, and by being served', async (t) => {
   const dir = await tempDir(t)
