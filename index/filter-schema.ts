@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static, type TSchema } from '#typebox'
 
 /** Bounds of the filters of one request. */
 const FILTER_LIMITS = { values: 100, textCharacters: 1000, fields: 16 } as const
@@ -6,37 +6,32 @@ const FILTER_LIMITS = { values: 100, textCharacters: 1000, fields: 16 } as const
 const text = Type.String({ minLength: 1, maxLength: FILTER_LIMITS.textCharacters })
 const values = { minItems: 1, maxItems: FILTER_LIMITS.values } as const
 
-const TextConditionSchema = Type.Object(
-  {
-    equal: Type.Optional(text),
-    in: Type.Optional(Type.Array(text, values)),
-    prefix: Type.Optional(text),
-    gt: Type.Optional(text),
-    gte: Type.Optional(text),
-    lt: Type.Optional(text),
-    lte: Type.Optional(text),
-  },
-  { additionalProperties: false, minProperties: 1 },
-)
+/** Operators on a column or field. @param bound what can be ordered */
+function conditionSchema<Value extends TSchema, Bound extends TSchema>(value: Value, bound: Bound) {
+  const limit = Type.Optional(bound)
+  return Type.Object(
+    {
+      equal: Type.Optional(value),
+      in: Type.Optional(Type.Array(value, values)),
+      prefix: Type.Optional(text),
+      gt: limit,
+      gte: limit,
+      lt: limit,
+      lte: limit,
+    },
+    { additionalProperties: false, minProperties: 1 },
+  )
+}
+
+const TextConditionSchema = conditionSchema(text, text)
 
 function textFilter(description: string) {
   return Type.Optional(Type.Union([text, Type.Array(text, values), TextConditionSchema], { description }))
 }
 
-const scalar = Type.Union([Type.String({ maxLength: FILTER_LIMITS.textCharacters }), Type.Number(), Type.Boolean(), Type.Null()])
-const bound = Type.Optional(Type.Union([Type.Number(), Type.String({ maxLength: FILTER_LIMITS.textCharacters })]))
-const ConditionSchema = Type.Object(
-  {
-    equal: Type.Optional(scalar),
-    in: Type.Optional(Type.Array(scalar, values)),
-    prefix: Type.Optional(text),
-    gt: bound,
-    gte: bound,
-    lt: bound,
-    lte: bound,
-  },
-  { additionalProperties: false, minProperties: 1 },
-)
+const metadataText = Type.String({ maxLength: FILTER_LIMITS.textCharacters })
+const scalar = Type.Union([metadataText, Type.Number(), Type.Boolean(), Type.Null()])
+const ConditionSchema = conditionSchema(scalar, Type.Union([Type.Number(), metadataText]))
 
 /**
  * Conditions on passages, of an allow-list of columns and operators. A value alone means `equal`, a list alone means `in`.

@@ -1,4 +1,4 @@
-import { open, readFile, type FileHandle } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Type, type Static } from '#typebox'
 import pLimit from 'p-limit'
@@ -71,30 +71,22 @@ export async function readJournal(path: string): Promise<Progress> {
   return { target, shards, carrying }
 }
 
-/** Appends to a journal; an entry is durable when `add` resolves. */
-export class JournalWriter {
-  readonly #file: FileHandle
-  readonly #inTurn = pLimit(1)
+export type JournalWriter = Awaited<ReturnType<typeof openJournal>>
 
-  private constructor(file: FileHandle) {
-    this.#file = file
-  }
-
-  static async open(path: string): Promise<JournalWriter> {
-    const file = await open(path, 'a')
-    await syncPath(dirname(path))
-    return new JournalWriter(file)
-  }
-
-  /** Each entry begins with a newline, so that it is valid after a torn line. Entries are written in the order of calls. */
-  add(...entries: readonly JournalEntry[]): Promise<void> {
-    return this.#inTurn(async () => {
-      await this.#file.appendFile(entries.map((entry) => `\n${JSON.stringify(entry)}`).join(''))
-      await this.#file.datasync()
-    })
-  }
-
-  async close(): Promise<void> {
-    await this.#file.close()
+/** Opens a journal to append to it. */
+export async function openJournal(path: string) {
+  const file = await open(path, 'a')
+  await syncPath(dirname(path))
+  const inTurn = pLimit(1)
+  return {
+    /**
+     * Appends entries in the order of calls; durable when it resolves. Each begins with a newline, so that it is valid after a torn line.
+     */
+    add: (...entries: readonly JournalEntry[]): Promise<void> =>
+      inTurn(async () => {
+        await file.appendFile(entries.map((entry) => `\n${JSON.stringify(entry)}`).join(''))
+        await file.datasync()
+      }),
+    close: (): Promise<void> => file.close(),
   }
 }

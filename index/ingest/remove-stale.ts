@@ -56,32 +56,23 @@ async function jobsThatGoOn(dir: string, watched: readonly string[], knownJobs: 
  * have jobs of other machines, whose records are not visible here; what they refer to is kept. A table replaced by one of another model is
  * kept while its model is loaded, because processes with only that model still answer from it.
  * @param models all loaded models
- * @returns the paths removed, and whether anything remains to be removed a minute later
+ * @returns true if anything remains to be removed a minute later
  */
-export async function removeStale(
-  location: TableLocation,
-  knownJobs: FindJobs,
-  models: readonly EmbeddingModel[] = [],
-): Promise<{ removed: string[]; left: boolean }> {
+export async function removeStale(location: TableLocation, knownJobs: FindJobs, models: readonly EmbeddingModel[]): Promise<boolean> {
   const { dir, table } = location
   const { durable, files } = storeOf(dir)
   const watched = await watchingJobs(location)
   const going = await jobsThatGoOn(dir, watched, knownJobs)
-  const removed: string[] = []
-  let left = false
+  let isLeft = false
   const drop = async (path: string): Promise<void> => {
-    if ((await files.age(path)) < MIN_AGE_MS) {
-      left = true
-      return
-    }
-    await files.removeTree(path)
-    removed.push(path)
+    if ((await files.age(path)) < MIN_AGE_MS) isLeft = true
+    else await files.removeTree(path)
   }
   const alias = await readAlias(location)
   const retiring = (await aliasAge(location)) < RETIRE_MS
   for (const name of await files.list(dir)) if (name.startsWith(`${table}.alias.json.`)) await drop(within(dir, name))
   for (const storedAs of await replacedNames(location, going)) {
-    if (retiring || (await hasReadPins({ dir, storedAs }))) left = true
+    if (retiring || (await hasReadPins({ dir, storedAs }))) isLeft = true
     else if (alias === undefined || !(await isStillServed(dir, storedAs, alias.stored_as, models))) await drop(tableFolder(dir, storedAs))
   }
   for (const storedAs of [...[...going].map((id) => storedName(table, id)), ...(alias === undefined ? [] : [alias.stored_as])]) {
@@ -90,7 +81,7 @@ export async function removeStale(
     for (const name of names.filter((file) => file.startsWith('.tmp'))) await drop(within(data, name))
   }
   for (const job of watched) if (!going.has(job)) await unwatchChanges(location, job)
-  return { removed, left }
+  return isLeft
 }
 
 /** True if the table is of a loaded model and the live one is of another. A table that cannot be opened counts as such. */

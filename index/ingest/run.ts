@@ -9,7 +9,7 @@ import { withWriterLock } from '../writers/locks.ts'
 import { addRows } from './add.ts'
 import { buildTable } from './build.ts'
 import { countersOf, type JobResult, type JobRun, type RunJobOptions } from './job-run.ts'
-import { JournalWriter, readJournal, type Target } from './journal.ts'
+import { openJournal, readJournal, type Target } from './journal.ts'
 import { jobFiles } from './plan/contract.ts'
 import { readPlan } from './plan/plan.ts'
 import { notifyEarlierJobs } from './promote.ts'
@@ -33,7 +33,7 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   const later = new ChangeLog(options, jobId)
   await later.read()
   if (later.replacedBy !== undefined) return { storedAs: '', rows: 0, supersededBy: later.replacedBy }
-  const journal = await JournalWriter.open(jobFiles(folder).journal)
+  const journal = await openJournal(jobFiles(folder).journal)
   const connection = await connectForWriting(dir)
   try {
     let progress = before

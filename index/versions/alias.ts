@@ -51,13 +51,8 @@ export const SNAPSHOT_RECORD = 'snapshot.json'
 /** Name of the stored table within a snapshot's folder. */
 export const SNAPSHOT_TABLE = 'snapshot'
 
-/** The tables of an index that this process has found. */
-interface Found {
-  /** Of the folder that held them. */
-  readonly identity: string | undefined
-  readonly tables: ReadonlySet<string>
-}
-const found = new Map<string, Found>()
+/** The tables that this process has found in an index, and the identity of the folder that held them. */
+const found = new Map<string, { readonly identity: string | undefined; readonly tables: Set<string> }>()
 
 /** @throws index_invalid for a damaged one */
 export async function readAlias(location: TableLocation): Promise<Alias | undefined> {
@@ -67,7 +62,8 @@ export async function readAlias(location: TableLocation): Promise<Alias | undefi
   if (value === undefined) return undefined
   if (Value.Check(AliasSchema, value)) {
     const identity = await storeOf(dir).files.identity(dir)
-    found.set(dir, { identity, tables: new Set(found.get(dir)?.tables).add(table) })
+    const { tables = new Set<string>() } = found.get(dir) ?? {}
+    found.set(dir, { identity, tables: tables.add(table) })
     return value
   }
   throw new CodedError('index_invalid', `${path} is damaged: it should read {"stored_as": "<a folder next to it, without .lance>"}.`, {
@@ -88,8 +84,9 @@ export function wasFound({ dir, table }: TableLocation): boolean {
 export async function checkFolder(dir: string): Promise<void> {
   const { identity, tables = new Set<string>() } = found.get(dir) ?? {}
   if (identity === undefined || (await storeOf(dir).files.identity(dir)) === identity) return
-  for (const table of tables) if ((await readAlias({ dir, table })) !== undefined) return
-  throw missingTable({ dir, table: at([...tables], 0) })
+  const names = [...tables]
+  for (const table of names) if ((await readAlias({ dir, table })) !== undefined) return
+  throw missingTable({ dir, table: at(names, 0) })
 }
 
 /**
@@ -129,8 +126,7 @@ export function createAlias(location: TableLocation, alias: Alias): Promise<bool
 /** Takes the name away; what is stored stays. To be called under the writer lock. */
 export async function removeAlias({ dir, table }: TableLocation): Promise<void> {
   await storeOf(dir).values.remove(aliasPath({ dir, table }))
-  const { identity, tables } = found.get(dir) ?? {}
-  found.set(dir, { identity, tables: new Set([...(tables ?? [])].filter((name) => name !== table)) })
+  found.get(dir)?.tables.delete(table)
 }
 
 /** Milliseconds since the alias was last changed, at least; Infinity if it does not exist. */

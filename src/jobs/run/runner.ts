@@ -236,7 +236,7 @@ export class JobQueue {
   async #removeStale(table: string): Promise<void> {
     const { index } = this.#options
     this.#removingStale.add(table)
-    const { left } = await removeStale({ dir: index.dir, table }, () => this.#store.known(table), allModels(index))
-    if (!left) this.#removingStale.delete(table)
+    const isLeft = await removeStale({ dir: index.dir, table }, () => this.#store.known(table), allModels(index))
+    if (!isLeft) this.#removingStale.delete(table)
   }
 }
