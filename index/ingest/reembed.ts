@@ -8,7 +8,7 @@ import { connectForWriting, type Table } from '../table/lance.ts'
 import type { TableMetadata } from '../table/metadata.ts'
 import { pinForReading } from '../versions/read-pins.ts'
 import { openStored, withLive } from '../versions/recover.ts'
-import { stringAt, type Columns } from '../table/rows.ts'
+import { stringsIn } from '../table/rows.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { withWriterLock } from '../writers/locks.ts'
 import { removeDoubles } from '../table/write.ts'
@@ -61,11 +61,7 @@ async function dropDoubles(live: TableLocation, table: Table): Promise<void> {
   const ids = new IdSet()
   const doubled = new Set<string>()
   for await (const batch of table.query().select(['id'])) {
-    const part: Columns = batch
-    for (let row = 0; row < part.numRows; row++) {
-      const id = stringAt(part, 'id', row)
-      if (!ids.add(id)) doubled.add(id)
-    }
+    for (const id of stringsIn(batch, 'id')) if (!ids.add(id)) doubled.add(id)
   }
   if (doubled.size === 0) return
   const sync = await TableSync.start(tableFolder(live.dir, table.storedAs))

@@ -1,7 +1,7 @@
 import { CodedError } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
 import { connectForWriting, connectLance, type Table } from '../table/lance.ts'
-import { stringAt } from '../table/rows.ts'
+import { stringsIn } from '../table/rows.ts'
 import { checkTable, readAlias, storedName, type Alias } from '../versions/alias.ts'
 import { openStored, withLive } from '../versions/recover.ts'
 import { ChangeLog, unwatchChanges, watchChanges } from '../writers/change-log.ts'
@@ -67,9 +67,7 @@ async function targetIsStale(
   if (!target.isOwn) return alias?.stored_as !== target.storedAs
   if (replace || alias === undefined) return false
   const live = await openStored(connection, dir, alias.stored_as)
-  for await (const batch of live.query().select(['id'])) {
-    for (let row = 0; row < batch.numRows; row++) if (!later.ids.has(stringAt(batch, 'id', row))) return true
-  }
+  for await (const batch of live.query().select(['id'])) if (stringsIn(batch, 'id').some((id) => !later.ids.has(id))) return true
   return false
 }
 
