@@ -72,7 +72,7 @@ module.exports = {
     { name: 'cli-index-is-one-command', severity: 'error', from: { path: '^src/cli/index/' }, to: { path: '^src/cli/(?!index/|program/)' } },
     { name: 'leaves', severity: 'error', from: { path: '^src/(config|settings|package)\\.ts$' }, to: { path: '^src/(?!(settings|package)\\.ts)' } },
 
-    { name: 'eval-runner-below-tasks', severity: 'error', from: { path: '^eval/runner/' }, to: { path: '^eval/(task|tasks|report|presets|calibrate|suites)/' } },
+    { name: 'eval-run-below-tasks', severity: 'error', from: { path: '^eval/run/' }, to: { path: '^eval/(tasks|presets|calibrate|suites)/' } },
     { name: 'eval-below-its-commands', severity: 'error', from: { path: '^eval/(?!commands/|cli\\.ts$)' }, to: { path: '^eval/commands/' } },
     // The image installs production dependencies alone.
     { name: 'program-needs-no-dev-dependency', severity: 'error', from: { path: inside('base', 'src', 'models', 'index', 'migrations', 'eval'), pathNot: '^eval/report/plot\\.ts$' }, to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only'] } },

@@ -12,7 +12,7 @@ import { describeProblem, type EvalQuestion, spread } from '../datasets/question
 import { demoCorpus, questionFile } from '../datasets/shipped.ts'
 import { readDataset } from '../datasets/read.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
-import { wholeNumbers } from '../task/options.ts'
+import { wholeNumbers } from '../run/options.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { calibrationFiles, loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'

@@ -5,12 +5,12 @@ import { wholeNumber } from '../../src/cli/program/options.ts'
 import { packageRoot } from '../../src/package.ts'
 import type { Paper } from '../presets/read.ts'
 import type { SuiteOptions } from '../suites/suite.ts'
-import type { Task, TaskOption } from '../task/contract.ts'
+import type { Task, TaskOption } from '../run/contract.ts'
 import { TASKS } from '../tasks/list.ts'
 import { QA_OPTIONS } from '../tasks/open-domain-qa/options.ts'
 import type { RopeOptions } from './rope.ts'
 import type { GivenOptions } from './run.ts'
-import type { TableOptions } from '../presets/command.ts'
+import type { TableOptions } from '../presets/run.ts'
 
 /** Commands of the papers' tables. */
 const TABLES: Readonly<Record<Paper, readonly [command: string, what: string]>> = {

@@ -11,11 +11,11 @@ import { lengthOf } from '../tasks/language/figures.ts'
 import { lines } from '../tasks/lines/task.ts'
 import { lm } from '../tasks/lm/task.ts'
 import type { Estimate } from '../statistics/bootstrap.ts'
-import { taskOptions } from '../task/options.ts'
+import { taskOptions } from '../run/options.ts'
 import { readRunOf } from '../tasks/runs.ts'
-import { runTask } from '../task/run.ts'
-import { summariseTask } from '../task/summary.ts'
-import type { Task } from '../task/contract.ts'
+import { runTask } from '../run/run-task.ts'
+import { summariseTask } from '../run/summary.ts'
+import type { Task } from '../run/contract.ts'
 
 const LM = {
   methods: 'full-context',

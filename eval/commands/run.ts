@@ -4,15 +4,15 @@ import { toMarkdown, table, text } from '../report/blocks.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { connectTo } from '../client/http.ts'
 import { questionFile } from '../datasets/shipped.ts'
-import type { TableOptions } from '../presets/command.ts'
+import type { TableOptions } from '../presets/run.ts'
 import type { Paper } from '../presets/read.ts'
-import { followed } from '../runner/follow.ts'
-import { runFolder } from '../runner/folder.ts'
-import { compareRuns, comparisonBlocks } from '../task/compare.ts'
-import type { Task } from '../task/contract.ts'
-import { taskOptions } from '../task/options.ts'
+import { followed, type RunCommandOptions } from '../run/follow.ts'
+import { runFolder } from '../run/folder.ts'
+import { compareRuns, comparisonBlocks } from '../run/compare.ts'
+import type { Task } from '../run/contract.ts'
+import { taskOptions } from '../run/options.ts'
 import { readRunOf, reportRuns } from '../tasks/runs.ts'
-import { runTask, type RunTaskOptions } from '../task/run.ts'
+import { runTask, type RunTaskOptions } from '../run/run-task.ts'
 import { TASKS } from '../tasks/list.ts'
 import { askQuestions } from '../tasks/open-domain-qa/ask.ts'
 import { parseOptions } from '../tasks/open-domain-qa/options.ts'
@@ -21,17 +21,8 @@ import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
 import { readPublished } from '../tasks/open-domain-qa/tables.ts'
 
 /** Options of a run, including the task's. */
-export type GivenOptions = Record<string, unknown> & {
-  out?: string
-  small?: boolean
-  dumpPrompts?: boolean
-  plan?: boolean
-  yes?: boolean
-  published?: string
-  url?: string
-  key?: string
-  concurrency?: number
-}
+export type GivenOptions = Record<string, unknown> &
+  RunCommandOptions & { readonly small?: boolean; readonly published?: string; readonly url?: string; readonly key?: string }
 
 /** The pipeline is loaded only if it runs in this process. */
 async function connect({ url, key }: Pick<GivenOptions, 'url' | 'key'>, retrieval: string): Promise<AnswerClient> {
@@ -80,8 +71,8 @@ function followedTask(asked: RunTaskOptions, given: GivenOptions): Promise<strin
 
 /** `cepe eval table`, `giraffe` and `pi`. */
 export async function runTable(paper: Paper, number: string, given: TableOptions & GivenOptions): Promise<void> {
-  const command = await import('../presets/command.ts')
-  await command.runTable(paper, number, given, () => connect(given, 'supplied'))
+  const table = await import('../presets/run.ts')
+  await table.runTable(paper, number, given, () => connect(given, 'supplied'))
 }
 
 /** `cepe eval compare`. */

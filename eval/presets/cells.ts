@@ -1,11 +1,33 @@
 import { createHash } from 'node:crypto'
 import path from 'node:path'
-import { at } from '../../base/at.ts'
-import { OPEN_DOMAIN_QA } from '../runner/folder.ts'
+import { present } from '../../base/at.ts'
+import { MODES } from '../../src/text/plan.ts'
+import { OPEN_DOMAIN_QA } from '../run/folder.ts'
+import { settingName } from '../tasks/open-domain-qa/protocol.ts'
 import type { Preset, PresetRow } from './read.ts'
 
 /** One cell of a table with its options. */
 export type Cell = ReturnType<typeof cellsOf>[number]
+
+/** The path of a data file by its name in a preset; undefined if it is missing. */
+export type FileOf = (name: string) => string | undefined
+
+/** Missing files of a cell. */
+export function missingFiles({ files }: Cell, fileOf: FileOf): string[] {
+  return Object.values(files).filter((name) => fileOf(name) === undefined)
+}
+
+/** Mode and passages of a cell that is asked as questions. */
+export function modeOf({ row }: Cell) {
+  const { modes, k } = row.options ?? {}
+  return { mode: present(MODES.find((name) => name === modes)), k: Number(present(k)) }
+}
+
+/** The setting of a cell in a run of questions. */
+export function questionSetting(cell: Cell): string {
+  const { mode, k } = modeOf(cell)
+  return settingName({ method: mode, k })
+}
 
 /** Makes a value valid in a folder name. */
 export function folderName(value: string): string {
@@ -26,7 +48,7 @@ export function modelFolder(out: string, model: string): string {
  * The cells of a preset, row by row, without averaged columns: options of the task without dashes, names of files by option, and the name of
  * the run with the score, which cells with equal options share.
  */
-export function cellsOf(preset: Preset, { limit, columns }: { readonly limit?: string; readonly columns?: readonly string[] } = {}) {
+export function cellsOf(preset: Preset, { limit, columns }: { limit?: string | undefined; columns?: readonly string[] } = {}) {
   const asked = preset.columns.filter(
     ({ mean_of: averaged, name }) => averaged === undefined && (columns === undefined || columns.includes(name)),
   )
@@ -62,8 +84,7 @@ export function cellName({ row, column }: Pick<Cell, 'row' | 'column'>): string 
 
 /** The published score of a cell as printed; undefined if the table has none. */
 export function publishedScore(rows: readonly Readonly<Record<string, unknown>>[], row: PresetRow, column: string): string | undefined {
-  const own = row.published
-  if (own !== undefined) return own[column]
+  if (row.published !== undefined) return row.published[column]
   const found = publishedRow(rows, row)
   const value = found?.[column]
   if (value === null && typeof found?.['perplexity_above'] === 'number') return `> ${found['perplexity_above']}`
@@ -76,10 +97,6 @@ export function printedValue(value: unknown): string | undefined {
 }
 
 /** The first published row with the same label. */
-export function publishedRow(
-  rows: readonly Readonly<Record<string, unknown>>[],
-  { label }: PresetRow,
-): Readonly<Record<string, unknown>> | undefined {
-  const found = rows.filter((row) => Object.entries(label).every(([field, value]) => row[field] === value))
-  return found.length === 0 ? undefined : at(found, 0)
+export function publishedRow<Row extends Readonly<Record<string, unknown>>>(rows: readonly Row[], { label }: PresetRow): Row | undefined {
+  return rows.find((row) => Object.entries(label).every(([field, value]) => row[field] === value))
 }

@@ -2,16 +2,28 @@ import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
-import { hasRun, OPEN_DOMAIN_QA } from '../runner/folder.ts'
-import { type Cell, cellName, cellsOfModel, modelFolder, printedValue, publishedRow, publishedScore } from './cells.ts'
+import { hasRun, OPEN_DOMAIN_QA } from '../run/folder.ts'
+import {
+  type Cell,
+  cellName,
+  cellsOfModel,
+  type FileOf,
+  modelFolder,
+  printedValue,
+  publishedRow,
+  publishedScore,
+  questionSetting,
+} from './cells.ts'
 import { PAPERS, type Preset, type PresetRow } from './read.ts'
-import { type FileOf, type NotAsked, questionSetting } from './run.ts'
 import { type Block, heading, list, table, text } from '../report/blocks.ts'
 import type { PublishedTables } from '../report/published-tables.ts'
 import type { Report } from '../report/report.ts'
 import { type Estimate, mean } from '../statistics/bootstrap.ts'
 import { readRunOf } from '../tasks/runs.ts'
-import { type Metric, shown, summariseTask } from '../task/summary.ts'
+import { type Metric, shown, summariseTask } from '../run/summary.ts'
+
+/** Reasons for cells without a score, by cell name. */
+export type NotAsked = ReadonlyMap<string, string>
 
 interface PresetReportOptions {
   readonly cells: readonly Cell[]
@@ -114,15 +126,7 @@ interface Score {
   readonly metric: Metric
   readonly estimate: Estimate
 }
-
-/** Scores of one reader in the cells of a table. */
-export interface ReaderScores {
-  readonly reader: string
-  /** By cell name. */
-  readonly scores: ReadonlyMap<string, Score>
-  /** Cells with an incomplete run, or without scored items, with counts. */
-  readonly incomplete: readonly string[]
-}
+type ReaderScores = Awaited<ReturnType<typeof scoresOf>>
 
 /** Scores of all readers with runs in the folder, by the model of the table that each was asked for, then by name. */
 export async function readScores(out: string, preset: Preset, cells: readonly Cell[]): Promise<ReaderScores[]> {
@@ -137,7 +141,8 @@ export async function readScores(out: string, preset: Preset, cells: readonly Ce
   return read.flat().filter(({ scores, incomplete }) => scores.size > 0 || incomplete.length > 0)
 }
 
-async function scoresOf(folder: string, cells: readonly Cell[]): Promise<ReaderScores> {
+/** Scores of one reader by cell name, and its cells with an incomplete run or without scored items. */
+async function scoresOf(folder: string, cells: readonly Cell[]) {
   const runs = new Map<string, Awaited<ReturnType<typeof readOne>>>()
   for (const name of new Set(cells.map(({ run }) => run))) runs.set(name, await readOne(path.join(folder, name)))
   const scores = new Map<string, Score>()

@@ -1,28 +1,117 @@
 import path from 'node:path'
 import { at, present } from '../../base/at.ts'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
-import { MODES } from '../../src/text/plan.ts'
+import { createProgress } from '../../src/cli/program/progress.ts'
+import { packageRoot } from '../../src/package.ts'
 import type { AnswerClient } from '../client/client.ts'
 import type { ReaderClient } from '../client/reader.ts'
-import { BeyondADay, type RunOptions } from '../runner/follow.ts'
-import { taskOptions } from '../task/options.ts'
-import { runTask } from '../task/run.ts'
+import { describeProblem } from '../datasets/question-set.ts'
+import { toMarkdown } from '../report/blocks.ts'
+import { readPublishedTables } from '../report/published-tables.ts'
+import { writeReport } from '../report/report.ts'
+import { OPEN_DOMAIN_QA } from '../run/folder.ts'
+import { BeyondADay, costGate, type RunCommandOptions, type RunOptions } from '../run/follow.ts'
+import { optionKey, taskOptions } from '../run/options.ts'
+import { runTask } from '../run/run-task.ts'
 import { TASKS } from '../tasks/list.ts'
 import { askQuestions } from '../tasks/open-domain-qa/ask.ts'
 import { parseOptions } from '../tasks/open-domain-qa/options.ts'
 import type { EvaluationOptions } from '../tasks/open-domain-qa/prepare.ts'
-import { modelProtocol, settingName } from '../tasks/open-domain-qa/protocol.ts'
+import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
 import { identify } from '../tasks/open-domain-qa/record.ts'
-import { type Cell, cellName } from './cells.ts'
-import type { AskedReader, Preset } from './read.ts'
+import { type Cell, cellName, cellsOf, cellsOfModel, type FileOf, folderName, missingFiles, modelFolder, modeOf } from './cells.ts'
+import { type AskedReader, chooseModel, dataFiles, type Paper, type Preset, readPreset } from './read.ts'
+import { type NotAsked, presetReport, readScores } from './report.ts'
 
-/** Reasons for cells without a score, by cell name. */
-export type NotAsked = Map<string, string>
+/** Options of `cepe eval table`, `giraffe` and `pi`. */
+export interface TableOptions extends RunCommandOptions {
+  /** Folder of the data files. */
+  readonly data?: string
+  readonly columns?: string
+  readonly limit?: string
+  readonly as?: string
+}
 
-/** The path of a data file by its name in a preset; undefined if it is missing. */
-export type FileOf = (name: string) => string | undefined
+/**
+ * Runs a table of a paper with the configured reader, and prints the published scores next to those of all measured readers.
+ * @param connect to the pipeline for questions with passages, in this process or over HTTP
+ * @throws options_invalid if nothing can be asked
+ */
+export async function runTable(paper: Paper, number: string, given: TableOptions, connect: () => Promise<AnswerClient>): Promise<void> {
+  const { data, columns, limit, plan = false, out = path.join(packageRoot(), 'eval', 'runs', `${paper}-${number}`) } = given
+  const preset = await readPreset(paper, number)
+  const cells = cellsOf(preset, { limit, columns: wantedColumns(preset, columns) })
+  const fileOf = data === undefined ? () => undefined : await dataFiles(data)
+  const isPlanAlone = plan && cells.every((cell) => missingFiles(cell, fileOf).length > 0)
+  if (!isPlanAlone) checkFiles(preset, cells, fileOf, data)
+  const notAsked = isPlanAlone ? new Map<string, string>() : await askCells(preset, cells, { ...given, out }, fileOf, connect)
+  const published = await readPublishedTables(paper)
+  const report = presetReport(preset, { cells, published, readers: await readScores(out, preset, cells), notAsked, fileOf })
+  process.stdout.write(toMarkdown(report.blocks))
+  if (!plan) await writeReport(report, out)
+}
 
-export interface RunCellsOptions {
+/** @throws options_invalid for a column that the table does not have */
+function wantedColumns({ columns }: Preset, given: string | undefined): string[] {
+  const names = columns.filter(({ mean_of: averaged }) => averaged === undefined).map(({ name }) => name)
+  const wanted = given?.split(',').map((name) => name.trim()) ?? names
+  const unknown = wanted.find((name) => !names.includes(name))
+  if (unknown !== undefined) throw new CodedError('options_invalid', `--columns takes ${names.join(', ')}, not ${JSON.stringify(unknown)}.`)
+  return wanted
+}
+
+/** Checked before anything is loaded. @throws options_invalid if no cell has its files, with their sources */
+function checkFiles(preset: Preset, cells: readonly Cell[], fileOf: FileOf, data: string | undefined): void {
+  const missing = [...new Set(cells.flatMap((cell) => missingFiles(cell, fileOf)))]
+  const sources = missing.map((name) => `${name}: ${preset.files[name]?.what ?? ''}; ${preset.files[name]?.from ?? ''}`)
+  if (cells.every((cell) => missingFiles(cell, fileOf).length > 0))
+    throw new CodedError(
+      'options_invalid',
+      `${data === undefined ? '--data is missing: the folder of' : `${data} has none of`} the data files of this table, each as .jsonl, .json, .parquet or .csv:\n${sources.map((source) => `- ${source}`).join('\n')}`,
+    )
+  for (const source of sources) process.stderr.write(`Missing ${source}\n`)
+}
+
+/**
+ * Measures the cost of all runs of the table, then asks them unless only the plan is wanted. A score belongs to the rows of the model alone
+ * that the reader represents, and its run to that model's folder.
+ */
+async function askCells(
+  preset: Preset,
+  cells: readonly Cell[],
+  { as, out, plan = false, yes, dumpPrompts = false, concurrency = 1 }: TableOptions & { readonly out: string },
+  fileOf: FileOf,
+  connect: () => Promise<AnswerClient>,
+): Promise<NotAsked> {
+  const client = preset.task === OPEN_DOMAIN_QA ? await connect() : await (await import('../client/reader.ts')).createReaderClient()
+  const progress = createProgress(preset.title, 'answers')
+  try {
+    const reader = await readerOf(client)
+    const { name } = chooseModel(preset, reader, as)
+    const folder = path.join(modelFolder(out, name), folderName(reader.id))
+    const asked = { preset, client, fileOf, dumpPrompts, concurrency, folder, cells: cellsOfModel(cells, name) }
+    const onCost = costGate({ yes })
+    const left = await runCells({ ...asked, follow: () => ({ planOnly: true, onCost }) })
+    if (plan) return left
+    const follow = (cell: Cell): RunOptions => ({
+      onProblem: (problem) => process.stderr.write(`${cellName(cell)}: ${describeProblem(problem)}\n`),
+      onProgress: (done, total, time) => progress.update(done, total, `${cellName(cell)}${time && `, ${time}`}`),
+    })
+    return await runCells({ ...asked, follow })
+  } finally {
+    progress.stop()
+    await client.close()
+  }
+}
+
+/** The reader behind a client; a service names it only in an answer. */
+async function readerOf(client: AnswerClient | ReaderClient): Promise<AskedReader> {
+  if ('model' in client) return { id: client.model, hasEncoder: client.manifest.graphs.encoder !== null }
+  const { reader } = await identify(client, modelProtocol(['closed-book'], [1], 'supplied', 1))
+  return { id: reader, ...(client.hasEncoder !== undefined && { hasEncoder: client.hasEncoder }) }
+}
+
+interface RunCellsOptions {
   readonly preset: Pick<Preset, 'task'>
   readonly cells: readonly Cell[]
   /** The pipeline for questions, the reader for other tasks. */
@@ -39,11 +128,6 @@ export interface RunCellsOptions {
 /** Errors that concern one run only: its data, or a window too small for it. */
 const RUN_CODES: readonly ErrorCode[] = ['options_invalid', 'dataset_invalid', 'nothing_scored']
 
-/** Missing files of a cell. */
-export function missingFiles({ files }: Cell, fileOf: FileOf): string[] {
-  return Object.values(files).filter((name) => fileOf(name) === undefined)
-}
-
 /**
  * Asks for every run once, with its cells, or resumes it; questions are asked in all modes and k of a run's cells.
  * @returns the cells without a score, with reasons
@@ -57,7 +141,7 @@ export async function runCells({ preset, cells, client, folder, fileOf, follow, 
     const task = present(TASKS.find(({ name }) => name === preset.task))
     return runTask({ client, ...run, dumpPrompts: asked.dumpPrompts, task, options: taskOptions(task, givenOptions(first, fileOf)) })
   }
-  const notAsked: NotAsked = new Map()
+  const notAsked = new Map<string, string>()
   for (const run of new Set(cells.map((cell) => cell.run))) {
     const members = cells.filter((cell) => cell.run === run)
     const first = at(members, 0)
@@ -76,20 +160,7 @@ export async function runCells({ preset, cells, client, folder, fileOf, follow, 
 /** Options as on a command line, with paths of files. */
 function givenOptions({ options, files }: Cell, fileOf: FileOf): Record<string, string> {
   const named = Object.entries(files).map(([option, name]) => [option, present(fileOf(name))] as const)
-  const camelCase = (option: string) => option.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
-  return Object.fromEntries([...Object.entries(options), ...named].map(([option, value]) => [camelCase(option), value]))
-}
-
-/** The setting of a cell in a run of questions. */
-export function questionSetting(cell: Cell): string {
-  const { mode, k } = modeOf(cell)
-  return settingName({ method: mode, k })
-}
-
-function modeOf({ row }: Cell) {
-  const { modes, k } = row.options ?? {}
-  const mode = MODES.find((name) => name === modes)
-  return { mode: present(mode), k: Number(present(k)) }
+  return Object.fromEntries([...Object.entries(options), ...named].map(([option, value]) => [optionKey(`--${option}`), value]))
 }
 
 /** Options of a column's run: all modes and k of its cells, with each question's passages. @throws options_invalid */
@@ -101,11 +172,4 @@ function evaluationOf(cells: readonly Cell[], fileOf: FileOf): EvaluationOptions
   const given = { ...givenOptions(first, fileOf), dataset: first.column.name, retrieval: 'supplied' }
   const options = parseOptions({ protocol: 'paper-exact', ...given, modes: modes.join(), k: asked.map(({ k }) => k).join() })
   return { ...options, protocol: { ...options.protocol, mode_ks: Object.fromEntries(modes.map((mode) => [mode, ksOf(mode)])) } }
-}
-
-/** The reader behind a client; a service names it only in an answer. */
-export async function readerOf(client: AnswerClient | ReaderClient): Promise<AskedReader> {
-  if ('model' in client) return { id: client.model, hasEncoder: client.manifest.graphs.encoder !== null }
-  const { reader } = await identify(client, modelProtocol(['closed-book'], [1], 'supplied', 1))
-  return { id: reader, ...(client.hasEncoder !== undefined && { hasEncoder: client.hasEncoder }) }
 }

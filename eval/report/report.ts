@@ -7,7 +7,7 @@ import { isDiskFull } from '../../base/failures.ts'
 import { describeProblem, type Problem } from '../datasets/question-set.ts'
 import { type Block, figure, list, text, toHtml, toMarkdown } from './blocks.ts'
 import { loadPlotter } from './plot.ts'
-import type { FileSchema, ManifestFields } from '../runner/manifest.ts'
+import type { FileSchema, ManifestFields } from '../run/record.ts'
 
 export interface Report {
   readonly title: string

@@ -1,4 +1,4 @@
-import type { Task } from '../task/contract.ts'
+import type { Task } from '../run/contract.ts'
 import { altqa } from './altqa/task.ts'
 import { choices } from './choices/task.ts'
 import { icl } from './icl/task.ts'

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t from 'tap'
 import { createReaderClient } from '../../eval/client/reader.ts'
-import { taskOptions } from '../../eval/task/options.ts'
+import { taskOptions } from '../../eval/run/options.ts'
 import { choices, readChoices } from '../../eval/tasks/choices/task.ts'
 import { builtFixture } from '../fixtures/built-fixture.ts'
 

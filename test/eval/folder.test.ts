@@ -1,10 +1,10 @@
 import { readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { costGate, describeCost, type Cost } from '../../eval/runner/follow.ts'
-import { runItems } from '../../eval/runner/items.ts'
-import { readStored } from '../../eval/runner/folder.ts'
-import { TASK_RUNS, type TaskManifest, type TaskRecord } from '../../eval/task/record.ts'
+import { costGate, describeCost, type Cost } from '../../eval/run/follow.ts'
+import { runItems } from '../../eval/run/items.ts'
+import { readStored } from '../../eval/run/folder.ts'
+import { TASK_RUNS, type TaskManifest, type TaskRecord } from '../../eval/run/record.ts'
 
 const manifest: TaskManifest = {
   task: 'lines',

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { at, present } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { type ItemsFile, readItems } from '../../datasets/records.ts'
-import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../task/contract.ts'
-import { invalidOption, type TaskOptions } from '../../task/options.ts'
+import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
+import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import { optionSums, predictions, scoresOf, SCORINGS } from '../icl/score.ts'
 
 /** A choice: the text that is scored, and the prompt that it continues. */

@@ -1,6 +1,6 @@
 import type { ReaderClient } from '../../client/reader.ts'
-import type { AskedIds } from '../../task/contract.ts'
-import { invalidOption, type TaskOptions } from '../../task/options.ts'
+import type { AskedIds } from '../../run/contract.ts'
+import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import type { GenerateRequest } from '../../../src/inference/contract.ts'
 import type { SplitDocument } from '../../../src/text/document/split-document.ts'
 

@@ -1,9 +1,9 @@
 import type { TopLevelSpec } from 'vega-lite'
 import type { ReaderClient } from '../../client/reader.ts'
 import { linesOver } from '../../report/lines.ts'
-import { askedInTurn, option, type Metric, type PreparedTask, type TaskItem, type TaskOption } from '../../task/contract.ts'
-import { invalidOption, type TaskOptions } from '../../task/options.ts'
-import type { TaskSummary } from '../../task/summary.ts'
+import { askedInTurn, option, type Metric, type PreparedTask, type TaskItem, type TaskOption } from '../../run/contract.ts'
+import { invalidOption, type TaskOptions } from '../../run/options.ts'
+import type { TaskSummary } from '../../run/summary.ts'
 import { generateText, promptSizes, reachingEncoder } from './generate.ts'
 import { splitDocument } from '../../../src/text/document/split-document.ts'
 

@@ -1,6 +1,6 @@
 import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import type { Metric } from '../../task/summary.ts'
+import type { Metric } from '../../run/summary.ts'
 
 /** The paper's four ways of choosing an option by log-probability. */
 

@@ -1,7 +1,7 @@
 import type { TopLevelSpec } from 'vega-lite'
 import { linesOver } from '../../report/lines.ts'
-import type { SettingSummary, TaskSummary } from '../../task/summary.ts'
-import type { Metric } from '../../task/contract.ts'
+import type { SettingSummary, TaskSummary } from '../../run/summary.ts'
+import type { Metric } from '../../run/contract.ts'
 
 /** Tokens in a setting's name, as in `cepe, 4096 tokens (8 x 256 + 2048)`. */
 export function lengthOf({ setting }: Pick<SettingSummary, 'setting'>): number {

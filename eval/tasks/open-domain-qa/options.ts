@@ -1,8 +1,8 @@
 import path from 'node:path'
 import { Value } from '#typebox/value'
 import { MODES } from '../../../src/text/plan.ts'
-import { option } from '../../task/contract.ts'
-import { invalidOption, listedWords, taskOptions, wholeNumber } from '../../task/options.ts'
+import { option } from '../../run/contract.ts'
+import { invalidOption, listedWords, taskOptions, wholeNumber } from '../../run/options.ts'
 import type { EvaluationOptions } from './prepare.ts'
 import { EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, ProtocolSchema, type Protocol } from './protocol.ts'
 

@@ -2,8 +2,8 @@ import { type Static, Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { CodedError } from '../../../base/errors.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from '../../client/client.ts'
-import { OPEN_DOMAIN_QA, readStored, type Stored, taskOfRun } from '../../runner/folder.ts'
-import { FileSchema, MANIFEST_FIELDS, ProblemsSchema, RECORD_FIELDS } from '../../runner/manifest.ts'
+import { OPEN_DOMAIN_QA, readStored, type Stored, taskOfRun } from '../../run/folder.ts'
+import { FileSchema, MANIFEST_FIELDS, ProblemsSchema, RECORD_FIELDS } from '../../run/record.ts'
 import { answerRequest, type Protocol, ProtocolSchema } from './protocol.ts'
 
 const Milliseconds = Type.Number({ minimum: 0 })

@@ -1,7 +1,7 @@
-import { OPEN_DOMAIN_QA } from '../../runner/folder.ts'
+import { OPEN_DOMAIN_QA } from '../../run/folder.ts'
 import { bestOver, exactMatch, f1, popqaMatch, substringMatch } from '../../metrics/answer.ts'
-import type { Evaluation, TaskRun } from '../../task/contract.ts'
-import type { TaskManifest, TaskRecord } from '../../task/record.ts'
+import type { Evaluation, TaskRun } from '../../run/contract.ts'
+import type { TaskManifest, TaskRecord } from '../../run/record.ts'
 import { settingName, settingsOf } from './protocol.ts'
 import { type EvalRecord, RUN_VERSION, type StoredRun } from './record.ts'
 

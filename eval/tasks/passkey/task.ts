@@ -1,10 +1,10 @@
 import { CodedError } from '../../../base/errors.ts'
 import { seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import type { TaskOptions } from '../../task/options.ts'
-import { option, type PreparedTask, type Task } from '../../task/contract.ts'
+import type { TaskOptions } from '../../run/options.ts'
+import { option, type PreparedTask, type Task } from '../../run/contract.ts'
 import { table, text, type Block } from '../../report/blocks.ts'
-import type { SettingSummary, TaskSummary } from '../../task/summary.ts'
+import type { SettingSummary, TaskSummary } from '../../run/summary.ts'
 import { sizeFor } from '../documents/generate.ts'
 import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
 

@@ -4,7 +4,7 @@ import { isDiskFull } from '../../base/failures.ts'
 import { mean } from '../statistics/bootstrap.ts'
 import { type Cost, duration, type RunOptions } from './follow.ts'
 import { hasRun, openRun, type OpenRun, readStored, type RunFormat, type RunManifest } from './folder.ts'
-import type { Skipped } from './manifest.ts'
+import type { Skipped } from './record.ts'
 
 /** The part of a record that the loop needs, for any task. */
 interface ItemRecord {

@@ -1,5 +1,5 @@
-import type { Stored } from '../runner/folder.ts'
-import { skippedProblems } from '../runner/manifest.ts'
+import type { Stored } from './folder.ts'
+import { skippedProblems } from './record.ts'
 import { estimate, estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
 import { clusterOf, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 

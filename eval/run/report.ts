@@ -6,8 +6,7 @@ import type { Estimate } from '../statistics/bootstrap.ts'
 import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
 import type { Evaluation, Metric, TaskRun } from './contract.ts'
 import type { SettingResult, TaskRecord } from './record.ts'
-import { shown, summariseTask, type TaskSummary } from './summary.ts'
-import { groupTables } from './tables.ts'
+import { type GroupScores, shown, summariseTask, type TaskSummary } from './summary.ts'
 
 /** Outputs shown per setting. */
 const EXAMPLES = 5
@@ -121,4 +120,40 @@ function examples({ records }: TaskRun): Block[] {
     }),
   )
   return rows.length === 0 ? [] : [heading(3, 'First outputs'), table(['item', 'setting', 'output', 'expected'], rows, 4)]
+}
+
+interface ShownScore {
+  /** Key and label of the score. */
+  readonly name: string
+  readonly label: string
+  /** Plural noun for the items. */
+  readonly what: string
+  /** Groups with fewer values have no table. */
+  readonly leastValues: number
+  readonly show: (estimate: Estimate) => string
+}
+
+/** One table per group of items: a score of every setting by the group's values. */
+export function groupTables(
+  settings: readonly { readonly name: string; readonly groups: readonly GroupScores[] }[],
+  { name, label, what, leastValues, show }: ShownScore,
+): Block[] {
+  const all = settings.flatMap(({ groups }) => groups)
+  return [...new Set(all.map(({ group }) => group))].flatMap((group) => {
+    const values = [...new Set(all.filter((score) => score.group === group).map(({ value }) => value))]
+    if (values.length < leastValues) return []
+    const words = group.replaceAll('_', ' ')
+    const rows = values.map((value) => {
+      const scores = settings.map(({ groups }) => groups.find((score) => score.group === group && score.value === value))
+      return [
+        value,
+        String(scores[0]?.n ?? 0),
+        ...scores.map((score) => {
+          const estimate = score?.scores[name]
+          return estimate ? show(estimate) : '-'
+        }),
+      ]
+    })
+    return [heading(3, `${label} by ${words}`), table([words, what, ...settings.map((setting) => setting.name)], rows)]
+  })
 }

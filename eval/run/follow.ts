@@ -35,7 +35,7 @@ export class BeyondADay extends CodedError {}
  * Prints the cost of every run to standard error.
  * @returns a function for each run's cost, which throws BeyondADay once all of them take more than a day, unless `yes`
  */
-export function costGate({ yes = false }: { readonly yes?: boolean | undefined }): (cost: Cost) => void {
+export function costGate({ yes = false }: Pick<RunCommandOptions, 'yes'>): (cost: Cost) => void {
   let total = 0
   return (cost) => {
     total += cost.ms
@@ -46,6 +46,17 @@ export function costGate({ yes = false }: { readonly yes?: boolean | undefined }
         `This would take ${duration(total)}, more than a day: confirm with --yes, or ask less (--limit, --items or fewer settings).`,
       )
   }
+}
+
+/** Options of every run's command. */
+export interface RunCommandOptions {
+  readonly out?: string
+  /** Only estimates the cost. */
+  readonly plan?: boolean
+  /** Also runs for more than a day. */
+  readonly yes?: boolean | undefined
+  readonly dumpPrompts?: boolean
+  readonly concurrency?: number
 }
 
 /** How a run is followed, whatever it asks. */
@@ -62,7 +73,7 @@ export interface RunOptions {
 /** Runs with problems, cost and progress on standard error. @throws as `run`; BeyondADay */
 export async function followed<T>(
   title: string,
-  given: { readonly yes?: boolean; readonly plan?: boolean },
+  given: Pick<RunCommandOptions, 'yes' | 'plan'>,
   run: (options: RunOptions) => Promise<T>,
 ): Promise<T> {
   const progress = createProgress(title, 'answers')

@@ -11,7 +11,7 @@ export interface TaskOption {
 }
 
 /** `--context-tokens <number>` -> `contextTokens`, as in Commander. */
-function optionKey(flags: string): string {
+export function optionKey(flags: string): string {
   return (/--([\w-]+)/.exec(flags)?.[1] ?? flags).replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 

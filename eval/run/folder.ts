@@ -8,7 +8,7 @@ import { exists } from '../../base/exists.ts'
 import { packageRoot } from '../../src/package.ts'
 import { parseJson } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
-import type { ManifestFields } from './manifest.ts'
+import type { ManifestFields } from './record.ts'
 
 const MANIFEST_FILE = 'manifest.json'
 const PREDICTIONS_FILE = 'predictions.jsonl'
