@@ -53,15 +53,13 @@ async function productTime(
   return time / (isDevice ? CHAIN : 1)
 }
 
-export interface Limits {
-  /** Speed of a large matrix product. */
-  readonly gflops: number
-  /** Read bandwidth of a vector-matrix product. */
-  readonly gigabytesPerSecond: number
-}
+export type Limits = Awaited<ReturnType<typeof measureLimits>>
 
-/** Limits of this machine in f32, or of a device in half precision, measured with the same runtime and threads. */
-export async function measureLimits(threads: number, provider: Provider = { name: 'cpu' }): Promise<Limits> {
+/**
+ * Limits of this machine in f32, or of a device in half precision, measured with the same runtime and threads: the speed of a large matrix
+ * product, and the read bandwidth of a vector-matrix product.
+ */
+export async function measureLimits(threads: number, provider: Provider = { name: 'cpu' }) {
   const isDevice = provider.name === 'cuda'
   const [rows, inner, columns] = isDevice ? [4096, 8192, 8192] : [1024, 2048, 4096]
   const compute = await productTime([rows, inner, columns], 8, { threads, provider })

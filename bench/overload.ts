@@ -1,8 +1,8 @@
 /**
  * The service under more load than it can bear: answers per second with few clients and with many, under a short and a
- * long deadline, restarts of processes, and how soon refusals come; then the largest legal request of every kind while
- * /healthz is asked; and how long admitted questions take with four times as many clients as fill the queue. Ratios within one run.
- * Usage: overload.ts [seconds per round] [overload | full | largest | all] [path of another build's cli.js]
+ * long deadline, restarts of processes, and how soon refusals come; and how long admitted questions take with four times as many clients
+ * as fill the queue. Ratios within one run.
+ * Usage: overload.ts [seconds per round] [overload | full | all] [path of another build's cli.js]
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -11,7 +11,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { present } from '../base/at.ts'
 import { packageRoot } from '../src/package.ts'
 import { mean } from '../eval/statistics/bootstrap.ts'
-import { LARGEST } from '../test/fixtures/largest-requests.ts'
 import { machine, quantile, table } from './measure.ts'
 import { CLI as OWN_CLI, serving, startNode, type RunningServer, type Settings } from '../test/helpers/processes.ts'
 
@@ -26,7 +25,6 @@ const FULL = { rounds: 4, longer: 4, times: 4 } as const
 const QUEUE = 64
 /** Clients start spread over this time: all at once would be a load of its own. */
 const SPREAD_MS = 1000
-const HEALTH_EVERY_MS = 50
 /** Pause of a client that is rejected without Retry-After, or gets 504. */
 const PAUSE_MS = 100
 
@@ -48,14 +46,10 @@ function startServer(settings: Settings): Promise<RunningServer> {
   return serving(startNode(CLI, ['serve', '--port', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] }))
 }
 
-interface Sent {
-  readonly status: number
-  readonly ms: number
-  readonly retryAfterS: number | null
-}
+type Sent = Awaited<ReturnType<typeof send>>
 
 /** @param body prepared JSON, so that this process's work does not count as the service's */
-async function send(url: string, body: string): Promise<Sent> {
+async function send(url: string, body: string) {
   const started = performance.now()
   const headers = { 'content-type': 'application/json' }
   const response = await fetch(url, { method: 'POST', headers, body })
@@ -64,13 +58,7 @@ async function send(url: string, body: string): Promise<Sent> {
   return { status: response.status, ms: performance.now() - started, retryAfterS: retryAfter === null ? null : Number(retryAfter) }
 }
 
-interface Round {
-  readonly perSecond: number
-  readonly sent: readonly Sent[]
-  readonly answers: readonly Sent[]
-  readonly refusals: readonly Sent[]
-  readonly late: readonly Sent[]
-}
+type Round = Awaited<ReturnType<typeof load>>
 
 let asked = 0
 /** Questions that share few passages, so that every round finds equally many cached encoder states. */
@@ -79,7 +67,7 @@ function nextQuestion(): string {
 }
 
 /** Clients that each ask one question after the other, and honour Retry-After. */
-async function load(url: string, clients: number, seconds: number, spreadMs = 0): Promise<Round> {
+async function load(url: string, clients: number, seconds: number, spreadMs = 0) {
   const sent: Sent[] = []
   const started = performance.now()
   const end = started + seconds * 1000
@@ -186,54 +174,9 @@ async function fullTable(): Promise<void> {
   }
 }
 
-/** Polls /healthz during `work`. @returns milliseconds until each response */
-async function probing(url: string, work: () => Promise<unknown>): Promise<number[]> {
-  const delays: number[] = []
-  const pending = new Set<Promise<unknown>>()
-  const timer = setInterval(() => {
-    const started = performance.now()
-    const probe = fetch(`${url}/healthz`).then(async (response) => {
-      await response.arrayBuffer()
-      delays.push(performance.now() - started)
-    })
-    pending.add(probe)
-  }, HEALTH_EVERY_MS)
-  try {
-    await work()
-  } finally {
-    clearInterval(timer)
-    await Promise.all(pending)
-  }
-  return delays
-}
-
-async function largestTable(): Promise<void> {
-  const rows: string[][] = []
-  const server = await startServer({ CEPE_DEADLINE_MS: '20000' })
-  try {
-    const idle = await probing(server.url, () => delay(2000))
-    rows.push(['none', '-', '-', quantile(idle, 0.99).toFixed(0), Math.max(...idle).toFixed(0)])
-    for (const { name, route, body } of LARGEST) {
-      const json = JSON.stringify(body)
-      for (const count of [1, 4]) {
-        const sent: Sent[] = []
-        const delays = await probing(server.url, async () => {
-          sent.push(...(await Promise.all(Array.from({ length: count }, () => send(server.url + route, json)))))
-        })
-        const answered = sent.map(({ status, ms }) => `${status} in ${(ms / 1000).toFixed(1)} s`).join(', ')
-        rows.push([name, String(count), answered, quantile(delays, 0.99).toFixed(0), Math.max(...delays).toFixed(0)])
-      }
-    }
-    console.log(`\nrestarts: ${await restarts(server.url)}`)
-  } finally {
-    await server.stop()
-  }
-  console.log(table(['largest request', 'at once', 'answered', '/healthz p99 ms', 'slowest ms'], rows))
-}
-
 console.log(`# Overload\n\n${machine(cpus().length)}\n`)
 try {
-  const parts = { overload: overloadTable, full: fullTable, largest: largestTable }
+  const parts = { overload: overloadTable, full: fullTable }
   for (const [name, measure] of Object.entries(parts)) if (PART === 'all' || PART === name) await measure()
 } finally {
   rmSync(folder, { recursive: true, force: true })

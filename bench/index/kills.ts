@@ -3,6 +3,7 @@
  * and jobs that add and replace. Ends with 1 at the first row that is lost, doubled or wrong.
  * Usage: index-kills.js [--storms 100] [--jobs 100] [--seed 1]
  */
+import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +13,7 @@ import { openIndex } from '../../index/open.ts'
 import { benchOptions } from '../arguments.ts'
 import { embedWords, hashedWords } from '../../test/fixtures/hashed-words.ts'
 import { indexedTable } from '../../test/fixtures/synthetic-table.ts'
-import { killedAfter, outputOf } from '../scripts.ts'
+import { collect, finished, startNode } from '../../test/helpers/processes.ts'
 import { uniform } from '../../test/fixtures/synthetic-checkpoint.ts'
 
 /** Passages that a storm rewrites, beside those of a table with indexes. */
@@ -34,24 +35,18 @@ type Next = () => number
 /** Interval of progress reports: a run may take hours. */
 const SAID_EVERY = 50
 
-class Kills {
-  readonly #name: string
-  readonly #wanted: number
-  #done = 0
-  constructor(name: string, wanted: number) {
-    this.#name = name
-    this.#wanted = wanted
-  }
-
-  get open(): boolean {
-    return this.#done < this.#wanted
-  }
-
-  add(): void {
-    if (++this.#done % SAID_EVERY === 0 || !this.open)
-      console.log(`${this.#name}: ${this.#done} kills, nothing lost, doubled or wrong before the last`)
+/** Counts kills up to the wanted number, and reports them. */
+function killCount(name: string, wanted: number) {
+  let done = 0
+  return {
+    isOpen: () => done < wanted,
+    add: () => {
+      if (++done % SAID_EVERY === 0 || done === wanted)
+        console.log(`${name}: ${done} kills, nothing lost, doubled or wrong before the last`)
+    },
   }
 }
+type Kills = ReturnType<typeof killCount>
 
 const PROCESSES = {
   'storming-process': './storming-process.js',
@@ -60,6 +55,23 @@ const PROCESSES = {
 
 function script(name: keyof typeof PROCESSES): string {
   return fileURLToPath(new URL(PROCESSES[name], import.meta.url))
+}
+
+/**
+ * Runs a compiled script and kills it a number of milliseconds after its first line.
+ * @returns its standard output, and false if it ended by itself
+ * @throws Error with its standard error, if it failed before that
+ */
+async function killedAfter(name: keyof typeof PROCESSES, args: readonly string[], ms: number) {
+  const child = startNode(script(name), args)
+  const { stdout, stderr } = collect(child)
+  let timer: NodeJS.Timeout | undefined
+  child.stdout?.once('data', () => (timer = setTimeout(() => child.kill('SIGKILL'), ms)))
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
+  clearTimeout(timer)
+  const killed = signal === 'SIGKILL'
+  if (!killed && code !== 0) throw new Error(`${name} ended with ${String(code ?? signal)} after "${stdout().slice(-200)}":\n${stderr()}`)
+  return { output: stdout(), killed }
 }
 
 /** Text of all passages by id. @throws Error for a duplicate id */
@@ -113,12 +125,12 @@ function compare(state: StormState, texts: ReadonlyMap<string, string>): void {
 }
 
 async function storms(folder: string, kills: Kills, next: Next): Promise<void> {
-  for (let table = 0; kills.open; table++) {
+  for (let table = 0; kills.isOpen(); table++) {
     const dir = join(folder, `storm${table}`)
     await indexedTable(dir, hashedWords, STORM_ROWS, (number) => embedWords(String(number)))
     const state: StormState = { known: new Map(), open: new Map(), last: 0 }
-    for (let i = 0; i < KILLS_PER_TABLE && kills.open; i++) {
-      const { output, killed } = await killedAfter(script('storming-process'), [dir, String(state.last + 1)], next() * LONGEST_LIFE_MS)
+    for (let i = 0; i < KILLS_PER_TABLE && kills.isOpen(); i++) {
+      const { output, killed } = await killedAfter('storming-process', [dir, String(state.last + 1)], next() * LONGEST_LIFE_MS)
       if (!killed) throw new Error('a storm ended by itself')
       kills.add()
       follow(state, output)
@@ -132,16 +144,16 @@ async function jobs(folder: string, kills: Kills, next: Next): Promise<void> {
   const dir = join(folder, 'jobs')
   await mkdir(dir)
   let expected = new Map<string, string>()
-  for (let job = 1; kills.open; job++) {
+  for (let job = 1; kills.isOpen(); job++) {
     const replace = job % 3 === 0
     const passages = Array.from({ length: JOB_ROWS }, (_, i) => stormPassage(Math.floor((job * JOB_ROWS) / 2) + i, job))
     const corpus = join(dir, `${job}.jsonl`)
     await writeFile(corpus, passages.map((passage) => `${JSON.stringify(passage)}\n`).join(''))
     const args = (delay: number): string[] => [dir, corpus, String(delay), JSON.stringify({ replace })]
-    for (let i = 0; i < KILLS_PER_JOB && kills.open; i++)
-      if ((await killedAfter(script('indexing-process'), args(20), next() * LONGEST_LIFE_MS)).killed) kills.add()
-    const output = await outputOf(script('indexing-process'), args(0))
-    if (/ (failed|stopped|cancelled) /.test(output)) throw new Error(output)
+    for (let i = 0; i < KILLS_PER_JOB && kills.isOpen(); i++)
+      if ((await killedAfter('indexing-process', args(20), next() * LONGEST_LIFE_MS)).killed) kills.add()
+    const { code, stdout, stderr } = await finished(startNode(script('indexing-process'), args(0)))
+    if (code !== 0 || / (failed|stopped|cancelled) /.test(stdout)) throw new Error(stdout + stderr)
     expected = new Map([...(replace ? [] : expected), ...passages.map(({ id, text }) => [id, text] as const)])
     const texts = await textsIn(join(dir, 'index'))
     const wrong = [...expected].filter(([id, text]) => texts.get(id) !== text)
@@ -155,8 +167,8 @@ if (import.meta.filename === process.argv[1]) {
   const next = uniform(options.count('seed'))
   const folder = await mkdtemp(join(tmpdir(), 'cepe-kills-'))
   for (const [name, run] of Object.entries({ storms, jobs })) {
-    const kills = new Kills(name, options.count(name as 'storms' | 'jobs'))
-    if (!kills.open) continue
+    const kills = killCount(name, options.count(name))
+    if (!kills.isOpen()) continue
     await run(folder, kills, next)
     console.log(`${name}: nothing lost, doubled or wrong`)
   }

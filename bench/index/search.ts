@@ -20,20 +20,14 @@ import { quantile } from '../measure.ts'
 
 const K = 10
 
-export interface SearchFigures {
-  readonly name: string
-  readonly recall: number
-  /** Milliseconds of processor time of a search, of all threads; NaN where several run at once. */
-  readonly cpu: number
-  readonly p50: number
-  readonly p95: number
-}
+export type SearchFigures = Omit<Awaited<ReturnType<typeof timed>>, 'found'> & { readonly name: string }
 
+/** Times in milliseconds, with the processor time of a search on all threads; and recall of the truth's ids. */
 async function timed(
   queries: readonly Float32Array[],
   search: (query: Float32Array, at: number) => Promise<string[]>,
   truth?: readonly ReadonlySet<string>[],
-): Promise<Omit<SearchFigures, 'name'> & { found: Set<string>[] }> {
+) {
   const times: number[] = []
   const found: Set<string>[] = []
   const before = process.cpuUsage()
@@ -44,7 +38,6 @@ async function timed(
   }
   const { user, system } = process.cpuUsage(before)
   const right = truth?.map((wanted, i) => [...wanted].filter((id) => found[i]?.has(id)).length) ?? []
-  times.sort((a, b) => a - b)
   return {
     found,
     recall: truth === undefined ? 1 : right.reduce((a, b) => a + b, 0) / (K * queries.length),

@@ -26,19 +26,12 @@ export async function bareAppend(dir: string, name: string, rows: number): Promi
   return milliseconds / 1000
 }
 
-export interface JobTimes {
-  /** Seconds to read, validate and write the plan; to look up, commit and fsync vectors; to read back, index and measure recall. */
-  readonly plan: number
-  readonly index: number
-  readonly verify: number
-  /** Seconds of the indexing phase for looking up vectors, which a model would do in another process. */
-  readonly lookup: number
-  readonly gapP99: number
-  readonly gapMax: number
-}
-
-/** The same rows as a job. */
-export async function jobWrite(dir: string, table: string, rows: number): Promise<JobTimes> {
+/**
+ * The same rows as a job.
+ * @returns seconds to read, validate and write the plan; to look up, commit and fsync vectors, and of that for the look-up, which a model
+ *   would do in another process; to read back, index and measure recall; and milliseconds without the event loop
+ */
+export async function jobWrite(dir: string, table: string, rows: number) {
   const started = performance.now()
   let [written, lookup] = [0, 0]
   const lookUp = lookupEmbed(rows)

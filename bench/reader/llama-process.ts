@@ -12,9 +12,8 @@ const GeneratedSchema = Type.Object({
   first_ms: Type.Number({ description: 'Until the first token.' }),
   ms: Type.Number({ description: 'Until the last token.' }),
 })
-export type LlamaAnswer = Static<typeof GeneratedSchema>
 
-export interface LlamaOptions {
+interface LlamaOptions {
   /** A Python with llama-cpp-python, gguf and safetensors. */
   readonly python: string
   readonly gguf: string
@@ -25,25 +24,13 @@ export interface LlamaOptions {
   readonly window: number
 }
 
-export interface LlamaRequest {
-  readonly ids: readonly number[]
-  /** Ids that end the answer. */
-  readonly stops: readonly number[]
-  /** Most tokens of the answer. */
-  readonly tokens: number
-}
+export type Llama = Awaited<ReturnType<typeof startLlama>>
 
-/** A llama.cpp subprocess (llama.py) that answers one request at a time. */
-export interface Llama {
-  /** Of llama-cpp-python. */
-  readonly version: string
-  /** Greedy. @throws Error if the process has ended */
-  ask(request: LlamaRequest): Promise<LlamaAnswer>
-  stop(): void
-}
-
-/** @throws Error if Python does not start or lacks a package; its own message is on standard error */
-export async function startLlama({ python, gguf, adapter, threads, window }: LlamaOptions): Promise<Llama> {
+/**
+ * Starts a llama.cpp subprocess (llama.py) that answers one request at a time.
+ * @throws Error if Python does not start or lacks a package; its own message is on standard error
+ */
+export async function startLlama({ python, gguf, adapter, threads, window }: LlamaOptions) {
   const script = path.join(packageRoot(), 'bench/reader/llama.py')
   const child = spawn(python, [script, gguf, adapter, String(threads), String(window)], { stdio: ['pipe', 'pipe', 'inherit'] })
   const failed = new Promise<never>((_, reject) => {
@@ -58,8 +45,10 @@ export async function startLlama({ python, gguf, adapter, threads, window }: Lla
   }
   const { version } = await next(ReadySchema)
   return {
+    /** Of llama-cpp-python. */
     version,
-    ask: (request) => {
+    /** Greedy; `stops` are ids that end the answer of at most `tokens` tokens. @throws Error if the process has ended */
+    ask: (request: { readonly ids: readonly number[]; readonly stops: readonly number[]; readonly tokens: number }) => {
       child.stdin.write(`${JSON.stringify(request)}\n`)
       return next(GeneratedSchema)
     },

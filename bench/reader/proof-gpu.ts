@@ -25,7 +25,7 @@ import { readDataset } from '../../eval/datasets/read.ts'
 import { exactMatch } from '../../eval/metrics/answer.ts'
 import { benchOptions } from '../arguments.ts'
 import { machine, measureLimits, quantile } from '../measure.ts'
-import { goldensPart, zeroKeysPart, type PartResult } from './proof-outputs.ts'
+import { goldensPart, type PartOptions, type PartResult, zeroKeysPart } from './proof-outputs.ts'
 import { stageLines } from './stages.ts'
 import { buildShape, makeShape, SHAPE_NAMES } from './whole-shape.ts'
 
@@ -55,13 +55,6 @@ const PARTS = {
 } as const
 type PartName = keyof typeof PARTS
 const PART_NAMES = Object.keys(PARTS) as PartName[]
-
-interface PartOptions {
-  /** The part's own folder. */
-  readonly folder: string
-  readonly dtype: Dtype
-  readonly provider: Provider
-}
 
 /** A shipped reader with the shipped retriever, corpus and questions. */
 async function endToEnd(name: keyof typeof CHECKPOINTS, { folder, dtype, provider }: PartOptions): Promise<PartResult> {

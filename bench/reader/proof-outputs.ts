@@ -2,7 +2,7 @@ import { cp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { exists } from '../../base/exists.ts'
 import { buildModel } from '../../models/build.ts'
-import { readGolden, type Golden } from '../../models/golden.ts'
+import { readGolden } from '../../models/golden.ts'
 import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
 import { packageRoot } from '../../src/package.ts'
 import type { GenerateRequest } from '../../src/inference/contract.ts'
@@ -19,7 +19,7 @@ export interface PartResult {
   readonly ok: boolean
 }
 
-export interface Outputs {
+interface Outputs {
   readonly tokenIds: readonly number[]
   readonly logprobs: readonly number[]
 }
@@ -31,7 +31,8 @@ interface Case {
   readonly recorded?: Outputs
 }
 
-export interface ComparedOptions {
+export interface PartOptions {
+  /** The part's own folder. */
   readonly folder: string
   readonly dtype: Dtype
   readonly provider: Provider
@@ -47,9 +48,15 @@ const PROMPTS = [1, 64, 128, 256]
 const FIRST_ID = 100
 
 /** Greedy answers of a checkpoint of random weights, beside recorded ones. */
-export async function goldensPart(options: ComparedOptions): Promise<PartResult> {
+export async function goldensPart(options: PartOptions): Promise<PartResult> {
   const files = (await readdir(FIXTURE)).filter((name) => /^golden-(?!replug)/.test(name))
-  const cases = await Promise.all(files.map(async (name) => goldenCase(name, await readGolden(join(FIXTURE, name)))))
+  const cases = await Promise.all(
+    files.map(async (name): Promise<Case> => {
+      const golden = await readGolden(join(FIXTURE, name))
+      const recorded = { tokenIds: numbers(golden, 'generated_ids'), logprobs: Array.from(golden.floats('generated_logprobs').data) }
+      return { name, request: requestOf(golden), recorded }
+    }),
+  )
   return compared(cases, options, async (outDir, dtype) => {
     const checkpointDir = `${outDir}-checkpoint`
     await cp(FIXTURE, checkpointDir, { recursive: true })
@@ -58,7 +65,7 @@ export async function goldensPart(options: ComparedOptions): Promise<PartResult>
 }
 
 /** Cross-attention without keys, and with a passage's. */
-export function zeroKeysPart(options: ComparedOptions): Promise<PartResult> {
+export function zeroKeysPart(options: PartOptions): Promise<PartResult> {
   const ids = (count: number): number[] => Array.from({ length: count }, (_, i) => FIRST_ID + ((i * 37) % 1000))
   const cases = PROMPTS.flatMap((length) =>
     [0, 1].map((count) => {
@@ -70,18 +77,13 @@ export function zeroKeysPart(options: ComparedOptions): Promise<PartResult> {
   return compared(cases, options, (outDir, dtype) => buildModel({ checkpointDir: SHIPPED, outDir, dtype }).then(() => undefined))
 }
 
-function goldenCase(name: string, golden: Golden): Case {
-  const recorded = { tokenIds: numbers(golden, 'generated_ids'), logprobs: Array.from(golden.floats('generated_logprobs').data) }
-  return { name, request: requestOf(golden), recorded }
-}
-
 /**
  * Compares answers of a reader process with the recorded ones, else with the CPU's: of an f32 build, but of the same one where matrices are
  * quantized, whose other answers are no fault of the provider.
  */
 async function compared(
   cases: readonly Case[],
-  { folder, dtype, provider }: ComparedOptions,
+  { folder, dtype, provider }: PartOptions,
   build: (outDir: string, dtype: Dtype) => Promise<void>,
 ): Promise<PartResult> {
   const isFloat = dtype === 'f32' || dtype === 'f16'

@@ -31,21 +31,14 @@ const DECODER = {
   encoder_hidden_size: 1024,
 }
 
-/** Layers of CEPE-LLaMA-2-7B, and of TinyLlama-1.1B with CEPE's encoder. */
-export const DEPTH_7B: Depth = { layers: 32, encoderLayers: 24 }
-export const DEPTH_1B: Depth = { layers: 22, encoderLayers: 24 }
-
-export interface Depth {
+interface Depth {
   readonly layers: number
   readonly encoderLayers: number
 }
 
 function cepe(width: { hidden_size: number; intermediate_size: number }, { layers, encoderLayers }: Depth): object {
   return {
-    ...DECODER,
-    ...width,
-    num_hidden_layers: layers,
-    num_cross_attn_layers: layers,
+    ...{ ...DECODER, ...width, num_hidden_layers: layers, num_cross_attn_layers: layers },
     encoder_config: { ...ENCODER, num_hidden_layers: encoderLayers },
   }
 }
@@ -56,14 +49,17 @@ export function cepe1B(depth: Depth): object {
 }
 
 /** CEPE's shape with small widths, to try out a benchmark; the vocabulary covers the shipped tokenizer's. */
-export function cepeSmall(): object {
-  const heads = { num_attention_heads: 4 }
+function cepeSmall(): object {
+  const common = { num_attention_heads: 4, vocab_size: 10_240 }
   const shape = cepe({ hidden_size: 64, intermediate_size: 128 }, { layers: 2, encoderLayers: 2 })
-  const encoder = { ...ENCODER, ...heads, vocab_size: 10_240, hidden_size: 32, intermediate_size: 64, num_hidden_layers: 2 }
-  return { ...shape, ...heads, vocab_size: 10_240, encoder_hidden_size: 32, encoder_config: encoder }
+  const encoder = { ...ENCODER, ...common, hidden_size: 32, intermediate_size: 64, num_hidden_layers: 2 }
+  return { ...shape, ...common, encoder_hidden_size: 32, encoder_config: encoder }
 }
 
-/** CEPE-LLaMA-2-7B; 32 and 24 layers are the full depths. */
-export function cepe7B(depth: Depth): object {
-  return cepe({ hidden_size: 4096, intermediate_size: 11_008 }, depth)
-}
+export const SHAPES = {
+  '7b': cepe({ hidden_size: 4096, intermediate_size: 11_008 }, { layers: 32, encoderLayers: 24 }),
+  '1.1b': cepe1B({ layers: 22, encoderLayers: 24 }),
+  // Reduced depth where all layers would take too long.
+  '1.1b-shallow': cepe1B({ layers: 4, encoderLayers: 4 }),
+  small: cepeSmall(),
+} as const

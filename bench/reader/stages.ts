@@ -7,9 +7,8 @@ import type { AnswerRead, AnswerReadResult } from '../../src/inference/contract.
 import { createReader } from '../../src/inference/pool/models/create-reader.ts'
 import type { Provider } from '../../src/inference/protocol.ts'
 import { table, type Limits } from '../measure.ts'
-import { absorbedFlops, encoderFlops, prefillFlops, tokenBytes } from './reader-flops.ts'
 
-export interface StagesOptions {
+interface StagesOptions {
   /** Built reader. */
   readonly modelDir: string
   readonly config: CepeReaderConfig
@@ -31,7 +30,7 @@ const WRITE_MS = 1000
 const QUESTION = 'what is the capital of australia'
 
 /** Passages of the shipped corpus, as if retrieved. */
-async function corpusPassages(count: number): Promise<AnswerRead['passages']> {
+export async function corpusPassages(count: number): Promise<AnswerRead['passages']> {
   const lines = (await readFile(join(packageRoot(), 'index/corpus/passages.tsv'), 'utf8')).split('\n').slice(1, count + 1)
   return lines.map((line, i) => {
     const [, text = '', title = ''] = line.split('\t')
@@ -40,15 +39,8 @@ async function corpusPassages(count: number): Promise<AnswerRead['passages']> {
 }
 
 const HEAD = [
-  'k',
-  'k_decoder',
-  'prompt',
-  'context rows',
-  'new tokens',
-  'encode, s',
-  'from disk, s',
-  'generate, s',
-  'answer, states stored, s',
+  ...['k', 'k_decoder', 'prompt', 'context rows', 'new tokens', 'encode, s', 'from disk, s', 'generate, s', 'answer, states stored, s'],
+  ...['encode, of the limit', 'generate, of the limit', 'resident'],
 ]
 
 /** A question with new passages, which no earlier one has encoded. */
@@ -88,11 +80,7 @@ export async function stageLines(options: StagesOptions): Promise<string[]> {
         rows.push([String(k), String(kDecoder), ...stageCells(options, fresh, again), resident()])
       }
     }
-    return [
-      `Ready in ${ready.toFixed(1)} s, ${loaded} resident then.`,
-      '',
-      table([...HEAD, 'encode, of the limit', 'generate, of the limit', 'resident'], rows),
-    ]
+    return [`Ready in ${ready.toFixed(1)} s, ${loaded} resident then.`, '', table(HEAD, rows)]
   } finally {
     await reader.close({ drainMs: 0 })
   }
@@ -123,7 +111,6 @@ function limitsOf(
   return { encode: encoderFlops(config, contextTokenCounts) / limits.gflops / 1e6, generate: (prefill + further) / 1e6 }
 }
 
-/** Empty without work. */
 function share(limit: number, ms: number): string {
   return limit === 0 ? '' : (limit / ms).toFixed(2)
 }
@@ -134,4 +121,50 @@ function sum(values: readonly number[]): number {
 
 function seconds(ms: number): string {
   return (ms / 1000).toFixed(ms < 10_000 ? 3 : 1)
+}
+
+// Operations and bytes: multiply-adds count as two operations; norms, softmax and embeddings are ignored.
+
+/** Encoder over passages of the given lengths. */
+function encoderFlops({ encoder: { hiddenSize: d, intermediateSize: ff, layers } }: CepeReaderConfig, lengths: readonly number[]): number {
+  return layers * lengths.reduce((sum, length) => sum + 2 * length * (4 * d * d + 3 * d * ff) + 4 * length * length * d, 0)
+}
+
+/** Width of the decoder's keys: kv_heads * head_dim. */
+function keyWidth({ decoder: { kvHeads, headDim } }: CepeReaderConfig): number {
+  return kvHeads * headDim
+}
+
+/** Weights of the decoder used per token, without keys and values of the cross-attention. */
+function tokenWeights({
+  decoder: { hiddenSize: d, intermediateSize: ff, heads, kvHeads, layers },
+  crossAttentionLayers,
+}: CepeReaderConfig): number {
+  return layers * (2 * d * d + (2 * d * d * kvHeads) / heads + 3 * d * ff) + crossAttentionLayers * 2 * d * d
+}
+
+/** A prompt of `length` tokens over `rows` of phi, up to the first token's logits. */
+function prefillFlops(config: CepeReaderConfig, length: number, rows: number): number {
+  const {
+    decoder: { hiddenSize: d, vocabSize, layers },
+    encoder,
+    crossAttentionLayers,
+  } = config
+  const cross = crossAttentionLayers * (4 * rows * encoder.hiddenSize * keyWidth(config) + 4 * length * rows * d)
+  return 2 * length * tokenWeights(config) + layers * 2 * length * length * d + cross + 2 * d * vocabSize
+}
+
+/** Absorbed cross-attention of one token over `rows` of phi. */
+function absorbedFlops({ decoder: { heads, hiddenSize: d }, encoder, crossAttentionLayers }: CepeReaderConfig, rows: number): number {
+  return crossAttentionLayers * (4 * heads * rows * encoder.hiddenSize + 4 * d * encoder.hiddenSize)
+}
+
+/** Bytes of f32 weights that one new token reads. */
+function tokenBytes(config: CepeReaderConfig): number {
+  const {
+    decoder: { hiddenSize: d, vocabSize },
+    encoder,
+    crossAttentionLayers,
+  } = config
+  return 4 * (tokenWeights(config) + crossAttentionLayers * 2 * keyWidth(config) * encoder.hiddenSize + d * vocabSize)
 }

@@ -2,7 +2,7 @@
  * The encode stage of a question of k passages: encoded, read from the disk, taken from memory; with states in f16 and f32.
  * The shipped reader over its corpus, and random weights with CEPE's encoder width. Usage: states.js [k] [encoder layers]
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buildModel } from '../../models/build.ts'
@@ -18,6 +18,7 @@ import { renderPassage } from '../../src/text/prompt.ts'
 import { loadTokenizer } from '../../src/text/tokenizer.ts'
 import { fastest, machine, table } from '../measure.ts'
 import { cepe1B } from './shapes.ts'
+import { corpusPassages } from './stages.ts'
 import { uniform, writeSyntheticCheckpoint } from '../../test/fixtures/synthetic-checkpoint.ts'
 
 const PASSAGE_TOKENS = 120
@@ -54,14 +55,6 @@ async function measured(folder: string, modelDir: string, input: EncoderInput, d
   ]
 }
 
-async function corpusContexts(): Promise<string[]> {
-  const lines = (await readFile(path.join(packageRoot(), 'index/corpus/passages.tsv'), 'utf8')).split('\n').slice(1, k + 1)
-  return lines.map((line) => {
-    const [, text = '', title = ''] = line.split('\t')
-    return renderPassage({ title, text })
-  })
-}
-
 const folder = await mkdtemp(path.join(tmpdir(), 'cepe-bench-states-'))
 try {
   console.log(`# Encoder states, k = ${k}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(1)}\n`)
@@ -72,7 +65,7 @@ try {
   const next = uniform(1)
   const ids = Array.from({ length: k }, () => Array.from({ length: PASSAGE_TOKENS }, () => 3 + Math.floor(next() * 31_000)))
   const shapes: [string, string, EncoderInput][] = [
-    ['shipped reader (d_enc 256, 3 layers)', shipped, { contexts: await corpusContexts(), contextTokens: 256 }],
+    ['shipped reader (d_enc 256, 3 layers)', shipped, { contexts: (await corpusPassages(k)).map(renderPassage), contextTokens: 256 }],
     [`d_enc 1024, ${layers} layers`, wide, { contexts: [], contextIds: ids, contextTokens: 256 }],
   ]
   const rows: string[][] = []

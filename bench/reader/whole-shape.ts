@@ -1,37 +1,21 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildModel } from '../../models/build.ts'
-import type { CepeReaderConfig } from '../../models/checkpoint/config/config.ts'
 import { openCheckpoint } from '../../models/open-checkpoint.ts'
 import { exists } from '../../base/exists.ts'
 import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { packageRoot } from '../../src/package.ts'
 import { megabytes } from '../../src/service/follow-job.ts'
-import { cepe1B, cepe7B, cepeSmall, DEPTH_1B, DEPTH_7B } from './shapes.ts'
+import { SHAPES } from './shapes.ts'
 import { parametersOf, requireFree, writeTorchShards } from '../../test/fixtures/torch-shards.ts'
 
-const SHAPES = {
-  '7b': () => cepe7B(DEPTH_7B),
-  '1.1b': () => cepe1B(DEPTH_1B),
-  '1.1b-shallow': () => cepe1B(SHALLOW),
-  small: cepeSmall,
-} as const
-export type ShapeName = keyof typeof SHAPES
+type ShapeName = keyof typeof SHAPES
 export const SHAPE_NAMES: readonly ShapeName[] = ['7b', '1.1b', '1.1b-shallow', 'small']
-
-/** Reduced depth where all layers would take too long. */
-const SHALLOW = { layers: 4, encoderLayers: 4 }
 
 /** Maximum bytes on disk per weight. */
 const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = {
-  f32: 4,
-  f16: 2,
-  int8: 1.15,
-  'int8-blocks': 1.2,
-  'int8+int4': 1.7,
-  int4: 0.85,
-  'f16-int4': 0.85,
+  ...{ f32: 4, f16: 2, int8: 1.15, 'int8-blocks': 1.2, 'int8+int4': 1.7, int4: 0.85, 'f16-int4': 0.85 },
 }
 const CHECKPOINT_BYTES = 2
 /** The published checkpoint has four files. */
@@ -41,20 +25,14 @@ const LAST_FILE = 'tokenizer_config.json'
 /** Graphs, tokenizer, encoder states. */
 const BESIDE_BYTES = 2 ** 30
 
-/** A random checkpoint of a published shape. */
-export interface WholeShape {
-  readonly dir: string
-  readonly config: CepeReaderConfig
-  readonly bytes: number
-  readonly seconds: number
-}
+type WholeShape = Awaited<ReturnType<typeof makeShape>>
 
 /**
- * Writes the checkpoint with the shipped tokenizer, so that it can be served, unless it is there.
+ * Writes a random checkpoint of a published shape with the shipped tokenizer, so that it can be served, unless it is there.
  * @throws disk_full before anything is written, if it and its largest build do not fit
  */
-export async function makeShape(folder: string, shape: ShapeName, dtypes: readonly Dtype[]): Promise<WholeShape> {
-  const content = SHAPES[shape]()
+export async function makeShape(folder: string, shape: ShapeName, dtypes: readonly Dtype[]) {
+  const content = SHAPES[shape]
   const largest = Math.max(...dtypes.map((dtype) => WEIGHT_BYTES[dtype]))
   const dir = join(folder, 'checkpoint')
   const isThere = await exists(join(dir, LAST_FILE))
@@ -75,12 +53,8 @@ export async function buildShape({ dir }: WholeShape, outDir: string, dtype: Dty
   const progress = createProgress(`Building ${dtype}`, 'MB')
   const [since, cpu] = [performance.now(), process.cpuUsage()]
   try {
-    await buildModel({
-      checkpointDir: dir,
-      outDir,
-      dtype,
-      onProgress: ({ done, total }) => progress.update(megabytes(done), megabytes(total)),
-    })
+    const onProgress = ({ done, total }: { done: number; total: number }) => progress.update(megabytes(done), megabytes(total))
+    await buildModel({ checkpointDir: dir, outDir, dtype, onProgress })
   } finally {
     progress.stop()
   }

@@ -19,18 +19,24 @@ function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
-/** A task's options, with defaults: typed accessors, whose errors name the option. */
-export type TaskOptions = ReturnType<typeof taskOptions>
-
 /** Merges `given` with the task's defaults, or its small ones. */
-export function taskOptions(task: { readonly options: readonly TaskOption[] }, given: Readonly<Record<string, unknown>>, small = false) {
-  const all: Readonly<Record<string, string>> = Object.fromEntries(
-    task.options.flatMap(({ flags, byDefault, small: smallValue }): [string, string][] => {
-      const key = optionKey(flags)
-      const value = given[key] ?? (small ? smallValue : undefined) ?? byDefault
-      return typeof value === 'string' ? [[key, value]] : []
-    }),
-  )
+export function taskOptions(
+  task: { readonly options: readonly TaskOption[] },
+  given: Readonly<Record<string, unknown>>,
+  small = false,
+): TaskOptions {
+  const values = task.options.flatMap(({ flags, byDefault, small: smallValue }): [string, string][] => {
+    const key = optionKey(flags)
+    const value = given[key] ?? (small ? smallValue : undefined) ?? byDefault
+    return typeof value === 'string' ? [[key, value]] : []
+  })
+  return optionValues(Object.fromEntries(values))
+}
+
+export type TaskOptions = ReturnType<typeof optionValues>
+
+/** Typed accessors of options, whose errors name the option. */
+export function optionValues(all: Readonly<Record<string, string>>) {
   const text = (name: string): string | undefined => all[name]
   return {
     /** All given and default values, for the manifest. */
