@@ -14,13 +14,8 @@ export interface JudgedSignals {
   readonly group: string
 }
 
-export type Fitted = Pick<Calibration, 'l2' | 'bias' | 'signals' | 'cross_validated'>
-
 /** Questions that were asked, answered or not. */
-interface AskedQuestions {
-  readonly answerable: number
-  readonly unanswerable: number
-}
+type AskedQuestions = Readonly<Record<'answerable' | 'unanswerable', number>>
 
 /** Minimum number of right and of wrong answers: fewer would overfit. */
 const LEAST_OF_EACH = 20
@@ -32,7 +27,11 @@ const PENALTIES = [0.3, 1, 3, 10, 30]
  * @param unanswerableShare assumed share of unanswerable questions among those asked; null: as given
  * @throws nothing_scored with too few right or wrong answers
  */
-export function fitCalibration(answers: readonly JudgedSignals[], unanswerableShare: number | null, asked: AskedQuestions): Fitted {
+export function fitCalibration(
+  answers: readonly JudgedSignals[],
+  unanswerableShare: number | null,
+  asked: AskedQuestions,
+): Pick<Calibration, 'l2' | 'bias' | 'signals' | 'cross_validated'> {
   const right = answers.filter((answer) => answer.right).length
   if (Math.min(right, answers.length - right) < LEAST_OF_EACH)
     throw new CodedError(
@@ -84,7 +83,7 @@ function foldsOf(answers: readonly JudgedSignals[]): number[] {
 
 /** Judges every answer by a fit without its fold. */
 function heldOut(answers: readonly JudgedSignals[], weights: readonly number[], folds: readonly number[], l2: number): JudgedAnswer[] {
-  return Array.from({ length: FOLDS }, (_, fold) => fold).flatMap((fold) => {
+  return columns(FOLDS, (fold) => fold).flatMap((fold) => {
     const isIn = (_: unknown, i: number) => at(folds, i) === fold
     const isOut = (_: unknown, i: number) => at(folds, i) !== fold
     const [kept, left, weightsLeft] = [answers.filter(isOut), answers.filter(isIn), weights.filter(isIn)]
@@ -112,7 +111,7 @@ interface Examples {
 }
 
 /** p = 1 / (1 + exp(-(bias + sum_i weights[i] (row[i] - means[i]) / scales[i]))) */
-export interface Logistic {
+interface Logistic {
   readonly bias: number
   readonly means: readonly number[]
   readonly scales: readonly number[]

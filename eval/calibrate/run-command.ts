@@ -6,7 +6,7 @@ import pLimit from 'p-limit'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, type ErrorCode, messageOf } from '../../base/errors.ts'
 import { fitCalibration, type JudgedSignals } from './fit.ts'
-import type { AnswerClient, ServiceDefaults } from '../client/client.ts'
+import type { AnswerClient } from '../client/client.ts'
 import { connectTo } from '../client/http.ts'
 import { describeProblem, type EvalQuestion, spread } from '../datasets/question-set.ts'
 import { demoCorpus, questionFile } from '../datasets/shipped.ts'
@@ -69,14 +69,10 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   await refuseUnwritable(out)
   const { createInProcessClient } = await import('../client/in-process.ts')
   const client = url === undefined ? await createInProcessClient({ ...overrides, ...index }) : connectTo(url, options.key)
-  let asked: Awaited<ReturnType<typeof askAll>>
-  let defaults: ServiceDefaults
-  try {
-    defaults = await client.defaults()
-    asked = await askAll(client, questions, { ks, concurrency: options.concurrency })
-  } finally {
-    await client.close()
-  }
+  const [defaults, asked] = await client
+    .defaults()
+    .then(async (defaults) => [defaults, await askAll(client, questions, { ks, concurrency: options.concurrency })] as const)
+    .finally(() => client.close())
   const { mode, demonstrations, chat_template = 'none', instruction = '' } = defaults
   const { judged, left, questions: counts, sources } = asked
   const calibration: Calibration = {

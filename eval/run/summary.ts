@@ -1,6 +1,6 @@
 import type { Stored } from './folder.ts'
 import { skippedProblems } from './record.ts'
-import { estimate, estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
+import { estimate, estimateShare, mean, median, type Estimate, type Sample } from '../statistics/bootstrap.ts'
 import { clusterOf, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 
 /** How scores of a metric are aggregated. */
@@ -52,24 +52,17 @@ export function summariseTask(
   }
 }
 
-interface Asked {
-  readonly metrics: readonly Metric[]
-  readonly setting: string
-  readonly seed: number
-  readonly model: TaskManifest['model']
-}
-
-function summariseSetting({ metrics, setting, seed, model }: Asked, records: readonly TaskRecord[]) {
+function summariseSetting(
+  { metrics, setting, seed, model }: { metrics: readonly Metric[]; setting: string; seed: number; model: TaskManifest['model'] },
+  records: readonly TaskRecord[],
+) {
   const found = records.flatMap((record) =>
     record.results.filter((result) => result.setting === setting).map((result) => ({ record, result })),
   )
   const results = found.map(({ result }) => result)
   const names = [...new Set(records.flatMap(({ groups }) => Object.keys(groups)))]
-  const tokens = {
-    decoder: mean(results.map((result) => result.tokens.decoder)),
-    encoder: mean(results.map((result) => result.tokens.encoder)),
-    generated: mean(results.map((result) => result.tokens.generated)),
-  }
+  const meanTokens = (part: keyof SettingResult['tokens']) => mean(results.map(({ tokens }) => tokens[part]))
+  const tokens = { decoder: meanTokens('decoder'), encoder: meanTokens('encoder'), generated: meanTokens('generated') }
   const cached = mean(results.map((result) => result.cached_tokens ?? result.tokens.decoder + result.tokens.generated))
   const cacheBytes = model
     ? cached * model.layers * 2 * model.kv_heads * model.head_dim * BYTES + tokens.encoder * model.encoder_hidden_size * BYTES
@@ -85,10 +78,7 @@ function summariseSetting({ metrics, setting, seed, model }: Asked, records: rea
       }),
     ),
     tokens,
-    medianMs: quantile(
-      results.map(({ ms }) => ms).sort((a, b) => a - b),
-      0.5,
-    ),
+    medianMs: median(results.map(({ ms }) => ms)),
     /** Mebibytes of keys, values and encoder states that the setting holds, computed from the model's sizes (f32). */
     cacheMiB: cacheBytes / 2 ** 20,
   }
@@ -106,7 +96,8 @@ function scoresOf(
         const value = result.scores[metric.name]
         return value === undefined ? [] : [{ cluster: clusterOf(record), value }]
       })
-      return [metric.name, aggregated(metric, (['share', 'percent'].includes(metric.aggregate) ? estimateShare : estimate)(samples, seed))]
+      const isShare = metric.aggregate === 'share' || metric.aggregate === 'percent'
+      return [metric.name, aggregated(metric, isShare ? estimateShare(samples, seed) : estimate(samples, seed))]
     }),
   )
 }

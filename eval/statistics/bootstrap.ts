@@ -32,6 +32,14 @@ export function quantile(sorted: readonly number[], share: number): number {
   return below + (above - below) * (position - Math.floor(position))
 }
 
+/** The middle of unsorted values; NaN without values. */
+export function median(values: readonly number[]): number {
+  return quantile(
+    [...values].sort((a, b) => a - b),
+    0.5,
+  )
+}
+
 /** Sums of the values of each cluster, sorted by name and value, so that results do not depend on the order of answers. */
 function clustersOf(samples: readonly Sample[]) {
   const values = new Map<string, number[]>()
@@ -62,7 +70,10 @@ export function bootstrapMeans(samples: readonly Sample[], seed: number, resampl
   })
 }
 
-const NOTHING: Estimate = { mean: Number.NaN, low: Number.NaN, high: Number.NaN, n: 0 }
+/** Summed by cluster, so that it does not depend on the order of answers; NaN without values. */
+function meanOf(clusters: readonly { readonly sum: number }[], samples: readonly Sample[]): number {
+  return clusters.reduce((sum, cluster) => sum + cluster.sum, 0) / samples.length
+}
 
 /**
  * Mean of scores with its 95 % interval over resampled clusters (percentile bootstrap). The interval of a single cluster is NaN. NaN
@@ -70,9 +81,8 @@ const NOTHING: Estimate = { mean: Number.NaN, low: Number.NaN, high: Number.NaN,
  */
 export function estimate(samples: readonly Sample[], seed: number): Estimate {
   const clusters = clustersOf(samples)
-  if (clusters.length === 0) return NOTHING
-  const value = clusters.reduce((sum, cluster) => sum + cluster.sum, 0) / samples.length
-  if (clusters.length === 1) return { mean: value, low: Number.NaN, high: Number.NaN, n: samples.length }
+  const value = meanOf(clusters, samples)
+  if (clusters.length < 2) return { mean: value, low: Number.NaN, high: Number.NaN, n: samples.length }
   const means = bootstrapMeans(samples, seed).sort((a, b) => a - b)
   return { mean: value, low: quantile(means, 0.025), high: quantile(means, 0.975), n: samples.length }
 }
@@ -83,12 +93,12 @@ export function estimate(samples: readonly Sample[], seed: number): Estimate {
  */
 export function estimateShare(samples: readonly Sample[], seed: number): Estimate {
   const clusters = clustersOf(samples)
-  if (clusters.length === 0) return NOTHING
-  const value = clusters.reduce((sum, cluster) => sum + cluster.sum, 0) / samples.length
+  if (clusters.length === 0) return estimate(samples, seed)
   const binary = clusters.length === samples.length && samples.every((sample) => sample.value === 0 || sample.value === 1)
   const alike = clusters.every(({ sum, count }) => sum / count === (clusters[0]?.sum ?? 0) / (clusters[0]?.count ?? 1))
-  if (binary || alike) return { mean: value, ...wilson(value, clusters.length), n: samples.length }
-  return estimate(samples, seed)
+  if (!binary && !alike) return estimate(samples, seed)
+  const value = meanOf(clusters, samples)
+  return { mean: value, ...wilson(value, clusters.length), n: samples.length }
 }
 
 /** Wilson's 95 % interval of a share of `trials`. */

@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { quantile, type Estimate } from './bootstrap.ts'
+import { median, quantile, type Estimate } from './bootstrap.ts'
 import { seededRandom } from '../../base/random.ts'
 
 /** One item in two settings, asked in direct succession. */
@@ -12,7 +12,7 @@ export interface TimedPair {
 
 const RESAMPLES = 1000
 /** Minimum number of pairs: single requests differ by a factor of two under other load. */
-export const LEAST_PAIRS = 10
+const LEAST_PAIRS = 10
 
 /**
  * Ratio of tokens per second between two settings over pairs of the same item: the median of the pairs' ratios with its 95 % interval over
@@ -29,11 +29,4 @@ export function relativeSpeed(pairs: readonly TimedPair[]): Estimate | undefined
     (a, b) => a - b,
   )
   return { mean: median(ratios), low: quantile(medians, 0.025), high: quantile(medians, 0.975), n: ratios.length }
-}
-
-function median(values: readonly number[]): number {
-  return quantile(
-    [...values].sort((a, b) => a - b),
-    0.5,
-  )
 }

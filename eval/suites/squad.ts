@@ -41,13 +41,11 @@ export const squad: Suite = {
     const runs: StoredRun[] = []
     const sureness: [string[], SureAnswer[]][] = []
     for (const { name, retrieval, ks: ofRun, isEncoderAlone } of settings(ks, client.hasEncoder ?? false)) {
-      const optionsOf = (run: string, questions: string, ks: readonly number[]) => ({
-        ...{ dataset: `real text, ${run}`, questions, dumpPrompts: false },
-        protocol: {
-          ...modelProtocol([mode], [...ks], retrieval, retrieval === 'supplied' ? 1 : RECALL_DEPTH),
-          ...(isEncoderAlone && { k_decoder: 0 }),
-        },
-      })
+      const optionsOf = (run: string, questions: string, ks: readonly number[]) => {
+        const protocol = modelProtocol([mode], [...ks], retrieval, retrieval === 'supplied' ? 1 : RECALL_DEPTH)
+        const asked = { ...protocol, ...(isEncoderAlone && { k_decoder: 0 }) }
+        return { dataset: `real text, ${run}`, questions, dumpPrompts: false, protocol: asked }
+      }
       const run = await ask(name, { ...optionsOf(name, answered, ofRun), limit })
       runs.push(run)
       if (isEncoderAlone) continue

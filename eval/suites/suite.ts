@@ -41,13 +41,8 @@ export interface Suite {
   readonly concurrency: number
   /** Passages per question without --k, ascending. */
   readonly ks: (defaults: ServiceDefaults) => readonly number[]
-  readonly measure: (context: SuiteContext) => Promise<Measured>
-}
-
-export interface Measured {
-  readonly runs: readonly StoredRun[]
-  /** What the report begins with. */
-  readonly lead: readonly Block[]
+  /** Asks the runs. @returns them with what the report begins with */
+  readonly measure: (context: SuiteContext) => Promise<{ readonly runs: readonly StoredRun[]; readonly lead: readonly Block[] }>
 }
 
 /** Options of `cepe eval suite`. */
@@ -60,7 +55,7 @@ export interface SuiteOptions {
 }
 
 /** The started pipeline, and what it is asked with. */
-export interface SuiteContext extends Pick<ServiceDefaults, 'mode'> {
+interface SuiteContext extends Pick<ServiceDefaults, 'mode'> {
   /** The folder argument; empty without. */
   readonly folder: string
   /** Folder of index and runs. */

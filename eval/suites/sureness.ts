@@ -20,21 +20,12 @@ export interface SureAnswer extends Readonly<Record<Measure, number>> {
 
 /** The answers of a run in one setting. */
 export function sureAnswers(records: readonly EvalRecord[], method: string, k: number): SureAnswer[] {
-  return answersOf(records, method, k).map(
-    ({
-      record: {
-        groups: { class: which = 'all' },
-        answerable,
-        answers,
-      },
-      prediction,
-    }) => ({
-      which,
-      correct: answerable ? bestOver(exactMatch, prediction.answer, answers) : 0,
-      confidence: prediction.confidence,
-      probability_correct: prediction.probability_correct ?? 0,
-    }),
-  )
+  return answersOf(records, method, k).map(({ record: { groups, answerable, answers }, prediction }) => ({
+    which: groups['class'] ?? 'all',
+    correct: answerable ? bestOver(exactMatch, prediction.answer, answers) : 0,
+    confidence: prediction.confidence,
+    probability_correct: prediction.probability_correct ?? 0,
+  }))
 }
 
 /** @param which class of the answers; all if absent */

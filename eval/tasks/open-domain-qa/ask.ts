@@ -14,7 +14,6 @@ import { type EvaluationOptions, prepare, type Prepared } from './prepare.ts'
 import { type EvalRecord, type Prediction, QA_RUNS } from './record.ts'
 import { answerRequest, largestK, type Protocol, retrievalDepth, type Setting, settingName, settingsOf } from './protocol.ts'
 import type { AnswerResponse } from '../../../src/rag/schema.ts'
-import type { Demonstration } from '../../../src/text/prompt.ts'
 
 interface AskContext {
   readonly client: AnswerClient
@@ -25,8 +24,6 @@ interface AskContext {
   /** Cache of demonstrations' top passages, by id of the training question. */
   readonly topPassages: Map<string, Promise<EvalPassage | undefined>>
 }
-
-const ATTEMPTS_AFTER_FAILURE = 2
 
 /**
  * Asks one question in every setting, retrieving once. A question that fails in one setting has no predictions, so that all settings are
@@ -71,14 +68,11 @@ async function askQuestion(question: EvalQuestion, context: AskContext): Promise
 }
 
 /** Retries once if the service failed: a crashed reader is replaced. */
-async function persistent<T>(request: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await request()
-    } catch (error) {
-      if (attempt >= ATTEMPTS_AFTER_FAILURE || !isFailure(error)) throw error
-    }
-  }
+function persistent<T>(request: () => Promise<T>): Promise<T> {
+  return request().catch((error: unknown) => {
+    if (isFailure(error)) return request()
+    throw error
+  })
 }
 
 /** The question's passages, retrieved or its own, and the record of them. */
@@ -114,7 +108,13 @@ async function demonstrationsFor({ question }: EvalQuestion, { pool, protocol, c
     })
   }
   const chosen = chooseDemonstrations(pool, question, shots, seed)
-  return Promise.all(chosen.map(async (one) => ({ id: one.id, example: toDemonstration(one, await topPassage(one)) })))
+  return Promise.all(
+    chosen.map(async (one) => {
+      const found = await topPassage(one)
+      const passage = found && { title: found.title, text: found.text }
+      return { id: one.id, example: { question: one.question, answer: at(one.answers, 0), ...(passage && { passage }) } }
+    }),
+  )
 }
 
 /** The decoder-only answer at a smaller k whose window was full: more candidates do not change its prompt. */
@@ -162,12 +162,7 @@ function chooseDemonstrations(pool: readonly EvalQuestion[], question: string, s
   }
 }
 
-/** A training question as a worked example. */
-function toDemonstration({ question, answers }: EvalQuestion, passage: EvalPassage | undefined): Demonstration {
-  return { question, answer: at(answers, 0), ...(passage && { passage: { title: passage.title, text: passage.text } }) }
-}
-
-export interface EvaluateOptions extends Omit<RunOptions, 'onProblem'>, Prepared {
+interface EvaluateOptions extends Omit<RunOptions, 'onProblem'>, Prepared {
   readonly client: AnswerClient
   readonly folder: string
   /** Concurrent questions. */
@@ -196,11 +191,11 @@ export async function evaluate({ client, manifest, questions, pool, onProgress, 
 /** Reads the data and asks the questions of a run, or resumes it. @throws as `prepare` and `evaluate` */
 export async function askQuestions({
   options,
-  onProblem = () => undefined,
+  onProblem,
   ...run
-}: RunOptions & Pick<EvaluateOptions, 'client' | 'folder' | 'concurrency'> & { readonly options: EvaluationOptions }): Promise<void> {
+}: RunOptions & Omit<EvaluateOptions, keyof Prepared> & { readonly options: EvaluationOptions }): Promise<void> {
   const prepared = await prepare(options, run.client)
-  prepared.manifest.data.problems.forEach(onProblem)
+  if (onProblem) prepared.manifest.data.problems.forEach(onProblem)
   await evaluate({ ...run, ...prepared })
 }
 

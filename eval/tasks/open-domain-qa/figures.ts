@@ -61,13 +61,10 @@ export function recallCurve(curve: readonly { readonly k: number; readonly recal
 
 /** Share of wrong answers when only the most confident ones are given, per method at its largest k. */
 export function riskCoverageCurves(settings: readonly SettingSummary[]): TopLevelSpec {
-  const values = atLargestK(settings).flatMap((setting) =>
-    thin(setting.riskCoverage.points).map(({ coverage, risk }) => ({
-      method: settingName(setting),
-      coverage: 100 * coverage,
-      risk: 100 * risk,
-    })),
-  )
+  const values = atLargestK(settings).flatMap((setting) => {
+    const method = settingName(setting)
+    return thin(setting.riskCoverage.points).map(({ coverage, risk }) => ({ method, coverage: 100 * coverage, risk: 100 * risk }))
+  })
   const scale = { domain: [0, 100] }
   return {
     ...SIZE,
@@ -83,14 +80,7 @@ export function riskCoverageCurves(settings: readonly SettingSummary[]): TopLeve
 
 /** Mean milliseconds per stage and setting; embedding and search are once per question. */
 export function latencyBars({ settings, retrieval }: Summary): TopLevelSpec {
-  const { embed, retrieve } = retrieval?.latencyMs ?? {}
-  const shared =
-    embed && retrieve
-      ? [
-          { stage: 'embed', ms: embed.mean },
-          { stage: 'retrieve', ms: retrieve.mean },
-        ]
-      : []
+  const shared = Object.entries(retrieval?.latencyMs ?? {}).map(([stage, { mean: ms }]) => ({ stage, ms }))
   const values = settings.filter(wasAsked).flatMap((setting) => {
     const own = STAGES.map((stage) => ({ stage, ms: setting.latencyMs[stage].mean }))
     const all = [...(setting.k > 0 ? shared : []), ...own]

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { Value } from '#typebox/value'
 import { MODES } from '../../../src/text/plan.ts'
 import { option } from '../../run/contract.ts'
-import { invalidOption, listedWords, taskOptions, wholeNumber } from '../../run/options.ts'
+import { invalidOption, listedWords, taskOptions, type TaskOptions } from '../../run/options.ts'
 import type { EvaluationOptions } from './prepare.ts'
 import { EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, ProtocolSchema, type Protocol } from './protocol.ts'
 
@@ -65,33 +65,25 @@ export function parseOptions(given: Readonly<Record<string, unknown>>): Evaluati
   }
 }
 
-function readProtocol(options: ReturnType<typeof taskOptions>): Protocol {
-  const {
-    retrieval: wanted,
-    protocol: name = '',
-    modes = '',
-    encoderPassages = '',
-    shots,
-    kDecoder,
-    contextTokens,
-    maxNewTokens,
-  } = options.all
+function readProtocol(options: TaskOptions): Protocol {
+  const { retrieval: wanted, protocol: name = '', modes = '', encoderPassages = '', passages } = options.all
   if (!Object.hasOwn(PROTOCOLS, name)) throw invalidOption(`--protocol must be paper, paper-exact or model, not ${JSON.stringify(name)}.`)
   const defaults = PROTOCOLS[name as keyof typeof PROTOCOLS]
-  const passages = options.text('passages')
   const retrieval = wanted ?? (passages === undefined ? 'dense' : 'supplied')
   if (passages !== undefined && retrieval !== 'supplied') throw invalidOption('--passages supplies the passages: leave --retrieval out.')
-  const count = (flag: string, value: string | undefined, byDefault: number | null, least: number) =>
-    value === undefined ? byDefault : value === 'service' ? null : wholeNumber(flag, value, least)
+  const count = (option: string, byDefault: number | null, least: number) => {
+    if (options.text(option) === undefined) return byDefault
+    return options.text(option) === 'service' ? null : options.integer(option, least)
+  }
   const protocol = {
     ...('packing' in defaults && { packing: defaults.packing }),
     modes: listedWords(modes),
     ks: options.integers('k', 1),
     encoder_passages: listedWords(encoderPassages),
-    shots: count('--shots', shots, defaults.shots, 0),
-    k_decoder: count('--k-decoder', kDecoder, defaults.k_decoder, 0),
-    context_tokens: count('--context-tokens', contextTokens, defaults.context_tokens, 1),
-    max_new_tokens: count('--max-new-tokens', maxNewTokens, defaults.max_new_tokens, 1),
+    shots: count('shots', defaults.shots, 0),
+    k_decoder: count('kDecoder', defaults.k_decoder, 0),
+    context_tokens: count('contextTokens', defaults.context_tokens, 1),
+    max_new_tokens: count('maxNewTokens', defaults.max_new_tokens, 1),
     retrieval,
     recall_depth: options.integer('recallDepth', 1),
     seed: options.integer('seed'),

@@ -32,15 +32,9 @@ export function buildReport(
   { title = 'Open-domain question answering', lead = [] }: { title?: string; lead?: readonly Block[] } = {},
 ): Report {
   const figures = new Map<string, TopLevelSpec>()
-  const named = runs.map((run, i): SummarisedRun => ({
-    ...run,
-    name: nameOf(run, i, runs),
-    summary: summarise(run.manifest, run.records),
-  }))
-  const tableRuns = named.map(({ name, manifest, summary }) => ({
-    dataset: name,
-    summary,
-    published: matchingScores(published, manifest.subject.dataset, manifest.subject.reader),
+  const named = runs.map((run, i): SummarisedRun => ({ ...run, name: nameOf(run, i, runs), summary: summarise(run.manifest, run.records) }))
+  const tableRuns = named.map(({ name, manifest: { subject }, summary }) => ({
+    ...{ dataset: name, summary, published: matchingScores(published, subject.dataset, subject.reader) },
   }))
   const blocks: Block[] = [
     heading(1, title),

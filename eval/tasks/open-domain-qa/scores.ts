@@ -6,7 +6,7 @@ import { settingName, settingsOf } from './protocol.ts'
 import { type EvalRecord, RUN_VERSION, type StoredRun } from './record.ts'
 
 /** Open-domain question answering, as comparisons and tables know it. */
-export const openDomainQa: Evaluation = {
+const openDomainQa: Evaluation = {
   name: OPEN_DOMAIN_QA,
   version: RUN_VERSION,
   title: 'Open-domain question answering',

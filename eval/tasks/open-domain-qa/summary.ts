@@ -129,6 +129,8 @@ export function wasAsked({ latencyMs }: SettingSummary): boolean {
   return !Number.isNaN(latencyMs.total.mean)
 }
 
+export type Latency = ReturnType<typeof latency>
+
 function latency(milliseconds: readonly number[]) {
   const sorted = [...milliseconds].sort((a, b) => a - b)
   return { mean: mean(sorted), p50: quantile(sorted, 0.5), p95: quantile(sorted, 0.95) }

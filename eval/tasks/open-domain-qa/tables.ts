@@ -9,7 +9,7 @@ import { type PublishedTables, readPublishedTables } from '../../report/publishe
 import type { Estimate } from '../../statistics/bootstrap.ts'
 import { settingName } from './protocol.ts'
 import type { EvalRecord } from './record.ts'
-import { answersOf, type SettingSummary, STAGES, type Summary, wasAsked } from './summary.ts'
+import { answersOf, type Latency, type SettingSummary, type Summary, wasAsked } from './summary.ts'
 
 /** `1.2 (1.0, 1.4)` in percent. */
 export function withInterval({ mean, low, high, n }: Estimate, digits = 1): string {
@@ -31,29 +31,31 @@ export function resultsTable(runs: readonly TableRun[]): Block {
   const columns = runs.flatMap((run) =>
     [...new Set(run.summary.settings.map(({ k }) => k).filter((k) => k > 0))].sort((a, b) => a - b).map((k, i) => ({ run, k, i })),
   )
-  // A method without k (closed-book) has one score, in the first column of its dataset.
-  const row = <S extends { readonly method: string; readonly k: number }>(
-    { method, name = method }: { readonly method: string; readonly name?: string },
+  const rows = <S extends { readonly method: string; readonly k: number }>(
+    suffix: string,
     scoresOf: (run: TableRun) => readonly S[],
     show: (score: S) => string,
-  ) => [
-    name,
-    ...columns.map(({ run, k, i }) => {
-      const score = scoresOf(run).find((candidate) => candidate.method === method && (candidate.k === k || (candidate.k === 0 && i === 0)))
-      return score ? show(score) : ''
-    }),
-  ]
-  const methodsOf = (scoresOf: (run: TableRun) => readonly { readonly method: string }[]) => [
-    ...new Set(runs.flatMap((run) => scoresOf(run).map(({ method }) => method))),
-  ]
-  const settings = ({ summary }: TableRun) => summary.settings
-  const published = (run: TableRun) => run.published
+  ) =>
+    [...new Set(runs.flatMap((run) => scoresOf(run).map(({ method }) => method)))].map((method) => [
+      method + suffix,
+      ...columns.map(({ run, k, i }) => {
+        // A method without k (closed-book) has one score, in the first column of its dataset.
+        const score = scoresOf(run).find((known) => known.method === method && (known.k === k || (known.k === 0 && i === 0)))
+        return score ? show(score) : ''
+      }),
+    ])
   return table(
     ['exact match (%)', ...columns.map(({ run, k }) => `${run.dataset} k = ${k}`)],
     [
-      ...methodsOf(settings).map((method) => row({ method }, settings, ({ exactMatch }) => withInterval(exactMatch, TABLE_DIGITS))),
-      ...methodsOf(published).map((method) =>
-        row({ method, name: `${method} (published)` }, published, (score) => score.exact_match.toFixed(TABLE_DIGITS)),
+      ...rows(
+        '',
+        ({ summary }) => summary.settings,
+        ({ exactMatch }) => withInterval(exactMatch, TABLE_DIGITS),
+      ),
+      ...rows(
+        ' (published)',
+        ({ published }) => published,
+        (score) => score.exact_match.toFixed(TABLE_DIGITS),
       ),
     ],
   )
@@ -61,24 +63,25 @@ export function resultsTable(runs: readonly TableRun[]): Block {
 
 /** Every metric of every setting. */
 export function metricsTable({ settings }: Summary): Block {
-  const unanswerable = settings.some(({ aurocUnanswerable }) => !Number.isNaN(aurocUnanswerable))
-  const columns: readonly (readonly [name: string, of: (setting: SettingSummary) => string])[] = [
+  type Column = readonly [name: string, of: (setting: SettingSummary) => string]
+  const isPopqa = settings.some(({ popqa }) => popqa !== null)
+  const isUnanswerable = settings.some(({ aurocUnanswerable }) => !Number.isNaN(aurocUnanswerable))
+  const only = (isShown: boolean, ...column: Column): Column[] => (isShown ? [column] : [])
+  const columns: readonly Column[] = [
     ['setting', settingName],
     ['EM', ({ exactMatch }) => withInterval(exactMatch)],
     ['F1', ({ f1 }) => withInterval(f1)],
     ['substring EM', ({ substringMatch }) => withInterval(substringMatch)],
-    ['PopQA accuracy', ({ popqa }) => (popqa ? withInterval(popqa) : '-')],
+    ...only(isPopqa, 'PopQA accuracy', ({ popqa }) => (popqa ? withInterval(popqa) : '-')),
     ['AUROC right / wrong', ({ aurocCorrect }) => number(aurocCorrect, 3)],
-    ['AUROC right / unanswerable', ({ aurocUnanswerable }) => number(aurocUnanswerable, 3)],
+    ...only(isUnanswerable, 'AUROC right / unanswerable', ({ aurocUnanswerable }) => number(aurocUnanswerable, 3)),
     ['area under risk-coverage', ({ riskCoverage }) => number(riskCoverage.area, 3)],
     ['passages in decoder', ({ passagesInDecoder }) => number(passagesInDecoder, 1)],
     ['in encoder', ({ passagesInEncoder }) => number(passagesInEncoder, 1)],
   ]
-  const isShown = { 'PopQA accuracy': settings.some(({ popqa }) => popqa !== null), 'AUROC right / unanswerable': unanswerable }
-  const shown = columns.filter(([name]) => !(name in isShown) || isShown[name as keyof typeof isShown])
   return table(
-    shown.map(([name]) => name),
-    settings.map((setting) => shown.map(([, of]) => of(setting))),
+    columns.map(([name]) => name),
+    settings.map((setting) => columns.map(([, of]) => of(setting))),
   )
 }
 
@@ -102,23 +105,16 @@ export function recallTable(retrieval: NonNullable<Summary['retrieval']>): Block
 
 /** Milliseconds per stage of the settings that were asked: a repeated prompt takes no time. */
 export function latencyTable({ settings, retrieval }: Summary): Block {
-  const cells = ({ mean, p50, p95 }: { mean: number; p50: number; p95: number }) => [mean, p50, p95].map((ms) => number(ms, 1))
-  const { embed, retrieve } = retrieval?.latencyMs ?? {}
-  const shared =
-    embed && retrieve
-      ? [
-          ['retrieval', 'embed', ...cells(embed), '', ''],
-          ['', 'retrieve', ...cells(retrieve), '', ''],
-        ]
-      : []
-  const ofSettings = settings.filter(wasAsked).flatMap((setting) =>
-    [...STAGES, 'total' as const].map((stage, i) => {
-      const [name, ...tokens] = [settingName(setting), number(setting.promptTokens, 0), number(setting.contextTokens, 0)]
-      return i === 0
-        ? [name, stage, ...cells(setting.latencyMs[stage]), ...tokens]
-        : ['', stage, ...cells(setting.latencyMs[stage]), '', '']
-    }),
-  )
+  const named = (stages: Readonly<Record<string, Latency>>, name: string, tokens: readonly string[]) =>
+    Object.entries(stages).map(([stage, { mean, p50, p95 }], i) => {
+      const cells = [mean, p50, p95].map((ms) => number(ms, 1))
+      return i === 0 ? [name, stage, ...cells, ...tokens] : ['', stage, ...cells, '', '']
+    })
+  const shared = named(retrieval?.latencyMs ?? {}, 'retrieval', ['', ''])
+  const ofSettings = settings.filter(wasAsked).flatMap((setting) => {
+    const tokens = [number(setting.promptTokens, 0), number(setting.contextTokens, 0)]
+    return named(setting.latencyMs, settingName(setting), tokens)
+  })
   const header = ['milliseconds', 'stage', 'mean', 'median', '95th percentile', 'prompt tokens', 'context tokens']
   return table(header, [...shared, ...ofSettings], 2)
 }
