@@ -69,31 +69,31 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   await refuseUnwritable(out)
   const { createInProcessClient } = await import('../client/in-process.ts')
   const client = url === undefined ? await createInProcessClient({ ...overrides, ...index }) : connectTo(url, options.key)
-  const [defaults, asked] = await client
-    .defaults()
-    .then(async (defaults) => [defaults, await askAll(client, questions, { ks, concurrency: options.concurrency })] as const)
-    .finally(() => client.close())
-  const { mode, demonstrations, chat_template = 'none', instruction = '' } = defaults
-  const { judged, left, questions: counts, sources } = asked
-  const calibration: Calibration = {
-    version: CALIBRATION_VERSION,
-    fitted_at: new Date().toISOString(),
-    reader: sources.model.reader,
-    prompt: { chat_template, instruction, mode, demonstrations },
-    retriever: sources.model.retriever,
-    index: sources.index,
-    asked: {
-      files: [...read],
-      k: [...ks],
-      answers: judged.length,
-      right: judged.filter(({ right }) => right).length,
-      unanswerable: judged.filter(({ answerable }) => !answerable).length,
-      unanswerable_share: unanswerableShare,
-    },
-    ...fitCalibration(judged, unanswerableShare, counts),
+  try {
+    const { judged, left, questions: counts, sources, defaults } = await askAll(client, questions, { ks, concurrency: options.concurrency })
+    const { mode, demonstrations, chat_template = 'none', instruction = '' } = defaults
+    const calibration: Calibration = {
+      version: CALIBRATION_VERSION,
+      fitted_at: new Date().toISOString(),
+      reader: sources.model.reader,
+      prompt: { chat_template, instruction, mode, demonstrations },
+      retriever: sources.model.retriever,
+      index: sources.index,
+      asked: {
+        files: [...read],
+        k: [...ks],
+        answers: judged.length,
+        right: judged.filter(({ right }) => right).length,
+        unanswerable: judged.filter(({ answerable }) => !answerable).length,
+        unanswerable_share: unanswerableShare,
+      },
+      ...fitCalibration(judged, unanswerableShare, counts),
+    }
+    await writeFileDurably(out, `${JSON.stringify(calibration, null, 2)}\n`)
+    process.stdout.write(`${describe(calibration, left, counts.unanswerable)}\n${out}: read when the service starts next\n`)
+  } finally {
+    await client.close()
   }
-  await writeFileDurably(out, `${JSON.stringify(calibration, null, 2)}\n`)
-  process.stdout.write(`${describe(calibration, left, counts.unanswerable)}\n${out}: read when the service starts next\n`)
 }
 
 function describe(
@@ -158,6 +158,7 @@ async function askAll(
   questions: readonly EvalQuestion[],
   { ks, concurrency }: { readonly ks: readonly (number | null)[]; readonly concurrency: number },
 ) {
+  const defaults = await client.defaults()
   const progress = createProgress('Asking', 'questions')
   const limit = pLimit(concurrency)
   const tasks = questions.flatMap((question) => ks.map((k) => ({ question, k })))
@@ -192,7 +193,7 @@ async function askAll(
     )
   const answerable = answers.filter(({ question }) => question.answerable).length
   const counts = { answerable, unanswerable: answers.length - answerable }
-  return { judged, left: tasks.length - judged.length, questions: counts, sources: { model, index } }
+  return { judged, left: tasks.length - judged.length, questions: counts, sources: { model, index }, defaults }
 }
 
 /** Undefined if the service rejected this question or failed at it. */

@@ -2,50 +2,44 @@ import { Type, type TSchema, type Static } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { CodedError, isErrorCode } from '../../base/errors.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from './client.ts'
-import { CepeError, createClient } from '../../src/client/index.ts'
+import { CepeError, type ClientOptions, createClient, type RetryOptions } from '../../src/client/index.ts'
 import { clientKey } from '../../src/config.ts'
 import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema.ts'
 
-export interface HttpClientOptions {
+interface HttpClientOptions extends RetryOptions {
   /** API key, if the service requires one; never part of a message or a file. */
-  readonly key?: string
-  /** Attempts per request if the service is unreachable, or busy without a Retry-After. */
-  readonly attempts?: number
-  /** Milliseconds for which a request rejected with a Retry-After is retried. */
-  readonly busyMs?: number
-  /** Milliseconds before the second attempt, doubled for each further one; also the minimum wait. A Retry-After takes precedence. */
-  readonly pauseMs?: number
+  readonly key?: string | undefined
 }
 
 const InfoSchema = Type.Object({ reader: Type.Object({ defaults: ServiceDefaultsSchema }) })
 
-/** Busy services and limits per minute are waited for; a used-up daily quota would take until tomorrow. */
-const LONGEST_WAIT_MS = 120_000
-/** Others may keep a service busy for long. */
-const BUSY_MS = 3_600_000
+/**
+ * Busy services and limits per minute are waited for, also where others keep the service busy for long; a used-up daily quota would take
+ * until tomorrow.
+ */
+const RETRY: RetryOptions = { attempts: 6, busyMs: 3_600_000, longestWaitMs: 120_000 }
 
 /**
  * The pipeline of a running service, by the published client. Busy responses (429, 503) without a long wait, and broken connections, are
  * retried; responses are validated, so that another version's are not measured.
  * @throws options_invalid for an invalid address or key
  */
-export function createHttpClient(
-  url: string,
-  { key, attempts = 6, pauseMs = 250, busyMs = BUSY_MS }: HttpClientOptions = {},
-): AnswerClient {
-  const retry = { attempts, pauseMs, busyMs, longestWaitMs: LONGEST_WAIT_MS }
-  let client: ReturnType<typeof createClient>
-  try {
-    client = createClient({ url, key, retry })
-  } catch (error) {
-    return rethrow(error)
-  }
+export function createHttpClient(url: string, { key, ...retry }: HttpClientOptions = {}): AnswerClient {
+  const client = created({ url, key, retry: { ...RETRY, ...retry } })
   return {
     name: client.url,
     answer: async (request) => checked(AnswerResponseSchema, await client.answer(request).catch(rethrow), `${client.url}/v1/answer`),
     search: async (request) => checked(SearchResponseSchema, await client.search(request).catch(rethrow), `${client.url}/v1/search`),
     defaults: async () => checked(InfoSchema, await client.getInfo().catch(rethrow), `${client.url}/v1/info`).reader.defaults,
     close: () => Promise.resolve(),
+  }
+}
+
+function created(options: ClientOptions): ReturnType<typeof createClient> {
+  try {
+    return createClient(options)
+  } catch (error) {
+    return rethrow(error)
   }
 }
 
@@ -75,5 +69,5 @@ function rethrow(error: unknown): never {
  * @throws options_invalid for an invalid address or key
  */
 export function connectTo(url: string, key = clientKey()): AnswerClient {
-  return createHttpClient(url, key === undefined ? {} : { key })
+  return createHttpClient(url, { key })
 }

@@ -46,7 +46,7 @@ export function evalProgram(): Command {
     .description('write the report of one run, or of several as columns of one table')
     .option('--out <folder>', "output folder (default: the first run's)")
     .option('--published <file>', "published scores to compare with (default: the paper's)")
-    .action(async (runs: string[], options: { out?: string; published?: string }) => (await import('./run.ts')).writeReports(runs, options))
+    .action(async (runs: string[], given: GivenOptions) => (await import('./run.ts')).writeReports(runs, given))
   for (const paper of ['cepe', 'giraffe', 'pi'] as const) program.addCommand(tableCommand(paper))
   for (const task of TASKS) program.addCommand(taskCommand(task))
   for (const command of [allCommand(), ropeCommand(), suiteCommand()]) program.addCommand(command)

@@ -1,6 +1,5 @@
 import path from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
-import { CodedError } from '../../base/errors.ts'
 import { parseRopeOption } from '../../models/blocks/rope-option.ts'
 import { buildModel } from '../../models/build.ts'
 import { loadConfig } from '../../src/config.ts'
@@ -11,20 +10,15 @@ import { lengthOf } from '../tasks/language/figures.ts'
 import { lines } from '../tasks/lines/task.ts'
 import { lm } from '../tasks/lm/task.ts'
 import type { Estimate } from '../statistics/bootstrap.ts'
-import { taskOptions } from '../run/options.ts'
+import { invalidOption, listedWords, taskOptions, wholeNumber } from '../run/options.ts'
 import { readRunOf } from '../tasks/runs.ts'
 import { runTask } from '../run/run-task.ts'
 import { summariseTask } from '../run/summary.ts'
 import type { Task } from '../run/contract.ts'
 
 const LM = {
-  methods: 'full-context',
-  contexts: '0,4,8,16,24',
-  contextTokens: '64',
-  decoderTokens: '256',
-  scoredTokens: '64',
-  windows: '4',
-  step: '4096',
+  ...{ methods: 'full-context', contexts: '0,4,8,16,24', contextTokens: '64', decoderTokens: '256', scoredTokens: '64' },
+  ...{ windows: '4', step: '4096' },
 }
 const LINES = { methods: 'decoder-only', lines: '5,10,20,40', cases: '4', maxNewTokens: '8', minNewTokens: '2', decoderTokens: '2048' }
 
@@ -37,14 +31,11 @@ export interface RopeOptions {
 
 /** `cepe eval rope`. @throws options_invalid */
 export async function runRope({ kinds, window, runs, out = runs }: RopeOptions): Promise<void> {
-  const positions = Number(window)
-  if (!Number.isInteger(positions) || positions < 1)
-    throw new CodedError('options_invalid', `--window takes whole numbers from 1, not ${JSON.stringify(window)}.`)
+  const positions = wholeNumber('--window', window, 1)
   const { READER_CHECKPOINT: checkpointDir } = loadConfig()
-  if (checkpointDir === '')
-    throw new CodedError('options_invalid', 'Each kind is built from the checkpoint: set CEPE_READER_CHECKPOINT to its folder.')
+  if (checkpointDir === '') throw invalidOption('Each kind is built from the checkpoint: set CEPE_READER_CHECKPOINT to its folder.')
   const points: Points = { perplexity: [], accuracy: [] }
-  const named = kinds.split(',').map((word) => word.trim())
+  const named = listedWords(kinds)
   for (const kind of named) parseRopeOption(kind, positions)
   for (const kind of named) {
     process.stderr.write(`${kind}\n`)
@@ -54,14 +45,13 @@ export async function runRope({ kinds, window, runs, out = runs }: RopeOptions):
 }
 
 type Points = Record<'perplexity' | 'accuracy', LinePoint[]>
-interface Build {
-  readonly window: number
-  readonly checkpointDir: string
-  readonly folder: string
-}
 
 /** Adds the points of one kind. */
-async function measure(kind: string, { window, checkpointDir, folder }: Build, points: Points): Promise<void> {
+async function measure(
+  kind: string,
+  { window, checkpointDir, folder }: { readonly window: number; readonly checkpointDir: string; readonly folder: string },
+  points: Points,
+): Promise<void> {
   const outDir = path.join(folder, 'model')
   await buildModel({ checkpointDir, outDir, dtype: 'f32', rope: { rope: kind, window } })
   const { createReaderClient } = await import('../client/reader.ts')

@@ -3,6 +3,7 @@ import { at } from '../../base/at.ts'
 import { toMarkdown, table, text } from '../report/blocks.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { connectTo } from '../client/http.ts'
+import type { ReaderClient } from '../client/reader.ts'
 import { questionFile } from '../datasets/shipped.ts'
 import type { TableOptions } from '../presets/run.ts'
 import type { Paper } from '../presets/read.ts'
@@ -16,7 +17,7 @@ import { runTask, type RunTaskOptions } from '../run/run-task.ts'
 import { TASKS } from '../tasks/list.ts'
 import { askQuestions } from '../tasks/open-domain-qa/ask.ts'
 import { parseOptions } from '../tasks/open-domain-qa/options.ts'
-import { chooseRetrieval, type EvaluationOptions, followModel } from '../tasks/open-domain-qa/prepare.ts'
+import { chooseRetrieval, followModel } from '../tasks/open-domain-qa/prepare.ts'
 import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
 import { readPublished } from '../tasks/open-domain-qa/tables.ts'
 
@@ -31,41 +32,51 @@ async function connect({ url, key }: Pick<GivenOptions, 'url' | 'key'>, retrieva
   return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
 }
 
+async function createReader(): Promise<ReaderClient> {
+  return (await import('../client/reader.ts')).createReaderClient()
+}
+
+/** Closes the client once it has been used. */
+async function closing<Client extends { close(): Promise<void> }>(
+  client: Client,
+  use: (client: Client) => Promise<unknown>,
+): Promise<void> {
+  try {
+    await use(client)
+  } finally {
+    await client.close()
+  }
+}
+
 /** `cepe eval`. */
 export async function runQuestions(given: GivenOptions): Promise<void> {
   const parsed = await chooseRetrieval(parseOptions(given))
   await readPublished(given.published)
-  const client = await connect(given, parsed.protocol.retrieval)
-  let folder: string
-  try {
+  await closing(await connect(given, parsed.protocol.retrieval), async (client) => {
     const own = given['protocol'] === 'model' ? await client.defaults() : undefined
     const isGiven = { modes: given['modes'] !== undefined, k: given['k'] !== undefined }
     const options = own === undefined ? parsed : followModel(parsed, own, isGiven)
-    folder = given.out ?? runFolder(options.dataset, [options, given.url ?? null])
-    await followed(`Evaluating ${options.dataset}`, given, (run) =>
-      askQuestions({ client, options, folder, concurrency: given.concurrency ?? 1, ...run }),
-    )
-  } finally {
-    await client.close()
-  }
-  if (given.plan !== true) await writeReports([folder], given)
+    const folder = given.out ?? runFolder(options.dataset, [options, given.url ?? null])
+    await followedQuestions({ client, options, folder, concurrency: given.concurrency ?? 1 }, given)
+    if (given.plan !== true) await reportRuns([folder], folder, { published: given.published })
+  })
+}
+
+function followedQuestions(asked: Parameters<typeof askQuestions>[0], given: RunCommandOptions): Promise<void> {
+  return followed(`Evaluating ${asked.options.dataset}`, given, (run) => askQuestions({ ...asked, ...run }))
 }
 
 /** `cepe eval <task>`, with the configured reader. */
 export async function runTaskCommand(task: Task, given: GivenOptions): Promise<void> {
   const options = taskOptions(task, given, given.small)
-  const { createReaderClient } = await import('../client/reader.ts')
-  const client = await createReaderClient()
-  try {
+  await closing(await createReader(), async (client) => {
     const folder = await followedTask({ task, options, client, folder: given.out, dumpPrompts: given.dumpPrompts ?? false }, given)
-    if (given.plan !== true) await writeReports([folder], {})
-  } finally {
-    await client.close()
-  }
+    if (given.plan !== true) await reportRuns([folder], folder)
+  })
 }
 
 /** @returns the run folder */
-function followedTask(asked: RunTaskOptions, given: GivenOptions): Promise<string> {
+function followedTask(asked: RunTaskOptions, given: RunCommandOptions): Promise<string> {
   return followed(asked.task.title, given, (run) => runTask({ ...asked, ...run }))
 }
 
@@ -81,10 +92,7 @@ export async function printComparison(runA: string, runB: string): Promise<void>
 }
 
 /** `cepe eval report`. */
-export async function writeReports(
-  runs: readonly string[],
-  { out = at(runs, 0), published }: Pick<GivenOptions, 'out' | 'published'>,
-): Promise<void> {
+export async function writeReports(runs: readonly string[], { out = at(runs, 0), published }: GivenOptions): Promise<void> {
   await reportRuns(runs, out, { published })
 }
 
@@ -99,18 +107,18 @@ export async function runAll(runs: string, out: string): Promise<void> {
     await run()
     took.push([title, ((performance.now() - started) / 1000).toFixed(0)])
   }
-  const { createReaderClient } = await import('../client/reader.ts')
-  const client = await createReaderClient()
-  try {
+  await closing(await createReader(), async (client) => {
     for (const task of TASKS.filter(({ needsData }) => needsData !== true)) {
       const asked = { task, options: taskOptions(task, {}, true), client, folder: path.join(runs, task.name) }
       await timed(task.title, async () => folders.push(await followedTask(asked, { yes: true })))
     }
-  } finally {
-    await client.close()
-  }
+  })
   const folder = path.join(runs, 'open-domain')
-  await timed('Open-domain question answering', () => runSmallQa(folder))
+  const protocol = modelProtocol(['cepe', 'decoder-only', 'replug', 'closed-book'], [2, 10], 'dense', 10)
+  const options = { dataset: 'demo', questions: questionFile('test.jsonl'), limit: QUESTIONS, protocol, dumpPrompts: false }
+  await timed('Open-domain question answering', async () =>
+    closing(await connect({}, 'dense'), (client) => followedQuestions({ client, options, folder, concurrency: 1 }, { yes: true })),
+  )
   await reportRuns([...folders, folder], out, {
     title: 'Every task in small',
     lead: [
@@ -120,22 +128,4 @@ export async function runAll(runs: string, out: string): Promise<void> {
       table(['task', 'seconds'], took),
     ],
   })
-}
-
-/** Asks some of the demo questions in several modes. */
-async function runSmallQa(folder: string): Promise<void> {
-  const client = await connect({}, 'dense')
-  try {
-    const protocol = modelProtocol(['cepe', 'decoder-only', 'replug', 'closed-book'], [2, 10], 'dense', 10)
-    const options: EvaluationOptions = {
-      dataset: 'demo',
-      questions: questionFile('test.jsonl'),
-      limit: QUESTIONS,
-      protocol,
-      dumpPrompts: false,
-    }
-    await followed('Evaluating demo', { yes: true }, (run) => askQuestions({ client, options, folder, concurrency: 1, ...run }))
-  } finally {
-    await client.close()
-  }
 }

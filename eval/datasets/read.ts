@@ -1,4 +1,4 @@
-import { type Static, type TSchema, Type } from '#typebox'
+import { type Static, Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { CodedError } from '../../base/errors.ts'
 import type { Passage } from '../../index/contract.ts'
@@ -113,14 +113,10 @@ const DATE = new RegExp(`\\b(?:1\\d{3}|20\\d{2})\\b|\\b(?:${MONTHS})\\b \\d|\\d 
 const NUMBER_WORDS =
   /^(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion)\b/i
 
-function compile<T extends TSchema>(schema: T) {
-  const validator = Compile(schema)
-  return (value: unknown): value is Static<T> => validator.Check(value)
-}
 const OptionalText = Type.Optional(Type.Union([Type.String(), Type.Null()]))
 /** Years and counts are often written as numbers. */
 const AnswerSchema = Type.Union([Type.String(), Type.Number()])
-const isAnswers = compile(Type.Union([AnswerSchema, Type.Array(Type.Union([AnswerSchema, Type.Array(AnswerSchema)]))]))
+const isAnswers = Compile(Type.Union([AnswerSchema, Type.Array(Type.Union([AnswerSchema, Type.Array(AnswerSchema)]))]))
 /** A retrieved passage as CEPE, FiD, Contriever and DPR write it; Contriever's scores are strings. */
 const ContextSchema = Type.Object({
   id: Type.Optional(Type.Union([Type.String(), Type.Number(), Type.Null()])),
@@ -128,8 +124,8 @@ const ContextSchema = Type.Object({
   text: Type.String(),
   score: Type.Optional(Type.Union([Type.Number(), Type.String(), Type.Null()])),
 })
-const isContexts = compile(Type.Array(ContextSchema))
-const isTriviaQa = compile(
+const isContexts = Compile(Type.Array(ContextSchema))
+const isTriviaQa = Compile(
   Type.Object({
     Question: Type.String(),
     QuestionId: Type.Optional(Type.String()),
@@ -137,7 +133,7 @@ const isTriviaQa = compile(
   }),
 )
 /** TriviaQA's answers as Hugging Face has them, in JSON and Parquet. */
-const isAliased = compile(
+const isAliased = Compile(
   Type.Object({ value: OptionalText, aliases: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])) }),
 )
 
@@ -151,7 +147,7 @@ type Parsed = { readonly question: EvalQuestion; readonly notes: readonly string
 function parseQuestion(value: unknown, at: string, options: Required<ReadOptions>): Parsed {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { problem: value === undefined ? 'not valid JSON' : 'not an object' }
-  if (isTriviaQa(value)) {
+  if (isTriviaQa.Check(value)) {
     const answers = [value.Answer.Value, ...(value.Answer.Aliases ?? [])]
     return build({ id: value.QuestionId ?? at, question: value.Question, answers, groups: {} }, undefined, options)
   }
@@ -161,7 +157,7 @@ function parseQuestion(value: unknown, at: string, options: Required<ReadOptions
   const answers = answersOf(record)
   if (answers === undefined && options.answerable) return { problem: 'no answer' }
   const contexts = listInCell(record['ctxs'] ?? record['docs'])
-  if (contexts !== undefined && !isContexts(contexts)) return { problem: 'ctxs that are not passages' }
+  if (contexts !== undefined && !isContexts.Check(contexts)) return { problem: 'ctxs that are not passages' }
   const gold = record['passage_id']
   const id = record['id'] ?? record['question_id']
   return build(
@@ -183,8 +179,8 @@ function answersOf(record: Record<string, unknown>): string[] | undefined {
   // PopQA keeps its answers as a JSON list inside a cell, and nothing else.
   const own = typeof cell === 'string' ? parseJson(cell) : cell
   const given = listInCell(record['answer'] ?? record['answers'] ?? record['golden_answers']) ?? own
-  if (isAnswers(given)) return [given].flat(2).map(String)
-  return isAliased(given) ? [given.value ?? [], given.aliases ?? []].flat() : undefined
+  if (isAnswers.Check(given)) return [given].flat(2).map(String)
+  return isAliased.Check(given) ? [given.value ?? [], given.aliases ?? []].flat() : undefined
 }
 
 /** A JSON list in a text, as in the cells of tables, is that list; any other text is itself. */

@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs'
-import { open as openFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline, Readable } from 'node:stream'
@@ -8,14 +7,12 @@ import { sha256OfFile } from '../../base/files.ts'
 import { parseJson } from '../../base/json.ts'
 import { READ_LIMITS } from '../../index/read/contract.ts'
 import { gunzip } from '../../index/read/expand.ts'
+import { isParquet } from '../../index/read/sniff.ts'
 import { readArrayElements } from '../../index/read/formats/json-array.ts'
 import { type Problem, ProblemLog, type RawRecord } from './question-set.ts'
 
 /** TriviaQA's files hold their questions under this key. */
 const TRIVIAQA_KEY = 'Data'
-
-/** Layout of a file's records. */
-type Layout = 'jsonl' | 'json' | 'tsv' | 'csv'
 
 /** The file's bytes in pieces; `.gz` is unpacked, within the bounds of the index's reader. */
 function bytesOf(file: string): Readable {
@@ -32,8 +29,9 @@ export async function namedFile(file: string): Promise<{ readonly file: string; 
   return { file: path.basename(file), sha256: await sha256OfFile(file) }
 }
 
-/** Detects JSON lines, a JSON document or a table by the first line. */
-async function layoutOf(file: string): Promise<Layout> {
+/** Detects Parquet by the first bytes, JSON lines, a JSON document or a table by the first line. */
+async function layoutOf(file: string): Promise<'parquet' | 'csv' | 'tsv' | 'json' | 'jsonl'> {
+  for await (const head of createReadStream(file, { end: 3 })) if (isParquet(head as Buffer)) return 'parquet'
   if (/\.csv(\.gz)?$/.test(file)) return 'csv'
   const stream = open(file)
   const lines = createInterface({ input: stream, crlfDelay: Infinity })
@@ -53,20 +51,6 @@ async function layoutOf(file: string): Promise<Layout> {
   throw new CodedError('dataset_invalid', `${file} is empty.`)
 }
 
-/** First bytes of a Parquet file. */
-const MAGIC = 'PAR1'
-
-/** Whether the file starts with Parquet's magic bytes. */
-async function isParquet(file: string): Promise<boolean> {
-  const handle = await openFile(file)
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAGIC.length), 0, MAGIC.length, 0)
-    return bytesRead === MAGIC.length && buffer.toString('latin1') === MAGIC
-  } finally {
-    await handle.close()
-  }
-}
-
 /**
  * Reads the records of a file: JSON lines, a JSON array, TriviaQA's object, a tab-separated table with a header (PopQA), `.csv`, or
  * Parquet. A record with invalid JSON has an undefined value.
@@ -74,7 +58,7 @@ async function isParquet(file: string): Promise<boolean> {
  */
 export async function* readRecords(file: string): AsyncGenerator<RawRecord> {
   try {
-    const layout = (await isParquet(file)) ? 'parquet' : await layoutOf(file)
+    const layout = await layoutOf(file)
     if (layout === 'parquet') yield* (await import('./parquet.ts')).parquetRecords(file)
     else if (layout === 'jsonl') yield* jsonLines(file)
     else if (layout === 'json') yield* jsonArray(file)

@@ -44,7 +44,7 @@ export async function runTable(paper: Paper, number: string, given: TableOptions
   const fileOf = data === undefined ? () => undefined : await dataFiles(data)
   const isPlanAlone = plan && cells.every((cell) => missingFiles(cell, fileOf).length > 0)
   if (!isPlanAlone) checkFiles(preset, cells, fileOf, data)
-  const notAsked = isPlanAlone ? new Map<string, string>() : await askCells(preset, cells, { ...given, out }, fileOf, connect)
+  const notAsked = isPlanAlone ? new Map<string, string>() : await askCells({ preset, cells, fileOf, connect }, { ...given, out })
   const published = await readPublishedTables(paper)
   const report = presetReport(preset, { cells, published, readers: await readScores(out, preset, cells), notAsked, fileOf })
   process.stdout.write(toMarkdown(report.blocks))
@@ -77,11 +77,8 @@ function checkFiles(preset: Preset, cells: readonly Cell[], fileOf: FileOf, data
  * that the reader represents, and its run to that model's folder.
  */
 async function askCells(
-  preset: Preset,
-  cells: readonly Cell[],
+  { preset, cells, fileOf, connect }: Pick<RunCellsOptions, 'cells' | 'fileOf'> & { preset: Preset; connect: () => Promise<AnswerClient> },
   { as, out, plan = false, yes, dumpPrompts = false, concurrency = 1 }: TableOptions & { readonly out: string },
-  fileOf: FileOf,
-  connect: () => Promise<AnswerClient>,
 ): Promise<NotAsked> {
   const client = preset.task === OPEN_DOMAIN_QA ? await connect() : await (await import('../client/reader.ts')).createReaderClient()
   const progress = createProgress(preset.title, 'answers')

@@ -7,7 +7,8 @@ export type Block =
       readonly kind: 'table'
       readonly header: readonly string[]
       readonly rows: readonly (readonly string[])[]
-      /** Columns from the left that hold words, not numbers. */ readonly wordColumns?: number
+      /** Columns from the left that hold words, not numbers. */
+      readonly wordColumns: number
     }
   | { readonly kind: 'figure'; readonly name: string; readonly caption: string }
 
@@ -56,7 +57,7 @@ function blockToMarkdown(block: Block): string {
       return block.items.map((item) => `- ${escapeMarkdown(item)}`).join('\n')
     case 'table': {
       const row = (cells: readonly string[]) => `| ${cells.map(escapeMarkdown).join(' | ')} |`
-      const rule = `| ${block.header.map((_, i) => (i < (block.wordColumns ?? 1) ? '---' : '---:')).join(' | ')} |`
+      const rule = `| ${block.header.map((_, i) => (i < block.wordColumns ? '---' : '---:')).join(' | ')} |`
       return [row(block.header), rule, ...block.rows.map(row)].join('\n')
     }
     case 'figure':
@@ -95,7 +96,7 @@ function blockToHtml(block: Block, figures: ReadonlyMap<string, string>): string
       return `<ul>${block.items.map((item) => `<li>${escapeHtml(item)}</li>`).join('')}</ul>`
     case 'table': {
       const cell = (tag: string) => (value: string, i: number) =>
-        `<${tag}${i < (block.wordColumns ?? 1) ? '' : ' class="number"'}>${escapeHtml(value)}</${tag}>`
+        `<${tag}${i < block.wordColumns ? '' : ' class="number"'}>${escapeHtml(value)}</${tag}>`
       const rows = block.rows.map((cells) => `<tr>${cells.map(cell('td')).join('')}</tr>`).join('\n')
       return `<table><thead><tr>${block.header.map(cell('th')).join('')}</tr></thead><tbody>\n${rows}\n</tbody></table>`
     }

@@ -7,32 +7,17 @@ export interface LinePoint {
   readonly y: number
 }
 
-interface Titles {
-  readonly x: string
-  readonly y: string
-  readonly series: string
-}
-
 /** Overlapping lines remain distinguishable: each has its own dashes and point shapes. */
-const DASHES = [
-  [1, 0],
-  [7, 3],
-  [2, 2],
-  [9, 3, 2, 3],
-  [4, 4],
-  [1, 4],
-  [12, 3],
-  [6, 2, 1, 2, 1, 2],
-  [3, 6],
-  [10, 6],
-]
+const DASHES = ['1 0', '7 3', '2 2', '9 3 2 3', '4 4', '1 4', '12 3', '6 2 1 2 1 2', '3 6', '10 6'].map((dash) =>
+  dash.split(' ').map(Number),
+)
 /** Pixels between the outermost points and the frame. */
 const PADDING = 14
 
 /** One line per series. `y` is the scale's domain, or how to choose it. */
 export function linesOver(
   points: readonly LinePoint[],
-  titles: Titles,
+  titles: Readonly<Record<'x' | 'y' | 'series', string>>,
   y:
     | { readonly domain: [number, number] }
     | { readonly type: 'log'; readonly nice: false; readonly padding: number }

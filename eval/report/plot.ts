@@ -3,10 +3,8 @@ import path from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
 import { CodedError } from '../../base/errors.ts'
 
-/** Packages needed for evaluation but not for serving; installed with the project unless `--omit=dev` is used. */
-const EVALUATION_PACKAGES = ['vega', 'vega-lite', '@resvg/resvg-js', 'dejavu-fonts-ttf'] as const
-
-const INSTALL_EVALUATION_PACKAGES = `npm install --no-save ${EVALUATION_PACKAGES.join(' ')}`
+/** Installs packages needed for evaluation but not for serving; `npm ci` without `--omit=dev` does, too. */
+const INSTALL = 'npm install --no-save vega vega-lite @resvg/resvg-js dejavu-fonts-ttf'
 
 /**
  * Loads a package that a serving installation may lack.
@@ -20,7 +18,7 @@ export async function evaluationPackage<T>(load: () => Promise<T>, purpose: stri
       throw error
     throw new CodedError(
       'options_invalid',
-      `${purpose} needs packages that are not installed: run npm ci without --omit=dev, or ${INSTALL_EVALUATION_PACKAGES}.`,
+      `${purpose} needs packages that are not installed: run npm ci without --omit=dev, or ${INSTALL}.`,
       { cause: error },
     )
   }

@@ -21,15 +21,9 @@ export interface Report {
  */
 export async function writeReport(report: Report, folder: string): Promise<void> {
   await writeFiles(report, folder).catch((error: unknown) => {
-    throw isDiskFull(error)
-      ? new CodedError(
-          'disk_full',
-          `The disk of ${folder} is full, so that the report is not complete: free space, then repeat the command.`,
-          {
-            cause: error,
-          },
-        )
-      : error
+    if (!isDiskFull(error)) throw error
+    const message = `The disk of ${folder} is full, so that the report is not complete: free space, then repeat the command.`
+    throw new CodedError('disk_full', message, { cause: error })
   })
 }
 

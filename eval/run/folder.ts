@@ -48,8 +48,12 @@ const isAnyManifest = Compile(Type.Object({ task: Type.String() }))
 
 /** The task of the run in the folder. @throws run_invalid */
 export async function taskOfRun(folder: string): Promise<string> {
+  return (await readManifest(folder, isAnyManifest)).task
+}
+
+async function readManifest<M>(folder: string, validator: Validator<M>): Promise<M> {
   const file = path.join(folder, MANIFEST_FILE)
-  return parseChecked(await readText(file), isAnyManifest, file).task
+  return parseChecked(await readText(file), validator, file)
 }
 
 /**
@@ -60,7 +64,7 @@ export async function readStored<M extends RunManifest, R extends { readonly id:
   folder: string,
   format: RunFormat<M, R>,
 ): Promise<Stored<M, R>> {
-  const manifest = parseChecked(await readText(path.join(folder, MANIFEST_FILE)), format.manifest, path.join(folder, MANIFEST_FILE))
+  const manifest = await readManifest(folder, format.manifest)
   const file = path.join(folder, PREDICTIONS_FILE)
   const lines = (await readText(file)).split('\n').slice(0, -1)
   const records = new Map(
@@ -117,48 +121,45 @@ export async function openRun<M extends RunManifest, R extends { readonly id: st
   const lock = await takeLock(path.join(folder, WRITER), 0)
   if (lock === undefined)
     throw new CodedError('conflict', `Another evaluation is writing into ${folder}: wait for it, or choose another folder with --out.`)
+  let file: FileHandle | undefined
   try {
-    return await openLocked(folder, manifest, format, lock)
+    file = await open(path.join(folder, PREDICTIONS_FILE), 'a')
+    const records = await startedOrResumed(folder, file, manifest, format)
+    return { records, writer: new RecordWriter<R>(file, lock) }
   } catch (error) {
+    await file?.close()
     await lock.release()
     throw error
   }
 }
 
-async function openLocked<M extends RunManifest, R extends { readonly id: string }>(
+/** Writes the manifest of a new run, or when the stored one is resumed. @returns the stored records */
+async function startedOrResumed<M extends RunManifest, R extends { readonly id: string }>(
   folder: string,
+  file: FileHandle,
   manifest: M,
   format: RunFormat<M, R>,
-  lock: Lock,
-): Promise<OpenRun<R>> {
-  const manifestFile = path.join(folder, MANIFEST_FILE)
+): Promise<readonly R[]> {
   const predictions = path.join(folder, PREDICTIONS_FILE)
-  const file = await open(predictions, 'a')
-  try {
-    if (!(await hasRun(folder))) {
-      if ((await file.stat()).size > 0)
-        throw new CodedError(
-          'run_invalid',
-          `${predictions} has answers, but there is no ${MANIFEST_FILE} next to it: choose another folder with --out.`,
-        )
-      await writeManifest(manifestFile, manifest)
-      return { records: [], writer: new RecordWriter<R>(file, lock) }
-    }
-    const stored = await readStored(folder, format).catch(async (error: unknown) => {
-      throw await otherTask(folder, manifest, error)
-    })
-    const changed = difference(stored.manifest.subject, manifest.subject)
-    if (changed !== undefined) {
-      throw new CodedError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
-    }
-    const resumed = [...stored.manifest.resumed, { at: manifest.started_at, index_version: indexVersion(manifest.subject) }]
-    await writeManifest(manifestFile, { ...stored.manifest, resumed })
-    await file.truncate((await readFile(predictions)).lastIndexOf('\n') + 1)
-    return { records: stored.records, writer: new RecordWriter<R>(file, lock) }
-  } catch (error) {
-    await file.close()
-    throw error
+  if (!(await hasRun(folder))) {
+    if ((await file.stat()).size > 0)
+      throw new CodedError(
+        'run_invalid',
+        `${predictions} has answers, but there is no ${MANIFEST_FILE} next to it: choose another folder with --out.`,
+      )
+    await writeManifest(folder, manifest)
+    return []
   }
+  const stored = await readStored(folder, format).catch(async (error: unknown) => {
+    throw await otherTask(folder, manifest, error)
+  })
+  const changed = difference(stored.manifest.subject, manifest.subject)
+  if (changed !== undefined)
+    throw new CodedError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
+  const resumed = [...stored.manifest.resumed, { at: manifest.started_at, index_version: indexVersion(manifest.subject) }]
+  await writeManifest(folder, { ...stored.manifest, resumed })
+  await file.truncate((await readFile(predictions)).lastIndexOf('\n') + 1)
+  return stored.records
 }
 
 /** Reports a run of another task in the folder as such, not as a broken run. */
@@ -170,7 +171,8 @@ async function otherTask(folder: string, { task }: RunManifest, error: unknown):
 }
 
 /** Atomic: a kill leaves the old or the new manifest. */
-async function writeManifest(file: string, manifest: RunManifest): Promise<void> {
+async function writeManifest(folder: string, manifest: RunManifest): Promise<void> {
+  const file = path.join(folder, MANIFEST_FILE)
   await writeFile(`${file}.tmp`, `${JSON.stringify(manifest, null, 2)}\n`)
   await rename(`${file}.tmp`, file)
 }

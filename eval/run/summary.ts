@@ -1,7 +1,6 @@
 import type { Stored } from './folder.ts'
-import { skippedProblems } from './record.ts'
 import { estimate, estimateShare, mean, median, type Estimate, type Sample } from '../statistics/bootstrap.ts'
-import { clusterOf, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
+import { clusterOf, skippedProblems, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 
 /** How scores of a metric are aggregated. */
 export interface Metric {
@@ -11,6 +10,11 @@ export interface Metric {
   /** share: mean of scores from 0 to 1; percent: that times 100. perplexity: exp of the mean of losses. */
   readonly aggregate: 'share' | 'percent' | 'mean' | 'perplexity'
   readonly digits: number
+}
+
+/** Metrics of scores from 0 to 1, shown in percent. @param labels by name */
+export function percentages<Name extends string>(labels: Readonly<Record<Name, string>>): (Metric & { readonly name: Name })[] {
+  return (Object.keys(labels) as Name[]).map((name) => ({ name, label: labels[name], aggregate: 'percent', digits: 1 }))
 }
 
 /** A score of a setting that is no mean over items. */

@@ -20,12 +20,11 @@ export interface SureAnswer extends Readonly<Record<Measure, number>> {
 
 /** The answers of a run in one setting. */
 export function sureAnswers(records: readonly EvalRecord[], method: string, k: number): SureAnswer[] {
-  return answersOf(records, method, k).map(({ record: { groups, answerable, answers }, prediction }) => ({
-    which: groups['class'] ?? 'all',
-    correct: answerable ? bestOver(exactMatch, prediction.answer, answers) : 0,
-    confidence: prediction.confidence,
-    probability_correct: prediction.probability_correct ?? 0,
-  }))
+  return answersOf(records, method, k).map(({ record, prediction: { answer, confidence, probability_correct } }) => {
+    const { class: which = 'all' } = record.groups
+    const correct = record.answerable ? bestOver(exactMatch, answer, record.answers) : 0
+    return { which, correct, confidence, probability_correct: probability_correct ?? 0 }
+  })
 }
 
 /** @param which class of the answers; all if absent */

@@ -4,7 +4,7 @@ import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import type { GenerateRequest } from '../../../src/inference/contract.ts'
 import type { SplitDocument } from '../../../src/text/document/split-document.ts'
 
-export interface GenerateOptions {
+interface GenerateOptions {
   readonly maxNewTokens: number
   readonly minNewTokens?: number | undefined
   /** Whether a line end ends the output; the end token always does. */

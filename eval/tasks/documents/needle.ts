@@ -56,9 +56,8 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
   const { window } = client.manifest.dims
   const wanted = { maxNewTokens: task.maxNewTokens, needsEncoder: methods.includes('cepe'), without: '--methods decoder-only' }
   const { promptTokens: budget, chunkTokens } = promptSizes(options, wanted, client)
-  const { bos_id: bosId } = client.manifest.tokens
   const idsOf = ({ document, question }: NeedleItem) => ({
-    documentIds: [...(bosId === null ? [] : [bosId]), ...client.tokenizer.encode(document)],
+    documentIds: client.tokenizer.encode(document, { bos: true }),
     questionIds: client.tokenizer.encode(question),
   })
   const lengthsOf = (item: NeedleItem) => {

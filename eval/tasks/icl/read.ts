@@ -1,5 +1,10 @@
 import { type ItemsFile, readItems } from '../../datasets/records.ts'
-import type { Labelled } from './demonstrations.ts'
+
+export interface Labelled {
+  readonly id: string
+  readonly text: string
+  readonly label: string
+}
 
 /**
  * Reads labelled texts from CSV (with a header), TSV, JSON, JSON lines or Parquet; `_` in a label becomes a space.

@@ -1,18 +1,16 @@
 import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import type { Metric } from '../../run/summary.ts'
+import { percentages } from '../../run/summary.ts'
 
 /** The paper's four ways of choosing an option by log-probability. */
 
-export type Scoring = 'sum' | 'mean' | 'calibrated' | 'calibrated_mean'
+type Scoring = (typeof SCORINGS)[number]['name']
 
 /** Accuracy by each of them. */
-export const SCORINGS: readonly (Metric & { readonly name: Scoring })[] = [
-  { name: 'sum', label: 'accuracy (%)', aggregate: 'percent', digits: 1 },
-  { name: 'mean', label: 'by length (%)', aggregate: 'percent', digits: 1 },
-  { name: 'calibrated', label: 'calibrated (%)', aggregate: 'percent', digits: 1 },
-  { name: 'calibrated_mean', label: 'calibrated, by length (%)', aggregate: 'percent', digits: 1 },
-]
+export const SCORINGS = percentages({
+  ...{ sum: 'accuracy (%)', mean: 'by length (%)' },
+  ...{ calibrated: 'calibrated (%)', calibrated_mean: 'calibrated, by length (%)' },
+})
 
 /** Log-probability of every option's tokens after the prompt. @throws invalid_request if the prompt does not fit */
 export async function optionSums(

@@ -1,11 +1,12 @@
 import { at, present } from '../../../base/at.ts'
+import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ITEMS, ProblemLog, spread } from '../../datasets/question-set.ts'
 import { questionFile } from '../../datasets/shipped.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
-import { balancedDemonstrations, type Labelled } from './demonstrations.ts'
+import type { Labelled } from './read.ts'
 import { optionSums, predictions, scoresOf, SCORINGS } from './score.ts'
 
 interface Asked extends TaskItem {
@@ -136,4 +137,30 @@ async function classify(
     tokens: { decoder: promptIds.length, encoder: contextIds.flat().length, generated: 0 },
     ms: performance.now() - started,
   }
+}
+
+/**
+ * Demonstrations of one test item, balanced over the classes: concatenated sets with one of each class in random order, truncated to
+ * `count`. They are distinct within a class, unless it has too few. Depends on seed and item only.
+ */
+function balancedDemonstrations(
+  pool: readonly Labelled[],
+  labels: readonly string[],
+  count: number,
+  { seed, item }: { readonly seed: number; readonly item: string },
+): Labelled[] {
+  const random = seededRandom('icl', seed, item)
+  const sets = Math.ceil(count / labels.length)
+  const byClass = labels
+    .map((label) => pool.filter((example) => example.label === label && example.id !== item))
+    .filter((examples) => examples.length > 0)
+    .map((examples) => {
+      const drawn = sampleIndices(examples.length, sets, random).map((i) => at(examples, i))
+      while (drawn.length < sets) drawn.push(at(examples, Math.floor(random() * examples.length)))
+      return drawn
+    })
+  const ordered = Array.from({ length: sets }, (_, i) =>
+    sampleIndices(byClass.length, byClass.length, random).map((c) => at(at(byClass, c), i)),
+  )
+  return ordered.flat().slice(0, count)
 }

@@ -22,7 +22,8 @@ export interface ScoredText {
 
 /**
  * Scores a text by one of the paper's methods.
- * @returns with the natural-log probability of each scored token, and the decoder tokens held at once, if not all
+ * @returns with the loss, the mean negative log-likelihood of the scored tokens (perplexity is exp of its mean over texts), and the decoder
+ *   tokens held at once, if not all
  * @throws invalid_request if it does not fit the model's window
  */
 export async function scoreText(method: Method, text: ScoredText, { reader, manifest }: ReaderClient, cache: StreamingCache) {
@@ -47,18 +48,14 @@ export async function scoreText(method: Method, text: ScoredText, { reader, mani
   const rows: (readonly number[])[] = []
   for (const ids of decoder) rows.push(await score(ids, encoder))
   const read = decoder.reduce((sum, ids) => sum + ids.length, 0)
+  const logprobs = method === 'replug' ? mixture(rows, text.contextScores) : at(rows, 0)
   return {
-    logprobs: method === 'replug' ? mixture(rows, text.contextScores) : at(rows, 0),
+    scores: { loss: -mean(logprobs) },
     asked: { decoder, encoder } satisfies AskedIds,
     tokens: { decoder: read, encoder: encoder.flat().length, generated: 0 },
     ...(method === 'streaming' && { cached_tokens: Math.min(read, cache.sinks + cache.recent + cache.stride) }),
     ms: performance.now() - started,
   }
-}
-
-/** Mean negative log-likelihood of the scored tokens; perplexity is exp of its mean over texts. */
-export function lossOf(logprobs: readonly number[]): number {
-  return -mean(logprobs)
 }
 
 /**

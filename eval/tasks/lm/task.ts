@@ -5,7 +5,7 @@ import type { TaskOptions } from '../../run/options.ts'
 import { askedInTurn, option, type PreparedTask, type Task, type TaskItem } from '../../run/contract.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
 import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
-import { lossOf, type Method, METHODS, methodSettings, retrievalScores, type ScoredText, scoreText, sizesOf } from '../language/score.ts'
+import { type Method, METHODS, methodSettings, retrievalScores, type ScoredText, scoreText, sizesOf } from '../language/score.ts'
 import { demoCorpus } from '../../datasets/shipped.ts'
 import { isPassageFile, joinTexts, type LanguageText, slices } from '../language/passage-texts.ts'
 
@@ -81,8 +81,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     ...askedInTurn(windows, settings, async ({ text, start }, { name, method, contexts }) => {
       const scored = cut(text, start, { total, contexts, contextTokens, decoderTokens, scoredTokens })
       const contextScores = method === 'replug' && byScores ? await retrievalScores(scored, client) : scored.contextScores
-      const { logprobs, ...cost } = await scoreText(method, { ...scored, contextScores }, client, cache)
-      return { setting: name, scores: { loss: lossOf(logprobs) }, ...cost }
+      return { setting: name, ...(await scoreText(method, { ...scored, contextScores }, client, cache)) }
     }),
     files: [{ file: data.file, sha256: data.sha256 }],
     problems: [...data.problems, ...problems.list()],

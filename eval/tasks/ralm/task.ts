@@ -7,7 +7,7 @@ import type { TaskOptions } from '../../run/options.ts'
 import type { TaskSummary } from '../../run/summary.ts'
 import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
 import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
-import { lossOf, type Method, methodSettings, type MethodSetting, nearest, scoreText, sizesOf } from '../language/score.ts'
+import { type Method, methodSettings, type MethodSetting, nearest, scoreText, sizesOf } from '../language/score.ts'
 import { demoCorpus } from '../../datasets/shipped.ts'
 import { isPassageFile, joinTexts, type LanguageText, slices } from '../language/passage-texts.ts'
 
@@ -115,8 +115,7 @@ async function askSequence(
     scoredTokens: ids.length - queryTokens,
     contextScores: used.map(({ score }) => score),
   }
-  const { logprobs, ...cost } = await scoreText(method, scored, client, { sinks: 0, recent: 1, stride: 1 })
-  return { setting: name, scores: { loss: lossOf(logprobs) }, ...cost }
+  return { setting: name, ...(await scoreText(method, scored, client, { sinks: 0, recent: 1, stride: 1 })) }
 }
 
 function perDomain(items: readonly Sequence[], most: number): Sequence[] {

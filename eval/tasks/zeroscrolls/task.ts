@@ -4,20 +4,15 @@ import { ITEMS, ProblemLog, spread } from '../../datasets/question-set.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
 import { rougeL, rougeN } from '../../metrics/rouge.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
-import { askedInTurn, option, type Metric, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
+import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
+import { percentages } from '../../run/summary.ts'
 import { generateText, promptSizes, reachingEncoder } from '../documents/generate.ts'
 import { splitDocument } from '../../../src/text/document/split-document.ts'
 import { demoCorpus, questionFile } from '../../datasets/shipped.ts'
 import type { ScrollsExample } from './read.ts'
 import { documentHead, questionText, SET_NAMES, SETS, type ScrollsSet, type SetName } from './sets.ts'
 
-const METRICS: readonly Metric[] = [
-  { name: 'f1', label: 'F1', aggregate: 'percent', digits: 1 },
-  { name: 'rouge_1', label: 'ROUGE-1', aggregate: 'percent', digits: 1 },
-  { name: 'rouge_2', label: 'ROUGE-2', aggregate: 'percent', digits: 1 },
-  { name: 'rouge_l', label: 'ROUGE-L', aggregate: 'percent', digits: 1 },
-  { name: 'accuracy', label: 'accuracy', aggregate: 'percent', digits: 1 },
-]
+const METRICS = percentages({ f1: 'F1', rouge_1: 'ROUGE-1', rouge_2: 'ROUGE-2', rouge_l: 'ROUGE-L', accuracy: 'accuracy' })
 
 /** Questions about, and summaries of, long documents: Tables 4 and 13 of the paper. */
 export const zeroscrolls: Task = {
@@ -127,11 +122,12 @@ async function askExample({ example, seed }: Asked, setting: Setting, asking: As
 }
 
 /** Ids of a document with its head, and of the text after it. */
-function idsOf({ document, query }: ScrollsExample, { set, template }: Asking, { tokenizer, manifest }: ReaderClient) {
-  const { bos_id: bosId } = manifest.tokens
-  const documentIds = [...(bosId === null ? [] : [bosId]), ...tokenizer.encode(documentHead(set) + document)]
-  const question = (omitted: boolean) => tokenizer.encode(questionText(set, query, omitted) + (template ? ' [/INST]' : ''))
-  return { documentIds, headIds: template ? tokenizer.encode('[INST] ') : [], question }
+function idsOf({ document, query }: ScrollsExample, { set, template }: Asking, { tokenizer }: ReaderClient) {
+  return {
+    documentIds: tokenizer.encode(documentHead(set) + document, { bos: true }),
+    headIds: template ? tokenizer.encode('[INST] ') : [],
+    question: (omitted: boolean) => tokenizer.encode(questionText(set, query, omitted) + (template ? ' [/INST]' : '')),
+  }
 }
 
 function lengthsOf(example: ScrollsExample, asking: Asking, client: ReaderClient) {
