@@ -33,7 +33,6 @@ async function cepe(index: string, ...args: string[]): Promise<string> {
   return stdout
 }
 
-/** The record of the job that a command printed first. */
 async function jobOf(index: string, printed: string): Promise<Job> {
   const [id = ''] = printed.split(' ')
   return Value.Parse(JobSchema, parseJson(await readFile(join(dir, index, 'jobs', id, 'job.json'), 'utf8')))

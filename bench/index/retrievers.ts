@@ -66,7 +66,6 @@ function recalls(questions: readonly EvalQuestion[], found: readonly (readonly S
   return DEPTHS.map((depth) => (ranks.filter((rank) => rank <= depth).length / ranks.length).toFixed(3))
 }
 
-/** Recall by each method in a table of the passages. */
 async function measured(dir: string, retriever: Retriever, passages: readonly Passage[], questions: readonly EvalQuestion[]) {
   const connection = await connectLance(dir, 0)
   const { id, dimension, vectors, embed, prompt } = retriever

@@ -39,7 +39,6 @@ const options = benchOptions({
 })
 const WINDOW = 8192
 
-/** A question answered by both. */
 interface Asked {
   readonly id: string
   readonly promptTokens: number
@@ -112,7 +111,6 @@ const HEADER = [
   'llama.cpp',
 ]
 
-/** The folder that the corpus is in. */
 function corpusName(): string {
   return path.basename(path.dirname(path.resolve(options.text('corpus'))))
 }
@@ -132,7 +130,6 @@ async function questionsAsked(): Promise<EvalQuestion[]> {
   )
 }
 
-/** The report, as Markdown. */
 async function compare(services: Services, llama: Llama): Promise<string> {
   const { manifest } = services.answering.reader
   const tokenizer = await loadTokenizer(loadConfig(settings()).READER_DIR, manifest.tokens)

@@ -83,7 +83,6 @@ async function endToEnd(name: keyof typeof CHECKPOINTS, { folder, dtype, provide
   }
 }
 
-/** Measured once. */
 let machineLimits: ReturnType<typeof measureLimits> | undefined
 
 async function shapePart({ folder, dtype, provider }: PartOptions): Promise<PartResult> {

@@ -12,7 +12,6 @@ import { buildWithWords } from '../../test/fixtures/built-fixture.ts'
 import { numbers, requestOf } from '../../test/inference/pool/golden-requests.ts'
 import { table } from '../measure.ts'
 
-/** What a part of the proof found. */
 export interface PartResult {
   readonly text: string
   /** False if a result differs from its expectation. */

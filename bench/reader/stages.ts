@@ -9,7 +9,6 @@ import type { Provider } from '../../src/inference/protocol.ts'
 import { table, type Limits } from '../measure.ts'
 
 interface StagesOptions {
-  /** Built reader. */
   readonly modelDir: string
   readonly config: CepeReaderConfig
   readonly provider: Provider
@@ -19,7 +18,6 @@ interface StagesOptions {
   readonly limits: Limits
   /** Bytes read per weight for further tokens, which limit their speed. Default 4. */
   readonly weightBytes?: number
-  /** Folder for encoder states. */
   readonly stateDir: string
 }
 

@@ -18,7 +18,6 @@ const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = {
   ...{ f32: 4, f16: 2, int8: 1.15, 'int8-blocks': 1.2, 'int8+int4': 1.7, int4: 0.85, 'f16-int4': 0.85 },
 }
 const CHECKPOINT_BYTES = 2
-/** The published checkpoint has four files. */
 const SHARDS = 4
 /** The checkpoint is complete with it. */
 const LAST_FILE = 'tokenizer_config.json'

@@ -4,7 +4,6 @@ import { seededRandom } from '../../base/random.ts'
 import { type Calibration, type Quality, SIGNALS, type Signals } from '../../src/rag/calibration.ts'
 import { aurocCorrect, calibrationError, type JudgedAnswer, logLoss } from '../metrics/confidence.ts'
 
-/** Signals of one answer with its judgement. */
 export interface JudgedSignals {
   readonly signals: Signals
   readonly right: boolean
@@ -14,7 +13,6 @@ export interface JudgedSignals {
   readonly group: string
 }
 
-/** Questions that were asked, answered or not. */
 type AskedQuestions = Readonly<Record<'answerable' | 'unanswerable', number>>
 
 /** Minimum number of right and of wrong answers: fewer would overfit. */
@@ -101,7 +99,6 @@ function row({ signals }: JudgedSignals): number[] {
   return SIGNALS.map((name) => signals[name])
 }
 
-/** Rows of features with labels. */
 interface Examples {
   readonly rows: readonly (readonly number[])[]
   /** 0 or 1 for each row. */

@@ -53,7 +53,6 @@ function checked<T extends TSchema>(schema: T, value: unknown, route: string): S
   )
 }
 
-/** Rethrows an error with the wording of commands. */
 function rethrow(error: unknown): never {
   if (!(error instanceof CepeError)) throw error
   const { code, message, field, cause } = error

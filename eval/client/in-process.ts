@@ -61,7 +61,6 @@ export async function startServices(overrides: Partial<Record<keyof Config, unkn
   return openService(config)
 }
 
-/** The pipeline of services started by `startServices`. */
 export async function createInProcessClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<AnswerClient> {
   return servicesClient(await startServices(overrides))
 }

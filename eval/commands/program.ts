@@ -12,7 +12,6 @@ import type { RopeOptions } from './rope.ts'
 import type { GivenOptions } from './run.ts'
 import type { TableOptions } from '../presets/run.ts'
 
-/** Commands of the papers' tables. */
 const TABLES: Readonly<Record<Paper, readonly [command: string, what: string]>> = {
   cepe: ['table', "a table of CEPE's paper, row by row: 1, 2, 3, 4, 6, 7, 8, 11, 12, 13"],
   giraffe: ['giraffe', "a table of Giraffe's paper, as it numbers them: 1 to 9"],
@@ -99,7 +98,6 @@ function ropeCommand(): Command {
     .action(async (options: RopeOptions) => (await import('./rope.ts')).runRope(options))
 }
 
-/** `cepe eval suite <name> [folder]`. */
 function suiteCommand(): Command {
   const command = new Command('suite')
     .description('ask a suite of questions in several settings and write one report, with tables of how certain the answers are')

@@ -46,7 +46,6 @@ export async function runRope({ kinds, window, runs, out = runs }: RopeOptions):
 
 type Points = Record<'perplexity' | 'accuracy', LinePoint[]>
 
-/** Adds the points of one kind. */
 async function measure(
   kind: string,
   { window, checkpointDir, folder }: { readonly window: number; readonly checkpointDir: string; readonly folder: string },

@@ -8,7 +8,6 @@ export interface EvalPassage {
   readonly score?: number
 }
 
-/** One question of an evaluation. */
 export interface EvalQuestion {
   /** The dataset's own id, else the position in the file. */
   readonly id: string
@@ -38,7 +37,6 @@ export type Problem = Static<typeof ProblemSchema>
 export interface Dataset {
   readonly questions: readonly EvalQuestion[]
   readonly problems: readonly Problem[]
-  /** Name of the file. */
   readonly file: string
   readonly sha256: string
 }

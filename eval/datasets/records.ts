@@ -115,16 +115,21 @@ export interface ItemsFile<Item> {
 /**
  * Reads a file's records as a task's items.
  * @param wanted the expected content, for the error message
+ * @param itemOf the item of a record, undefined for none, or the problem for which it is skipped
  * @throws dataset_invalid if the file cannot be read or has no item
  */
-export async function readItems<Item>(
+export async function readItems<Item extends object>(
   file: string,
   wanted: string | (() => string),
-  itemsOf: (records: AsyncIterable<RawRecord>, problems: ProblemLog) => AsyncIterable<Item>,
+  itemOf: (value: unknown, at: string, problems: ProblemLog) => Item | string | undefined,
 ): Promise<ItemsFile<Item>> {
   const problems = new ProblemLog()
   const items: Item[] = []
-  for await (const item of itemsOf(readRecords(file), problems)) items.push(item)
+  for await (const { at, value } of readRecords(file)) {
+    const item = itemOf(value, at, problems)
+    if (typeof item === 'string') problems.add(item, at)
+    else if (item !== undefined) items.push(item)
+  }
   if (items.length === 0) throw new CodedError('dataset_invalid', `${file} has ${typeof wanted === 'string' ? wanted : wanted()}`)
   return { items, files: [await namedFile(file)], problems: problems.list() }
 }

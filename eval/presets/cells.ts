@@ -12,7 +12,6 @@ export type Cell = ReturnType<typeof cellsOf>[number]
 /** The path of a data file by its name in a preset; undefined if it is missing. */
 export type FileOf = (name: string) => string | undefined
 
-/** Missing files of a cell. */
 export function missingFiles({ files }: Cell, fileOf: FileOf): string[] {
   return Object.values(files).filter((name) => fileOf(name) === undefined)
 }

@@ -117,7 +117,6 @@ interface RunCellsOptions {
   readonly folder: string
   readonly fileOf: FileOf
   readonly dumpPrompts: boolean
-  /** Concurrent questions. */
   readonly concurrency: number
   readonly follow: (cell: Cell) => RunOptions
 }

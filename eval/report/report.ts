@@ -62,7 +62,6 @@ export function problemBlock(problems: readonly Problem[], further: readonly str
   return lines.length === 0 ? text('Nothing was skipped.') : list(lines)
 }
 
-/** A file in reports. */
 export function fileText({ file, sha256 }: Static<typeof FileSchema>): string {
   return `${file} (SHA-256 ${sha256.slice(0, 12)})`
 }

@@ -14,7 +14,6 @@ const MANIFEST_FILE = 'manifest.json'
 const PREDICTIONS_FILE = 'predictions.jsonl'
 /** Task name of open-domain question answering, which is no `Task`. */
 export const OPEN_DOMAIN_QA = 'open-domain-qa'
-/** Folder of the writer's lock. */
 const WRITER = 'writer'
 /** Records written and synced together. */
 const BATCH = 16
@@ -95,7 +94,6 @@ function parseChecked<T>(text: string, validator: Validator<T>, where: string): 
   )
 }
 
-/** Whether the folder holds a run. */
 export function hasRun(folder: string): Promise<boolean> {
   return exists(path.join(folder, MANIFEST_FILE))
 }

@@ -69,7 +69,6 @@ export function optionValues(all: Readonly<Record<string, string>>) {
   }
 }
 
-/** Error for an invalid option. */
 export function invalidOption(message: string): CodedError {
   return new CodedError('options_invalid', message)
 }

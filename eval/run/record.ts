@@ -44,7 +44,6 @@ export function startedNow(client: { readonly name: string }): ManifestFields {
   }
 }
 
-/** Why an item was skipped. */
 const SkippedSchema = Type.Object({
   code: Type.String(),
   message: Type.String(),
@@ -88,7 +87,6 @@ export function skippedProblems(
   return [...byReason].map(([kind, ids]) => ({ kind, count: ids.length, places: ids.slice(0, 5), effect: 'skipped' }))
 }
 
-/** Result of one item in one setting. */
 const SettingResultSchema = Type.Object({
   setting: Type.String(),
   scores: Type.Record(Type.String(), Type.Number(), { description: 'By metric; perplexities as losses (mean negative log-likelihood).' }),
@@ -153,5 +151,4 @@ const TaskManifestSchema = Type.Object({
 })
 export type TaskManifest = Static<typeof TaskManifestSchema>
 
-/** Runs of tasks. */
 export const TASK_RUNS = { manifest: Compile(TaskManifestSchema), record: Compile(TaskRecordSchema) }

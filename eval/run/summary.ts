@@ -35,7 +35,6 @@ export type TaskSummary = ReturnType<typeof summariseTask>
 
 const BYTES = 4
 
-/** All scores of a task's run. */
 export function summariseTask(
   { metrics, derived = [] }: { readonly metrics: readonly Metric[]; readonly derived?: readonly DerivedMetric[] },
   { manifest, records, seed }: Stored<TaskManifest, TaskRecord> & { readonly seed: number },

@@ -92,6 +92,4 @@ t.test('suites refuse what they cannot ask before anything is started or removed
   t.match(list, /of the 300 files of documentation\.sha256 are missing/)
   t.match(number, /--k takes whole numbers from 1 to 200, not "0"/)
   t.match(report, /The folder of the report is given by --out/)
-  const moved = await finished(startNode(built('eval/squad.js'), ['folder']))
-  t.match(moved, { code: 1, stderr: /cepe eval suite squad/ })
 })

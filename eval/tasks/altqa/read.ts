@@ -1,6 +1,6 @@
 import { Type } from '#typebox'
 import { Compile } from '#typebox/compile'
-import { at as elementAt } from '../../../base/at.ts'
+import { at } from '../../../base/at.ts'
 import type { NeedleItem } from '../documents/needle.ts'
 import { type ItemsFile, readItems } from '../../datasets/records.ts'
 import { VICUNA } from '../documents/generate.ts'
@@ -19,20 +19,18 @@ const ROWS = 6
  */
 export function readConversations(file: string, most: number): Promise<ItemsFile<NeedleItem>> {
   const wanted = 'nothing to ask: wanted are Giraffe\'s {"conversations": [{"value"}, {"value"}]} records.'
-  return readItems(file, wanted, async function* (records, problems) {
-    let row = 0
-    for await (const { at, value } of records) {
-      const index = row++
-      if (index >= most * ROWS) return
-      if (isRow.Check(value)) yield toItem(elementAt(value.conversations, 0).value, elementAt(value.conversations, 1).value, index)
-      else problems.add('no conversations with a prompt and an answer', at)
-    }
+  let rows = 0
+  return readItems(file, wanted, (value) => {
+    const index = rows++
+    if (index >= most * ROWS) return undefined
+    if (!isRow.Check(value)) return 'no conversations with a prompt and an answer'
+    return toItem(at(value.conversations, 0).value, at(value.conversations, 1).value, index)
   })
 }
 
 function toItem(prompt: string, answer: string, index: number): NeedleItem {
   const question = `question ${Math.floor(index / ROWS) + 1}`
-  const position = elementAt(POSITIONS, Math.floor((index % ROWS) / 2))
+  const position = at(POSITIONS, Math.floor((index % ROWS) / 2))
   const atEnd = index % 2 === 0
   // The last line is the question, which the decoder always reads in full.
   const cut = atEnd ? prompt.trimEnd().lastIndexOf('\n') + 1 : prompt.length

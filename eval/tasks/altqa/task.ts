@@ -51,7 +51,8 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const read =
     data === undefined ? await generated(options) : await (await import('./read.ts')).readConversations(data, options.integer('items', 1))
   const task: NeedleTask = {
-    ...{ ...read, metric: 'presence', maxNewTokens: options.integer('maxNewTokens', 1), minNewTokens: 0 },
+    ...read,
+    metric: 'presence',
     judge: (output, expected) => output.includes(expected.trim()),
     // Published rows are evaluated as by Giraffe: all new tokens count, including line ends.
     stopAtLineEnd: data === undefined,

@@ -13,7 +13,6 @@ interface Choice {
 }
 interface Item extends TaskItem {
   readonly choices: readonly Choice[]
-  /** Index of the right choice. */
   readonly right: number
 }
 type Field = (name: string) => string
@@ -76,17 +75,16 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
 
 /** Reads a benchmark's records. @throws dataset_invalid */
 export function readChoices(file: string, name: string): Promise<ItemsFile<Item>> {
-  return readItems(file, `no item of ${name}: wanted are the records as published, with answers.`, async function* (records, problems) {
-    for await (const { at, value } of records) {
-      const record = new Map(Object.entries(value ?? {}))
-      const field: Field = (key) => String(record.get(key) ?? '')
-      const listed: unknown = record.get('options')
-      const item = present(SETS[name])(field, Array.isArray(listed) ? listed.map(String) : [])
-      const empty = item.choices.length < 2 || item.choices.some(({ prompt, continuation }) => prompt === '' || continuation === '')
-      if (empty || item.right < 0 || item.right >= item.choices.length) problems.add(empty ? 'no choices' : 'no answer', at)
-      // Questions about one article of RACE.
-      else yield { id: at, groups: {}, cluster: field('example_id') || at, ...item }
-    }
+  return readItems(file, `no item of ${name}: wanted are the records as published, with answers.`, (value, at) => {
+    const record = new Map(Object.entries(value ?? {}))
+    const field: Field = (key) => String(record.get(key) ?? '')
+    const listed: unknown = record.get('options')
+    const item = present(SETS[name])(field, Array.isArray(listed) ? listed.map(String) : [])
+    if (item.choices.length < 2 || item.choices.some(({ prompt, continuation }) => prompt === '' || continuation === ''))
+      return 'no choices'
+    if (item.right < 0 || item.right >= item.choices.length) return 'no answer'
+    // Questions about one article of RACE.
+    return { id: at, groups: {}, cluster: field('example_id') || at, ...item }
   })
 }
 

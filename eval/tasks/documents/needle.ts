@@ -20,12 +20,10 @@ export interface NeedleTask {
   readonly problems?: PreparedTask['problems']
   readonly metric: string
   readonly judge: (output: string, expected: string) => boolean
-  readonly maxNewTokens: number
-  readonly minNewTokens: number
+  /** Whether a line end ends the output; the end token always does. */
   readonly stopAtLineEnd: boolean
 }
 
-/** Metrics of a task with {@link NUMBERS}. */
 export const NUMBER_METRICS: readonly Metric[] = [
   { name: 'accuracy', label: 'accuracy (%)', aggregate: 'percent', digits: 1 },
   { name: 'tokens', label: 'prompt tokens', aggregate: 'mean', digits: 0 },
@@ -39,7 +37,6 @@ export const NUMBERS: Pick<NeedleTask, 'files' | 'metric' | 'judge' | 'stopAtLin
   stopAtLineEnd: false,
 }
 
-/** Options common to needle tasks. */
 export const NEEDLE_OPTIONS: readonly TaskOption[] = [
   option(
     '--methods <list>',
@@ -54,7 +51,8 @@ export const NEEDLE_OPTIONS: readonly TaskOption[] = [
 export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: ReaderClient): PreparedTask {
   const methods = options.words('methods', ['cepe', 'decoder-only'])
   const { window } = client.manifest.dims
-  const wanted = { maxNewTokens: task.maxNewTokens, needsEncoder: methods.includes('cepe'), without: '--methods decoder-only' }
+  const [maxNewTokens, minNewTokens] = [options.integer('maxNewTokens', 1), options.integer('minNewTokens', 0, 0)]
+  const wanted = { maxNewTokens, needsEncoder: methods.includes('cepe'), without: '--methods decoder-only' }
   const { promptTokens: budget, chunkTokens } = promptSizes(options, wanted, client)
   const idsOf = ({ document, question }: NeedleItem) => ({
     documentIds: client.tokenizer.encode(document, { bos: true }),
@@ -79,9 +77,9 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
         const whole = documentIds.length + questionIds.length
         const room = name === 'cepe' ? budget : whole
         // A text that exceeds the decoder's window has no score in the decoder-only setting.
-        if (room + task.maxNewTokens > window) return undefined
+        if (room + maxNewTokens > window) return undefined
         const split = splitDocument({ documentIds, questionIds, decoderTokens: room, encoderTokens: Infinity, chunkTokens })
-        const { output, ...cost } = await generateText(split, task, client)
+        const { output, ...cost } = await generateText(split, { maxNewTokens, minNewTokens, stopAtLineEnd: task.stopAtLineEnd }, client)
         const scores = { [task.metric]: task.judge(output, needle.expected) ? 1 : 0, tokens: whole }
         return { setting: name, scores, output, expected: [needle.expected], ...cost }
       },
@@ -89,7 +87,6 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
   }
 }
 
-/** The first run of digits, as a number. */
 function firstNumber(text: string): number | undefined {
   const digits = /\d+/.exec(text)?.[0]
   return digits === undefined ? undefined : Number(digits)

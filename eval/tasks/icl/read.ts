@@ -18,21 +18,17 @@ export function readLabelled(
   const fields = new Set<string>()
   const wanted = () =>
     `no record with ${textField} and ${labelField} (its fields: ${[...fields].join(', ')}): name them with --text-field and --label-field.`
-  return readItems(file, wanted, async function* (records, problems) {
-    for await (const { at, value } of records) {
-      const record = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-      Object.keys(record).forEach((key) => fields.add(key))
-      const [text, label] = [record[textField], record[labelField]]
-      if (typeof text !== 'string' || text.trim() === '') problems.add(`no ${textField}`, at)
-      else if ((typeof label !== 'string' && typeof label !== 'number') || String(label).trim() === '') problems.add(`no ${labelField}`, at)
-      else {
-        if (names === undefined && typeof label === 'number')
-          problems.add('label that is a number without a word (name the classes with --labels)', at, 'kept')
-        const known = names === undefined ? label : wordOf(label, names)
-        if (known === undefined) problems.add(`${labelField} that is none of the ${names?.length ?? 0} classes`, at)
-        else yield { id: at, text: text.trim(), label: spoken(known) }
-      }
-    }
+  return readItems(file, wanted, (value, at, problems) => {
+    const record = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+    Object.keys(record).forEach((key) => fields.add(key))
+    const [text, label] = [record[textField], record[labelField]]
+    if (typeof text !== 'string' || text.trim() === '') return `no ${textField}`
+    if ((typeof label !== 'string' && typeof label !== 'number') || String(label).trim() === '') return `no ${labelField}`
+    if (names === undefined && typeof label === 'number')
+      problems.add('label that is a number without a word (name the classes with --labels)', at, 'kept')
+    const known = names === undefined ? String(label).trim() : wordOf(label, names)
+    if (known === undefined) return `${labelField} that is none of the ${names?.length ?? 0} classes`
+    return { id: at, text: text.trim(), label: known.trim().replaceAll('_', ' ') }
   })
 }
 
@@ -42,10 +38,6 @@ export async function namesIn(files: readonly string[], field: string): Promise<
   const { classNames } = await import('../../datasets/parquet.ts')
   const told = await Promise.all(files.map((file) => classNames(file, field).catch(() => undefined)))
   return told.find((names) => names !== undefined)
-}
-
-function spoken(label: string | number): string {
-  return String(label).trim().replaceAll('_', ' ')
 }
 
 /** The name of a class given by its number or name. */

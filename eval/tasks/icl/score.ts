@@ -2,11 +2,8 @@ import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { percentages } from '../../run/summary.ts'
 
-/** The paper's four ways of choosing an option by log-probability. */
-
 type Scoring = (typeof SCORINGS)[number]['name']
 
-/** Accuracy by each of them. */
 export const SCORINGS = percentages({
   ...{ sum: 'accuracy (%)', mean: 'by length (%)' },
   ...{ calibrated: 'calibrated (%)', calibrated_mean: 'calibrated, by length (%)' },

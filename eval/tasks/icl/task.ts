@@ -112,7 +112,6 @@ async function classificationOf(
   }
 }
 
-/** Asks one example with its own demonstrations. */
 async function classify(
   { test, seed }: Asked,
   { name, decoder, encoder }: Setting,

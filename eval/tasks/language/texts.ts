@@ -42,13 +42,9 @@ export async function readTexts(file: string, tokenizer: Tokenizer, textField = 
     return { ...named, texts: [{ id: named.file, domain: named.file, ids }], problems: [] }
   }
   const wanted = 'no texts: wanted are {"text"} or {"ids"} lines, token_ids with prev_token_ids, a passage .tsv, or plain text.'
-  const { items: texts, problems } = await readItems(file, wanted, async function* (records, problems) {
-    for await (const { at, value: record } of records) {
-      const value = withText(record, textField)
-      const text = isText.Check(value) ? understood(value, at, tokenizer) : undefined
-      if (text) yield text
-      else problems.add('no text or ids', at)
-    }
+  const { items: texts, problems } = await readItems(file, wanted, (record, at) => {
+    const value = withText(record, textField)
+    return (isText.Check(value) ? understood(value, at, tokenizer) : undefined) ?? 'no text or ids'
   })
   return { ...named, texts, problems }
 }
@@ -92,7 +88,6 @@ function understood(value: Static<typeof TextSchema>, at: string, tokenizer: Tok
   }
 }
 
-/** Concatenates the passages of each title. */
 async function articles(file: string, tokenizer: Tokenizer): Promise<LanguageText[]> {
   const { byTitle } = await readCorpus(file)
   const textOf = (passages: readonly { readonly text: string }[]) => passages.map(({ text }) => text).join('\n')

@@ -21,18 +21,13 @@ const QUESTION = '\nNow the record is over'
  */
 export function readLines(file: string, most: number): Promise<ItemsFile<NeedleItem>> {
   const wanted = 'no case: wanted are LongChat\'s {"prompt", "expected_number", "num_lines"} records.'
-  return readItems(file, wanted, async function* (records, problems) {
-    const counts = new Map<number, number>()
-    for await (const { at, value } of records) {
-      if (!isCase.Check(value)) {
-        problems.add('no prompt with an expected_number', at)
-        continue
-      }
-      const count = value.num_lines ?? linesOf(value.prompt)
-      const number = (counts.get(count) ?? 0) + 1
-      counts.set(count, number)
-      if (number <= most) yield toItem(value, count, number)
-    }
+  const counts = new Map<number, number>()
+  return readItems(file, wanted, (value) => {
+    if (!isCase.Check(value)) return 'no prompt with an expected_number'
+    const count = value.num_lines ?? linesOf(value.prompt)
+    const number = (counts.get(count) ?? 0) + 1
+    counts.set(count, number)
+    return number <= most ? toItem(value, count, number) : undefined
   })
 }
 

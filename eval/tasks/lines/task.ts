@@ -7,7 +7,6 @@ import type { TaskOptions } from '../../run/options.ts'
 import { sizeFor, VICUNA } from '../documents/generate.ts'
 import { NEEDLE_OPTIONS, type NeedleItem, NUMBER_METRICS, NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
 
-/** LongChat-Lines, as in Giraffe. */
 export const lines: Task = {
   name: 'lines',
   version: 2,
@@ -48,13 +47,12 @@ export const lines: Task = {
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
-  const newTokens = { maxNewTokens: options.integer('maxNewTokens', 1), minNewTokens: options.integer('minNewTokens') }
   const data = options.text('data')
   const read =
     data === undefined
       ? { items: generated(options, client) }
       : await (await import('./read.ts')).readLines(data, options.integer('cases', 1))
-  return prepareNeedles({ ...NUMBERS, ...newTokens, ...read }, options, client)
+  return prepareNeedles({ ...NUMBERS, ...read }, options, client)
 }
 
 /** Cases of every requested length. @throws options_invalid */

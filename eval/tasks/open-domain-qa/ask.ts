@@ -18,7 +18,6 @@ import type { AnswerResponse } from '../../../src/rag/schema.ts'
 interface AskContext {
   readonly client: AnswerClient
   readonly protocol: Protocol
-  /** Training questions. */
   readonly pool: readonly EvalQuestion[]
   readonly dumpPrompts: boolean
   /** Cache of demonstrations' top passages, by id of the training question. */
@@ -165,7 +164,6 @@ function chooseDemonstrations(pool: readonly EvalQuestion[], question: string, s
 interface EvaluateOptions extends Omit<RunOptions, 'onProblem'>, Prepared {
   readonly client: AnswerClient
   readonly folder: string
-  /** Concurrent questions. */
   readonly concurrency: number
 }
 

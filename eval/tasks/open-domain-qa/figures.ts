@@ -3,7 +3,6 @@ import { settingName } from './protocol.ts'
 import { STAGES, wasAsked, type SettingSummary, type Summary } from './summary.ts'
 
 const SIZE = { width: 560, height: 320 }
-/** Maximum points of a curve. */
 const CURVE_POINTS = 200
 
 const methodColor = { field: 'method', type: 'nominal', title: 'method' } as const

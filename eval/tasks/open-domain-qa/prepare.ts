@@ -10,7 +10,6 @@ import { startedNow } from '../../run/record.ts'
 import { checkDemonstrationSource, largestK, retrievalDepth, type Protocol } from './protocol.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 
-/** The parsed options of an evaluation. */
 export interface EvaluationOptions {
   /** nq, triviaqa or popqa for the published datasets; else a name for the report. */
   readonly dataset: string

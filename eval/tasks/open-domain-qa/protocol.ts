@@ -81,7 +81,6 @@ export function settingsOf({ modes, ks: common, mode_ks: own, encoder_passages }
   })
 }
 
-/** Maximum passages of any setting. */
 export function largestK(protocol: Protocol): number {
   return Math.max(0, ...settingsOf(protocol).map(({ k }) => k))
 }

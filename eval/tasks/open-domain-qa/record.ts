@@ -8,7 +8,6 @@ import { answerRequest, type Protocol, ProtocolSchema } from './protocol.ts'
 
 const Milliseconds = Type.Number({ minimum: 0 })
 
-/** One answer of one setting. */
 const PredictionSchema = Type.Object({
   method: Type.String(),
   k: Type.Integer(),
@@ -109,7 +108,6 @@ export async function identify(client: AnswerClient, protocol: Protocol): Promis
   return { reader: probe.model.reader, retriever: protocol.retrieval === 'text' ? 'BM25' : found.model.retriever, index: found.index }
 }
 
-/** Runs of open-domain question answering. */
 export const QA_RUNS = { manifest: Compile(QaManifestSchema), record: Compile(RecordSchema) }
 
 export type StoredRun = Stored<QaManifest, EvalRecord>

@@ -12,7 +12,6 @@ import { scoresOf, taskRunOf } from './scores.ts'
 const RECALL_DEPTHS = [1, 5, 20, 50, 100] as const
 export const STAGES = ['queue', 'encode', 'generate'] as const
 
-/** Shares of questions. */
 const METRICS = (['exact_match', 'f1', 'substring_match', 'popqa'] as const).map((name) => ({
   ...{ name, label: name, digits: 1 },
   aggregate: 'share' as const,
@@ -40,7 +39,6 @@ export function summarise(manifest: QaManifest, records: readonly EvalRecord[]) 
   }
 }
 
-/** The answers in one setting. */
 export function answersOf(records: readonly EvalRecord[], method: string, k: number) {
   return records.flatMap((record) =>
     record.predictions

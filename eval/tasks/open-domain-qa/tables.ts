@@ -19,7 +19,6 @@ export function withInterval({ mean, low, high, n }: Estimate, digits = 1): stri
 /** Digits as in the paper: neighbours in its table differ by hundredths. */
 const TABLE_DIGITS = 2
 
-/** One run as a column group of the results table. */
 interface TableRun {
   readonly dataset: string
   readonly summary: Summary
@@ -61,7 +60,6 @@ export function resultsTable(runs: readonly TableRun[]): Block {
   )
 }
 
-/** Every metric of every setting. */
 export function metricsTable({ settings }: Summary): Block {
   type Column = readonly [name: string, of: (setting: SettingSummary) => string]
   const isPopqa = settings.some(({ popqa }) => popqa !== null)

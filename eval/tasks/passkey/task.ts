@@ -13,7 +13,6 @@ const TASK =
 const FILLER = 'The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again.'
 const QUESTION = '\nWhat is the pass key? The pass key is'
 
-/** Filler text truncated to `characters`. */
 function filler(characters: number): string {
   return `${FILLER} `.repeat(Math.ceil(characters / (FILLER.length + 1))).slice(0, characters)
 }
@@ -127,6 +126,5 @@ function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTa
       ...passkeyCase({ tokens, distance }, seed, i, count),
     })),
   )
-  const newTokens = { maxNewTokens: options.integer('maxNewTokens', 1), minNewTokens: 0 }
-  return Promise.resolve(prepareNeedles({ ...NUMBERS, ...newTokens, items }, options, client))
+  return Promise.resolve(prepareNeedles({ ...NUMBERS, items }, options, client))
 }

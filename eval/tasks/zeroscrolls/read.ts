@@ -18,26 +18,20 @@ export interface ScrollsExample {
  * separately) or {document, question, answers}, each a text or {text}.
  * @throws dataset_invalid
  */
-export function readScrolls(file: string, set: ScrollsSet): Promise<ItemsFile<ScrollsExample>> {
+export async function readScrolls(file: string, set: ScrollsSet): Promise<ItemsFile<ScrollsExample>> {
   const wanted = 'nothing to ask: wanted are SCROLLS\'s {"id", "input", "output"} lines or {"document", "question", "answers"}.'
-  return readItems(file, wanted, async function* (records, problems) {
-    const examples = new Map<string, ScrollsExample>()
-    const rows = new Map<string, number>()
-    for await (const { at, value } of records) {
-      const example = understood(value, at, set)
-      if (typeof example === 'string') problems.add(example, at)
-      else {
-        const known = examples.get(example.id)
-        if (known && set.eachRow === true) {
-          const row = (rows.get(example.id) ?? 1) + 1
-          rows.set(example.id, row)
-          const id = `${example.id}, row ${row}`
-          examples.set(id, { ...example, id, rowOf: example.id })
-        } else examples.set(example.id, known ? { ...known, answers: [...known.answers, ...example.answers] } : example)
-      }
-    }
-    yield* examples.values()
-  })
+  const { items: rows, ...read } = await readItems(file, wanted, (value, at) => understood(value, at, set))
+  const examples = new Map<string, ScrollsExample>()
+  const rowsOf = new Map<string, number>()
+  for (const row of rows) {
+    const count = (rowsOf.get(row.id) ?? 0) + 1
+    rowsOf.set(row.id, count)
+    const known = examples.get(row.id)
+    if (known === undefined) examples.set(row.id, row)
+    else if (set.eachRow === true) examples.set(`${row.id}, row ${count}`, { ...row, id: `${row.id}, row ${count}`, rowOf: row.id })
+    else examples.set(row.id, { ...known, answers: [...known.answers, ...row.answers] })
+  }
+  return { ...read, items: [...examples.values()] }
 }
 
 function understood(value: unknown, at: string, set: ScrollsSet): ScrollsExample | string {

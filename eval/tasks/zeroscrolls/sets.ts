@@ -1,8 +1,6 @@
-/** Prompts and metric of one data set of ZeroSCROLLS. */
 export interface ScrollsSet {
   /** Noun for the document. */
   readonly kind: string
-  /** ZeroSCROLLS's instruction. */
   readonly instruction: string
   /** Kind of query beside the document. */
   readonly query: 'question' | 'choices' | 'query' | null
@@ -69,7 +67,6 @@ export const SETS = {
 export type SetName = keyof typeof SETS
 export const SET_NAMES = Object.keys(SETS) as SetName[]
 
-/** Text before the document. */
 export function documentHead({ kind }: ScrollsSet): string {
   return `${kind}:\n`
 }

@@ -47,7 +47,6 @@ export const zeroscrolls: Task = {
   publishedTable: '4',
 }
 
-/** Options of a set's prompts. */
 interface Asking {
   readonly set: ScrollsSet
   /** With [INST] ... [/INST] around the prompt. */
@@ -143,7 +142,6 @@ function splitFor(example: ScrollsExample, asking: Asking, encoderTokens: number
   return splitDocument({ documentIds, headIds, questionIds: isCut ? question(true) : whole, decoderTokens, encoderTokens, chunkTokens })
 }
 
-/** The set's metric alone. */
 function scored({ metric }: ScrollsSet, output: string, answers: readonly string[]): Record<string, number> {
   switch (metric) {
     case 'f1':
