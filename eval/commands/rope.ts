@@ -1,11 +1,10 @@
 import path from 'node:path'
-import type { TopLevelSpec } from 'vega-lite'
 import { parseRopeOption } from '../../models/blocks/rope-option.ts'
 import { buildModel } from '../../models/build.ts'
 import { loadConfig } from '../../src/config.ts'
-import { heading, list, table, text } from '../report/blocks.ts'
+import { figure, heading, list, table, text } from '../report/blocks.ts'
 import { linesOver, type LinePoint } from '../report/lines.ts'
-import { addFigure, writeReport } from '../report/report.ts'
+import { writeReport } from '../report/report.ts'
 import { lengthOf } from '../tasks/language/figures.ts'
 import { lines } from '../tasks/lines/task.ts'
 import { lm } from '../tasks/lm/task.ts'
@@ -71,23 +70,20 @@ async function measure(
 
 async function report({ perplexity, accuracy }: Points, window: number, out: string): Promise<void> {
   const title = 'Context extension by rotary bases'
-  const figures = new Map<string, TopLevelSpec>()
   const axis = { type: 'log', nice: false, padding: 10 } as const
   const blocks = [
     heading(1, title),
     text(`The reader's decoder, built with each basis and a window of ${window} positions; no weight is changed.`),
     heading(2, 'Perplexity by length'),
     byKind(perplexity, 'tokens', 2),
-    addFigure(
-      figures,
+    figure(
       'perplexity',
       'Perplexity of the last tokens over the length of the text, one line per basis; every point scores the same tokens.',
       linesOver(perplexity, { x: 'tokens of text', y: 'perplexity', series: 'basis' }, axis),
     ),
     heading(2, 'LongChat-Lines by length'),
     byKind(accuracy, 'lines', 1),
-    addFigure(
-      figures,
+    figure(
       'lines',
       'Accuracy (%) over the number of lines, one line per basis.',
       linesOver(accuracy, { x: 'lines', y: 'accuracy (%)', series: 'basis' }, { domain: [0, 100] }),
@@ -99,7 +95,7 @@ async function report({ perplexity, accuracy }: Points, window: number, out: str
         : []),
     ]),
   ]
-  await writeReport({ title, blocks, figures }, out)
+  await writeReport({ title, blocks }, out)
 }
 
 function byKind(points: readonly LinePoint[], unit: string, digits: number) {

@@ -32,17 +32,24 @@ export const f1: Score = (prediction, gold) => {
   const predicted = tokens(given)
   const wanted = tokens(right)
   if (predicted.length === 0 || wanted.length === 0) return predicted.length === wanted.length ? 1 : 0
+  return fMeasure(sharedCount(predicted, wanted), predicted, wanted)
+}
+
+/** How many values both lists have, each as often as the list with fewer. */
+export function sharedCount(predicted: readonly string[], wanted: readonly string[]): number {
   const left = new Map<string, number>()
-  for (const token of wanted) left.set(token, (left.get(token) ?? 0) + 1)
-  let shared = 0
-  for (const token of predicted) {
-    const count = left.get(token) ?? 0
-    if (count > 0) shared++
-    left.set(token, count - 1)
-  }
+  for (const value of wanted) left.set(value, (left.get(value) ?? 0) + 1)
+  return predicted.filter((value) => {
+    const count = left.get(value) ?? 0
+    left.set(value, count - 1)
+    return count > 0
+  }).length
+}
+
+/** Harmonic mean of precision and recall; 0 without shared values. */
+export function fMeasure(shared: number, predicted: readonly string[], wanted: readonly string[]): number {
   if (shared === 0) return 0
-  const precision = shared / predicted.length
-  const recall = shared / wanted.length
+  const [precision, recall] = [shared / predicted.length, shared / wanted.length]
   return (2 * precision * recall) / (precision + recall)
 }
 

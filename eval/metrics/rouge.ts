@@ -1,3 +1,5 @@
+import { fMeasure, sharedCount } from './answer.ts'
+
 /** Words up to this length are not stemmed. */
 const UNSTEMMED_LENGTH = 3
 
@@ -11,26 +13,14 @@ function words(text: string): string[] {
  */
 export function rougeL(prediction: string, reference: string): number {
   const [predicted, wanted] = [words(prediction), words(reference)]
-  const common = longestCommonSubsequence(predicted, wanted)
-  return common === 0 ? 0 : harmonicMean(common / predicted.length, common / wanted.length)
+  return fMeasure(longestCommonSubsequence(predicted, wanted), predicted, wanted)
 }
 
 /** ROUGE-N F of rouge_score: sequences of `n` words that both sides have, each as often as the side with fewer. */
 export function rougeN(n: number, prediction: string, reference: string): number {
   const grams = (text: string) => words(text).flatMap((_, i, all) => (i + n > all.length ? [] : [all.slice(i, i + n).join(' ')]))
   const [predicted, wanted] = [grams(prediction), grams(reference)]
-  const left = new Map<string, number>()
-  for (const gram of wanted) left.set(gram, (left.get(gram) ?? 0) + 1)
-  const common = predicted.filter((gram) => {
-    const count = left.get(gram) ?? 0
-    left.set(gram, count - 1)
-    return count > 0
-  }).length
-  return common === 0 ? 0 : harmonicMean(common / predicted.length, common / wanted.length)
-}
-
-function harmonicMean(precision: number, recall: number): number {
-  return (2 * precision * recall) / (precision + recall)
+  return fMeasure(sharedCount(predicted, wanted), predicted, wanted)
 }
 
 function longestCommonSubsequence(a: readonly string[], b: readonly string[]): number {

@@ -44,7 +44,6 @@ export function presetReport(preset: Preset, { cells, published, readers, notAsk
   const left = [...missing, ...readers.flatMap(({ incomplete }) => incomplete)]
   return {
     title,
-    figures: new Map(),
     blocks: [
       heading(1, title),
       text(known === undefined ? `${published.source}.` : `Published: ${known.what} (${published.source}).`),

@@ -1,3 +1,5 @@
+import type { TopLevelSpec } from 'vega-lite'
+
 /** An element of a report, with plain texts; rendered as Markdown and as HTML. */
 export type Block =
   | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
@@ -10,7 +12,15 @@ export type Block =
       /** Columns from the left that hold words, not numbers. */
       readonly wordColumns: number
     }
-  | { readonly kind: 'figure'; readonly name: string; readonly caption: string }
+  | Figure
+
+/** A chart, with a name that is unique in the report. */
+export interface Figure {
+  readonly kind: 'figure'
+  readonly name: string
+  readonly caption: string
+  readonly spec: TopLevelSpec
+}
 
 export function heading(level: 1 | 2 | 3, text: string): Block {
   return { kind: 'heading', level, text }
@@ -24,8 +34,8 @@ export function list(items: readonly string[]): Block {
 export function table(header: readonly string[], rows: readonly (readonly string[])[], wordColumns = 1): Block {
   return { kind: 'table', header, rows, wordColumns }
 }
-export function figure(name: string, caption: string): Block {
-  return { kind: 'figure', name, caption }
+export function figure(name: string, caption: string, spec: TopLevelSpec): Figure {
+  return { kind: 'figure', name, caption, spec }
 }
 
 /** A number as text, or `none` if it is NaN. */

@@ -1,18 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Static } from '#typebox'
-import type { TopLevelSpec } from 'vega-lite'
 import { CodedError } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { describeProblem, type Problem } from '../datasets/question-set.ts'
-import { type Block, figure, list, text, toHtml, toMarkdown } from './blocks.ts'
+import { type Block, list, text, toHtml, toMarkdown } from './blocks.ts'
 import { loadPlotter } from './plot.ts'
 import type { FileSchema, ManifestFields } from '../run/record.ts'
 
 export interface Report {
   readonly title: string
   readonly blocks: readonly Block[]
-  readonly figures: ReadonlyMap<string, TopLevelSpec>
 }
 
 /**
@@ -27,7 +25,7 @@ export async function writeReport(report: Report, folder: string): Promise<void>
   })
 }
 
-async function writeFiles({ title, blocks, figures }: Report, folder: string): Promise<void> {
+async function writeFiles({ title, blocks }: Report, folder: string): Promise<void> {
   await mkdir(path.join(folder, 'figures'), { recursive: true })
   const drawn = new Map<string, string>()
   const plotter = await loadPlotter().catch((error: unknown) => {
@@ -36,7 +34,7 @@ async function writeFiles({ title, blocks, figures }: Report, folder: string): P
   })
   if (plotter instanceof CodedError) process.stderr.write(`The report has no figures. ${plotter.message}\n`)
   else
-    for (const [name, spec] of figures) {
+    for (const { name, spec } of blocks.filter((block) => block.kind === 'figure')) {
       const { svg, png } = await plotter.render(spec)
       drawn.set(name, svg)
       await writeFile(path.join(folder, 'figures', `${name}.svg`), svg)
@@ -48,12 +46,6 @@ async function writeFiles({ title, blocks, figures }: Report, folder: string): P
   await writeFile(path.join(folder, 'report.md'), toMarkdown(shown))
   await writeFile(path.join(folder, 'report.html'), toHtml(title, shown, drawn))
   process.stderr.write(`Report: ${path.join(folder, 'report.md')} and report.html\n`)
-}
-
-/** Adds a figure to a report. @returns its place in the text */
-export function addFigure(figures: Map<string, TopLevelSpec>, name: string, caption: string, spec: TopLevelSpec): Block {
-  figures.set(name, spec)
-  return figure(name, caption)
 }
 
 /** Skipped items, and items kept with a change. */

@@ -1,9 +1,8 @@
-import type { TopLevelSpec } from 'vega-lite'
 import { present } from '../../base/at.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import type { Problem } from '../datasets/question-set.ts'
 import type { ItemsFile } from '../datasets/records.ts'
-import type { Block } from '../report/blocks.ts'
+import type { Block, Figure } from '../report/blocks.ts'
 import type { Stored } from './folder.ts'
 import type { TaskOption, TaskOptions } from './options.ts'
 import type { SettingResult, TaskManifest, TaskRecord } from './record.ts'
@@ -77,7 +76,7 @@ export interface Evaluation {
   readonly metrics: readonly Metric[]
   readonly derived?: readonly DerivedMetric[]
   /** Figures and tables of the report besides the table of settings. */
-  readonly figures?: (summary: TaskSummary) => readonly { readonly name: string; readonly caption: string; readonly spec: TopLevelSpec }[]
+  readonly figures?: (summary: TaskSummary) => readonly Figure[]
   readonly tables?: (summary: TaskSummary) => readonly Block[]
   /** How it was measured, for the report. */
   readonly notes: readonly string[]

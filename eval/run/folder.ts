@@ -31,8 +31,12 @@ export interface RunManifest extends Pick<ManifestFields, 'started_at' | 'resume
   readonly subject: object
 }
 
+interface Identified {
+  readonly id: string
+}
+
 /** Format of a kind of run: one manifest, and one line per item. */
-export interface RunFormat<M extends RunManifest, R extends { readonly id: string }> {
+export interface RunFormat<M extends RunManifest, R extends Identified> {
   readonly manifest: Validator<M>
   readonly record: Validator<R>
 }
@@ -59,7 +63,7 @@ async function readManifest<M>(folder: string, validator: Validator<M>): Promise
  * Reads a run folder. A last line without line end (of a killed run) is ignored.
  * @throws run_invalid
  */
-export async function readStored<M extends RunManifest, R extends { readonly id: string }>(
+export async function readStored<M extends RunManifest, R extends Identified>(
   folder: string,
   format: RunFormat<M, R>,
 ): Promise<Stored<M, R>> {
@@ -107,10 +111,10 @@ export interface OpenRun<R> {
  * Starts a run in an empty folder, or resumes it. The folder is locked until the writer is closed.
  * @throws run_mismatch if the folder holds another run, run_invalid; conflict while another process writes there
  */
-export async function openRun<M extends RunManifest, R extends { readonly id: string }>(
+export async function openRun<R extends Identified>(
   folder: string,
-  manifest: M,
-  format: RunFormat<M, R>,
+  manifest: RunManifest,
+  format: RunFormat<RunManifest, R>,
 ): Promise<OpenRun<R>> {
   await mkdir(folder, { recursive: true }).catch((error: unknown) => {
     if (!['EEXIST', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
@@ -132,11 +136,11 @@ export async function openRun<M extends RunManifest, R extends { readonly id: st
 }
 
 /** Writes the manifest of a new run, or when the stored one is resumed. @returns the stored records */
-async function startedOrResumed<M extends RunManifest, R extends { readonly id: string }>(
+async function startedOrResumed<R extends Identified>(
   folder: string,
   file: FileHandle,
-  manifest: M,
-  format: RunFormat<M, R>,
+  manifest: RunManifest,
+  format: RunFormat<RunManifest, R>,
 ): Promise<readonly R[]> {
   const predictions = path.join(folder, PREDICTIONS_FILE)
   if (!(await hasRun(folder))) {

@@ -12,13 +12,10 @@ interface ItemRecord {
   readonly skipped?: Skipped
 }
 
-interface RunItemsOptions<M extends RunManifest, R extends ItemRecord, Item extends { readonly id: string }> extends Omit<
-  RunOptions,
-  'onProblem'
-> {
+interface RunItemsOptions<R extends ItemRecord, Item extends { readonly id: string }> extends Omit<RunOptions, 'onProblem'> {
   readonly folder: string
-  readonly format: RunFormat<M, R>
-  readonly manifest: M
+  readonly format: RunFormat<RunManifest, R>
+  readonly manifest: RunManifest
   readonly items: readonly Item[]
   /** Plural noun for the items in messages. */
   readonly what: string
@@ -43,8 +40,8 @@ const SKIPPED_IN_A_ROW = 10
  * resumes.
  * @throws service_unreachable, nothing_scored, run_mismatch, conflict, disk_full; errors that concern all items
  */
-export async function runItems<M extends RunManifest, R extends ItemRecord, Item extends { readonly id: string }>(
-  options: RunItemsOptions<M, R, Item>,
+export async function runItems<R extends ItemRecord, Item extends { readonly id: string }>(
+  options: RunItemsOptions<R, Item>,
 ): Promise<R[]> {
   const { folder, items, what, concurrency, ask, planOnly = false, onRecord = () => undefined, onCost = () => undefined } = options
   const run = await begun(options)
@@ -108,14 +105,12 @@ export async function runItems<M extends RunManifest, R extends ItemRecord, Item
 }
 
 /** The records of the folder, and its writer unless only a plan is wanted. */
-async function begun<M extends RunManifest, R extends ItemRecord>({
+async function begun<R extends ItemRecord, Item extends { readonly id: string }>({
   folder,
   format,
   manifest,
   planOnly,
-}: Pick<RunItemsOptions<M, R, never>, 'folder' | 'format' | 'manifest' | 'planOnly'>): Promise<
-  Pick<OpenRun<R>, 'records'> & Partial<OpenRun<R>>
-> {
+}: RunItemsOptions<R, Item>): Promise<Pick<OpenRun<R>, 'records'> & Partial<OpenRun<R>>> {
   try {
     if (!planOnly) return await openRun(folder, manifest, format)
     return (await hasRun(folder)) ? await readStored(folder, format) : { records: [] }
@@ -124,10 +119,11 @@ async function begun<M extends RunManifest, R extends ItemRecord>({
   }
 }
 
-type Asking = Pick<RunItemsOptions<never, never, { readonly id: string }>, 'items' | 'settings' | 'onProgress'>
-
 /** Reports the finished answers, and the time left by the pace so far. */
-function progressOf({ items, settings = 1, onProgress }: Asking, finished: ReadonlyMap<string, unknown>): () => void {
+function progressOf<R extends ItemRecord, Item extends { readonly id: string }>(
+  { items, settings = 1, onProgress }: RunItemsOptions<R, Item>,
+  finished: ReadonlyMap<string, unknown>,
+): () => void {
   const [before, started] = [finished.size, performance.now()]
   return () => {
     const [asked, left] = [finished.size - before, items.length - finished.size]
@@ -136,8 +132,8 @@ function progressOf({ items, settings = 1, onProgress }: Asking, finished: Reado
   }
 }
 
-function costOf<R extends ItemRecord>(
-  { what, settings = 1, tokensOf = () => 0 }: Pick<RunItemsOptions<never, R, never>, 'what' | 'settings' | 'tokensOf'>,
+function costOf<R extends ItemRecord, Item extends { readonly id: string }>(
+  { what, settings = 1, tokensOf = () => 0 }: RunItemsOptions<R, Item>,
   records: readonly R[],
   items: number,
   ms: number,

@@ -1,7 +1,6 @@
-import type { TopLevelSpec } from 'vega-lite'
 import { type Block, heading, list, number, table, text } from '../report/blocks.ts'
 import { publishedBlocks, type PublishedTables } from '../report/published-tables.ts'
-import { addFigure, environmentRows, fileText, problemBlock, type Report } from '../report/report.ts'
+import { environmentRows, fileText, problemBlock, type Report } from '../report/report.ts'
 import type { Estimate } from '../statistics/bootstrap.ts'
 import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
 import type { Evaluation, Metric, TaskRun } from './contract.ts'
@@ -14,17 +13,15 @@ const EXAMPLE_CHARACTERS = 120
 
 /** Builds the report of tasks' runs, one section each. */
 export function buildTaskReport(runs: readonly TaskRun[], published: PublishedTables, title?: string, lead: readonly Block[] = []): Report {
-  const figures = new Map<string, TopLevelSpec>()
   const sections = runs.flatMap((run, i): Block[] => {
     const summary = summariseTask(run.task, run)
-    const drawn = (run.task.figures?.(summary) ?? []).map(({ name, caption, spec }) =>
-      addFigure(figures, `${run.task.name}-${i + 1}-${name}`, caption, spec),
-    )
-    return [heading(2, run.task.title), ...taskBlocks(run, summary, drawn, published)]
+    const drawn = run.task.figures?.(summary) ?? []
+    const figures = drawn.map((figure) => ({ ...figure, name: `${run.task.name}-${i + 1}-${figure.name}` }))
+    return [heading(2, run.task.title), ...taskBlocks(run, summary, figures, published)]
   })
   const [only] = runs
   const name = title ?? (runs.length === 1 && only ? `${only.task.title}: evaluation` : 'Evaluation')
-  return { title: name, blocks: [heading(1, name), ...lead, ...sections], figures }
+  return { title: name, blocks: [heading(1, name), ...lead, ...sections] }
 }
 
 function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[], published: PublishedTables): Block[] {

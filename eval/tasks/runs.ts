@@ -36,7 +36,6 @@ export async function reportRuns(
       ...ofTasks.blocks,
       ...ofQuestions.blocks.map((block) => (block.kind === 'heading' ? heading(block.level === 1 ? 2 : 3, block.text) : block)),
     ],
-    figures: new Map([...ofTasks.figures, ...ofQuestions.figures]),
   }
   await writeReport(tasks.length === 0 ? ofQuestions : questions.length === 0 ? ofTasks : both, out)
   const [run] = questions

@@ -246,7 +246,7 @@ await t.test('a run is resumed, reported and compared; another one is refused', 
   )
   const report = buildTaskReport([first], await readPublishedTables())
   t.match(toMarkdown(report.blocks), /\| cepe, 96 tokens/)
-  t.equal(report.figures.size, 2)
+  t.equal(report.blocks.filter(({ kind }) => kind === 'figure').length, 2)
   t.notMatch(toMarkdown(report.blocks), /tokens\/s/, 'three windows tell no speed')
 })
 

@@ -2,6 +2,7 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
+import { figure } from '../../report/blocks.ts'
 import { option, type PreparedTask, type Task } from '../../run/contract.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { sizeFor, VICUNA } from '../documents/generate.ts'
@@ -32,11 +33,7 @@ export const lines: Task = {
   figures: (summary) => {
     const unit = summary.settings.some(({ groups }) => groups.some(({ group }) => group === 'lines')) ? 'lines' : 'tokens'
     return [
-      {
-        name: 'accuracy',
-        caption: `Accuracy over the length of the prompt in ${unit}, one line per setting.`,
-        spec: accuracyOver(summary, unit, unit),
-      },
+      figure('accuracy', `Accuracy over the length of the prompt in ${unit}, one line per setting.`, accuracyOver(summary, unit, unit)),
     ]
   },
   notes: [

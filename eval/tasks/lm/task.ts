@@ -2,6 +2,7 @@ import { CodedError } from '../../../base/errors.ts'
 import type { CepeManifest } from '../../../models/manifest.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../run/options.ts'
+import { figure } from '../../report/blocks.ts'
 import { askedInTurn, option, type PreparedTask, type Task, type TaskItem } from '../../run/contract.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
 import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
@@ -39,16 +40,16 @@ export const lm: Task = {
   metrics: [PERPLEXITY],
   prepare,
   figures: (summary) => [
-    {
-      name: 'perplexity',
-      caption: 'Perplexity over the length of the text, one line per method; every point scores the same tokens.',
-      spec: overLength(summary, 'perplexity', valueOf(PERPLEXITY)),
-    },
-    {
-      name: 'memory',
-      caption: 'Memory of keys, values and encoder states, computed from the sizes of the model (f32), over the length of the text.',
-      spec: overLength(summary, 'MiB', ({ cacheMiB }) => cacheMiB),
-    },
+    figure(
+      'perplexity',
+      'Perplexity over the length of the text, one line per method; every point scores the same tokens.',
+      overLength(summary, 'perplexity', valueOf(PERPLEXITY)),
+    ),
+    figure(
+      'memory',
+      'Memory of keys, values and encoder states, computed from the sizes of the model (f32), over the length of the text.',
+      overLength(summary, 'MiB', ({ cacheMiB }) => cacheMiB),
+    ),
   ],
   notes: [
     'Perplexity is exp of the mean over windows of the mean negative log-likelihood of the scored tokens.',

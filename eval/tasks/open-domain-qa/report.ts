@@ -1,6 +1,6 @@
 import type { TopLevelSpec } from 'vega-lite'
-import { heading, list, table, text, type Block } from '../../report/blocks.ts'
-import { addFigure, environmentRows, fileText, problemBlock, type Report } from '../../report/report.ts'
+import { figure, heading, list, table, text, type Block } from '../../report/blocks.ts'
+import { environmentRows, fileText, problemBlock, type Report } from '../../report/report.ts'
 import type { GroupScores } from '../../run/summary.ts'
 import { groupTables } from '../../run/report.ts'
 import { atLargestK, exactMatchOverK, latencyBars, recallCurve, riskCoverageCurves } from './figures.ts'
@@ -31,7 +31,6 @@ export function buildReport(
   published: Published,
   { title = 'Open-domain question answering', lead = [] }: { title?: string; lead?: readonly Block[] } = {},
 ): Report {
-  const figures = new Map<string, TopLevelSpec>()
   const named = runs.map((run, i): SummarisedRun => ({ ...run, name: nameOf(run, i, runs), summary: summarise(run.manifest, run.records) }))
   const tableRuns = named.map(({ name, manifest: { subject }, summary }) => ({
     ...{ dataset: name, summary, published: matchingScores(published, subject.dataset, subject.reader) },
@@ -49,9 +48,9 @@ export function buildReport(
         ? `Published: ${published.source}.`
         : 'No published scores are known for this model and dataset.',
     ),
-    ...named.flatMap((run, i) => runBlocks(run, `run-${i + 1}`, figures)),
+    ...named.flatMap((run, i) => runBlocks(run, `run-${i + 1}`)),
   ]
-  return { title, blocks, figures }
+  return { title, blocks }
 }
 
 /** The dataset's name, numbered if several runs share it. */
@@ -60,8 +59,8 @@ function nameOf({ manifest }: StoredRun, position: number, runs: readonly Stored
   return runs.filter((run) => run.manifest.subject.dataset === dataset).length > 1 ? `${dataset} (run ${position + 1})` : dataset
 }
 
-function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: string, figures: Map<string, TopLevelSpec>): Block[] {
-  const drawn = (kind: string, caption: string, spec: TopLevelSpec) => addFigure(figures, `${prefix}-${kind}`, caption, spec)
+function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: string): Block[] {
+  const drawn = (kind: string, caption: string, spec: TopLevelSpec) => figure(`${prefix}-${kind}`, caption, spec)
   const best = atLargestK(summary.settings)
   const shown = best.find(({ method }) => method.startsWith('cepe')) ?? best[0]
   return [

@@ -3,7 +3,7 @@ import { seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { option, type PreparedTask, type Task } from '../../run/contract.ts'
-import { table, text, type Block } from '../../report/blocks.ts'
+import { figure, table, text, type Block } from '../../report/blocks.ts'
 import type { SettingSummary, TaskSummary } from '../../run/summary.ts'
 import { sizeFor } from '../documents/generate.ts'
 import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
@@ -96,11 +96,11 @@ export const passkey: Task = {
   derived: [{ name: 'effective_window', label: 'effective window', aggregate: 'mean', digits: 0, of: windowOf }],
   prepare,
   figures: (summary) => [
-    {
-      name: 'accuracy',
-      caption: 'Accuracy over the distance between key and question, one line per setting.',
-      spec: accuracyOver(summary, 'distance', 'tokens between key and end'),
-    },
+    figure(
+      'accuracy',
+      'Accuracy over the distance between key and question, one line per setting.',
+      accuracyOver(summary, 'distance', 'tokens between key and end'),
+    ),
   ],
   tables: effectiveWindows,
   notes: [

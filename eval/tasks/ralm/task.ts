@@ -1,7 +1,7 @@
 import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
-import { table, text, type Block } from '../../report/blocks.ts'
+import { figure, table, text, type Block } from '../../report/blocks.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import type { TaskSummary } from '../../run/summary.ts'
@@ -40,11 +40,11 @@ export const ralm: Task = {
   metrics: [PERPLEXITY],
   prepare,
   figures: (summary) => [
-    {
-      name: 'perplexity',
-      caption: 'Perplexity over the tokens that are read, one line per method.',
-      spec: overLength(summary, 'perplexity', valueOf(PERPLEXITY), 'tokens read'),
-    },
+    figure(
+      'perplexity',
+      'Perplexity over the tokens that are read, one line per method.',
+      overLength(summary, 'perplexity', valueOf(PERPLEXITY), 'tokens read'),
+    ),
   ],
   tables: averages,
   notes: [
