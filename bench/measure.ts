@@ -1,5 +1,7 @@
 import { at } from '../base/at.ts'
-import { cpus, totalmem } from 'node:os'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { cpus, tmpdir, totalmem } from 'node:os'
+import { join } from 'node:path'
 import { f32ToF16 } from '../base/binary16.ts'
 import { Tensor, env } from '../models/runtime.ts'
 import { encodeModel } from '../models/onnx/proto.ts'
@@ -11,6 +13,21 @@ import { bytesOf, loadGraph, type GraphOptions } from '../src/inference/worker/r
 export function machine(threads: number): string {
   const [cpu] = cpus()
   return `${cpus().length} x ${cpu?.model.trim() ?? 'unknown CPU'}, ${(totalmem() / 1e9).toFixed(0)} GB, Node ${process.version}, onnxruntime-node ${env.versions.node ?? env.versions.common}, ${threads} threads`
+}
+
+/** Prints the heading of a benchmark's results. */
+export function printHeading(title: string, threads: number): void {
+  console.log(`# ${title}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(threads)}\n`)
+}
+
+/** Runs in a temporary folder, which is removed afterwards. */
+export async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'cepe-bench-'))
+  try {
+    return await use(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 /** Milliseconds of the fastest of `times` runs: other load only adds to them. */

@@ -4,14 +4,14 @@
  * as fill the queue. Ratios within one run.
  * Usage: overload.ts [seconds per round] [overload | full | all] [path of another build's cli.js]
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { cpus, tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { present } from '../base/at.ts'
 import { packageRoot } from '../src/package.ts'
 import { mean } from '../eval/statistics/bootstrap.ts'
-import { machine, quantile, table } from './measure.ts'
+import { inFolder, printHeading, quantile, table } from './measure.ts'
 import { CLI as OWN_CLI, serving, startNode, type RunningServer, type Settings } from '../test/helpers/processes.ts'
 
 const SECONDS = Number(process.argv.at(2) ?? 8)
@@ -28,21 +28,18 @@ const SPREAD_MS = 1000
 /** Pause of a client that is rejected without Retry-After, or gets 504. */
 const PAUSE_MS = 100
 
-const folder = mkdtempSync(join(tmpdir(), 'cepe-overload-'))
 /** The first part of the demo corpus: indexed in seconds, and enough for the largest k. */
-const CORPUS = join(folder, 'passages.tsv')
 const PASSAGES = 400
-const demo = readFileSync(join(packageRoot(), 'index/corpus/passages.tsv'), 'utf8')
-writeFileSync(
-  CORPUS,
-  demo
-    .split('\n')
-    .slice(0, 1 + PASSAGES)
-    .join('\n'),
-)
 
-function startServer(settings: Settings): Promise<RunningServer> {
-  const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: CORPUS, ...settings }
+async function writeCorpus(folder: string): Promise<void> {
+  const demo = await readFile(join(packageRoot(), 'index/corpus/passages.tsv'), 'utf8')
+  const lines = demo.split('\n').slice(0, 1 + PASSAGES)
+  await writeFile(join(folder, 'passages.tsv'), lines.join('\n'))
+}
+
+function startServer(folder: string, settings: Settings): Promise<RunningServer> {
+  const own = { CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: join(folder, 'passages.tsv') }
+  const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', ...own, ...settings }
   return serving(startNode(CLI, ['serve', '--port', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] }))
 }
 
@@ -97,10 +94,10 @@ async function restarts(url: string): Promise<number> {
   return [...text.matchAll(/^cepe_inference_restarts_total\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(present(count)), 0)
 }
 
-async function overloadTable(): Promise<void> {
+async function overloadTable(folder: string): Promise<void> {
   const rows: string[][] = []
   for (const deadlineMs of [1000, 120_000]) {
-    const server = await startServer({ CEPE_DEADLINE_MS: String(deadlineMs) })
+    const server = await startServer(folder, { CEPE_DEADLINE_MS: String(deadlineMs) })
     try {
       await load(server.url, FEW, SECONDS)
       const rounds: { few: Round; many: Round }[] = []
@@ -135,8 +132,8 @@ async function fullLoad(url: string): Promise<number> {
   return QUEUE + Number(present(/^cepe_inference_ready\{role="reader"\} (\d+)$/m.exec(text)?.[1]))
 }
 
-async function fullTable(): Promise<void> {
-  const server = await startServer({ CEPE_QUEUE: String(QUEUE) })
+async function fullTable(folder: string): Promise<void> {
+  const server = await startServer(folder, { CEPE_QUEUE: String(QUEUE) })
   try {
     await load(server.url, FEW, SECONDS)
     const clients = await fullLoad(server.url)
@@ -174,10 +171,9 @@ async function fullTable(): Promise<void> {
   }
 }
 
-console.log(`# Overload\n\n${machine(cpus().length)}\n`)
-try {
+printHeading('Overload', cpus().length)
+await inFolder(async (folder) => {
+  await writeCorpus(folder)
   const parts = { overload: overloadTable, full: fullTable }
-  for (const [name, measure] of Object.entries(parts)) if (PART === 'all' || PART === name) await measure()
-} finally {
-  rmSync(folder, { recursive: true, force: true })
-}
+  for (const [name, measure] of Object.entries(parts)) if (PART === 'all' || PART === name) await measure(folder)
+})

@@ -3,24 +3,22 @@
  * fastest, so that parsing matters most.
  * Usage: documents.js [--folder /usr/share/doc] [--threads 1]
  */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Type } from '#typebox'
 import { Value } from '#typebox/value'
 import { parseJson } from '../../base/json.ts'
 import { JobSchema, type Job } from '../../src/jobs/record/schema.ts'
 import { benchOptions } from '../arguments.ts'
-import { machine, table } from '../measure.ts'
+import { inFolder, printHeading, table } from '../measure.ts'
 import { CLI, finished, startNode } from '../../test/helpers/processes.ts'
 
 const MS = 1000
 const ExportedSchema = Type.Object({ id: Type.String(), title: Type.String(), text: Type.String() })
 const options = benchOptions({ folder: '/usr/share/doc', threads: '1' })
-const dir = await mkdtemp(join(tmpdir(), 'cepe-bench-documents-'))
 
 /** Runs a command on a separate index. @returns its output */
-async function cepe(index: string, ...args: string[]): Promise<string> {
+async function cepe(dir: string, index: string, ...args: string[]): Promise<string> {
   const env = {
     CEPE_RETRIEVER_CHECKPOINT: 'models/tiny/checkpoint/contriever',
     CEPE_RETRIEVER_DIR: join(dir, 'retriever'),
@@ -33,7 +31,7 @@ async function cepe(index: string, ...args: string[]): Promise<string> {
   return stdout
 }
 
-async function jobOf(index: string, printed: string): Promise<Job> {
+async function jobOf(dir: string, index: string, printed: string): Promise<Job> {
   const [id = ''] = printed.split(' ')
   return Value.Parse(JobSchema, parseJson(await readFile(join(dir, index, 'jobs', id, 'job.json'), 'utf8')))
 }
@@ -42,19 +40,20 @@ function rateOf({ created_at: from, finished_at: to, counters }: Job): number {
   return (counters.accepted * MS) / (Date.parse(to ?? from) - Date.parse(from))
 }
 
-try {
-  const printed = await cepe('documents', 'add', options.text('folder'))
-  const documents = await jobOf('documents', printed)
-  const exported = (await cepe('documents', 'export')).trim().split('\n')
+await inFolder(async (dir) => {
+  const printed = await cepe(dir, 'documents', 'add', options.text('folder'))
+  const documents = await jobOf(dir, 'documents', printed)
+  const exported = (await cepe(dir, 'documents', 'export')).trim().split('\n')
   const rows = exported.map((line) => {
     const { id, title, text } = Value.Parse(ExportedSchema, parseJson(line))
     return [id, text, title].map((field) => field.replace(/\s+/g, ' ')).join('\t')
   })
   const tsv = join(dir, 'passages.tsv')
   await writeFile(tsv, ['id\ttext\ttitle', ...rows, ''].join('\n'))
-  const lines = await jobOf('lines', await cepe('lines', 'add', tsv, '--no-quotes'))
+  const lines = await jobOf(dir, 'lines', await cepe(dir, 'lines', 'add', tsv, '--no-quotes'))
   const [files, passages] = [rateOf(documents), rateOf(lines)]
-  console.log(`# Documents, ${new Date().toISOString().slice(0, 10)}\n\n${machine(options.count('threads'))}\n\n${printed}`)
+  printHeading('Documents', options.count('threads'))
+  console.log(printed)
   console.log(
     table(
       ['', 'passages', 'passages/s'],
@@ -65,6 +64,4 @@ try {
       ],
     ),
   )
-} finally {
-  await rm(dir, { recursive: true, force: true })
-}
+})

@@ -2,18 +2,14 @@
  * Bulk indexing and search on synthetic corpora; ratios and rates within one run.
  * Usage: index.js [--rows 100000,1000000] [--queries 50] [--python FILE], a Python with faiss-cpu to compare with
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { benchOptions } from '../arguments.ts'
 import { diskOf, searchFigures, type SearchFigures } from './search.ts'
 import { bareAppend, jobWrite } from './write.ts'
-import { machine, table } from '../measure.ts'
+import { inFolder, printHeading, table } from '../measure.ts'
 
 const options = benchOptions({ rows: '100000', queries: '50', python: '' })
-function say(text: string): void {
-  return console.log(text)
-}
 function number(value: number, digits = 1): string {
   return value.toFixed(digits)
 }
@@ -24,9 +20,8 @@ function rate(rows: number, seconds: number): string {
 /** LanceDB alone appends at a constant rate. */
 const BARE_ROWS = 100_000
 
-const folder = await mkdtemp(join(tmpdir(), 'cepe-bench-index-'))
-try {
-  say(`# Index benchmark, ${new Date().toISOString().slice(0, 10)}\n\n${machine(1)}\n`)
+await inFolder(async (folder) => {
+  printHeading('Index benchmark', 1)
   for (const rows of options.counts('rows').filter((count) => count > 0)) {
     const dir = join(folder, String(rows))
     const bareRows = Math.min(rows, BARE_ROWS)
@@ -34,8 +29,8 @@ try {
     const job = await jobWrite(dir, 'bench', rows)
     const after = await bareAppend(dir, 'bare', bareRows)
     const bare = ((before + after) / 2) * (rows / bareRows)
-    say(`## ${rows.toLocaleString('en')} passages of 768 numbers\n`)
-    say(
+    console.log(`## ${rows.toLocaleString('en')} passages of 768 numbers\n`)
+    console.log(
       table(
         ['phase', 'seconds', 'passages/s'],
         [
@@ -52,7 +47,7 @@ try {
         ],
       ),
     )
-    say(
+    console.log(
       `\nWrite rate against LanceDB alone: ${number(bare / (job.index - job.lookup), 2)} (${number(bare / job.index, 2)} with making the vectors up). Event loop while writing: p99 ${number(job.gapP99)} ms, longest ${number(job.gapMax)} ms.\n`,
     )
     const figures: SearchFigures[] = []
@@ -60,7 +55,7 @@ try {
       figures.push(figure)
       console.error(`${figure.name}: ${number(figure.cpu)} ms of processor time, recall@10 ${number(figure.recall, 3)}`)
     }
-    say(
+    console.log(
       table(
         ['search', 'recall@10', 'processor ms', 'p50 ms', 'p95 ms'],
         figures.map(({ name, recall, cpu, p50, p95 }) => [
@@ -70,9 +65,7 @@ try {
       ),
     )
     const disk = await diskOf(dir, 'bench')
-    say(`\nDisk: ${Math.round(disk.data / rows)} bytes per passage of rows and ${Math.round(disk.indexes / rows)} of indexes.\n`)
+    console.log(`\nDisk: ${Math.round(disk.data / rows)} bytes per passage of rows and ${Math.round(disk.indexes / rows)} of indexes.\n`)
     await rm(dir, { recursive: true, force: true })
   }
-} finally {
-  await rm(folder, { recursive: true, force: true })
-}
+})

@@ -7,13 +7,13 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import type { Random } from '../../base/random.ts'
 import type { Passage } from '../../index/contract.ts'
 import { openIndex } from '../../index/open.ts'
 import { benchOptions } from '../arguments.ts'
 import { embedWords, hashedWords } from '../../test/fixtures/hashed-words.ts'
 import { indexedTable } from '../../test/fixtures/synthetic-table.ts'
-import { collect, finished, startNode } from '../../test/helpers/processes.ts'
+import { builtForTests, collect, finished, startNode } from '../../test/helpers/processes.ts'
 import { uniform } from '../../test/fixtures/synthetic-checkpoint.ts'
 
 /** Passages that a storm rewrites, beside those of a table with indexes. */
@@ -29,8 +29,6 @@ const KILLS_PER_TABLE = 25
 const KILLS_PER_JOB = 4
 const STORM_ROWS = 1200
 const JOB_ROWS = 1500
-
-type Next = () => number
 
 /** Interval of progress reports: a run may take hours. */
 const SAID_EVERY = 50
@@ -48,29 +46,23 @@ function killCount(name: string, wanted: number) {
 }
 type Kills = ReturnType<typeof killCount>
 
-const PROCESSES = {
-  'storming-process': './storming-process.js',
-  'indexing-process': '../../test/index/processes/indexing-process.js',
-} as const
-
-function script(name: keyof typeof PROCESSES): string {
-  return fileURLToPath(new URL(PROCESSES[name], import.meta.url))
-}
+const STORMING = builtForTests('bench/index/storming-process.js')
+const INDEXING = builtForTests('test/index/processes/indexing-process.js')
 
 /**
  * Runs a compiled script and kills it a number of milliseconds after its first line.
  * @returns its standard output, and false if it ended by itself
  * @throws Error with its standard error, if it failed before that
  */
-async function killedAfter(name: keyof typeof PROCESSES, args: readonly string[], ms: number) {
-  const child = startNode(script(name), args)
+async function killedAfter(script: string, args: readonly string[], ms: number) {
+  const child = startNode(script, args)
   const { stdout, stderr } = collect(child)
   let timer: NodeJS.Timeout | undefined
   child.stdout?.once('data', () => (timer = setTimeout(() => child.kill('SIGKILL'), ms)))
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null]
   clearTimeout(timer)
   const killed = signal === 'SIGKILL'
-  if (!killed && code !== 0) throw new Error(`${name} ended with ${String(code ?? signal)} after "${stdout().slice(-200)}":\n${stderr()}`)
+  if (!killed && code !== 0) throw new Error(`${script} ended with ${String(code ?? signal)} after "${stdout().slice(-200)}":\n${stderr()}`)
   return { output: stdout(), killed }
 }
 
@@ -124,13 +116,13 @@ function compare(state: StormState, texts: ReadonlyMap<string, string>): void {
   state.open.clear()
 }
 
-async function storms(folder: string, kills: Kills, next: Next): Promise<void> {
+async function storms(folder: string, kills: Kills, next: Random): Promise<void> {
   for (let table = 0; kills.isOpen(); table++) {
     const dir = join(folder, `storm${table}`)
     await indexedTable(dir, hashedWords, STORM_ROWS, (number) => embedWords(String(number)))
     const state: StormState = { known: new Map(), open: new Map(), last: 0 }
     for (let i = 0; i < KILLS_PER_TABLE && kills.isOpen(); i++) {
-      const { output, killed } = await killedAfter('storming-process', [dir, String(state.last + 1)], next() * LONGEST_LIFE_MS)
+      const { output, killed } = await killedAfter(STORMING, [dir, String(state.last + 1)], next() * LONGEST_LIFE_MS)
       if (!killed) throw new Error('a storm ended by itself')
       kills.add()
       follow(state, output)
@@ -140,7 +132,7 @@ async function storms(folder: string, kills: Kills, next: Next): Promise<void> {
   }
 }
 
-async function jobs(folder: string, kills: Kills, next: Next): Promise<void> {
+async function jobs(folder: string, kills: Kills, next: Random): Promise<void> {
   const dir = join(folder, 'jobs')
   await mkdir(dir)
   let expected = new Map<string, string>()
@@ -151,8 +143,8 @@ async function jobs(folder: string, kills: Kills, next: Next): Promise<void> {
     await writeFile(corpus, passages.map((passage) => `${JSON.stringify(passage)}\n`).join(''))
     const args = (delay: number): string[] => [dir, corpus, String(delay), JSON.stringify({ replace })]
     for (let i = 0; i < KILLS_PER_JOB && kills.isOpen(); i++)
-      if ((await killedAfter('indexing-process', args(20), next() * LONGEST_LIFE_MS)).killed) kills.add()
-    const { code, stdout, stderr } = await finished(startNode(script('indexing-process'), args(0)))
+      if ((await killedAfter(INDEXING, args(20), next() * LONGEST_LIFE_MS)).killed) kills.add()
+    const { code, stdout, stderr } = await finished(startNode(INDEXING, args(0)))
     if (code !== 0 || / (failed|stopped|cancelled) /.test(stdout)) throw new Error(stdout + stderr)
     expected = new Map([...(replace ? [] : expected), ...passages.map(({ id, text }) => [id, text] as const)])
     const texts = await textsIn(join(dir, 'index'))
@@ -165,6 +157,7 @@ async function jobs(folder: string, kills: Kills, next: Next): Promise<void> {
 if (import.meta.filename === process.argv[1]) {
   const options = benchOptions({ storms: '100', jobs: '100', seed: '1' })
   const next = uniform(options.count('seed'))
+  // Kept if something is wrong in it.
   const folder = await mkdtemp(join(tmpdir(), 'cepe-kills-'))
   for (const [name, run] of Object.entries({ storms, jobs })) {
     const kills = killCount(name, options.count(name))

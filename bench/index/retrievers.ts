@@ -2,8 +2,6 @@
  * Recall of retrievers by each search method, and their processor time, on the same passages and questions in one run.
  * Usage: retrievers.js --models built/a,built/b --passages passages.tsv --questions questions.jsonl [--limit 300]
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { at } from '../../base/at.ts'
 import { spread, type EvalQuestion } from '../../eval/datasets/question-set.ts'
@@ -26,7 +24,7 @@ import { modelId } from '../../models/manifest.ts'
 import { ALONE } from '../../src/inference/batches.ts'
 import { createEmbedderTasks } from '../../src/inference/worker/tasks/embedder-tasks.ts'
 import { benchOptions } from '../arguments.ts'
-import { machine, table as formatted } from '../measure.ts'
+import { inFolder, machine, table as formatted } from '../measure.ts'
 
 const DEPTHS = [1, 5, 20]
 /** Passages that one model embeds before the next one: other load then affects all models. */
@@ -106,11 +104,8 @@ for (const some of chunks(passages, TURN)) {
   }
 }
 console.log(`${machine(1)}\n\n${passages.length} passages, ${questions.length} questions\n`)
-const folder = await mkdtemp(join(tmpdir(), 'cepe-bench-retrievers-'))
-try {
+await inFolder(async (folder) => {
   const rows: string[][] = []
   for (const [i, retriever] of retrievers.entries()) rows.push(...(await measured(join(folder, String(i)), retriever, passages, questions)))
   console.log(formatted(['retriever', 'method', ...DEPTHS.map((depth) => `recall@${depth}`), 'processor ms a passage'], rows))
-} finally {
-  await rm(folder, { recursive: true, force: true })
-}
+})

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { appendFile, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { appendFile, readdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { promisify } from 'node:util'
@@ -16,7 +15,7 @@ import { searchHybrid } from '../../index/search/hybrid.ts'
 import { searchVector, searchWords } from '../../index/search/search.ts'
 import { packageRoot } from '../../src/package.ts'
 import { clusteredVector, DIMENSION, syntheticPassage } from '../../test/fixtures/synthetic-corpus.ts'
-import { quantile } from '../measure.ts'
+import { inFolder, quantile } from '../measure.ts'
 
 const K = 10
 
@@ -118,17 +117,14 @@ const FaissSchema = Type.Object({ name: Type.String(), recall: Type.Number(), cp
 
 /** faiss in memory on the same vectors, one thread (faiss_search.py). */
 async function faissFigures(python: string, queries: readonly Float32Array[], rows: number): Promise<SearchFigures[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'cepe-bench-faiss-'))
-  try {
+  return inFolder(async (folder) => {
     await writeFile(join(folder, 'queries.f32'), Buffer.concat(queries.map((vector) => new Uint8Array(vector.buffer))))
     for (let row = 0; row < rows; row++) await appendFile(join(folder, 'vectors.f32'), new Uint8Array(clusteredVector(row, rows).buffer))
     const script = join(packageRoot(), 'bench/index/faiss_search.py')
     const { stdout } = await promisify(execFile)(python, [script, folder, String(DIMENSION)])
     const lines = stdout.trim().split('\n')
     return lines.map((line) => ({ ...Value.Parse(FaissSchema, parseJson(line)), p50: NaN, p95: NaN }))
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 /** Bytes on disk of a stored table, by part. */

@@ -2,8 +2,6 @@
  * The encode stage of a question of k passages: encoded, read from the disk, taken from memory; with states in f16 and f32.
  * The shipped reader over its corpus, and random weights with CEPE's encoder width. Usage: states.js [k] [encoder layers]
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buildModel } from '../../models/build.ts'
 import { packageRoot } from '../../src/package.ts'
@@ -16,7 +14,7 @@ import { createStateCodec } from '../../src/inference/worker/encoder/state-codec
 import { createStateStore } from '../../src/inference/worker/encoder/state-store.ts'
 import { renderPassage } from '../../src/text/prompt.ts'
 import { loadTokenizer } from '../../src/text/tokenizer.ts'
-import { fastest, machine, table } from '../measure.ts'
+import { fastest, inFolder, printHeading, table } from '../measure.ts'
 import { cepe1B } from './shapes.ts'
 import { corpusPassages } from './stages.ts'
 import { uniform, writeSyntheticCheckpoint } from '../../test/fixtures/synthetic-checkpoint.ts'
@@ -55,9 +53,8 @@ async function measured(folder: string, modelDir: string, input: EncoderInput, d
   ]
 }
 
-const folder = await mkdtemp(path.join(tmpdir(), 'cepe-bench-states-'))
-try {
-  console.log(`# Encoder states, k = ${k}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(1)}\n`)
+await inFolder(async (folder) => {
+  printHeading(`Encoder states, k = ${k}`, 1)
   const shipped = path.join(packageRoot(), 'models/built/cepe-f32')
   const checkpointDir = await writeSyntheticCheckpoint(path.join(folder, 'checkpoint'), cepe1B({ layers: 1, encoderLayers: layers }))
   const wide = path.join(folder, 'wide')
@@ -75,6 +72,4 @@ try {
   console.log(
     table(['reader', 'states', 'context rows', 'encoded, ms', 'disk, ms', 'memory, ms', 'encoded against disk', 'a passage'], rows),
   )
-} finally {
-  await rm(folder, { recursive: true, force: true })
-}
+})

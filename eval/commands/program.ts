@@ -1,8 +1,7 @@
-import path from 'node:path'
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { CodedError } from '../../base/errors.ts'
 import { wholeNumber } from '../../src/cli/program/options.ts'
-import { packageRoot } from '../../src/package.ts'
+import { runsFolder } from '../datasets/shipped.ts'
 import type { Paper } from '../presets/read.ts'
 import type { SuiteOptions } from '../suites/suite.ts'
 import type { Task, TaskOption } from '../run/contract.ts'
@@ -145,7 +144,7 @@ function addService(command: Command): Command {
 
 function addReport(command: Command, runs: string): Command {
   return command
-    .option('--runs <folder>', 'folder of the runs', path.join(packageRoot(), 'eval', 'runs', runs))
+    .option('--runs <folder>', 'folder of the runs', runsFolder(runs))
     .option('--out <folder>', 'folder of the report (default: the folder of the runs)')
 }
 

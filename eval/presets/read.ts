@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { type Static, Type } from '#typebox'
+import { type Static, type TProperties, Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
@@ -41,65 +41,55 @@ export async function readPreset(paper: Paper, table: string): Promise<Preset> {
   throw new CodedError('options_invalid', `${file} is no preset: ${error?.instancePath ?? ''} ${error?.message ?? 'not valid JSON'}.`)
 }
 
-const STRICT = { additionalProperties: false }
+function strict<Properties extends TProperties>(properties: Properties) {
+  return Type.Object(properties, { additionalProperties: false })
+}
 const Text = Type.String()
 /** Options of a task's command, without dashes. */
 const OptionsSchema = Type.Optional(Type.Record(Type.String({ pattern: '^[a-z][a-z-]*$' }), Text))
 const Texts = Type.Optional(Type.Record(Text, Text))
 
-const ModelSchema = Type.Object(
-  {
-    name: Type.String({ description: 'As the table names it.' }),
-    checkpoints: Type.Array(Text, { description: 'Published ones, as owner/name.' }),
-    fallback: Type.Optional(
-      Type.Enum(['encoder', 'decoder', 'any'], { description: 'Stands for models of no known checkpoint, with or without an encoder.' }),
-    ),
-  },
-  STRICT,
-)
+const ModelSchema = strict({
+  name: Type.String({ description: 'As the table names it.' }),
+  checkpoints: Type.Array(Text, { description: 'Published ones, as owner/name.' }),
+  fallback: Type.Optional(
+    Type.Enum(['encoder', 'decoder', 'any'], { description: 'Stands for models of no known checkpoint, with or without an encoder.' }),
+  ),
+})
 
-const RowSchema = Type.Object(
-  {
-    label: Type.Record(Text, Type.Union([Text, Type.Number()]), { description: 'Fields of the published row.' }),
-    models: Type.Array(Text, { minItems: 1, description: 'Models of the preset that the row applies to.' }),
-    options: OptionsSchema,
-    values: Texts,
-    metric: Type.Optional(Text),
-    group: Type.Optional(Type.Record(Text, Text, { description: 'Score only the items of this group, such as one place of the answer.' })),
-    published: Type.Optional(Type.Record(Text, Text, { description: 'By column, where the published table is laid out otherwise.' })),
-  },
-  STRICT,
-)
+const RowSchema = strict({
+  label: Type.Record(Text, Type.Union([Text, Type.Number()]), { description: 'Fields of the published row.' }),
+  models: Type.Array(Text, { minItems: 1, description: 'Models of the preset that the row applies to.' }),
+  options: OptionsSchema,
+  values: Texts,
+  metric: Type.Optional(Text),
+  group: Type.Optional(Type.Record(Text, Text, { description: 'Score only the items of this group, such as one place of the answer.' })),
+  published: Type.Optional(Type.Record(Text, Text, { description: 'By column, where the published table is laid out otherwise.' })),
+})
 
-const ColumnSchema = Type.Object(
-  {
-    name: Text,
-    files: Type.Optional(Type.Record(Text, Text, { description: "Names, with placeholders such as `{block}` of a row's `values`." })),
-    options: OptionsSchema,
-    metric: Type.Optional(Text),
-    mean_of: Type.Optional(Type.Array(Text, { minItems: 1, description: 'Columns that this one averages.' })),
-  },
-  STRICT,
-)
+const ColumnSchema = strict({
+  name: Text,
+  files: Type.Optional(Type.Record(Text, Text, { description: "Names, with placeholders such as `{block}` of a row's `values`." })),
+  options: OptionsSchema,
+  metric: Type.Optional(Text),
+  mean_of: Type.Optional(Type.Array(Text, { minItems: 1, description: 'Columns that this one averages.' })),
+})
 
 /** One table of a paper with the options of its cells. */
-const PresetSchema = Type.Object(
-  {
-    paper: Type.Enum(['cepe', 'giraffe', 'pi']),
-    table: Type.String({ pattern: '^\\d+$' }),
-    title: Text,
-    task: Type.String({ description: 'Name of a task, or open-domain-qa.' }),
-    metric: Type.String({ description: 'Score of a cell, where neither row nor column names another.' }),
-    limit: Type.String({ description: 'Option that bounds the items of a cell.' }),
-    options: OptionsSchema,
-    models: Type.Array(ModelSchema, { minItems: 1 }),
-    rows: Type.Array(RowSchema, { minItems: 1 }),
-    columns: Type.Array(ColumnSchema, { minItems: 1 }),
-    files: Type.Record(Text, Type.Object({ what: Text, from: Text }, STRICT), { description: 'By name, without the ending.' }),
-    notes: Type.Array(Type.String({ minLength: 1 })),
-  },
-  STRICT,
-)
+const PresetSchema = strict({
+  paper: Type.Enum(['cepe', 'giraffe', 'pi']),
+  table: Type.String({ pattern: '^\\d+$' }),
+  title: Text,
+  task: Type.String({ description: 'Name of a task, or open-domain-qa.' }),
+  metric: Type.String({ description: 'Score of a cell, where neither row nor column names another.' }),
+  limit: Type.String({ description: 'Option that bounds the items of a cell.' }),
+  options: OptionsSchema,
+  models: Type.Array(ModelSchema, { minItems: 1 }),
+  rows: Type.Array(RowSchema, { minItems: 1 }),
+  columns: Type.Array(ColumnSchema, { minItems: 1 }),
+  files: Type.Record(Text, strict({ what: Text, from: Text }), { description: 'By name, without the ending.' }),
+  notes: Type.Array(Type.String({ minLength: 1 })),
+})
 export type Preset = Static<typeof PresetSchema>
 const isPreset = Compile(PresetSchema)
 export type PresetRow = Static<typeof RowSchema>

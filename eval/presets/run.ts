@@ -2,10 +2,10 @@ import path from 'node:path'
 import { at, present } from '../../base/at.ts'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
-import { packageRoot } from '../../src/package.ts'
 import type { AnswerClient } from '../client/client.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import { describeProblem } from '../datasets/question-set.ts'
+import { runsFolder } from '../datasets/shipped.ts'
 import { toMarkdown } from '../report/blocks.ts'
 import { readPublishedTables } from '../report/published-tables.ts'
 import { writeReport } from '../report/report.ts'
@@ -38,7 +38,7 @@ export interface TableOptions extends RunCommandOptions {
  * @throws options_invalid if nothing can be asked
  */
 export async function runTable(paper: Paper, number: string, given: TableOptions, connect: () => Promise<AnswerClient>): Promise<void> {
-  const { data, columns, limit, plan = false, out = path.join(packageRoot(), 'eval', 'runs', `${paper}-${number}`) } = given
+  const { data, columns, limit, plan = false, out = runsFolder(`${paper}-${number}`) } = given
   const preset = await readPreset(paper, number)
   const cells = cellsOf(preset, { limit, columns: wantedColumns(preset, columns) })
   const fileOf = data === undefined ? () => undefined : await dataFiles(data)

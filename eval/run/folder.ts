@@ -5,7 +5,7 @@ import { Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
-import { packageRoot } from '../../src/package.ts'
+import { runsFolder } from '../datasets/shipped.ts'
 import { parseJson } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
 import type { ManifestFields } from './record.ts'
@@ -22,7 +22,7 @@ const BATCH_MS = 1000
 /** Folder of a run by what determines it, so that repeating a command resumes its run. */
 export function runFolder(name: string, subject: unknown): string {
   const hash = createHash('sha256').update(JSON.stringify(subject)).digest('hex').slice(0, 8)
-  return path.join(packageRoot(), 'eval', 'runs', `${name.replace(/[^\w.-]/g, '_')}-${hash}`)
+  return runsFolder(`${name.replace(/[^\w.-]/g, '_')}-${hash}`)
 }
 
 /** Fields of every run's manifest: what it measures, and when it was resumed. */

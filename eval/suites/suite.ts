@@ -10,6 +10,7 @@ import { LIMITS } from '../../src/rag/schema.ts'
 import { openService, type Services } from '../../src/service/services.ts'
 import { ensureArtefacts } from '../../src/service/setup.ts'
 import type { AnswerClient, ServiceDefaults } from '../client/client.ts'
+import { runsFolder } from '../datasets/shipped.ts'
 import { createHttpClient } from '../client/http.ts'
 import { servicesClient } from '../client/in-process.ts'
 import { type Block, toMarkdown } from '../report/blocks.ts'
@@ -77,7 +78,7 @@ export async function runSuite(suite: Suite, given: string | undefined, options:
   const folder = given ?? ''
   const ks = options.k === undefined ? undefined : wholeNumbers('--k', options.k, 1, LIMITS.k)
   await suite.check?.(folder)
-  const runs = path.join(packageRoot(), 'eval', 'runs', name)
+  const runs = runsFolder(name)
   const out = options.out ?? runs
   const work = isShipped ? runs : out
   // Present models and parsers are under test, not those of an earlier run.

@@ -4,7 +4,7 @@ import { at } from '../../../base/at.ts'
 import type { NeedleItem } from '../documents/needle.ts'
 import { type ItemsFile, readItems } from '../../datasets/records.ts'
 import { VICUNA } from '../documents/generate.ts'
-import { POSITIONS } from './task.ts'
+import { POSITIONS } from './generate.ts'
 
 /** A row of Giraffe's WikiQA: the prompt, document and question together, and the answer. */
 const isRow = Compile(Type.Object({ conversations: Type.Array(Type.Object({ value: Type.String() }), { minItems: 2 }) }))

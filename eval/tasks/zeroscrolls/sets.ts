@@ -74,14 +74,10 @@ export function documentHead({ kind }: ScrollsSet): string {
 /** Text after the document: a blank line (or the truncation notice of a decoder alone), the instruction, the query. */
 export function questionText({ instruction, query, kind }: ScrollsSet, asked: string, omitted: boolean): string {
   const join = omitted ? `... [The rest of the ${kind.toLowerCase()} is omitted]\n\n` : '\n\n'
-  switch (query) {
-    case 'question':
-      return `${join}${instruction}Question:\n${asked}\n\nAnswer:\n`
-    case 'choices':
-      return `${join}${instruction}Question and Possible Answers:\n${asked}\n\nAnswer:`
-    case 'query':
-      return `${join}${instruction}Query:\n${asked}\n\nAnswer:\n`
-    case null:
-      return `${join}${instruction}Summary:\n`
+  const questions = {
+    question: `Question:\n${asked}\n\nAnswer:\n`,
+    choices: `Question and Possible Answers:\n${asked}\n\nAnswer:`,
+    query: `Query:\n${asked}\n\nAnswer:\n`,
   }
+  return `${join}${instruction}${query === null ? 'Summary:\n' : questions[query]}`
 }
