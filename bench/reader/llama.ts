@@ -39,12 +39,7 @@ const options = benchOptions({
 })
 const WINDOW = 8192
 
-interface Asked {
-  readonly id: string
-  readonly promptTokens: number
-  readonly own: { readonly ms: number; readonly right: number }
-  readonly llama: { readonly ms: number; readonly firstMs: number; readonly right: number }
-}
+type Asked = Awaited<ReturnType<typeof askBoth>>
 
 interface Contestants {
   readonly client: AnswerClient
@@ -53,11 +48,8 @@ interface Contestants {
   readonly maxNewTokens: number
 }
 
-async function askBoth(
-  { id, question, answers }: EvalQuestion,
-  k: number,
-  { client, llama, tokenizer, maxNewTokens }: Contestants,
-): Promise<Asked> {
+/** Asks both one question. */
+async function askBoth({ id, question, answers }: EvalQuestion, k: number, { client, llama, tokenizer, maxNewTokens }: Contestants) {
   const request = { question, k, min_confidence: 0 }
   const { passages } = await client.search({ query: question, k })
   await client.answer(request)

@@ -108,12 +108,7 @@ interface Examples {
 }
 
 /** p = 1 / (1 + exp(-(bias + sum_i weights[i] (row[i] - means[i]) / scales[i]))) */
-interface Logistic {
-  readonly bias: number
-  readonly means: readonly number[]
-  readonly scales: readonly number[]
-  readonly weights: readonly number[]
-}
+type Logistic = ReturnType<typeof fitLogistic>
 
 /** Newton's method doubles the correct digits per step: far fewer are needed. */
 const MOST_STEPS = 100
@@ -126,7 +121,7 @@ const LEAST_SCALE = 1e-9
  * with step halving (Hastie, Tibshirani, Friedman, section 4.4).
  * @param l2 above 0
  */
-export function fitLogistic({ rows, labels, weights }: Examples, l2: number): Logistic {
+export function fitLogistic({ rows, labels, weights }: Examples, l2: number) {
   const width = at(rows, 0).length
   const means = columns(width, (i) => weighedMean(rows, weights, (row) => at(row, i)))
   const scales = columns(width, (i) =>

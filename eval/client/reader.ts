@@ -1,4 +1,4 @@
-import { modelId, type CepeManifest } from '../../models/manifest.ts'
+import { modelId } from '../../models/manifest.ts'
 import { usableCores } from '../../src/inference/pool/allotment.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { loadConfig } from '../../src/config.ts'
@@ -7,27 +7,17 @@ import type { Embedder, Generator, Reader } from '../../src/inference/contract.t
 import { createEmbedder } from '../../src/inference/pool/models/create-embedder.ts'
 import { createReader } from '../../src/inference/pool/models/create-reader.ts'
 import { ensureReader, ensureRetriever } from '../../src/service/setup.ts'
-import { loadTokenizer, type Tokenizer } from '../../src/text/tokenizer.ts'
+import { loadTokenizer } from '../../src/text/tokenizer.ts'
 
 /** Reader and retriever, called with token ids, without the limits of the HTTP API. */
-export interface ReaderClient {
-  readonly name: string
-  /** Name, revision and precision of the reader. */
-  readonly model: string
-  readonly manifest: CepeManifest
-  readonly reader: Reader & Generator
-  readonly tokenizer: Tokenizer
-  /** Contriever's embeddings; its process starts on first use. */
-  embed(texts: readonly string[]): Promise<readonly Float32Array[]>
-  close(): Promise<void>
-}
+export type ReaderClient = Awaited<ReturnType<typeof createReaderClient>>
 
 /**
  * Starts the reader in child processes with the service's settings and `overrides`. Encoder states are not cached between requests, so that
  * every setting pays for what it reads.
  * @throws config_invalid, model_invalid
  */
-export async function createReaderClient(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<ReaderClient> {
+export async function createReaderClient(overrides: Partial<Record<keyof Config, unknown>> = {}) {
   const config = loadConfig(overrides)
   await ensureReader(config, createProgress)
   const common = {
@@ -40,11 +30,13 @@ export async function createReaderClient(overrides: Partial<Record<keyof Config,
     (embedder ??= ensureRetriever(config, createProgress).then(() => createEmbedder({ ...common, modelDir: config.RETRIEVER_DIR })))
   return {
     name: 'in process',
+    /** Name, revision and precision of the reader. */
     model: modelId(reader.manifest),
     manifest: reader.manifest,
-    reader,
+    reader: reader as Reader & Generator,
     tokenizer: await loadTokenizer(config.READER_DIR, reader.manifest.tokens),
-    embed: async (texts) => (await started()).embed(texts, { priority: 'bulk' }),
+    /** Contriever's embeddings; its process starts on first use. */
+    embed: async (texts: readonly string[]): Promise<readonly Float32Array[]> => (await started()).embed(texts, { priority: 'bulk' }),
     close: async () => {
       await reader.close()
       await (await embedder)?.close()

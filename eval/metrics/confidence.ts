@@ -4,9 +4,8 @@
  */
 export function auroc(positives: readonly number[], negatives: readonly number[]): number {
   if (positives.length === 0 || negatives.length === 0) return Number.NaN
-  const sorted = [...positives.map((score) => ({ score, positive: true })), ...negatives.map((score) => ({ score, positive: false }))].sort(
-    (a, b) => a.score - b.score,
-  )
+  const scored = (scores: readonly number[], positive: boolean) => scores.map((score) => ({ score, positive }))
+  const sorted = [...scored(positives, true), ...scored(negatives, false)].sort((a, b) => a.score - b.score)
   let rankSum = 0
   for (let from = 0; from < sorted.length;) {
     let to = from

@@ -31,18 +31,13 @@ export function compareRuns(a: TaskRun, b: TaskRun) {
       })
       if (scores.length === 0) return []
       const isBinary = scores.every((pair) => [pair.a, pair.b].every((score) => score === 0 || score === 1))
-      const wins = (isWin: (pair: (typeof scores)[number]) => boolean) => scores.filter(isWin).length
+      const wins = (difference: number) => scores.filter((pair) => pair.a - pair.b === difference).length
       return {
         ...{ setting, metric: aggregate === 'perplexity' ? `${label} (as loss)` : label },
         ...{ digits, scale: aggregate === 'percent' ? 100 : 1 },
         ...pairedBootstrap(scores, a.seed),
         ...{ a: mean(scores.map((pair) => pair.a)), b: mean(scores.map((pair) => pair.b)) },
-        mcnemarP: isBinary
-          ? mcnemar(
-              wins((pair) => pair.a > pair.b),
-              wins((pair) => pair.a < pair.b),
-            )
-          : undefined,
+        mcnemarP: isBinary ? mcnemar(wins(1), wins(-1)) : undefined,
       }
     }),
   )

@@ -142,10 +142,9 @@ export async function checkListed(folder: string, list: string): Promise<number>
   )
 }
 
-const SourceSchema = Type.Object({ question: Type.String(), source: Type.String() })
-
 /** The file that each question of a question file was written from, by the question's text. */
 export async function sourcesOf(questions: string): Promise<ReadonlyMap<string, string>> {
   const lines = (await readFile(questions, 'utf8')).split('\n').map(parseJson)
-  return new Map(lines.flatMap((line) => (Value.Check(SourceSchema, line) ? [[line.question.trim(), line.source] as const] : [])))
+  const schema = Type.Object({ question: Type.String(), source: Type.String() })
+  return new Map(lines.flatMap((line) => (Value.Check(schema, line) ? [[line.question.trim(), line.source] as const] : [])))
 }

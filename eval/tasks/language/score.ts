@@ -67,13 +67,6 @@ function mixture(rows: readonly (readonly number[])[], scores: readonly number[]
   return at(rows, 0).map((_, token) => logSumExp(rows.map((row, i) => at(row, token) + at(scores, i) - total)))
 }
 
-/** A method with a number of contexts. */
-export interface MethodSetting {
-  readonly name: string
-  readonly method: Method
-  readonly contexts: number
-}
-
 interface SettingOptions {
   readonly allowed: readonly Method[]
   readonly sizes: Readonly<Record<'contextTokens' | 'decoderTokens', number>>
@@ -103,11 +96,11 @@ export function methodSettings(
   options: TaskOptions,
   { allowed, sizes, window, described, whyNot = () => undefined }: SettingOptions,
   problems: ProblemLog,
-): MethodSetting[] {
+) {
   const { contextTokens, decoderTokens } = sizes
   const methods = options.words('methods', allowed)
   const all = options.integers('contexts').flatMap((contexts) =>
-    (contexts === 0 ? ['decoder-only' as const] : methods).map((method): MethodSetting => {
+    (contexts === 0 ? ['decoder-only' as const] : methods).map((method) => {
       const total = `${method}, ${contexts * contextTokens + decoderTokens} tokens`
       return { name: contexts === 0 ? total : `${total} (${described(contexts)})`, method, contexts }
     }),

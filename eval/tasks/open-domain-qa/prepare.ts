@@ -28,12 +28,7 @@ export interface EvaluationOptions {
   readonly retrievalByFile?: boolean
 }
 
-export interface Prepared {
-  readonly manifest: QaManifest
-  /** In file order, unanswerable ones last. */
-  readonly questions: readonly EvalQuestion[]
-  readonly pool: readonly EvalQuestion[]
-}
+export type Prepared = Awaited<ReturnType<typeof prepare>>
 
 /**
  * Chooses the source of passages if no option does: the question file, if its questions have passages.
@@ -67,7 +62,7 @@ export function followModel(
  * Reads the data and identifies the pipeline.
  * @throws dataset_invalid, options_invalid
  */
-export async function prepare(options: EvaluationOptions, client: AnswerClient): Promise<Prepared> {
+export async function prepare(options: EvaluationOptions, client: AnswerClient) {
   const { protocol, limit = null, dataset, passages, dumpPrompts } = options
   const { answerable, unanswerable, source, train } = await readData(options)
   checkDemonstrationSource(protocol, train?.questions.length ?? 0)
@@ -84,34 +79,27 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient):
     (read?.problems ?? []).map((problem) => ({ ...problem, kind: `${problem.kind} (${which})` }))
   const named = (read: Dataset | undefined) => (read === undefined ? null : { file: read.file, sha256: read.sha256 })
   const asked = sample(answerable.questions, limit, protocol.seed)
-  const without = sample(unanswerable?.questions ?? [], limit, protocol.seed).map((question) => ({
-    ...question,
-    id: `unanswerable ${question.id}`,
-  }))
-  return {
-    questions: [...asked, ...without],
-    pool: train?.questions ?? [],
-    manifest: {
-      task: OPEN_DOMAIN_QA,
-      subject: {
-        ...{ version: RUN_VERSION, dataset, limit, protocol, ...identity, dump_prompts: dumpPrompts },
-        questions: { file: answerable.file, sha256: answerable.sha256 },
-        passages: passages === undefined ? null : await namedFile(passages),
-        ...{ train: named(train), unanswerable: named(unanswerable) },
-        ...(template !== 'none' && { chat_template: template, instruction }),
-      },
-      data: {
-        ...{ answerable: asked.length, unanswerable: without.length },
-        problems: [
-          ...answerable.problems,
-          ...problemsOf(unanswerable, 'unanswerable'),
-          ...(source === answerable ? [] : problemsOf(train, 'training file')),
-        ],
-      },
-      ...(service && { service }),
-      ...startedNow(client),
+  const others = sample(unanswerable?.questions ?? [], limit, protocol.seed)
+  const without = others.map((question) => ({ ...question, id: `unanswerable ${question.id}` }))
+  const ofTrain = source === answerable ? [] : problemsOf(train, 'training file')
+  const manifest: QaManifest = {
+    task: OPEN_DOMAIN_QA,
+    subject: {
+      ...{ version: RUN_VERSION, dataset, limit, protocol, ...identity, dump_prompts: dumpPrompts },
+      questions: { file: answerable.file, sha256: answerable.sha256 },
+      passages: passages === undefined ? null : await namedFile(passages),
+      ...{ train: named(train), unanswerable: named(unanswerable) },
+      ...(template !== 'none' && { chat_template: template, instruction }),
     },
+    data: {
+      ...{ answerable: asked.length, unanswerable: without.length },
+      problems: [...answerable.problems, ...problemsOf(unanswerable, 'unanswerable'), ...ofTrain],
+    },
+    ...(service && { service }),
+    ...startedNow(client),
   }
+  // In file order, unanswerable ones last.
+  return { manifest, questions: [...asked, ...without], pool: train?.questions ?? [] }
 }
 
 /**

@@ -7,7 +7,7 @@ import type { TaskOptions } from '../../run/options.ts'
 import type { TaskSummary } from '../../run/summary.ts'
 import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
 import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
-import { type Method, methodSettings, type MethodSetting, nearest, scoreText, sizesOf } from '../language/score.ts'
+import { type Method, methodSettings, nearest, scoreText, sizesOf } from '../language/score.ts'
 import { demoCorpus } from '../../datasets/shipped.ts'
 import { isPassageFile, joinTexts, type LanguageText, slices } from '../language/passage-texts.ts'
 
@@ -104,7 +104,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
 
 async function askSequence(
   { ids, contexts }: Sequence,
-  { name, method, contexts: k }: MethodSetting,
+  { name, method, contexts: k }: ReturnType<typeof methodSettings>[number],
   { contextTokens, queryTokens }: Sizes,
   client: ReaderClient,
 ): Promise<SettingAnswer> {
