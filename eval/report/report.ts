@@ -1,12 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { Static } from '#typebox'
 import { CodedError } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { describeProblem, type Problem } from '../datasets/question-set.ts'
 import { type Block, list, text, toHtml, toMarkdown } from './blocks.ts'
 import { loadPlotter } from './plot.ts'
-import type { FileSchema, ManifestFields } from '../run/record.ts'
 
 export interface Report {
   readonly title: string
@@ -52,18 +50,4 @@ async function writeFiles({ title, blocks }: Report, folder: string): Promise<vo
 export function problemBlock(problems: readonly Problem[], further: readonly string[] = []): Block {
   const lines = [...problems.map(describeProblem), ...further]
   return lines.length === 0 ? text('Nothing was skipped.') : list(lines)
-}
-
-export function fileText({ file, sha256 }: Static<typeof FileSchema>): string {
-  return `${file} (SHA-256 ${sha256.slice(0, 12)})`
-}
-
-/** Rows of a report's last table: date and environment of a run. */
-export function environmentRows({ environment, started_at: startedAt, resumed }: ManifestFields): string[][] {
-  const { client, version, node, platform, cores, cpu, memory_gb: memory } = environment
-  return [
-    ['asked', `${client}, from ${startedAt}`],
-    ...resumed.map(({ at, index_version: index }) => ['resumed', index === null ? at : `${at}, index version ${index}`]),
-    ['evaluated with', `version ${version}, Node ${node}, ${platform}, ${cores} x ${cpu}, ${memory} GB`],
-  ]
 }

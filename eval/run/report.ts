@@ -1,10 +1,10 @@
 import { type Block, heading, list, number, table, text } from '../report/blocks.ts'
 import { publishedBlocks, type PublishedTables } from '../report/published-tables.ts'
-import { environmentRows, fileText, problemBlock, type Report } from '../report/report.ts'
+import { problemBlock, type Report } from '../report/report.ts'
 import type { Estimate } from '../statistics/bootstrap.ts'
 import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
 import type { Evaluation, Metric, TaskRun } from './contract.ts'
-import type { SettingResult, TaskRecord } from './record.ts'
+import type { ManifestFields, SettingResult, TaskManifest, TaskRecord } from './record.ts'
 import { type GroupScores, shown, summariseTask, type TaskSummary } from './summary.ts'
 
 /** Outputs shown per setting. */
@@ -153,4 +153,18 @@ export function groupTables(
     })
     return [heading(3, `${label} by ${words}`), table([words, what, ...settings.map((setting) => setting.name)], rows)]
   })
+}
+
+export function fileText({ file, sha256 }: TaskManifest['subject']['files'][number]): string {
+  return `${file} (SHA-256 ${sha256.slice(0, 12)})`
+}
+
+/** Rows of a report's last table: date and environment of a run. */
+export function environmentRows({ environment, started_at: startedAt, resumed }: ManifestFields): string[][] {
+  const { client, version, node, platform, cores, cpu, memory_gb: memory } = environment
+  return [
+    ['asked', `${client}, from ${startedAt}`],
+    ...resumed.map(({ at, index_version: index }) => ['resumed', index === null ? at : `${at}, index version ${index}`]),
+    ['evaluated with', `version ${version}, Node ${node}, ${platform}, ${cores} x ${cpu}, ${memory} GB`],
+  ]
 }
