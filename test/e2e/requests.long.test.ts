@@ -54,10 +54,12 @@ await t.test('misused connections are closed within 15 seconds', async (t) => {
 
 await t.test('the largest requests within the limits are answered or refused with a documented status', async (t) => {
   for (const { name, route, body } of LARGEST) {
-    const asked = Array.from({ length: 4 }, () => send(server.url, { path: route, body, headers: { authorization: `Bearer ${ADMIN_KEY}` } }))
+    const asked = Array.from({ length: 4 }, () =>
+      send(server.url, { path: route, body, headers: { authorization: `Bearer ${ADMIN_KEY}` } }),
+    )
     const since = performance.now()
     t.equal((await fetch(`${server.url}/healthz`)).status, 200)
-    t.ok(performance.now() - since < 1000, `${name}: /healthz answers while four of them are worked on`)
+    t.ok(performance.now() - since < 3000, `${name}: /healthz answers while four of them are worked on`)
     for (const { status } of await Promise.all(asked)) t.ok([200, 413, 422, 504].includes(status), `${name}: ${status}`)
   }
   await ready(t)
