@@ -16,7 +16,7 @@ export interface RunOptions {
   /** True for work of an admitted request: no further admission limit applies. */
   readonly admitted?: boolean
   /** Called with parts of the answer's text as they are generated; the last part may be missing. */
-  readonly onText?: (text: string) => void
+  readonly onText?: ((text: string) => void) | undefined
   /** Called with the stages of the work. */
   readonly observe?: Observer
 }
@@ -247,12 +247,6 @@ export interface DocumentReadResult extends Pick<
   readonly documentTokens: number
 }
 
-/** A reader that answers from documents. */
-export interface DocumentReader {
-  readonly manifest: CepeManifest
-  document(read: DocumentRead, options?: RunOptions & { readonly cost?: number }): Promise<DocumentReadResult>
-}
-
 export interface ChoicesRead extends PromptRequest, Pick<AnswerRead, 'chatTemplate' | 'instruction' | 'earlier'> {
   readonly choices: readonly string[]
 }
@@ -292,28 +286,6 @@ export interface RankResult {
   readonly tokens: number
 }
 
-/** Scores texts for a query (a cross-encoder). */
-export interface Reranker {
-  readonly manifest: RerankerManifest
-  rank(read: RankRead, options?: RunOptions): Promise<RankResult>
-}
-
-/** A reader that answers questions. `cost` is the request's relative work. */
-export interface Reader {
-  readonly manifest: CepeManifest
-  answer(read: AnswerRead, options?: RunOptions & { readonly cost?: number }): Promise<AnswerReadResult>
-  choices(read: ChoicesRead, options?: RunOptions & { readonly cost?: number }): Promise<ChoicesReadResult>
-  likelihoods(read: LikelihoodRead, options?: RunOptions & { readonly cost?: number }): Promise<LikelihoodResult>
-}
-
-/** The model's tasks on token ids. */
-export interface Generator {
-  generate(request: GenerateRequest, options?: RunOptions): Promise<GenerateResult>
-  replug(request: ReplugRequest, options?: RunOptions): Promise<GenerateResult>
-  /** Returns the log-probability of every token of every continuation, not summed. */
-  score(request: ScoreRequest, options?: RunOptions): Promise<readonly (readonly number[])[]>
-}
-
 /** Result of precomputing states. */
 export interface AheadResult {
   /** Contexts whose states were missing, and their bytes. */
@@ -323,11 +295,39 @@ export interface AheadResult {
   readonly room: number
 }
 
-/** Precomputes the encoder states of contexts on disk. */
-export interface AheadEncoder {
-  readonly manifest: CepeManifest
-  encodeAhead(input: EncoderInput, options?: RunOptions): Promise<AheadResult>
+/** Tasks of the inference processes. */
+export interface Tasks {
+  answer: { input: AnswerRead; output: AnswerReadResult }
+  choices: { input: ChoicesRead; output: ChoicesReadResult }
+  likelihoods: { input: LikelihoodRead; output: LikelihoodResult }
+  document: { input: DocumentRead; output: DocumentReadResult }
+  generate: { input: GenerateRequest; output: GenerateResult }
+  replug: { input: ReplugRequest; output: GenerateResult }
+  /** The log-probability of every token of every continuation, not summed. */
+  score: { input: ScoreRequest; output: readonly (readonly number[])[] }
+  /** Stores the states of contexts on disk, at lower priority than questions. */
+  encodeAhead: { input: EncoderInput; output: AheadResult }
+  /** Vectors of all texts, concatenated. */
+  embed: { input: readonly string[]; output: Float32Array }
+  /** Scores texts for a query (a cross-encoder). */
+  rank: { input: RankRead; output: RankResult }
 }
+export type TaskName = keyof Tasks
+
+/** Tasks as methods of a model; `cost` is the request's relative work. */
+type Methods<Name extends TaskName> = {
+  readonly [Each in Name]: (
+    input: Tasks[Each]['input'],
+    options?: RunOptions & { readonly cost?: number },
+  ) => Promise<Tasks[Each]['output']>
+}
+
+export type Reader = { readonly manifest: CepeManifest } & Methods<'answer' | 'choices' | 'likelihoods'>
+export type DocumentReader = { readonly manifest: CepeManifest } & Methods<'document'>
+export type AheadEncoder = { readonly manifest: CepeManifest } & Methods<'encodeAhead'>
+/** The model's tasks on token ids. */
+export type Generator = Methods<'generate' | 'replug' | 'score'>
+export type Reranker = { readonly manifest: RerankerManifest } & Methods<'rank'>
 
 export interface EmbedOptions extends RunOptions {
   /** Questions precede bulk work; bulk work runs in batches, so that a question waits for one batch at most. */

@@ -1,22 +1,5 @@
 import { CodedError, isErrorCode, messageOf, type ErrorCode, type ErrorDetails } from '../../base/errors.ts'
-import type {
-  AheadResult,
-  AnswerRead,
-  AnswerReadResult,
-  ChoicesRead,
-  ChoicesReadResult,
-  DocumentRead,
-  DocumentReadResult,
-  EncoderInput,
-  GenerateRequest,
-  GenerateResult,
-  LikelihoodRead,
-  LikelihoodResult,
-  RankRead,
-  RankResult,
-  ReplugRequest,
-  ScoreRequest,
-} from './contract.ts'
+import type { TaskName, Tasks } from './contract.ts'
 
 /** Execution provider. CUDA needs onnxruntime-node's CUDA libraries. */
 export type Provider = { readonly name: 'cpu' } | { readonly name: 'cuda'; readonly deviceId: number }
@@ -63,28 +46,10 @@ export interface EncoderChildOptions extends CommonChildOptions {
 export type ChildOptions = ReaderChildOptions | EncoderChildOptions
 
 /** A result of the process, before the pool adds the time in the queue. */
-type InChild<Result extends { readonly timingsMs: { readonly queue: number } }> = Omit<Result, 'timingsMs'> & {
-  readonly timingsMs: Omit<Result['timingsMs'], 'queue'>
-}
-type Decoded = InChild<GenerateResult>
-
-/** Input and output of each task. */
-export interface Tasks {
-  answer: { input: AnswerRead; output: InChild<AnswerReadResult> }
-  choices: { input: ChoicesRead; output: ChoicesReadResult }
-  likelihoods: { input: LikelihoodRead; output: LikelihoodResult }
-  document: { input: DocumentRead; output: InChild<DocumentReadResult> }
-  generate: { input: GenerateRequest; output: Decoded }
-  replug: { input: ReplugRequest; output: Decoded }
-  score: { input: ScoreRequest; output: readonly (readonly number[])[] }
-  /** Stores the states of contexts on disk, at lower priority than questions. */
-  encodeAhead: { input: EncoderInput; output: AheadResult }
-  /** Vectors of all texts, concatenated. */
-  embed: { input: readonly string[]; output: Float32Array }
-  rank: { input: RankRead; output: RankResult }
-}
-export type TaskName = keyof Tasks
-export type Output<Name extends TaskName> = Tasks[Name]['output']
+type InChild<Result> = Result extends { readonly timingsMs: { readonly queue: number } }
+  ? Omit<Result, 'timingsMs'> & { readonly timingsMs: Omit<Result['timingsMs'], 'queue'> }
+  : Result
+export type Output<Name extends TaskName> = InChild<Tasks[Name]['output']>
 
 /**
  * Awaited at points where a task may be interrupted: processes messages and other tasks.

@@ -1,6 +1,7 @@
 import { Type, type Static } from '#typebox'
 import { SIGNALS } from './calibration.ts'
 import { LIMITS } from './limits.ts'
+import { optionalBoolean, optionalInteger, orNull } from './fields.ts'
 
 const probability = Type.Number({ minimum: 0, maximum: 1 })
 
@@ -24,15 +25,11 @@ export const ConfidenceRequestFields = {
       description: `drop: answer again without each of the ${LIMITS.droppedPassages} passages with most attention, and return the differences. Reads ${2 * LIMITS.droppedPassages + 1} more prompts. Not with sampling, replug or closed-book.`,
     }),
   ),
-  logprobs: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: LIMITS.topTokens,
-      description:
-        "Also return the answer's tokens with log-probabilities and this many alternatives for each. Values above 0 read the prompt again. Not in replug mode.",
-    }),
+  logprobs: optionalInteger(
+    [0, LIMITS.topTokens],
+    "Also return the answer's tokens with log-probabilities and this many alternatives for each. Values above 0 read the prompt again. Not in replug mode.",
   ),
-  include_signals: Type.Optional(Type.Boolean({ description: 'Also return the inputs of the calibration (signals).' })),
+  include_signals: optionalBoolean('Also return the inputs of the calibration (signals).'),
 }
 
 const AbstentionReasonSchema = Type.Union(
@@ -53,10 +50,10 @@ const AbstentionReasonSchema = Type.Union(
 export const ConfidenceResponseFields = {
   abstained: Type.Boolean({ description: 'True if the answer was withheld because it is below min_confidence.' }),
   reason: AbstentionReasonSchema,
-  probability_correct: Type.Union([probability, Type.Null()], {
-    description:
-      'Calibrated probability that the answer is right; null without a calibration for this mode, chat template and instruction, and for an empty answer. With sampling: at most that of the greedy answer.',
-  }),
+  probability_correct: orNull(
+    probability,
+    'Calibrated probability that the answer is right; null without a calibration for this mode, chat template and instruction, and for an empty answer. With sampling: at most that of the greedy answer.',
+  ),
 }
 
 const DroppedSchema = Type.Object({
@@ -85,27 +82,27 @@ export type AnswerToken = Static<typeof TokenSchema>
 /** Response fields that must be requested. */
 export const ExplanationResponseFields = {
   explanation: Type.Optional(
-    Type.Union([ExplanationSchema, Type.Null()], {
-      description: 'With explain: how the answer changes without single passages; null without an answer.',
-    }),
+    orNull(ExplanationSchema, 'With explain: how the answer changes without single passages; null without an answer.'),
   ),
   tokens: Type.Optional(
-    Type.Union([Type.Array(TokenSchema), Type.Null()], {
-      description: 'With logprobs: the tokens of the answer; their concatenated texts are the answer. null without an answer.',
-    }),
+    orNull(
+      Type.Array(TokenSchema),
+      'With logprobs: the tokens of the answer; their concatenated texts are the answer. null without an answer.',
+    ),
   ),
   signals: Type.Optional(
-    Type.Union([Type.Object(Object.fromEntries(SIGNALS.map((name) => [name, Type.Number()]))), Type.Null()], {
-      description: 'With include_signals: the inputs of the calibration; null if not measured.',
-    }),
+    orNull(
+      Type.Object(Object.fromEntries(SIGNALS.map((name) => [name, Type.Number()]))),
+      'With include_signals: the inputs of the calibration; null if not measured.',
+    ),
   ),
 }
 
 const offset = Type.Integer({ minimum: 0 })
 /** Evidence field with `attention: sentences`. */
 export const AttendedSchema = Type.Optional(
-  Type.Union([Type.Object({ start: offset, end: offset, share: probability }), Type.Null()], {
-    description:
-      'With attention: sentences: the sentence of `text` with most cross-attention and its share; null beyond the 20 passages with most attention.',
-  }),
+  orNull(
+    Type.Object({ start: offset, end: offset, share: probability }),
+    'With attention: sentences: the sentence of `text` with most cross-attention and its share; null beyond the 20 passages with most attention.',
+  ),
 )

@@ -1,7 +1,8 @@
 import { Type, type Static } from '#typebox'
 import { CHUNKINGS } from '../text/document/request.ts'
 import { DOCUMENT_REQUEST_LIMITS } from './limits.ts'
-import { AnswerResponseSchema, ChatTemplateSchema, HighlightSchema, InstructionSchema, LIMITS, nonBlank, SamplingSchema } from './schema.ts'
+import { AnswerResponseSchema, ChatTemplateSchema, HighlightSchema, InstructionSchema, LIMITS, SamplingSchema } from './schema.ts'
+import { nonBlank, optionalBoolean, optionalInteger, optionalText, orNull } from './fields.ts'
 
 const DocumentOptions = {
   question: Type.Optional(
@@ -10,12 +11,10 @@ const DocumentOptions = {
       'The question. Required, unless summarise is true or the document contains its own question after BEGIN and END lines.',
     ),
   ),
-  summarise: Type.Optional(Type.Boolean({ description: 'Summarise the document instead of answering a question. Default: false.' })),
-  title: Type.Optional(
-    Type.String({
-      maxLength: DOCUMENT_REQUEST_LIMITS.titleCharacters,
-      description: 'Title of the document. Default: the title stored in the file, else the file name.',
-    }),
+  summarise: optionalBoolean('Summarise the document instead of answering a question. Default: false.'),
+  title: optionalText(
+    DOCUMENT_REQUEST_LIMITS.titleCharacters,
+    'Title of the document. Default: the title stored in the file, else the file name.',
   ),
   chunking: Type.Optional(
     Type.Enum([...CHUNKINGS], {
@@ -23,9 +22,7 @@ const DocumentOptions = {
         'passages: chunks of whole sentences with title and heading. tokens: fixed slices cut from the end, as in the paper. Default: passages; tokens if the document contains its own question.',
     }),
   ),
-  chunk_tokens: Type.Optional(
-    Type.Integer({ minimum: 16, maximum: LIMITS.contextTokens, description: "Tokens per chunk. Default: the model's protocol." }),
-  ),
+  chunk_tokens: optionalInteger([16, LIMITS.contextTokens], "Tokens per chunk. Default: the model's protocol."),
   decoder_tokens: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -39,32 +36,23 @@ const DocumentOptions = {
       description: 'Tokens before those that the encoder reads; earlier text is not read. Default: all; 0 for a model without encoder.',
     }),
   ),
-  max_new_tokens: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: DOCUMENT_REQUEST_LIMITS.newTokens,
-      description: "Maximum number of tokens to generate. Default: the model's protocol; 256 or half the window for a summary.",
-    }),
+  max_new_tokens: optionalInteger(
+    [1, DOCUMENT_REQUEST_LIMITS.newTokens],
+    "Maximum number of tokens to generate. Default: the model's protocol; 256 or half the window for a summary.",
   ),
-  min_new_tokens: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: DOCUMENT_REQUEST_LIMITS.newTokens,
-      description: 'Minimum number of tokens to generate. If set, attention is not measured.',
-    }),
+  min_new_tokens: optionalInteger(
+    [0, DOCUMENT_REQUEST_LIMITS.newTokens],
+    'Minimum number of tokens to generate. If set, attention is not measured.',
   ),
   sampling: Type.Optional(SamplingSchema),
   chat_template: Type.Optional(ChatTemplateSchema),
   instruction: Type.Optional(InstructionSchema),
-  evidence: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: DOCUMENT_REQUEST_LIMITS.evidence,
-      description: 'Number of encoder chunks to return, by share of attention. Default: 5.',
-    }),
+  evidence: optionalInteger(
+    [0, DOCUMENT_REQUEST_LIMITS.evidence],
+    'Number of encoder chunks to return, by share of attention. Default: 5.',
   ),
-  include_text: Type.Optional(Type.Boolean({ description: "Also return the document's text, to which all offsets refer." })),
-  include_prompts: Type.Optional(Type.Boolean({ description: "Also return the decoder's prompt and the encoder's texts." })),
+  include_text: optionalBoolean("Also return the document's text, to which all offsets refer."),
+  include_prompts: optionalBoolean("Also return the decoder's prompt and the encoder's texts."),
 }
 
 /** Form fields, without the file. */
@@ -90,15 +78,16 @@ const DocumentEvidenceSchema = Type.Object({
   start: Type.Integer({ minimum: 0, description: "First UTF-16 code unit of the chunk in the document's text." }),
   end: Type.Integer({ minimum: 0, description: "End of the chunk in the document's text, exclusive." }),
   text: Type.String(),
-  pages: Type.Union([Type.Object({ first: Type.Integer({ minimum: 1 }), last: Type.Integer({ minimum: 1 }) }), Type.Null()], {
-    description: 'First and last page of the chunk; null for a format without pages.',
-  }),
+  pages: orNull(
+    Type.Object({ first: Type.Integer({ minimum: 1 }), last: Type.Integer({ minimum: 1 }) }),
+    'First and last page of the chunk; null for a format without pages.',
+  ),
   rank: Type.Integer({ minimum: 1 }),
   role: Type.Enum(['encoder', 'decoder'], { description: "Where the model read the chunk: encoder, or the decoder's prompt." }),
-  attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
-    description:
-      "Share of the decoder's cross-attention on this chunk; null for chunks in the decoder, with sampling or min_new_tokens, and for very long documents.",
-  }),
+  attention: orNull(
+    Type.Number({ minimum: 0, maximum: 1 }),
+    "Share of the decoder's cross-attention on this chunk; null for chunks in the decoder, with sampling or min_new_tokens, and for very long documents.",
+  ),
   tokens: offset,
   highlights: Type.Array(HighlightSchema, {
     description: "Occurrences of the answer in the chunk, as offsets in the document's text. At most 20.",

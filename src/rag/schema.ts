@@ -7,6 +7,7 @@ import type { Grammar } from '../text/grammar/grammar.ts'
 import { MODES } from '../text/plan.ts'
 import { AttendedSchema, ExplanationResponseFields, ConfidenceRequestFields, ConfidenceResponseFields } from './confidence-schema.ts'
 import { LIMITS, METHODS } from './limits.ts'
+import { nonBlank, optionalBoolean, optionalInteger, optionalText, orNull } from './fields.ts'
 
 export { LIMITS, METHODS }
 
@@ -50,10 +51,6 @@ export const InstructionSchema = Type.String({
     'Instruction after the question in the prompt; empty for none. Default with a chat template: that of qa_config.json, else to answer in the fewest words.',
 })
 
-export function nonBlank(maxLength: number, description: string) {
-  return Type.String({ minLength: 1, maxLength, pattern: '\\S', description })
-}
-
 export const SuppliedPassageSchema = Type.Object(
   {
     id: Type.Optional(Type.String({ maxLength: 512 })),
@@ -62,7 +59,7 @@ export const SuppliedPassageSchema = Type.Object(
     score: Type.Optional(
       Type.Number({ minimum: -LIMITS.score, maximum: LIMITS.score, description: 'Retrieval score; weight of the passage in replug mode.' }),
     ),
-    source: Type.Optional(Type.String({ maxLength: 1000, description: 'Origin of the passage; returned with the evidence.' })),
+    source: optionalText(1000, 'Origin of the passage; returned with the evidence.'),
     metadata: Type.Optional(PassageMetadataSchema),
   },
   { additionalProperties: false, title: 'SuppliedPassage' },
@@ -85,14 +82,12 @@ const DemonstrationSchema = Type.Object(
 const EarlierSchema = Type.Object(
   {
     question: nonBlank(LIMITS.questionCharacters, 'The question.'),
-    answer: Type.Union([Type.String({ maxLength: LIMITS.passageCharacters }), Type.Null()], { description: 'null: there was none.' }),
+    answer: orNull(Type.String({ maxLength: LIMITS.passageCharacters }), 'null: there was none.'),
   },
   { additionalProperties: false, title: 'EarlierQuestion' },
 )
 
-const rerankField = Type.Optional(
-  Type.Boolean({ description: 'Retrieve more passages, rerank them as POST /v1/rerank does, and keep the best. Default: false.' }),
-)
+const rerankField = optionalBoolean('Retrieve more passages, rerank them as POST /v1/rerank does, and keep the best. Default: false.')
 export const kField = Type.Integer({
   minimum: 0,
   maximum: LIMITS.k,
@@ -110,12 +105,9 @@ export const AnswerRequestSchema = Type.Object(
     ),
     collection: Type.Optional(CollectionNameSchema),
     k: Type.Optional(kField),
-    k_decoder: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: LIMITS.k,
-        description: "Number of passages in the decoder prompt; the others go to the encoder. Default: the model's protocol.",
-      }),
+    k_decoder: optionalInteger(
+      [0, LIMITS.k],
+      "Number of passages in the decoder prompt; the others go to the encoder. Default: the model's protocol.",
     ),
     mode: Type.Optional(ModeSchema),
     encoder_passages: Type.Optional(
@@ -144,16 +136,8 @@ export const AnswerRequestSchema = Type.Object(
         },
       ),
     ),
-    context_tokens: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: LIMITS.contextTokens,
-        description: 'Maximum number of tokens per passage; longer passages are truncated.',
-      }),
-    ),
-    max_new_tokens: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: LIMITS.newTokens, description: 'Maximum number of tokens to generate.' }),
-    ),
+    context_tokens: optionalInteger([1, LIMITS.contextTokens], 'Maximum number of tokens per passage; longer passages are truncated.'),
+    max_new_tokens: optionalInteger([1, LIMITS.newTokens], 'Maximum number of tokens to generate.'),
     stop: Type.Optional(StopSchema),
     sampling: Type.Optional(SamplingSchema),
     packing: Type.Optional(
@@ -165,9 +149,7 @@ export const AnswerRequestSchema = Type.Object(
     ...ConfidenceRequestFields,
     chat_template: Type.Optional(ChatTemplateSchema),
     instruction: Type.Optional(InstructionSchema),
-    include_prompts: Type.Optional(
-      Type.Boolean({ description: "Also return the decoder prompts and the encoder's texts, as tokenised and truncated." }),
-    ),
+    include_prompts: optionalBoolean("Also return the decoder prompts and the encoder's texts, as tokenised and truncated."),
     replug_temperature: Type.Optional(
       Type.Number({
         minimum: LIMITS.leastTemperature,
@@ -201,20 +183,19 @@ export const EvidenceSchema = Type.Object(
     source: Type.Optional(Type.String({ description: 'Origin of the passage, such as a URL or a file, if the corpus names it.' })),
     metadata: Type.Optional(PassageMetadataSchema),
     file: Type.Optional(Type.String({ description: 'URL of the file that the passage was taken from (CEPE_SERVE_FILES).' })),
-    score: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Retrieval score: dot product (dense), BM25 (text) or weighted sum (hybrid); null if supplied without one.',
-    }),
+    score: orNull(
+      Type.Number(),
+      'Retrieval score: dot product (dense), BM25 (text) or weighted sum (hybrid); null if supplied without one.',
+    ),
     rank: Type.Integer({ minimum: 1 }),
     role: Type.Union([Type.Literal('encoder'), Type.Literal('decoder'), Type.Literal('both'), Type.Literal('unused')], {
       description: 'Where the model read the passage. unused: it did not fit (decoder-only) or could not change the answer (map-rerank).',
     }),
-    attention: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
-      description:
-        "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null if the encoder did not read it. With sampling: of the greedy answer.",
-    }),
-    tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-      description: 'Tokens that the encoder read; null if it did not read the passage.',
-    }),
+    attention: orNull(
+      Type.Number({ minimum: 0, maximum: 1 }),
+      "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null if the encoder did not read it. With sampling: of the greedy answer.",
+    ),
+    tokens: orNull(Type.Integer({ minimum: 0 }), 'Tokens that the encoder read; null if it did not read the passage.'),
     highlights: Type.Array(HighlightSchema, {
       description: 'Occurrences of the answer in the passage, each with its sentence. At most 20.',
     }),
@@ -230,9 +211,7 @@ export const IndexVersionSchema = Type.Object(
 )
 export type IndexVersion = Static<typeof IndexVersionSchema>
 
-export const ReasonSchema = Type.Union([Type.Literal('no_passages'), Type.Null()], {
-  description: 'no_passages: none were found or supplied. null otherwise.',
-})
+export const ReasonSchema = orNull(Type.Literal('no_passages'), 'no_passages: none were found or supplied. null otherwise.')
 
 const ExtractSchema = Type.Object({
   id: Type.String({ description: 'The passage.' }),
@@ -246,13 +225,12 @@ export type Extract = Static<typeof ExtractSchema>
 export const AnswerResponseSchema = Type.Object(
   {
     question: Type.String({ description: 'The question that was searched for; a follow-up is rewritten to stand alone.' }),
-    answer: Type.Union([Type.String(), Type.Null()], {
-      description: 'The answer; empty if the model generated nothing, null if withheld or without passages (see reason).',
-    }),
+    answer: orNull(Type.String(), 'The answer; empty if the model generated nothing, null if withheld or without passages (see reason).'),
     ...ConfidenceResponseFields,
-    extract: Type.Union([ExtractSchema, Type.Null()], {
-      description: 'Without an answer: the sentence of the passages most similar to the question. null with an answer or without passages.',
-    }),
+    extract: orNull(
+      ExtractSchema,
+      'Without an answer: the sentence of the passages most similar to the question. null with an answer or without passages.',
+    ),
     suggestion: Type.Optional(Type.String({ description: 'With reason no_question: a sentence on what can be asked.' })),
     confidence: Type.Number({
       minimum: 0,

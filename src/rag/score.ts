@@ -13,10 +13,10 @@ import {
   EvidenceSchema,
   kField,
   MethodSchema,
-  nonBlank,
   ReasonSchema,
   SuppliedPassageSchema,
 } from './schema.ts'
+import { nonBlank, orNull } from './fields.ts'
 
 export const ScoreRequestSchema = Type.Object(
   {
@@ -43,7 +43,7 @@ export const ScoreResponseSchema = Type.Object({
       probability: Type.Number({ description: 'Softmax of the log-probabilities over the choices.' }),
     }),
   ),
-  best: Type.Union([Type.Integer(), Type.Null()], { description: 'Index of the most probable choice; null where there were no passages.' }),
+  best: orNull(Type.Integer(), 'Index of the most probable choice; null where there were no passages.'),
   reason: ReasonSchema,
   evidence: Type.Array(EvidenceSchema),
   model: AnswerResponseSchema.properties.model,

@@ -10,7 +10,8 @@ import { errorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import type { Routes } from './context.ts'
 import { isReader } from '../observability/models.ts'
-import { LIMITS, nonBlank } from '../../rag/schema.ts'
+import { nonBlank } from '../../rag/fields.ts'
+import { LIMITS } from '../../rag/limits.ts'
 
 const query = nonBlank(LIMITS.questionCharacters, 'Query that the documents are scored against.')
 const text = Type.String({ maxLength: LIMITS.passageCharacters })

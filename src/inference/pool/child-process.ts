@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process'
+import { setTimeout as delay } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Log } from '../log.ts'
 import { Vitals } from './vitals.ts'
@@ -42,7 +43,7 @@ interface Pending {
   readonly onText: OnText | undefined
 }
 
-export interface StartOptions {
+interface StartOptions {
   /** Compiled or TypeScript file of the process. */
   readonly childFile: URL
   readonly options: ChildOptions
@@ -52,60 +53,48 @@ export interface StartOptions {
   readonly log: Log
 }
 
-interface Start {
-  readonly onReady: () => void
-  readonly onRefused: (error: CodedError) => void
-}
-
 /**
  * Forks a process and waits until it has loaded its model.
  * @throws the process's error (model_invalid, provider_unavailable), or not_ready if it ends, is too slow or was cancelled
  */
-export function startChild({ childFile, options, startTimeoutMs, signal, log }: StartOptions): Promise<Child> {
-  const child = new ForkedChild(childFile, options.role, log)
-  return new Promise((resolve, reject) => {
-    const settled = (): void => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', abandon)
-    }
-    const refuse = (error: CodedError): void => {
-      settled()
-      child.kill()
-      reject(error)
-    }
-    const tooSlow = (): void => refuse(notReady(`The ${child.name} has not loaded its model within ${startTimeoutMs} ms.`))
-    const abandon = (): void => refuse(notReady(`The ${child.name} was cancelled.`))
-    const timer = setTimeout(tooSlow, startTimeoutMs)
-    signal.addEventListener('abort', abandon, { once: true })
-    const onReady = (): void => {
-      settled()
-      resolve(child)
-    }
-    child.exited.then((how) => refuse(notReady(`The ${child.name} ended (${how}) while loading its model.`)), reject)
-    if (signal.aborted) abandon()
-    else child.load(options, { onReady, onRefused: refuse })
-  })
+export async function startChild({ childFile, options, startTimeoutMs, signal, log }: StartOptions): Promise<Child> {
+  const child = new Child(childFile, options, log)
+  const loaded = new AbortController()
+  const unfinished = delay(startTimeoutMs, undefined, { signal: AbortSignal.any([signal, loaded.signal]) }).then(
+    () => Promise.reject(notReady(`The ${child.name} has not loaded its model within ${startTimeoutMs} ms.`)),
+    () => Promise.reject(notReady(`The ${child.name} was cancelled.`)),
+  )
+  try {
+    await Promise.race([child.ready, unfinished])
+    return child
+  } catch (error) {
+    child.kill()
+    throw error
+  } finally {
+    loaded.abort()
+  }
 }
 
-/** One forked inference process that has loaded its model. */
-export type Child = Pick<ForkedChild, keyof ForkedChild>
-
-class ForkedChild {
+/** One forked inference process. */
+export class Child {
   /** Its name in messages. */
   readonly name: string
+  /** Resolves when the model is loaded. Rejects with the process's error, or not_ready if it ends. */
+  readonly ready: Promise<void>
   /** Resolves when the process has ended, with the cause. */
   readonly exited: Promise<string>
   readonly #process: ChildProcess
   readonly #log: Log
   readonly #pending = new Map<number, Pending>()
-  #start: Start | undefined
+  #onReady: (() => void) | undefined
+  #onRefused: ((error: CodedError) => void) | undefined
   #nextId = 1
   readonly vitals: Vitals
   #alive = true
   #rssBytes = 0
   #cache: CacheCounts | undefined
 
-  constructor(childFile: URL, role: ChildOptions['role'], log: Log) {
+  constructor(childFile: URL, options: ChildOptions, log: Log) {
     // Output of libraries goes to standard error, never to a command's output.
     this.#process = fork(childFile, {
       serialization: 'advanced',
@@ -115,7 +104,7 @@ class ForkedChild {
     })
     this.vitals = new Vitals(this.#process.stdio[PULSE_FD])
     this.#log = log
-    this.name = `${role} process ${this.#process.pid ?? '(not started)'}`
+    this.name = `${options.role} process ${this.#process.pid ?? '(not started)'}`
     this.exited = new Promise((resolve) => {
       const gone = (how: string): void => {
         this.#gone(how)
@@ -130,7 +119,13 @@ class ForkedChild {
         else log('warn', `${this.name}: ${messageOf(error)}`)
       })
     })
+    this.ready = new Promise((resolve, reject) => {
+      this.#onReady = resolve
+      this.#onRefused = reject
+      this.exited.then((how) => reject(notReady(`The ${this.name} ended (${how}) while loading its model.`)), reject)
+    })
     this.#process.on('message', (message: ChildMessage) => this.#receive(message))
+    this.#send({ kind: 'start', options })
   }
 
   get pid(): number {
@@ -150,12 +145,6 @@ class ForkedChild {
   /** Cache counters, from its last message; undefined without a cache. */
   get cache(): CacheCounts | undefined {
     return this.#cache
-  }
-
-  /** Sends the options and loads the model. */
-  load(options: ChildOptions, start: Start): void {
-    this.#start = start
-    this.#send({ kind: 'start', options })
   }
 
   /** Runs one task, interleaved with others. `onText` receives its text as it is generated. Rejects with the task's error, or ProcessEnded. */
@@ -202,10 +191,10 @@ class ForkedChild {
     switch (message.kind) {
       case 'ready':
         this.#rssBytes = message.rssBytes
-        this.#start?.onReady()
+        this.#onReady?.()
         break
       case 'refused':
-        this.#start?.onRefused(fromWire(message.error))
+        this.#onRefused?.(fromWire(message.error))
         break
       case 'piece':
         this.#pending.get(message.id)?.onText?.(message.piece)

@@ -1,3 +1,4 @@
+import type { RunOptions } from '../contract.ts'
 import type { TaskCall, OnText } from '../protocol.ts'
 import type { PoolResult } from './contract.ts'
 import type { Share } from './queue.ts'
@@ -18,50 +19,50 @@ export interface PendingTask extends SubmittedTask {
   readonly reject: (error: unknown) => void
   /** Receives the text as it is generated; undefined if the caller does not stream. */
   readonly onText: OnText | undefined
-  /** True once the caller has received a part of the text. */
-  readonly hasText: () => boolean
+  /** Characters of the text that the caller has received. */
+  sent: number
   /** True once the caller has its result or error. */
-  readonly isSettled: () => boolean
+  isSettled: boolean
 }
 
-export interface TaskEvents {
-  /** The task was created. */
+interface TaskEvents {
   readonly onOpen: (task: PendingTask) => void
   /** The caller cancelled before the task was settled. */
   readonly onAbort: (task: PendingTask) => void
-  /** The deadline passed before the task was settled. */
   readonly onDeadline: (task: PendingTask) => void
 }
 
 /** Watches the caller's signal and the deadline until the task is settled. @returns its result */
 export function trackTask(
   submitted: SubmittedTask,
-  { signal, onText }: { readonly signal: AbortSignal | undefined; readonly onText: ((text: string) => void) | undefined },
+  { signal, onText }: RunOptions,
   { onOpen, onAbort, onDeadline }: TaskEvents,
 ): Promise<PoolResult> {
   return new Promise((resolve, reject) => {
-    let isSettled = false
-    const settled = (): void => {
-      isSettled = true
+    const settle = (): void => {
+      task.isSettled = true
       clearTimeout(timer)
       signal?.removeEventListener('abort', abort)
     }
-    let hasText = false
-    const forward = (text: string): void => {
-      hasText = true
-      onText?.(text)
-    }
     const task: PendingTask = {
       ...submitted,
-      onText: onText && textForwarder(forward, () => isSettled),
-      hasText: () => hasText,
-      isSettled: () => isSettled,
+      sent: 0,
+      isSettled: false,
+      // Skips text that a retried run repeats.
+      onText:
+        onText &&
+        (({ from, text }) => {
+          const fresh = text.slice(Math.max(0, task.sent - from))
+          if (fresh === '' || task.isSettled) return
+          task.sent += fresh.length
+          onText(fresh)
+        }),
       resolve: (result) => {
-        settled()
+        settle()
         resolve(result)
       },
       reject: (error) => {
-        settled()
+        settle()
         reject(error instanceof Error ? error : new Error(String(error)))
       },
     }
@@ -71,15 +72,4 @@ export function trackTask(
     signal?.addEventListener('abort', abort, { once: true })
     onOpen(task)
   })
-}
-
-/** Forwards pieces until the call is settled; skips text that a retried run repeats. */
-function textForwarder(onText: (text: string) => void, isSettled: () => boolean): OnText {
-  let sent = 0
-  return ({ from, text }) => {
-    const fresh = text.slice(Math.max(0, sent - from))
-    if (fresh === '' || isSettled()) return
-    sent += fresh.length
-    onText(fresh)
-  }
 }

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { clientClosed, messageOf, type CodedError } from '../../../base/errors.ts'
+import { clientClosed, CodedError, messageOf } from '../../../base/errors.ts'
 import { silent } from '../log.ts'
-import type { TaskCall, Output, TaskName, Tasks } from '../protocol.ts'
+import type { TaskName, Tasks } from '../contract.ts'
+import type { TaskCall, Output } from '../protocol.ts'
 import { ProcessEnded, startChild, type Child } from './child-process.ts'
 import { LONGEST_TIMER_MS, trackTask, type PendingTask, type SubmittedTask } from './pending-task.ts'
 import { FairQueue, LANES, type Lane } from './queue.ts'
-import { cutOff, late, overlong, queueFull, shuttingDown, unavailable } from './refusals.ts'
 import { RunTimes } from './run-times.ts'
-import { createSlot, disruptionsOf, isSilent, supervise, type Slot } from './slot.ts'
+import { Slot } from './slot.ts'
 import { DEFAULT_DRAIN_MS, POOL_DEFAULTS } from './contract.ts'
 import type { ChildState, PoolOptions, PoolResult, PoolRunOptions, PoolStatus } from './contract.ts'
 
@@ -21,7 +21,7 @@ const HOPELESS = 3
  * @throws the first process's error
  */
 export async function createPool(options: PoolOptions): Promise<Pool> {
-  const pool = new ProcessPool(options)
+  const pool = new Pool(options)
   await pool.start()
   return pool
 }
@@ -30,10 +30,8 @@ function withDefaults({ log = silent, ...options }: PoolOptions) {
   return { ...POOL_DEFAULTS, ...options, log, role: options.options.role }
 }
 
-export type Pool = Pick<ProcessPool, keyof ProcessPool>
-
 /** Assigns tasks to slots, one per process. */
-class ProcessPool {
+export class Pool {
   readonly #settings: ReturnType<typeof withDefaults>
   readonly #queue = new FairQueue<PendingTask>()
   readonly #runTimes = new RunTimes()
@@ -52,20 +50,20 @@ class ProcessPool {
 
   constructor(options: PoolOptions) {
     this.#settings = withDefaults(options)
-    this.#slots = Array.from({ length: this.#settings.children }, createSlot)
-  }
-
-  async start(): Promise<void> {
-    const { role, backoffMs, heartbeatMs, log } = this.#settings
-    const first = await this.#startChild()
     const supervision = {
-      ...{ role, closing: this.#closing.signal, backoffMs, heartbeatMs, log },
+      ...this.#settings,
+      closing: this.#closing.signal,
       start: () => this.#startChild(),
       onServing: () => this.#dispatch(),
       onEnded: () => void this.#restarts++,
       onFailed: (slot: Slot, error: CodedError, waitMs: number) => this.#failed(slot, error, waitMs),
     }
-    this.#supervised = this.#slots.map((slot, index) => supervise(slot, supervision, index === 0 ? first : undefined))
+    this.#slots = Array.from({ length: this.#settings.children }, () => new Slot(supervision))
+  }
+
+  async start(): Promise<void> {
+    const first = await this.#startChild()
+    this.#supervised = this.#slots.map((slot, index) => slot.supervise(index === 0 ? first : undefined))
   }
 
   /**
@@ -78,7 +76,7 @@ class ProcessPool {
     call: TaskCall,
     { signal, deadlineMs = Infinity, client = '', lane = 'question', cost = 1, admitted = false, onText }: PoolRunOptions = {},
   ): Promise<PoolResult> {
-    if (!this.#accepting) throw shuttingDown()
+    if (!this.#accepting) throw new CodedError('not_ready', 'The service is shutting down.')
     if (signal?.aborted) throw clientClosed()
     const since = performance.now()
     const submitted = { call, client, lane, cost, since, deadlineAt: since + deadlineMs }
@@ -104,7 +102,7 @@ class ProcessPool {
     return {
       state: !this.#accepting ? 'closing' : ready > 0 ? 'serving' : 'recovering',
       children: this.#slots.map((slot) => {
-        const alive = slot.child?.alive ? slot.child : undefined
+        const alive = slot.isAlive ? slot.child : undefined
         return { pid: alive?.pid ?? null, state: this.#stateOf(slot), rssBytes: alive?.rssBytes ?? 0, cache: alive?.cache }
       }),
       ready,
@@ -112,7 +110,7 @@ class ProcessPool {
       queued: { question: this.#queue.size('question'), long: this.#queue.size('long'), bulk: this.#queue.size('bulk') },
       restarts: this.#restarts,
       finished: this.#finished,
-      disruptions: this.#slots.reduce((sum, slot) => sum + disruptionsOf(slot), 0),
+      disruptions: this.#slots.reduce((sum, slot) => sum + slot.disruptions, 0),
       ...(this.#lastError === undefined ? {} : { lastError: this.#lastError.message }),
     }
   }
@@ -143,8 +141,8 @@ class ProcessPool {
   }
 
   #stateOf(slot: Slot): ChildState {
-    if (slot.child?.alive !== true) return 'starting'
-    return isSilent(slot, this.#settings.heartbeatMs) ? 'silent' : slot.running.size > 0 ? 'busy' : 'idle'
+    if (!slot.isAlive) return 'starting'
+    return slot.isSilent ? 'silent' : slot.running.size > 0 ? 'busy' : 'idle'
   }
 
   /**
@@ -152,8 +150,8 @@ class ProcessPool {
    * process gets nothing.
    */
   #takes(slot: Slot, lane: Lane): boolean {
-    const { child, running } = slot
-    if (child?.alive !== true || running.has(lane) || isSilent(slot, this.#settings.heartbeatMs)) return false
+    const { running } = slot
+    if (!slot.isAlive || running.has(lane) || slot.isSilent) return false
     return lane === 'bulk' ? running.size + this.#queue.size('question') === 0 : !running.has('bulk')
   }
 
@@ -162,14 +160,27 @@ class ProcessPool {
     return Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(ahead / this.#settings.children / 1000)))
   }
 
+  /** @param doing how the time was spent */
   #late(submitted: SubmittedTask, doing: string): CodedError {
-    return late(submitted, doing, this.#retryAfterS(submitted))
+    const allowedMs = Math.round(submitted.deadlineAt - submitted.since)
+    const remedy = 'Try again later, allow more time or send a smaller request.'
+    return new CodedError('deadline_exceeded', `The request did not finish within ${allowedMs} ms (${doing}). ${remedy}`, {
+      retryAfterS: this.#retryAfterS(submitted),
+    })
+  }
+
+  /** @param reason why no process stays up @param waitMs until the next start */
+  #unavailable(reason: CodedError, waitMs: number): CodedError {
+    return new CodedError('not_ready', `No ${this.#settings.role} process can be kept running: ${reason.message}`, {
+      retryAfterS: Math.max(1, Math.ceil(waitMs / 1000)),
+      cause: reason,
+    })
   }
 
   /** @throws not_ready if no process stays up */
   #checkServing(): void {
-    const broken = this.#slots.every(({ child }) => child?.alive !== true) && this.#slots.some(({ failures }) => failures >= HOPELESS)
-    if (broken && this.#lastError) throw unavailable(this.#settings.role, this.#lastError, this.#settings.backoffMs.first)
+    const broken = this.#slots.every(({ isAlive }) => !isAlive) && this.#slots.some(({ failures }) => failures >= HOPELESS)
+    if (broken && this.#lastError) throw this.#unavailable(this.#lastError, this.#settings.backoffMs.first)
   }
 
   /** @throws overloaded */
@@ -177,7 +188,9 @@ class ProcessPool {
     const { role, maxQueue } = this.#settings
     const waiting = this.#queue.size(submitted.lane)
     if (waiting < maxQueue || this.#slots.some((slot) => this.#takes(slot, submitted.lane))) return
-    throw queueFull(role, waiting, this.#retryAfterS(submitted))
+    throw new CodedError('overloaded', `${waiting} requests are waiting for the ${role} already. Try again later.`, {
+      retryAfterS: this.#retryAfterS(submitted),
+    })
   }
 
   #dispatch(): void {
@@ -207,14 +220,9 @@ class ProcessPool {
 
   /** A run is retried once if no text was sent and time is left. */
   #mayRepeat(task: PendingTask): boolean {
-    if (task.isSettled() || task.hasText() || this.#repeated.has(task)) return false
-    const startMs = this.#slots.some(({ child }) => child?.alive === true) ? 0 : this.#settings.backoffMs.first + this.#startMs
+    if (task.isSettled || task.sent > 0 || this.#repeated.has(task)) return false
+    const startMs = this.#slots.some(({ isAlive }) => isAlive) ? 0 : this.#settings.backoffMs.first + this.#startMs
     return performance.now() + startMs + this.#runTimes.expect(task) <= task.deadlineAt
-  }
-
-  #repeat(task: PendingTask): void {
-    this.#repeated.add(task)
-    this.#queue.push(task)
   }
 
   async #execute(slot: Slot, task: PendingTask): Promise<void> {
@@ -222,7 +230,7 @@ class ProcessPool {
     if (!child) return
     const { role, maxRunMs, log } = this.#settings
     const started = performance.now()
-    const disruptions = disruptionsOf(slot)
+    const { disruptions } = slot
     const run = child.run(task.call, task.onText)
     slot.running.set(task.lane, { task, run, expectedMs: this.#runTimes.expect(task) })
     let overran = false
@@ -236,14 +244,16 @@ class ProcessPool {
       const output = await run.done
       const runMs = performance.now() - started
       this.#finished++
-      if (disruptionsOf(slot) === disruptions) this.#runTimes.note(task, runMs)
+      if (slot.disruptions === disruptions) this.#runTimes.note(task, runMs)
       task.resolve({ output, queueMs: started - task.since, runMs })
     } catch (error) {
       if (overran) task.reject(overlong(maxRunMs))
       // Its process was killed because of another run.
-      else if (slot.overran && !child.alive && !task.isSettled()) this.#queue.push(task)
-      else if (error instanceof ProcessEnded && this.#mayRepeat(task)) this.#repeat(task)
-      else task.reject(error)
+      else if (slot.overran && !child.alive && !task.isSettled) this.#queue.push(task)
+      else if (error instanceof ProcessEnded && this.#mayRepeat(task)) {
+        this.#repeated.add(task)
+        this.#queue.push(task)
+      } else task.reject(error)
     }
     clearTimeout(timer)
     if (child.alive) {
@@ -268,8 +278,8 @@ class ProcessPool {
   /** Rejects all waiting tasks if no process is left. */
   #failed(slot: Slot, error: CodedError, waitMs: number): void {
     this.#lastError = error
-    if (slot.failures < HOPELESS || this.#slots.some(({ child }) => child?.alive === true)) return
-    for (const task of this.#queue.clear()) task.reject(unavailable(this.#settings.role, error, waitMs))
+    if (slot.failures < HOPELESS || this.#slots.some(({ isAlive }) => isAlive)) return
+    for (const task of this.#queue.clear()) task.reject(this.#unavailable(error, waitMs))
     this.#dispatch()
   }
 
@@ -282,10 +292,15 @@ class ProcessPool {
       timeout.abort()
     }
     this.#closing.abort()
-    for (const task of [...this.#queue.clear(), ...this.#running().map(({ task }) => task)]) task.reject(cutOff())
+    for (const task of [...this.#queue.clear(), ...this.#running().map(({ task }) => task)])
+      task.reject(new CodedError('not_ready', 'The service shut down before the request was done.'))
     await Promise.all(this.#slots.map(async ({ child, running }) => (running.size > 0 ? child?.kill() : child?.stop())))
     await Promise.all(this.#supervised)
   }
+}
+
+function overlong(maxRunMs: number): CodedError {
+  return new CodedError('deadline_exceeded', `The run took more than ${maxRunMs} ms (CEPE_MAX_RUN_MS). Send a smaller request.`)
 }
 
 /** {@link Pool.run} with the types of the task. */

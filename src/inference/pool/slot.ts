@@ -2,32 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Log } from '../log.ts'
 import type { Child, Run } from './child-process.ts'
+import type { PoolSettings } from './contract.ts'
 import type { PendingTask } from './pending-task.ts'
 import type { Lane } from './queue.ts'
 
-export interface Running {
+interface Running {
   readonly task: PendingTask
   readonly run: Run
   /** Expected milliseconds, from earlier runs. */
   readonly expectedMs: number
-}
-
-/** The slot of one process, which is restarted whenever it ends. */
-export interface Slot {
-  child?: Child
-  /** At most one run per lane. */
-  readonly running: Map<Lane, Running>
-  /** Crashes since the last finished request. */
-  failures: number
-  /** Killed because a run exceeded its limit, which is no failure of the process. */
-  overran: boolean
-  /** Disruptions of ended processes; see {@link disruptionsOf}. */
-  disruptions: number
-}
-
-/** A slot without a process. */
-export function createSlot(): Slot {
-  return { running: new Map(), failures: 0, overran: false, disruptions: 0 }
 }
 
 /** Factor of the expected duration of its runs that a main thread may be unresponsive before its process is killed. */
@@ -38,49 +21,11 @@ const SUSPICION = 3
 const STOPPED_PART = 0.2
 const PINGS_PER_HEARTBEAT = 10
 
-/** True if the process is unresponsive: it gets no tasks. */
-export function isSilent(slot: Slot, heartbeatMs: number): boolean {
-  return isStopped(slot, STOPPED_PART * heartbeatMs) || isStuck(slot, heartbeatMs, SUSPICION)
-}
-
-/** True if the process must be killed. */
-export function isHung(slot: Slot, heartbeatMs: number): boolean {
-  const callers = [...slot.running.values()]
-  const isAwaited = callers.some(({ task }) => !task.isSettled())
-  const isLeft = callers.length > 0 && !isAwaited
-  return isStopped(slot, isLeft ? STOPPED_PART * heartbeatMs : heartbeatMs) || isStuck(slot, heartbeatMs, isAwaited ? PATIENCE : SUSPICION)
-}
-
-/** No thread of the process responds, which no run explains. */
-function isStopped({ child }: Slot, boundMs: number): boolean {
-  return child !== undefined && child.vitals.stoppedMs > boundMs
-}
-
-/**
- * The main thread is unresponsive: while idle, or for longer than several expected runs without using the processor. Before any run has
- * finished, only the limit of runs applies.
- */
-function isStuck({ child, running }: Slot, heartbeatMs: number, patience: number): boolean {
-  if (child === undefined) return false
-  const expected = [...running.values()].reduce((sum, { expectedMs }) => sum + expectedMs, 0)
-  if (running.size > 0 && (expected === 0 || child.vitals.isComputing)) return false
-  return child.vitals.silentMs > Math.max(heartbeatMs, patience * expected)
-}
-
-/**
- * Increases whenever the slot's process stops or resumes responding, ends or is replaced: durations measured across that are meaningless.
- */
-export function disruptionsOf({ child, disruptions }: Slot): number {
-  return disruptions + (child?.vitals.pauses ?? 0)
-}
-
-export interface Supervision {
+interface Supervision extends Pick<PoolSettings, 'backoffMs' | 'heartbeatMs'> {
   readonly role: string
-  readonly start: () => Promise<Child>
-  readonly closing: AbortSignal
-  readonly backoffMs: { readonly first: number; readonly longest: number }
-  readonly heartbeatMs: number
   readonly log: Log
+  readonly closing: AbortSignal
+  readonly start: () => Promise<Child>
   /** A process is ready. */
   readonly onServing: () => void
   /** The slot's process has ended. */
@@ -89,58 +34,119 @@ export interface Supervision {
   readonly onFailed: (slot: Slot, error: CodedError, waitMs: number) => void
 }
 
-/** Keeps one slot filled until the pool closes. */
-export async function supervise(slot: Slot, supervision: Supervision, first?: Child): Promise<void> {
-  const { role, start, closing, onServing, onEnded } = supervision
-  let child = first
-  while (!closing.aborted) {
-    try {
-      child ??= await start()
-    } catch (error) {
+/** The place of one process, which is started again whenever it ends. */
+export class Slot {
+  child: Child | undefined
+  /** At most one run per lane. */
+  readonly running = new Map<Lane, Running>()
+  /** Crashes since the last finished request. */
+  failures = 0
+  /** Killed because a run exceeded its limit, which is no failure of the process. */
+  overran = false
+  /** Disruptions of ended processes. */
+  #disruptions = 0
+  readonly #supervision: Supervision
+
+  constructor(supervision: Supervision) {
+    this.#supervision = supervision
+  }
+
+  get isAlive(): boolean {
+    return this.child?.alive === true
+  }
+
+  /** True if the process is unresponsive: it gets no tasks. */
+  get isSilent(): boolean {
+    return this.#isStopped(STOPPED_PART * this.#supervision.heartbeatMs) || this.#isStuck(SUSPICION)
+  }
+
+  /**
+   * Increases whenever the slot's process stops or resumes responding, ends or is replaced: durations measured across that are meaningless.
+   */
+  get disruptions(): number {
+    return this.#disruptions + (this.child?.vitals.pauses ?? 0)
+  }
+
+  /** Keeps the slot filled until the pool closes. */
+  async supervise(first?: Child): Promise<void> {
+    const { role, start, closing, onServing, onEnded } = this.#supervision
+    let child = first
+    while (!closing.aborted) {
+      try {
+        child ??= await start()
+      } catch (error) {
+        if (closing.aborted) return
+        await this.#fail(asCodedError(error))
+        continue
+      }
+      this.child = child
+      this.#disruptions++
+      const heartbeat = this.#listen(child)
+      onServing()
+      const how = await child.exited
+      clearInterval(heartbeat)
+      this.#disruptions += child.vitals.pauses + 1
+      this.child = child = undefined
       if (closing.aborted) return
-      await fail(slot, supervision, asCodedError(error))
-      continue
+      onEnded()
+      if (!this.overran) await this.#fail(new CodedError('not_ready', `The ${role} process ended (${how}).`))
+      this.overran = false
     }
-    slot.child = child
-    slot.disruptions++
-    const heartbeat = listen(slot, child, supervision)
-    onServing()
-    const how = await child.exited
-    clearInterval(heartbeat)
-    slot.disruptions += child.vitals.pauses + 1
-    delete slot.child
-    child = undefined
-    if (closing.aborted) return
-    onEnded()
-    if (!slot.overran) await fail(slot, supervision, new CodedError('not_ready', `The ${role} process ended (${how}).`))
-    slot.overran = false
   }
-}
 
-/** Pings the process, and kills it if it hangs. */
-function listen(slot: Slot, child: Child, { role, heartbeatMs, log, onServing }: Supervision): NodeJS.Timeout {
-  const check = (): void => {
-    // After it responds again, it takes waiting tasks.
-    if (!isHung(slot, heartbeatMs)) return onServing()
-    const silentMs = Math.max(child.vitals.silentMs, child.vitals.stoppedMs)
-    log('error', `Killing ${role} process ${child.pid}: it has not answered for ${Math.round(silentMs)} ms.`)
-    child.kill()
+  /** Pings the process, and kills it if it hangs. */
+  #listen(child: Child): NodeJS.Timeout {
+    const { role, heartbeatMs, log, onServing } = this.#supervision
+    const check = (): void => {
+      // After it responds again, it takes waiting tasks.
+      if (!this.#isHung()) return onServing()
+      const silentMs = Math.max(child.vitals.silentMs, child.vitals.stoppedMs)
+      log('error', `Killing ${role} process ${child.pid}: it has not answered for ${Math.round(silentMs)} ms.`)
+      child.kill()
+    }
+    const beat = (): void => {
+      child.ping()
+      // After pending messages: if this process itself was stopped, they are still unread.
+      setImmediate(check)
+    }
+    return setInterval(beat, heartbeatMs / PINGS_PER_HEARTBEAT).unref()
   }
-  const beat = (): void => {
-    child.ping()
-    // After pending messages: if this process itself was stopped, they are still unread.
-    setImmediate(check)
-  }
-  return setInterval(beat, heartbeatMs / PINGS_PER_HEARTBEAT).unref()
-}
 
-/** Counts a crash and waits before the next start, with exponential backoff. */
-async function fail(slot: Slot, { backoffMs, closing, log, onFailed }: Supervision, error: CodedError): Promise<void> {
-  slot.failures++
-  const waitMs = Math.min(backoffMs.longest, backoffMs.first * 2 ** (slot.failures - 1))
-  log('error', `${error.message} Starting another in ${waitMs} ms.`)
-  onFailed(slot, error, waitMs)
-  await delay(waitMs, undefined, { signal: closing }).catch(() => undefined)
+  /** Counts a crash and waits before the next start, with exponential backoff. */
+  async #fail(error: CodedError): Promise<void> {
+    const { backoffMs, closing, log, onFailed } = this.#supervision
+    this.failures++
+    const waitMs = Math.min(backoffMs.longest, backoffMs.first * 2 ** (this.failures - 1))
+    log('error', `${error.message} Starting another in ${waitMs} ms.`)
+    onFailed(this, error, waitMs)
+    await delay(waitMs, undefined, { signal: closing }).catch(() => undefined)
+  }
+
+  /** True if the process must be killed. */
+  #isHung(): boolean {
+    const { heartbeatMs } = this.#supervision
+    const callers = [...this.running.values()]
+    const isAwaited = callers.some(({ task }) => !task.isSettled)
+    const isLeft = callers.length > 0 && !isAwaited
+    return this.#isStopped(isLeft ? STOPPED_PART * heartbeatMs : heartbeatMs) || this.#isStuck(isAwaited ? PATIENCE : SUSPICION)
+  }
+
+  /** No thread of the process responds, which no run explains. */
+  #isStopped(boundMs: number): boolean {
+    return this.child !== undefined && this.child.vitals.stoppedMs > boundMs
+  }
+
+  /**
+   * The main thread is unresponsive: while idle, or for longer than several expected runs without using the processor. Before any run has
+   * finished, only the limit of runs applies.
+   */
+  #isStuck(patience: number): boolean {
+    if (this.child === undefined) return false
+    const { vitals } = this.child
+    const expected = [...this.running.values()].reduce((sum, { expectedMs }) => sum + expectedMs, 0)
+    if (this.running.size > 0 && (expected === 0 || vitals.isComputing)) return false
+    return vitals.silentMs > Math.max(this.#supervision.heartbeatMs, patience * expected)
+  }
 }
 
 function asCodedError(thrown: unknown): CodedError {

@@ -1,0 +1,23 @@
+import { Type, type TSchema } from '#typebox'
+
+/** Schemas of single fields. */
+
+export function nonBlank(maxLength: number, description: string) {
+  return Type.String({ minLength: 1, maxLength, pattern: '\\S', description })
+}
+
+export function optionalInteger([minimum, maximum]: readonly [number, number], description: string) {
+  return Type.Optional(Type.Integer({ minimum, maximum, description }))
+}
+
+export function optionalBoolean(description: string) {
+  return Type.Optional(Type.Boolean({ description }))
+}
+
+export function optionalText(maxLength: number, description: string) {
+  return Type.Optional(Type.String({ maxLength, description }))
+}
+
+export function orNull<Schema extends TSchema>(schema: Schema, description: string) {
+  return Type.Union([schema, Type.Null()], { description })
+}
