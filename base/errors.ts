@@ -91,6 +91,11 @@ export function invalidField(field: string, problem: string): CodedError {
   return new CodedError('invalid_request', `${field} ${problem}.`, { field })
 }
 
+/** The error of a valid request that the loaded model cannot serve. @param field that the remedy is about */
+export function unprocessable(field: string, message: string, cause?: unknown): CodedError {
+  return new CodedError('unprocessable', message, { field, cause })
+}
+
 export function clientClosed(): CodedError {
   return new CodedError('client_closed', 'The client closed the connection.')
 }

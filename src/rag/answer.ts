@@ -11,7 +11,7 @@ import { roundedMs } from './retrieve.ts'
 import { withTurns } from './follow-up/standalone.ts'
 import { isSmallTalk } from './no-answer/small-talk.ts'
 import { at } from '../../base/at.ts'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, unprocessable } from '../../base/errors.ts'
 import { wordsOf } from '../text/words.ts'
 import { promptForm, scoringMode } from './resolve-request.ts'
 
@@ -157,10 +157,10 @@ async function explainByDropping(
 /** Prompt and answer fill the window, without room for the scored line end. */
 function namedAnew(error: unknown): never {
   if (!(error instanceof CodedError && error.code === 'unprocessable')) throw error
-  throw new CodedError(
-    'unprocessable',
+  throw unprocessable(
+    'explain',
     'The answer fills the window, and cannot be scored: lower k_decoder or max_new_tokens, or leave explain out.',
-    { field: 'explain', cause: error },
+    error,
   )
 }
 

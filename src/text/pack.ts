@@ -1,4 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, unprocessable } from '../../base/errors.ts'
 import { NO_WRAP, type Wrap, wrapped } from './chat-template.ts'
 import {
   BLOCK_SEPARATOR,
@@ -116,22 +116,19 @@ function tooLong(
 ): CodedError {
   const around = tokenizer.encode(wrap.before + wrap.after, { maxTokens: budget + 1 }).length
   if (around > budget)
-    return new CodedError(
-      'unprocessable',
+    return unprocessable(
+      'messages',
       `The chat's earlier messages take more than the ${budget} tokens that the model's window leaves: leave the oldest out.`,
-      { field: 'messages' },
     )
   const questionTokens = tokenizer.encode(renderQuestion(question)).length
   return questionTokens > budget
-    ? new CodedError(
-        'unprocessable',
+    ? unprocessable(
+        'question',
         `question has ${questionTokens} tokens, but the model's window leaves ${budget}: shorten the question or lower max_new_tokens.`,
-        { field: 'question' },
       )
-    : new CodedError(
-        'unprocessable',
+    : unprocessable(
+        'demonstrations',
         `${demonstrations.length} demonstrations and the question take more than the ${budget} tokens that the model's window leaves: ask for fewer or shorter demonstrations.`,
-        { field: 'demonstrations' },
       )
 }
 
@@ -158,11 +155,7 @@ export function packText(
   const query = tokenizer.encode(OMITTED + asked)
   const room = budget - query.length
   if (room < 1)
-    throw new CodedError(
-      'unprocessable',
-      `question has ${query.length} tokens, but the model's window leaves ${budget}: shorten the question.`,
-      { field: 'question' },
-    )
+    throw unprocessable('question', `question has ${query.length} tokens, but the model's window leaves ${budget}: shorten the question.`)
   const kept = [...front, ...tokenizer.encode(before, { maxTokens: room })].slice(0, room)
   const keptText = tokenizer.decode(kept)
   const begins = (passage: number) =>

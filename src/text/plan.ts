@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, unprocessable } from '../../base/errors.ts'
 import { type PackOptions, type PromptTokenizer, frameOf, packPrompt, packText } from './pack.ts'
 import { type PromptPassage, renderPassage } from './prompt.ts'
 
@@ -136,9 +136,8 @@ async function replugPrompts(
 }
 
 function tooMany(reached: number, prompts: number, replugTokens: number): CodedError {
-  return new CodedError(
-    'unprocessable',
+  return unprocessable(
+    'k',
     `This mode would read ${prompts} prompts, but the first ${reached} have more than ${replugTokens} tokens with their answers: lower k or context_tokens, or raise CEPE_REPLUG_MB.`,
-    { field: 'k' },
   )
 }

@@ -1,4 +1,4 @@
-import { CodedError } from '../../../base/errors.ts'
+import { unprocessable } from '../../../base/errors.ts'
 import type { Wrap } from '../chat-template.ts'
 import { passageChunks } from './passage-chunks.ts'
 import { type DocumentChunk, type DocumentPlan, type DocumentRequest, type DocumentSplit, tooLong } from './request.ts'
@@ -28,10 +28,9 @@ export async function planDocument(
   const encode = (tail: string): number[] => [...front, ...tokenizer.encode(render(tail), { maxTokens: promptTokens + 1 })]
   const bare = encode('')
   if (bare.length > promptTokens)
-    throw new CodedError(
-      'unprocessable',
+    throw unprocessable(
+      'question',
       `The question has more tokens than the ${promptTokens} that the decoder's prompt may have: shorten it, or lower max_new_tokens.`,
-      { field: 'question' },
     )
   const room = Math.floor(Math.min(tailTokens, promptTokens - bare.length) / TAIL_STEP) * TAIL_STEP
   const split = await (request.chunking === 'tokens' ? tokenChunks : passageChunks)(request, room, tokenizer, yieldPoint)

@@ -3,10 +3,9 @@ import { CodedError } from '../../../../base/errors.ts'
 import { ALONE } from '../../batches.ts'
 import type { EmbedOptions, Embedder, Reranker } from '../../contract.ts'
 import type { EncoderChildOptions } from '../../protocol.ts'
-import { checkDevice } from './check-device.ts'
 import { loadContrieverManifest, loadRerankerManifest } from '../../../../models/folder.ts'
 import { createPool, runTask } from '../pool.ts'
-import { type ProcessOptions, type Supervised, commonChildOptions } from './process-options.ts'
+import { type ProcessOptions, type Supervised, checkDevice, commonChildOptions } from './process-options.ts'
 import { POOL_DEFAULTS } from '../contract.ts'
 
 /**

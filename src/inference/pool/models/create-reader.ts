@@ -1,11 +1,10 @@
 import type { AheadEncoder, AnswerRead, DocumentReader, Generator, Reader } from '../../contract.ts'
 import type { CommonChildOptions, ReaderChildOptions } from '../../protocol.ts'
-import { checkDevice } from './check-device.ts'
 import { loadCepeManifest } from '../../../../models/folder.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { ALONE } from '../../batches.ts'
 import { createPool, runTask } from '../pool.ts'
-import { type ProcessOptions, type Supervised, commonChildOptions } from './process-options.ts'
+import { type ProcessOptions, type Supervised, checkDevice, commonChildOptions } from './process-options.ts'
 import type { Lane } from '../queue.ts'
 import { checkGenerate, checkReplug, checkScore } from './requests.ts'
 import { CodedError } from '../../../../base/errors.ts'
@@ -14,16 +13,12 @@ import { CodedError } from '../../../../base/errors.ts'
 const GPU_ENCODER_TOKENS = { step: 4096, most: 16_384 }
 /** Bytes of activations per padded token and unit of the encoder's width: 0.5 GiB for a step of the paper's encoder, well below its overhead. */
 const ACTIVATION_BYTES = 128
-const DEFAULTS = {
-  /** Logits of the step graph take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
-  prefillTokens: 256,
-  stateCacheBytes: 256 * 2 ** 20,
-  stateDtype: 'f32',
-  stateDisk: null,
-  replugBytes: 512 * 2 ** 20,
-} as const
+/** Logits of the step graph take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
+const PREFILL_TOKENS = 256
+const STATE_CACHE_BYTES = 256 * 2 ** 20
+const REPLUG_BYTES = 512 * 2 ** 20
 
-/** Defaults: {@link DEFAULTS}, and for batchTokens {@link ALONE} on a CPU, {@link encoderBatchTokens} on a GPU. */
+/** Default of batchTokens: {@link ALONE} on a CPU, {@link encoderBatchTokens} on a GPU. */
 export type ReaderOptions = ProcessOptions & Partial<Omit<ReaderChildOptions, 'role' | keyof CommonChildOptions>>
 
 /**
@@ -52,20 +47,12 @@ export function encoderBatchTokens({ dims }: CepeManifest, spareBytes = 0, proce
 export async function createReader(options: ReaderOptions): Promise<Reader & DocumentReader & Generator & AheadEncoder & Supervised> {
   const manifest = await loadCepeManifest(options.modelDir)
   const spareBytes = await checkDevice(manifest, options)
-  const pool = await createPool({
-    ...options,
-    options: {
-      role: 'reader',
-      ...commonChildOptions(options),
-      batchTokens:
-        options.batchTokens ?? (options.provider?.name === 'cuda' ? encoderBatchTokens(manifest, spareBytes, options.children) : ALONE),
-      prefillTokens: options.prefillTokens ?? DEFAULTS.prefillTokens,
-      stateCacheBytes: options.stateCacheBytes ?? DEFAULTS.stateCacheBytes,
-      stateDtype: options.stateDtype ?? DEFAULTS.stateDtype,
-      stateDisk: options.stateDisk ?? DEFAULTS.stateDisk,
-      replugBytes: options.replugBytes ?? DEFAULTS.replugBytes,
-    },
-  })
+  const defaultTokens = options.provider?.name === 'cuda' ? encoderBatchTokens(manifest, spareBytes, options.children) : ALONE
+  const { batchTokens = defaultTokens, prefillTokens = PREFILL_TOKENS, replugBytes = REPLUG_BYTES } = options
+  const { stateCacheBytes = STATE_CACHE_BYTES, stateDtype = 'f32', stateDisk = null } = options
+  const states = { stateCacheBytes, stateDtype, stateDisk }
+  const reader = { role: 'reader', ...commonChildOptions(options), batchTokens, prefillTokens, replugBytes, ...states } as const
+  const pool = await createPool({ ...options, options: reader })
   const laneOf = ({ mode, sampling, grammar, topTokens = 0 }: AnswerRead): Lane =>
     mode === 'replug' || sampling || grammar || topTokens > 0 ? 'long' : 'question'
   return {

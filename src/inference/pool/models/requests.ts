@@ -9,10 +9,10 @@ export function checkGenerate(request: GenerateRequest, manifest: CepeManifest):
   checkIds('promptIds', request.promptIds, manifest)
   checkDecoding(request, request.promptIds.length, manifest)
   const { sampling, minNewTokens = 0 } = request
-  if (!Number.isSafeInteger(minNewTokens) || minNewTokens < 0 || minNewTokens > request.maxNewTokens)
+  if (!isInteger(minNewTokens, 0) || minNewTokens > request.maxNewTokens)
     throw invalidField('minNewTokens', `is ${minNewTokens}; it must be an integer from 0 to maxNewTokens`)
   if (!sampling) return
-  if (!(sampling.temperature > 0 && Number.isFinite(sampling.temperature)))
+  if (!isPositive(sampling.temperature))
     throw invalidField('sampling.temperature', `is ${sampling.temperature}; it must be above 0 (leave sampling out for greedy decoding)`)
   if (!(sampling.topP > 0 && sampling.topP <= 1))
     throw invalidField('sampling.topP', `is ${sampling.topP}; it must be above 0 and at most 1`)
@@ -25,8 +25,7 @@ export function checkReplug(request: ReplugRequest, manifest: CepeManifest): voi
     checkIds(`prompts[${index}].ids`, ids, manifest)
     if (!Number.isFinite(score)) throw invalidField(`prompts[${index}].score`, `is ${score}; it must be a finite number`)
   }
-  if (!(request.temperature > 0 && Number.isFinite(request.temperature)))
-    throw invalidField('temperature', `is ${request.temperature}; it must be above 0`)
+  if (!isPositive(request.temperature)) throw invalidField('temperature', `is ${request.temperature}; it must be above 0`)
   checkDecoding(request, Math.max(...request.prompts.map(({ ids }) => ids.length)), manifest)
 }
 
@@ -46,8 +45,7 @@ function checkStreaming({ sinks, recent, stride }: StreamingCache, continuations
     ['recent', recent, 1],
     ['stride', stride, 1],
   ] as const) {
-    if (!Number.isSafeInteger(value) || value < least)
-      throw invalidField(`streaming.${name}`, `is ${value}; it must be an integer from ${least}`)
+    if (!isInteger(value, least)) throw invalidField(`streaming.${name}`, `is ${value}; it must be an integer from ${least}`)
   }
   if (sinks + recent + stride > dims.window)
     throw invalidField(
@@ -63,8 +61,7 @@ function checkContexts({ contexts, contextTokens, contextIds }: EncoderInput, { 
   if (count > 0 && graphs.encoder === null)
     throw invalidField('contexts', 'is given to a model without encoder; put the passages into the prompt')
   if (contextIds !== undefined && contexts.length > 0) throw invalidField('contextIds', 'cannot be combined with contexts; set one of them')
-  if (!(Number.isSafeInteger(contextTokens) && contextTokens > 0))
-    throw invalidField('contextTokens', `is ${contextTokens}; it must be a positive integer`)
+  if (!isInteger(contextTokens, 1)) throw invalidField('contextTokens', `is ${contextTokens}; it must be a positive integer`)
   for (const [index, ids] of (contextIds ?? []).entries()) checkVocabulary(`contextIds[${index}]`, ids, dims.encoder_vocab_size)
 }
 
@@ -74,18 +71,12 @@ function checkIds(field: string, ids: readonly number[], { dims }: CepeManifest)
 }
 
 function checkVocabulary(field: string, ids: readonly number[], size: number): void {
-  const wrong = ids.find((id) => !(Number.isSafeInteger(id) && id >= 0 && id < size))
+  const wrong = ids.find((id) => !isInteger(id, 0) || id >= size)
   if (wrong !== undefined) throw invalidField(field, `holds ${wrong}, which is no id of the vocabulary (0 to ${size - 1})`)
 }
 
-function checkDecoding(
-  request: { readonly maxNewTokens: number; readonly stopIds: readonly number[] },
-  promptTokens: number,
-  manifest: CepeManifest,
-): void {
-  const { maxNewTokens, stopIds } = request
-  if (!(Number.isSafeInteger(maxNewTokens) && maxNewTokens > 0))
-    throw invalidField('maxNewTokens', `is ${maxNewTokens}; it must be a positive integer`)
+function checkDecoding({ maxNewTokens, stopIds }: GenerateRequest | ReplugRequest, promptTokens: number, manifest: CepeManifest): void {
+  if (!isInteger(maxNewTokens, 1)) throw invalidField('maxNewTokens', `is ${maxNewTokens}; it must be a positive integer`)
   if (stopIds.some((id) => !Number.isSafeInteger(id))) throw invalidField('stopIds', 'holds a value that is not an integer')
   checkWindow('promptIds', promptTokens, maxNewTokens, manifest)
 }
@@ -97,4 +88,12 @@ function checkWindow(field: string, promptTokens: number, newTokens: number, { d
       `does not fit: ${promptTokens} prompt tokens and ${newTokens} new ones exceed the window of ${dims.window}; use fewer passages in the prompt`,
     )
   }
+}
+
+function isInteger(value: number, least: number): boolean {
+  return Number.isSafeInteger(value) && value >= least
+}
+
+function isPositive(value: number): boolean {
+  return value > 0 && Number.isFinite(value)
 }

@@ -1,4 +1,4 @@
-import { CodedError } from '../../../../base/errors.ts'
+import { unprocessable } from '../../../../base/errors.ts'
 import { advance, forced, mayEnd, mustEnd, START, type Grammar, type Position } from '../../../text/grammar/grammar.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
 
@@ -59,10 +59,9 @@ export function createConstraint(given: Grammar, texts: TokenTexts, stopIds: rea
           open++
         }
       if (open > 0) return left
-      throw new CodedError(
-        'unprocessable',
+      throw unprocessable(
+        'response_format',
         "The response format cannot be written with this model's tokens: use other names and values, of plain letters and digits.",
-        { field: 'response_format' },
       )
     },
     accept: (id) => {

@@ -2,14 +2,13 @@ import { at, joined } from '../../../../base/at.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import type { AttentionFocus, GenerateRequest, GenerateResult } from '../../contract.ts'
-import type { RunContext } from './run-context.ts'
 import type { EncodedContexts } from '../encoder/encode-contexts.ts'
 import { type Feeds, type Graph, type Tensor, checkNumber, floats, int64, integers } from '../runtime/session.ts'
-import type { Decoded } from './step-decoding.ts'
+import type { Decoded, RunContext } from './step-decoding.ts'
 import type { OnToken } from './text-streamer.ts'
 
 /**
- * Selects the requested measures of an answer's cross-attention.
+ * Measures of an answer's cross-attention: the share of each context (they sum to 1, or are all 0 without attention), and as requested.
  * @param attention [generated tokens, m], row-major
  * @param tokenCounts rows of phi per context, in phi's order; they sum to m
  */
@@ -26,13 +25,8 @@ export function measuredAttention(
   }
 }
 
-/**
- * Cross-attention mass per context: summed over its rows of phi and the generated tokens, as shares of the total.
- * @param attention [generated tokens, m], row-major
- * @param tokenCounts rows of phi per context, in phi's order; they sum to m
- * @returns one share per context; they sum to 1, or are all 0 without attention
- */
-export function contextShares(attention: Float32Array, tokenCounts: readonly number[]): number[] {
+/** Share of each context, summed over its rows of phi and the generated tokens; all 0 without attention. */
+function contextShares(attention: Float32Array, tokenCounts: readonly number[]): number[] {
   const columns = tokenCounts.reduce((sum, count) => sum + count, 0)
   const starts = tokenCounts.map((_, index) => tokenCounts.slice(0, index).reduce((sum, count) => sum + count, 0))
   const masses = tokenCounts.map((count, index) => {

@@ -6,11 +6,10 @@ import { loadCepeManifest } from '../../../../models/folder.ts'
 import type { ReaderChildOptions } from '../../protocol.ts'
 import { warnOfSlowDtype } from '../runtime/cpu.ts'
 import type { ContextEncoder } from '../encoder/encode-contexts.ts'
-import { createStateCache } from '../encoder/state-cache.ts'
-import { type ModelGraphOptions, loadModelGraph } from '../runtime/prepack.ts'
+import { createStateCache, createStateCodec } from '../encoder/state-cache.ts'
+import { loadModelGraph } from '../runtime/prepack.ts'
 import type { Graph } from '../runtime/session.ts'
 import { type TokenTexts, tokenTexts } from './constraint.ts'
-import { createStateCodec } from '../encoder/state-codec.ts'
 import { createStateStore } from '../encoder/state-store.ts'
 import type { StepModel } from './step.ts'
 
@@ -42,8 +41,17 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
   await warnOfSlowDtype(manifest, log)
   const { dims, graphs } = manifest
   const tokenizer = await loadTokenizer(options.modelDir, manifest.tokens)
-  const graphOptions: ModelGraphOptions = { ...options, manifest, log }
-  const encoder = await loadEncoder(options, { ...graphOptions, manifest }, tokenizer)
+  const graphOptions = { ...options, manifest, log }
+  const { stateDtype: dtype, stateDisk } = options
+  const encoder: ContextEncoder = {
+    graph: graphs.encoder === null ? null : await loadModelGraph(graphs.encoder, graphOptions),
+    tokenizer,
+    manifest,
+    cache: createStateCache(options.stateCacheBytes),
+    codec: await createStateCodec(dtype),
+    store: stateDisk && (await createStateStore({ ...stateDisk, manifest, dtype, log })),
+    batchTokens: options.batchTokens,
+  }
   // Their runs grow with passages and prompt; the encoder's have a bounded size.
   const decoderOptions = { ...graphOptions, arena: false }
   const generateGraph = await loadModelGraph(graphs.generate, decoderOptions)
@@ -75,25 +83,6 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
     continueGraph: later(graphs.continue),
     stepModel: async () => ({ graph: await stepGraph(), dims, byLength, prefillTokens: options.prefillTokens, batchTokens }),
     tokenTexts: () => (texts ??= tokenTexts(tokenizer, dims.vocab_size)),
-  }
-}
-
-async function loadEncoder(
-  options: ReaderChildOptions,
-  graphOptions: ModelGraphOptions & { readonly manifest: CepeManifest },
-  tokenizer: Tokenizer,
-): Promise<ContextEncoder> {
-  const { stateDtype: dtype, stateDisk } = options
-  const { manifest, log } = graphOptions
-  const file = manifest.graphs.encoder
-  return {
-    graph: file === null ? null : await loadModelGraph(file, graphOptions),
-    tokenizer,
-    manifest,
-    cache: createStateCache(options.stateCacheBytes),
-    codec: await createStateCodec(dtype),
-    store: stateDisk && (await createStateStore({ ...stateDisk, manifest, dtype, log })),
-    batchTokens: options.batchTokens,
   }
 }
 

@@ -3,10 +3,19 @@ import { mulberry32 } from '../../../../base/random.ts'
 import { tokenBudgetBatches } from '../../batches.ts'
 import type { GenerateRequest, ReplugRequest, ScoreRequest } from '../../contract.ts'
 import type { YieldPoint } from '../../protocol.ts'
-import type { RunContext } from './run-context.ts'
+import type { Constraint } from './constraint.ts'
 import { type Tensor, checkNumber, float32 } from '../runtime/session.ts'
 import { argmax, logSoftmax, mixLogprobs, sampleToken } from './sampling.ts'
 import { type Past, type StepModel, extend, logitsRow, mergePasts, prefill } from './step.ts'
+import type { OnToken } from './text-streamer.ts'
+
+/** Context of a run: its yield point, and the callback for its tokens. */
+export interface RunContext {
+  readonly yieldPoint: YieldPoint
+  readonly onToken?: OnToken | undefined
+  /** Constraint on the answer, token by token. */
+  readonly constraint?: Constraint | undefined
+}
 
 /** Tokens with their natural-log probabilities. */
 export interface Decoded {

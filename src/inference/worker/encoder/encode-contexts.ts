@@ -6,8 +6,7 @@ import { tokenBudgetBatches } from '../../batches.ts'
 import type { AheadResult, EncoderInput } from '../../contract.ts'
 import type { YieldPoint } from '../../protocol.ts'
 import { type Graph, type Tensor, float32, floats, padRight } from '../runtime/session.ts'
-import { type ContextStates, type StateCache, idsKey, stateKey } from './state-cache.ts'
-import type { StateCodec } from './state-codec.ts'
+import { type ContextStates, type StateCache, type StateCodec, idsKey, stateKey } from './state-cache.ts'
 import type { StateStore } from './state-store.ts'
 
 export interface EncodedContexts {

@@ -21,18 +21,12 @@ const NAME = /^[0-9a-f]{64}\.states$/
 /** Target share of the limit after an eviction, so that the next write needs none. */
 const KEPT_SHARE = 0.9
 
-interface StateFile {
-  readonly path: string
-  readonly bytes: number
-  readonly usedAt: number
-}
-
 /**
  * Evicts the least recently used state files of all readers if they exceed the limit. Safe to run in several processes.
  * @returns remaining bytes
  */
 async function trimStates(dir: string, maxBytes: number): Promise<number> {
-  const files: StateFile[] = []
+  const files: Awaited<ReturnType<typeof statesIn>> = []
   for (const reader of await list(dir)) {
     for (const part of await list(path.join(dir, reader))) files.push(...(await statesIn(path.join(dir, reader, part))))
   }
@@ -47,13 +41,13 @@ async function trimStates(dir: string, maxBytes: number): Promise<number> {
   return bytes
 }
 
-async function statesIn(folder: string): Promise<StateFile[]> {
+async function statesIn(folder: string) {
   const names = (await list(folder)).filter((name) => NAME.test(name))
   const found = await Promise.all(
-    names.map(async (name): Promise<StateFile | undefined> => {
+    names.map(async (name) => {
       const file = path.join(folder, name)
-      const { size, mtimeMs } = (await stat(file).catch(absent)) ?? {}
-      return size === undefined || mtimeMs === undefined ? undefined : { path: file, bytes: size, usedAt: mtimeMs }
+      const stats = await stat(file).catch(absent)
+      return stats && { path: file, bytes: stats.size, usedAt: stats.mtimeMs }
     }),
   )
   return found.filter((file) => file !== undefined)
@@ -97,8 +91,6 @@ function decodeStateFile(file: Uint8Array, width: number, dtype: StateDtype): Co
 }
 
 /** Encoder states on disk, one file per context, shared by the processes of a reader. */
-export type StateStore = Pick<DiskStore, keyof DiskStore>
-
 interface StateStoreOptions {
   /** Folder of all readers' states. */
   readonly dir: string
@@ -133,21 +125,13 @@ export async function createStateStore(options: StateStoreOptions): Promise<Stat
   const aside = path.join(dir, ASIDE)
   await makeFolder(aside)
   await removeStaleFiles(aside, (name) => name.split('.', 1)[0])
-  return new DiskStore(options, { aside, tag: await processTag(), seen: await trimStates(dir, maxBytes) })
+  return new StateStore(options, path.join(aside, await processTag()), await trimStates(dir, maxBytes))
 }
 
-interface Found {
-  /** Folder of files being written. */
-  readonly aside: string
-  /** Process tag in their names. */
-  readonly tag: string
-  /** Bytes of all states. */
-  readonly seen: number
-}
-
-class DiskStore {
+export class StateStore {
   readonly #options: StateStoreOptions
-  readonly #found: Found
+  /** Path of files being written, without their own ending. */
+  readonly #aside: string
   readonly #folder: string
   readonly #width: number
   readonly #writers = pLimit(WRITERS)
@@ -160,10 +144,10 @@ class DiskStore {
   /** Bytes written since. */
   #unseen = 0
 
-  constructor(options: StateStoreOptions, found: Found) {
+  constructor(options: StateStoreOptions, aside: string, seen: number) {
     this.#options = options
-    this.#found = found
-    this.#seen = found.seen
+    this.#aside = aside
+    this.#seen = seen
     this.#folder = path.join(options.dir, stateFolder(options.manifest, options.dtype))
     this.#width = options.manifest.dims.encoder_hidden_size
   }
@@ -188,7 +172,7 @@ class DiskStore {
   async write(key: string, states: ContextStates): Promise<number> {
     if (states.length === 0 || (this.#options.dtype === 'f16') !== states instanceof Uint16Array) return 0
     const bytes = encodeStateFile(states, this.#width)
-    const written = path.join(this.#found.aside, `${this.#found.tag}.${randomUUID()}`)
+    const written = `${this.#aside}.${randomUUID()}`
     const file = this.#fileOf(key)
     try {
       // Not fsynced: a torn file fails its checksum and is computed again.

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { arch } from 'node:os'
 import { precisionOf } from '../../../../models/blocks/precision.ts'
-import type { Dtype } from '../../../../models/manifest.ts'
+import type { CepeManifest } from '../../../../models/manifest.ts'
 import type { Log } from '../../log.ts'
 
 /** True if an x86 CPU multiplies 8-bit numbers into 32 bits in one instruction, by Linux's /proc/cpuinfo; undefined if unknown. */
@@ -10,14 +10,11 @@ export function hasVnni(cpuinfo: string): boolean | undefined {
   return flags === undefined ? undefined : /\bavx512_vnni\b|\bavx_vnni\b/.test(flags)
 }
 
-/** What decides whether a build needs VNNI. */
-export interface ReaderBuild {
-  readonly dtype: Dtype
-  readonly graphs: { readonly encoder: string | null }
-}
-
 /** True if a build's 8-bit products have one scale per row: without VNNI these are slow and cut sums at 16 bits. Those in blocks are exact. */
-export function needsVnni({ dtype, graphs }: ReaderBuild): boolean {
+export function needsVnni({
+  dtype,
+  graphs,
+}: Pick<CepeManifest, 'dtype'> & { readonly graphs: Pick<CepeManifest['graphs'], 'encoder'> }): boolean {
   const { matrices, tokens, head, context } = precisionOf(dtype)
   return [matrices, tokens, head, graphs.encoder === null ? null : context].some((form) => form?.kind === 'rows')
 }
@@ -28,7 +25,7 @@ export async function lacksVnni(): Promise<boolean> {
 }
 
 /** Logs a warning if a model's 8-bit products run without VNNI. */
-export async function warnOfSlowDtype(build: ReaderBuild, log: Log): Promise<void> {
+export async function warnOfSlowDtype(build: CepeManifest, log: Log): Promise<void> {
   if (!needsVnni(build) || !(await lacksVnni())) return
   log(
     'warn',

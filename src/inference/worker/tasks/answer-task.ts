@@ -7,7 +7,7 @@ import { answerResult, generateRequest, passageWeights, replugRequest } from './
 import { attendedSentences } from './attended-sentences.ts'
 import { expertsTask, generateTask, replugTask } from './generate-task.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
-import type { RunContext } from '../decoder/run-context.ts'
+import type { RunContext } from '../decoder/step-decoding.ts'
 import { createTextStreamer } from '../decoder/text-streamer.ts'
 import { timed } from '../runtime/timed.ts'
 

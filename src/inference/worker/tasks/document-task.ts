@@ -1,4 +1,4 @@
-import { CodedError } from '../../../../base/errors.ts'
+import { CodedError, unprocessable } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import { planDocument } from '../../../text/document/plan-document.ts'
@@ -59,10 +59,9 @@ export async function documentTask(model: ReaderModel, read: DocumentRead, yield
 }
 
 function noEncoder({ tokens, tail }: DocumentPlan): CodedError {
-  return new CodedError(
-    'unprocessable',
+  return unprocessable(
+    'encoder_tokens',
     `This model has no encoder, and its prompt holds ${tail?.tokens ?? 0} of the document's ${tokens} tokens: leave encoder_tokens out to have its end read alone.`,
-    { field: 'encoder_tokens' },
   )
 }
 

@@ -1,5 +1,5 @@
 import { at } from '../../../../base/at.ts'
-import { CodedError } from '../../../../base/errors.ts'
+import { CodedError, unprocessable } from '../../../../base/errors.ts'
 import { instructed } from '../../../text/instruction.ts'
 import { type PromptTokenizer, frontIds } from '../../../text/pack.ts'
 import { planRead } from '../../../text/plan.ts'
@@ -35,14 +35,12 @@ export async function choicesTask(model: ReaderModel, read: ChoicesRead, yieldPo
 /** @throws unprocessable naming the choice without tokens, or the lengths that do not fit the window */
 function checkChoices(choices: readonly string[], continuations: readonly (readonly number[])[], prompt: number, window: number): void {
   const empty = continuations.findIndex((ids) => ids.length === 0)
-  if (empty >= 0)
-    throw new CodedError('unprocessable', `The choice ${JSON.stringify(at(choices, empty))} has no tokens.`, { field: 'choices' })
+  if (empty >= 0) throw unprocessable('choices', `The choice ${JSON.stringify(at(choices, empty))} has no tokens.`)
   const longest = Math.max(...continuations.map((ids) => ids.length))
   if (prompt + longest <= window) return
-  throw new CodedError(
-    'unprocessable',
+  throw unprocessable(
+    'choices',
     `The prompt (${prompt} tokens) and the longest choice (${longest}) exceed the model's window of ${window}: shorten the choices.`,
-    { field: 'choices' },
   )
 }
 
@@ -62,9 +60,7 @@ export async function likelihoodTask(model: ReaderModel, read: LikelihoodRead, y
   // Texts tokenised together may have one more token at a boundary.
   const room = limits.window - around - 2
   if (room < LEAST_PASSAGE_TOKENS)
-    throw new CodedError('unprocessable', `The query takes ${around} of the ${limits.window} tokens of the model's window: shorten it.`, {
-      field: 'query',
-    })
+    throw unprocessable('query', `The query takes ${around} of the ${limits.window} tokens of the model's window: shorten it.`)
   const stepModel = await model.stepModel()
   const logprobs: number[][] = []
   let promptTokens = 0

@@ -2,7 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import type { CepeManifest, ContrieverManifest } from '../../../../models/manifest.ts'
-import { checkDevice } from '../../../../src/inference/pool/models/check-device.ts'
+import { checkDevice } from '../../../../src/inference/pool/models/process-options.ts'
 import { encoderBatchTokens } from '../../../../src/inference/pool/models/create-reader.ts'
 
 const GIB = 2 ** 30

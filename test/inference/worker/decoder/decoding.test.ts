@@ -4,7 +4,7 @@ import { mulberry32 } from '../../../../base/random.ts'
 import { argmax, logSoftmax, logSumExp, mixLogprobs, sampleToken } from '../../../../src/inference/worker/decoder/sampling.ts'
 import { checkNumber } from '../../../../src/inference/worker/runtime/session.ts'
 import { attendedSentences } from '../../../../src/inference/worker/tasks/attended-sentences.ts'
-import { contextShares, measuredAttention } from '../../../../src/inference/worker/decoder/greedy.ts'
+import { measuredAttention } from '../../../../src/inference/worker/decoder/greedy.ts'
 import { wordTokenizer } from '../../../fixtures/word-tokenizer.ts'
 import { createStateCache, stateKey } from '../../../../src/inference/worker/encoder/state-cache.ts'
 
@@ -116,12 +116,12 @@ await t.test('a number that is none is an error, not an answer', (t) => {
 
 await t.test("attention is shared out by the contexts' rows", (t) => {
   const attention = Float32Array.of(0.1, 0.2, 0.3, 0.4, /* next token */ 0.5, 0.1, 0.1, 0.3)
-  const shares = contextShares(attention, [1, 0, 3])
+  const shares = measuredAttention(attention, [1, 0, 3]).contextShares
   t.ok(Math.abs((shares[0] ?? 0) - 0.3) < 1e-6)
   t.equal(shares[1], 0)
   t.ok(Math.abs((shares[2] ?? 0) - 0.7) < 1e-6)
-  t.same(contextShares(new Float32Array(0), []), [])
-  t.same(contextShares(new Float32Array(4), [1, 1]), [0, 0])
+  t.same(measuredAttention(new Float32Array(0), []).contextShares, [])
+  t.same(measuredAttention(new Float32Array(4), [1, 1]).contextShares, [0, 0])
   t.end()
 })
 
@@ -159,7 +159,7 @@ await t.test('how attention lies on single context tokens', (t) => {
   // Two tokens over contexts of one and three rows: the first looks at one row alone, the second at all alike.
   const attention = Float32Array.of(0, 0.5, 0, 0, 0.25, 0.25, 0.25, 0.25)
   const { contextShares: shares, attentionFocus: focus, tokenShares } = measuredAttention(attention, [1, 3], true)
-  t.same(shares, contextShares(attention, [1, 3]))
+  t.same(shares, [0.25 / 1.5, 1.25 / 1.5])
   t.same(focus, [
     { peak: 1, entropy: 0 },
     { peak: 0.25, entropy: 1 },
