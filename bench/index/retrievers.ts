@@ -22,7 +22,7 @@ import { appendRows, chunks } from '../../index/table/write.ts'
 import { loadContrieverManifest } from '../../models/folder.ts'
 import { modelId } from '../../models/manifest.ts'
 import { ALONE } from '../../src/inference/batches.ts'
-import { createEmbedderTasks } from '../../src/inference/worker/tasks/embedder-tasks.ts'
+import { createEmbedderTasks } from '../../src/inference/worker/tasks/encoder-tasks.ts'
 import { benchOptions } from '../arguments.ts'
 import { inFolder, machine, table as formatted } from '../measure.ts'
 

@@ -126,3 +126,6 @@ export function toWire(thrown: unknown): WireError {
 export function fromWire({ code, message, details }: WireError): CodedError {
   return new CodedError(isErrorCode(code) ? code : 'inference_failed', message, details)
 }
+
+/** File descriptor of the pipe on which the pulse thread of an inference process answers pings. */
+export const PULSE_FD = 4

@@ -1,4 +1,7 @@
 import { withTimeLeft, type Admission, type RunOptions } from '../inference/contract.ts'
+import type { CepeManifest } from '../../models/manifest.ts'
+import { LIMITS } from './schema.ts'
+import type { ResolvedQuestion } from './resolve-request.ts'
 
 /** Options for readings of an admitted request. */
 export type AdmittedRun = RunOptions & { readonly cost: number }
@@ -31,4 +34,70 @@ export async function withAdmission<Response>(
   } finally {
     permit.release(done)
   }
+}
+
+/** The answer's likelihood is read in addition to the answer itself. */
+const READINGS_PER_DROP = 2
+
+/**
+ * Cost of a question in addition to its tokens: embedding, search, messages between processes. Without it the time of small questions, mostly
+ * overhead, would be attributed to their few tokens, and large ones would seem endless.
+ */
+export const BASE_COST = 256
+
+/** Approximate characters per token of running text. */
+const CHARACTERS_PER_TOKEN = 4
+
+/** Approximate tokens of a text. */
+export function tokensOf(text: string): number {
+  return Math.ceil(text.length / CHARACTERS_PER_TOKEN)
+}
+
+/**
+ * Relative work of a question, in tokens that the model will read and write, before its passages are known: prompts x (tokens + new
+ * tokens), and the encoder's contexts. Only ratios count: the time per token is measured.
+ * @param answers texts to score
+ */
+export function questionCost(question: ResolvedQuestion, manifest: CepeManifest, answers: readonly string[] = []): number {
+  // Alternatives, and answers that are not written as they are read, need another reading of the prompt.
+  const isReadAgain = (question.topTokens ?? 0) > 0 || question.sampling !== undefined || question.grammar !== undefined
+  const readings = isReadAgain ? 2 : 1
+  return BASE_COST + readings * tokenCost(question, manifest, answers)
+}
+
+function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: readonly string[]): number {
+  const { mode, k, kDecoder, contextTokens, maxNewTokens } = question
+  const examples = question.demonstrations.reduce(
+    (sum, { question, answer, passage }) =>
+      sum + tokensOf(question) + tokensOf(answer) + (passage ? Math.min(contextTokens, tokensOf(passage.text)) : 0),
+    0,
+  )
+  const said = (question.earlier ?? []).reduce((sum, { content }) => sum + tokensOf(content), 0)
+  const prompt = (passages: number): number =>
+    Math.min(dims.window, tokensOf(question.question) + said + examples + passages * contextTokens + maxNewTokens)
+  const scored = answers.reduce((sum, answer) => sum + 1 + tokensOf(answer), 0)
+  switch (mode) {
+    case 'closed-book':
+      return prompt(0) + scored
+    case 'decoder-only':
+      return prompt(k) + scored
+    case 'map-rerank':
+      // Choices of a model that reads this way by default are scored, too.
+      return Math.max(1, k) * prompt(1) + scored
+    case 'experts':
+    case 'replug':
+      return Math.max(1, k) * prompt(1)
+    case 'cepe':
+      return prompt(Math.min(k, kDecoder)) + k * contextTokens + scored
+  }
+}
+
+/**
+ * Relative work of answering and scoring again without each of the best passages: prompts only, since the states of passages are cached.
+ */
+export function explanationCost(question: ResolvedQuestion, manifest: CepeManifest): number {
+  const { mode, k, kDecoder } = question
+  const read = mode === 'decoder-only' ? k : Math.min(k, kDecoder)
+  const prompt = tokenCost({ ...question, mode: 'decoder-only', k: read }, manifest, [])
+  return prompt * (1 + READINGS_PER_DROP * Math.min(k, LIMITS.droppedPassages))
 }

@@ -1,9 +1,10 @@
 import type { AnswerReadResult } from '../inference/contract.ts'
 import { probabilityCorrect, type Calibration, type Signals } from './calibration.ts'
-import { signalsOf } from './signals.ts'
 import { confidence } from '../inference/confidence.ts'
 import type { AnswerResponse, Evidence } from './schema.ts'
 import type { ResolvedQuestion } from './resolve-request.ts'
+import { at } from '../../base/at.ts'
+import { contentStems, plainWords, stemsOf } from '../text/words.ts'
 
 export type AnswerConfidence = Pick<
   AnswerResponse,
@@ -81,4 +82,99 @@ export const NO_ANSWER: AnswerConfidence = {
   confidence: 0,
   probability_correct: null,
   finish_reason: null,
+}
+
+/** Bounds the logarithm for a probability of 1. */
+const LEAST_DOUBT = 1e-4
+/** Sentences compared with the question, from the best passage on, and characters of each. */
+const MOST_SENTENCES = 20
+const SENTENCE_CHARACTERS = 1000
+/**
+ * Signals of a greedy answer from passages.
+ * @returns null for an empty answer, or without passages
+ */
+export function signalsOf(question: string, read: AnswerReadResult, evidence: readonly Evidence[]): Signals | null {
+  const { text, stopped, logprobs } = read
+  if (text === '' || logprobs.length === 0 || evidence.length === 0) return null
+  const saying = evidence.filter(({ highlights }) => highlights.length > 0)
+  const least = Math.min(...logprobs)
+  const { from_prompt: fromPrompt, ...attended } = attentionSignals(read, evidence)
+  return {
+    confidence: confidence(logprobs),
+    mean_doubt: doubt(mean(logprobs)),
+    most_doubt: doubt(least),
+    first_doubt: doubt(at(logprobs, 0)),
+    stop_doubt: doubt(stopped ? at(logprobs, logprobs.length - 1) : least),
+    ...attended,
+    saying_attention: saying.reduce((sum, { attention }) => sum + (attention ?? 0), 0),
+    saying_share: saying.length / evidence.length,
+    saying_rank: saying.length === 0 ? 1 : (at(saying, 0).rank - 1) / evidence.length,
+    ...overlaps(question, text, saying),
+    from_prompt: fromPrompt,
+  }
+}
+
+function attentionSignals(
+  { attentionFocus: focus = [] }: AnswerReadResult,
+  evidence: readonly Evidence[],
+): Pick<Signals, 'passage_entropy' | 'attended_rank' | 'token_peak' | 'token_entropy' | 'first_token_entropy' | 'from_prompt'> {
+  const shares = evidence.flatMap(({ attention }) => attention ?? [])
+  const [first] = focus
+  if (first === undefined || shares.length === 0)
+    return { passage_entropy: 0, attended_rank: 0, token_peak: 0, token_entropy: 0, first_token_entropy: 0, from_prompt: 1 }
+  return {
+    passage_entropy: relativeEntropy(shares),
+    attended_rank: shares.indexOf(Math.max(...shares)) / shares.length,
+    token_peak: mean(focus.map(({ peak }) => peak)),
+    token_entropy: mean(focus.map(({ entropy }) => entropy)),
+    first_token_entropy: first.entropy,
+    from_prompt: 0,
+  }
+}
+
+function doubt(logprob: number): number {
+  return Math.log(LEAST_DOUBT - Math.min(0, logprob))
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+/** 0 if concentrated on one element, 1 if uniform. */
+function relativeEntropy(shares: readonly number[]): number {
+  const some = shares.filter((share) => share > 0)
+  return some.length < 2 ? 0 : -some.reduce((sum, share) => sum + share * Math.log(share), 0) / Math.log(some.length)
+}
+
+function overlaps(
+  question: string,
+  answer: string,
+  saying: readonly Evidence[],
+): Pick<Signals, 'sentence_overlap' | 'title_overlap' | 'echo'> {
+  const asked = plainWords(question)
+  const told = plainWords(answer)
+  let [sentenceOverlap, titleOverlap, sentences] = [0, 0, 0]
+  for (const { title, text, highlights } of saying) {
+    const named = plainWords(title)
+    titleOverlap = Math.max(
+      titleOverlap,
+      share([...named], (word) => asked.has(word)),
+    )
+    const wanted = contentStems([...asked].filter((word) => !named.has(word) && !told.has(word)))
+    const starts = new Map(highlights.map(({ sentence }) => [sentence.start, sentence.end]))
+    for (const [start, end] of starts) {
+      if (++sentences > MOST_SENTENCES) break
+      const words = stemsOf(text.slice(start, Math.min(end, start + SENTENCE_CHARACTERS)))
+      sentenceOverlap = Math.max(
+        sentenceOverlap,
+        share(wanted, (word) => words.has(word)),
+      )
+    }
+    if (sentences > MOST_SENTENCES) break
+  }
+  return { sentence_overlap: sentenceOverlap, title_overlap: titleOverlap, echo: share([...told], (word) => asked.has(word)) }
+}
+
+function share(words: readonly string[], holds: (word: string) => boolean): number {
+  return words.length === 0 ? 0 : words.filter(holds).length / words.length
 }

@@ -1,11 +1,10 @@
 import { at } from '../../base/at.ts'
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
-import type { RankedPassage } from './gather.ts'
-import { highlights } from './highlights.ts'
+import type { RankedPassage } from './retrieve.ts'
 import type { Evidence, Extract } from './schema.ts'
-import { contentStems, plainWords, stemsOf } from '../text/words.ts'
-import { sentencesOf } from '../text/sentences.ts'
+import { contentStems, plainWords, stemsOf, wordsOf } from '../text/words.ts'
+import { sentencesOf, type Span } from '../text/sentences.ts'
 
 interface EvidenceOptions {
   /** Cross-attention share of each context; empty if not measured. */
@@ -78,4 +77,37 @@ export function nearestSentence(question: string, passages: readonly Evidence[])
     }
   }
   return best?.extract ?? null
+}
+
+/** Position of the answer in a passage. */
+export interface Highlight extends Span {
+  readonly sentence: Span
+}
+
+/** Limit of highlights per passage. */
+const MOST_HIGHLIGHTS = 20
+
+/**
+ * Finds the answer's words, consecutive, in a passage, ignoring case, accents and punctuation, each match with its sentence. Leading
+ * articles of the answer are ignored.
+ */
+export function highlights(text: string, answer: string): Highlight[] {
+  const wanted = wordsOf(answer.replace(/^(?:the|an?)\s+(?=\S)/i, '')).map(({ plain }) => plain)
+  const [first] = wanted
+  if (first === undefined) return []
+  const own = wordsOf(text)
+  let sentences: Span[] | undefined
+  const found: Highlight[] = []
+  for (let at = 0; at + wanted.length <= own.length && found.length < MOST_HIGHLIGHTS; at++) {
+    const [from, to] = [own[at], own[at + wanted.length - 1]]
+    if (from === undefined || to === undefined || !wanted.every((word, i) => own[at + i]?.plain === word)) continue
+    found.push({ start: from.start, end: to.end, sentence: sentenceAround((sentences ??= [...sentencesOf(text)]), from.start, to.end) })
+  }
+  return found
+}
+
+function sentenceAround(sentences: readonly Span[], start: number, end: number): Span {
+  const first = sentences.findLast((sentence) => sentence.start <= start)
+  const last = sentences.find((sentence) => sentence.end >= end)
+  return { start: first?.start ?? 0, end: last?.end ?? end }
 }

@@ -3,8 +3,7 @@ import { passageText } from '../../index/contract.ts'
 import type { Admission, Reader, Reranker, RunOptions } from '../inference/contract.ts'
 import { observed } from '../inference/observer.ts'
 import type { PromptPassage } from '../text/prompt.ts'
-import { withAdmission } from './admission.ts'
-import { BASE_COST, tokensOf } from './cost.ts'
+import { withAdmission, BASE_COST, tokensOf } from './admission.ts'
 import { LIMITS } from './limits.ts'
 
 /** With `rerank`, retrieves this many candidates per passage, up to a limit: each is a prompt to read. */

@@ -1,4 +1,4 @@
-import { CodedError, unprocessable } from '../../base/errors.ts'
+import { type CodedError, unprocessable } from '../../base/errors.ts'
 import { NO_WRAP, type Wrap, wrapped } from './chat-template.ts'
 import {
   BLOCK_SEPARATOR,

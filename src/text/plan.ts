@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { CodedError, unprocessable } from '../../base/errors.ts'
+import { type CodedError, unprocessable } from '../../base/errors.ts'
 import { type PackOptions, type PromptTokenizer, frameOf, packPrompt, packText } from './pack.ts'
 import { type PromptPassage, renderPassage } from './prompt.ts'
 

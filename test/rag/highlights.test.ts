@@ -1,5 +1,5 @@
 import t from 'tap'
-import { highlights } from '../../src/rag/highlights.ts'
+import { highlights } from '../../src/rag/evidence.ts'
 
 function shown(text: string, answer: string) {
   return highlights(text, answer).map(({ start, end, sentence }) => [text.slice(start, end), text.slice(sentence.start, sentence.end)])

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { splitDocument } from '../../index/read/units.ts'
-import { attendedSentences } from '../../src/inference/worker/tasks/attended-sentences.ts'
-import { highlights } from '../../src/rag/highlights.ts'
+import { attendedSentences } from '../../src/inference/worker/tasks/answer-parts.ts'
+import { highlights } from '../../src/rag/evidence.ts'
 import { unitsOf } from '../../src/text/document/passage-chunks.ts'
 
 /** Units of text that segmenters walked through while `use` ran: each segment that is taken costs one pass over the text it is in. */

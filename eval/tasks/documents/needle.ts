@@ -5,7 +5,7 @@ import { askedInTurn, option, type Metric, type PreparedTask, type TaskItem, typ
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import type { TaskSummary } from '../../run/summary.ts'
 import { generateText, promptSizes, reachingEncoder } from './generate.ts'
-import { splitDocument } from '../../../src/text/document/split-document.ts'
+import { splitDocument } from '../../../src/text/document/plan-document.ts'
 
 /** A needle in a long text: the text up to the question, the question, and the judgement of an output. */
 export interface NeedleItem extends TaskItem {

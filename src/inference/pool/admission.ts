@@ -11,7 +11,7 @@ const REJECTION_MEMORY_MS = 1000
 /** Share of its deadline that a question's estimate may use: reduced after late ones, increased after others. */
 const SAFE_SHARE = { least: 0.2, most: 0.9, afterLate: 0.8, afterDone: 0.02 } as const
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   /** Limit of waiting questions; several clients together may have twice as many. */
   readonly maxWaiting: number
   /** Questions processed concurrently. */
@@ -64,9 +64,15 @@ class AdmissionController implements Admission {
       release: (done) => {
         if (!isHeld) return
         isHeld = false
-        this.#leave(client, cost)
-        if (done) this.#finish(cost)
-        else if (now() - entered >= deadlineMs && disruptions() === before) this.#reduceSafeShare()
+        this.#questions--
+        account.questions--
+        account.cost -= cost
+        if (account.questions === 0) this.#clients.delete(client)
+        if (done) {
+          this.#safeShare = Math.min(SAFE_SHARE.most, this.#safeShare + SAFE_SHARE.afterDone)
+          this.#rate.finish(cost)
+        } else if (now() - entered >= deadlineMs && disruptions() === before)
+          this.#safeShare = Math.max(SAFE_SHARE.least, this.#safeShare * SAFE_SHARE.afterLate)
       },
     }
   }
@@ -102,24 +108,6 @@ class AdmissionController implements Admission {
     return new CodedError('overloaded', `${message} Try again later.`, {
       retryAfterS: Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, Math.ceil(Math.max(waitMs, crowdMs) / 1000))),
     })
-  }
-
-  #leave(client: string, cost: number): void {
-    this.#questions--
-    const account = this.#clients.get(client)
-    if (!account) return
-    account.questions--
-    account.cost -= cost
-    if (account.questions === 0) this.#clients.delete(client)
-  }
-
-  #finish(cost: number): void {
-    this.#safeShare = Math.min(SAFE_SHARE.most, this.#safeShare + SAFE_SHARE.afterDone)
-    this.#rate.finish(cost)
-  }
-
-  #reduceSafeShare(): void {
-    this.#safeShare = Math.max(SAFE_SHARE.least, this.#safeShare * SAFE_SHARE.afterLate)
   }
 }
 

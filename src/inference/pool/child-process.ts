@@ -11,8 +11,8 @@ import {
   type TaskCall,
   type ParentMessage,
   type OnText,
+  PULSE_FD,
 } from '../protocol.ts'
-import { PULSE_FD } from '../pulse-pipe.ts'
 
 /** Grace time of a process to stop before it is killed. */
 const STOP_GRACE_MS = 3_000

@@ -23,6 +23,8 @@ export interface PendingTask extends SubmittedTask {
   sent: number
   /** True once the caller has its result or error. */
   isSettled: boolean
+  /** True once its process has ended and it is run again. */
+  isRepeated: boolean
 }
 
 interface TaskEvents {
@@ -48,6 +50,7 @@ export function trackTask(
       ...submitted,
       sent: 0,
       isSettled: false,
+      isRepeated: false,
       // Skips text that a retried run repeats.
       onText:
         onText &&

@@ -35,7 +35,6 @@ export class Pool {
   readonly #settings: ReturnType<typeof withDefaults>
   readonly #queue = new FairQueue<PendingTask>()
   readonly #runTimes = new RunTimes()
-  readonly #repeated = new WeakSet<PendingTask>()
   /** Milliseconds of the last model load. */
   #startMs = 0
   readonly #slots: readonly Slot[]
@@ -220,7 +219,7 @@ export class Pool {
 
   /** A run is retried once if no text was sent and time is left. */
   #mayRepeat(task: PendingTask): boolean {
-    if (task.isSettled || task.sent > 0 || this.#repeated.has(task)) return false
+    if (task.isSettled || task.sent > 0 || task.isRepeated) return false
     const startMs = this.#slots.some(({ isAlive }) => isAlive) ? 0 : this.#settings.backoffMs.first + this.#startMs
     return performance.now() + startMs + this.#runTimes.expect(task) <= task.deadlineAt
   }
@@ -251,7 +250,7 @@ export class Pool {
       // Its process was killed because of another run.
       else if (slot.overran && !child.alive && !task.isSettled) this.#queue.push(task)
       else if (error instanceof ProcessEnded && this.#mayRepeat(task)) {
-        this.#repeated.add(task)
+        task.isRepeated = true
         this.#queue.push(task)
       } else task.reject(error)
     }

@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { clientClosed, messageOf } from '../../../base/errors.ts'
 import { lowerPriority } from '../../../base/process.ts'
-import { createEmbedderTasks } from './tasks/embedder-tasks.ts'
+import { createEmbedderTasks, createRerankerTasks } from './tasks/encoder-tasks.ts'
 import {
   toWire,
   type ChildMessage,
@@ -19,7 +19,6 @@ import {
   type TaskHandlers,
 } from '../protocol.ts'
 import { createReaderTasks } from './tasks/reader-tasks.ts'
-import { createRerankerTasks } from './tasks/reranker-tasks.ts'
 
 function send(message: ChildMessage): void {
   // Without a parent there is no receiver; 'disconnect' ends the process.

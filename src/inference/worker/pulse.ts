@@ -4,7 +4,7 @@
  */
 import { Socket } from 'node:net'
 import { parentPort } from 'node:worker_threads'
-import { PULSE_FD } from '../pulse-pipe.ts'
+import { PULSE_FD } from '../protocol.ts'
 
 function answer(): void {
   const { user, system } = process.cpuUsage()

@@ -1,12 +1,43 @@
 import { at } from '../../../../base/at.ts'
-import { loadRerankerManifest } from '../../../../models/folder.ts'
-import type { RerankerManifest } from '../../../../models/manifest.ts'
 import { loadTokenizer, noTokenizer } from '../../../text/tokenizer.ts'
 import { tokenBudgetBatches } from '../../batches.ts'
+import { checkNumber, firstRun, floats, padRight, type Feeds } from '../runtime/session.ts'
 import type { Log } from '../../log.ts'
-import type { EncoderChildOptions, TaskHandlers } from '../../protocol.ts'
-import { type Feeds, checkNumber, firstRun, floats, padRight } from '../runtime/session.ts'
+import { loadContrieverManifest, loadRerankerManifest } from '../../../../models/folder.ts'
 import { loadModelGraph } from '../runtime/prepack.ts'
+import type { EncoderChildOptions, TaskHandlers } from '../../protocol.ts'
+import type { RerankerManifest } from '../../../../models/manifest.ts'
+
+/**
+ * Loads a retriever in this process.
+ * @throws model_invalid, provider_unavailable
+ */
+export async function createEmbedderTasks(options: EncoderChildOptions, log: Log): Promise<TaskHandlers> {
+  const manifest = await loadContrieverManifest(options.modelDir)
+  const { cls_id, sep_id, pad_id } = manifest.tokens
+  const { window, hidden_size } = manifest.dims
+  if (cls_id === null || sep_id === null) throw noTokenizer(options.modelDir)
+  const tokenizer = await loadTokenizer(options.modelDir)
+  const graph = await loadModelGraph(manifest.graphs.embed, { ...options, manifest, log })
+  await firstRun(options.provider, () => graph.run(padRight([[cls_id, sep_id]], pad_id)))
+  const tokenize = (text: string): number[] => [cls_id, ...tokenizer.encode(text, { maxTokens: window - 2 }), sep_id]
+
+  return {
+    embed: async (texts, yieldPoint) => {
+      const rows = texts.map(tokenize)
+      const vectors = new Float32Array(texts.length * hidden_size)
+      const lengths = rows.map((ids) => ids.length)
+      for (const batch of tokenBudgetBatches(lengths, options.batchTokens)) {
+        await yieldPoint()
+        const padded = batch.map((index) => at(rows, index))
+        const embedded = floats(await graph.run(padRight(padded, pad_id)), 'embedding')
+        embedded.forEach(checkNumber)
+        batch.forEach((index, row) => vectors.set(embedded.subarray(row * hidden_size, (row + 1) * hidden_size), index * hidden_size))
+      }
+      return vectors
+    },
+  }
+}
 
 interface Pair {
   readonly ids: readonly number[]
