@@ -5,6 +5,7 @@ import type { Grammar } from '../text/grammar/grammar.ts'
 import type { Observer } from './observer.ts'
 import type { Mode, PromptRequest, ReadPlan } from '../text/plan.ts'
 import type { PromptPassage } from '../text/prompt.ts'
+import type { Span } from '../text/sentences.ts'
 
 /** Limits and cancellation of one request. After the deadline its run is cancelled at its next yield point. */
 export interface RunOptions {
@@ -122,9 +123,7 @@ export interface AttentionFocus {
 }
 
 /** The sentence of a passage with most of the passage's cross-attention, as a span of its text, and its share. */
-export interface AttendedSentence {
-  readonly start: number
-  readonly end: number
+export interface AttendedSentence extends Span {
   readonly share: number
 }
 

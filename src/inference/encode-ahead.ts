@@ -20,7 +20,7 @@ export interface AheadProgress {
   readonly left: number | undefined
 }
 
-export interface AheadOptions {
+interface AheadOptions {
   readonly index: Pick<PassageIndex, 'count' | 'export'>
   readonly reader: AheadEncoder
   readonly onProgress?: (progress: AheadProgress) => void
@@ -69,19 +69,17 @@ function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): Coded
   )
 }
 
-/** Stores the encoder states of new passages whenever the table changes. */
-export interface AheadFollower {
-  /** Starts a pass over the table, or schedules another one if a pass is running. */
-  follow(): void
-  close(): Promise<void>
-}
+export type AheadFollower = ReturnType<typeof startAheadFollower>
 
-/** Runs at lower priority than questions. A failure is logged; the next change of the table retries. */
+/**
+ * Stores the encoder states of new passages whenever the table changes, at lower priority than questions. A failure is logged; the next
+ * change of the table retries.
+ */
 export function startAheadFollower(options: {
   readonly index: Pick<PassageIndex, 'count' | 'export' | 'refresh'>
   readonly reader: AheadEncoder
   readonly log?: Log | undefined
-}): AheadFollower {
+}) {
   const { log = () => undefined } = options
   const closing = new AbortController()
   let wanted = false
@@ -100,11 +98,12 @@ export function startAheadFollower(options: {
     running = undefined
   }
   return {
-    follow: () => {
+    /** Starts a pass over the table, or schedules another one if a pass is running. */
+    follow: (): void => {
       wanted = true
       running ??= run()
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       closing.abort()
       await running
     },

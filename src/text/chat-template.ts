@@ -28,7 +28,7 @@ export function wrapped({ before, after }: Wrap, prompt: string): string {
   return before + prompt + after
 }
 
-export interface WrapOptions {
+interface WrapOptions {
   /** The tokenizer adds BOS to a prompt, so the template's own is removed. Default: true. */
   readonly putsBos?: boolean
   /** Messages before the prompt. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { openTokenizer, type Codec } from '../../models/tokenizer/codec.ts'
+import type { CepeManifest } from '../../models/manifest.ts'
 import { chatWrap, type ChatTemplate, type Turn, type Wrap } from './chat-template.ts'
 
 const TOKENIZER_FILE = 'tokenizer.json'
@@ -11,12 +12,6 @@ const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json'
 const CHARS_PER_TOKEN = 8
 /** Ids at the end of a truncated text that may differ from those of the whole: a split token, and its merges. */
 const CUT_MARGIN_TOKENS = 64
-
-/** Ids of a model's special tokens, as in its manifest. */
-interface SpecialTokens {
-  readonly bos_id: number | null
-  readonly eos_ids: readonly number[]
-}
 
 export interface Tokenizer {
   readonly bosId: number | null
@@ -39,7 +34,7 @@ export interface Tokenizer {
  */
 export async function loadTokenizer(
   modelDir: string,
-  { bos_id: bosId, eos_ids: eosIds }: SpecialTokens = { bos_id: null, eos_ids: [] },
+  { bos_id: bosId, eos_ids: eosIds }: Pick<CepeManifest['tokens'], 'bos_id' | 'eos_ids'> = { bos_id: null, eos_ids: [] },
 ): Promise<Tokenizer> {
   const definition = await readObject(path.join(modelDir, TOKENIZER_FILE))
   const config = await readTokenizerConfig(modelDir)

@@ -159,7 +159,7 @@ function afterPreposition(before: string, preposition: string, name: string): st
   return front === undefined || end === undefined ? undefined : `${front}${name}${end}`
 }
 
-function replaced(text: string, { start, end }: { readonly start: number; readonly end: number }, by: string): string {
+function replaced(text: string, { start, end }: Span, by: string): string {
   return text.slice(0, start) + by + text.slice(end)
 }
 

@@ -3,6 +3,7 @@ import { type DocumentChunk, type DocumentRequest, type PassageSplit, tooLong } 
 import { encodeLong } from '../encode-long.ts'
 import type { PromptTokenizer } from '../pack.ts'
 import { type PromptPassage, renderPassage } from '../prompt.ts'
+import type { Span } from '../sentences.ts'
 import { sentencesIn } from '../../../base/sentences.ts'
 
 interface CountedUnit extends TextUnit {
@@ -151,11 +152,8 @@ function halved({ start, end, heading }: TextUnit, text: string): TextUnit[][] {
   return [[{ start, end: middle, heading }], [{ start: middle, end, heading }]]
 }
 
-/** A unit of text that is split only if necessary: a sentence, a heading, a table row. */
-export interface TextUnit {
-  /** Offset (UTF-16 code units) in the whole text; units are contiguous. */
-  readonly start: number
-  readonly end: number
+/** A unit of text that is split only if necessary: a sentence, a heading, a table row. Units are contiguous. */
+interface TextUnit extends Span {
   /** The nearest heading above it, or its own; empty before the first. */
   readonly heading: string
 }
@@ -177,7 +175,7 @@ export function* unitsOf(text: string, from = 0, to = text.length): Generator<Te
 }
 
 /** Runs of lines including trailing blank ones; each heading is separate. */
-function* paragraphs(text: string, from: number, to: number): Generator<{ start: number; end: number }> {
+function* paragraphs(text: string, from: number, to: number): Generator<Span> {
   let start = from
   let end = from
   let blank = false

@@ -1,5 +1,6 @@
 import { CodedError } from '../../../base/errors.ts'
 import type { PromptPassage } from '../prompt.ts'
+import type { Span } from '../sentences.ts'
 
 export const CHUNKINGS = ['passages', 'tokens'] as const
 
@@ -32,9 +33,7 @@ export interface DocumentRequest {
 }
 
 /** Range of the document (of its text, including `from`) that one side reads together. */
-export interface DocumentChunk {
-  readonly start: number
-  readonly end: number
+export interface DocumentChunk extends Span {
   readonly tokens: number
 }
 

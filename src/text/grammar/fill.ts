@@ -44,14 +44,11 @@ export function onlyText(grammar: Grammar): string | undefined {
   return texts.length === grammar.length ? texts.join('') : undefined
 }
 
-/** A grammar with one value, which can be answered in words: a grammar of the words, and the conversion to a text of the whole grammar. */
-export interface InWords {
-  readonly grammar: Grammar
-  json(words: string): string
-}
-
-/** @returns undefined for a grammar with several values */
-export function inWords(grammar: Grammar): InWords | undefined {
+/**
+ * For a grammar with one value, which can be answered in words.
+ * @returns a grammar of the words, and the conversion to a text of the whole grammar; undefined for a grammar with several values
+ */
+export function inWords(grammar: Grammar): { readonly grammar: Grammar; json(words: string): string } | undefined {
   const [part, ...others] = grammar.filter(isValue)
   if (part === undefined || others.length > 0) return undefined
   const texts = part.kind === 'choice' ? new Map(part.texts.flatMap((text) => namesOf(text).map((name) => [name, text]))) : undefined

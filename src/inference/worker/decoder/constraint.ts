@@ -2,18 +2,7 @@ import { unprocessable } from '../../../../base/errors.ts'
 import { advance, forced, mayEnd, mustEnd, START, type Grammar, type Position } from '../../../text/grammar/grammar.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
 
-/** Constrains an answer to a grammar, token by token. */
-export interface Constraint {
-  /**
-   * Masks the tokens that the grammar does not allow next.
-   * @throws unprocessable if no token of the vocabulary is allowed
-   */
-  mask(logprobs: Float64Array): Float64Array
-  /** Tokens of the text that must follow, chosen without the model; empty if the vocabulary cannot write it. */
-  forced(): number[]
-  /** Accepts the chosen token. @returns true if the answer is complete */
-  accept(id: number): boolean
-}
+export type Constraint = ReturnType<typeof createConstraint>
 
 /** Text of each token in mid-text; undefined for tokens without text of their own (special ones, parts of characters). */
 export type TokenTexts = readonly (string | undefined)[]
@@ -34,18 +23,20 @@ export function tokenTexts(tokenizer: Pick<Tokenizer, 'encode' | 'decode'>, size
 }
 
 /**
- * The first token may begin with a space, as a prompt's continuation does.
+ * Constrains an answer to a grammar, token by token. The first token may begin with a space, as a prompt's continuation does.
  * @param stopIds tokens that end the answer where the grammar may end
  */
-export function createConstraint(given: Grammar, texts: TokenTexts, stopIds: readonly number[]): Constraint {
+export function createConstraint(given: Grammar, texts: TokenTexts, stopIds: readonly number[]) {
   const grammar = given.map((part) => (part.kind === 'string' ? { ...part, trimmed: true } : part))
   let position: Position = START
   let isBegun = false
   const after = (text: string | undefined): Position | undefined =>
     text === undefined ? undefined : advance(grammar, position, isBegun || text === ' ' ? text : text.replace(/^ /, ''))
   return {
-    forced: () => longestTokens(forced(grammar, position), texts),
-    mask: (logprobs) => {
+    /** Tokens of the text that must follow, chosen without the model; empty if the vocabulary cannot write it. */
+    forced: (): number[] => longestTokens(forced(grammar, position), texts),
+    /** Masks the tokens that the grammar does not allow next. @throws unprocessable if no token of the vocabulary is allowed */
+    mask: (logprobs: Float64Array): Float64Array => {
       const left = new Float64Array(logprobs.length).fill(-Infinity)
       let open = 0
       for (let id = 0; id < left.length; id++) {
@@ -64,7 +55,8 @@ export function createConstraint(given: Grammar, texts: TokenTexts, stopIds: rea
         "The response format cannot be written with this model's tokens: use other names and values, of plain letters and digits.",
       )
     },
-    accept: (id) => {
+    /** Accepts the chosen token. @returns true if the answer is complete */
+    accept: (id: number): boolean => {
       if (stopIds.includes(id)) return true
       position = after(texts[id]) ?? position
       isBegun = true

@@ -1,7 +1,7 @@
 import { at } from '../../../../base/at.ts'
 import { mulberry32 } from '../../../../base/random.ts'
 import { tokenBudgetBatches } from '../../batches.ts'
-import type { GenerateRequest, ReplugRequest, ScoreRequest } from '../../contract.ts'
+import type { GenerateRequest, ReplugRequest, ScoreRequest, TokenChance } from '../../contract.ts'
 import type { YieldPoint } from '../../protocol.ts'
 import type { Constraint } from './constraint.ts'
 import { type Tensor, checkNumber, float32 } from '../runtime/session.ts'
@@ -200,19 +200,53 @@ export async function score(
 ): Promise<number[][]> {
   const following = Math.max(0, ...continuations.map(({ length }) => length))
   const { past, logits } = await prefill(model, { ids: promptIds, following }, phi, yieldPoint)
-  const first = logSoftmax(logits)
+  const prompt = { past, first: logSoftmax(logits) }
   const scores: number[][] = []
   for (const ids of continuations) {
     await yieldPoint()
-    // The last token is only predicted, not read.
-    const read = ids.slice(0, -1)
-    const step = read.length === 0 ? undefined : await extend(model, past, [read], phi)
-    scores.push(
-      ids.map((id, position) => {
-        const distribution = step === undefined || position === 0 ? first : logSoftmax(logitsRow(model, step.logits, position - 1))
-        return checkNumber(distribution[id])
-      }),
-    )
+    const distributionAt = await readOn(model, prompt, ids, phi)
+    scores.push(ids.map((id, position) => checkNumber(distributionAt(position)[id])))
   }
   return scores
+}
+
+/**
+ * The `count` most likely tokens at every position of an answer. Prompt and answer are read again, since the single-run graph returns no
+ * distributions.
+ */
+export async function alternatives(
+  model: StepModel,
+  { promptIds, tokenIds, count }: Pick<GenerateRequest, 'promptIds'> & Pick<Decoded, 'tokenIds'> & { readonly count: number },
+  phi: Tensor,
+  yieldPoint: YieldPoint,
+): Promise<readonly (readonly TokenChance[])[]> {
+  const { past, logits } = await prefill(model, { ids: promptIds }, phi, yieldPoint)
+  await yieldPoint()
+  const distributionAt = await readOn(model, { past, first: logSoftmax(logits) }, tokenIds, phi)
+  return tokenIds.map((_, position) => likeliest(distributionAt(position), count))
+}
+
+/** Most likely first; of equals, the lowest id first. */
+function likeliest(logprobs: Float64Array, count: number): TokenChance[] {
+  const best: TokenChance[] = []
+  for (let id = 0; id < logprobs.length; id++) {
+    const logprob = logprobs[id] as number
+    if (best.length >= count && logprob <= at(best, best.length - 1).logprob) continue
+    const rank = best.findIndex((other) => other.logprob < logprob)
+    best.splice(rank < 0 ? best.length : rank, 0, { id, logprob: checkNumber(logprob) })
+    if (best.length > count) best.pop()
+  }
+  return best
+}
+
+/** Reads a continuation of a prompt; its last token is only predicted. @returns the distribution at each of its positions */
+async function readOn(
+  model: StepModel,
+  { past, first }: { readonly past: Past; readonly first: Float64Array },
+  ids: readonly number[],
+  phi: Tensor,
+): Promise<(position: number) => Float64Array> {
+  const read = ids.slice(0, -1)
+  const rest = read.length === 0 ? new Float32Array(0) : (await extend(model, past, [read], phi)).logits
+  return (position) => (position === 0 ? first : logSoftmax(logitsRow(model, rest, position - 1)))
 }

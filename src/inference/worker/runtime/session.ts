@@ -164,15 +164,8 @@ export function padRight(
 ): { readonly input_ids: Tensor; readonly attention_mask: Tensor } {
   const longest = Math.max(0, ...rows.map((row) => row.length))
   const columns = Array.from({ length: longest }, (_, column) => column)
+  const ids = rows.flatMap((row) => columns.map((column) => row[column] ?? padId))
+  const mask = rows.flatMap((row) => columns.map((column) => (column < row.length ? 1 : 0)))
   const dims = [rows.length, longest]
-  return {
-    input_ids: int64(
-      rows.flatMap((row) => columns.map((column) => row[column] ?? padId)),
-      dims,
-    ),
-    attention_mask: int64(
-      rows.flatMap((row) => columns.map((column) => (column < row.length ? 1 : 0))),
-      dims,
-    ),
-  }
+  return { input_ids: int64(ids, dims), attention_mask: int64(mask, dims) }
 }
