@@ -18,7 +18,6 @@ export interface RunOptions {
   readonly admitted?: boolean
   /** Called with parts of the answer's text as they are generated; the last part may be missing. */
   readonly onText?: ((text: string) => void) | undefined
-  /** Called with the stages of the work. */
   readonly observe?: Observer
 }
 
@@ -32,7 +31,6 @@ export function withTimeLeft<Run extends RunOptions>(run: Run, since: number): R
   return run.deadlineMs === undefined ? run : { ...run, deadlineMs: run.deadlineMs - (performance.now() - since) }
 }
 
-/** Permit of an admitted question. */
 export interface Permit {
   /** Releases the permit; `done` if the question was answered. Idempotent. */
   release(done: boolean): void
@@ -73,7 +71,6 @@ export interface GenerateRequest extends EncoderInput {
   readonly minNewTokens?: number | undefined
   /** Decode one token per run, where a single run would need too much memory; attention is not measured. */
   readonly stepwise?: boolean
-  /** Default: greedy. */
   readonly sampling?: Sampling | undefined
   /** Also return attention shares of single context tokens. */
   readonly wantsTokenShares?: boolean
@@ -156,13 +153,9 @@ export interface AnswerRead extends Omit<PromptRequest, 'mode'> {
   readonly earlier?: readonly Turn[]
   /** Texts that end the answer; not part of it. */
   readonly stop?: readonly string[]
-  /** Default: greedy. */
   readonly sampling?: Sampling | undefined
-  /** RePlug: temperature of the passages' weights. */
   readonly replugTemperature: number
-  /** Also return the prompts' texts. */
   readonly includePrompts: boolean
-  /** Also return the most attended sentence of each passage. */
   readonly attendedSentences?: boolean
   /** Return the answer's tokens, each with this many most likely alternatives. Not in mode replug. */
   readonly topTokens?: number | undefined
@@ -170,7 +163,6 @@ export interface AnswerRead extends Omit<PromptRequest, 'mode'> {
   readonly grammar?: Grammar | undefined
 }
 
-/** A token of an answer's text. */
 export interface AnswerToken {
   readonly text: string
   readonly logprob: number
@@ -187,11 +179,9 @@ export interface ReadPlacement extends Pick<ReadPlan, 'contextOf' | 'inDecoder'>
 /** An answer as it is returned. */
 export type WrittenAnswer = Pick<AnswerReadResult, 'text' | 'stopped' | 'logprobs' | 'tokens'>
 
-/** An answer in words. */
 export interface AnswerReadResult extends ReadPlacement {
   /** Up to the first line break, trimmed. */
   readonly text: string
-  /** The model ended the answer. */
   readonly stopped: boolean
   /** Natural-log probability of each generated token, the stop token included. */
   readonly logprobs: readonly number[]
@@ -201,7 +191,6 @@ export interface AnswerReadResult extends ReadPlacement {
   readonly written?: WrittenAnswer | undefined
   /** As in {@link GenerateResult}; empty if not measured. */
   readonly contextShares: readonly number[]
-  /** As in {@link GenerateResult}. */
   readonly attentionFocus?: readonly AttentionFocus[]
   /** By passage, null if not measured; if requested. */
   readonly attended?: readonly (AttendedSentence | null)[]
@@ -224,14 +213,8 @@ export interface DocumentRead extends DocumentRequest, Pick<AnswerRead, 'samplin
   readonly stopAtLineEnd: boolean
   readonly maxNewTokens: number
   readonly minNewTokens: number
-  /** Read these instead of the document's end and what the encoder takes. */
-  readonly bestChunks?: BestChunks | undefined
-}
-
-/** Top-ranked chunks of a document for a question, read one at a time. */
-export interface BestChunks {
-  readonly question: string
-  readonly count: number
+  /** Read this many top-ranked chunks for a question, one at a time, instead of the document's end and what the encoder takes. */
+  readonly bestChunks?: { readonly question: string; readonly count: number } | undefined
 }
 
 /** An answer, whose contexts are `chunks`. */
@@ -270,7 +253,6 @@ export interface LikelihoodResult {
   readonly promptTokens: number
 }
 
-/** A query and the texts to pair it with. */
 export interface RankRead {
   readonly query: string
   readonly texts: readonly string[]
@@ -285,7 +267,6 @@ export interface RankResult {
   readonly tokens: number
 }
 
-/** Result of precomputing states. */
 export interface AheadResult {
   /** Contexts whose states were missing, and their bytes. */
   readonly stored: number
@@ -294,7 +275,6 @@ export interface AheadResult {
   readonly room: number
 }
 
-/** Tasks of the inference processes. */
 export interface Tasks {
   answer: { input: AnswerRead; output: AnswerReadResult }
   choices: { input: ChoicesRead; output: ChoicesReadResult }
@@ -333,7 +313,6 @@ export interface EmbedOptions extends RunOptions {
   readonly priority: 'question' | 'bulk'
 }
 
-/** The loaded embedding models. */
 export interface Embedders<One extends Embedder = Embedder> {
   /** The model of new tables. */
   readonly embedder: One
@@ -341,7 +320,6 @@ export interface Embedders<One extends Embedder = Embedder> {
   readonly further?: ReadonlyMap<string, One>
 }
 
-/** Returns the embedder of a loaded model. */
 export function embedderOf({ embedder, further }: Embedders, model: { readonly id: string }): Embedder {
   return further?.get(model.id) ?? embedder
 }

@@ -10,7 +10,6 @@ export type Provider = { readonly name: 'cpu' } | { readonly name: 'cuda'; reado
  */
 
 export interface CommonChildOptions {
-  /** Folder of the built model. */
   readonly modelDir: string
   readonly threads: number
   readonly provider: Provider
@@ -18,7 +17,6 @@ export interface CommonChildOptions {
   readonly prepackDir: string | null
 }
 
-/** Storage type of encoder states. */
 export type StateDtype = 'f16' | 'f32'
 
 export interface ReaderChildOptions extends CommonChildOptions {
@@ -102,7 +100,6 @@ export type ChildMessage =
       readonly cache?: CacheCounts | undefined
     }
   | { readonly kind: 'failed'; readonly id: number; readonly error: WireError; readonly rssBytes: number }
-  /** Answers a ping of the main thread. */
   | { readonly kind: 'pong' }
   /** A graph starts or ends loading, which blocks answers to pings. */
   | { readonly kind: 'loading'; readonly loading: boolean }

@@ -6,21 +6,15 @@ import type { ResolvedQuestion } from './resolve-request.ts'
 /** Options for readings of an admitted request. */
 export type AdmittedRun = RunOptions & { readonly cost: number }
 
-export interface Work {
-  /** Relative work of one reading. */
-  readonly cost: number
-  /** Work of the request beyond one reading. */
-  readonly extraCost?: number
-}
-
 /**
  * Runs a request under an admission permit, acquired before any work is done for it. The deadline starts here.
+ * @param work `cost` of one reading, and `extraCost` beyond it
  * @param read receives the options for its readings: the request's own, with the remaining time
  * @throws overloaded if it is not admitted
  */
 export async function withAdmission<Response>(
   admission: Admission,
-  { cost, extraCost = 0 }: Work,
+  { cost, extraCost = 0 }: { readonly cost: number; readonly extraCost?: number },
   run: RunOptions,
   read: (left: () => AdmittedRun) => Promise<Response>,
 ): Promise<Response> {

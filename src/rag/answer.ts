@@ -95,7 +95,6 @@ async function readAloud(asked: Asked, { reader }: AnswerServices, listener: Ans
   return read
 }
 
-/** Result without a run of the model. */
 const NOTHING_READ: AnswerReadResult = {
   text: '',
   stopped: false,

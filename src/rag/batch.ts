@@ -14,7 +14,6 @@ const DEFAULT_RETRY_S = 1
 /** An admission check is cheap: questions of a batch retry sooner than Retry-After asks of clients. */
 const LONGEST_WAIT_MS = 2_000
 
-/** Result of a question. */
 export type Outcome = { readonly result: AnswerResponse } | { readonly error: unknown }
 
 export interface BatchOptions {

@@ -10,7 +10,6 @@ import { withAdmission, BASE_COST } from './admission.ts'
 import { resolveDocument, type DocumentDefaults, type LoadedDocument } from './resolve-document.ts'
 import { roundedMs } from './retrieve.ts'
 
-/** Dependencies of answering from documents. */
 export interface DocumentServices extends DocumentDefaults {
   readonly reader: DocumentReader
   readonly admission: Admission

@@ -13,7 +13,6 @@ interface EvidenceOptions {
   readonly answer?: string
   /** The most attended sentence of each passage, if requested. */
   readonly attended?: readonly (AttendedSentence | null)[] | undefined
-  /** URL of a passage's file. */
   readonly fileOf?: ((passage: RankedPassage) => string | undefined | Promise<string | undefined>) | undefined
 }
 
@@ -79,12 +78,10 @@ export function nearestSentence(question: string, passages: readonly Evidence[])
   return best?.extract ?? null
 }
 
-/** Position of the answer in a passage. */
 export interface Highlight extends Span {
   readonly sentence: Span
 }
 
-/** Limit of highlights per passage. */
 const MOST_HIGHLIGHTS = 20
 
 /**

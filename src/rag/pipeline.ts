@@ -10,7 +10,6 @@ import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { resolveRequest, type ResolvedQuestion } from './resolve-request.ts'
 import { unknownCollection } from '../../index/collections/contract.ts'
 
-/** Dependencies of answering. */
 export interface AnswerServices {
   readonly reader: Reader
   /** Reranks passages on request; the reader does without one. */

@@ -93,7 +93,6 @@ async function rerankBy(
   return { ranked: ranked.sort((a, b) => b.raw - a.raw), promptTokens: tokens }
 }
 
-/** The first of the reranked passages. */
 export function firstOf<Passage>(passages: readonly Passage[], { ranked }: Reranking, k: number): Passage[] {
   return ranked.slice(0, k).map(({ index }) => at(passages, index))
 }

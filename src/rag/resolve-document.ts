@@ -3,7 +3,7 @@ import type { CepeManifest } from '../../models/manifest.ts'
 import type { DocumentRead } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import { instructed } from '../text/instruction.ts'
-import { readPromptFile } from '../text/prompt-file.ts'
+import { readPromptFile } from '../text/document/prompt-file.ts'
 import { renderQuestion } from '../text/prompt.ts'
 import { instructionOf, samplingOf } from './resolve-request.ts'
 import type { DocumentForm, DocumentResponse } from './document-schema.ts'
@@ -15,7 +15,6 @@ const SUMMARY_TOKENS = 256
 const BEST_CHUNKS = 5
 const SUMMARY = 'Write a summary of the document above.'
 
-/** A parsed document. */
 export interface LoadedDocument {
   readonly text: string
   readonly title: string
@@ -25,7 +24,6 @@ export interface LoadedDocument {
   readonly warnings: readonly string[]
 }
 
-/** The service's defaults for documents. */
 export interface DocumentDefaults {
   readonly documentTokens: number
   readonly chatTemplate: ChatTemplate

@@ -7,12 +7,10 @@ import type { IndexVersion, Method, AnswerRequest } from './schema.ts'
 import type { PassageMetadata } from '../../index/passage-metadata.ts'
 import type { PromptPassage } from '../text/prompt.ts'
 
-/** The part of a table view that retrieval needs. */
 type SearchedTable = Omit<TableView, 'model'> & { readonly model: Pick<EmbeddingModel, 'id'> }
 
 /** The part of an index that retrieval needs. */
 export interface PassageSource {
-  /** View of the current table. */
   view(): Promise<SearchedTable>
   /** Titles of up to `count` passages spread over the table. */
   titles?(count: number): Promise<string[]>
@@ -26,14 +24,10 @@ export interface Retriever extends Embedders {
   readonly method?: Method
 }
 
-export interface RetrievalTimings {
-  readonly embed: number
-  readonly retrieve: number
-}
-
 export interface Retrieved {
   readonly hits: SearchHit[]
-  readonly timings: RetrievalTimings
+  /** Milliseconds. */
+  readonly timings: { readonly embed: number; readonly retrieve: number }
   readonly model: string
   readonly index: IndexVersion
 }
@@ -115,7 +109,7 @@ export interface Gathered {
   readonly found: Retrieved | null
 }
 
-export const NO_RETRIEVAL: RetrievalTimings = { embed: 0, retrieve: 0 }
+export const NO_RETRIEVAL: Retrieved['timings'] = { embed: 0, retrieve: 0 }
 
 /** Returns the passages of the request, else the index's k best. */
 export async function gatherPassages(

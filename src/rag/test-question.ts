@@ -18,7 +18,6 @@ interface TestQuestionOptions {
   /** Finished runs of the inference processes: a busy service is not broken. */
   readonly finishedRuns: () => number
   readonly intervalMs?: number
-  /** The deadline of users' questions. */
   readonly deadlineMs?: number
   readonly log?: Log | undefined
 }

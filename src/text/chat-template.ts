@@ -5,7 +5,6 @@ import { CodedError, invalidField, messageOf } from '../../base/errors.ts'
 export const CHAT_TEMPLATES = ['none', 'inst', 'tokenizer'] as const
 export type ChatTemplate = (typeof CHAT_TEMPLATES)[number]
 
-/** A message of a chat. */
 export interface Turn {
   readonly role: 'system' | 'user' | 'assistant'
   readonly content: string
@@ -23,7 +22,6 @@ export const NO_WRAP: Wrap = { before: '', after: '' }
 /** One turn without a system prompt, as LLaMA-2-Chat was trained (Touvron et al., 2023). */
 const INST: Wrap = { before: '[INST] ', after: ' [/INST]' }
 
-/** Applies a template to a prompt. */
 export function wrapped({ before, after }: Wrap, prompt: string): string {
   return before + prompt + after
 }
@@ -31,7 +29,6 @@ export function wrapped({ before, after }: Wrap, prompt: string): string {
 interface WrapOptions {
   /** The tokenizer adds BOS to a prompt, so the template's own is removed. Default: true. */
   readonly putsBos?: boolean
-  /** Messages before the prompt. */
   readonly earlier?: readonly Turn[] | undefined
 }
 

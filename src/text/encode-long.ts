@@ -6,14 +6,6 @@ const PIECE_CHARACTERS = 2000
 /** Maximum length of a piece without a space to cut at. */
 const LONGEST_PIECE = 4 * PIECE_CHARACTERS
 
-/** Tokens of a long text with their offsets. */
-export interface LongEncoding {
-  /** Ids as of the whole text, without BOS. */
-  readonly ids: readonly number[]
-  /** Offset (UTF-16 code unit) of token `index`; the text's length for `ids.length`. */
-  startOf(index: number): number
-}
-
 interface Piece {
   readonly text: string
   /** Offset in the whole text. */
@@ -29,8 +21,9 @@ type Tokens = Pick<PromptTokenizer, 'encode' | 'decode'>
  * Tokenises a text of any length in pieces, cut at single spaces between words, which no token crosses: the ids equal those of the whole
  * text (checked for tokenizers that mark word starts, add a leading space, or both).
  * @param yieldPoint awaited between pieces; may throw to cancel
+ * @returns ids without BOS; `startOf` gives a token's offset (UTF-16 code unit), and the text's length for `ids.length`
  */
-export async function encodeLong(text: string, tokenizer: Tokens, yieldPoint: (tokens: number) => Promise<void>): Promise<LongEncoding> {
+export async function encodeLong(text: string, tokenizer: Tokens, yieldPoint: (tokens: number) => Promise<void>) {
   const keepsSpace = readsLeadingSpace(tokenizer)
   const pieces: Piece[] = []
   const ids: number[] = []
@@ -49,7 +42,7 @@ export async function encodeLong(text: string, tokenizer: Tokens, yieldPoint: (t
     for (const id of piece.ids) ids.push(id)
     start = end
   }
-  return { ids, startOf: (index) => (index >= ids.length ? text.length : characterOf(index, pieces, tokenizer)) }
+  return { ids, startOf: (index: number): number => (index >= ids.length ? text.length : characterOf(index, pieces, tokenizer)) }
 }
 
 /** Whether " b" after "a" is tokenised as in "a b"; otherwise the tokenizer adds the space itself. */

@@ -24,16 +24,14 @@ export interface PackOptions {
   readonly demonstrations: readonly Demonstration[]
   /** Candidates for the decoder prompt, best first. */
   readonly passages: readonly PromptPassage[]
-  /** Tokens to keep of each passage. */
   readonly contextTokens: number
-  /** Positions of the decoder. */
   readonly window: number
   readonly maxNewTokens: number
   /** Chat template of the prompt; default none. */
   readonly wrap?: Wrap
 }
 
-export interface PackedPrompt {
+interface PackedPrompt {
   readonly text: string
   /** Including BOS. */
   readonly ids: readonly number[]
@@ -49,17 +47,12 @@ export function truncatePassage(passage: PromptPassage, maxTokens: number, token
   return { text: tokenizer.decode(ids.slice(0, maxTokens)).trimEnd(), tokens: maxTokens }
 }
 
-/** Parts common to all prompts of a question, truncated and counted once. */
-export interface PromptFrame {
-  readonly demonstrations: readonly string[]
-  /** Tokens of demonstrations and question. */
-  readonly fixedTokens: number
-  /** Tokens left by the window for the prompt without BOS. */
-  readonly budget: number
-}
-
-/** @throws unprocessable if question and demonstrations alone do not fit */
-export function frameOf(options: Omit<PackOptions, 'passages'>, tokenizer: PromptTokenizer): PromptFrame {
+/**
+ * Parts common to all prompts of a question, truncated and counted once.
+ * @returns the rendered demonstrations, the tokens of demonstrations and question, and those that the window leaves for a prompt without BOS
+ * @throws unprocessable if question and demonstrations alone do not fit
+ */
+export function frameOf(options: Omit<PackOptions, 'passages'>, tokenizer: PromptTokenizer) {
   const { question, window, maxNewTokens, contextTokens, wrap = NO_WRAP } = options
   const budget = window - maxNewTokens - frontIds(tokenizer, wrap).length
   const demonstrations = options.demonstrations.map((demonstration) =>
@@ -132,7 +125,6 @@ function tooLong(
       )
 }
 
-/** Truncation notice of the paper's evaluation. */
 const OMITTED = '... [The rest of the documents is omitted]\n\n'
 
 /**

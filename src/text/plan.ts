@@ -12,7 +12,6 @@ export type PlannedMode = Exclude<Mode, 'map-rerank'>
 export interface PromptRequest extends Omit<PackOptions, 'window'> {
   readonly mode: PlannedMode
   readonly passages: readonly (PromptPassage & { readonly score: number | null })[]
-  /** Passages in the decoder's prompt. */
   readonly kDecoder: number
   /** Encoder input: passages not in the prompt, or all. */
   readonly encoderPassages: 'others' | 'all'
@@ -20,9 +19,7 @@ export interface PromptRequest extends Omit<PackOptions, 'window'> {
   readonly packing: 'passages' | 'text'
 }
 
-/** Limits of the model. */
 export interface PromptLimits {
-  /** Positions of the decoder. */
   readonly window: number
   readonly hasEncoder: boolean
   /** Total tokens of a question's prompts in the modes with one prompt per passage. */
@@ -88,7 +85,6 @@ export async function planRead(
   }
 }
 
-/** The encoder's input as text. */
 export function cutContexts({ contexts, contextIds }: ReadPlan, contextTokens: number, tokenizer: PromptTokenizer): string[] {
   if (contextIds) return contextIds.map((ids) => tokenizer.decode(ids))
   return contexts.map((text) => {

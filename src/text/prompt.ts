@@ -1,4 +1,3 @@
-/** A passage as rendered in prompts. */
 export interface PromptPassage {
   readonly title: string
   readonly text: string
@@ -11,7 +10,6 @@ export interface Demonstration {
   readonly passage?: PromptPassage
 }
 
-/** Separator of the blocks of a prompt. */
 export const BLOCK_SEPARATOR = '\n\n'
 
 /** `Document (Title: {title}): {text}`: a passage for decoder and encoder (paper, section 4.2). */
@@ -19,7 +17,6 @@ export function renderPassage({ title, text }: PromptPassage): string {
   return `Document (Title: ${title}): ${text}`
 }
 
-/** Start of the question in a prompt. */
 export const QUESTION_START = 'Question:'
 
 /** `Question: {question}\nAnswer:`; the model continues with a space, the answer and a newline. */

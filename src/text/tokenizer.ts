@@ -79,7 +79,6 @@ export function readTokenizerConfig(modelDir: string): Promise<Readonly<Record<s
   return readObject(path.join(modelDir, TOKENIZER_CONFIG_FILE), {})
 }
 
-/** The error of a model that cannot be served. */
 export function noTokenizer(modelDir: string): CodedError {
   return new CodedError(
     'model_invalid',

@@ -21,7 +21,6 @@ export function wordsOf(text: string): Word[] {
 
 /** Letters per stem: endings differ between a question and the sentence that answers it. */
 const STEM = 5
-/** Stop words. */
 const COMMON = new Set(
   'the a an of in is was what who which how did do does when where for to by on at and it its with from as many much that be are were s'.split(
     ' ',
@@ -33,7 +32,6 @@ export function plainWords(text: string): Set<string> {
   return new Set(wordsOf(text).map(({ plain }) => plain))
 }
 
-/** The stems of a text's words. */
 export function stemsOf(text: string): Set<string> {
   return new Set([...plainWords(text)].map(stem))
 }

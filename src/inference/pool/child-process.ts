@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Log } from '../log.ts'
+import type { PoolSettings } from './contract.ts'
 import { Vitals } from './vitals.ts'
 import {
   fromWire,
@@ -36,19 +37,14 @@ export interface Run {
   cancel(): void
 }
 
-/** A run's caller. */
 interface Pending {
   readonly resolve: (output: unknown) => void
   readonly reject: (error: Error) => void
   readonly onText: OnText | undefined
 }
 
-interface StartOptions {
-  /** Compiled or TypeScript file of the process. */
-  readonly childFile: URL
+interface StartOptions extends Pick<PoolSettings, 'childFile' | 'startTimeoutMs'> {
   readonly options: ChildOptions
-  /** Time for loading the model. */
-  readonly startTimeoutMs: number
   readonly signal: AbortSignal
   readonly log: Log
 }
@@ -75,9 +71,7 @@ export async function startChild({ childFile, options, startTimeoutMs, signal, l
   }
 }
 
-/** One forked inference process. */
 export class Child {
-  /** Its name in messages. */
   readonly name: string
   /** Resolves when the model is loaded. Rejects with the process's error, or not_ready if it ends. */
   readonly ready: Promise<void>

@@ -6,7 +6,6 @@ import type { Lane } from './queue.ts'
 export const DEFAULT_DRAIN_MS = 30_000
 
 export interface PoolSettings {
-  /** Number of processes. */
   readonly children: number
   /** Requests of each lane that may wait; more are rejected immediately. */
   readonly maxQueue: number
@@ -21,7 +20,6 @@ export interface PoolSettings {
   readonly startTimeoutMs: number
   /** Delay before a crashed process is replaced; doubled at every further crash without a finished request in between. */
   readonly backoffMs: { readonly first: number; readonly longest: number }
-  /** Compiled main file of the processes. */
   readonly childFile: URL
 }
 

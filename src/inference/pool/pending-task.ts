@@ -6,7 +6,6 @@ import type { Share } from './queue.ts'
 /** setTimeout takes 32-bit milliseconds. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** A task as submitted, with its deadline. */
 export interface SubmittedTask extends Share {
   readonly call: TaskCall
   readonly since: number

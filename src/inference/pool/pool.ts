@@ -176,13 +176,11 @@ export class Pool {
     })
   }
 
-  /** @throws not_ready if no process stays up */
   #checkServing(): void {
     const broken = this.#slots.every(({ isAlive }) => !isAlive) && this.#slots.some(({ failures }) => failures >= HOPELESS)
     if (broken && this.#lastError) throw this.#unavailable(this.#lastError, this.#settings.backoffMs.first)
   }
 
-  /** @throws overloaded */
   #checkRoom(submitted: SubmittedTask): void {
     const { role, maxQueue } = this.#settings
     const waiting = this.#queue.size(submitted.lane)

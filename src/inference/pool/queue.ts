@@ -8,7 +8,6 @@ export type Lane = (typeof LANES)[number]
 /** Properties of an item for fair queueing. */
 export interface Share {
   readonly lane: Lane
-  /** Opaque client id. */
   readonly client: string
   /** Work in any consistent unit. */
   readonly cost: number
@@ -56,7 +55,6 @@ export class FairQueue<Item extends Share> {
     if (this.#accounts.get(item.client)?.waiting[item.lane].delete(item) === true) this.#sizes[item.lane]--
   }
 
-  /** Removes and returns all items. */
   clear(): Item[] {
     const items = [...this.#accounts.values()].flatMap(({ waiting }) => LANES.flatMap((lane) => [...waiting[lane]]))
     this.#accounts.clear()

@@ -26,9 +26,7 @@ interface Supervision extends Pick<PoolSettings, 'backoffMs' | 'heartbeatMs'> {
   readonly log: Log
   readonly closing: AbortSignal
   readonly start: () => Promise<Child>
-  /** A process is ready. */
   readonly onServing: () => void
-  /** The slot's process has ended. */
   readonly onEnded: () => void
   /** A process crashed or did not start; it is started again after `waitMs`. */
   readonly onFailed: (slot: Slot, error: CodedError, waitMs: number) => void
@@ -122,7 +120,6 @@ export class Slot {
     await delay(waitMs, undefined, { signal: closing }).catch(() => undefined)
   }
 
-  /** True if the process must be killed. */
   #isHung(): boolean {
     const { heartbeatMs } = this.#supervision
     const callers = [...this.running.values()]

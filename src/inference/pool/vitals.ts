@@ -16,7 +16,6 @@ export class Vitals {
   #hasPulse = false
   #usage = { at: 0, cpuMs: 0, share: 0 }
   #pauses = 0
-  /** Whether a graph is loading. */
   isLoading = false
 
   /** @param pipe to the process's pulse thread; without responses there, only the main thread counts */
@@ -60,7 +59,6 @@ export class Vitals {
     askMain()
   }
 
-  /** Records a message of the main thread. */
   hearMain(): void {
     this.#endPause()
     this.#mainPingedAt = undefined

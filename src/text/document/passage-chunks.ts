@@ -1,5 +1,5 @@
 import { at } from '../../../base/at.ts'
-import { type DocumentChunk, type DocumentRequest, type PassageSplit, tooLong } from './request.ts'
+import { type DocumentChunk, type DocumentRequest, type DocumentSplit, tooLong } from './request.ts'
 import { encodeLong } from '../encode-long.ts'
 import type { PromptTokenizer } from '../pack.ts'
 import { type PromptPassage, renderPassage } from '../prompt.ts'
@@ -17,13 +17,14 @@ const YIELD_UNITS = 16
  * Packs units of text into chunks, each rendered as a passage with the title and the heading above it, like passages of open-domain
  * questions. A heading starts a new chunk.
  * @param room most tokens of the document's end for the decoder
+ * @returns also the passage of each chunk
  */
 export async function passageChunks(
   request: DocumentRequest,
   room: number,
   tokenizer: PromptTokenizer,
   yieldPoint: () => Promise<void>,
-): Promise<PassageSplit> {
+): Promise<DocumentSplit & { readonly passages: readonly PromptPassage[] }> {
   const { text, to, chunkTokens, encoderTokens } = request
   const titles = titlesFor(request.title, chunkTokens, tokenizer)
   const units = await countedUnits(request, tokenizer, yieldPoint)

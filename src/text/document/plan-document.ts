@@ -81,7 +81,9 @@ async function tokenChunks(
   return { contextIds, chunks, tailStart: from + encoding.startOf(tail), tailTokens: ids.length - tail, tokens: ids.length }
 }
 
-export interface SplitOptions {
+export type SplitDocument = ReturnType<typeof splitDocument>
+
+interface SplitOptions {
   readonly documentIds: readonly number[]
   /** Tokens before the document's end, never truncated (BOS, start of a chat template). */
   readonly headIds?: readonly number[]
@@ -94,25 +96,12 @@ export interface SplitOptions {
   readonly chunkTokens: number
 }
 
-export interface SplitDocument {
-  readonly promptIds: readonly number[]
-  /** In document order. */
-  readonly contextIds: readonly (readonly number[])[]
-}
-
 /**
  * Splits a document's tokens: the end goes to the decoder, before the question; the rest to the encoder in chunks, cut from the end, so
  * that the shorter chunk is the first. Every token is read by exactly one side, or, beyond `encoderTokens`, by none.
  * @throws unprocessable if the question alone does not fit
  */
-export function splitDocument({
-  documentIds,
-  headIds = [],
-  questionIds,
-  decoderTokens,
-  encoderTokens,
-  chunkTokens,
-}: SplitOptions): SplitDocument {
+export function splitDocument({ documentIds, headIds = [], questionIds, decoderTokens, encoderTokens, chunkTokens }: SplitOptions) {
   const room = decoderTokens - questionIds.length - headIds.length
   if (room < 0 || questionIds.length + headIds.length === 0)
     throw new CodedError(

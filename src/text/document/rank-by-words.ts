@@ -15,7 +15,7 @@ export function rankByWords(question: string, texts: readonly string[]) {
     const holding = counted.filter(({ counts }) => counts.has(stem)).length
     return [stem, Math.log(1 + (texts.length - holding + 0.5) / (holding + 0.5))] as const
   })
-  const scoreOf = ({ counts, length }: StemCounts): number => {
+  const scoreOf = ({ counts, length }: ReturnType<typeof stemCounts>): number => {
     const damping = SATURATION * (1 - LENGTH_SHARE + (LENGTH_SHARE * length) / Math.max(1, mean))
     return weights.reduce((sum, [stem, weight]) => {
       const count = counts.get(stem) ?? 0
@@ -25,12 +25,7 @@ export function rankByWords(question: string, texts: readonly string[]) {
   return counted.map((text, index) => ({ index, score: scoreOf(text) })).sort((a, b) => b.score - a.score)
 }
 
-interface StemCounts {
-  readonly counts: ReadonlyMap<string, number>
-  readonly length: number
-}
-
-function stemCounts(text: string): StemCounts {
+function stemCounts(text: string) {
   const counts = new Map<string, number>()
   const stems = contentStems(wordsOf(text).map(({ plain }) => plain))
   for (const stem of stems) counts.set(stem, (counts.get(stem) ?? 0) + 1)

@@ -1,5 +1,4 @@
 import { CodedError } from '../../../base/errors.ts'
-import type { PromptPassage } from '../prompt.ts'
 import type { Span } from '../sentences.ts'
 
 export const CHUNKINGS = ['passages', 'tokens'] as const
@@ -56,12 +55,6 @@ export interface DocumentPlan extends Pick<DocumentSplit, 'contextIds' | 'chunks
   readonly promptText: string
   /** The document's part in the prompt; null for none. */
   readonly tail: DocumentChunk | null
-}
-
-/** Division into chunks that are rendered as passages. */
-export interface PassageSplit extends DocumentSplit {
-  /** The passage of each chunk. */
-  readonly passages: readonly PromptPassage[]
 }
 
 /** Error for a document above the limit. */

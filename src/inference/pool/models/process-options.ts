@@ -17,11 +17,9 @@ const PREPACK_FOLDER = '.prepacked'
 
 /** Settings of the processes, shared by readers and embedders. */
 export interface ProcessOptions extends Omit<PoolOptions, 'options'> {
-  /** Folder of the built model. */
   readonly modelDir: string
   /** Threads of each process. Default {@link DEFAULT_THREADS}. */
   readonly threads?: number
-  /** Default: the CPU. */
   readonly provider?: Provider
   /**
    * Save the weights once in the layout of this CPU and share them between processes: loading takes half the time, and each process holds
@@ -32,7 +30,6 @@ export interface ProcessOptions extends Omit<PoolOptions, 'options'> {
   readonly prepackDir?: string
 }
 
-/** A supervised model in processes of its own. */
 export type Supervised = Pick<Pool, 'status' | 'close'>
 
 /** Options of a child of any role, with absolute paths and defaults. */

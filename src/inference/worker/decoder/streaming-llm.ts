@@ -10,13 +10,6 @@ import type { Tensor } from '../runtime/session.ts'
 /** Rotary settings of a model whose keys can be shifted. */
 export type MovedKeys = Extract<CepeManifest['rotary'], { readonly frequencies: readonly number[] }>
 
-/** Rotation of a shifted key per pair: complex factors, and the channels of a pair. */
-interface Rotation {
-  readonly cos: readonly number[]
-  readonly sin: readonly number[]
-  readonly interleaved: boolean
-}
-
 /**
  * Log-probabilities of the continuation's tokens, with the whole text read through a cache of sinks and recent tokens (StreamingLLM with
  * positional shift). Cached keys are already rotated and rotations compose: a key shifted back by n positions is rotated by -n, which
@@ -72,7 +65,8 @@ function evict(model: StepModel, past: Past, { sinks, recent }: StreamingCache, 
   })
 }
 
-function rotateBack(positions: number, { frequencies, key_growth: growth, interleaved = false }: MovedKeys): Rotation {
+/** Rotation of a shifted key per pair: complex factors, and the channels of a pair. */
+function rotateBack(positions: number, { frequencies, key_growth: growth, interleaved = false }: MovedKeys) {
   const scales = frequencies.map((_, i) => (growth ? at(growth, i) ** -positions : 1))
   return {
     cos: frequencies.map((f, i) => at(scales, i) * Math.cos(positions * f)),
@@ -82,7 +76,7 @@ function rotateBack(positions: number, { frequencies, key_growth: growth, interl
 }
 
 /** Rotates rows [n, head_dim] in place; pair i is (i, i + head_dim/2), as in LLaMA's checkpoints, or (2i, 2i + 1). */
-function rotate(rows: Float32Array, size: number, { cos, sin, interleaved }: Rotation): void {
+function rotate(rows: Float32Array, size: number, { cos, sin, interleaved }: ReturnType<typeof rotateBack>): void {
   const half = size / 2
   const [next, other] = interleaved ? [2, 1] : [1, half]
   for (let row = 0; row < rows.length; row += size) {

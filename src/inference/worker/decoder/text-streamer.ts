@@ -29,7 +29,6 @@ export function createTextStreamer({
 }: {
   readonly tokenizer: Pick<Tokenizer, 'decode'>
   readonly stopIds: readonly number[]
-  /** Texts that end the answer. */
   readonly stops?: readonly string[] | undefined
   /** Hold back what may become the phrase that says that there is no answer. */
   readonly heldBack?: boolean

@@ -5,16 +5,12 @@ import type { Tokenizer } from '../../../text/tokenizer.ts'
 import { tokenBudgetBatches } from '../../batches.ts'
 import type { AheadResult, EncoderInput } from '../../contract.ts'
 import type { YieldPoint } from '../../protocol.ts'
-import { type Graph, type Tensor, float32, floats, padRight } from '../runtime/session.ts'
+import { type Graph, float32, floats, padRight } from '../runtime/session.ts'
 import { type ContextStates, type StateCache, type StateCodec, idsKey, stateKey } from './state-cache.ts'
 import type { StateStore } from './state-store.ts'
 
-export interface EncodedContexts {
-  /** Concatenated states of all contexts, [m, d_enc]. */
-  readonly phi: Tensor
-  /** Tokens of each context; they sum to m. */
-  readonly tokenCounts: readonly number[]
-}
+/** `phi`: concatenated states of all contexts, [m, d_enc]; `tokenCounts`: tokens of each context, which sum to m. */
+export type EncodedContexts = Awaited<ReturnType<typeof encodeContexts>>
 
 export interface ContextEncoder {
   /** null for a decoder without encoder. */
@@ -33,11 +29,7 @@ export interface ContextEncoder {
  * Encodes each context separately (the paper's parallel encoding), without BOS, truncated at its end. Cached states are used; equal
  * contexts are encoded once. New states are rounded to the storage type before use, so that an answer does not depend on the cache.
  */
-export async function encodeContexts(
-  encoder: ContextEncoder,
-  input: EncoderInput,
-  yieldPoint: YieldPoint = () => Promise.resolve(),
-): Promise<EncodedContexts> {
+export async function encodeContexts(encoder: ContextEncoder, input: EncoderInput, yieldPoint: YieldPoint = () => Promise.resolve()) {
   const { manifest, cache, codec, store } = encoder
   const width = manifest.dims.encoder_hidden_size
   const sources = contextSources(encoder, input)

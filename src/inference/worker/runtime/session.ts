@@ -33,7 +33,6 @@ export interface Graph {
   release(): Promise<void>
 }
 
-/** Version of the runtime in use. */
 export function runtimeVersion(): string {
   return env.versions.node ?? env.versions.common
 }

@@ -35,7 +35,6 @@ export function passageWeights(passages: readonly { readonly score: number | nul
   })
 }
 
-/** The generate request of a planned prompt. */
 export function generateRequest(
   read: AnswerRead,
   { prompts, contexts, contextIds }: ReadPlan,
@@ -56,7 +55,6 @@ export function generateRequest(
   }
 }
 
-/** The RePlug request of planned prompts. */
 export function replugRequest(read: AnswerRead, { prompts }: ReadPlan, stopIds: readonly number[]): ReplugRequest {
   return { prompts, temperature: read.replugTemperature, stopIds, maxNewTokens: read.maxNewTokens }
 }

@@ -3,7 +3,7 @@ import type { CepeManifest } from '../../../../models/manifest.ts'
 import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import { planDocument } from '../../../text/document/plan-document.ts'
 import type { DocumentChunk, DocumentPlan } from '../../../text/document/request.ts'
-import type { BestChunks, DocumentRead } from '../../contract.ts'
+import type { DocumentRead } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import { decodedText } from './answer-parts.ts'
 import { generateTask } from './generate-task.ts'
@@ -82,7 +82,7 @@ function attentionBytes(
 export async function bestChunksTask(
   model: ReaderModel,
   read: DocumentRead,
-  { question, count }: BestChunks,
+  { question, count }: NonNullable<DocumentRead['bestChunks']>,
   yieldPoint: YieldPoint,
 ): Promise<Output<'document'>> {
   const { result: split, ms } = await timed(() => passageChunks({ ...read, encoderTokens: null }, 0, model.tokenizer, yieldPoint))

@@ -1,13 +1,4 @@
-/** A prompt with a document in one file. Offsets are characters of the file. */
-export interface PromptFile {
-  /** Text before the document, including its marker. */
-  readonly head: string
-  /** The document: characters `from` to `to`. */
-  readonly from: number
-  readonly to: number
-  /** Text after the document, including its marker: the question. */
-  readonly query: string
-}
+import type { DocumentRequest } from './request.ts'
 
 /** A line `=== BEGIN ===` or `=== BEGIN OF FILE ===`, and one `=== END ===` or `=== END OF FILE ===`. */
 const BEGIN = /^=== *BEGIN(?: OF FILE)? *===[^\S\n]*\r?$\n?/m
@@ -18,7 +9,7 @@ const END = /^=== *END(?: OF FILE)? *===[^\S\n]*\r?$/gm
  * Chen et al., 2023, "Extending context window of large language models via position interpolation"); undefined for other texts. The last
  * END line counts: a paper may contain one.
  */
-export function readPromptFile(text: string): PromptFile | undefined {
+export function readPromptFile(text: string): Pick<DocumentRequest, 'head' | 'from' | 'to' | 'query'> | undefined {
   const begin = BEGIN.exec(text)
   if (begin === null) return undefined
   const from = begin.index + begin[0].length
