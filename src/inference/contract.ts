@@ -167,7 +167,7 @@ export interface AnswerToken {
   readonly text: string
   readonly logprob: number
   /** Most likely tokens at its position, most likely first. */
-  readonly top: readonly { readonly text: string; readonly logprob: number }[]
+  readonly top: { readonly text: string; readonly logprob: number }[]
 }
 
 /** Where passages were read: in the encoder or in the prompt. */
@@ -195,7 +195,7 @@ export interface AnswerReadResult extends ReadPlacement {
   /** By passage, null if not measured; if requested. */
   readonly attended?: readonly (AttendedSentence | null)[]
   /** Tokens of `text`, if requested. */
-  readonly tokens?: readonly AnswerToken[] | undefined
+  readonly tokens?: AnswerToken[] | undefined
   /** Total of all prompts. */
   readonly promptTokens: number
   readonly prompts: readonly string[]

@@ -1,9 +1,6 @@
 /** Stages of a question in order. `parse` extracts the text of a document, `read` is a reading without separate stages. */
 export type Stage = 'embed' | 'search' | 'parse' | 'queue' | 'plan' | 'encode' | 'generate' | 'read'
 
-/** Tokens of prompts, of the encoder's contexts, and of answers. */
-export type TokenKind = 'prompt' | 'context' | 'generated'
-
 /** Parameters and result of a generation. */
 export interface Generation {
   /** The reader's id. */
@@ -18,7 +15,8 @@ export interface Generation {
 export interface Observer {
   /** @param startedAt on the clock of performance.now() */
   stage(name: Stage, startedAt: number, ms: number): void
-  tokens(kind: TokenKind, count: number): void
+  /** Tokens of prompts, of the encoder's contexts, and of answers. */
+  tokens(kind: 'prompt' | 'context' | 'generated', count: number): void
   generated?(generation: Generation): void
 }
 

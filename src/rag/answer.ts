@@ -4,7 +4,6 @@ import { type AnswerServices, type Asked, hasNoPassages, inCollection, sources, 
 import { fittedOn } from './calibration.ts'
 import { evidence, nearestSentence } from './evidence.ts'
 import { NO_ANSWER, assessAnswer, confidenceSignals, lessSure, mayBeWithheld } from './confidence.ts'
-import type { AnswerToken } from './confidence-schema.ts'
 import { type AnswerResponse, type ChatQuestion, type Evidence, LIMITS } from './schema.ts'
 import { roundedMs, NO_RETRIEVAL, type RankedPassage } from './retrieve.ts'
 import { withTurns } from './follow-up/standalone.ts'
@@ -69,7 +68,7 @@ export async function answerQuestion(
       ...(isTalk && { suggestion: await whatToAsk(services.retriever.index) }),
       ...(explanation !== undefined && { explanation }),
       ...(request.include_signals && { signals }),
-      ...(request.logprobs !== undefined && { tokens: judged.answer === null ? null : copied((read.written ?? read).tokens) }),
+      ...(request.logprobs !== undefined && { tokens: judged.answer === null ? null : ((read.written ?? read).tokens ?? []) }),
       ...(asked.resolved.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
   })
@@ -107,10 +106,6 @@ const NOTHING_READ: AnswerReadResult = {
   prompts: [],
   contexts: [],
   timingsMs: { queue: 0, plan: 0, encode: 0, generate: 0 },
-}
-
-function copied(tokens: AnswerReadResult['tokens'] = []): AnswerToken[] {
-  return tokens.map(({ top, ...token }) => ({ ...token, top: [...top] }))
 }
 
 function usageOf({ promptTokens, contextTokenCounts, logprobs, written }: AnswerReadResult): AnswerResponse['usage'] {

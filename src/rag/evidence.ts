@@ -78,23 +78,19 @@ export function nearestSentence(question: string, passages: readonly Evidence[])
   return best?.extract ?? null
 }
 
-export interface Highlight extends Span {
-  readonly sentence: Span
-}
-
 const MOST_HIGHLIGHTS = 20
 
 /**
  * Finds the answer's words, consecutive, in a passage, ignoring case, accents and punctuation, each match with its sentence. Leading
  * articles of the answer are ignored.
  */
-export function highlights(text: string, answer: string): Highlight[] {
+export function highlights(text: string, answer: string): Evidence['highlights'] {
   const wanted = wordsOf(answer.replace(/^(?:the|an?)\s+(?=\S)/i, '')).map(({ plain }) => plain)
   const [first] = wanted
   if (first === undefined) return []
   const own = wordsOf(text)
   let sentences: Span[] | undefined
-  const found: Highlight[] = []
+  const found: Evidence['highlights'] = []
   for (let at = 0; at + wanted.length <= own.length && found.length < MOST_HIGHLIGHTS; at++) {
     const [from, to] = [own[at], own[at + wanted.length - 1]]
     if (from === undefined || to === undefined || !wanted.every((word, i) => own[at + i]?.plain === word)) continue

@@ -85,16 +85,11 @@ function leavesChoice({ decoder_tokens, encoder_tokens, chunking, min_new_tokens
   return decoder_tokens === undefined && encoder_tokens === undefined && chunking !== 'tokens' && !min_new_tokens
 }
 
-interface Asked {
-  readonly parts: Pick<DocumentRead, 'from' | 'to' | 'head' | 'query'>
-  /** True if the answer is one line. */
-  readonly isLine: boolean
-  /** True if the question is in the document. */
-  readonly isOwn: boolean
-}
-
-/** @param instruction of a question */
-function questionOf({ question, summarise, instruction: wanted }: DocumentForm, text: string, instruction?: string): Asked {
+/**
+ * @param instruction of a question
+ * @returns `isLine`: the answer is one line; `isOwn`: the question is in the document
+ */
+function questionOf({ question, summarise, instruction: wanted }: DocumentForm, text: string, instruction?: string) {
   if (question !== undefined && summarise === true) throw invalidField('summarise', 'cannot be combined with question: set one of them')
   const whole = { from: 0, to: text.length, head: '' }
   if (question !== undefined)

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import type { EmbeddingModel, SearchHit, SearchOptions } from '../../index/contract.ts'
 import type { TableView } from '../../index/view.ts'
 import { modelId, promptOf } from '../../models/manifest.ts'
-import { embedderOf, type Embedder, type Embedders, type RunOptions, withTimeLeft } from '../inference/contract.ts'
+import { embedderOf, type Embedders, type RunOptions, withTimeLeft } from '../inference/contract.ts'
 import type { IndexVersion, Method, AnswerRequest } from './schema.ts'
 import type { PassageMetadata } from '../../index/passage-metadata.ts'
 import type { PromptPassage } from '../text/prompt.ts'
@@ -59,22 +59,16 @@ export async function retrieve(
   return { hits, timings, model: modelId(embedder.manifest), index: version }
 }
 
-interface ForTable {
-  readonly table: SearchedTable
-  readonly embedder: Embedder
-  readonly vector?: Float32Array | undefined
-}
-
-async function notEmbedded(retriever: Retriever): Promise<ForTable> {
+async function notEmbedded(retriever: Retriever) {
   const table = await retriever.index.view()
-  return { table, embedder: embedderOf(retriever, table.model) }
+  return { table, embedder: embedderOf(retriever, table.model), vector: undefined }
 }
 
 /**
  * Embeds a question for the newest table. Embedding may take a while under load: if the table has another model by then, the question is
  * embedded again.
  */
-async function embedForTable(query: string, retriever: Retriever, run: RunOptions): Promise<ForTable> {
+async function embedForTable(query: string, retriever: Retriever, run: RunOptions) {
   const started = performance.now()
   for (let table = await retriever.index.view(); ;) {
     const embedder = embedderOf(retriever, table.model)

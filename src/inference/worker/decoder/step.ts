@@ -26,12 +26,6 @@ export interface Past {
   readonly textTokens?: number
 }
 
-export interface StepOutput {
-  readonly past: Past
-  /** [rows, new tokens, vocab_size] */
-  readonly logits: Float32Array
-}
-
 /** `{layer}.{key|value}` of every layer. */
 function cacheNames({ dims }: StepModel): string[] {
   return Array.from({ length: dims.layers }, (_, layer) => [`${layer}.key`, `${layer}.value`]).flat()
@@ -56,8 +50,8 @@ export function emptyPast(model: StepModel, textTokens?: number): Past {
   return textTokens === undefined ? past : { ...past, textTokens }
 }
 
-/** Reads the same number of new tokens on every row. */
-export async function extend(model: StepModel, past: Past, rows: readonly (readonly number[])[], phi: Tensor): Promise<StepOutput> {
+/** Reads the same number of new tokens on every row. @returns logits [rows, new tokens, vocab_size] */
+export async function extend(model: StepModel, past: Past, rows: readonly (readonly number[])[], phi: Tensor) {
   const mask = past.mask.map((seen, row) => [...seen, ...at(rows, row).map(() => 1)])
   const outputs = await model.graph.run({
     input_ids: int64(rows.flat(), [rows.length, rows[0]?.length ?? 0]),
@@ -92,7 +86,7 @@ export interface Prompt {
  * Reads one prompt in chunks.
  * @returns its past and the logits [vocab_size] after its last token
  */
-export async function prefill(model: StepModel, { ids, following = 0 }: Prompt, phi: Tensor, yieldPoint: YieldPoint): Promise<StepOutput> {
+export async function prefill(model: StepModel, { ids, following = 0 }: Prompt, phi: Tensor, yieldPoint: YieldPoint) {
   let past = emptyPast(model, ids.length + following)
   let logits = new Float32Array(0)
   for (let start = 0; start < ids.length; start += model.prefillTokens) {

@@ -12,8 +12,7 @@ import type {
   AttendedSentence,
 } from '../../contract.ts'
 import { matches } from '../../../text/grammar/grammar.ts'
-import { cutAtStop } from '../../../text/stops.ts'
-import { firstLine } from '../decoder/text-streamer.ts'
+import { firstLine, cutAtStop } from '../decoder/text-streamer.ts'
 import { renderPassage, type PromptPassage } from '../../../text/prompt.ts'
 import { sentencesOf } from '../../../text/sentences.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'

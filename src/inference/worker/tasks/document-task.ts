@@ -1,4 +1,4 @@
-import { CodedError, unprocessable } from '../../../../base/errors.ts'
+import { type CodedError, unprocessable } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import { planDocument } from '../../../text/document/plan-document.ts'
