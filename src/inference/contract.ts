@@ -233,7 +233,7 @@ export interface ChoicesRead extends PromptRequest, Pick<AnswerRead, 'chatTempla
   readonly choices: readonly string[]
 }
 
-export interface ChoicesReadResult extends ReadPlacement {
+interface ChoicesReadResult extends ReadPlacement {
   /** Per token of each choice and of the line end after it. */
   readonly logprobs: readonly (readonly number[])[]
 }
@@ -246,21 +246,21 @@ export interface LikelihoodRead {
   readonly contextTokens: number
 }
 
-export interface LikelihoodResult {
+interface LikelihoodResult {
   /** Per token of the question and of the line end after it, by passage. */
   readonly logprobs: readonly (readonly number[])[]
   /** Total of all prompts. */
   readonly promptTokens: number
 }
 
-export interface RankRead {
+interface RankRead {
   readonly query: string
   readonly texts: readonly string[]
   /** Tokens to keep of each text, if fewer than the window holds. */
   readonly textTokens?: number | undefined
 }
 
-export interface RankResult {
+interface RankResult {
   /** By text; unbounded, higher is better. */
   readonly scores: readonly number[]
   /** Total of all pairs. */

@@ -106,7 +106,7 @@ export type ChildMessage =
   | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 
 /** An error as it crosses the boundary: structured clone loses class and code. */
-export interface WireError {
+interface WireError {
   readonly code: ErrorCode
   readonly message: string
   readonly details: ErrorDetails

@@ -6,7 +6,7 @@ import { AnswerResponseSchema, EvidenceSchema, type ChatQuestion } from './schem
 
 const { id, title, text, source, score, rank } = EvidenceSchema.properties
 
-export const EvidenceEventSchema = Type.Object(
+const EvidenceEventSchema = Type.Object(
   {
     question: AnswerResponseSchema.properties.question,
     evidence: Type.Array(Type.Object({ id, title, text, source, score, rank }, { title: 'FoundPassage' })),
@@ -16,7 +16,7 @@ export const EvidenceEventSchema = Type.Object(
   { title: 'EvidenceEvent', description: 'The retrieved passages, before they are read; the event `answer` contains where each was read.' },
 )
 
-export const TokenEventSchema = Type.Object(
+const TokenEventSchema = Type.Object(
   { text: Type.String() },
   { title: 'TokenEvent', description: 'Next part of the answer; the concatenated parts are the answer.' },
 )

@@ -14,7 +14,7 @@ import { wordsOf } from '../text/words.ts'
 import { promptForm, scoringMode } from './resolve-request.ts'
 
 /** Receives an answer while it is generated: its passages once, then parts of its text. */
-export interface AnswerListener {
+interface AnswerListener {
   passages(asked: Asked): void
   text(piece: string): void
 }

@@ -6,12 +6,9 @@ import type { ResolvedQuestion } from './resolve-request.ts'
 import { at } from '../../base/at.ts'
 import { contentStems, plainWords, stemsOf } from '../text/words.ts'
 
-export type AnswerConfidence = Pick<
-  AnswerResponse,
-  'answer' | 'abstained' | 'reason' | 'confidence' | 'probability_correct' | 'finish_reason'
->
+type AnswerConfidence = Pick<AnswerResponse, 'answer' | 'abstained' | 'reason' | 'confidence' | 'probability_correct' | 'finish_reason'>
 
-export interface ConfidencePolicy {
+interface ConfidencePolicy {
   /** Null if there is none for the reader. */
   readonly calibration: Calibration | null
   /** Minimum probability (confidence if there is no probability) of an answer; undefined: LEAST_PROBABILITY, with a calibration. */

@@ -15,7 +15,7 @@ export interface DocumentServices extends DocumentDefaults {
   readonly admission: Admission
 }
 
-export interface DocumentAsked {
+interface DocumentAsked {
   readonly form: DocumentForm
   /** Bytes of the file, for a first estimate of the work. */
   readonly bytes: number

@@ -22,7 +22,6 @@ export const LIMITS = {
   droppedPassages: 5,
 } as const
 
-/** Retrieval methods. */
 export const METHODS = ['dense', 'text', 'hybrid'] as const
 
 /** Limits of a request about a document; its size is the service's setting. */

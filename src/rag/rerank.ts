@@ -18,13 +18,13 @@ export interface RerankRequest {
 }
 
 /** Models for reranking: the cross-encoder if there is one, else the reader. */
-export interface RankingModels {
+interface RankingModels {
   readonly reader: Reader
   readonly reranker?: Reranker | undefined
 }
 
 /** Original index of a passage, and its relevance. */
-export interface Reranked {
+interface Reranked {
   readonly index: number
   /** A cross-encoder's logit; of a reader the mean log-probability of the query's tokens after the passage. */
   readonly raw: number
@@ -32,7 +32,7 @@ export interface Reranked {
   readonly score: number
 }
 
-export interface Reranking {
+interface Reranking {
   /** Best first; stable for equal scores. */
   readonly ranked: readonly Reranked[]
   readonly promptTokens: number

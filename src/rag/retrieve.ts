@@ -9,7 +9,6 @@ import type { PromptPassage } from '../text/prompt.ts'
 
 type SearchedTable = Omit<TableView, 'model'> & { readonly model: Pick<EmbeddingModel, 'id'> }
 
-/** The part of an index that retrieval needs. */
 export interface PassageSource {
   view(): Promise<SearchedTable>
   /** Titles of up to `count` passages spread over the table. */
@@ -92,7 +91,6 @@ export function roundedMs<Stages extends string>(timings: Readonly<Record<Stages
 export interface RankedPassage extends PromptPassage {
   readonly id: string
   readonly score: number | null
-  /** Where the passage came from. */
   readonly source?: string
   readonly metadata?: PassageMetadata
 }

@@ -35,7 +35,7 @@ export const SamplingSchema = Type.Object(
   },
 )
 
-export const StopSchema = Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.stopCharacters }), {
+const StopSchema = Type.Array(Type.String({ minLength: 1, maxLength: LIMITS.stopCharacters }), {
   maxItems: LIMITS.stops,
   description: 'Stop sequences, excluded from the answer. A line end always stops generation.',
 })
@@ -165,7 +165,6 @@ export type AnswerRequest = Static<typeof AnswerRequestSchema>
 export type ChatQuestion = AnswerRequest & {
   /** Messages before the question, which stands alone already. */
   readonly turns?: readonly Turn[]
-  /** Constrains the answer. */
   readonly grammar?: Grammar
 }
 

@@ -8,7 +8,6 @@ import { candidatesFor, firstOf, rerank } from './rerank.ts'
 import { retrieve, roundedMs, type Retriever } from './retrieve.ts'
 import type { SearchRequest, SearchResponse } from './schema.ts'
 
-/** Default of the schema. */
 const DEFAULT_K = 10
 
 /** Retrieves passages, and reranks them on request. @throws errors of `rerank` */

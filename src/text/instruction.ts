@@ -1,5 +1,5 @@
 /** What an instruction asks for where the passages do not answer. */
-export const NO_ANSWER_PHRASE = 'not in the passages'
+const NO_ANSWER_PHRASE = 'not in the passages'
 /** Instruction of questions in a chat template: chat models answer in sentences otherwise. */
 export const SHORT_ANSWER = `Reply with only the name, number or phrase that answers it, copied from the passages, not a sentence; or "${NO_ANSWER_PHRASE}".`
 const PHRASE_WORDS = 'the answer is it this not mentioned stated found in passages'.split(' ')

@@ -2,7 +2,7 @@ import { CodedError } from '../../../base/errors.ts'
 import type { Grammar, Part } from './grammar.ts'
 
 /** Limits of a JSON schema for constrained decoding. */
-export const GRAMMAR_LIMITS = { properties: 16, nameCharacters: 64, choices: 100, choiceCharacters: 200, stringCharacters: 500 } as const
+const GRAMMAR_LIMITS = { properties: 16, nameCharacters: 64, choices: 100, choiceCharacters: 200, stringCharacters: 500 } as const
 
 type Schema = Readonly<Record<string, unknown>>
 

@@ -28,7 +28,7 @@ const BYTES_PER_TOKEN = 3
 const FIRST_BATCH_TOKENS = 512
 
 /** Default of batchTokens: {@link ALONE} on a CPU, {@link defaultBatchTokens} on a GPU. */
-export type EmbedderOptions = ProcessOptions & Partial<Pick<EncoderChildOptions, 'batchTokens'>>
+type EmbedderOptions = ProcessOptions & Partial<Pick<EncoderChildOptions, 'batchTokens'>>
 
 /**
  * Starts embedder processes.

@@ -101,7 +101,7 @@ function answerOf(runs: readonly Feeds[], { wantsTokenShares }: GenerateRequest,
   }
 }
 
-export interface PiecesModel {
+interface PiecesModel {
   readonly generate: Graph
   /** The continue graph, loaded on first use, in parallel to the first token. */
   readonly rest: () => Promise<Graph>

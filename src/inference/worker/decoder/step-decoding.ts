@@ -13,7 +13,6 @@ import type { OnToken } from './text-streamer.ts'
 export interface RunContext {
   readonly yieldPoint: YieldPoint
   readonly onToken?: OnToken | undefined
-  /** Constraint on the answer, token by token. */
   readonly constraint?: Constraint | undefined
 }
 

@@ -14,7 +14,6 @@ import type { ContextStates } from './state-cache.ts'
 import { makeFolder } from '../../../../base/make-folder.ts'
 import { crc32 } from 'node:zlib'
 
-/** Extension of state files. */
 const STATE_FILE = '.states'
 /** SHA-256 of what the states depend on. Nothing else in the folder is ever removed. */
 const NAME = /^[0-9a-f]{64}\.states$/

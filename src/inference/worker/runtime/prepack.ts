@@ -31,7 +31,7 @@ const LOCK = '.turns'
 const LOCK_WAIT_MS = 600_000
 const READ_BYTES = 2 ** 20
 
-export interface ModelGraphOptions extends GraphOptions {
+interface ModelGraphOptions extends GraphOptions {
   readonly modelDir: string
   readonly manifest: ModelManifest
   /** Folder of the saved graphs; null loads the graph as built. */

@@ -7,7 +7,6 @@ export type { Tensor }
 export type Feeds = Readonly<Record<string, Tensor>>
 
 export interface GraphOptions {
-  /** Threads per operator. */
   readonly threads: number
   readonly provider: Provider
   /** Entries of ONNX Runtime's session configuration (onnxruntime_session_options_config_keys.h). */

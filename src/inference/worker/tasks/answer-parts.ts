@@ -69,7 +69,7 @@ export function decodedText(
   return { stopped, text: tokenizer.decode(stopped ? tokenIds.slice(0, -1) : tokenIds) }
 }
 
-export interface AnswerParts {
+interface AnswerParts {
   readonly read: AnswerRead
   readonly plan: ReadPlan
   readonly decoded: Omit<GenerateResult, 'timingsMs'>
@@ -137,7 +137,7 @@ export function answerTokens(
 /** Number of passages, by attention, to find the sentence in: their texts are tokenised again for it. */
 const MOST_ATTENDED_PASSAGES = 20
 
-export interface AttendedParts {
+interface AttendedParts {
   readonly read: { readonly passages: readonly PromptPassage[] }
   /** Its contexts are rendered passages, truncated at their end. */
   readonly plan: Pick<ReadPlan, 'contextOf'>

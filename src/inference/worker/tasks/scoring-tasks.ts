@@ -76,7 +76,6 @@ export async function likelihoodTask(model: ReaderModel, read: LikelihoodRead, y
   return { logprobs, promptTokens }
 }
 
-/** A passage as in prompts, truncated to a number of tokens. */
 function cut(passage: PromptPassage, maxTokens: number, tokenizer: ReaderModel['tokenizer']): string {
   const text = renderPassage(passage)
   const ids = tokenizer.encode(text, { maxTokens })
