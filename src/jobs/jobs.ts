@@ -3,7 +3,6 @@ import { CodedError } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { jobFiles } from '../../index/ingest/plan/contract.ts'
 import { replacedTables } from '../../index/ingest/remove-stale.ts'
-import type { Jobs } from './contract.ts'
 import { ordersOf } from './orders.ts'
 import { checkOpen, isSettled, moved, type Job } from './record/schema.ts'
 import { JobStore } from './record/store.ts'
@@ -13,18 +12,23 @@ import { cancelStopped } from './run/work.ts'
 
 const POLL_MS = 200
 
+/** Bulk indexing: a job queue on disk. One job runs at a time, across all processes of an index. */
+export type Jobs = ReturnType<typeof createJobs>
+
 /** Creates the jobs of an index. Nothing runs before `start`, or before a job is added. */
-export function createJobs(parts: JobParts): Jobs {
+export function createJobs(parts: JobParts) {
   const { index, jobsDir } = parts
   const store = new JobStore(jobsDir)
   const queue = new JobQueue(parts, store)
   /** The state of the running job is newer than its file. */
-  const fresh = (job: Job): Job => (queue.current?.id === job.id ? queue.current.job : job)
+  const fresh = (job: Job): Job => queue.running(job.id)?.live.job ?? job
+  /** @throws not_found */
   const get = async (id: string): Promise<Job> => fresh(await store.load(id))
+  /** Queues a stopped or interrupted job again. @throws conflict for a finished job */
   const resume = async (id: string): Promise<Job> => {
     const job = await get(id)
     // The final write of a run must not overwrite the state saved below.
-    if (queue.current?.id === id && isSettled(job.state)) await queue.current.ended
+    if (isSettled(job.state)) await queue.running(id)?.ended
     checkOpen(job)
     if (job.state === 'stopped') await store.save(moved(job, 'queued', { error: null }))
     await queue.enqueue(id)
@@ -32,25 +36,33 @@ export function createJobs(parts: JobParts): Jobs {
   }
   return {
     ...ordersOf({ parts, store, queue, resume }),
-    list: async () => (await store.list()).map(fresh),
     get,
+    resume,
+    /** All jobs, oldest first. */
+    list: async () => (await store.list()).map(fresh),
+    /** Replaced tables that have not been removed yet. */
     replacedTables: () => replacedTables(index, () => store.known(index.table)),
-    isAbandoned: async (id) => !isSettled((await get(id)).state) && !(await store.isLeased(id)),
-    cancel: async (id) => {
+    /** True for an unfinished job whose process has ended, so that nothing runs it. */
+    isAbandoned: async (id: string) => !isSettled((await get(id)).state) && !(await store.isLeased(id)),
+    /** Cancels a job, in whichever process it runs. Passages committed to a live table stay. @throws conflict for a finished job */
+    cancel: async (id: string) => {
       checkOpen(await get(id))
       // A full disk prevents the cancel request from being written. Jobs of this process, and abandoned ones, are cancelled without it.
       await store.requestCancel(id).catch((error: unknown) => {
         if (!isDiskFull(error)) throw error
       })
-      if (queue.current?.id === id) await queue.current.cancel()
+      const running = queue.running(id)
+      running?.live.cancel()
+      await running?.ended
       const now = await get(id)
       if (now.state === 'queued' || now.state === 'stopped') await cancelStopped(now, { index, store })
       else await cancelAbandoned(id, { index, store })
       return get(id)
     },
-    resume,
-    reportPath: async (id) => jobFiles(store.folder((await store.load(id)).id)).rejects,
-    wait: async (id, onProgress = () => undefined, signal) => {
+    /** Path of the report of rejected lines (JSON lines). The file is missing if none was rejected. */
+    reportPath: async (id: string) => jobFiles(store.folder((await store.load(id)).id)).rejects,
+    /** Resolves when the job has ended, in whichever process it runs. */
+    wait: async (id: string, onProgress: (job: Job) => void = () => undefined, signal?: AbortSignal) => {
       for (;;) {
         const job = await get(id)
         onProgress(job)
@@ -58,11 +70,13 @@ export function createJobs(parts: JobParts): Jobs {
         await sleep(POLL_MS, undefined, signal ? { signal } : {})
       }
     },
+    /** Resumes jobs left unfinished by earlier processes. */
     start: async () => {
       await store.removeOrphans()
       for (const job of await store.list()) if (job.state === 'stopped' && queue.isOfOurModel(job)) await resume(job.id)
       await queue.start()
     },
+    /** Stops after the running batch; unfinished jobs resume at the next start. */
     close: () => queue.close(),
   }
 }

@@ -1,32 +1,36 @@
 import { basename, dirname } from 'node:path'
 import { Value } from '#typebox/value'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { describedError, failureOf } from '../../base/failures.ts'
 import { fileBytes } from '../../base/files.ts'
 import type { Lock } from '../../base/locks/lock.ts'
 import { unknownCollection } from '../../index/collections/contract.ts'
 import { allModels } from '../../index/contract.ts'
+import { jobFiles } from '../../index/ingest/plan/contract.ts'
+import { planCorpus } from '../../index/ingest/plan/plan.ts'
 import { checkReembed } from '../../index/ingest/reembed.ts'
 import { checkShardDir, checkShardDirModel, openShardDir } from '../../index/ingest/shard-dir/shard-dir.ts'
+import { readPassages } from '../../index/read/read.ts'
 import { checkTable, readAlias } from '../../index/versions/alias.ts'
 import { watchChanges } from '../../index/writers/change-log.ts'
 import { withWriterLock } from '../../index/writers/locks.ts'
-import type { FilesUpload, Orders, Upload } from './contract.ts'
 import { importPath } from './kept/served-file.ts'
-import { isFinal, JOB_VERSION, JobOptionsSchema, type Job, type JobOptions } from './record/schema.ts'
+import { isFinal, JOB_VERSION, JobOptionsSchema, moved, rejectedShare, type Job, type JobOptions, type WebSource } from './record/schema.ts'
 import type { JobStore } from './record/store.ts'
 import type { JobParts } from './run/live-job.ts'
 import type { JobQueue } from './run/runner.ts'
 import { checkedAddresses } from './sources/fetch-pages.ts'
 import { isArchive, isDocument } from './sources/list.ts'
 import { checkDeleteMissing } from './sources/missing.ts'
-import { checkReading } from './sources/reading.ts'
-import { addFiles, addTable } from './sources/take.ts'
+import { checkReading, corpusReadOptions, ReadingNotes } from './sources/reading.ts'
+import { FileSpool } from './sources/spool.ts'
+import { limitBytes, takeFiles, type UploadedFiles } from './sources/take.ts'
 
 /** Maximum bytes of an upload by default. */
 const DEFAULT_UPLOAD_BYTES = 64 * 2 ** 30
 
 /** Where jobs are ordered. */
-export interface Desk {
+interface Desk {
   readonly parts: JobParts
   readonly store: JobStore
   readonly queue: JobQueue
@@ -39,31 +43,72 @@ interface Target {
   readonly model?: string
 }
 
-/** The orders of jobs, one function each. */
-export function ordersOf(desk: Desk): Orders {
-  const { index } = desk.parts
+interface FilesUpload extends Pick<Target, 'table'> {
+  readonly files: UploadedFiles
+  readonly options: JobOptions
+}
+
+export interface Upload extends Omit<FilesUpload, 'files'> {
+  readonly bytes: AsyncIterable<Buffer>
+  /** File name, if the client sent one. */
+  readonly name?: string | undefined
+}
+
+/** Orders of jobs. All throw unknown_collection for a named table that does not exist. */
+export function ordersOf(desk: Desk) {
+  const { index, importDir } = desk.parts
   return {
-    addFile: (path, options) => order(desk, { name: basename(path), path }, options),
-    addFolder: (path, options, only) => {
+    /** Indexes a file by path. For the command line only; HTTP uses `addImport`. @throws options_invalid */
+    addFile: (path: string, options: JobOptions) => order(desk, { name: basename(path), path }, options),
+    /** Indexes all or the named documents of a folder. For the command line only. @throws options_invalid */
+    addFolder: (path: string, options: JobOptions, only?: readonly string[]) => {
       const [first = '', ...others] = only ?? []
       const name = first === '' || others.length > 0 ? basename(path) : first
       return order(desk, { name, path, files: { ...(only && { only: [...only] }) } }, options)
     },
-    addPages: async (web, options, table) => {
+    /**
+     * Indexes web pages, and the pages listed by sitemaps among the addresses.
+     * @throws forbidden for an address that may not be fetched, invalid_request for an invalid one
+     */
+    addPages: async (web: WebSource, options: JobOptions, table?: string) => {
       const urls = checkedAddresses(web)
-      const [first = ''] = urls
-      const name = urls.length === 1 ? first : `${first} and ${urls.length - 1} more`
-      return order(desk, { name, path: null, files: { web: { ...web, urls } } }, options, { table })
+      return order(desk, { name: nameOf(urls), path: null, files: { web: { ...web, urls } } }, options, { table })
     },
-    addImport: async (name, options, table, only) => {
-      const found = await importPath(desk.parts.importDir, name, only)
-      return orderImport(desk, found, options, table)
-    },
-    addShardDir: (folder, options) => orderShardDir(desk, folder, options),
+    /**
+     * Indexes a table, document, archive or folder inside the import folder. The source of a document is its path there, so that the file
+     * can be served later.
+     * @param only folder in the import folder that the name must be in. Default: any
+     * @throws errors of `importPath`
+     */
+    addImport: async (name: string, options: JobOptions, table?: string, only?: string) =>
+      orderImport(desk, await importPath(importDir, name, only), options, table),
+    /**
+     * Commits a shard directory: a planned corpus with precomputed vectors. Resumes an unfinished job of the same directory. For the
+     * command line only.
+     * @throws index_invalid naming missing or foreign shards, or another model; conflict if an unfinished job has other options
+     */
+    addShardDir: (folder: string, options: Pick<JobOptions, 'replace'>) => orderShardDir(desk, folder, options),
+    /**
+     * Embeds the table's passages again, with the model of new tables, into a table that replaces it. Resumes an unfinished job.
+     * @throws conflict if its vectors are already of that model; index_missing, index_invalid
+     */
     addReembed: (table = index.table) => orderReembed(desk, table),
-    addUpload: (upload) => orderUpload(desk, upload),
-    addFiles: (upload) => orderFiles(desk, upload),
+    /**
+     * Reads, validates and plans an uploaded table. An interrupted or rejected upload leaves nothing behind, except that one with too many
+     * invalid lines is kept as a failed job, for its report.
+     */
+    addUpload: (upload: Upload) => orderUpload(desk, upload),
+    /**
+     * Stores the uploaded files, archives expanded. An interrupted or rejected upload leaves nothing behind.
+     * @throws payload_too_large, corpus_invalid for a damaged archive, invalid_request without a file
+     */
+    addFiles: (upload: FilesUpload) => orderFiles(desk, upload),
   }
+}
+
+/** "a.md and 3 more" */
+function nameOf([first = '', ...others]: readonly string[]): string {
+  return others.length === 0 ? first : `${first} and ${others.length} more`
 }
 
 async function orderImport(
@@ -109,22 +154,78 @@ async function openJob({ store }: Desk, isWanted: (job: Job) => boolean): Promis
 }
 
 async function orderUpload(desk: Desk, { bytes, name, options, table }: Upload): Promise<Job> {
-  const { limits, shardRows } = desk.parts
+  const { parts, store, queue } = desk
+  const { limits, shardRows, maxUploadBytes = DEFAULT_UPLOAD_BYTES } = parts
   await checkTarget(desk, options, table)
-  const newJob = (id: string) => newJobOf(desk, id, { name: name ?? 'upload', path: null }, { options, table })
-  return addTable(bytes, { ...receiving(desk), name, limits, shardRows, newJob, signal: desk.queue.closing })
+  let isKept = false
+  const plan = async (id: string, lease: Lock | undefined): Promise<Job> => {
+    let job = newJobOf(desk, id, { name: name ?? 'upload', path: null }, { options, table })
+    const notes = new ReadingNotes()
+    const items = readPassages(limitBytes(bytes, maxUploadBytes), corpusReadOptions(options, name, limits))
+    const planned = planCorpus(notes.of(items), {
+      folder: store.folder(id),
+      maxRejectedShare: rejectedShare(options),
+      signal: queue.closing,
+      onProgress: (counts) => (job = { ...job, counters: { ...job.counters, ...counts } }),
+      ...(shardRows && { shardRows }),
+    })
+    const { read, rejected, accepted } = await planned.catch(async (error: unknown) => {
+      if (describedError(error).code !== 'corpus_invalid' || job.counters.rejected === 0) throw error
+      await store.dropShards(id)
+      await store.save(moved(job, 'failed', { error: describedError(error), recent_rejects: notes.rejects }))
+      isKept = true
+      throw new CodedError('corpus_invalid', `${messageOf(error)} The report: GET /v1/admin/index-jobs/${id}/report.`, {
+        field: 'body',
+        cause: error,
+      })
+    })
+    const counters = { ...job.counters, read, rejected, accepted }
+    job = { ...job, counters, recent_rejects: notes.rejects, warnings: notes.warnings }
+    await enqueue(desk, job, lease)
+    return job
+  }
+  return receive(store, plan, () => isKept)
 }
 
 async function orderFiles(desk: Desk, { files, options, table }: FilesUpload): Promise<Job> {
+  const { parts, store } = desk
   await checkTarget(desk, options, table)
-  const newJob = (id: string, name: string) => newJobOf(desk, id, { name, path: null, files: { uploaded: true } }, { options, table })
-  return addFiles(files, { ...receiving(desk), newJob })
+  return receive(store, async (id, lease) => {
+    const newJob = (name: string) => newJobOf(desk, id, { name, path: null, files: { uploaded: true } }, { options, table })
+    // Reject invalid options before receiving anything.
+    newJob('')
+    const spool = new FileSpool(jobFiles(store.folder(id)).uploads)
+    const names = await takeFiles(files, spool, parts.maxUploadBytes ?? DEFAULT_UPLOAD_BYTES)
+    if (names.length === 0)
+      throw new CodedError('invalid_request', 'The form holds no file: send documents, tables, or an archive of them.', { field: 'body' })
+    await spool.finish()
+    const job = newJob(nameOf(names))
+    await enqueue(desk, job, lease)
+    return job
+  })
 }
 
-function receiving(desk: Desk) {
-  const { store, parts } = desk
-  const order = (job: Job, lease: Lock | undefined) => enqueue(desk, job, lease)
-  return { store, maxBytes: parts.maxUploadBytes ?? DEFAULT_UPLOAD_BYTES, order }
+/**
+ * Receives an upload into the folder of a new job. An interrupted or rejected one leaves nothing behind.
+ * @param keeps whether what was received stays after an error
+ */
+async function receive(
+  store: JobStore,
+  work: (id: string, lease: Lock | undefined) => Promise<Job>,
+  keeps: () => boolean = () => false,
+): Promise<Job> {
+  const id = await store.newId()
+  const lease = await store.lease(id)
+  try {
+    return await work(id, lease)
+  } catch (error) {
+    try {
+      if (!keeps()) await store.remove(id)
+    } finally {
+      await lease?.release()
+    }
+    throw failureOf(error) ?? error
+  }
 }
 
 async function order(desk: Desk, source: Job['source'], options: JobOptions, target: Target = {}): Promise<Job> {

@@ -1,5 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
-import type { Jobs } from '../jobs/contract.ts'
+import type { Jobs } from '../jobs/jobs.ts'
 import type { Job } from '../jobs/record/schema.ts'
 
 /** Shows the progress of a stage. */

@@ -6,8 +6,7 @@ import { embedderOf, type Embedder, type Embedders } from '../inference/contract
 import type { Log } from '../inference/log.ts'
 import { createReader } from '../inference/pool/models/create-reader.ts'
 import { bulkEmbed } from '../inference/bulk-embed.ts'
-import type { Jobs } from '../jobs/contract.ts'
-import { createJobs } from '../jobs/jobs.ts'
+import { createJobs, type Jobs } from '../jobs/jobs.ts'
 import type { CrawlSettings } from '../jobs/sources/fetch-pages.ts'
 import type { Config } from '../settings.ts'
 import {

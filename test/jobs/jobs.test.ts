@@ -7,8 +7,8 @@ import { Command } from 'commander'
 import { withReadingOptions } from '../../src/cli/index/reading-options.ts'
 import { importPath } from '../../src/jobs/kept/served-file.ts'
 import { JobQueue } from '../../src/jobs/run/runner.ts'
-import { Rate } from '../../src/jobs/run/live-job.ts'
-import { JobRun } from '../../src/jobs/run/work.ts'
+import { LiveJob, Rate } from '../../src/jobs/run/live-job.ts'
+import { runLive } from '../../src/jobs/run/work.ts'
 import { JobStore } from '../../src/jobs/record/store.ts'
 import { embed, embedText, somePassages, tempDir } from '../index/helpers.ts'
 import { embedderOf, passagesAmong, streamed, toTsv, withJobs } from './helpers.ts'
@@ -344,7 +344,7 @@ await t.test('a job whose turn comes as the service ends is left for the next st
   const job = await jobs.addFile(join(dir, 'corpus.tsv'), {})
   const store = new JobStore(join(dir, 'index', 'jobs'))
   const jobsDir = join(dir, 'index', 'jobs')
-  await new JobRun(job, { index, embedder: embedderOf(), jobsDir, store, closing: AbortSignal.abort() }).run()
+  await runLive(new LiveJob(job, store), { index, embedder: embedderOf(), jobsDir, store, closing: AbortSignal.abort() })
   t.match(await store.load(job.id), { state: 'queued', error: null })
   await t.rejects(index.count(), { code: 'index_missing' })
 })

@@ -58,7 +58,7 @@ export async function checkArchive(file: string, checking: Checking): Promise<Fi
   ])
   return inTemporaryFolder(async (folder) => {
     const spool = new FileSpool(folder)
-    const opening = takeFiles(one({ name: path.basename(file), bytes: fileBytes(file) }), spool, UPLOAD_LIMIT_MB * 2 ** 20)
+    const opening = takeFiles([{ name: path.basename(file), bytes: fileBytes(file) }], spool, UPLOAD_LIMIT_MB * 2 ** 20)
     const taken = opening.then(() => true)
     if ((await reported(file, taken)) === undefined) return undefined
     await spool.finish()
@@ -104,11 +104,6 @@ export function showPassage(item: ReadItem): void {
   const { id, title, text, metadata } = item.passage
   const page = metadata?.page === undefined ? '' : ` (page ${String(metadata.page)})`
   process.stdout.write(`--- ${id}${page}\n${title}\n${text}\n\n`)
-}
-
-async function* one<Item>(item: Item): AsyncGenerator<Item> {
-  await Promise.resolve()
-  yield item
 }
 
 /** Prints the result, or why a job would fail. */

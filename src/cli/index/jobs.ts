@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { Jobs } from '../../jobs/contract.ts'
+import type { Jobs } from '../../jobs/jobs.ts'
 import { describeFiles } from '../../jobs/sources/summary.ts'
 import type { Job } from '../../jobs/record/schema.ts'
 import type { Indexing } from '../../service/indexing.ts'

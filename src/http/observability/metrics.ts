@@ -8,7 +8,7 @@ import { modelId } from '../../../models/manifest.ts'
 import type { Retriever } from '../../rag/retrieve.ts'
 import { allEmbedders, servingEmbedder } from './models.ts'
 import type { Keys } from '../../keys/keys.ts'
-import type { Jobs } from '../../jobs/contract.ts'
+import type { Jobs } from '../../jobs/jobs.ts'
 import { isSettled, JOB_STATES, type Job } from '../../jobs/record/schema.ts'
 
 /** State of the inference processes of one role. */

@@ -132,25 +132,21 @@ export async function openPassageFile(
 /** Whether {@link openPassageFile} would open a file, a moment ago: the passages of a list share files, and those the records of jobs. */
 export function fileCheck(files: ServedFiles): (passage: FileOf) => Promise<boolean> {
   const store = new JobStore(files.jobsDir)
-  const jobs = new LRUCache<'jobs', ReturnType<JobStore['list']>>({ max: 1, ttl: CHECKED_MS })
-  const found = new LRUCache<string, Promise<boolean>>({ max: 1000, ttl: CHECKED_MS })
-  const list = (): ReturnType<JobStore['list']> => remembered(jobs, 'jobs', () => store.list())
-  return (passage) => {
-    const { id, source = '', table, isBound } = passage
-    const open = () => openPassageFile(files, passage, { list, folder: (job) => store.folder(job) })
-    return remembered(found, JSON.stringify([source, table, isBound, id.startsWith(prefixOf(source))]), () =>
-      open().then(
+  const jobs = new LRUCache<'jobs', ReturnType<JobStore['list']>>({ max: 1, ttl: CHECKED_MS, memoMethod: () => store.list() })
+  const recent = { list: () => jobs.memo('jobs'), folder: (job: string) => store.folder(job) }
+  const found = new LRUCache<string, Promise<boolean>, FileOf>({
+    max: 1000,
+    ttl: CHECKED_MS,
+    memoMethod: (_key, _stale, { context }) =>
+      openPassageFile(files, context, recent).then(
         ({ handle }) => handle.close().then(() => true),
         () => false,
       ),
-    )
+  })
+  return (passage) => {
+    const { id, source = '', table, isBound } = passage
+    return found.memo(JSON.stringify([source, table, isBound, id.startsWith(prefixOf(source))]), { context: passage })
   }
-}
-
-function remembered<Key extends string, Value extends object>(known: LRUCache<Key, Value>, key: Key, find: () => Value): Value {
-  const value = known.get(key) ?? find()
-  if (!known.has(key)) known.set(key, value)
-  return value
 }
 
 /** States of jobs that may have written passages. */

@@ -27,13 +27,14 @@ export const DEFAULT_REJECTED_SHARE = 0.01
 const LABEL_CHARACTERS = 500
 const COLUMNS_CHARACTERS = 2000
 
+function flag(description: string) {
+  return Type.Optional(Type.Boolean({ description }))
+}
+
 export const JobOptionsSchema = Type.Object(
   {
-    replace: Type.Optional(
-      Type.Boolean({
-        description:
-          'Replace all passages. A new table is built and verified while the current one serves. Default: false, passages are added and those with existing ids replaced.',
-      }),
+    replace: flag(
+      'Replace all passages. A new table is built and verified while the current one serves. Default: false, passages are added and those with existing ids replaced.',
     ),
     format: Type.Optional(Type.Enum([...FORMATS], { description: 'Format of the corpus. Default: detected from the content.' })),
     split_words: Type.Optional(
@@ -64,14 +65,9 @@ export const JobOptionsSchema = Type.Object(
           'Encoding of files that are not UTF-8 and declare none, such as `windows-1252`. Default: the charset of the content type; detected for documents, with a warning in the report.',
       }),
     ),
-    no_quotes: Type.Optional(
-      Type.Boolean({ description: 'TSV and CSV: treat quotes as ordinary characters. Default: quoted fields as in CSV.' }),
-    ),
-    no_metadata: Type.Optional(
-      Type.Boolean({
-        description:
-          "Ignore the rows' metadata. Default: metadata is stored; nested fields are dropped and counted in `warnings`, rows with invalid metadata are rejected.",
-      }),
+    no_quotes: flag('TSV and CSV: treat quotes as ordinary characters. Default: quoted fields as in CSV.'),
+    no_metadata: flag(
+      "Ignore the rows' metadata. Default: metadata is stored; nested fields are dropped and counted in `warnings`, rows with invalid metadata are rejected.",
     ),
     label: Type.Optional(
       Type.String({
@@ -89,13 +85,10 @@ export const JobOptionsSchema = Type.Object(
           'Maximum share of rejected lines; above it the job fails and nothing is indexed. Default: 0.01; no limit for skipped documents.',
       }),
     ),
-    delete_missing: Type.Optional(
-      Type.Boolean({
-        description:
-          'Delete passages of files that earlier jobs of the same folder (uploads: of the same label) indexed and that no longer exist.',
-      }),
+    delete_missing: flag(
+      'Delete passages of files that earlier jobs of the same folder (uploads: of the same label) indexed and that no longer exist.',
     ),
-    strict: Type.Optional(Type.Boolean({ description: 'Fail the job, with nothing indexed, if a line is rejected or a file skipped.' })),
+    strict: flag('Fail the job, with nothing indexed, if a line is rejected or a file skipped.'),
   },
   { additionalProperties: false },
 )

@@ -1,3 +1,4 @@
+import { CodedError } from '../../../base/errors.ts'
 import type { Counters, Phase } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/open.ts'
 import type { ReadLimits } from '../../../index/read/contract.ts'
@@ -86,6 +87,7 @@ export class LiveJob {
   readonly #store: Pick<JobStore, 'save'>
   readonly #rate = new Rate()
   readonly #stageEta = new StageEta()
+  readonly #cancelling = new AbortController()
   #job: Job
   #saved: Promise<void> = Promise.resolve()
   /** Final state, once its write has begun. */
@@ -98,6 +100,15 @@ export class LiveJob {
 
   get job(): Job {
     return this.#job
+  }
+
+  /** Aborted when the job is cancelled. */
+  get cancelled(): AbortSignal {
+    return this.#cancelling.signal
+  }
+
+  cancel(): void {
+    this.#cancelling.abort(new CodedError('conflict', 'The job was cancelled.'))
   }
 
   change(part: Partial<Job>): void {

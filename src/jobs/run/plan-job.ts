@@ -16,36 +16,28 @@ import { type Files, type Job, rejectedShare } from '../record/schema.ts'
 import { DEFAULT_CRAWL, fetchPages } from '../sources/fetch-pages.ts'
 import type { JobRunParts, LiveJob } from './live-job.ts'
 
-interface CorpusReading {
-  readonly signal: AbortSignal
-  /** Called with the share of the source read so far, 0 to 1. */
-  readonly onShare: (share: number) => void
-}
+type PlanParts = JobRunParts & { readonly signal: AbortSignal }
 
-/** Corpus of a job. */
-export interface Corpus {
-  /** Estimated bytes of the plan on disk. */
-  readonly bytes: () => Promise<number>
-  readonly items: () => AsyncIterable<ReadItem>
-}
-
-/** Opens the corpus of a job. Uploaded and fetched files must be in its folder. @throws internal if they are missing */
-export function corpusOf(
-  job: Job,
-  { index, store, limits, fileBounds: bounds = DEFAULT_FILE_BOUNDS }: JobRunParts,
-  reading: CorpusReading,
-): Corpus {
-  const { id, table, options } = job
-  const { path, name, reembed, files } = job.source
+/**
+ * Opens the corpus of a job. Uploaded and fetched files must be in its folder.
+ * @param onShare called with the share of the source read so far, 0 to 1
+ * @returns its items, and the estimated bytes of the plan on disk
+ * @throws internal if the files are missing
+ */
+async function corpusOf(
+  { id, table, options, source: { path, name, reembed, files } }: Job,
+  { index, store, limits, fileBounds: bounds = DEFAULT_FILE_BOUNDS, signal }: PlanParts,
+  onShare: (share: number) => void,
+): Promise<{ readonly bytes: number; readonly items: AsyncIterable<ReadItem> }> {
   const live = { dir: index.dir, table }
-  if (reembed === true) return { bytes: () => textBytes(live), items: () => livePassages(live) }
+  if (reembed === true) return { bytes: await textBytes(live), items: livePassages(live) }
   const isKept = files?.uploaded === true || files?.web !== undefined
   const folder = isKept ? jobFiles(store.folder(id)).uploads : path
   if (folder === null) throw new CodedError('internal', 'The upload was not planned to its end: send it again.')
   if (files === undefined)
     return {
-      bytes: () => planBytes(folder),
-      items: () => readPassageFile(folder, { ...corpusReadOptions(options, name, limits), onShare: reading.onShare }),
+      bytes: await planBytes(folder),
+      items: readPassageFile(folder, { ...corpusReadOptions(options, name, limits), onShare }),
     }
   const source = { path: folder, ...files, uploaded: isKept }
   // The list of pages was recorded when they were fetched.
@@ -56,25 +48,18 @@ export function corpusOf(
   const items = async function* (): AsyncGenerator<ReadItem> {
     const emptied: string[] = []
     const onEmptied = (file: string): unknown => emptied.push(file)
-    yield* readFolder(source, { options, bounds, limits, ...reading, ...further, onEmptied })
+    yield* readFolder(source, { options, bounds, limits, signal, onShare, ...further, onEmptied })
     // Before the plan is complete: a resumed job does not read the files again.
     if (emptied.length > 0) await noteEmptied(store.folder(id), emptied)
   }
-  return { bytes: () => folderBytes(source), items }
+  return { bytes: await folderBytes(source), items: items() }
 }
 
-type PlanOptions = JobRunParts & { readonly signal: AbortSignal }
-
 /** Plans a job's corpus unless an earlier run has. @param shardDir planned directory with vectors, whose plan is adopted */
-export async function ensurePlan(
-  record: LiveJob,
-  shardDir: ShardDir | undefined,
-  model: EmbeddingModel,
-  options: PlanOptions,
-): Promise<void> {
-  const folder = options.store.folder(record.job.id)
+export async function ensurePlan(record: LiveJob, shardDir: ShardDir | undefined, model: EmbeddingModel, parts: PlanParts): Promise<void> {
+  const folder = parts.store.folder(record.job.id)
   if ((await readPlan(folder)) !== undefined) return
-  if (shardDir === undefined) return planSource(record, folder, options)
+  if (shardDir === undefined) return planSource(record, folder, parts)
   // Checked before adoption only: afterwards the job uses its own copy of the plan.
   checkShardDirModel(shardDir, model)
   await checkShardDir(shardDir)
@@ -82,21 +67,25 @@ export async function ensurePlan(
   record.change({ counters: { ...record.job.counters, read, rejected, accepted } })
 }
 
-async function planSource(record: LiveJob, folder: string, options: PlanOptions): Promise<void> {
-  const { shardRows, signal } = options
-  const { options: ordered, source } = record.job
+async function planSource(record: LiveJob, folder: string, parts: PlanParts): Promise<void> {
+  const { index, store, crawl: settings = DEFAULT_CRAWL, fileBounds: bounds = DEFAULT_FILE_BOUNDS, shardRows, signal } = parts
+  const { options, source } = record.job
+  const web = source.files?.web
   const notes = new ReadingNotes()
   record.change({ state: 'planning' })
   await record.save()
-  await takePages(record, options)
+  if (web !== undefined) {
+    const onShare = (share: number): void => record.atStage({ name: 'fetching pages', share }, {})
+    await fetchPages(record.job, web, { index, store, settings, bounds, signal, onShare })
+  }
   let share = 0
   const ofFiles = source.files !== undefined
   const tally = new FileTally()
-  const { bytes, items } = corpusOf(record.job, options, { signal, onShare: (done) => (share = done) })
-  await requireSpace(folder, await bytes(), 'The copy of the corpus')
-  const planned = planCorpus(tally.counting(notes.of(items())), {
+  const { bytes, items } = await corpusOf(record.job, parts, (done) => (share = done))
+  await requireSpace(folder, bytes, 'The copy of the corpus')
+  const planned = planCorpus(tally.counting(notes.of(items)), {
     folder,
-    maxRejectedShare: ofFiles ? leftOutShare(ordered) : rejectedShare(ordered),
+    maxRejectedShare: ofFiles ? leftOutShare(options) : rejectedShare(options),
     unit: ofFiles ? 'files' : 'lines',
     ...(shardRows && { shardRows }),
     signal,
@@ -114,17 +103,6 @@ async function planSource(record: LiveJob, folder: string, options: PlanOptions)
   const warnings = [...record.job.warnings, ...notes.warnings]
   record.change({ ...(ofFiles && { files: tally.files }), recent_rejects: notes.rejects, warnings })
   await record.save()
-}
-
-/** Fetches the web pages of a job into its folder, from which they are read like an upload. */
-async function takePages(record: LiveJob, options: PlanOptions): Promise<void> {
-  const { web } = record.job.source.files ?? {}
-  if (web === undefined) return
-  const { index, store, crawl: settings = DEFAULT_CRAWL, fileBounds: bounds = DEFAULT_FILE_BOUNDS, signal } = options
-  const onShare = (share: number): void => {
-    record.atStage({ name: 'fetching pages', share }, {})
-  }
-  await fetchPages(record.job, web, { index, store, settings, bounds, signal, onShare })
 }
 
 /** Adds the counts of left-out files to an error of the corpus. */

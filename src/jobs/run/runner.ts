@@ -7,8 +7,8 @@ import { removeStale, type ReplacedTable, replacedTables } from '../../../index/
 import { storeOf } from '../../../index/store/store-of.ts'
 import { tryJobLock } from '../../../index/writers/locks.ts'
 import { KeptFiles, keptFolder } from '../kept/kept-files.ts'
-import type { JobParts } from './live-job.ts'
-import { JobRun } from './work.ts'
+import { LiveJob, type JobParts } from './live-job.ts'
+import { runLive } from './work.ts'
 import { isSettled, moved, type Job } from '../record/schema.ts'
 import { JobStore } from '../record/store.ts'
 
@@ -63,7 +63,7 @@ export class JobQueue {
   #queue: string[] = []
   readonly #leases = new Map<string, Lock>()
   readonly #abort = new AbortController()
-  #current: JobRun | undefined
+  #current: { readonly live: LiveJob; readonly ended: Promise<void> } | undefined
   #pumping: Promise<void> | undefined
   #supervising: NodeJS.Timeout | undefined
   #supervised: Promise<void> = Promise.resolve()
@@ -76,9 +76,9 @@ export class JobQueue {
     this.#store = store
   }
 
-  /** The running job. */
-  get current(): JobRun | undefined {
-    return this.#current
+  /** A job that runs here. `ended` resolves when it has ended or stopped and its state is on disk. */
+  running(id: string) {
+    return this.#current?.live.job.id === id ? this.#current : undefined
   }
 
   /** Aborted when the service stops. */
@@ -169,13 +169,11 @@ export class JobQueue {
       const job = await this.#store.load(id)
       if (await this.#isBehind(job)) return false
       const signals = [this.closing, lock.lost, this.#leases.get(id)?.lost]
-      this.#current = new JobRun(job, {
-        ...this.#options,
-        index: indexOf(job.table),
-        store: this.#store,
-        closing: AbortSignal.any(signals.filter((signal) => signal !== undefined)),
-      })
-      await this.#current.run()
+      const closing = AbortSignal.any(signals.filter((signal) => signal !== undefined))
+      const live = new LiveJob(job, this.#store)
+      const run = runLive(live, { ...this.#options, index: indexOf(job.table), store: this.#store, closing })
+      this.#current = { live, ended: run.catch(() => undefined) }
+      await run
       // With records stored apart from the index, no other process resumes the job: record why it stopped.
       if (lock.lost.aborted && !storeOf(index.dir).keepsFiles) await this.#stop(id, lock.lost.reason)
       // Removes tables that were replaced by this job, or too recently when it began.

@@ -203,9 +203,9 @@ async function* itemsOf(file: ListedFile, outcome: Outcome, reading: FolderReadi
   const limits = { ...READ_LIMITS, ...reading.limits }
   const source = sourceOf(file.file, reading.options.label)
   const modified = 'modified' in file ? file.modified?.toISOString() : undefined
-  const { prefix, rest } = passageIds(source, passages)
-  const items: ReadItem[] = []
-  for (const [i, { title, text, heading, page }] of passages.entries()) {
+  const prefix = prefixOf(source)
+  const ids = passageIds(passages)
+  const items = passages.map(({ title, text, heading, page }, i) => {
     const metadata = {
       ...(heading !== '' && { heading }),
       kind: type,
@@ -215,37 +215,31 @@ async function* itemsOf(file: ListedFile, outcome: Outcome, reading: FolderReadi
     }
     const row = {
       line: 0,
-      id: prefix + at(rest, i),
+      id: prefix + at(ids, i),
       title,
       text,
       source,
       metadata: reading.options.no_metadata === true ? undefined : metadata,
     }
-    items.push({ ...checkRow(row, limits, limits.textBytes), file: file.file })
-  }
-  const kept = items.flatMap((item) => ('passage' in item ? [item.passage.id.slice(prefix.length)] : []))
-  const [first, last] = [items.findIndex((item) => 'passage' in item), items.findLastIndex((item) => 'passage' in item)]
+    return { ...checkRow(row, limits, limits.textBytes), file: file.file }
+  })
+  const kept = items.filter((item) => 'passage' in item)
   if (kept.length === 0) reading.onEmptied?.(source)
-  for (const [i, item] of items.entries())
-    yield 'reason' in item
-      ? item
-      : { ...item, ...(i === first && warnings.length > 0 && { warnings }), ...(i === last && { whole: { source, prefix, rest: kept } }) }
+  const whole = { source, prefix, rest: kept.map(({ passage }) => passage.id.slice(prefix.length)) }
+  for (const item of items)
+    yield { ...item, ...(item === kept[0] && warnings.length > 0 && { warnings }), ...(item === kept.at(-1) && { whole }) }
 }
 
 /**
- * Ids of a file's passages: `path/to/file.md#4kJq0Zr2vX1b`. They are derived from the content, not the position, so that a passage keeps
- * its id while its title and text stay the same. Equal passages get different ids.
+ * Ids of a file's passages after its prefix: `path/to/file.md#4kJq0Zr2vX1b`. They are derived from the content, not the position, so that a
+ * passage keeps its id while its title and text stay the same. Equal passages get different ids.
  */
-function passageIds(
-  source: string,
-  passages: readonly Pick<DocumentPassage, 'title' | 'text'>[],
-): { readonly prefix: string; readonly rest: readonly string[] } {
+function passageIds(passages: readonly Pick<DocumentPassage, 'title' | 'text'>[]): string[] {
   const counts = new Map<string, number>()
-  const rest = passages.map(({ title, text }) => {
+  return passages.map(({ title, text }) => {
     const content = JSON.stringify([title, text])
     const number = (counts.get(content) ?? 0) + 1
     counts.set(content, number)
     return contentId(title, text, number)
   })
-  return { prefix: prefixOf(source), rest }
 }

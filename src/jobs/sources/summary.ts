@@ -7,7 +7,7 @@ import { FILE_PROBLEMS, type FileProblem, type ReadItem } from '../../../index/r
 export class FileTally {
   #indexed = 0
   #last: string | undefined
-  readonly #leftOut = new Map<string, { kind: string; reason: FileProblem; files: number }>()
+  readonly #leftOut = new Map<string, Files['left_out'][number]>()
 
   async *counting(items: AsyncIterable<ReadItem>): AsyncGenerator<ReadItem> {
     for await (const item of items) {
@@ -22,14 +22,18 @@ export class FileTally {
     return { indexed: this.#indexed, left_out: [...this.#leftOut.values()].sort((a, b) => b.files - a.files) }
   }
 
-  /** Counts a left-out file. */
+  add({ indexed, left_out: leftOut }: Files): void {
+    this.#indexed += indexed
+    for (const one of leftOut) {
+      const key = `${one.kind} ${one.reason}`
+      this.#leftOut.set(key, { ...one, files: one.files + (this.#leftOut.get(key)?.files ?? 0) })
+    }
+  }
+
+  /** Counts a left-out file; a rejected passage is none. */
   leave(file: string, given: string): void {
     const reason = FILE_PROBLEMS.find((one) => one === given)
-    // A rejected passage, not a left-out file.
-    if (reason === undefined) return
-    const kind = kindOf(file, reason)
-    const known = this.#leftOut.get(`${kind} ${reason}`) ?? { kind, reason, files: 0 }
-    this.#leftOut.set(`${kind} ${reason}`, { ...known, files: known.files + 1 })
+    if (reason !== undefined) this.add({ indexed: 0, left_out: [{ kind: kindOf(file, reason), reason, files: 1 }] })
   }
 }
 
@@ -75,17 +79,13 @@ const ADJECTIVES: readonly FileProblem[] = ['encrypted', 'damaged']
 
 /** Sums the counts of several jobs. */
 export function joinedFiles(all: readonly Files[]): Files {
-  const leftOut = new Map<string, Files['left_out'][number]>()
-  for (const one of all.flatMap((files) => files.left_out)) {
-    const key = `${one.kind} ${one.reason}`
-    leftOut.set(key, { ...one, files: one.files + (leftOut.get(key)?.files ?? 0) })
-  }
+  const tally = new FileTally()
+  for (const files of all) tally.add(files)
   const gone = all.flatMap((files) => files.gone ?? [])
   const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
   return {
+    ...tally.files,
     ...(gone.length > 0 && { gone: { files: sum(gone.map(({ files }) => files)), passages: sum(gone.map(({ passages }) => passages)) } }),
-    indexed: sum(all.map(({ indexed }) => indexed)),
-    left_out: [...leftOut.values()].sort((a, b) => b.files - a.files),
   }
 }
 

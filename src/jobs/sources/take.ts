@@ -4,19 +4,11 @@ import { pipeline } from 'node:stream/promises'
 import { extract } from 'tar-stream'
 import { type Entry, openPromise } from 'yauzl'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { describedError, failureOf } from '../../../base/failures.ts'
 import { fileBytes } from '../../../base/files.ts'
-import type { Lock } from '../../../base/locks/lock.ts'
-import { jobFiles } from '../../../index/ingest/plan/contract.ts'
-import { planCorpus } from '../../../index/ingest/plan/plan.ts'
-import { RATIO_FROM, READ_LIMITS, type ReadLimits } from '../../../index/read/contract.ts'
+import { RATIO_FROM, READ_LIMITS } from '../../../index/read/contract.ts'
 import { gunzip } from '../../../index/read/expand.ts'
-import { readPassages } from '../../../index/read/read.ts'
 import { isGzip, peek } from '../../../index/read/sniff.ts'
 import { ARCHIVE, isArchive } from './list.ts'
-import { corpusReadOptions, ReadingNotes } from './reading.ts'
-import { type Job, moved, rejectedShare } from '../record/schema.ts'
-import type { JobStore } from '../record/store.ts'
 import { entryName, FileSpool } from './spool.ts'
 
 /** A file being received. */
@@ -69,8 +61,10 @@ function tooLarge(problem: string): CodedError {
   return new CodedError('payload_too_large', `The archive ${problem}: send its files in several.`, { field: 'file' })
 }
 
+export type UploadedFiles = AsyncIterable<UploadedFile> | Iterable<UploadedFile>
+
 /** Forwards a stream up to a number of bytes. @throws payload_too_large beyond it */
-async function* limitBytes(bytes: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer> {
+export async function* limitBytes(bytes: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer> {
   let total = 0
   for await (const chunk of bytes) {
     total += chunk.length
@@ -154,119 +148,16 @@ function damaged(format: string, error: unknown): unknown {
 /** Maximum entries of an archive. */
 const MOST_ENTRIES = 20_000
 
-interface AddFilesParts {
-  readonly store: JobStore
-  /** Maximum bytes of an upload, archives expanded. */
-  readonly maxBytes: number
-  readonly newJob: (id: string, name: string) => Job
-  readonly order: (job: Job, lease: Lock | undefined) => Promise<void>
-}
-
-/**
- * Receives an upload into the folder of a new job. An interrupted or rejected one leaves nothing behind.
- * @param keeps whether what was received stays after an error
- */
-async function receive(
-  store: JobStore,
-  work: (id: string, lease: Lock | undefined) => Promise<Job>,
-  keeps: (error: unknown) => boolean = () => false,
-): Promise<Job> {
-  const id = await store.newId()
-  const lease = await store.lease(id)
-  try {
-    return await work(id, lease)
-  } catch (error) {
-    try {
-      if (!keeps(error)) await store.remove(id)
-    } finally {
-      await lease?.release()
-    }
-    throw failureOf(error) ?? error
-  }
-}
-
-/** Stores uploaded files in the job's folder and queues the job. */
-export function addFiles(
-  files: AsyncIterable<UploadedFile> | Iterable<UploadedFile>,
-  { store, maxBytes, newJob, order }: AddFilesParts,
-): Promise<Job> {
-  return receive(store, async (id, lease) => {
-    // Reject invalid options before receiving anything.
-    newJob(id, '')
-    const names: string[] = []
-    const named = async function* (): AsyncGenerator<UploadedFile> {
-      for await (const file of files) {
-        names.push(file.name)
-        yield file
-      }
-    }
-    const spool = new FileSpool(jobFiles(store.folder(id)).uploads)
-    await takeFiles(named(), spool, maxBytes)
-    const [first] = names
-    if (first === undefined)
-      throw new CodedError('invalid_request', 'The form holds no file: send documents, tables, or an archive of them.', { field: 'body' })
-    await spool.finish()
-    const job = newJob(id, names.length === 1 ? first : `${first} and ${names.length - 1} more`)
-    await order(job, lease)
-    return job
-  })
-}
-
-interface AddTableParts extends Omit<AddFilesParts, 'newJob'> {
-  readonly newJob: (id: string) => Job
-  /** File name, if the client sent one. */
-  readonly name: string | undefined
-  readonly limits: Partial<ReadLimits> | undefined
-  /** Passages per commit. */
-  readonly shardRows: number | undefined
-  /** Aborted when the service stops. */
-  readonly signal: AbortSignal
-}
-
-/** Plans a table while it is received, and queues its job. One with too many invalid lines is kept as a failed job, for its report. */
-export function addTable(
-  bytes: AsyncIterable<Buffer>,
-  { store, maxBytes, newJob, order, name, limits, shardRows, signal }: AddTableParts,
-): Promise<Job> {
-  let isKept = false
-  const plan = async (id: string, lease: Lock | undefined): Promise<Job> => {
-    let job = newJob(id)
-    const notes = new ReadingNotes()
-    const items = readPassages(limitBytes(bytes, maxBytes), corpusReadOptions(job.options, name, limits))
-    const planned = planCorpus(notes.of(items), {
-      folder: store.folder(id),
-      maxRejectedShare: rejectedShare(job.options),
-      signal,
-      onProgress: (counts) => (job = { ...job, counters: { ...job.counters, ...counts } }),
-      ...(shardRows && { shardRows }),
-    })
-    const { read, rejected, accepted } = await planned.catch(async (error: unknown) => {
-      if (describedError(error).code !== 'corpus_invalid' || job.counters.rejected === 0) throw error
-      await store.dropShards(id)
-      await store.save(moved(job, 'failed', { error: describedError(error), recent_rejects: notes.rejects }))
-      isKept = true
-      throw new CodedError('corpus_invalid', `${messageOf(error)} The report: GET /v1/admin/index-jobs/${id}/report.`, {
-        field: 'body',
-        cause: error,
-      })
-    })
-    const counters = { ...job.counters, read, rejected, accepted }
-    job = { ...job, counters, recent_rejects: notes.rejects, warnings: notes.warnings }
-    await order(job, lease)
-    return job
-  }
-  return receive(store, plan, () => isKept)
-}
-
 /**
  * Stores the files of an upload, archives expanded. Files of a single archive keep their paths; otherwise the archive's name is their
  * folder.
  * @param maxBytes limit of all files, archives expanded
+ * @returns the names of the files and archives
  * @throws payload_too_large, corpus_invalid for a damaged archive, invalid_request for a repeated name
  */
-export async function takeFiles(files: AsyncIterable<UploadedFile>, spool: FileSpool, maxBytes: number): Promise<void> {
+export async function takeFiles(files: UploadedFiles, spool: FileSpool, maxBytes: number): Promise<string[]> {
+  const names: string[] = []
   const archives: { readonly name: string; readonly stored: string }[] = []
-  let others = 0
   let received = 0
   const counted = async function* (bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of limitBytes(bytes, maxBytes - received)) {
@@ -275,22 +166,19 @@ export async function takeFiles(files: AsyncIterable<UploadedFile>, spool: FileS
     }
   }
   for await (const { name, bytes, encoding } of files) {
+    names.push(name)
     if (isArchive(name)) archives.push({ name, stored: await spool.store(counted(bytes)) })
-    else {
-      others++
-      await spool.take(name, counted(bytes), { encoding })
-    }
+    else await spool.take(name, counted(bytes), { encoding })
   }
   let expanded = 0
   for (const { name, stored } of archives) {
     const at = spool.pathOf(stored)
-    const budget = new ArchiveBudget(
-      { entries: MOST_ENTRIES, bytes: maxBytes - expanded, ratio: READ_LIMITS.expansionRatio },
-      (await stat(at)).size,
-    )
-    const within = archives.length + others === 1 ? '' : `${name.replace(ARCHIVE, '')}/`
+    const limits = { entries: MOST_ENTRIES, bytes: maxBytes - expanded, ratio: READ_LIMITS.expansionRatio }
+    const budget = new ArchiveBudget(limits, (await stat(at)).size)
+    const within = names.length === 1 ? '' : `${name.replace(ARCHIVE, '')}/`
     await (/\.zip$/i.test(name) ? takeZip : takeTar)(at, spool, budget, within)
     await spool.drop(stored)
     expanded += budget.bytes
   }
+  return names
 }
