@@ -3,7 +3,6 @@ import type { DocumentFile } from './type.ts'
 
 /** Limits of parsing a file: its pages, and characters (UTF-16 code units) of its text. Errors name the one exceeded. */
 export const DOCUMENT_LIMITS = { pages: 2000, characters: 10_000_000 }
-export type DocumentLimits = Readonly<Record<keyof typeof DOCUMENT_LIMITS, number>>
 
 /** Limits of OCR: pages of a document, and pixels of a page's picture. */
 export const OCR_LIMITS = { pages: 200, pixels: 40_000_000 }

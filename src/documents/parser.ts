@@ -1,9 +1,8 @@
 import { CodedError } from '../../base/errors.ts'
 import { hasShareLeft } from '../../base/fair-share.ts'
-import { DOCUMENT_LIMITS, type DocumentParser, type ReadOptions } from './contract.ts'
+import type { DocumentParser, ReadOptions } from './contract.ts'
 import { ReadDocumentSchema, type ReadDocument } from './schema.ts'
-import { ReadingProcess, type ProcessOptions } from './corpus/process.ts'
-import type { ReadTask } from './corpus/protocol.ts'
+import { ReadingProcess, type ProcessOptions, type ReadTask } from './corpus/process.ts'
 import { readText, plainDocument } from './text.ts'
 import { documentType } from './type.ts'
 
@@ -48,7 +47,7 @@ export function createDocumentParser(options: ProcessOptions): DocumentParser {
         const { text, warnings } = readText(bytes, { mediaType })
         return plainDocument(text, warnings)
       }
-      return inChild({ type, bytes, mediaType, name: '', limits: DOCUMENT_LIMITS }, read)
+      return inChild({ type, bytes, mediaType, name: '' }, read)
     },
     close: () => closing.abort(),
   }

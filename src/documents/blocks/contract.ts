@@ -1,5 +1,3 @@
-import type { DocumentType } from '../type.ts'
-
 const MOST_LISTED = 10
 
 interface OnPage {
@@ -27,7 +25,6 @@ export type Block =
   | ({ readonly kind: 'code'; readonly text: string } & OnPage)
 
 export interface BlockDocument {
-  readonly type: DocumentType
   /** Title from the file's metadata; empty without one. */
   readonly title: string
   readonly blocks: readonly Block[]

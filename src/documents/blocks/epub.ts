@@ -38,7 +38,7 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
     throw new DocumentError('damaged', 'The EPUB is incomplete: its chapters are missing in it.')
   const warnings = missing.length === 0 ? [] : [`Chapters are missing in the EPUB: ${listed(missing)}.`]
   if (shortened > 0) warnings.push(`Lists of links were left out in ${shortened} chapters.`)
-  return { type: 'epub', title: elementText(opf, 'title'), blocks, warnings }
+  return { title: elementText(opf, 'title'), blocks, warnings }
 }
 
 async function checkReadable(zip: ZipDocument): Promise<void> {

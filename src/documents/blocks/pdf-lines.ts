@@ -1,6 +1,6 @@
 import { getDocumentProxy } from 'unpdf'
 import { messageOf } from '../../../base/errors.ts'
-import { OCR_LIMITS, type DocumentLimits } from '../contract.ts'
+import { DOCUMENT_LIMITS, OCR_LIMITS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
 import { inline, listed } from './contract.ts'
 import { raisedText } from './markup/text.ts'
@@ -46,7 +46,7 @@ const MOST_COMPARED = 20
 const LONGEST_TITLE = 200
 
 /** @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large */
-export async function readPdfPages(bytes: Uint8Array, limits: DocumentLimits, ocr?: Ocr): Promise<PdfPages> {
+export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPages> {
   const document = await getDocumentProxy(new Uint8Array(bytes), {
     isEvalSupported: false,
     stopAtErrors: false,
@@ -58,7 +58,8 @@ export async function readPdfPages(bytes: Uint8Array, limits: DocumentLimits, oc
     throw unreadable(error)
   })
   const { numPages } = document
-  if (numPages > limits.pages) throw new DocumentError('too_large', `The PDF has ${numPages} pages; ${limits.pages} are read at most.`)
+  const most = DOCUMENT_LIMITS
+  if (numPages > most.pages) throw new DocumentError('too_large', `The PDF has ${numPages} pages; ${most.pages} are read at most.`)
   const pages: Line[][] = []
   let characters = 0
   for (let number = 1; number <= numPages; number++) {
@@ -69,8 +70,8 @@ export async function readPdfPages(bytes: Uint8Array, limits: DocumentLimits, oc
     const { items } = await page.getTextContent().catch(failed)
     const lines = linesOf(items, number)
     characters += lines.reduce((sum, { text }) => sum + text.length, 0)
-    if (characters > limits.characters)
-      throw new DocumentError('too_large', `The PDF has more than ${limits.characters} characters of text, which is the most that is read.`)
+    if (characters > most.characters)
+      throw new DocumentError('too_large', `The PDF has more than ${most.characters} characters of text, which is the most that is read.`)
     pages.push(lines)
     page.cleanup()
   }

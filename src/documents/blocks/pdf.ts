@@ -1,5 +1,4 @@
 import { at } from '../../../base/at.ts'
-import type { DocumentLimits } from '../contract.ts'
 import { inline, listed, type Block, type BlockDocument, type PageBreak } from './contract.ts'
 import type { Ocr } from './ocr/engine.ts'
 import { mostOf, readPdfPages, type Line, type PdfPages } from './pdf-lines.ts'
@@ -35,12 +34,12 @@ const INDENT = 4
  * out. Tables are read line by line.
  * @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large
  */
-export async function pdfDocument(bytes: Uint8Array, limits: DocumentLimits, ocr?: Ocr): Promise<BlockDocument> {
-  return { type: 'pdf', ...pagesDocument(await readPdfPages(bytes, limits, ocr)) }
+export async function pdfDocument(bytes: Uint8Array, ocr?: Ocr): Promise<BlockDocument> {
+  return pagesDocument(await readPdfPages(bytes, ocr))
 }
 
 /** The blocks of lines by pages. */
-export function pagesDocument({ pages, title, warnings: read }: PdfPages): Omit<BlockDocument, 'type'> {
+export function pagesDocument({ pages, title, warnings: read }: PdfPages): BlockDocument {
   const running = runningHeads(pages)
   const text = pages.map((lines) => lines.filter((line) => !running.has(line)))
   const contents = contentsOf(text.flat(), pages.length)

@@ -20,7 +20,7 @@ export async function imageDocument(bytes: Uint8Array, ocr: Ocr): Promise<BlockD
   if (texts.size === 0)
     throw new DocumentError(isBlank ? 'without_text' : 'damaged', `No text of the picture was read. ${warnings.join(' ')}`)
   const pages = selects.map((_, i) => textLines(texts.get(i + 1) ?? '', i + 1))
-  return { type: 'image', ...pagesDocument({ pages, title: '', warnings }) }
+  return pagesDocument({ pages, title: '', warnings })
 }
 
 /** For each page of a TIFF, a function that makes it the first, which alone is recognised. */

@@ -7,22 +7,23 @@ import { lowerPriority } from '../../../base/process.ts'
 import { textsOf, type BlockDocument } from '../blocks/contract.ts'
 import { Ocr } from '../blocks/ocr/engine.ts'
 import { readBlocks } from '../blocks/read.ts'
-import { OCR_STARTS } from '../contract.ts'
+import { DOCUMENT_LIMITS, OCR_STARTS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
 import { cutPassages, titleOf } from '../passages/cut.ts'
-import type { ReadResult, ReadTask } from './protocol.ts'
+import type { ReadResult, ReadTask } from './process.ts'
 
-async function resultOf({ name, words, limits, ocr = '', ...file }: ReadTask): Promise<ReadResult> {
+async function resultOf({ name, words, ocr = '', ...file }: ReadTask): Promise<ReadResult> {
   try {
-    const document = await readBlocks(file, limits, ocr === '' ? undefined : new Ocr(ocr, () => process.send?.(OCR_STARTS)))
-    const { type, blocks, warnings = [] } = document
+    const document = await readBlocks(file, ocr === '' ? undefined : new Ocr(ocr, () => process.send?.(OCR_STARTS)))
+    const { blocks, warnings = [] } = document
     const title = titleOf(document.title, blocks, name)
-    const read = { type, warnings: [...warnings] }
+    const read = { type: file.type, warnings: [...warnings] }
     const { text, pages } = words === undefined ? renderBlocks(document) : { text: '', pages: [] }
     const passages = words === undefined ? [] : [...cutPassages({ title, blocks }, words)]
     const characters = passages.reduce((sum, passage) => sum + passage.text.length, text.length)
-    if (characters > limits.characters)
-      throw new DocumentError('too_large', `The document has ${characters} characters of text; ${limits.characters} are read at most.`)
+    const most = DOCUMENT_LIMITS.characters
+    if (characters > most)
+      throw new DocumentError('too_large', `The document has ${characters} characters of text; ${most} are read at most.`)
     if (passages.length === 0 && text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
     return words === undefined ? { ...read, title, text, pages: [...pages] } : { ...read, passages }
   } catch (error) {

@@ -3,12 +3,13 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Static, TSchema } from '#typebox'
+import { Type, type Static, type TSchema } from '#typebox'
 import { Value } from '#typebox/value'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { OCR_LIMITS, OCR_STARTS } from '../contract.ts'
-import { DocumentError } from '../errors.ts'
-import { ProblemSchema, type ReadTask } from './protocol.ts'
+import { DOCUMENT_PROBLEMS, DocumentError, type DocumentProblem } from '../errors.ts'
+import type { DocumentPassages, ReadDocument } from '../schema.ts'
+import type { TypedFile } from '../blocks/read.ts'
 
 const CHILD_FILE = new URL('./child.js', import.meta.url)
 const HEAP_MB = 512
@@ -25,6 +26,23 @@ const WALL_FACTOR = 10
 
 /** Node's permission model by its names: that of Node 22.13 and newer, and that of before. */
 const FLAGS = ['--permission', '--experimental-permission'] as const
+
+export interface ReadTask extends TypedFile {
+  /** File name; used as the title if the file has none. */
+  readonly name: string
+  /** Words per passage. Absent: the text as a whole. */
+  readonly words?: number
+  /** Languages of OCR; empty or absent: none. */
+  readonly ocr?: string
+}
+
+const ProblemSchema = Type.Object({
+  problem: Type.Unsafe<DocumentProblem>(Type.Enum([...DOCUMENT_PROBLEMS])),
+  message: Type.String(),
+})
+
+/** What the process sends. Untrusted, since a hostile file may control it. */
+export type ReadResult = DocumentPassages | ReadDocument | Static<typeof ProblemSchema>
 
 export interface ProcessOptions {
   /** CPU time limit per file in milliseconds. */

@@ -1,5 +1,4 @@
 import pLimit from 'p-limit'
-import { DOCUMENT_LIMITS } from '../contract.ts'
 import { DocumentPassagesSchema, type DocumentPassages } from '../schema.ts'
 import { documentType, type DocumentFile } from '../type.ts'
 import { ReadingProcess, type ProcessOptions } from './process.ts'
@@ -7,33 +6,28 @@ import { ReadingProcess, type ProcessOptions } from './process.ts'
 /** Pool of processes that parse the files of a corpus. */
 const PROCESSES = 2
 
-export interface PassageReader {
-  readonly atOnce: number
-  /**
-   * Parses a file in a child process and cuts it into passages.
-   * @param words per passage
-   * @throws DocumentError with the reason the file was rejected; the signal's reason once aborted
-   */
-  read(
-    file: DocumentFile & { readonly name: string },
-    options: { readonly words: number; readonly signal: AbortSignal },
-  ): Promise<DocumentPassages>
-  close(): void
-}
+export type PassageReader = ReturnType<typeof createPassageReader>
 
 /** Reusable for several corpora: processes start with the first file and run until `close`. */
-export function createPassageReader(options: ProcessOptions): PassageReader {
+export function createPassageReader(options: ProcessOptions) {
   const processes = Array.from({ length: PROCESSES }, () => new ReadingProcess(options))
   const free = [...processes]
   const limit = pLimit(PROCESSES)
   return {
     atOnce: PROCESSES,
-    read: async ({ bytes, name, mediaType, encoding }, { words, signal }) => {
+    /**
+     * Parses a file in a child process and cuts it into passages of so many words.
+     * @throws DocumentError with the reason the file was rejected; the signal's reason once aborted
+     */
+    read: async (
+      { bytes, name, mediaType, encoding }: DocumentFile & { readonly name: string },
+      { words, signal }: { readonly words: number; readonly signal: AbortSignal },
+    ): Promise<DocumentPassages> => {
       const type = documentType({ bytes, name, ...(mediaType !== undefined && { mediaType }) })
       return limit(async () => {
         const one = free.pop() ?? new ReadingProcess(options)
         try {
-          return await one.run({ type, bytes, mediaType, encoding, name, words, limits: DOCUMENT_LIMITS }, DocumentPassagesSchema, signal)
+          return await one.run({ type, bytes, mediaType, encoding, name, words }, DocumentPassagesSchema, signal)
         } finally {
           free.push(one)
         }

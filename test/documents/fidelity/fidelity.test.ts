@@ -5,7 +5,6 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { createPassageReader } from '../../../src/documents/corpus/reader.ts'
 import { createDocumentParser } from '../../../src/documents/parser.ts'
-import { DOCUMENT_LIMITS } from '../../../src/documents/contract.ts'
 import { ReadDocumentSchema, type DocumentPassage } from '../../../src/documents/schema.ts'
 import { ReadingProcess } from '../../../src/documents/corpus/process.ts'
 import { documentType } from '../../../src/documents/type.ts'
@@ -64,7 +63,7 @@ async function check(t: Test, expected: FidelityCase, bytes: Buffer, isFirst: bo
   if (expected.joined !== undefined) t.equal(passages.map(({ text }) => text).join(''), expected.joined)
   const [least = 0, most = Infinity] = expected.characters ?? []
   for (const { length } of passages.map(({ text }) => text).slice(0, -1)) t.ok(length >= least && length <= most, `${length} characters`)
-  const task = { ...source, type: documentType(source), limits: DOCUMENT_LIMITS }
+  const task = { ...source, type: documentType(source) }
   const asked = await process.run(task, ReadDocumentSchema, signal)
   if (isFirst && asked.type !== 'text') t.match(await parser.read(source), { text: asked.text, pages: asked.pages, warnings })
   if (asked.type !== 'text') {

@@ -17,7 +17,7 @@ const UNSEEN = new Set(['script', 'style', 'template', 'noscript', 'title', 'svg
  * Parses a web page: the element marked as its main text (main, role=main, a single article), if that is most of the text, else all of it.
  * Menus, headers and footers of the page are left out.
  */
-export function htmlDocument(source: string, options: ParserOptions = {}): Omit<BlockDocument, 'type'> {
+export function htmlDocument(source: string, options: ParserOptions = {}): BlockDocument {
   const page = parseMarkup(source, { ...options, withoutMenus: true })
   const title = page.elements.find(({ name }) => name === 'title')
   const found = mainBlocks(page)

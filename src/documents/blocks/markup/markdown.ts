@@ -10,7 +10,7 @@ const READ =
   /^(?:subtitle|description|summary|abstract|authors?|date|published|updated|last_?mod(?:ified)?|version|tags|keywords|categories)$/i
 
 /** Parses GitHub-flavoured Markdown, including embedded HTML. What front matter says of the document follows its first heading. */
-export function markdownDocument(source: string): Omit<BlockDocument, 'type'> {
+export function markdownDocument(source: string): BlockDocument {
   const [whole = '', front = ''] = FRONT_MATTER.exec(source) ?? []
   const fields = fieldsIn(front)
   const html = marked.parse(fields === undefined ? source : source.slice(whole.length), { async: false, gfm: true })

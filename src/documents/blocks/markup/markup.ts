@@ -10,55 +10,44 @@ const MARKS = /^[\s|[\]<>\u00ab\u00bb\u00b7\u2022]*$/
 
 /** Converts parsed HTML to blocks, in document order. @throws document_invalid if elements are nested too deeply */
 export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {
-  const walk = new Walk()
-  walk.all(nodes, depth)
-  walk.endParagraph()
-  return walk.blocks
-}
-
-class Walk {
-  readonly blocks: Block[] = []
-  #text = ''
-
-  all(nodes: readonly AnyNode[], depth: number): void {
-    checkDepth(depth)
-    for (const node of nodes) {
-      if (isText(node)) this.#text += node.data
-      else if (isTag(node) && !isSkipped(node)) this.#element(node, depth)
-    }
+  const blocks: Block[] = []
+  let text = ''
+  const endParagraph = (): void => {
+    const paragraph = inline(text)
+    text = ''
+    if (!MARKS.test(paragraph)) blocks.push({ kind: 'paragraph', text: paragraph })
   }
-
-  endParagraph(): void {
-    const text = inline(this.#text)
-    this.#text = ''
-    if (!MARKS.test(text)) this.blocks.push({ kind: 'paragraph', text })
+  const push = (block: Block): void => {
+    endParagraph()
+    if ('text' in block ? block.text !== '' : textsOf(block).length > 0) blocks.push(block)
   }
-
-  #element(element: Element, depth: number): void {
+  const readElement = (element: Element, depth: number): void => {
     const { name, children } = element
     const level = HEADING.exec(name)?.[1]
-    if (level !== undefined) return this.#push(headingOf(textOf(children, depth + 1), Number(level)))
-    if (name === 'pre') return this.#push({ kind: 'code', text: codeText(children, depth + 1) })
-    if (name === 'ul' || name === 'ol' || name === 'dl')
-      return this.#push({ kind: 'list', items: listItems(element, markupBlocks, depth + 1) })
-    if (name === 'table' && !isLayout(element)) return this.#table(element, depth)
-    if (name === 'br') this.#text += '\n'
+    if (level !== undefined) return push(headingOf(textOf(children, depth + 1), Number(level)))
+    if (name === 'pre') return push({ kind: 'code', text: codeText(children, depth + 1) })
+    if (name === 'ul' || name === 'ol' || name === 'dl') return push({ kind: 'list', items: listItems(element, markupBlocks, depth + 1) })
+    if (name === 'table' && !isLayout(element)) {
+      const { caption, rows } = tableRows(element, depth + 1, cellText)
+      push({ kind: 'paragraph', text: caption })
+      return push({ kind: 'table', rows })
+    }
+    if (name === 'br') text += '\n'
     const isBlock = BLOCKS.has(name) || name === 'table'
-    if (isBlock) this.endParagraph()
-    this.all(children, depth + 1)
-    if (isBlock) this.endParagraph()
+    if (isBlock) endParagraph()
+    read(children, depth + 1)
+    if (isBlock) endParagraph()
   }
-
-  #table(element: Element, depth: number): void {
-    const { caption, rows } = tableRows(element, depth + 1, cellText)
-    this.#push({ kind: 'paragraph', text: caption })
-    this.#push({ kind: 'table', rows })
+  const read = (nodes: readonly AnyNode[], depth: number): void => {
+    checkDepth(depth)
+    for (const node of nodes) {
+      if (isText(node)) text += node.data
+      else if (isTag(node) && !isSkipped(node)) readElement(node, depth)
+    }
   }
-
-  #push(block: Block): void {
-    this.endParagraph()
-    if ('text' in block ? block.text !== '' : textsOf(block).length > 0) this.blocks.push(block)
-  }
+  read(nodes, depth)
+  endParagraph()
+  return blocks
 }
 
 function headingOf(text: string, level: number): Block {

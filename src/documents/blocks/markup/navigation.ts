@@ -153,20 +153,13 @@ function shownIn({ children }: Element): string {
   return [textOf(children), ...images.map(({ attribs }) => attribs.alt ?? '')].join(' ').trim()
 }
 
-interface Lengths {
-  readonly characters: number
-  /** Share of the characters in links. */
-  readonly links: number
-  readonly headings: number
-  readonly anchors: number
-  /** Whether there are no words outside of links. */
-  readonly isAllLinks: boolean
-  /** Whether marks of a path or a menu separate them. */
-  readonly isSeparated: boolean
-  readonly visited: number
-}
+type Lengths = ReturnType<typeof lengths>
 
-export function lengths(...nodes: readonly AnyNode[]): Lengths {
+/**
+ * What is in nodes: characters, headings and links (`anchors`), the share of the characters in links, whether there are no words outside of
+ * links, whether marks of a path or a menu separate them, and the number of nodes visited.
+ */
+export function lengths(...nodes: readonly AnyNode[]) {
   let [characters, linked, headings, links, anchors, visited, isAllLinks, isSeparated] = [0, 0, 0, 0, 0, 0, true, false]
   // `undefined` ends a link.
   const waiting: (AnyNode | undefined)[] = [...nodes]

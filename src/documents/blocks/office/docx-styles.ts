@@ -2,16 +2,6 @@ import type { Element } from 'domhandler'
 import { numberText } from '../markup/list.ts'
 import { childOf, childrenOf, elementsOf } from '../markup/xml.ts'
 
-/** What a paragraph is by its style and its own properties. */
-export interface ParagraphKind {
-  /** 1 to 6; absent of text. */
-  readonly heading?: number
-  readonly isCode: boolean
-  /** An entry of a table of contents. */
-  readonly isContents: boolean
-  readonly list?: { readonly id: string; readonly level: number }
-}
-
 const CODE = /^(?:source code|html preformatted|preformatted text|code)$/i
 const CONTENTS = /^(?:toc \d|table of figures|contents \d)/i
 const MOST_LEVELS = 6
@@ -28,7 +18,11 @@ export class Styles {
     return valueOf(childOf(this.#styles.get(id), 'name'))
   }
 
-  kindOf(properties: Element | undefined): ParagraphKind {
+  /**
+   * What a paragraph is by its style and its own properties: a heading of level 1 to 6, code, an entry of a table of contents, or an item of
+   * a list.
+   */
+  kindOf(properties: Element | undefined) {
     const chain = this.#chain(valueOf(childOf(properties, 'pStyle')))
     const all = [properties, ...chain.map((style) => childOf(style, 'pPr'))]
     const names = chain.map((style) => valueOf(childOf(style, 'name')))

@@ -41,7 +41,7 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
     type === 'odp'
       ? pages.flatMap(({ children }, i) => blocksOf(children).map((block) => ({ ...block, page: i + 1 })))
       : blocksOf(elements.find(({ name }) => name === 'body')?.children ?? [])
-  return { type, title: elementText(await partText(zip, 'meta.xml'), 'title'), blocks, warnings: reader.unread.warnings }
+  return { title: elementText(await partText(zip, 'meta.xml'), 'title'), blocks, warnings: reader.unread.warnings }
 }
 
 /** Formulas of a document, which are objects of their own, by address. */

@@ -13,16 +13,12 @@ interface Related {
   readonly part: string
 }
 
-export interface OfficeDocument {
-  readonly zip: ZipDocument
-  /** Name of its main part, and the parts to which that refers. */
-  readonly main: string
-  readonly related: readonly Related[]
-  readonly title: string
-}
-
-/** @param usual name of the main part where the file does not say it. @throws document_invalid (damaged, encrypted), payload_too_large */
-export async function openOffice(bytes: Uint8Array, usual: string): Promise<OfficeDocument> {
+/**
+ * Opens a document, with the name of its main part and the parts to which that refers.
+ * @param usual name of the main part where the file does not say it
+ * @throws document_invalid (damaged, encrypted), payload_too_large
+ */
+export async function openOffice(bytes: Uint8Array, usual: string) {
   if (OLE.equals(bytes.subarray(0, OLE.length)))
     throw new DocumentError(
       'encrypted',

@@ -25,7 +25,7 @@ export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
     tidy(elementsIn(nodes))
     blocks.push(...markupBlocks(nodes).map((block) => ({ ...block, page: i + 1 })))
   }
-  return { type: 'pptx', title, blocks, warnings: unread.warnings }
+  return { title, blocks, warnings: unread.warnings }
 }
 
 async function slideNodes(zip: ZipDocument, part: string, unread: Unread): Promise<Element[]> {

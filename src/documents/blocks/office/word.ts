@@ -29,7 +29,6 @@ export async function docDocument(bytes: Uint8Array): Promise<BlockDocument> {
   })
   const parts = [document.getBody(AS_IS), document.getFootnotes(AS_IS), document.getEndnotes(AS_IS), document.getTextboxes(AS_IS)]
   return {
-    type: 'doc',
     title: '',
     blocks: parts.flatMap(partBlocks),
     warnings: ['Headings of DOC are read as plain text: save the file as DOCX to keep them.'],
@@ -82,5 +81,5 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   })
   const nodes = body.read(parseXml((await zip.read(main)).toString()).children)
   tidy(elementsIn(nodes))
-  return { type: 'docx', title, blocks: markupBlocks(nodes), warnings: body.warnings }
+  return { title, blocks: markupBlocks(nodes), warnings: body.warnings }
 }

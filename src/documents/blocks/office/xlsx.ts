@@ -47,7 +47,7 @@ export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
       if (texts.length > 0) blocks.push({ kind: 'heading', level: 2, text: inline(name) }, { kind: 'table', rows: texts })
     } else warnings.push(`Not read: the ${found?.type ?? 'missing sheet'} ${JSON.stringify(name.slice(0, 100))}.`)
   }
-  return { type: 'xlsx', title, blocks, warnings }
+  return { title, blocks, warnings }
 }
 
 /** Calls back for each element of XML, without keeping the whole in memory. Names come without prefixes. */

@@ -25,7 +25,6 @@ export async function emailDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const blocks: readonly Block[] = text === '' ? htmlDocument(mail.html ?? '').blocks : plainBlocks(text, false)
   const attached = mail.attachments.map(({ filename }) => filename ?? 'unnamed')
   return {
-    type: 'email',
     title: inline(mail.subject ?? ''),
     blocks: [...(rows.length === 0 ? [] : [{ kind: 'table' as const, rows }]), ...blocks],
     warnings: attached.length === 0 ? [] : [`Attachments were not read: ${listed(attached)}.`],
@@ -42,7 +41,7 @@ const MOST_OUTPUT = 4000
 type Fields = Readonly<Record<string, unknown>>
 
 /** A Jupyter notebook (nbformat 3 and 4): its Markdown, its code and the text of its outputs. @throws document_invalid */
-export function notebookDocument(text: string): Omit<BlockDocument, 'type'> {
+export function notebookDocument(text: string): BlockDocument {
   const notebook = fieldsOf(parseJson(text))
   const cells = [notebook, ...listOf(notebook.worksheets)].flatMap(({ cells }) => listOf(cells))
   if (cells.length === 0) throw new DocumentError('damaged', 'The file is no notebook: it has no cells.')
