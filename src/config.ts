@@ -47,13 +47,8 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   }
   const unknown = Object.keys(given).find((name) => !(name in ConfigSchema.properties))
   if (unknown !== undefined) {
-    throw new CodedError(
-      'config_invalid',
-      `Unknown setting ${PREFIX}${unknown}; docs/configuration.md and docs/tuning.md list the settings.`,
-      {
-        field: PREFIX + unknown,
-      },
-    )
+    const message = `Unknown setting ${PREFIX}${unknown}; docs/configuration.md and docs/tuning.md list the settings.`
+    throw new CodedError('config_invalid', message, { field: PREFIX + unknown })
   }
   for (const [name, value] of Object.entries(overrides)) if (value !== undefined) given[name] = value
   Object.assign(given, companions(given))
@@ -62,8 +57,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   if (!Value.Check(ConfigSchema, config)) throw invalidSetting(given, Value.Errors(ConfigSchema, config)[0])
   checkProxies(config.TRUST_PROXY)
   checkUrls(config)
-  checkHosts(config)
-  checkFetchHosts(config)
+  checkLists(config)
   checkAdminKey(config)
   checkOcr(config)
   if (config.PROVIDER === 'cuda' && config.ROLE !== 'indexer' && config.READER_CHECKPOINT !== '' && !runsOnCuda('cepe', config.DTYPE))
@@ -135,7 +129,11 @@ function useObjectStore(config: Config, env: NodeJS.ProcessEnv): void {
  */
 function companions(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const data = typeof given['DATA_DIR'] === 'string' ? path.resolve(given['DATA_DIR']) : undefined
-  const found: Record<string, unknown> = data === undefined ? {} : foldersIn(data, given)
+  // Shipped models and corpus may be stored below DATA_DIR, as in the package's own folders.
+  const folders = { READER_DIR: 'models/reader', RETRIEVER_DIR: 'models/retriever', INDEX_DIR: 'index', KEYS_DIR: 'keys' }
+  const found: Record<string, unknown> = {}
+  for (const [name, folder] of Object.entries(folders))
+    if (data !== undefined && given[name] === undefined) found[name] = path.join(data, folder)
   const models = data === undefined ? path.join(packageRoot(), 'models/built') : path.join(data, 'models')
   // 8 bits in blocks give the same answers as f32 in a quarter of its memory; CUDA leaves both to the CPU.
   const shipped = ['READER_CHECKPOINT', 'READER_DIR'].every((name) => given[name] === undefined)
@@ -157,17 +155,6 @@ function companions(given: Readonly<Record<string, unknown>>): Record<string, un
   const ownIndex = ['INDEX_DIR', 'TABLE', 'RETRIEVER_DIR', 'RETRIEVER_CHECKPOINT'].some((name) => given[name] !== undefined)
   if (ownIndex && given['CORPUS'] === undefined) found['CORPUS'] = ''
   return found
-}
-
-/** Defaults below DATA_DIR. Shipped models and corpus may be stored there, as in the package's own folders. */
-function foldersIn(data: string, given: Readonly<Record<string, unknown>>): Record<string, string> {
-  const folders = {
-    READER_DIR: path.join(data, 'models/reader'),
-    RETRIEVER_DIR: path.join(data, 'models/retriever'),
-    INDEX_DIR: path.join(data, 'index'),
-    KEYS_DIR: path.join(data, 'keys'),
-  }
-  return Object.fromEntries(Object.entries(folders).filter(([name]) => given[name] === undefined))
 }
 
 /** A setting's schema: the keywords used above. */
@@ -236,34 +223,39 @@ function checkProxies(setting: string): void {
   }
 }
 
-/** @throws config_invalid for an origin with more than scheme, host and port, or an invalid address for traces */
-function checkUrls({ CORS_ORIGINS: origins, ...urls }: Config): void {
-  const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
-  for (const origin of listed(origins))
-    if (!isHttp(origin) || new URL(origin).origin !== origin)
-      throw refused('CORS_ORIGINS', `must be a list of origins, each scheme://host or scheme://host:port (got ${JSON.stringify(origin)})`)
+const isHttp = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
+
+/** Settings that are lists, with the form of their parts. */
+const LISTS = {
+  CORS_ORIGINS: {
+    form: 'origins, each scheme://host or scheme://host:port',
+    isValid: (origin: string) => isHttp(origin) && new URL(origin).origin === origin,
+  },
+  ALLOWED_HOSTS: {
+    form: 'host names, without scheme and port',
+    isValid: (name: string) => /^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(name),
+  },
+  FETCH: {
+    form: 'hosts as their addresses have them, in small letters, with a port where it is no default one',
+    isValid: (host: string) =>
+      ['https', 'http'].some((scheme) => isHttp(`${scheme}://${host}/`) && new URL(`${scheme}://${host}/`).host === host),
+  },
+}
+
+/** @throws config_invalid for an invalid part of a list, or an invalid address */
+function checkLists(config: Config): void {
+  for (const name of ['CORS_ORIGINS', 'ALLOWED_HOSTS', 'FETCH'] as const)
+    for (const part of listed(config[name]))
+      if (!LISTS[name].isValid(part)) throw refused(name, `must be a list of ${LISTS[name].form} (got ${JSON.stringify(part)})`)
+}
+
+/** @throws config_invalid for an invalid address */
+function checkUrls(urls: Config): void {
   for (const name of ['TRACES_URL', 'PUBLIC_URL'] as const)
     if (urls[name] !== '' && (!isHttp(urls[name]) || (name === 'PUBLIC_URL' && /[?#]/.test(urls[name]))))
       throw refused(
         name,
         `must be an http or https address${name === 'PUBLIC_URL' ? ' without query' : ''} (got ${JSON.stringify(urls[name])})`,
-      )
-}
-
-/** @throws config_invalid for more than a host's name or address */
-function checkHosts({ ALLOWED_HOSTS: names }: Config): void {
-  for (const name of listed(names))
-    if (!/^(?:[\w.-]+|\[[\da-f:.]+\])$/i.test(name))
-      throw refused('ALLOWED_HOSTS', `must be a list of host names, without scheme and port (got ${JSON.stringify(name)})`)
-}
-
-/** @throws config_invalid for what is no host as an address has it */
-function checkFetchHosts({ FETCH: hosts }: Config): void {
-  for (const host of listed(hosts))
-    if (!URL.canParse(`https://${host}/`) || ![`https://${host}/`, `http://${host}/`].some((url) => new URL(url).host === host))
-      throw refused(
-        'FETCH',
-        `must be a list of hosts as their addresses have them, in small letters, with a port where it is no default one (got ${JSON.stringify(host)})`,
       )
 }
 
@@ -319,11 +311,7 @@ function environment(): NodeJS.ProcessEnv {
 }
 
 /** Calibration files to look for: a configured file must exist, the others may. */
-export function calibrationFiles({ CALIBRATION, INDEX_DIR, TABLE }: Pick<Config, 'CALIBRATION' | 'INDEX_DIR' | 'TABLE'>): {
-  readonly named?: string
-  readonly own?: string
-  readonly shipped: string
-} {
+export function calibrationFiles({ CALIBRATION, INDEX_DIR, TABLE }: Pick<Config, 'CALIBRATION' | 'INDEX_DIR' | 'TABLE'>) {
   return {
     ...(CALIBRATION !== undefined && { named: CALIBRATION }),
     // A calibration belongs to a reader and is read once, at the start; for an index in an object store it must be configured

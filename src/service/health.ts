@@ -89,8 +89,8 @@ async function embedderChecks(
   return [...found.filter(({ name }) => name === 'embedder'), ...found.filter(({ name }) => name !== 'embedder')]
 }
 
-/** Parts whose health is the service's. */
-interface Observed {
+/** The health of a service is that of these parts. */
+export async function readinessOf(parts: {
   readonly reader: Supervised | undefined
   readonly reranker: Supervised | undefined
   readonly embedders: Required<Embedders<Embedder & Supervised>>
@@ -98,25 +98,15 @@ interface Observed {
   readonly test: TestQuestion | undefined
   readonly replica: ReplicaCache | undefined
   readonly keys: Keys
-}
-
-export async function readinessOf({
-  reader,
-  reranker,
-  embedders,
-  index,
-  test,
-  replica,
-  keys,
-}: Observed): Promise<readonly ReadinessCheck[]> {
+}): Promise<readonly ReadinessCheck[]> {
   const checks = await Promise.all([
-    reader ? processCheck('reader', reader) : [],
-    reranker ? processCheck('reranker', reranker) : [],
-    embedderChecks(index, embedders),
-    indexCheck(index),
-    test?.check() ?? [],
-    replica ? storeCheck(replica) : [],
-    keysCheck(keys),
+    parts.reader ? processCheck('reader', parts.reader) : [],
+    parts.reranker ? processCheck('reranker', parts.reranker) : [],
+    embedderChecks(parts.index, parts.embedders),
+    indexCheck(parts.index),
+    parts.test?.check() ?? [],
+    parts.replica ? storeCheck(parts.replica) : [],
+    keysCheck(parts.keys),
   ])
   return checks.flat()
 }

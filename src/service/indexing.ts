@@ -1,49 +1,35 @@
 import { CodedError } from '../../base/errors.ts'
-import type { Collections } from '../../index/collections/contract.ts'
-import type { PassageIndex } from '../../index/open.ts'
+import type { EmbedOf } from '../../index/contract.ts'
 import { documentBounds, packageVersion } from '../config.ts'
-import { embedderOf, type Embedder, type Embedders } from '../inference/contract.ts'
+import { embedderOf, type Embedders } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import { createReader } from '../inference/pool/models/create-reader.ts'
 import { bulkEmbed } from '../inference/bulk-embed.ts'
-import { createJobs, type Jobs } from '../jobs/jobs.ts'
+import { createJobs } from '../jobs/jobs.ts'
 import type { CrawlSettings } from '../jobs/sources/fetch-pages.ts'
 import type { Config } from '../settings.ts'
-import {
-  configuredRetrievers,
-  embedderOnDemand,
-  embeddersOf,
-  readerOptions,
-  type RetrieverFolder,
-  type RetrieverFolders,
-} from './models.ts'
-import { withParts, type Part, type Parts } from './parts.ts'
+import { configuredRetrievers, embedderOnDemand, embeddersOf, readerOptions, type RetrieverFolders } from './models.ts'
+import { withParts, type Parts } from './parts.ts'
 import { jobsDir, makeFolders, openPassages, openTables } from './storage.ts'
 
-/** The index and its jobs without the reader. */
-export interface Indexing<One extends Embedder = Embedder> {
-  readonly index: PassageIndex
-  readonly collections: Collections
-  readonly jobs: Jobs
-  readonly embedders: Required<Embedders<One>>
-}
+/** The index and its jobs, for the command line. */
+export type Indexing = Awaited<ReturnType<typeof openCommand>>
 
-interface OpenIndexingOptions<One> {
+interface OpenIndexingOptions {
   readonly retrievers: RetrieverFolders
-  readonly embedderIn: (folder: RetrieverFolder) => One | Promise<One>
+  readonly embedders: Embedders
   readonly jobsOf?: typeof createJobs
   readonly onIndexed?: (table: string) => void
   readonly log: Log | undefined
 }
 
-/** Opens what the service and the commands have in common: embedders, tables and jobs. */
-export async function openIndexing<One extends Embedder & Part>(
+/** Opens what the service and the commands have in common: tables and jobs. */
+export async function openIndexing(
   config: Config,
   parts: Parts,
-  { retrievers, embedderIn, jobsOf = createJobs, onIndexed, log }: OpenIndexingOptions<One>,
-): Promise<Indexing<One>> {
-  const embedders = await embeddersOf(retrievers, async (folder) => parts.add(await embedderIn(folder)))
-  const embedOf = (model: Parameters<typeof embedderOf>[1]) => bulkEmbed(embedderOf(embedders, model))
+  { retrievers, embedders, jobsOf = createJobs, onIndexed, log }: OpenIndexingOptions,
+) {
+  const embedOf: EmbedOf = (model) => bulkEmbed(embedderOf(embedders, model))
   const collections = parts.add(await openTables(config, retrievers, { log, embedOf }))
   const jobs = jobsOf({
     index: collections.main,
@@ -60,16 +46,16 @@ export async function openIndexing<One extends Embedder & Part>(
     ...(onIndexed && { onIndexed }),
     log,
   })
-  return { index: collections.main, collections, jobs: parts.add(jobs), embedders }
+  return { index: collections.main, collections, jobs: parts.add(jobs) }
 }
 
 /** Opens the index and its jobs, for the command line and the first start. An embedder starts when it is first used. */
-export function openCommand(config: Config, log?: Log): Promise<Indexing & { readonly close: () => Promise<void> }> {
+export function openCommand(config: Config, log?: Log) {
   return withParts(async (parts) => {
     await makeFolders(config)
     const retrievers = await configuredRetrievers(config)
-    const embedderIn = (folder: RetrieverFolder) => embedderOnDemand(folder, config, log)
-    return { ...(await openIndexing(config, parts, { retrievers, embedderIn, log })), close: () => parts.close() }
+    const embedders = await embeddersOf(retrievers, (folder) => Promise.resolve(parts.add(embedderOnDemand(folder, config, log))))
+    return { ...(await openIndexing(config, parts, { retrievers, embedders, log })), close: () => parts.close() }
   })
 }
 

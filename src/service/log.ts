@@ -1,4 +1,4 @@
-import { pino, type Logger } from 'pino'
+import { pino } from 'pino'
 import sonicBoom from 'sonic-boom'
 import { withoutSecrets } from '../../base/errors.ts'
 import type { Config } from '../settings.ts'
@@ -8,17 +8,11 @@ const WAITING_BYTES = 2 ** 20
 /** Longest time for the last flush. */
 const FLUSH_MS = 1_000
 
-export interface ServiceLog {
-  readonly logger: Logger
-  /** Flushes the buffer for up to a second; later lines are dropped. */
-  close(): Promise<void>
-}
-
 /**
  * The service's log: JSON lines on standard output, without keys and queries of addresses. Logging never blocks the service: if the
  * output is not read, or its disk is full, lines are buffered up to a limit, then dropped and counted.
  */
-export function createLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): ServiceLog {
+export function createLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>) {
   // Reading process.stdout's descriptor makes a pipe non-blocking: a blocked write
   // would otherwise hold a thread of the process and prevent its exit.
   const output = new sonicBoom.SonicBoom({ fd: process.stdout.fd, sync: false, maxLength: WAITING_BYTES })
@@ -37,8 +31,9 @@ export function createLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>): ServiceLog 
   })
   return {
     logger,
+    /** Flushes the buffer for up to a second; later lines are dropped. */
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         closed = true
         const timer = setTimeout(resolve, FLUSH_MS)
         output.once('close', () => {

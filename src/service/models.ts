@@ -1,6 +1,6 @@
 /** The models of a service: retrievers with their embedders, the reader and the cross-encoder. */
 import { CodedError, messageOf } from '../../base/errors.ts'
-import type { EmbeddingModel, Models } from '../../index/contract.ts'
+import type { EmbeddingModel } from '../../index/contract.ts'
 import { loadCepeManifest, loadContrieverManifest } from '../../models/folder.ts'
 import { modelId, modelOrigin, promptOf, type ContrieverManifest } from '../../models/manifest.ts'
 import { calibrationFiles, furtherRetrievers } from '../config.ts'
@@ -25,21 +25,13 @@ import { statesDir } from './storage.ts'
 /** [CLS] and [SEP]. */
 const FRAMING_TOKENS = 2
 
-/** A built retriever. */
-export interface RetrieverFolder {
-  readonly dir: string
-  readonly manifest: ContrieverManifest
-  readonly model: EmbeddingModel
-}
-
 /** Built retrievers; the first is that of new tables. */
-export interface RetrieverFolders extends Models {
-  readonly first: RetrieverFolder
-  readonly others: readonly RetrieverFolder[]
-}
+export type RetrieverFolders = Awaited<ReturnType<typeof configuredRetrievers>>
+/** A built retriever, and the model as the index sees it. */
+export type RetrieverFolder = Awaited<ReturnType<typeof retrieverIn>>
 
 /** The configured retrievers, without duplicates. @throws model_invalid, config_invalid */
-export async function configuredRetrievers(config: Config): Promise<RetrieverFolders> {
+export async function configuredRetrievers(config: Config) {
   const first = await retrieverIn(config.RETRIEVER_DIR)
   const others: RetrieverFolder[] = []
   for (const found of await furtherFolders(config))
@@ -60,7 +52,7 @@ export function furtherFolders(config: Config): Promise<RetrieverFolder[]> {
   return Promise.all(folders)
 }
 
-async function retrieverIn(dir: string): Promise<RetrieverFolder> {
+async function retrieverIn(dir: string) {
   const manifest = await loadContrieverManifest(dir)
   return { dir, manifest, model: embeddingModel(manifest) }
 }

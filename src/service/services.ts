@@ -20,6 +20,7 @@ import {
   configuredRetrievers,
   documentDefaults,
   eachOf,
+  embeddersOf,
   openReader,
   openReranker,
   startEmbedder,
@@ -71,9 +72,10 @@ function openParts(config: Config, log: Log | undefined): Promise<Services> {
 
     // A job may end before the follower of its table is started.
     let ahead: AheadFollower | undefined
-    const { index, collections, jobs, embedders } = await openIndexing(config, parts, {
+    const embedders = await embeddersOf(retrievers, async ({ dir }) => parts.add(await startEmbedder(dir, config, log)))
+    const { index, collections, jobs } = await openIndexing(config, parts, {
       retrievers,
-      embedderIn: ({ dir }) => startEmbedder(dir, config, log),
+      embedders,
       ...(config.ROLE === 'replica' && { jobsOf: () => noJobs }),
       onIndexed: (table) => (table === index.table ? ahead?.follow() : undefined),
       log,

@@ -17,11 +17,14 @@ import { furtherFolders } from './models.ts'
 import { checkPaths } from './storage.ts'
 import { openCommand } from './indexing.ts'
 
-/** Creates what is missing at a first start: built models, and the index of the configured corpus. */
+/** Creates what is missing at a first start: built models, and the index of the configured corpus. @throws as {@link ensureReader} */
 export async function ensureArtefacts(config: Config, startProgress: StartProgress, log?: Log): Promise<void> {
   await checkPaths(config)
-  if (config.ROLE === 'indexer') await ensureRetriever(config, startProgress)
-  else await ensureModels(config, startProgress)
+  await ensureRetriever(config, startProgress)
+  if (config.ROLE !== 'indexer') {
+    if (config.RERANKER_DIR !== '') await checkReranker(config.RERANKER_DIR)
+    await ensureReader(config, startProgress)
+  }
   if (config.ROLE !== 'replica') await ensureIndex(config, startProgress, log)
 }
 
@@ -47,19 +50,6 @@ function isMissing(index: PassageIndex): Promise<boolean> {
   )
 }
 
-/**
- * Builds models that are missing, or were built from an earlier state of their checkpoint, in another precision or by an older builder. A
- * built model without its checkpoint is used as it is. Existing files are verified against the manifest.
- * @throws model_invalid if there is neither; config_invalid if the folder holds another checkpoint's model, which is never replaced;
- * model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built; provider_unavailable before a build for a CUDA
- * device that cannot be used
- */
-async function ensureModels(config: Config, startProgress: StartProgress): Promise<void> {
-  await ensureRetriever(config, startProgress)
-  if (config.RERANKER_DIR !== '') await checkReranker(config.RERANKER_DIR)
-  await ensureReader(config, startProgress)
-}
-
 /** @throws config_invalid if the folder holds no cross-encoder; model_invalid if it is damaged */
 async function checkReranker(dir: string): Promise<void> {
   const manifest = await loadRerankerManifest(dir).catch((cause: unknown) => {
@@ -71,13 +61,19 @@ async function checkReranker(dir: string): Promise<void> {
   await checkFiles(dir, manifest)
 }
 
-/** {@link ensureModels} for the reader alone. */
+/**
+ * Builds the reader if it is missing, or was built from an earlier state of its checkpoint, in another precision or by an older builder. A
+ * built model without its checkpoint is used as it is. Existing files are verified against the manifest.
+ * @throws model_invalid if there is neither; config_invalid if the folder holds another checkpoint's model, which is never replaced;
+ * model_invalid or checkpoint_invalid for a damaged model, or a checkpoint that cannot be built; provider_unavailable before a build for a CUDA
+ * device that cannot be used
+ */
 export function ensureReader(config: Config, startProgress: StartProgress): Promise<void> {
   const { READER_CHECKPOINT: from, READER_DIR: to, DTYPE: dtype } = config
   return ensureModel({ setting: 'READER', from, to, dtype }, config, startProgress)
 }
 
-/** {@link ensureModels} for the retrievers only, which are all that indexing needs. Further ones must be built already. */
+/** As {@link ensureReader}, for the retrievers, which are all that indexing needs. Further ones must be built already. */
 export async function ensureRetriever(config: Config, startProgress: StartProgress): Promise<void> {
   for (const { dir, manifest } of await furtherFolders(config)) await checkFiles(dir, manifest)
   const { RETRIEVER_CHECKPOINT: from, RETRIEVER_DIR: to, PROVIDER } = config
