@@ -63,15 +63,10 @@ export async function isLockHeld(folder: string): Promise<boolean> {
 /** `<number>_<process tag>_<unique>.ticket`, and the same with number 0 and `.choosing` before it. */
 const LOCK_FILE = /^(\d{12})_([0-9a-f-]+)_([0-9a-f]{8})\.(ticket|choosing)$/
 
-interface LockFile {
-  readonly file: string
-  readonly number: number
-  readonly tag: string
-  readonly unique: string
-  readonly choosing: boolean
-}
+type LockFile = ReturnType<typeof lockFileOf>[number]
 
-function lockFileOf(file: string): LockFile[] {
+/** @returns none for other files of the folder */
+function lockFileOf(file: string) {
   const [, number, tag, unique, kind] = LOCK_FILE.exec(file) ?? []
   if (number === undefined || tag === undefined || unique === undefined) return []
   return [{ file, number: Number(number), tag, unique, choosing: kind === 'choosing' }]

@@ -1,25 +1,9 @@
 import { at } from '../at.ts'
 import { PickleBytes, PickleDict, PickleList, type PickleValue } from './values.ts'
 
-export interface PickleLimits {
-  readonly bytes: number
-  /** Values on the stack, and open marks. */
-  readonly stack: number
-  readonly memo: number
-  readonly stringBytes: number
-  readonly integerBytes: number
-  readonly protocol: number
-}
-
-/** Far above what a state dict needs, far below what is harmful. */
-export const PICKLE_LIMITS: PickleLimits = {
-  bytes: 1 << 24,
-  stack: 1 << 16,
-  memo: 1 << 19,
-  stringBytes: 1 << 12,
-  integerBytes: 8,
-  protocol: 4,
-}
+/** Far above what a state dict needs, far below what is harmful. `stack`: values on the stack, and open marks. */
+export const PICKLE_LIMITS = { bytes: 1 << 24, stack: 1 << 16, memo: 1 << 19, stringBytes: 1 << 12, integerBytes: 8, protocol: 4 }
+export type PickleLimits = Readonly<typeof PICKLE_LIMITS>
 
 export interface PickleSource {
   readonly size: number

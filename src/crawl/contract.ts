@@ -42,18 +42,16 @@ export interface CrawlRules {
   readonly allowPrivate: boolean
 }
 
+/** Maxima of a crawl; bytes are counted after decompression. */
 export const CRAWL_LIMITS = {
-  /** Maximum pages of a crawl. */
   pages: 2000,
-  /** Maximum bytes of a page, decompressed. */
   pageBytes: 32 * 2 ** 20,
-  /** Maximum bytes of all pages. */
+  /** Of all pages. */
   totalBytes: 64 * 2 ** 30,
-  /** Maximum bytes of a sitemap, decompressed. */
   sitemapBytes: 50 * 2 ** 20,
-  /** Maximum addresses in sitemaps. */
+  /** Addresses in all sitemaps. */
   sitemapEntries: 50_000,
-  /** Maximum sitemaps in a sitemap index. */
+  /** In a sitemap index. */
   sitemaps: 50,
   /** Bytes read of a robots.txt (RFC 9309, 2.5: at least 500 KiB). */
   robotsBytes: 500 * 2 ** 10,
@@ -89,7 +87,6 @@ export interface FetchedPage extends Validators {
   readonly body: AsyncIterable<Buffer>
 }
 
-/** A page left out. */
 export interface LeftOutPage {
   readonly url: string
   readonly problem: PageProblem
@@ -100,11 +97,10 @@ export interface LeftOutPage {
 
 /** Receives the results of a crawl. */
 export interface CrawlSink {
-  /** Called with each page; must read its body completely. */
+  /** Must read the body completely. */
   readonly page: (page: FetchedPage) => Promise<void>
-  /** Called with each unchanged page (304). */
-  readonly unchanged: (page: { readonly url: string; readonly asked: string }) => void
-  /** Called with each page left out. */
+  /** Of a page that the server has not changed (304). */
+  readonly unchanged: (page: Pick<FetchedPage, 'url' | 'asked'>) => void
   readonly leftOut: (page: LeftOutPage) => void
 }
 

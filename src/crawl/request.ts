@@ -1,4 +1,4 @@
-import { get as httpGet, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { get as httpGet, type IncomingMessage } from 'node:http'
 import { get as httpsGet } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { pipeline, type Transform } from 'node:stream'
@@ -7,7 +7,7 @@ import { messageOf } from '../../base/errors.ts'
 import { PageError, type CrawlLimits, type CrawlRules } from './contract.ts'
 import { checkLiteral } from './lookup.ts'
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly rules: CrawlRules
   readonly lookup: LookupFunction
   readonly limits: CrawlLimits
@@ -15,21 +15,14 @@ export interface RequestOptions {
   readonly signal: AbortSignal
 }
 
-/** A response whose body has not been read yet. */
-export interface PageResponse {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  /** Reads the decompressed body. @throws PageError beyond `most` bytes */
-  body(most: number): AsyncGenerator<Buffer>
-  /** Discards the unread body. */
-  end(): void
-}
+/** A response whose body has not been read yet: `body` reads it decompressed, up to a number of bytes, `end` discards it. */
+export type PageResponse = Awaited<ReturnType<typeof sendRequest>>
 
 /**
  * Sends a GET request and waits for the headers. Does not follow redirects or keep connections alive: each connects to a checked address.
  * @throws PageError; the signal's reason once aborted
  */
-export async function sendRequest(url: URL, { rules, lookup, limits, headers, signal }: RequestOptions): Promise<PageResponse> {
+export async function sendRequest(url: URL, { rules, lookup, limits, headers, signal }: RequestOptions) {
   checkLiteral(url.hostname, rules)
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(), limits.responseMs)
@@ -51,21 +44,23 @@ export async function sendRequest(url: URL, { rules, lookup, limits, headers, si
       clearTimeout(timer)
       message.destroy()
     }
-    return { status: message.statusCode ?? 0, headers: message.headers, end, body: (most) => boundedBody(message, { most, failed, end }) }
+    return {
+      status: message.statusCode ?? 0,
+      headers: message.headers,
+      end,
+      body: (most: number) => boundedBody(message, { most, failed, end }),
+    }
   } catch (error) {
     clearTimeout(timer)
     throw failed(error)
   }
 }
 
-interface Reading {
-  readonly most: number
-  /** Converts an error of the connection to a PageError. */
-  readonly failed: (error: unknown, isDecoding: boolean) => unknown
-  readonly end: () => void
-}
-
-async function* boundedBody(message: IncomingMessage, { most, failed, end }: Reading): AsyncGenerator<Buffer> {
+/** @param reading.failed converts an error of the connection to a PageError. @throws PageError beyond `most` bytes */
+async function* boundedBody(
+  message: IncomingMessage,
+  { most, failed, end }: { most: number; failed: (error: unknown, isDecoding: boolean) => unknown; end: () => void },
+): AsyncGenerator<Buffer> {
   const tooLarge = (): PageError => new PageError('too_large', `It has more than ${most} bytes, decompressed.`)
   let broken = false
   message.on('error', () => (broken = true))

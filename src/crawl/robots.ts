@@ -2,11 +2,7 @@ import { PageError } from './contract.ts'
 import { visit, type VisitOptions } from './visit.ts'
 
 /** Rules of a robots.txt for one crawler: the Robots Exclusion Protocol (RFC 9309). */
-export interface Robots {
-  allows(url: URL): boolean
-}
-
-const ALLOW_ALL: Robots = { allows: () => true }
+type Robots = ReturnType<typeof parseRobots>
 
 interface Rule {
   readonly allow: boolean
@@ -18,7 +14,7 @@ interface Rule {
  * wins; of equally long ones, the one that allows (2.2.2).
  * @param product name of the crawler, without its version
  */
-export function parseRobots(text: string, product: string): Robots {
+export function parseRobots(text: string, product: string) {
   const groups = new Map<string, Rule[]>()
   let agents: string[] = []
   let isHead = false
@@ -37,7 +33,7 @@ export function parseRobots(text: string, product: string): Robots {
     }
   }
   const rules = groups.get(product.toLowerCase()) ?? groups.get('*') ?? []
-  return { allows: ({ pathname, search }) => pathname === '/robots.txt' || isAllowed(normalised(pathname + search), rules) }
+  return { allows: ({ pathname, search }: URL) => pathname === '/robots.txt' || isAllowed(normalised(pathname + search), rules) }
 }
 
 /** Product token of a user agent. */
@@ -97,7 +93,7 @@ export function createRobotsCache(options: Omit<VisitOptions, 'permit' | 'known'
 async function fetchRobots(url: URL, options: Omit<VisitOptions, 'permit' | 'known'>, product: string): Promise<Robots> {
   const { result } = await visit(url, options, async (_, response) => {
     const { status } = response
-    if (status >= 400 && status < 500) return ALLOW_ALL
+    if (status >= 400 && status < 500) return parseRobots('', product)
     if (status !== 200)
       throw new PageError('robots', `The robots.txt of ${url.host} cannot be had (${status}): nothing is taken from there.`)
     const { robotsBytes } = options.limits

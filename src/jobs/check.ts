@@ -6,25 +6,10 @@ import { readPassageFile } from '../../index/read/read.ts'
 import { corpusReadOptions, ReadingNotes } from './sources/reading.ts'
 import { leftOutShare, readFolder, type FileBounds, type FolderSource } from './sources/read.ts'
 import { FileTally } from './sources/summary.ts'
-import { type Files, rejectedShare, type Job, type JobOptions } from './record/schema.ts'
+import { rejectedShare, type JobOptions } from './record/schema.ts'
 
-/** Result of a dry run. */
-export interface CheckReport {
-  readonly read: number
-  readonly rejected: number
-  /** Number of valid passages. */
-  readonly accepted: number
-  /** The latest rejected lines. */
-  readonly rejects: Job['recent_rejects']
-  /** Fields that would be dropped from accepted lines. */
-  readonly warnings: readonly string[]
-  /** Estimated bytes of a table of these passages. */
-  readonly bytes: number
-  /** True if a job would accept the corpus: it has passages, and the share of rejected lines is allowed. */
-  readonly passes: boolean
-  /** For documents: numbers of files that would be indexed and left out. */
-  readonly files?: Files
-}
+/** Result of a dry run: numbers of lines and passages, the latest rejected lines, and fields that would be dropped. */
+export type CheckReport = Awaited<ReturnType<typeof checkItems>>
 
 export interface Checking {
   readonly options: JobOptions
@@ -38,13 +23,13 @@ export interface Checking {
  * Validates a corpus as a job would, without writing anything.
  * @throws corpus_invalid, not_found, payload_too_large
  */
-export async function checkFile(path: string, checking: Checking): Promise<CheckReport> {
-  const items = readPassageFile(path, corpusReadOptions(checking.options, basename(path), undefined))
+export function checkFile(path: string, checking: Checking) {
+  const items = readPassageFile(path, corpusReadOptions(checking.options, basename(path)))
   return checkItems(items, rejectedShare(checking.options), checking)
 }
 
 /** Like `checkFile`, for the documents of a folder. @throws not_found */
-export async function checkFolder(source: FolderSource, bounds: FileBounds, checking: Checking): Promise<CheckReport> {
+export async function checkFolder(source: FolderSource, bounds: FileBounds, checking: Checking) {
   const { options } = checking
   const tally = new FileTally()
   const items = readFolder(source, { options, bounds, signal: new AbortController().signal })
@@ -52,7 +37,7 @@ export async function checkFolder(source: FolderSource, bounds: FileBounds, chec
   return { ...report, files: tally.files }
 }
 
-async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimension, onItem }: Checking): Promise<CheckReport> {
+async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimension, onItem }: Checking) {
   const notes = new ReadingNotes()
   const yieldToEventLoop = eventLoopYielder()
   let [read, rejected, accepted, text] = [0, 0, 0, 0]
@@ -70,7 +55,10 @@ async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimen
       text += Buffer.byteLength(item.passage.text) + item.passage.title.length
     }
   }
-  const passes = accepted > 0 && rejected <= read * share
   const { rejects, warnings } = notes
-  return { read, rejected, accepted, rejects, warnings, bytes: tableBytes(text, accepted, dimension), passes }
+  /** Estimated bytes of a table of these passages. */
+  const bytes = tableBytes(text, accepted, dimension)
+  /** Whether a job would accept the corpus: it has passages, and the share of rejected lines is allowed. */
+  const passes = accepted > 0 && rejected <= read * share
+  return { read, rejected, accepted, rejects, warnings, bytes, passes }
 }

@@ -155,13 +155,13 @@ async function openJob({ store }: Desk, isWanted: (job: Job) => boolean): Promis
 
 async function orderUpload(desk: Desk, { bytes, name, options, table }: Upload): Promise<Job> {
   const { parts, store, queue } = desk
-  const { limits, shardRows, maxUploadBytes = DEFAULT_UPLOAD_BYTES } = parts
+  const { shardRows, maxUploadBytes = DEFAULT_UPLOAD_BYTES } = parts
   await checkTarget(desk, options, table)
   let isKept = false
   const plan = async (id: string, lease: Lock | undefined): Promise<Job> => {
     let job = newJobOf(desk, id, { name: name ?? 'upload', path: null }, { options, table })
     const notes = new ReadingNotes()
-    const items = readPassages(limitBytes(bytes, maxUploadBytes), corpusReadOptions(options, name, limits))
+    const items = readPassages(limitBytes(bytes, maxUploadBytes), corpusReadOptions(options, name))
     const planned = planCorpus(notes.of(items), {
       folder: store.folder(id),
       maxRejectedShare: rejectedShare(options),

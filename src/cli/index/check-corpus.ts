@@ -43,7 +43,7 @@ export async function checkDocuments(source: FolderSource, checking: Checking, n
     loadConfig(),
   ])
   const report = await reported(name, checkFolder(source, documentBounds(config), checking))
-  if (report?.files === undefined) return undefined
+  if (report === undefined) return undefined
   for (const { file, reason, detail } of report.rejects) process.stdout.write(`${file ?? ''}: ${reason}: ${detail}\n`)
   const passes = conclude(name, describeFiles(report.files, 'readable'), report)
   return passes ? report.files : undefined

@@ -118,7 +118,7 @@ export function planCommand(): Command {
       await ensureRetriever(config, createProgress)
       const options = jobOptions(reading)
       const progress = createProgress(`Planning ${path.basename(file)}`, 'lines')
-      const shardDir = await planShardDir(() => readPassageFile(file, corpusReadOptions(options, path.basename(file), undefined)), {
+      const shardDir = await planShardDir(() => readPassageFile(file, corpusReadOptions(options, path.basename(file))), {
         folder: path.resolve(out),
         model: (await configuredRetrievers(config)).model,
         name: path.basename(file),

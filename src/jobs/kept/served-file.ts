@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { type FileHandle, lstat, open, realpath } from 'node:fs/promises'
+import { lstat, open, realpath } from 'node:fs/promises'
 import path, { basename, join, relative, sep } from 'node:path'
 import { LRUCache } from 'lru-cache'
 import { CodedError, type ErrorCode } from '../../../base/errors.ts'
@@ -11,21 +11,14 @@ import type { JobState } from '../record/schema.ts'
 import { JobStore } from '../record/store.ts'
 import { isHidden } from '../sources/spool.ts'
 
-/** A file or folder in the import folder. */
-interface Imported {
-  readonly path: string
-  /** Path relative to the import folder, with slashes; empty for the folder itself. */
-  readonly within: string
-  readonly isFolder: boolean
-}
-
 /**
  * Resolves a name inside the import folder. Names that lead outside, directly or by symbolic links, are rejected: the service must not
  * expose other files of the machine.
  * @param only folder in it that the name must be in. Default: any
+ * @returns `within`: its path relative to the import folder, with slashes; empty for the folder itself
  * @throws forbidden without an import folder, if it is missing, or for a name outside of it; not_found for a missing file
  */
-export async function importPath(importDir: string | undefined, name: string, only?: string): Promise<Imported> {
+export async function importPath(importDir: string | undefined, name: string, only?: string) {
   if (importDir === undefined)
     throw refusal('There is no import folder: start the service with CEPE_IMPORT_DIR, or send the corpus as the body of the request.')
   const shown = `"${name.slice(0, 200)}"`
@@ -60,13 +53,6 @@ export function isSourceFile(source: string): boolean {
   return (isDocument(source) || isTable(source)) && !isHidden(source) && !/^[a-z][a-z\d+.-]+:/i.test(source)
 }
 
-/** An open file, to be closed by the caller. */
-interface SourceFile {
-  readonly handle: FileHandle
-  readonly name: string
-  readonly bytes: number
-}
-
 /** Folders of source files. */
 export interface ServedFiles {
   readonly importDir: string | undefined
@@ -87,14 +73,14 @@ interface FileOf {
 
 /**
  * Opens the file that a job made a passage of: a kept upload, otherwise a file in the import folder. The source alone opens nothing, since
- * whoever writes a passage or a label chooses it. Symbolic links are not followed.
+ * whoever writes a passage or a label chooses it. Symbolic links are not followed. The caller closes the file.
  * @throws not_found if there is none
  */
 export async function openPassageFile(
   { importDir, jobsDir, keepsUploads }: ServedFiles,
   passage: FileOf,
   store: Pick<JobStore, 'list' | 'folder'> = new JobStore(jobsDir),
-): Promise<SourceFile> {
+) {
   const message = 'No job read the file of this passage from the import folder, and it is no upload that was kept.'
   const none = new CodedError('not_found', message, { field: 'id' })
   const { id, source, table, isBound } = passage

@@ -1,7 +1,6 @@
 import { CodedError } from '../../../base/errors.ts'
 import type { Counters, Phase } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/open.ts'
-import type { ReadLimits } from '../../../index/read/contract.ts'
 import type { SearchPolicy } from '../../../index/search/ann.ts'
 import type { Embedders } from '../../inference/contract.ts'
 import type { Job } from '../record/schema.ts'
@@ -16,7 +15,6 @@ export interface JobParts extends Embedders {
   readonly indexOf?: (table: string) => PassageIndex
   /** Lists all tables whose replaced versions are to be removed. Default: the table of `index`. */
   readonly tables?: () => Promise<readonly string[]>
-  readonly limits?: Partial<ReadLimits>
   readonly policy?: Partial<SearchPolicy>
   /** Passages per commit. */
   readonly shardRows?: number
@@ -66,27 +64,12 @@ export class Rate {
 
 type JobStage = NonNullable<Job['stage']>
 
-/** Estimates the remaining time of a stage from its progress. */
-class StageEta {
-  #name: string | undefined
-  #since = 0
-
-  /** @param now milliseconds on a monotonic clock. @returns whole seconds; null without progress */
-  left({ name, share }: JobStage, now: number): number | null {
-    if (name !== this.#name) {
-      this.#name = name
-      this.#since = now
-    }
-    const elapsed = now - this.#since
-    return share > 0 && elapsed > 0 ? Math.round((elapsed * (1 - share)) / share / 1000) : null
-  }
-}
-
 /** State of a running job, in memory and on disk. */
 export class LiveJob {
   readonly #store: Pick<JobStore, 'save'>
   readonly #rate = new Rate()
-  readonly #stageEta = new StageEta()
+  /** Name of the current stage, and its start in milliseconds on a monotonic clock. */
+  #stage = { name: '', since: 0 }
   readonly #cancelling = new AbortController()
   #job: Job
   #saved: Promise<void> = Promise.resolve()
@@ -115,8 +98,12 @@ export class LiveJob {
     this.#job = { ...this.#job, ...part }
   }
 
+  /** The remaining time of a stage is estimated from its share. */
   atStage(stage: JobStage, part: Partial<Job>): void {
-    this.change({ ...part, stage, eta_s: this.#stageEta.left(stage, performance.now()) })
+    const now = performance.now()
+    if (stage.name !== this.#stage.name) this.#stage = { name: stage.name, since: now }
+    const [elapsed, { share }] = [now - this.#stage.since, stage]
+    this.change({ ...part, stage, eta_s: share > 0 && elapsed > 0 ? Math.round((elapsed * (1 - share)) / share / 1000) : null })
   }
 
   /** Updates the counters, the rate and the estimated time. */

@@ -26,7 +26,7 @@ type PlanParts = JobRunParts & { readonly signal: AbortSignal }
  */
 async function corpusOf(
   { id, table, options, source: { path, name, reembed, files } }: Job,
-  { index, store, limits, fileBounds: bounds = DEFAULT_FILE_BOUNDS, signal }: PlanParts,
+  { index, store, fileBounds: bounds = DEFAULT_FILE_BOUNDS, signal }: PlanParts,
   onShare: (share: number) => void,
 ): Promise<{ readonly bytes: number; readonly items: AsyncIterable<ReadItem> }> {
   const live = { dir: index.dir, table }
@@ -37,7 +37,7 @@ async function corpusOf(
   if (files === undefined)
     return {
       bytes: await planBytes(folder),
-      items: readPassageFile(folder, { ...corpusReadOptions(options, name, limits), onShare }),
+      items: readPassageFile(folder, { ...corpusReadOptions(options, name), onShare }),
     }
   const source = { path: folder, ...files, uploaded: isKept }
   // The list of pages was recorded when they were fetched.
@@ -48,7 +48,7 @@ async function corpusOf(
   const items = async function* (): AsyncGenerator<ReadItem> {
     const emptied: string[] = []
     const onEmptied = (file: string): unknown => emptied.push(file)
-    yield* readFolder(source, { options, bounds, limits, signal, onShare, ...further, onEmptied })
+    yield* readFolder(source, { options, bounds, signal, onShare, ...further, onEmptied })
     // Before the plan is complete: a resumed job does not read the files again.
     if (emptied.length > 0) await noteEmptied(store.folder(id), emptied)
   }

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../../base/errors.ts'
 import { describedError } from '../../../base/failures.ts'
 import type { Lock } from '../../../base/locks/lock.ts'
-import { allModels, isBuildOf, type Models } from '../../../index/contract.ts'
-import { removeStale, type ReplacedTable, replacedTables } from '../../../index/ingest/remove-stale.ts'
+import { allModels, isBuildOf, type Models, type TableLocation } from '../../../index/contract.ts'
+import { removeStale, replacedTables } from '../../../index/ingest/remove-stale.ts'
 import { storeOf } from '../../../index/store/store-of.ts'
 import { tryJobLock } from '../../../index/writers/locks.ts'
 import { KeptFiles, keptFolder } from '../kept/kept-files.ts'
@@ -12,10 +12,7 @@ import { runLive } from './work.ts'
 import { isSettled, moved, type Job } from '../record/schema.ts'
 import { JobStore } from '../record/store.ts'
 
-interface RemoveReplacedOptions {
-  /** Folder of the tables. */
-  readonly dir: string
-  readonly table: string
+interface RemoveReplacedOptions extends TableLocation {
   readonly jobsDir: string
   /** Models of this process: a table that one still answers from is kept. If undefined, nothing is removed. */
   readonly models: Models | undefined
@@ -26,24 +23,18 @@ interface RemoveReplacedOptions {
  * @returns those that were there, and those kept for now: replaced less than a minute ago, being read, serving another model, or while a
  * job runs
  */
-export async function removeReplaced({
-  dir,
-  table,
-  jobsDir,
-  models,
-}: RemoveReplacedOptions): Promise<Record<'before' | 'after', readonly ReplacedTable[]>> {
+export async function removeReplaced({ jobsDir, models, ...location }: RemoveReplacedOptions) {
   const store = new JobStore(jobsDir)
-  const knownJobs = () => store.known(table)
-  const before = await replacedTables({ dir, table }, knownJobs)
-  if (models === undefined || before.length === 0) return { before, after: before }
-  const lock = await tryJobLock(dir)
-  if (lock === undefined) return { before, after: before }
+  const knownJobs = () => store.known(location.table)
+  const before = await replacedTables(location, knownJobs)
+  const lock = models === undefined || before.length === 0 ? undefined : await tryJobLock(location.dir)
+  if (models === undefined || lock === undefined) return { before, after: before }
   try {
-    await removeStale({ dir, table }, knownJobs, allModels(models))
+    await removeStale(location, knownJobs, allModels(models))
   } finally {
     await lock.release()
   }
-  return { before, after: await replacedTables({ dir, table }, knownJobs) }
+  return { before, after: await replacedTables(location, knownJobs) }
 }
 
 const POLL_MS = 200

@@ -5,7 +5,7 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { Passage } from '../../../index/contract.ts'
 import { IdSet } from '../../../index/id-set.ts'
-import { READ_LIMITS, SPLIT_WORDS, type FileProblem, type ReadItem, type ReadLimits, type Rejected } from '../../../index/read/contract.ts'
+import { READ_LIMITS, SPLIT_WORDS, type FileProblem, type ReadItem, type Rejected } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
 import { contentId, prefixOf } from '../../../index/read/row-ids.ts'
 import { checkRow } from '../../../index/read/validate.ts'
@@ -36,7 +36,6 @@ export interface FolderSource {
 export interface FolderReading {
   readonly options: JobOptions
   readonly bounds: FileBounds
-  readonly limits?: Partial<ReadLimits> | undefined
   readonly signal: AbortSignal
   /** Called with the share of the files read so far, 0 to 1. */
   readonly onShare?: (share: number) => void
@@ -61,7 +60,7 @@ export async function* readFolder(source: FolderSource, reading: FolderReading):
   const files = await filesOf(source)
   await reading.onListed?.(files)
   // Refuses invalid options also where no file is a table.
-  corpusReadOptions(reading.options, undefined, reading.limits)
+  corpusReadOptions(reading.options)
   const reader = createPassageReader(reading.bounds)
   try {
     yield* folderItems(files, reading, reader)
@@ -164,11 +163,10 @@ function repeated({ passage, line, lines, file }: Extract<ReadItem, { readonly p
 }
 
 /** Yields the rows of a table, and a rejection if it cannot be read completely. */
-async function* tableItems({ file, path, encoding }: FolderFile, { options, limits }: FolderReading): AsyncGenerator<ReadItem> {
-  const tables = corpusReadOptions(options, undefined, limits)
+async function* tableItems({ file, path, encoding }: FolderFile, { options }: FolderReading): AsyncGenerator<ReadItem> {
   const own = { encoding: encoding ?? options.encoding, source: sourceOf(file, options.label) }
   try {
-    for await (const item of readPassageFile(path, { ...tables, ...own })) yield { ...item, file }
+    for await (const item of readPassageFile(path, { ...corpusReadOptions(options), ...own })) yield { ...item, file }
   } catch (error) {
     if (!(error instanceof CodedError)) throw error
     yield { file, line: 0, reason: 'damaged', detail: error.message }
@@ -200,7 +198,6 @@ async function* itemsOf(file: ListedFile, outcome: Outcome, reading: FolderReadi
     return
   }
   const { passages, type, warnings } = outcome
-  const limits = { ...READ_LIMITS, ...reading.limits }
   const source = sourceOf(file.file, reading.options.label)
   const modified = 'modified' in file ? file.modified?.toISOString() : undefined
   const prefix = prefixOf(source)
@@ -221,7 +218,7 @@ async function* itemsOf(file: ListedFile, outcome: Outcome, reading: FolderReadi
       source,
       metadata: reading.options.no_metadata === true ? undefined : metadata,
     }
-    return { ...checkRow(row, limits, limits.textBytes), file: file.file }
+    return { ...checkRow(row, READ_LIMITS, READ_LIMITS.textBytes), file: file.file }
   })
   const kept = items.filter((item) => 'passage' in item)
   if (kept.length === 0) reading.onEmptied?.(source)

@@ -1,8 +1,7 @@
 import { CodedError } from '../../../base/errors.ts'
 import { wellFormed } from '../../../index/passage-metadata.ts'
 import { parseColumns, type TableShape } from '../../../index/read/column-map.ts'
-import type { ReadOptions } from '../../../index/read/contract.ts'
-import type { ReadItem, ReadLimits } from '../../../index/read/contract.ts'
+import type { ReadItem, ReadOptions } from '../../../index/read/contract.ts'
 import type { Job, JobOptions } from '../record/schema.ts'
 
 const SHOWN = 20
@@ -70,10 +69,8 @@ export function checkReading({ encoding, ...options }: JobOptions): void {
 /** Read options of a job's corpus. @param name file name: the source of passages that have none. @throws invalid_request */
 export function corpusReadOptions(
   { format, split_words, encoding, no_quotes, no_metadata, label, ...shape }: JobOptions,
-  name: string | undefined,
-  limits: Partial<ReadLimits> | undefined,
+  name?: string,
 ): ReadOptions {
-  const source = label ?? name
   return {
     shape: shapeOf(shape),
     format,
@@ -81,7 +78,6 @@ export function corpusReadOptions(
     splitWords: split_words,
     quotes: no_quotes !== true,
     metadata: no_metadata !== true,
-    source,
-    limits,
+    source: label ?? name,
   }
 }

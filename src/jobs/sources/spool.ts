@@ -10,7 +10,7 @@ import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 import { wellFormed } from '../../../index/passage-metadata.ts'
 import { FILE_PROBLEMS, type FileProblem } from '../../../index/read/contract.ts'
-import { isDocument, isTable, type ListedFile } from './list.ts'
+import { isDocument, isTable, type FolderFile, type ListedFile } from './list.ts'
 
 /**
  * Normalizes the path of a file in an archive or a form.
@@ -57,11 +57,7 @@ const UploadListSchema = Type.Array(
 )
 type UploadList = Static<typeof UploadListSchema>
 
-interface KeptWith {
-  readonly modified?: Date | undefined
-  readonly mediaType?: string | undefined
-  readonly encoding?: string | undefined
-}
+type KeptWith = { readonly [Name in 'modified' | 'mediaType' | 'encoding']?: FolderFile[Name] | undefined }
 
 /** Stores the files of an upload in a folder, named by numbers. */
 export class FileSpool {

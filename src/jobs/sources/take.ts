@@ -9,7 +9,7 @@ import { RATIO_FROM, READ_LIMITS } from '../../../index/read/contract.ts'
 import { gunzip } from '../../../index/read/expand.ts'
 import { isGzip, peek } from '../../../index/read/sniff.ts'
 import { ARCHIVE, isArchive } from './list.ts'
-import { entryName, FileSpool } from './spool.ts'
+import { entryName, type FileSpool } from './spool.ts'
 
 /** A file being received. */
 export interface UploadedFile {
@@ -19,41 +19,30 @@ export interface UploadedFile {
   readonly encoding?: string | undefined
 }
 
-/** Entries (files, folders and links), expanded bytes of an upload's files, and ratio to compressed bytes beyond 64 MiB, at most. */
-type ArchiveLimits = Readonly<Record<'entries' | 'bytes' | 'ratio', number>>
+type ArchiveBudget = ReturnType<typeof archiveBudget>
 
-/** Remaining limits of expanding an archive. Counts actual bytes, not the declared sizes. */
-class ArchiveBudget {
-  readonly #limits: ArchiveLimits
-  readonly #archiveBytes: number
-  #entries = 0
-  #bytes = 0
-
-  constructor(limits: ArchiveLimits, archiveBytes: number) {
-    this.#limits = limits
-    this.#archiveBytes = archiveBytes
-  }
-
-  /** Bytes expanded so far. */
-  get bytes(): number {
-    return this.#bytes
-  }
-
-  /** Counts entries, before they are read where their number is known. @throws payload_too_large */
-  entries(count: number): void {
-    if ((this.#entries += count) > this.#limits.entries) throw tooLarge(`has more than ${this.#limits.entries} entries`)
-  }
-
-  /** @throws payload_too_large */
-  async *expanding(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    const { bytes, ratio } = this.#limits
-    for await (const chunk of chunks) {
-      this.#bytes += chunk.length
-      if (this.#bytes > bytes) throw tooLarge(`expands to more than ${bytes} bytes (CEPE_UPLOAD_LIMIT_MB)`)
-      if (this.#bytes > RATIO_FROM && this.#bytes > this.#archiveBytes * ratio)
-        throw tooLarge(`expands to more than ${ratio} times its size`)
-      yield chunk
-    }
+/**
+ * Remaining limits of expanding an archive. Counts actual bytes, not the declared sizes.
+ * @param most entries (files, folders and links), expanded bytes, and ratio to compressed bytes beyond 64 MiB, at most
+ */
+function archiveBudget(most: Readonly<Record<'entries' | 'bytes' | 'ratio', number>>, archiveBytes: number) {
+  let [entries, bytes] = [0, 0]
+  return {
+    /** Bytes expanded so far. */
+    bytes: () => bytes,
+    /** Counts entries, before they are read where their number is known. @throws payload_too_large */
+    entries: (count: number) => {
+      if ((entries += count) > most.entries) throw tooLarge(`has more than ${most.entries} entries`)
+    },
+    /** @throws payload_too_large */
+    expanding: async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+      for await (const chunk of chunks) {
+        bytes += chunk.length
+        if (bytes > most.bytes) throw tooLarge(`expands to more than ${most.bytes} bytes (CEPE_UPLOAD_LIMIT_MB)`)
+        if (bytes > RATIO_FROM && bytes > archiveBytes * most.ratio) throw tooLarge(`expands to more than ${most.ratio} times its size`)
+        yield chunk
+      }
+    },
   }
 }
 
@@ -174,11 +163,11 @@ export async function takeFiles(files: UploadedFiles, spool: FileSpool, maxBytes
   for (const { name, stored } of archives) {
     const at = spool.pathOf(stored)
     const limits = { entries: MOST_ENTRIES, bytes: maxBytes - expanded, ratio: READ_LIMITS.expansionRatio }
-    const budget = new ArchiveBudget(limits, (await stat(at)).size)
+    const budget = archiveBudget(limits, (await stat(at)).size)
     const within = names.length === 1 ? '' : `${name.replace(ARCHIVE, '')}/`
     await (/\.zip$/i.test(name) ? takeZip : takeTar)(at, spool, budget, within)
     await spool.drop(stored)
-    expanded += budget.bytes
+    expanded += budget.bytes()
   }
   return names
 }
