@@ -8,6 +8,8 @@ function setting(description: string) {
       Type.String({ description, default: value, ...bounds }),
     integer: (value: number, minimum: number, maximum: number) => Type.Integer({ description, default: value, minimum, maximum }),
     optionalInteger: (minimum: number, maximum: number) => Type.Optional(Type.Integer({ description, minimum, maximum })),
+    choice: <const Value extends string>(values: readonly Value[], value: NoInfer<Value>) =>
+      Type.Enum([...values], { description, default: value }),
     flag: () => Type.Boolean({ description, default: false }),
     optionalText: (minLength = 0) => Type.Optional(Type.String({ description, ...(minLength > 0 && { minLength }) })),
   }
@@ -55,10 +57,7 @@ const TUNING = {
   BATCH_DEADLINE_MS: setting('Deadline of a batch; questions not started by then fail.').integer(3_600_000, 100, 86_400_000),
   MAX_RUN_MS: setting('Time limit of one model run; a process that exceeds it is replaced.').integer(600_000, 1000, 86_400_000),
   STATE_CACHE_MB: setting('Memory for cached encoder states of passages, per reader process.').integer(256, 0, 1_000_000),
-  STATE_DTYPE: Type.Enum(['f16', 'f32'], {
-    description: 'Precision of stored encoder states: half precision uses half the memory and disk.',
-    default: 'f16',
-  }),
+  STATE_DTYPE: setting('Precision of stored encoder states: half precision uses half the memory and disk.').choice(['f16', 'f32'], 'f16'),
   STATE_DISK_MB: setting(
     'Disk limit for encoder states of passages, shared by all readers of an index; 0 for none. The least recently used are evicted.',
   ).integer(0, 0, 1_000_000_000),
@@ -116,17 +115,14 @@ export const ConfigSchema = Type.Object({
   RERANKER_DIR: setting(
     'Built cross-encoder that reranks passages (`rerank: true`, `POST /v1/rerank`, `POST /rerank`). Default: the reader reranks.',
   ).text(''),
-  DTYPE: Type.Enum(['f32', 'int8', 'int8-blocks', 'int8+int4', 'int4', 'f16', 'f16-int4'], {
-    description: 'Precision of a reader built at start-up: on CUDA f16 (default) or f16-int4. Shipped reader on the CPU: int8-blocks.',
-    default: DEFAULT_DTYPE,
-  }),
-  PROVIDER: Type.Enum(['cpu', 'cuda'], { description: 'ONNX Runtime execution provider.', default: 'cpu' }),
+  DTYPE: setting(
+    'Precision of a reader built at start-up: on CUDA f16 (default) or f16-int4. Shipped reader on the CPU: int8-blocks.',
+  ).choice(['f32', 'int8', 'int8-blocks', 'int8+int4', 'int4', 'f16', 'f16-int4'], DEFAULT_DTYPE),
+  PROVIDER: setting('ONNX Runtime execution provider.').choice(['cpu', 'cuda'], 'cpu'),
   DEVICE_ID: setting('CUDA device.').integer(0, 0, 63),
-  ROLE: Type.Enum(['all', 'replica', 'indexer'], {
-    description:
-      'Role of this process: `all`; `replica` answers questions and never writes to INDEX_DIR (write and admin routes return 404); `indexer` changes the index and runs its jobs, without a reader.',
-    default: 'all',
-  }),
+  ROLE: setting(
+    'Role of this process: `all`; `replica` answers questions and never writes to INDEX_DIR (write and admin routes return 404); `indexer` changes the index and runs its jobs, without a reader.',
+  ).choice(['all', 'replica', 'indexer'], 'all'),
   DATA_DIR: setting(
     'Data folder: its `models/`, `index/` and `keys/` are the defaults of READER_DIR, RETRIEVER_DIR, INDEX_DIR and KEYS_DIR, instead of folders of the package.',
   ).optionalText(1),
@@ -177,10 +173,7 @@ export const ConfigSchema = Type.Object({
   JOBS_DIR: setting(
     'Folder for uploads, journals and reports of index jobs (default: `jobs` in INDEX_DIR; required if that is in an object store). Shared by all processes of an index, at least by those of one machine.',
   ).optionalText(1),
-  RETRIEVAL: Type.Enum(['dense', 'text', 'hybrid'], {
-    description: 'Default search `method`: vectors, BM25, or both fused.',
-    default: 'hybrid',
-  }),
+  RETRIEVAL: setting('Default search `method`: vectors, BM25, or both fused.').choice(['dense', 'text', 'hybrid'], 'hybrid'),
   THREADS: setting('Threads per inference process (default: cores divided by READERS).').optionalInteger(1, 512),
   READERS: setting(
     'Reader processes; they share weights (default: 1; for models under 100 million weights without THREADS, one per core, at most 4).',
@@ -217,10 +210,10 @@ export const ConfigSchema = Type.Object({
   PUBLIC_URL: setting(
     "Public address of the service, for links in chat answers (`https://qa.example.org`; without a path, BASE_PATH is appended). Empty: that of the request, with a trusted proxy's `X-Forwarded` headers.",
   ).text(''),
-  LOG_LEVEL: Type.Enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
-    description: 'Log level (JSON lines on standard output).',
-    default: 'info',
-  }),
+  LOG_LEVEL: setting('Log level (JSON lines on standard output).').choice(
+    ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    'info',
+  ),
   ...TUNING,
 })
 export type Config = Static<typeof ConfigSchema>

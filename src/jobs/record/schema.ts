@@ -24,40 +24,31 @@ export function isFinal(state: JobState): boolean {
 /** Default of `max_rejected_share`. */
 export const DEFAULT_REJECTED_SHARE = 0.01
 
-const LABEL_CHARACTERS = 500
-const COLUMNS_CHARACTERS = 2000
-
-function flag(description: string) {
-  return Type.Optional(Type.Boolean({ description }))
+/** An option of a job: its description, then its kind with bounds. */
+function option(description: string) {
+  return {
+    flag: () => Type.Optional(Type.Boolean({ description })),
+    integer: (minimum: number, maximum: number) => Type.Optional(Type.Integer({ minimum, maximum, description })),
+    text: (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength, description })),
+    choice: <const Value extends string>(values: readonly Value[]) => Type.Optional(Type.Enum([...values], { description })),
+  }
 }
 
 export const JobOptionsSchema = Type.Object(
   {
-    replace: flag(
+    replace: option(
       'Replace all passages. A new table is built and verified while the current one serves. Default: false, passages are added and those with existing ids replaced.',
-    ),
-    format: Type.Optional(Type.Enum([...FORMATS], { description: 'Format of the corpus. Default: detected from the content.' })),
-    split_words: Type.Optional(
-      Type.Integer({
-        minimum: SPLIT_WORDS.least,
-        maximum: SPLIT_WORDS.most,
-        description:
-          'Split texts at sentence ends into passages of about this many words, with ids `doc#1`, `doc#2`, ... Default: 100 for documents; rows of tables are not split.',
-      }),
-    ),
-    columns: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: COLUMNS_CHARACTERS,
-        description:
-          'Tables: columns or JSON members for id, text, title, source, metadata and metadata.<name>, such as `text=content,id=docid`; numbers from 1 without a header.',
-      }),
-    ),
-    ids: Type.Optional(
-      Type.Enum([...MADE_IDS], {
-        description: 'Tables: generate ids `file#...` from the line number or from a hash of title and text. Default: the ids of the rows.',
-      }),
-    ),
+    ).flag(),
+    format: option('Format of the corpus. Default: detected from the content.').choice(FORMATS),
+    split_words: option(
+      'Split texts at sentence ends into passages of about this many words, with ids `doc#1`, `doc#2`, ... Default: 100 for documents; rows of tables are not split.',
+    ).integer(SPLIT_WORDS.least, SPLIT_WORDS.most),
+    columns: option(
+      'Tables: columns or JSON members for id, text, title, source, metadata and metadata.<name>, such as `text=content,id=docid`; numbers from 1 without a header.',
+    ).text(2000),
+    ids: option(
+      'Tables: generate ids `file#...` from the line number or from a hash of title and text. Default: the ids of the rows.',
+    ).choice(MADE_IDS),
     encoding: Type.Optional(
       Type.String({
         pattern: '^[\\w.:-]{1,40}$',
@@ -65,18 +56,13 @@ export const JobOptionsSchema = Type.Object(
           'Encoding of files that are not UTF-8 and declare none, such as `windows-1252`. Default: the charset of the content type; detected for documents, with a warning in the report.',
       }),
     ),
-    no_quotes: flag('TSV and CSV: treat quotes as ordinary characters. Default: quoted fields as in CSV.'),
-    no_metadata: flag(
+    no_quotes: option('TSV and CSV: treat quotes as ordinary characters. Default: quoted fields as in CSV.').flag(),
+    no_metadata: option(
       "Ignore the rows' metadata. Default: metadata is stored; nested fields are dropped and counted in `warnings`, rows with invalid metadata are rejected.",
-    ),
-    label: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: LABEL_CHARACTERS,
-        description:
-          'Source of passages that name none; prefix of the sources of documents (`label/path`). Default: the file name; the path in the folder for documents.',
-      }),
-    ),
+    ).flag(),
+    label: option(
+      'Source of passages that name none; prefix of the sources of documents (`label/path`). Default: the file name; the path in the folder for documents.',
+    ).text(500),
     max_rejected_share: Type.Optional(
       Type.Number({
         minimum: 0,
@@ -85,10 +71,10 @@ export const JobOptionsSchema = Type.Object(
           'Maximum share of rejected lines; above it the job fails and nothing is indexed. Default: 0.01; no limit for skipped documents.',
       }),
     ),
-    delete_missing: flag(
+    delete_missing: option(
       'Delete passages of files that earlier jobs of the same folder (uploads: of the same label) indexed and that no longer exist.',
-    ),
-    strict: flag('Fail the job, with nothing indexed, if a line is rejected or a file skipped.'),
+    ).flag(),
+    strict: option('Fail the job, with nothing indexed, if a line is rejected or a file skipped.').flag(),
   },
   { additionalProperties: false },
 )
