@@ -14,18 +14,15 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
-export interface DurableOptions {
-  /** Permissions of the file, before the process's umask. */
-  readonly mode?: number
-  /** Fails with EEXIST if the file exists, also if another process creates it at the same time. */
-  readonly exclusive?: boolean
-}
-
-/** Writes a file atomically and durably: temporary file, fsync, rename, fsync of the folder. */
+/**
+ * Writes a file atomically and durably: temporary file, fsync, rename, fsync of the folder.
+ * @param options.mode permissions of the file, before the process's umask
+ * @param options.exclusive fails with EEXIST if the file exists, also if another process creates it at the same time
+ */
 export async function writeFileDurably(
   path: string,
   content: string | Uint8Array,
-  { mode = 0o666, exclusive = false }: DurableOptions = {},
+  { mode = 0o666, exclusive = false }: { readonly mode?: number; readonly exclusive?: boolean } = {},
 ): Promise<void> {
   const aside = `${path}.${randomUUID()}.tmp`
   await makeFolder(dirname(path))

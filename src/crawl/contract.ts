@@ -1,28 +1,11 @@
 import type { LookupAddress } from 'node:dns'
 import type { FileProblem } from '../../index/read/contract.ts'
 
-/** Why a page was not fetched. */
-export type PageProblem = Extract<
-  FileProblem,
-  | 'robots'
-  | 'not_found'
-  | 'http_error'
-  | 'unreachable'
-  | 'timeout'
-  | 'redirect'
-  | 'private_address'
-  | 'not_allowed'
-  | 'too_many'
-  | 'too_large'
-  | 'not_supported'
-  | 'damaged'
->
-
 /** A page that is not fetched, with the reason. */
 export class PageError extends Error {
-  readonly problem: PageProblem
+  readonly problem: FileProblem
 
-  constructor(problem: PageProblem, message: string, cause?: unknown) {
+  constructor(problem: FileProblem, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'PageError'
     this.problem = problem
@@ -89,7 +72,7 @@ export interface FetchedPage extends Validators {
 
 export interface LeftOutPage {
   readonly url: string
-  readonly problem: PageProblem
+  readonly problem: FileProblem
   readonly detail: string
   /** Whether a sitemap lists it; any other may be a sitemap itself. */
   readonly isListed: boolean

@@ -6,10 +6,7 @@ import { messageOf } from '../../base/errors.ts'
 import { LONGEST_ADDRESS, PageError, type CrawlLimits } from './contract.ts'
 
 /** Contents of a sitemap (sitemaps.org, protocol 0.9): pages or further sitemaps. */
-export interface Sitemap {
-  readonly kind: 'pages' | 'sitemaps'
-  readonly addresses: readonly string[]
-}
+export type Sitemap = Awaited<ReturnType<typeof readSitemap>>
 
 /** Maximum depth of elements: a sitemap has three levels, plus those of extensions. */
 const MOST_NESTED = 32
@@ -26,7 +23,7 @@ export function isSitemap(mediaType: string, { pathname }: URL): boolean {
 export async function readSitemap(
   body: AsyncIterable<Buffer>,
   { sitemapBytes, sitemapEntries }: Pick<CrawlLimits, 'sitemapBytes' | 'sitemapEntries'>,
-): Promise<Sitemap> {
+) {
   const found = new Locations()
   const parser = new Parser(found, { xmlMode: true })
   const decoder = new TextDecoder()
@@ -47,7 +44,7 @@ export async function readSitemap(
 /** Collects `loc` elements directly inside `url` or `sitemap`, not those of images and videos. */
 class Locations {
   readonly addresses: string[] = []
-  kind: Sitemap['kind'] | undefined
+  kind: 'pages' | 'sitemaps' | undefined
   /** Prefix of the sitemap's namespace, with its colon. */
   #prefix = ''
   #open: string[] = []

@@ -24,7 +24,7 @@ import { isArchive, isDocument } from './sources/list.ts'
 import { checkDeleteMissing } from './sources/missing.ts'
 import { checkReading, corpusReadOptions, ReadingNotes } from './sources/reading.ts'
 import { FileSpool } from './sources/spool.ts'
-import { limitBytes, takeFiles, type UploadedFiles } from './sources/take.ts'
+import { byteLimit, takeFiles, type UploadedFiles } from './sources/take.ts'
 
 /** Maximum bytes of an upload by default. */
 const DEFAULT_UPLOAD_BYTES = 64 * 2 ** 30
@@ -161,7 +161,7 @@ async function orderUpload(desk: Desk, { bytes, name, options, table }: Upload):
   const plan = async (id: string, lease: Lock | undefined): Promise<Job> => {
     let job = newJobOf(desk, id, { name: name ?? 'upload', path: null }, { options, table })
     const notes = new ReadingNotes()
-    const items = readPassages(limitBytes(bytes, maxUploadBytes), corpusReadOptions(options, name))
+    const items = readPassages(byteLimit(maxUploadBytes)(bytes), corpusReadOptions(options, name))
     const planned = planCorpus(notes.of(items), {
       folder: store.folder(id),
       maxRejectedShare: rejectedShare(options),

@@ -121,17 +121,13 @@ interface Opening {
 }
 
 /** Opens the main collection; a replica with a copy reads that. */
-export async function openPassages(
-  config: Config,
-  { model, furtherModels = [] }: Models,
-  { log, embedOf }: Opening,
-): Promise<PassageIndex> {
+export async function openPassages(config: Config, models: Models, { log, embedOf }: Opening): Promise<PassageIndex> {
   await useScratch()
   return openIndex({
     dir: config.ROLE === 'replica' ? (config.MIRROR_DIR ?? config.INDEX_DIR) : config.INDEX_DIR,
     table: config.TABLE,
-    model,
-    furtherModels,
+    model: models.model,
+    furtherModels: models.furtherModels ?? [],
     embedOf,
     ...openedAs(config, log),
   })

@@ -5,7 +5,7 @@
 import { messageOf } from '../../../base/errors.ts'
 import { lowerPriority } from '../../../base/process.ts'
 import { textsOf, type BlockDocument } from '../blocks/contract.ts'
-import { Ocr } from '../blocks/ocr/engine.ts'
+import { createOcr } from '../blocks/ocr/engine.ts'
 import { readBlocks } from '../blocks/read.ts'
 import { DOCUMENT_LIMITS, OCR_STARTS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
@@ -14,7 +14,7 @@ import type { ReadResult, ReadTask } from './process.ts'
 
 async function resultOf({ name, words, ocr = '', ...file }: ReadTask): Promise<ReadResult> {
   try {
-    const document = await readBlocks(file, ocr === '' ? undefined : new Ocr(ocr, () => process.send?.(OCR_STARTS)))
+    const document = await readBlocks(file, ocr === '' ? undefined : createOcr(ocr, () => process.send?.(OCR_STARTS)))
     const { blocks, warnings = [] } = document
     const title = titleOf(document.title, blocks, name)
     const read = { type: file.type, warnings: [...warnings] }

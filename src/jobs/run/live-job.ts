@@ -47,15 +47,10 @@ const WINDOW_MS = 30_000
 export class Rate {
   #samples: { readonly at: number; readonly count: number }[] = []
 
-  /** @param at milliseconds on a monotonic clock */
-  add(count: number, at: number): void {
-    const last = this.#samples.at(-1)
-    if (last !== undefined && at - last.at < 250) return
-    this.#samples = [...this.#samples.filter((sample) => at - sample.at <= WINDOW_MS), { at, count }]
-  }
-
-  /** Rate per second; null until there are two samples. */
-  perSecond(): number | null {
+  /** @param at milliseconds on a monotonic clock. @returns the rate per second; null until there are two samples */
+  add(count: number, at: number): number | null {
+    if (at - (this.#samples.at(-1)?.at ?? -Infinity) >= 250)
+      this.#samples = [...this.#samples.filter((sample) => at - sample.at <= WINDOW_MS), { at, count }]
     const [first, last] = [this.#samples[0], this.#samples.at(-1)]
     if (first === undefined || last === undefined || last.at === first.at) return null
     return Math.max(0, ((last.count - first.count) * 1000) / (last.at - first.at))
@@ -109,8 +104,7 @@ export class LiveJob {
   /** Updates the counters, the rate and the estimated time. */
   indexed(state: Phase, counters: Counters): void {
     const done = counters.embedded + counters.skipped
-    this.#rate.add(done, performance.now())
-    const rate = this.#rate.perSecond()
+    const rate = this.#rate.add(done, performance.now())
     const eta_s = rate === null || rate === 0 ? null : Math.round((counters.accepted - done) / rate)
     this.change({ state, counters, rate: rate === null ? null : Math.round(rate * 10) / 10, eta_s, stage: null })
   }

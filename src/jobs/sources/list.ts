@@ -18,12 +18,6 @@ export interface FolderFile {
   readonly encoding?: string
 }
 
-/** A web page that has not changed since it was last fetched: its passages are in the table. */
-export interface UnchangedFile {
-  readonly file: string
-  readonly unchanged: true
-}
-
 /** A file or folder that is not read, with the reason. */
 export interface LeftOutFile {
   readonly file: string
@@ -31,8 +25,8 @@ export interface LeftOutFile {
   readonly detail: string
 }
 
-/** Result of listing one file. */
-export type ListedFile = FolderFile | LeftOutFile | UnchangedFile
+/** Result of listing one file. The passages of a web page that has not changed since it was last fetched are in the table. */
+export type ListedFile = FolderFile | LeftOutFile | { readonly file: string; readonly unchanged: true }
 
 const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz|\.zst)?$/i
 

@@ -26,15 +26,12 @@ export class ReadingNotes {
         this.rejects.push(item)
         if (this.rejects.length > SHOWN) this.rejects.shift()
       } else {
-        for (const name of item.leftOut ?? []) this.#count(name)
+        for (const name of item.leftOut ?? [])
+          if (this.#nested.has(name) || this.#nested.size < MOST_NAMES) this.#nested.set(name, (this.#nested.get(name) ?? 0) + 1)
         for (const warning of item.warnings ?? []) if (++this.#warned <= SHOWN) this.#ofFiles.push(`${item.file ?? ''}: ${warning}`)
       }
       yield item
     }
-  }
-
-  #count(name: string): void {
-    if (this.#nested.has(name) || this.#nested.size < MOST_NAMES) this.#nested.set(name, (this.#nested.get(name) ?? 0) + 1)
   }
 
   /** Warnings about files, and about fields dropped from accepted rows. */

@@ -86,19 +86,14 @@ export class FileSpool {
 
   /** Stores and lists a file of any type. Removes it if it cannot be written completely. */
   async keep(file: string, bytes: AsyncIterable<Buffer>, { modified, mediaType, encoding }: KeptWith): Promise<void> {
-    const { stored, size } = await this.#write(bytes)
+    const { stored, size } = await this.store(bytes)
     const time = modified === undefined || Number.isNaN(modified.getTime()) ? {} : { modified: modified.toISOString() }
     const told = { ...(mediaType !== undefined && { media_type: mediaType }), ...(encoding !== undefined && { encoding }) }
     this.#list.push({ file: shown(file), stored, bytes: size, ...time, ...told })
   }
 
-  /** Stores bytes without listing them. @returns the name in the folder */
-  async store(bytes: AsyncIterable<Buffer>): Promise<string> {
-    return (await this.#write(bytes)).stored
-  }
-
-  /** Not synced: `finish` syncs all files at once. */
-  async #write(bytes: AsyncIterable<Buffer>): Promise<{ readonly stored: string; readonly size: number }> {
+  /** Stores bytes without listing them; `finish` syncs all files at once. @returns the name in the folder, and the size */
+  async store(bytes: AsyncIterable<Buffer>): Promise<{ readonly stored: string; readonly size: number }> {
     if (this.#number === 0) await makeFolder(this.#folder)
     const stored = String(++this.#number).padStart(DIGITS, '0')
     try {

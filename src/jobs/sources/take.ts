@@ -52,16 +52,18 @@ function tooLarge(problem: string): CodedError {
 
 export type UploadedFiles = AsyncIterable<UploadedFile> | Iterable<UploadedFile>
 
-/** Forwards a stream up to a number of bytes. @throws payload_too_large beyond it */
-export async function* limitBytes(bytes: AsyncIterable<Buffer>, most: number): AsyncGenerator<Buffer> {
+/** Returns a function that forwards streams up to a number of bytes in all. @throws payload_too_large beyond it */
+export function byteLimit(most: number): (bytes: AsyncIterable<Buffer>) => AsyncGenerator<Buffer> {
   let total = 0
-  for await (const chunk of bytes) {
-    total += chunk.length
-    if (total > most) {
-      const message = `The upload has more than ${most} bytes: put the file into the import folder and name it.`
-      throw new CodedError('payload_too_large', message, { field: 'body' })
+  return async function* (bytes) {
+    for await (const chunk of bytes) {
+      total += chunk.length
+      if (total > most) {
+        const message = `The upload has more than ${most} bytes: put the file into the import folder and name it.`
+        throw new CodedError('payload_too_large', message, { field: 'body' })
+      }
+      yield chunk
     }
-    yield chunk
   }
 }
 
@@ -147,17 +149,11 @@ const MOST_ENTRIES = 20_000
 export async function takeFiles(files: UploadedFiles, spool: FileSpool, maxBytes: number): Promise<string[]> {
   const names: string[] = []
   const archives: { readonly name: string; readonly stored: string }[] = []
-  let received = 0
-  const counted = async function* (bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const chunk of limitBytes(bytes, maxBytes - received)) {
-      received += chunk.length
-      yield chunk
-    }
-  }
+  const limited = byteLimit(maxBytes)
   for await (const { name, bytes, encoding } of files) {
     names.push(name)
-    if (isArchive(name)) archives.push({ name, stored: await spool.store(counted(bytes)) })
-    else await spool.take(name, counted(bytes), { encoding })
+    if (isArchive(name)) archives.push({ name, stored: (await spool.store(limited(bytes))).stored })
+    else await spool.take(name, limited(bytes), { encoding })
   }
   let expanded = 0
   for (const { name, stored } of archives) {

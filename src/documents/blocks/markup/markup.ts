@@ -3,10 +3,17 @@ import { inline, textsOf, type Block } from '../contract.ts'
 import { listItems } from './list.ts'
 import { isLayout, tableRows } from './table.ts'
 import { BLOCKS, checkDepth, codeText, isSkipped, textOf } from './text.ts'
+import { elementsIn, tidy } from './tidy.ts'
 
 const HEADING = /^h([1-6])$/
 /** What stands between the links of a menu. */
 const MARKS = /^[\s|[\]<>\u00ab\u00bb\u00b7\u2022]*$/
+
+/** Blocks of elements of HTML that a parser has made. @throws as `markupBlocks` */
+export function madeBlocks(nodes: readonly AnyNode[]): Block[] {
+  tidy(elementsIn(nodes))
+  return markupBlocks(nodes)
+}
 
 /** Converts parsed HTML to blocks, in document order. @throws document_invalid if elements are nested too deeply */
 export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {

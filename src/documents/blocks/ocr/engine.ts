@@ -29,55 +29,50 @@ export const NO_TEXT = 'no legible text'
 
 let opened: { readonly languages: string; readonly core: Core; readonly api: Api } | undefined
 
-/** Recognises the text of pictures, in this process. */
-export class Ocr {
-  readonly #languages: string
-  readonly #onPage: () => void
+export type Ocr = ReturnType<typeof createOcr>
 
-  /** @param onPage called before each page */
-  constructor(languages: string, onPage: () => void) {
-    this.#languages = languages
-    this.#onPage = onPage
-  }
-
-  /**
-   * Recognises pages. A page that fails is named in the warnings.
-   * @param pictures returns a page's picture as a file
-   */
-  async readPages(pages: readonly number[], pictures: (page: number) => Promise<Uint8Array>) {
-    const texts = new Map<number, string>()
-    const failed = new Map<string, number[]>()
-    for (const [i, page] of pages.entries()) {
-      try {
-        if (i >= OCR_LIMITS.pages) throw new Error(`more than ${OCR_LIMITS.pages} pages`)
-        this.#onPage()
-        texts.set(page, await this.#textOf(await pictures(page)))
-      } catch (error) {
-        failed.set(messageOf(error), [...(failed.get(messageOf(error)) ?? []), page])
+/** Recognises the text of pictures, in this process. @param onPage called before each page */
+export function createOcr(languages: string, onPage: () => void) {
+  return {
+    /**
+     * Recognises pages. A page that fails is named in the warnings.
+     * @param pictures returns a page's picture as a file
+     */
+    readPages: async (pages: readonly number[], pictures: (page: number) => Promise<Uint8Array>) => {
+      const texts = new Map<number, string>()
+      const failed = new Map<string, number[]>()
+      for (const [i, page] of pages.entries()) {
+        try {
+          if (i >= OCR_LIMITS.pages) throw new Error(`more than ${OCR_LIMITS.pages} pages`)
+          onPage()
+          texts.set(page, await textOf(await pictures(page), languages))
+        } catch (error) {
+          failed.set(messageOf(error), [...(failed.get(messageOf(error)) ?? []), page])
+        }
       }
-    }
-    const warnings = [...failed].map(([reason, pages]) => `Not read by OCR: ${reason} (pages ${listed(pages)}).`)
-    return {
-      texts,
-      warnings: texts.size === 0 ? warnings : [`Read by OCR, which may err: pages ${listed([...texts.keys()])}.`, ...warnings],
-    }
+      const warnings = [...failed].map(([reason, pages]) => `Not read by OCR: ${reason} (pages ${listed(pages)}).`)
+      return {
+        texts,
+        warnings: texts.size === 0 ? warnings : [`Read by OCR, which may err: pages ${listed([...texts.keys()])}.`, ...warnings],
+      }
+    },
   }
+}
 
-  async #textOf(picture: Uint8Array): Promise<string> {
-    const { core, api } = opened?.languages === this.#languages ? opened : (opened = await open(this.#languages))
-    try {
-      core.FS.writeFile('/input', picture)
-      // After a failure Tesseract would recognise the picture before.
-      if (api.SetImageFile(1, 0) !== 0) throw new Error('the picture is damaged')
-      if (api.Recognize(null) !== 0) throw new Error('the recognition failed')
-      const text = api.MeanTextConf() < LEAST_CONFIDENCE ? '' : api.GetUTF8Text()
-      if (text.trim() === '') throw new Error(NO_TEXT)
-      return text
-    } catch (error) {
-      // A program that was aborted cannot be used again.
-      if (error instanceof Error && error.name === 'RuntimeError') opened = undefined
-      throw error
-    }
+async function textOf(picture: Uint8Array, languages: string): Promise<string> {
+  const { core, api } = opened?.languages === languages ? opened : (opened = await open(languages))
+  try {
+    core.FS.writeFile('/input', picture)
+    // After a failure Tesseract would recognise the picture before.
+    if (api.SetImageFile(1, 0) !== 0) throw new Error('the picture is damaged')
+    if (api.Recognize(null) !== 0) throw new Error('the recognition failed')
+    const text = api.MeanTextConf() < LEAST_CONFIDENCE ? '' : api.GetUTF8Text()
+    if (text.trim() === '') throw new Error(NO_TEXT)
+    return text
+  } catch (error) {
+    // A program that was aborted cannot be used again.
+    if (error instanceof Error && error.name === 'RuntimeError') opened = undefined
+    throw error
   }
 }
 

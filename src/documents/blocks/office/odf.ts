@@ -1,12 +1,12 @@
 import path from 'node:path/posix'
 import { isTag, isText, type AnyNode, type Element } from 'domhandler'
 import { DocumentError } from '../../errors.ts'
-import type { Block, BlockDocument } from '../contract.ts'
-import { markupBlocks } from '../markup/markup.ts'
+import type { BlockDocument } from '../contract.ts'
+import { madeBlocks } from '../markup/markup.ts'
 import { numberText } from '../markup/list.ts'
 import { mathText } from '../markup/math.ts'
 import { checkDepth, textOf } from '../markup/text.ts'
-import { elementsIn, tidy } from '../markup/tidy.ts'
+import { elementsIn } from '../markup/tidy.ts'
 import { childOf, elementsOf, elementText, made, parseXml, textIn } from '../markup/xml.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
 import { partText, Unread } from './parts.ts'
@@ -31,11 +31,7 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
   const elements = elementsIn(content.children)
   const styles = parseXml(await partText(zip, 'styles.xml'))
   const reader = new Reader([...elements, ...elementsIn(styles.children)], await formulasOf(zip, elements), type === 'ods')
-  const blocksOf = (nodes: readonly AnyNode[]): Block[] => {
-    const read = reader.read(nodes)
-    tidy(elementsIn(read))
-    return markupBlocks(read)
-  }
+  const blocksOf = (nodes: readonly AnyNode[]) => madeBlocks(reader.read(nodes))
   const pages = elements.filter(({ name }) => name === 'page')
   const blocks =
     type === 'odp'

@@ -1,9 +1,9 @@
 import { isTag, type AnyNode, type Element } from 'domhandler'
 import type { Block, BlockDocument } from '../contract.ts'
-import { markupBlocks } from '../markup/markup.ts'
+import { madeBlocks } from '../markup/markup.ts'
 import { mathText } from '../markup/math.ts'
 import { checkDepth } from '../markup/text.ts'
-import { elementsIn, tidy } from '../markup/tidy.ts'
+import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, made, parseXml, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
 import { openOffice, partText, relatedParts, Unread } from './parts.ts'
@@ -22,8 +22,7 @@ export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   for (const [i, { attribs }] of elementsOf((await zip.read(main)).toString(), 'sldId').entries()) {
     const { 'r:id': id = '' } = attribs
     const nodes = await slideNodes(zip, parts.get(id) ?? '', unread)
-    tidy(elementsIn(nodes))
-    blocks.push(...markupBlocks(nodes).map((block) => ({ ...block, page: i + 1 })))
+    blocks.push(...madeBlocks(nodes).map((block) => ({ ...block, page: i + 1 })))
   }
   return { title, blocks, warnings: unread.warnings }
 }

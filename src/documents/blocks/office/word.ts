@@ -5,8 +5,7 @@ import { DocumentError } from '../../errors.ts'
 import { type Block, type BlockDocument, inline } from '../contract.ts'
 import { type GridRow, rowTexts } from '../markup/row-texts.ts'
 import { plainBlocks } from '../texts/plain.ts'
-import { markupBlocks } from '../markup/markup.ts'
-import { elementsIn, tidy } from '../markup/tidy.ts'
+import { madeBlocks } from '../markup/markup.ts'
 import { elementsOf, parseXml } from '../markup/xml.ts'
 import { Body } from './docx-body.ts'
 import { Numbering, Styles } from './docx-styles.ts'
@@ -79,7 +78,6 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
     numbering: new Numbering(await part('numbering')),
     notes: [...elementsOf(await part('footnotes'), 'footnote'), ...elementsOf(await part('endnotes'), 'endnote')],
   })
-  const nodes = body.read(parseXml((await zip.read(main)).toString()).children)
-  tidy(elementsIn(nodes))
-  return { title, blocks: markupBlocks(nodes), warnings: body.warnings }
+  const blocks = madeBlocks(body.read(parseXml((await zip.read(main)).toString()).children))
+  return { title, blocks, warnings: body.warnings }
 }
