@@ -166,6 +166,18 @@ await t.test('archives that are hostile or broken are refused, and leave nothing
   t.same((await readdir(dir)).sort(), ['import', 'index'], 'nothing was written beside')
 })
 
+await t.test('an upload above the limit names the whole limit, not what earlier files left of it', async (t) => {
+  const { form, folders } = await served(t, 1000)
+  const files = await form({ 'a.md': Buffer.alloc(700, 'a '), 'b.md': Buffer.alloc(700, 'a ') })
+  t.match(files, { status: 413, json: { error: { code: 'payload_too_large', message: /^The upload has more than 1000 bytes/ } } })
+  const zip = makeZip([{ name: 'a.md', content: Buffer.alloc(700, 'a ') }])
+  t.match(await form({ 'a.zip': zip, 'b.zip': zip }), {
+    status: 413,
+    json: { error: { code: 'payload_too_large', message: /expands to more than 1000 bytes/ } },
+  })
+  t.same(await folders(), [])
+})
+
 await t.test('an archive of many entries is counted before it is read, and its files are synced together', async (t) => {
   const { dir, form, ended, folders } = await served(t)
   const tooMany = makeZip(Array.from({ length: 60_000 }, (_, i) => ({ name: `${i}.md`, content: '' })))

@@ -23,9 +23,10 @@ type ArchiveBudget = ReturnType<typeof archiveBudget>
 
 /**
  * Remaining limits of expanding an archive. Counts actual bytes, not the declared sizes.
- * @param most entries (files, folders and links), expanded bytes, and ratio to compressed bytes beyond 64 MiB, at most
+ * @param most entries (files, folders and links), expanded bytes of all archives, and ratio to compressed bytes beyond 64 MiB, at most
+ * @param before bytes that earlier archives expanded to
  */
-function archiveBudget(most: Readonly<Record<'entries' | 'bytes' | 'ratio', number>>, archiveBytes: number) {
+function archiveBudget(most: Readonly<Record<'entries' | 'bytes' | 'ratio', number>>, archiveBytes: number, before: number) {
   let [entries, bytes] = [0, 0]
   return {
     /** Bytes expanded so far. */
@@ -38,7 +39,7 @@ function archiveBudget(most: Readonly<Record<'entries' | 'bytes' | 'ratio', numb
     expanding: async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
       for await (const chunk of chunks) {
         bytes += chunk.length
-        if (bytes > most.bytes) throw tooLarge(`expands to more than ${most.bytes} bytes (CEPE_UPLOAD_LIMIT_MB)`)
+        if (before + bytes > most.bytes) throw tooLarge(`expands to more than ${most.bytes} bytes (CEPE_UPLOAD_LIMIT_MB)`)
         if (bytes > RATIO_FROM && bytes > archiveBytes * most.ratio) throw tooLarge(`expands to more than ${most.ratio} times its size`)
         yield chunk
       }
@@ -155,11 +156,11 @@ export async function takeFiles(files: UploadedFiles, spool: FileSpool, maxBytes
     if (isArchive(name)) archives.push({ name, stored: (await spool.store(limited(bytes))).stored })
     else await spool.take(name, limited(bytes), { encoding })
   }
+  const limits = { entries: MOST_ENTRIES, bytes: maxBytes, ratio: READ_LIMITS.expansionRatio }
   let expanded = 0
   for (const { name, stored } of archives) {
     const at = spool.pathOf(stored)
-    const limits = { entries: MOST_ENTRIES, bytes: maxBytes - expanded, ratio: READ_LIMITS.expansionRatio }
-    const budget = archiveBudget(limits, (await stat(at)).size)
+    const budget = archiveBudget(limits, (await stat(at)).size, expanded)
     const within = names.length === 1 ? '' : `${name.replace(ARCHIVE, '')}/`
     await (/\.zip$/i.test(name) ? takeZip : takeTar)(at, spool, budget, within)
     await spool.drop(stored)
