@@ -10,14 +10,12 @@ import { TABLE_NAME } from '../index/table-name.ts'
 import { runsOnCuda } from '../models/dtypes.ts'
 import { MANIFEST_FILE, type Dtype } from '../models/manifest.ts'
 import { ocrPackages } from '../base/exists.ts'
-import { packageRoot, packageVersion } from './package.ts'
+import { packageRoot } from './package.ts'
 import { BASE_PATH, ConfigSchema, DEFAULT_DTYPE, SHIPPED_RETRIEVER, type Config } from './settings.ts'
 
 const PREFIX = 'CEPE_'
 /** For commands that call a service, see {@link clientKey}; not a setting of the service. */
 const CLIENT_KEY = `${PREFIX}KEY`
-
-export { packageRoot, packageVersion }
 
 const PATH_SETTINGS = [
   'READER_CHECKPOINT',

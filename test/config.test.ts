@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import t from 'tap'
 import { lanceStorageOptions } from '../index/store/object-store/settings.ts'
-import { calibrationFiles, loadConfig, packageRoot } from '../src/config.ts'
+import { calibrationFiles, loadConfig } from '../src/config.ts'
+import { packageRoot } from '../src/package.ts'
 import { publicText } from '../src/http/errors/public-text.ts'
 
 t.test('defaults stand, paths are absolute', (t) => {

@@ -4,7 +4,7 @@ import { type Static, type TProperties, Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
-import { packageRoot } from '../../src/config.ts'
+import { packageRoot } from '../../src/package.ts'
 
 /** Names of the papers whose tables can be run. */
 export const PAPERS = { cepe: 'CEPE', giraffe: 'Giraffe', pi: 'Position Interpolation' } as const

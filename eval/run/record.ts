@@ -3,7 +3,7 @@ import { type Static, Type } from '#typebox'
 import { Compile } from '#typebox/compile'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import { type Problem, ProblemSchema } from '../datasets/question-set.ts'
-import { packageVersion } from '../../src/config.ts'
+import { packageVersion } from '../../src/package.ts'
 
 export const FileSchema = Type.Object({ file: Type.String(), sha256: Type.String() })
 export const ProblemsSchema = Type.Array(ProblemSchema)

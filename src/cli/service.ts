@@ -1,7 +1,7 @@
 import closeWithGrace from 'close-with-grace'
 import { buildApp } from '../app.ts'
 import { withParts } from '../service/parts.ts'
-import { packageVersion } from '../config.ts'
+import { packageVersion } from '../package.ts'
 import { createLog } from '../service/log.ts'
 import { openService, type Services } from '../service/services.ts'
 import type { Log } from '../inference/log.ts'

@@ -1,6 +1,7 @@
 import { CodedError } from '../../base/errors.ts'
 import type { EmbedOf } from '../../index/contract.ts'
-import { documentBounds, packageVersion } from '../config.ts'
+import { documentBounds } from '../config.ts'
+import { packageVersion } from '../package.ts'
 import { embedderOf, type Embedders } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import { createReader } from '../inference/pool/models/create-reader.ts'

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { packageRoot } from '../../src/config.ts'
+import { packageRoot } from '../../src/package.ts'
 import { ConfigSchema } from '../../src/settings.ts'
 
 const read = (file: string): string => readFileSync(path.join(packageRoot(), file), 'utf8')

@@ -3,7 +3,7 @@ import path from 'node:path'
 import t from 'tap'
 import { Type } from '#typebox'
 import Value from '#typebox/value'
-import { packageRoot } from '../../src/config.ts'
+import { packageRoot } from '../../src/package.ts'
 
 const LockSchema = Type.Object({
   packages: Type.Record(

@@ -3,7 +3,7 @@ import path from 'node:path'
 import t from 'tap'
 import ts from 'typescript'
 import { filesUnder } from '../../base/files.ts'
-import { packageRoot } from '../../src/config.ts'
+import { packageRoot } from '../../src/package.ts'
 
 const FOLDERS = ['index', 'models', 'src']
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
 import { filesUnder } from '../../base/files.ts'
-import { packageRoot } from '../../src/config.ts'
+import { packageRoot } from '../../src/package.ts'
 
 const FOLDERS = ['docs', 'deploy', 'bench/results', 'eval/reports', 'models/tiny', 'models/reader', 'models/retriever', 'src/client']
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { packageRoot } from '../../src/config.ts'
+import { packageRoot } from '../../src/package.ts'
 
 const MOST_LINES = 150
 const MOST_WORDS = 1500

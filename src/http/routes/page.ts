@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { packageRoot } from '../../config.ts'
+import { packageRoot } from '../../package.ts'
 import type { Routes } from './context.ts'
 
 /** Files of the page. An allowlist: the path of a request is never looked up on disk. */

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import type { PassageIndex } from '../../../index/open.ts'
-import { packageRoot } from '../../../src/config.ts'
+import { packageRoot } from '../../../src/package.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { parseRaw, rawConnection, testApp, type ErrorBody } from '../helpers.ts'
 

@@ -1,7 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import t from 'tap'
 import { buildApp } from '../../../src/app.ts'
-import { loadConfig, packageRoot } from '../../../src/config.ts'
+import { loadConfig } from '../../../src/config.ts'
+import { packageRoot } from '../../../src/package.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { servicesAround } from '../../helpers/services.ts'
 

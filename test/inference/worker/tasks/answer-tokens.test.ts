@@ -4,7 +4,7 @@ import { createConstraint, tokenTexts } from '../../../../src/inference/worker/d
 import { answerTokens } from '../../../../src/inference/worker/tasks/answer-parts.ts'
 import { grammarOf } from '../../../../src/text/grammar/from-schema.ts'
 import { loadTokenizer } from '../../../../src/text/tokenizer.ts'
-import { packageRoot } from '../../../../src/config.ts'
+import { packageRoot } from '../../../../src/package.ts'
 
 const VOCABULARY = 10_240
 const tokenizer = await loadTokenizer(path.join(packageRoot(), 'models/tiny/checkpoint/cepe'), { bos_id: 1, eos_ids: [2] })
