@@ -140,7 +140,7 @@ async function compareSome(
     if (!direction || Math.abs(lengths - 1) > LENGTH_TOLERANCE)
       throw new CodedError(
         'index_invalid',
-        `The vector given for passage "${at(rows, row).passage.id}" is not what ${model.id} makes of it: ${direction ? `it is ${lengths.toFixed(3)} times as long (normalised vectors cannot be used)` : `their cosine is ${cosine.toFixed(3)}, and ${minCosine} is asked for`}. Were the vectors made by another model, of texts without titles, or are ids and vectors out of step? What was compared before is right and stays; nothing is in a table yet.`,
+        `The vector given for passage "${at(rows, row).passage.id}" is not what ${model.id} makes of it: ${direction ? `it is ${lengths.toFixed(3)} times as long (give vectors of the retriever's own length)` : `their cosine is ${cosine.toFixed(3)}, and ${minCosine} is asked for`}. Were the vectors made by another model, of texts without titles, or are ids and vectors out of step? What was compared before is right and stays; nothing is in a table yet.`,
         { field: 'vector' },
       )
     least = Math.min(least, cosine)

@@ -171,7 +171,7 @@ export async function chooseCalibration(
     if (calibration === undefined)
       throw new CodedError(
         'config_invalid',
-        `There is no calibration at ${named}: create it (cepe calibrate), or leave CEPE_CALIBRATION empty.`,
+        `There is no calibration at ${named}: create it (cepe calibrate), or unset CEPE_CALIBRATION.`,
         { field: 'CEPE_CALIBRATION' },
       )
     return fittedOn(calibration, judged, named, log)

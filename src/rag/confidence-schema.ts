@@ -22,12 +22,12 @@ export const ConfidenceRequestFields = {
   ),
   explain: Type.Optional(
     Type.Enum(['drop'], {
-      description: `drop: answer again without each of the ${LIMITS.droppedPassages} passages with most attention, and return the differences. Reads ${2 * LIMITS.droppedPassages + 1} more prompts. Not with sampling, replug or closed-book.`,
+      description: `drop: answer again without each of the ${LIMITS.droppedPassages} passages with most attention, and return the differences. Reads ${2 * LIMITS.droppedPassages + 1} more prompts. In the modes cepe and decoder-only, without sampling.`,
     }),
   ),
   logprobs: optionalInteger(
     [0, LIMITS.topTokens],
-    "Also return the answer's tokens with log-probabilities and this many alternatives for each. Values above 0 read the prompt again. Not in replug mode.",
+    "Also return the answer's tokens with log-probabilities and this many alternatives for each. Values above 0 read the prompt again. Not in the modes experts and replug.",
   ),
   include_signals: optionalBoolean('Also return the inputs of the calibration (signals).'),
 }

@@ -101,8 +101,8 @@ const RankResponseSchema = Type.Array(
 
 type Form = 'documents' | 'texts'
 const FORMS = {
-  documents: { body: RerankRequestSchema, answer: RerankResponseSchema, of: "Cohere's, Jina's and Infinity's form" },
-  texts: { body: RankRequestSchema, answer: RankResponseSchema, of: "text-embeddings-inference's form" },
+  documents: { body: RerankRequestSchema, answer: RerankResponseSchema, of: 'Cohere, Jina and Infinity' },
+  texts: { body: RankRequestSchema, answer: RankResponseSchema, of: 'text-embeddings-inference' },
 } as const
 const VALIDATORS = { documents: Compile(RerankRequestSchema), texts: Compile(RankRequestSchema) }
 
