@@ -69,8 +69,6 @@ const CODE_NAMES = /^(?:(?:gnu)?makefile|dockerfile|containerfile|rakefile|gemfi
 
 const BY_ENDING = keyed(({ endings }) => endings)
 const BY_MEDIA_TYPE = keyed(({ mediaTypes }) => mediaTypes ?? '')
-/** Supported file extensions. */
-export const DOCUMENT_ENDINGS: readonly string[] = [...BY_ENDING.keys()]
 /** Leading bytes inspected for a signature. */
 const HEAD_BYTES = 1024
 const SIGNATURES = {

@@ -16,11 +16,11 @@ await t.test('a folder of documents and tables, from the command line to an answ
   await copyFile('test/fixtures/documents/reference.html', path.join(docs, 'manuals', 'reference.html'))
   await copyFile('test/fixtures/documents/encrypted.pdf', path.join(docs, 'manuals', 'secret.pdf'))
   await writeFile(path.join(docs, 'ports.tsv'), 'id\ttext\ttitle\n1\tThe port lies on the southern shore.\tPort\n')
-  await writeFile(path.join(docs, 'dues.xlsx'), 'PK\u0003\u0004')
+  await writeFile(path.join(docs, 'dues.bin'), 'PK\u0003\u0004')
   await writeFile(path.join(docs, 'package.json'), '{"name":"docs"}')
-  await writeFile(path.join(docs, 'manuals', 'fees.xlsx'), 'PK\u0003\u0004')
+  await writeFile(path.join(docs, 'manuals', 'fees.bin'), 'PK\u0003\u0004')
   const index = (...args: string[]) => runCli(['index', ...args], env)
-  const summary = '6 files %; 4 left out: 2 .xlsx (not supported), 1 encrypted PDF, 1 .json (not supported)'
+  const summary = '6 files %; 4 left out: 2 .bin (not supported), 1 encrypted PDF, 1 .json (not supported)'
 
   const checked = await index('add', docs, '--check')
   t.equal(checked.code, 0, checked.stderr)
@@ -39,8 +39,8 @@ await t.test('a folder of documents and tables, from the command line to an answ
   t.match((await index('sources')).stdout, /5\thandbook\.docx\n/)
   t.match((await index('sources')).stdout, /1\tmanuals\/reference\.html\n/)
 
-  const one = await index('add', path.join(docs, 'handbook.md'), path.join(docs, 'dues.xlsx'))
-  t.match(one, { code: 0, stdout: /\n1 file indexed; 1 left out: 1 \.xlsx \(not supported\)\n$/ })
+  const one = await index('add', path.join(docs, 'handbook.md'), path.join(docs, 'dues.bin'))
+  t.match(one, { code: 0, stdout: /\n1 file indexed; 1 left out: 1 \.bin \(not supported\)\n$/ })
   const { stdout } = await runCli(['ask', 'How many hours before arrival is a pilot ordered?', '--json'], env)
   const { evidence } = JSON.parse(stdout) as { evidence: { source?: string; metadata?: { kind?: string; heading?: string } }[] }
   t.ok(
@@ -77,11 +77,11 @@ await t.test('a text file is a document, or a table where it begins as one; fold
   const file = (name: string) => path.join(dir, name)
   await writeFile(file('note.txt'), 'The lamp burns at night.')
   await writeFile(file('table.txt'), 'id\ttext\n1\tThe lamp\n')
-  await mkdir(file('pictures'))
-  await writeFile(file('pictures/a.png'), Buffer.from('89504e47', 'hex'))
+  await mkdir(file('sounds'))
+  await writeFile(file('sounds/a.flac'), 'fLaC')
   const check = (...args: string[]) => runCli(['index', 'add', ...args, '--check'], env)
   t.match((await check(file('note.txt'))).stdout, /1 file readable, 1 passages/)
   t.match((await check(file('table.txt'))).stdout, /table\.txt: 1 lines, 0 rejected, 1 passages/)
-  t.match((await check(file('pictures'))).stderr, /pictures holds neither tables .* nor documents/)
-  t.match(await check(file('pictures/a.png')), { code: 1, stdout: /1 \.png \(not supported\).*a job would fail/ })
+  t.match((await check(file('sounds'))).stderr, /sounds holds neither tables .* nor documents/)
+  t.match(await check(file('sounds/a.flac')), { code: 1, stdout: /a\.flac: Line 1: the header has no column.*a job would fail/ })
 })

@@ -64,10 +64,12 @@ await t.test('an indexer and two replicas on an object store', WITH_STORE, async
   const answers = [await (await put()).text(), await (await put()).text()]
   t.equal(answers[0], answers[1], 'the kept answer')
   t.notOk(existsSync('s3:'), 'no folder is taken for the address')
-  const before = await listNames(address)
+  // The indexer maintains the table after a change: its lease comes and goes.
+  const names = async () => (await listNames(address)).filter((name) => name !== 'passages.upkeep')
+  const before = await names()
   const mirrored = await start({ CEPE_ROLE: 'replica', CEPE_MIRROR_DIR: path.join(dir, 'mirror') })
   const direct = await start({ CEPE_ROLE: 'replica' })
-  t.same(await listNames(address), before, 'replicas leave the store as it is')
+  t.same(await names(), before, 'replicas leave the store as it is')
 
   const seen = new Set<string>()
   let asking = true

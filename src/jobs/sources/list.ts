@@ -3,7 +3,7 @@ import { lstat, readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import type { FileProblem } from '../../../index/read/contract.ts'
-import { DOCUMENT_ENDINGS, typeOfName } from '../../documents/type.ts'
+import { typeOfName } from '../../documents/type.ts'
 
 /** A file to read. */
 export interface FolderFile {
@@ -29,6 +29,10 @@ export interface LeftOutFile {
 export type ListedFile = FolderFile | LeftOutFile | { readonly file: string; readonly unchanged: true }
 
 const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz|\.zst)?$/i
+
+/** Why a file of another kind is left out. */
+export const UNREAD_KIND =
+  'Files of this kind are not read. Read are text, Markdown, HTML, PDF, Office, OpenDocument, EPUB, mail, notebooks, subtitles, source code and, with CEPE_OCR, pictures.'
 
 /** Extensions of supported archives. */
 export const ARCHIVE = /\.(?:zip|tar|tgz|tar\.gz)$/i
@@ -97,8 +101,7 @@ async function fileOf(root: string, file: string): Promise<FolderFile | LeftOutF
   if ('problem' in found) return found
   if (found.isSymbolicLink()) return { file, problem: 'link', detail: 'Symbolic links are not followed.' }
   if (!found.isFile()) return { file, problem: 'not_supported', detail: 'It is no regular file.' }
-  if (!isDocument(file) && !isTable(file))
-    return { file, problem: 'not_supported', detail: `Files of this kind are not read: ${DOCUMENT_ENDINGS.join(', ')} are.` }
+  if (!isDocument(file) && !isTable(file)) return { file, problem: 'not_supported', detail: UNREAD_KIND }
   return { file, path: at, bytes: found.size, modified: found.mtime }
 }
 

@@ -10,7 +10,7 @@ import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 import { wellFormed } from '../../../index/passage-metadata.ts'
 import { FILE_PROBLEMS, type FileProblem } from '../../../index/read/contract.ts'
-import { isDocument, isTable, type FolderFile, type ListedFile } from './list.ts'
+import { isDocument, isTable, UNREAD_KIND, type FolderFile, type ListedFile } from './list.ts'
 
 /**
  * Normalizes the path of a file in an archive or a form.
@@ -78,7 +78,7 @@ export class FileSpool {
     const problem = isHidden(file) ? 'hidden' : isDocument(file) || isTable(file) ? undefined : 'not_supported'
     if (problem !== undefined) {
       for await (const _ of bytes) continue
-      this.leaveOut(file, problem, problem === 'hidden' ? 'Its name begins with a dot.' : 'Files of this kind are not read.')
+      this.leaveOut(file, problem, problem === 'hidden' ? 'Its name begins with a dot.' : UNREAD_KIND)
       return
     }
     await this.keep(file, bytes, kept)
