@@ -161,7 +161,9 @@ await t.test('the model that made them is to be said, and is not taken on trust'
     message: /passage "p\d" is not what four-numbers makes of it: their cosine is /,
   })
   const longer: Embed = async (texts, signal) => (await embed(texts, signal)).map((vector) => vector.map((x) => 2 * x))
-  await t.rejects(give(t, place, files, { embed: longer, ...declared }), { message: /0\.500 times as long \(give vectors of the retriever/ })
+  await t.rejects(give(t, place, files, { embed: longer, ...declared }), {
+    message: /0\.500 times as long \(give vectors of the retriever/,
+  })
   t.same((await inspectShardDir(place, { whole: true })).missing, [0, 1, 2, 3], 'nothing was written')
   t.match(await give(t, place, files, { ...declared, sample: 1 }), { written: 4, compared: 4 }, 'every shard is compared in part')
 })
