@@ -57,7 +57,7 @@ t.test('a folder of each kind: passages with source and metadata, and all that i
     report.map((line) => JSON.parse(line) as unknown),
     [
       { file: '.hidden.md', line: 0, reason: 'hidden' },
-      { file: 'a.mp3', reason: 'not_supported', detail: /docx/ },
+      { file: 'a.mp3', reason: 'not_supported', detail: /Office/ },
       { file: 'empty.md', reason: 'without_text' },
       { file: 'encrypted.pdf', reason: 'encrypted' },
       { file: 'latin.txt', reason: 'encoding' },
