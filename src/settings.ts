@@ -45,7 +45,7 @@ const TUNING = {
   ).integer(3, 1, 100_000),
   MIN_RECALL: Type.Number({
     description: 'Minimum recall@10 of a vector index against exact search, on a sample; an index below it is not used.',
-    default: 0.95,
+    default: 0.97,
     minimum: 0,
     maximum: 1,
   }),

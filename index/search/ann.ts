@@ -14,7 +14,7 @@ export interface SearchPolicy {
   readonly exactBelow: number
   /** Minimum recall@10 against exact search; an index below it is not used. */
   readonly minRecall: number
-  /** Passages whose sentences or vectors are queries for measuring recall: 64 distinguish 0.95 from 0.93. They share one scan of the table. */
+  /** Passages whose sentences or vectors are queries for measuring recall: 64 distinguish 0.97 from 0.95. They share one scan of the table. */
   readonly sample: number
   /** Retention of replaced files, in milliseconds. */
   readonly keepMs?: number
@@ -22,7 +22,7 @@ export interface SearchPolicy {
   readonly onWarning?: (message: string) => void
 }
 
-export const SEARCH_POLICY: SearchPolicy = { exactBelow: 50_000, minRecall: 0.95, sample: 64, keepMs: KEEP_MS }
+export const SEARCH_POLICY: SearchPolicy = { exactBelow: 50_000, minRecall: 0.97, sample: 64, keepMs: KEEP_MS }
 
 /**
  * Rows per partition. LanceDB prefers this size for this index type: when rows are added or files compacted, it merges partitions of less
