@@ -218,7 +218,7 @@ await t.test('the recall that candidates alone tell is that of searches', async 
       // Of near-equal candidates another one may be the last, by how many are asked for: a hit or two of 400.
       const { recall: once } = await measureRecall(table, { ...settings, refine }, probes, false)
       t.ok(
-        Math.abs((reached[i]?.share ?? 0) - once) <= 0.01 && once <= recall,
+        Math.abs((reached[i]?.share ?? 0) - once) <= 0.01 && once <= recall + 0.01,
         `${reached[i]?.share}: ${once} of one search, ${recall} of all`,
       )
     }
