@@ -157,8 +157,8 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   const files = new Map(shards.map((shard) => [shard.file.path, shard]))
   // Part of the id where they are not config.json's: they are part of the answers.
   const stops = isDeepStrictEqual(config, parsed) || config.architecture !== 'cepe' ? undefined : config.tokens.eosIds
-  const beside = [qaConfig, embedding, stops].filter((value) => value !== undefined)
-  const revision = await revisionOf(beside.length === 0 ? configValue : [configValue, ...beside], shards)
+  const settings = [qaConfig, embedding, stops].filter((value) => value !== undefined)
+  const revision = await revisionOf(settings.length === 0 ? configValue : [configValue, ...settings], shards)
   return withWholeNorms({
     dir,
     name: basename(dir),

@@ -139,7 +139,7 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
     for (const [i, { name, start }] of work.entries()) {
       signal?.throwIfAborted()
       const job = await follow(jobs, start(), options.collection, signal).catch((error: unknown) => {
-        // A file beside documents may be no table, as package.json; one damaged table must not keep the rest of a folder out of the index.
+        // A file of a folder of documents may be no table, as package.json. One damaged table must not keep the rest of a folder out.
         if (options.strict !== true && isCorpusInvalid(error) && (besideDocuments.has(name) || work.length > 1)) {
           const isSkipped = besideDocuments.has(name)
           process.stderr.write(`${name} is ${isSkipped ? 'skipped' : 'not indexed'}: ${error.message}\n`)
