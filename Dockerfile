@@ -3,7 +3,7 @@ FROM node:22-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
-COPY tsconfig.json tsconfig.build.json bundle-typebox.js ./
+COPY tsconfig.json tsconfig.build.json ./
 COPY base base
 COPY models models
 COPY index index

@@ -1,4 +1,4 @@
-import { Type, type Static, type TSchema } from '#typebox'
+import { Type, type Static, type TSchema } from 'typebox'
 
 /** Bounds of the filters of one request. */
 const FILTER_LIMITS = { values: 100, textCharacters: 1000, fields: 16 } as const

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { parseJson } from '../base/json.ts'
 
 const METADATA_LIMITS = {

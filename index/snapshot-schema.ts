@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import type { Models, TableLocation } from './contract.ts'
 
 export const SnapshotSchema = Type.Object({

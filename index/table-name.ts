@@ -1,4 +1,4 @@
-import { Type } from '#typebox'
+import { Type } from 'typebox'
 
 /** What a table may be called: the name is part of file names, and of addresses in an object store. */
 export const TABLE_NAME = '^[A-Za-z][A-Za-z0-9_-]{0,63}$'

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Value } from '#typebox/value'
+import { Value } from 'typebox/value'
 import { CodedError } from '../base/errors.ts'
 import {
   BUILDER_VERSION,

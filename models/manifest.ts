@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { DTYPES } from './dtypes.ts'
 
 export const MANIFEST_FILE = 'manifest.json'

@@ -18,7 +18,7 @@ import { type WeightIndex, readSafetensorsIndex } from './checkpoint/safetensors
 import { readTorchIndex } from './checkpoint/torch.ts'
 import type { Checkpoint, TensorInfo } from './checkpoint/checkpoint.ts'
 import { readTensor, withWholeNorms } from './checkpoint/weights.ts'
-import { Type } from '#typebox'
+import { Type } from 'typebox'
 import { TokenId, checkedId, orNull } from './checkpoint/config/families/fields.ts'
 
 const FILE = 'generation_config.json'

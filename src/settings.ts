@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { TABLE_NAME } from '../index/table-name.ts'
 
 /** A setting: its description, then its kind with default and bounds. */

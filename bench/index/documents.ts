@@ -5,8 +5,8 @@
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Type } from '#typebox'
-import { Value } from '#typebox/value'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { parseJson } from '../../base/json.ts'
 import { JobSchema, type Job } from '../../src/jobs/record/schema.ts'
 import { benchOptions } from '../arguments.ts'

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { Type, type Static, type TSchema } from '#typebox'
-import { Value } from '#typebox/value'
+import { Type, type Static, type TSchema } from 'typebox'
+import { Value } from 'typebox/value'
 import { parseJson } from '../../base/json.ts'
 import { packageRoot } from '../../src/package.ts'
 

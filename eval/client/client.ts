@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { MODES } from '../../src/text/plan.ts'
 import type { AnswerRequest, AnswerResponse, SearchRequest, SearchResponse } from '../../src/rag/schema.ts'
 import { CHAT_TEMPLATES } from '../../src/text/chat-template.ts'

@@ -1,5 +1,5 @@
-import { Type, type TSchema, type Static } from '#typebox'
-import { Compile } from '#typebox/compile'
+import { Type, type TSchema, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { CodedError, isErrorCode } from '../../base/errors.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from './client.ts'
 import { CepeError, type ClientOptions, createClient, type RetryOptions } from '../../src/client/index.ts'

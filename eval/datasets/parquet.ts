@@ -1,6 +1,6 @@
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, type FileMetaData } from 'hyparquet'
-import { Type } from '#typebox'
-import { Compile } from '#typebox/compile'
+import { Type } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { parseJson } from '../../base/json.ts'
 import { boundedCompressors, MAX_READ_BYTES } from '../../index/read/formats/parquet-bounds.ts'
 import type { RawRecord } from './question-set.ts'

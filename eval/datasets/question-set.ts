@@ -1,4 +1,4 @@
-import { type Static, Type } from '#typebox'
+import { type Static, Type } from 'typebox'
 
 /** A passage that came with a question, best first. */
 export interface EvalPassage {

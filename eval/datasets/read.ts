@@ -1,5 +1,5 @@
-import { type Static, Type } from '#typebox'
-import { Compile } from '#typebox/compile'
+import { type Static, Type } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { CodedError } from '../../base/errors.ts'
 import type { Passage } from '../../index/contract.ts'
 import { readPassageFile } from '../../index/read/read.ts'

@@ -1,6 +1,6 @@
 import os from 'node:os'
-import { type Static, Type } from '#typebox'
-import { Compile } from '#typebox/compile'
+import { type Static, Type } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import { type Problem, ProblemSchema } from '../datasets/question-set.ts'
 import { packageVersion } from '../../src/package.ts'

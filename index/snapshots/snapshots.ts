@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { Value } from '#typebox/value'
+import { Value } from 'typebox/value'
 import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { TableLocation } from '../contract.ts'

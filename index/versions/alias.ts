@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { Type, type Static } from '#typebox'
-import { Value } from '#typebox/value'
+import { Type, type Static } from 'typebox'
+import { Value } from 'typebox/value'
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { TableLocation } from '../contract.ts'

@@ -1,5 +1,5 @@
-import { Type, type Static } from '#typebox'
-import { Value } from '#typebox/value'
+import { Type, type Static } from 'typebox'
+import { Value } from 'typebox/value'
 import { parseJson } from '../../base/json.ts'
 import type { TableLocation } from '../contract.ts'
 import { storeOf, within } from '../store/store-of.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { orNull } from '../checkpoint/config/families/fields.ts'
 import { parseAs } from '../checkpoint/config/json.ts'
 import { unsupported } from '../errors.ts'

@@ -1,5 +1,5 @@
-import { Type, type Static } from '#typebox'
-import { Value } from '#typebox/value'
+import { Type, type Static } from 'typebox'
+import { Value } from 'typebox/value'
 import { basename } from 'node:path'
 import { invalid, unsupported } from '../errors.ts'
 import { TENSOR_DTYPE_BYTES, elementCount, isTensorDtype } from './dtype.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 
 /** Name of a file or folder in the checkpoint's folder, without path separators. */
 const Name = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$', maxLength: 200 })

@@ -1,5 +1,5 @@
-import { Type } from '#typebox'
-import { Value } from '#typebox/value'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { tokenId, type TokenizerFiles } from './tokenizer-json.ts'
 
 /** Post-processors of tokenizer.json that add tokens before a text. */

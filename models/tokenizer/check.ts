@@ -1,4 +1,4 @@
-import { Value } from '#typebox/value'
+import { Value } from 'typebox/value'
 import { messageOf } from '../../base/errors.ts'
 import { invalid } from '../errors.ts'
 import { openTokenizer } from './codec.ts'

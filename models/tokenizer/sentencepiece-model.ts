@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs'
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { invalid } from '../errors.ts'
 import { parseAs } from '../checkpoint/config/json.ts'
 import { messageOf } from '../../base/errors.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 
 const Id = Type.Integer({ minimum: 0 })
 const Part = Type.Unsafe<object | null>(Type.Union([Type.Object({}), Type.Null()]))

@@ -1,6 +1,5 @@
 import { Command } from 'commander'
 import type { Config } from '../settings.ts'
-import { checkAddress, checkExposure } from './address.ts'
 import { loadConfig } from './program/run-program.ts'
 
 /** `cepe serve`: the HTTP service. */
@@ -11,6 +10,7 @@ export function serveCommand(): Command {
     .option('--port <number>', 'port to listen on; 0 takes a free one')
     .action(async (options: { host?: string; port?: string }) => {
       const config = await loadConfig({ HOST: options.host, PORT: options.port })
+      const { checkAddress, checkExposure } = await import('./address.ts')
       await checkExposure(config)
       await checkAddress(config.HOST, config.PORT)
       // Loading the rest of the program takes a second: quick checks come first.

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { DOCUMENT_TYPES, type DocumentType } from './type.ts'
 
 const Read = {

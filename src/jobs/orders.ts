@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path'
-import { Value } from '#typebox/value'
+import { Value } from 'typebox/value'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { describedError, failureOf } from '../../base/failures.ts'
 import { fileBytes } from '../../base/files.ts'

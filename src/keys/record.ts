@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { TABLE_NAME } from '../../index/table-name.ts'
 
 /** user: asks questions. admin: also changes the index. */

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
-import Value from '#typebox/value'
+import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'

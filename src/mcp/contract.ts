@@ -1,4 +1,4 @@
-import type { Static, TObject } from '#typebox'
+import type { Static, TObject } from 'typebox'
 import type { CollectionPage, PageRange } from '../../index/collections/contract.ts'
 import type { PassageIndex } from '../../index/passage-index.ts'
 import { checked } from '../http/errors/describe-validation.ts'

@@ -1,5 +1,5 @@
 import { McpServer, type StandardSchemaWithJSON } from '@modelcontextprotocol/server'
-import type { TObject } from '#typebox'
+import type { TObject } from 'typebox'
 import type { ToolContext } from './contract.ts'
 import { TOOLS } from './tools.ts'
 

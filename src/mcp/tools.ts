@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { COLLECTION_STATES } from '../../index/collections/contract.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
 import { READ_LIMITS } from '../../index/read/contract.ts'

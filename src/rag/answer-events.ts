@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { cancelledBy, type RunOptions } from '../inference/contract.ts'
 import { answerQuestion } from './answer.ts'
 import { sources, type AnswerServices } from './pipeline.ts'

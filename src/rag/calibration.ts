@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { Type, type Static } from '#typebox'
-import { Compile } from '#typebox/compile'
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'

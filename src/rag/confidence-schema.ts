@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { SIGNALS } from './calibration.ts'
 import { LIMITS } from './limits.ts'
 import { optionalBoolean, optionalInteger, orNull } from './fields.ts'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { Type } from '#typebox'
-import { Compile } from '#typebox/compile'
+import { Type } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { Demonstration } from '../text/prompt.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { CHUNKINGS } from '../text/document/request.ts'
 import { DOCUMENT_REQUEST_LIMITS } from './limits.ts'
 import { AnswerResponseSchema, ChatTemplateSchema, HighlightSchema, InstructionSchema, LIMITS, SamplingSchema } from './schema.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { FilterSchema } from '../../index/filter-schema.ts'
 import { CollectionNameSchema } from '../../index/table-name.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'

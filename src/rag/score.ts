@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { at } from '../../base/at.ts'
 import type { RunOptions } from '../inference/contract.ts'
 import { inCollection, hasNoPassages, sources, withPassages, type AnswerServices } from './pipeline.ts'

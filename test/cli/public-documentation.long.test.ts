@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import t from 'tap'
-import { Value } from '#typebox/value'
+import { Value } from 'typebox/value'
 import { parseJson } from '../../base/json.ts'
 import { describeFiles } from '../../src/jobs/sources/summary.ts'
 import { isDocument, isTable } from '../../src/jobs/sources/list.ts'

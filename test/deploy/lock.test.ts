@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { Type } from '#typebox'
-import Value from '#typebox/value'
+import { Type } from 'typebox'
+import Value from 'typebox/value'
 import { packageRoot } from '../../src/package.ts'
 
 const LockSchema = Type.Object({

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import type { TSchema } from '#typebox'
+import type { TSchema } from 'typebox'
 import { packageRoot } from '../../src/package.ts'
 import { ConfigSchema } from '../../src/settings.ts'
 

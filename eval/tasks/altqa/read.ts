@@ -1,5 +1,5 @@
-import { Type } from '#typebox'
-import { Compile } from '#typebox/compile'
+import { Type } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { at } from '../../../base/at.ts'
 import type { NeedleItem } from '../documents/needle.ts'
 import { type ItemsFile, readItems } from '../../datasets/records.ts'

@@ -1,5 +1,5 @@
-import { Type, type Static } from '#typebox'
-import { Compile } from '#typebox/compile'
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { readFile } from 'node:fs/promises'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { CodedError } from '../../../base/errors.ts'

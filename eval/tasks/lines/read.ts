@@ -1,5 +1,5 @@
-import { Type, type Static } from '#typebox'
-import { Compile } from '#typebox/compile'
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
 import type { NeedleItem } from '../documents/needle.ts'
 import { type ItemsFile, readItems } from '../../datasets/records.ts'
 import { VICUNA } from '../documents/generate.ts'

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { Value } from '#typebox/value'
+import { Value } from 'typebox/value'
 import { MODES } from '../../../src/text/plan.ts'
 import { option } from '../../run/contract.ts'
 import { invalidOption, listedWords, taskOptions, type TaskOptions } from '../../run/options.ts'

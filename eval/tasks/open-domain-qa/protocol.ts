@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import type { AnswerRequest } from '../../../src/rag/schema.ts'
 import { MODES } from '../../../src/text/plan.ts'
 import { CodedError } from '../../../base/errors.ts'

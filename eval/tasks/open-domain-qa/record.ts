@@ -1,5 +1,5 @@
-import { type Static, Type } from '#typebox'
-import { Compile } from '#typebox/compile'
+import { type Static, Type } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { CodedError } from '../../../base/errors.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from '../../client/client.ts'
 import { OPEN_DOMAIN_QA, readStored, type Stored, taskOfRun } from '../../run/folder.ts'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { type Static, Type } from '#typebox'
-import { Compile } from '#typebox/compile'
+import { type Static, Type } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { present } from '../../../base/at.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { bestOver, exactMatch } from '../../metrics/answer.ts'

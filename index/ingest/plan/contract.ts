@@ -1,4 +1,4 @@
-import { type Static, Type } from '#typebox'
+import { type Static, Type } from 'typebox'
 import { join } from 'node:path'
 
 /** Files of a job in its folder. */

@@ -1,5 +1,5 @@
 import { readFile, rm, stat } from 'node:fs/promises'
-import { Value } from '#typebox/value'
+import { Value } from 'typebox/value'
 import { at } from '../../../base/at.ts'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'

@@ -1,5 +1,5 @@
-import { Type } from '#typebox'
-import { Value } from '#typebox/value'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { messageOf } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import type { Embed } from '../../contract.ts'

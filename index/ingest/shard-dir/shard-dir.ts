@@ -1,5 +1,5 @@
-import { type Static, Type } from '#typebox'
-import { Value } from '#typebox/value'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { copyFile, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'

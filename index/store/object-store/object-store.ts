@@ -1,5 +1,5 @@
-import { Type } from '#typebox'
-import { Value } from '#typebox/value'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'

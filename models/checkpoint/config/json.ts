@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import type { Static, TSchema } from '#typebox'
-import { Value } from '#typebox/value'
+import type { Static, TSchema } from 'typebox'
+import { Value } from 'typebox/value'
 import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import { invalid } from '../../errors.ts'
 

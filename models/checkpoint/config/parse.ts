@@ -1,4 +1,4 @@
-import { Type } from '#typebox'
+import { Type } from 'typebox'
 import { unsupported } from '../../errors.ts'
 import type { ModelConfig } from './config.ts'
 import { parseContriever, parseModernBert, parseReranker } from './families/bert.ts'

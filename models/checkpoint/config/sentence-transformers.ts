@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { invalid, unsupported } from '../../errors.ts'
 import { parseAs, readJson } from './json.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifySchemaValidationError } from 'fastify'
-import type { Static, TSchema } from '#typebox'
-import { Compile } from '#typebox/compile'
-import { Settings } from '#typebox/system'
+import type { Static, TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { Settings } from 'typebox/system'
 import { CodedError } from '../../../base/errors.ts'
 
 // Every alternative of a union reports errors: with the default limit of 8 the last ones would be lost, and the closest missed.

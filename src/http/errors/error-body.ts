@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Readable } from 'node:stream'
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { ERROR_CODES } from '../../../base/errors.ts'
 
 /** The body of every response that is not 2xx. */

@@ -1,7 +1,7 @@
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify'
-import { Type, type TSchema } from '#typebox'
-import { Compile } from '#typebox/compile'
-import Value from '#typebox/value'
+import { Type, type TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import Value from 'typebox/value'
 import fastJsonStringify, { type AnySchema } from 'fast-json-stringify'
 
 const WRITTEN: ReadonlyMap<unknown, RegExp> = new Map([

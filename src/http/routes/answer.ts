@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from '#typebox'
+import { Type } from 'typebox'
 import { answerQuestion } from '../../rag/answer.ts'
 import { AnswerEventSchema, answerEvents } from '../../rag/answer-events.ts'
 import {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { Compile } from '#typebox/compile'
-import { Type } from '#typebox'
+import { Compile } from 'typebox/compile'
+import { Type } from 'typebox'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { answerBatch, BATCH_AT_ONCE, type Outcome } from '../../rag/batch.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import type { FastifyRequest } from 'fastify'
 import { COLLECTION_STATES, unknownCollection, type CollectionInfo } from '../../../index/collections/contract.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import type { CodedError } from '../../../base/errors.ts'
 import type { Collections } from '../../../index/collections/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'

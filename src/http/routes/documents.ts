@@ -1,5 +1,5 @@
 import multipart from '@fastify/multipart'
-import type { Static } from '#typebox'
+import type { Static } from 'typebox'
 import type { FastifyRequest } from 'fastify'
 import { CodedError, invalidField } from '../../../base/errors.ts'
 import { createSharedSlots } from '../../../base/fair-share.ts'

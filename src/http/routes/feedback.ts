@@ -1,4 +1,4 @@
-import { Type } from '#typebox'
+import { Type } from 'typebox'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import pLimit from 'p-limit'

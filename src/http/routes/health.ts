@@ -1,4 +1,4 @@
-import { Type } from '#typebox'
+import { Type } from 'typebox'
 import { ReadinessCheckSchema, type Routes } from './context.ts'
 
 const RETRY_AFTER_S = 5

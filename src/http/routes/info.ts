@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { modelId } from '../../../models/manifest.ts'
 import type { Calibration } from '../../rag/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'

@@ -1,7 +1,7 @@
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { onRequestHookHandler, FastifyReply, FastifyRequest } from 'fastify'
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { Type } from '#typebox'
+import { Type } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
 import { listed } from '../../config.ts'
 import type { ToolContext } from '../../mcp/contract.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { CodedError } from '../../../base/errors.ts'
 import { STAGES } from '../../../index/stages.ts'
 import { MADE_IDS } from '../../../index/read/column-map.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Value } from '#typebox/value'
+import { Value } from 'typebox/value'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError } from '../../../base/errors.ts'

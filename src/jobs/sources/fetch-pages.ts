@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises'
-import { Type, type Static } from '#typebox'
-import { Value } from '#typebox/value'
+import { Type, type Static } from 'typebox'
+import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'

@@ -1,5 +1,5 @@
-import { type Static, Type } from '#typebox'
-import { Value } from '#typebox/value'
+import { type Static, Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import pLimit from 'p-limit'

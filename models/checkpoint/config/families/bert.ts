@@ -1,4 +1,4 @@
-import { Type } from '#typebox'
+import { Type } from 'typebox'
 import { invalid } from '../../../errors.ts'
 import type { BertConfig, ContrieverConfig, ModernBertConfig, RerankerConfig } from '../config.ts'
 import { parseAs } from '../json.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { invalid, unsupported } from '../../../errors.ts'
 
 export const Count = Type.Integer({ minimum: 1, maximum: 1e9 })

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import type { DecoderOnlyConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
 import { Count, Layers, LayerTypes, localLayers, orNull, requireOnly, Positive, Window } from './fields.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { invalid } from '../../../errors.ts'
 import type { CepeConfig, DecoderOnlyConfig, LlamaConfig, SpecialTokens } from '../config.ts'
 import { parseAs } from '../json.ts'

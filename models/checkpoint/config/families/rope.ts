@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { invalid, unsupported } from '../../../errors.ts'
 import type { RopeScaling } from '../config.ts'
 import { Count, only, orNull, Positive, type Prefix } from './fields.ts'

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { CodedError } from '../../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { listed } from '../../../config.ts'

@@ -1,4 +1,4 @@
-import { Type } from '#typebox'
+import { Type } from 'typebox'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { Routes } from '../context.ts'
 import { ListFields, PAGE } from '../passages/browse.ts'

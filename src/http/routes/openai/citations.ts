@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import type { AnswerResponse, Evidence } from '../../../rag/schema.ts'
 
 /** Maximum cited passages that contain the answer. */

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyRequest } from 'fastify'
-import { Type } from '#typebox'
-import { Value } from '#typebox/value'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { CodedError } from '../../../../base/errors.ts'
 import { documentedErrors } from '../../errors/error-body.ts'
 import type { Described } from '../../errors/describe-error.ts'

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { Type } from '#typebox'
+import { Type } from 'typebox'
 import { type ModelManifest, modelId } from '../../../../models/manifest.ts'
 import { CodedError, invalidField } from '../../../../base/errors.ts'
 import { answerQuestion } from '../../../rag/answer.ts'

@@ -1,4 +1,4 @@
-import { Type, type Static, type TSchema } from '#typebox'
+import { Type, type Static, type TSchema } from 'typebox'
 import { AnnotationsSchema, CitationSchema } from './citations.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, LIMITS } from '../../../rag/schema.ts'
 

@@ -1,4 +1,4 @@
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import { at } from '../../../../base/at.ts'
 import type { Passage } from '../../../../index/contract.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'

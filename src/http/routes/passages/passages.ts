@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type, type Static } from '#typebox'
+import { Type, type Static } from 'typebox'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { storedId } from '../../../../index/read/validate.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { Type, type Static } from '#typebox'
-import { Value } from '#typebox/value'
+import { Type, type Static } from 'typebox'
+import { Value } from 'typebox/value'
 import { setImmediate } from 'node:timers/promises'
 import { CodedError, invalidField } from '../../../../base/errors.ts'
 import { ModelChangedError, type Passage, passageText } from '../../../../index/contract.ts'
