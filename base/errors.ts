@@ -1,64 +1,67 @@
-/** Codes of all errors that a user can see, from any part of the product. Codes are part of the API: their meaning never changes. */
-export const ERROR_CODES = [
+/**
+ * Codes of all errors that a user can see, from any part of the product, with their HTTP status. Codes are part of the API: their meaning
+ * never changes. Codes of the command line have 500: in a request they are bugs.
+ */
+export const ERROR_STATUS = {
   // Requests
-  'invalid_request',
-  'unauthorized',
-  'forbidden',
-  'not_found',
+  invalid_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
   /** A request names a collection that is not there, or that its key may not use. */
-  'unknown_collection',
-  'method_not_allowed',
-  'conflict',
-  'payload_too_large',
-  'unsupported_media_type',
-  'unprocessable',
-  'expectation_failed',
+  unknown_collection: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  unprocessable: 422,
+  expectation_failed: 417,
   /** The request's Host is not this service's. */
-  'misdirected_request',
-  'headers_too_large',
-  'request_timeout',
-  'rate_limited',
-  'client_closed',
+  misdirected_request: 421,
+  headers_too_large: 431,
+  request_timeout: 408,
+  rate_limited: 429,
+  client_closed: 499,
   // The service and its parts
-  'internal',
-  'inference_failed',
-  'overloaded',
-  'not_ready',
-  'deadline_exceeded',
-  'disk_full',
-  'config_invalid',
-  'provider_unavailable',
+  internal: 500,
+  inference_failed: 500,
+  overloaded: 503,
+  not_ready: 503,
+  deadline_exceeded: 504,
+  disk_full: 507,
+  config_invalid: 500,
+  provider_unavailable: 503,
   // Models: checkpoint_invalid, the input is broken; unsupported, it is valid but not supported; model_invalid, a built model is broken
-  'checkpoint_invalid',
-  'unsupported',
-  'model_invalid',
+  checkpoint_invalid: 422,
+  unsupported: 422,
+  model_invalid: 503,
   /** A Hugging Face hub does not answer; downloaded files are kept. */
-  'hub_unreachable',
+  hub_unreachable: 500,
   // Index
-  'index_missing',
-  'index_invalid',
-  'corpus_invalid',
+  index_missing: 503,
+  index_invalid: 503,
+  corpus_invalid: 422,
   /** The object store of the index does not answer, or a folder cannot be read or written to. */
-  'store_unavailable',
+  store_unavailable: 503,
   // Documents: unreadable (broken, encrypted, of another encoding, above a limit), or without text (scanned)
-  'document_invalid',
-  'document_without_text',
+  document_invalid: 422,
+  document_without_text: 422,
   // Evaluation
   /** The question file (or passages, or training file) cannot be used. */
-  'dataset_invalid',
+  dataset_invalid: 500,
   /** Options contradict each other or the data. */
-  'options_invalid',
+  options_invalid: 500,
   /** The run folder holds a run with other options, data, model or index. */
-  'run_mismatch',
+  run_mismatch: 500,
   /** The folder holds no readable run. */
-  'run_invalid',
+  run_invalid: 500,
   /** The service stopped answering; the run can be resumed. */
-  'service_unreachable',
+  service_unreachable: 500,
   /** Every question was skipped. */
-  'nothing_scored',
-] as const
+  nothing_scored: 500,
+} as const
 
-export type ErrorCode = (typeof ERROR_CODES)[number]
+export type ErrorCode = keyof typeof ERROR_STATUS
 
 export interface ErrorDetails {
   /** The invalid field, option, file or tensor, as the user wrote it. */
@@ -83,7 +86,7 @@ export class CodedError extends Error {
 }
 
 export function isErrorCode(code: unknown): code is ErrorCode {
-  return (ERROR_CODES as readonly unknown[]).includes(code)
+  return typeof code === 'string' && Object.hasOwn(ERROR_STATUS, code)
 }
 
 /** The error of a field of a request. @param problem such as "is 5; it must be 1 to 4" */

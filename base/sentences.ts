@@ -1,5 +1,5 @@
-/** UTF-16 code units of a text; `start` inclusive, `end` exclusive. */
-export interface SentenceSpan {
+/** A part of a text in UTF-16 code units; `start` inclusive, `end` exclusive. */
+export interface Span {
   readonly start: number
   readonly end: number
 }
@@ -19,7 +19,7 @@ const WINDOW = 1000
  * Splits a text (or a range of it) into sentences by Unicode's rules (UAX 29), lazily and in linear time; but a full stop, ! or ? without
  * space after it ends none. Sentences are contiguous, each with the space after it; a line end always ends one.
  */
-export function* sentencesIn(text: string, from = 0, to = text.length): Generator<SentenceSpan> {
+export function* sentencesIn(text: string, from = 0, to = text.length): Generator<Span> {
   let first = from
   for (let start = from; start < to;) {
     for (const end of nextEnds(text, start, to)) {
@@ -29,6 +29,11 @@ export function* sentencesIn(text: string, from = 0, to = text.length): Generato
       first = end
     }
   }
+}
+
+/** The sentences of a text, lazily, each without trailing space. */
+export function* sentencesOf(text: string): Generator<Span> {
+  for (const { start, end } of sentencesIn(text)) yield { start, end: start + text.slice(start, end).trimEnd().length }
 }
 
 /** Ends of at least one sentence from `start` on; of exactly one only if two sentences exceed the window. */

@@ -18,19 +18,13 @@ export function onLockWait(listener: (wait: LockWait) => void): void {
   })
 }
 
-export class LockWaitReporter {
-  readonly #location: string
-  readonly #since = performance.now()
-  #reported = false
-
-  constructor(location: string) {
-    this.#location = location
-  }
-
-  /** Call repeatedly with the tag of the holder. */
-  report(holder: string): void {
-    if (this.#reported || performance.now() - this.#since < REPORT_AFTER_MS) return
-    this.#reported = true
-    waits.publish({ location: this.#location, holder } satisfies LockWait)
+/** Begins a wait for a lock. @returns a function to call repeatedly with the tag of the holder */
+export function lockWaitReporter(location: string): (holder: string) => void {
+  const since = performance.now()
+  let reported = false
+  return (holder) => {
+    if (reported || performance.now() - since < REPORT_AFTER_MS) return
+    reported = true
+    waits.publish({ location, holder } satisfies LockWait)
   }
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { forwardJump } from './clock.ts'
 import { CodedError, osCode } from '../errors.ts'
 import { orAbsent } from '../exists.ts'
-import { LockWaitReporter } from './lock-wait.ts'
+import { lockWaitReporter } from './lock-wait.ts'
 import { processTag, stateOf } from './process.ts'
 import { makeFolder } from '../make-folder.ts'
 
@@ -138,7 +138,7 @@ class Applicant implements Lock {
 
   async hasTurn(waitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
     const started = performance.now()
-    const waiting = new LockWaitReporter(this.#folder)
+    const reportWait = lockWaitReporter(this.#folder)
     for (let looked = -Infinity; ;) {
       const ahead = (await readdir(this.#folder))
         .flatMap(lockFileOf)
@@ -146,7 +146,7 @@ class Applicant implements Lock {
         .sort((a, b) => a.number - b.number)
       const [first] = ahead
       if (first === undefined) return true
-      waiting.report(first.tag)
+      reportWait(first.tag)
       if (performance.now() - looked >= LIVENESS_MS) {
         const alive = await Promise.all(ahead.map((other) => isAlive(this.#folder, other, () => this.#touch())))
         const dead = ahead.filter((_, i) => alive[i] !== true)

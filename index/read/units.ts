@@ -1,4 +1,4 @@
-import { sentencesIn, type SentenceSpan } from '../../base/sentences.ts'
+import { sentencesIn, type Span } from '../../base/sentences.ts'
 import type { Passage } from '../contract.ts'
 
 /** Words by which a passage may exceed its target, to keep a sentence intact or avoid a short remainder. */
@@ -62,7 +62,7 @@ export function* sentenceUnits(text: string, most: number): Generator<Unit & { r
   }
 }
 
-interface Piece extends SentenceSpan {
+interface Piece extends Span {
   readonly words: number
 }
 

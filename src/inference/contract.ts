@@ -5,7 +5,7 @@ import type { Grammar } from '../text/grammar/grammar.ts'
 import type { Observer } from './observer.ts'
 import type { Mode, PromptRequest, ReadPlan } from '../text/plan.ts'
 import type { PromptPassage } from '../text/prompt.ts'
-import type { Span } from '../text/sentences.ts'
+import type { Span } from '../../base/sentences.ts'
 
 /** Limits and cancellation of one request. After the deadline its run is cancelled at its next yield point. */
 export interface RunOptions {

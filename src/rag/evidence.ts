@@ -4,7 +4,7 @@ import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './retrieve.ts'
 import type { Evidence, Extract } from './schema.ts'
 import { contentStems, plainWords, stemsOf, wordsOf } from '../text/words.ts'
-import { sentencesOf, type Span } from '../text/sentences.ts'
+import { sentencesOf, type Span } from '../../base/sentences.ts'
 
 interface EvidenceOptions {
   /** Cross-attention share of each context; empty if not measured. */

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { openTokenizer, type Codec } from '../../models/tokenizer/codec.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
-import { chatWrap, type ChatTemplate, type Turn, type Wrap } from './chat-template.ts'
+import { chatWrap, type ChatTemplate, type Turn } from './chat-template.ts'
 
 const TOKENIZER_FILE = 'tokenizer.json'
 const TOKENIZER_CONFIG_FILE = 'tokenizer_config.json'
@@ -13,20 +13,7 @@ const CHARS_PER_TOKEN = 8
 /** Ids at the end of a truncated text that may differ from those of the whole: a split token, and its merges. */
 const CUT_MARGIN_TOKENS = 64
 
-export interface Tokenizer {
-  readonly bosId: number | null
-  /**
-   * Token ids of a text, without special tokens; `bos` adds the beginning-of-sequence id if the model has one. `maxTokens` keeps the first
-   * ids (not counting BOS) and reads no more of a long text than needed.
-   */
-  encode(text: string, options?: { readonly bos?: boolean; readonly maxTokens?: number }): number[]
-  /** Text of token ids, without special tokens. */
-  decode(ids: readonly number[]): string
-  /** All ids whose text contains `text`, and the end-of-sequence ids, ascending: generation stops at any of them. */
-  stopIds(text: string): number[]
-  /** Renders a chat template. @throws unsupported if the model has no usable one */
-  chatWrap(template: ChatTemplate, earlier?: readonly Turn[]): Wrap
-}
+export type Tokenizer = Awaited<ReturnType<typeof loadTokenizer>>
 
 /**
  * Loads the tokenizer of a built model's folder (`tokenizer.json`, and `tokenizer_config.json` if present).
@@ -35,7 +22,7 @@ export interface Tokenizer {
 export async function loadTokenizer(
   modelDir: string,
   { bos_id: bosId, eos_ids: eosIds }: Pick<CepeManifest['tokens'], 'bos_id' | 'eos_ids'> = { bos_id: null, eos_ids: [] },
-): Promise<Tokenizer> {
+) {
   const definition = await readObject(path.join(modelDir, TOKENIZER_FILE))
   const config = await readTokenizerConfig(modelDir)
   const tokenizer = construct(definition, config, path.join(modelDir, TOKENIZER_FILE))
@@ -52,18 +39,25 @@ export async function loadTokenizer(
     return encodeAll(text).slice(0, wanted)
   }
 
+  /** Text of token ids, without special tokens. */
   const decode = (ids: readonly number[]): string =>
     ids.length === 0 ? '' : tokenizer.decode(ids, { skip_special_tokens: true, clean_up_tokenization_spaces: false })
 
   return {
     bosId,
-    encode: (text, { bos = false, maxTokens } = {}) => {
+    /**
+     * Token ids of a text, without special tokens; `bos` adds the beginning-of-sequence id if the model has one. `maxTokens` keeps the first
+     * ids (not counting BOS) and reads no more of a long text than needed.
+     */
+    encode: (text: string, { bos = false, maxTokens }: { readonly bos?: boolean; readonly maxTokens?: number } = {}): number[] => {
       const ids = maxTokens === undefined ? encodeAll(text) : encodeFirst(text, maxTokens)
       return bos && bosId !== null ? [bosId, ...ids] : ids
     },
     decode,
-    chatWrap: (template, earlier) => chatWrap(template, config, { putsBos: bosId !== null, earlier }),
-    stopIds: (text) => {
+    /** Renders a chat template. @throws unsupported if the model has no usable one */
+    chatWrap: (template: ChatTemplate, earlier?: readonly Turn[]) => chatWrap(template, config, { putsBos: bosId !== null, earlier }),
+    /** All ids whose text contains `text`, and the end-of-sequence ids, ascending: generation stops at any of them. */
+    stopIds: (text: string): number[] => {
       const known = stops.get(text)
       if (known) return [...known]
       const containing = [...tokenizer.get_vocab(true).values()].filter((id) => decode([id]).includes(text))

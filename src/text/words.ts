@@ -1,4 +1,4 @@
-import type { Span } from './sentences.ts'
+import type { Span } from '../../base/sentences.ts'
 
 /** A normalised word with its position. */
 export interface Word extends Span {

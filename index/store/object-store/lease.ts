@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { CodedError } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
-import { LockWaitReporter } from '../../../base/locks/lock-wait.ts'
+import { lockWaitReporter } from '../../../base/locks/lock-wait.ts'
 import { processTag, stateOf } from '../../../base/locks/process.ts'
 import type { Lock } from '../../../base/locks/lock.ts'
 import type { LockOptions } from '../store.ts'
@@ -84,7 +84,7 @@ export async function takeLease(
 ): Promise<Lock | undefined> {
   const lease = { token: randomUUID(), process: await processTag(), beat: 0 }
   const started = performance.now()
-  const waiting = new LockWaitReporter(address)
+  const reportWait = lockWaitReporter(address)
   for (;;) {
     const found = await read(address)
     const held = found?.lease ?? null
@@ -97,7 +97,7 @@ export async function takeLease(
         return holder
       }
     }
-    if (held !== null) waiting.report(held.process)
+    if (held !== null) reportWait(held.process)
     signal?.throwIfAborted()
     if (performance.now() - started >= waitMs) return undefined
     await sleep(POLL_MS * (0.5 + Math.random()))

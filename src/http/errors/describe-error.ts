@@ -1,10 +1,9 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { CodedError, messageOf, type ErrorCode } from '../../../base/errors.ts'
+import { CodedError, ERROR_STATUS, messageOf, type ErrorCode } from '../../../base/errors.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { describeValidation } from './describe-validation.ts'
 import type { ErrorBody } from './error-body.ts'
 import type { PublicText } from './public-text.ts'
-import { ERROR_STATUS } from './status.ts'
 
 export interface Described {
   readonly status: number

@@ -1,13 +1,13 @@
 import { STATUS_CODES } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Type, type Static } from 'typebox'
-import { ERROR_CODES } from '../../../base/errors.ts'
+import type { ErrorCode } from '../../../base/errors.ts'
 
 /** The body of every response that is not 2xx. */
 export const ErrorBodySchema = Type.Object(
   {
     error: Type.Object({
-      code: Type.String({ description: 'Stable error code.', examples: [ERROR_CODES[0]] }),
+      code: Type.String({ description: 'Stable error code.', examples: ['invalid_request' satisfies ErrorCode] }),
       message: Type.String({ description: 'Human-readable: the problem and the remedy.' }),
       field: Type.Optional(Type.String({ description: 'The offending field of the request.' })),
       request_id: Type.String(),

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { osCode, type ErrorCode } from '../../../base/errors.ts'
+import { ERROR_STATUS, osCode, type ErrorCode } from '../../../base/errors.ts'
 import type { ErrorBody } from './error-body.ts'
-import { ERROR_STATUS } from './status.ts'
 
 /** Responds to invalid or incomplete HTTP requests and closes the connection, whose rest cannot be parsed. */
 export function answerClientError(error: Error, socket: Socket): void {

@@ -3,7 +3,7 @@ import { LIMITS } from '../limits.ts'
 import { isNoAnswer } from '../no-answer/words.ts'
 import { isSmallTalk } from '../no-answer/small-talk.ts'
 import type { ChatQuestion } from '../schema.ts'
-import type { Span } from '../../text/sentences.ts'
+import type { Span } from '../../../base/sentences.ts'
 
 /** Closed classes of English words, as patterns for the rules of follow-up questions. */
 

@@ -3,8 +3,7 @@ import { type DocumentChunk, type DocumentRequest, type DocumentSplit, tooLong }
 import { encodeLong } from '../encode-long.ts'
 import type { PromptTokenizer } from '../pack.ts'
 import { type PromptPassage, renderPassage } from '../prompt.ts'
-import type { Span } from '../sentences.ts'
-import { sentencesIn } from '../../../base/sentences.ts'
+import { sentencesIn, type Span } from '../../../base/sentences.ts'
 
 interface CountedUnit extends TextUnit {
   readonly tokens: number

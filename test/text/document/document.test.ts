@@ -3,7 +3,7 @@ import { NO_WRAP } from '../../../src/text/chat-template.ts'
 import { planDocument } from '../../../src/text/document/plan-document.ts'
 import type { DocumentRequest } from '../../../src/text/document/request.ts'
 import { encodeLong } from '../../../src/text/encode-long.ts'
-import { readPromptFile } from '../../../src/text/document/prompt-file.ts'
+import { readPromptFile } from '../../../src/text/document/request.ts'
 import { loadTokenizer } from '../../../src/text/tokenizer.ts'
 import { wordTokenizer } from '../../fixtures/word-tokenizer.ts'
 

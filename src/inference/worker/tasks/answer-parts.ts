@@ -14,7 +14,7 @@ import type {
 import { matches } from '../../../text/grammar/grammar.ts'
 import { firstLine, cutAtStop } from '../decoder/text-streamer.ts'
 import { renderPassage, type PromptPassage } from '../../../text/prompt.ts'
-import { sentencesOf } from '../../../text/sentences.ts'
+import { sentencesOf } from '../../../../base/sentences.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
 import type { YieldPoint } from '../../protocol.ts'
 
