@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import path from 'node:path'
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import Value from 'typebox/value'
 import { CodedError, withoutSecrets } from '../base/errors.ts'
@@ -8,7 +8,7 @@ import { checkAddress, configureStores, storeSettingsOf } from '../index/store/o
 import { storeOf } from '../index/store/store-of.ts'
 import { TABLE_NAME } from '../index/table-name.ts'
 import { runsOnCuda } from '../models/dtypes.ts'
-import { MANIFEST_FILE, type Dtype } from '../models/manifest.ts'
+import type { Dtype } from '../models/manifest.ts'
 import { ocrPackages } from '../base/exists.ts'
 import { packageRoot } from './package.ts'
 import { BASE_PATH, ConfigSchema, DEFAULT_DTYPE, SHIPPED_RETRIEVER, type Config } from './settings.ts'
@@ -146,10 +146,6 @@ function companions(given: Readonly<Record<string, unknown>>): Record<string, un
       found[`${model}_DIR`] = path.join(models, `${path.basename(path.resolve(checkpoint))}-${dtype}`)
     }
   }
-  // Tables of the retriever that was the default before stay searchable.
-  const former = path.join(models, 'contriever')
-  const isDefault = ['RETRIEVER_CHECKPOINT', 'RETRIEVER_DIR', 'FURTHER_RETRIEVERS'].every((name) => given[name] === undefined)
-  if (isDefault && existsSync(path.join(former, MANIFEST_FILE))) found['FURTHER_RETRIEVERS'] = former
   const ownIndex = ['INDEX_DIR', 'TABLE', 'RETRIEVER_DIR', 'RETRIEVER_CHECKPOINT'].some((name) => given[name] !== undefined)
   if (ownIndex && given['CORPUS'] === undefined) found['CORPUS'] = ''
   return found

@@ -65,16 +65,6 @@ t.test('the shipped retriever is built in int8 on the CPU, any other and any on 
   t.end()
 })
 
-t.test('the retriever that was the default before is loaded too where it was built, unless one is configured', (t) => {
-  const dir = t.testdir({ models: { contriever: { 'manifest.json': '{}' } } })
-  const former = path.join(dir, 'models/contriever')
-  t.equal(loadConfig({}, { CEPE_DATA_DIR: dir }).FURTHER_RETRIEVERS, former)
-  t.equal(loadConfig({}, { CEPE_DATA_DIR: dir, CEPE_INDEX_DIR: '/srv/wiki' }).FURTHER_RETRIEVERS, former)
-  t.equal(loadConfig({}, { CEPE_DATA_DIR: dir, CEPE_RETRIEVER_DIR: former }).FURTHER_RETRIEVERS, '')
-  t.equal(loadConfig({}, { CEPE_DATA_DIR: dir, CEPE_FURTHER_RETRIEVERS: '/srv/other' }).FURTHER_RETRIEVERS, '/srv/other')
-  t.end()
-})
-
 t.test('what is wrong is named, and refused rather than bent into something else', (t) => {
   const cases: [Record<string, string>, RegExp][] = [
     [{ CEPE_PORT: '99999' }, /^Setting CEPE_PORT must be a whole number from 0 to 65535 \(got "99999"\)\.$/],

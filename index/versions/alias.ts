@@ -5,6 +5,7 @@ import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { TableLocation } from '../contract.ts'
 import { storeOf, within } from '../store/store-of.ts'
+import { TABLE_NAME } from '../table-name.ts'
 
 /**
  * A value per table name that points at the stored table serving it. A rebuild is written to a table of its own and goes live by one write
@@ -13,15 +14,11 @@ import { storeOf, within } from '../store/store-of.ts'
 const AliasSchema = Type.Object({ stored_as: Type.String() })
 export type Alias = Static<typeof AliasSchema>
 
-const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
-
 /** @throws invalid_request for an invalid table name */
 export function checkTableName(name: string): string {
-  if (!NAME.test(name))
-    throw new CodedError('invalid_request', `"${name.slice(0, 80)}" is not a valid table name: use 1 to 64 letters, digits, "-" and "_".`, {
-      field: 'table',
-    })
-  return name
+  if (new RegExp(TABLE_NAME).test(name)) return name
+  const problem = `"${name.slice(0, 80)}" is not a valid table name: use 1 to 64 letters, digits, "-" and "_", a letter first.`
+  throw new CodedError('invalid_request', problem, { field: 'table' })
 }
 
 export function aliasPath({ dir, table }: TableLocation): string {
