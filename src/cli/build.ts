@@ -1,12 +1,11 @@
 import { Command, Option } from 'commander'
-import { CodedError } from '../../base/errors.ts'
 import { BLOCK_SIZES, INT4_DEFAULTS, type Int4Options } from '../../models/blocks/precision.ts'
 import { DTYPES } from '../../models/dtypes.ts'
 import type { BuildOptions } from '../../models/build.ts'
 import type { Dtype, ModelManifest } from '../../models/manifest.ts'
 import { megabytes } from '../service/follow-job.ts'
 import { interruptible } from './program/interrupted.ts'
-import { wholeNumber } from './program/options.ts'
+import { invalidOption, wholeNumber } from './program/options.ts'
 import { createProgress } from './program/progress.ts'
 
 interface BuildArguments {
@@ -81,10 +80,7 @@ async function build(checkpointDir: string, given: BuildArguments): Promise<void
 
 /** @throws options_invalid */
 async function checkTextsOption(texts: string, dtype: Dtype): Promise<void> {
-  if (dtype === 'f32')
-    throw new CodedError('options_invalid', '--texts compares a precision with f32: choose another --dtype, or omit --texts.', {
-      field: '--texts',
-    })
+  if (dtype === 'f32') throw invalidOption('--texts', '--texts compares a precision with f32: choose another --dtype, or omit --texts.')
   const { checkTexts } = await import('./verify.ts')
   await checkTexts(texts)
 }

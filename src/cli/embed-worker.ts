@@ -1,8 +1,7 @@
 import path from 'node:path'
-import { once } from 'node:events'
 import { Command } from 'commander'
 import { loadConfig } from './program/run-program.ts'
-import { createProgress } from './program/progress.ts'
+import { createProgress, print } from './program/progress.ts'
 
 /** `cepe embed-worker`: a worker for schedulers. Reads work from standard input and writes results to standard output as JSON lines. */
 export function embedWorkerCommand(): Command {
@@ -22,7 +21,8 @@ export function embedWorkerCommand(): Command {
       const embedding = await openEmbedding(config)
       try {
         checkShardDirModel(shardDir, embedding.model)
-        await answer({ state: 'ready', model: shardDir.model, shards: shardDir.plan.shard_rows.length, passages: shardDir.plan.accepted })
+        const { model, plan } = shardDir
+        await answer({ state: 'ready', model, shards: plan.shard_rows.length, passages: plan.accepted })
         const input = process.stdin as AsyncIterable<Buffer>
         for await (const done of answerWork(input, shardDir, embedding.embed, new AbortController().signal)) {
           if (done.state === 'failed') process.exitCode = 1
@@ -34,7 +34,6 @@ export function embedWorkerCommand(): Command {
     })
 }
 
-/** Waits for the reader of standard output (backpressure). */
-async function answer(line: object): Promise<void> {
-  if (!process.stdout.write(`${JSON.stringify(line)}\n`)) await once(process.stdout, 'drain')
+function answer(line: object): Promise<void> {
+  return print(`${JSON.stringify(line)}\n`)
 }

@@ -5,18 +5,18 @@ import { appendLine } from '../../base/durable.ts'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 import { loadConfig } from '../config.ts'
 import { parseLine, readQuestion } from '../http/request/read-question.ts'
+import type { RunOptions } from '../inference/contract.ts'
 import { answerEvents } from '../rag/answer-events.ts'
 import { answerQuestion } from '../rag/answer.ts'
 import { answerBatch, type BatchOptions } from '../rag/batch.ts'
 import { noAnswerText } from '../rag/no-answer/words.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
-import type { AnswerRequest, AnswerResponse, Method } from '../rag/schema.ts'
+import type { AnswerRequest, AnswerResponse } from '../rag/schema.ts'
 import type { StartProgress } from '../service/follow-job.ts'
 import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
-import type { Config } from '../settings.ts'
-import type { Mode } from '../text/plan.ts'
-import { createProgress } from './program/progress.ts'
+import { invalidOption } from './program/options.ts'
+import { createProgress, print } from './program/progress.ts'
 
 interface AskFileOptions extends BatchOptions {
   readonly file: string
@@ -40,9 +40,7 @@ export async function newFile(file: string): Promise<FileHandle> {
   return open(file, 'ax+').catch((error: unknown) => {
     if (osCode(error) === 'EEXIST')
       throw new CodedError('conflict', `${file} exists already: name another file, or move it away.`, { field: '--out' })
-    throw new CodedError('options_invalid', `--out ${file} cannot be written (${messageOf(error)}): name a file in a folder that exists.`, {
-      field: '--out',
-    })
+    throw invalidOption('--out', `--out ${file} cannot be written (${messageOf(error)}): name a file in a folder that exists.`)
   })
 }
 
@@ -109,11 +107,7 @@ function told(error: unknown): { readonly code: string; readonly message: string
 /** Evidence lines shown without --json. */
 const SHOWN_EVIDENCE = 3
 
-export interface AskOptions {
-  readonly collection?: string
-  readonly mode?: Mode
-  readonly k?: number
-  readonly method?: Method
+export interface AskOptions extends Pick<AnswerRequest, 'collection' | 'mode' | 'k' | 'method'> {
   readonly json?: boolean
   readonly file?: string
   readonly out?: string
@@ -122,29 +116,23 @@ export interface AskOptions {
 /** Answers one question, or a file of them, without a server. @throws options_invalid, not_found, conflict; what answering throws */
 export async function runAsk(question: string | undefined, options: AskOptions): Promise<void> {
   checkOptions(question, options)
-  if (options.file !== undefined) await checkFile(options.file)
-  const single = question === undefined ? undefined : readQuestion({ ...chosen(options), question })
+  const { file, out: outFile, json, ...defaults } = options
+  if (file !== undefined) await checkFile(file)
+  const single = question === undefined ? undefined : readQuestion({ ...defaults, question })
   // A single question needs no second reader.
-  const config = { ...(options.file === undefined && { READERS: 1 }), ...loadConfig() }
-  const out = options.out === undefined ? undefined : await newFile(options.out)
+  const config = { ...(file === undefined && { READERS: 1 }), ...loadConfig() }
+  const run = { deadlineMs: config.DEADLINE_MS }
+  const out = outFile === undefined ? undefined : await newFile(outFile)
   try {
     await ensureArtefacts(config, createProgress)
     const services = await openService(config)
     try {
-      if (single !== undefined) await askOne(single, services.answering, config, options)
-      else if (options.file !== undefined) {
+      if (single !== undefined) await askOne(single, services.answering, run, json)
+      else if (file !== undefined) {
         const write = (line: string): Promise<void> => (out ? appendLine(out, line) : print(`${line}\n`))
-        const { answered, failed } = await askFile({
-          ...{
-            file: options.file,
-            services: services.answering,
-            run: { deadlineMs: config.DEADLINE_MS },
-            defaults: chosen(options),
-            write,
-          },
-          onFailed: (message) => process.stderr.write(`${message}\n`),
-          startProgress: createProgress,
-        })
+        const onFailed = (message: string) => process.stderr.write(`${message}\n`)
+        const asked = { file, defaults, write, onFailed, startProgress: createProgress }
+        const { answered, failed } = await askFile({ ...asked, services: services.answering, run })
         process.stderr.write(`${answered} answered, ${failed} failed\n`)
         if (failed > 0) process.exitCode = 1
       }
@@ -154,7 +142,7 @@ export async function runAsk(question: string | undefined, options: AskOptions):
   } finally {
     const isEmpty = (await out?.stat())?.size === 0
     await out?.close()
-    if (isEmpty && options.out !== undefined) await rm(options.out)
+    if (isEmpty && outFile !== undefined) await rm(outFile)
   }
 }
 
@@ -166,17 +154,7 @@ function checkOptions(question: string | undefined, { file, out, json }: AskOpti
   if (file !== undefined && json) throw refuse('--json goes with a single question: the answers to a file are JSON lines always.')
 }
 
-function chosen({ collection, mode, k, method }: AskOptions): Partial<AnswerRequest> {
-  return {
-    ...(collection !== undefined && { collection }),
-    ...(mode && { mode }),
-    ...(k !== undefined && { k }),
-    ...(method && { method }),
-  }
-}
-
-async function askOne(request: AnswerRequest, services: AnswerServices, config: Config, { json }: AskOptions): Promise<void> {
-  const run = { deadlineMs: config.DEADLINE_MS }
+async function askOne(request: AnswerRequest, services: AnswerServices, run: RunOptions, json = false): Promise<void> {
   if (json || !process.stdout.isTTY) {
     const response = await answerQuestion(request, services, run)
     await print(json ? `${JSON.stringify(response, null, 2)}\n` : readable(response))
@@ -188,11 +166,6 @@ async function askOne(request: AnswerRequest, services: AnswerServices, config: 
     if (event === 'answer') await print(said ? `\n${details(data)}` : readable(data))
     said ||= event === 'token'
   }
-}
-
-/** Waits for a slow reader of the output (backpressure). */
-function print(text: string): Promise<void> {
-  return new Promise((resolve) => process.stdout.write(text, () => resolve()))
 }
 
 function readable(response: AnswerResponse): string {

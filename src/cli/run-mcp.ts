@@ -44,7 +44,8 @@ export async function runMcp(): Promise<void> {
   }
   const server = serveStdio(() => createToolServer(packageVersion(), context), { onerror: (error) => say(messageOf(error)) })
   try {
-    await Promise.race([left, failureOf(starting)])
+    // Rejects if the service cannot start.
+    await Promise.race([left, starting.then(() => left)])
   } finally {
     setTimeout(() => process.exit(), HARD_END_MS).unref()
     await server.close()
@@ -58,11 +59,6 @@ export async function runMcp(): Promise<void> {
 async function start(config: Config): Promise<Services> {
   await ensureArtefacts(config, createProgress)
   return openService(config, (_level, message) => say(message))
-}
-
-/** Rejects where the work fails; never resolves. */
-function failureOf(work: Promise<unknown>): Promise<never> {
-  return work.then(() => new Promise<never>(() => undefined))
 }
 
 /** Resolves when the host has closed the input or signalled the process. */

@@ -10,7 +10,6 @@ import type { DocumentForm, DocumentResponse } from '../rag/document-schema.ts'
 import { documentDefaults, readerOptions } from '../service/models.ts'
 import { ensureReader } from '../service/setup.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
-import type { CHUNKINGS } from '../text/document/request.ts'
 import { createProgress } from './program/progress.ts'
 
 /** Characters of a chunk shown without --json. */
@@ -18,11 +17,8 @@ const SHOWN_CHARACTERS = 200
 
 const NO_QUESTION = 'There is no question: give one after the file, or --summarise, or a document with its own question after an END line.'
 
-export interface ReadOptions {
-  readonly summarise?: boolean
+export interface ReadOptions extends Pick<DocumentForm, 'summarise' | 'chunking' | 'title'> {
   readonly json?: boolean
-  readonly title?: string
-  readonly chunking?: (typeof CHUNKINGS)[number]
   readonly maxNewTokens?: number
   readonly chatTemplate?: ChatTemplate
 }
@@ -42,11 +38,10 @@ async function readDocument(file: string, question: string | undefined, options:
   await ensureReader(config, createProgress)
   const reader = await createReader(readerOptions(config))
   const parser = createDocumentParser(documentBounds(config))
-  const { summarise, title, chunking, maxNewTokens, chatTemplate } = options
+  const { title, maxNewTokens, chatTemplate, json: _, ...same } = options
   const form: DocumentForm = {
+    ...same,
     ...(question !== undefined && { question }),
-    ...(summarise && { summarise }),
-    ...(chunking && { chunking }),
     ...(maxNewTokens !== undefined && { max_new_tokens: maxNewTokens }),
     ...(chatTemplate && { chat_template: chatTemplate }),
   }

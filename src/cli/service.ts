@@ -1,4 +1,5 @@
 import closeWithGrace from 'close-with-grace'
+import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../app.ts'
 import { withParts } from '../service/parts.ts'
 import { packageVersion } from '../package.ts'
@@ -38,23 +39,20 @@ export function startService(config: Config): Promise<string> {
   })
 }
 
-/** The parts of the HTTP application to shut down. */
-interface Served {
-  /** Rejects new requests and waits for running ones, for `ms` at most. */
-  drain(ms: number): Promise<void>
-  close(): Promise<unknown>
-}
-
 /**
  * Graceful shutdown: running requests have up to `drainMs`, the rest gets 503, then everything is closed. An error in one part does not
  * prevent closing the others.
  * @throws the first error, after all have been closed
  */
-export async function shutDown(app: Served, services: Pick<Services, 'jobs' | 'close'>, drainMs: number): Promise<void> {
+export async function shutDown(
+  app: Pick<FastifyInstance, 'drain' | 'close'>,
+  services: Pick<Services, 'jobs' | 'close'>,
+  drainMs: number,
+): Promise<void> {
   await allEnded([
     // A bulk job stops after its batch and resumes at the next start, so it is not waited for.
     services.jobs.close(),
-    app.drain(drainMs).then(() => allEnded([services.close({ drainMs: 0 }), app.close()])),
+    app.drain(drainMs).then(() => allEnded([services.close({ drainMs: 0 }), Promise.resolve(app.close())])),
   ])
 }
 

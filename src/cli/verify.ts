@@ -5,7 +5,7 @@ import { access, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { CodedError } from '../../base/errors.ts'
 import type { Sample } from '../../models/against.ts'
 import { packageRoot } from '../package.ts'
-import { decimal, wholeNumber } from './program/options.ts'
+import { decimal, invalidOption, wholeNumber } from './program/options.ts'
 
 /** Lines for the encoder per comparison; the decoder reads one more. */
 const CONTEXTS = 8
@@ -111,11 +111,8 @@ export function verifyCommand(): Command {
     .option('--texts <file>', 'against: text to compare on, one passage per line', path.join(packageRoot(), 'index/corpus/passages.tsv'))
     .option('--samples <number>', 'against: groups of lines to compare', wholeNumber({ min: 1 }), DEFAULT_SAMPLES)
     .action(async (built: string, options: VerifyOptions) => {
-      if (options.golden === undefined && options.against === undefined) {
-        throw new CodedError('options_invalid', 'Nothing to compare with: give --golden <files> or --against <built>.', {
-          field: '--golden',
-        })
-      }
+      if (options.golden === undefined && options.against === undefined)
+        throw invalidOption('--golden', 'Nothing to compare with: give --golden <files> or --against <built>.')
       if (options.golden) await againstGoldens(built, options.golden, options.atol)
       if (options.against) process.stdout.write(`${await buildDistance(built, options.against, options.texts, options.samples)}\n`)
     })

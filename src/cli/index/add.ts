@@ -3,12 +3,12 @@ import { basename } from 'node:path'
 import { CodedError } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { WORD_LANGUAGES, type WordLanguage } from '../../../index/word-languages.ts'
+import type { Jobs } from '../../jobs/jobs.ts'
 import type { LeftOutFile } from '../../jobs/sources/list.ts'
-import type { Job, JobOptions, WebSource } from '../../jobs/record/schema.ts'
-import { checkArchive, checkDocuments, checkPages, checkTable, showPassage, SKIPPED } from './check-corpus.ts'
-import type { Corpus } from './corpus-files.ts'
+import type { Files, Job, JobOptions, WebSource } from '../../jobs/record/schema.ts'
+import type { Corpus, Source } from './corpus-files.ts'
 import { follow, withIndexing } from './jobs.ts'
-import { wholeNumber, collectionOption } from '../program/options.ts'
+import { wholeNumber, collectionOption, invalidOption } from '../program/options.ts'
 import { jobOptions, tableOptionOf, withReadingOptions, type ReadingOptions } from './reading-options.ts'
 
 interface AddOptions extends ReadingOptions {
@@ -60,9 +60,7 @@ export function addCommand(): Command {
         return add(corpus, options)
       }
       if (isDryRun(options) || options.replace === true)
-        throw new CodedError('options_invalid', '--watch goes with none of --check, --show and --replace: give one of them.', {
-          field: '--watch',
-        })
+        throw invalidOption('--watch', '--watch goes with none of --check, --show and --replace: give one of them.')
       // Missing files and unsupported ones are reported before waiting for anything.
       await corpusOf(given, options)
       await make(options)
@@ -85,7 +83,7 @@ async function make({ collection, language }: AddOptions): Promise<void> {
   await withIndexing(collection, 'embeds', async ({ index, collections }) => {
     if (await collections.create(index.table, language)) return
     const problem = `The collection "${index.table}" exists, and its language is chosen when it is made`
-    throw new CodedError('options_invalid', `${problem}: leave --language out, or name a new collection.`, { field: '--language' })
+    throw invalidOption('--language', `${problem}: leave --language out, or name a new collection.`)
   })
 }
 
@@ -93,115 +91,117 @@ async function make({ collection, language }: AddOptions): Promise<void> {
 async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
   const { corpusFiles } = await import('./corpus-files.ts')
   const corpus = await corpusFiles(given, options)
-  const { tables, documents, archives, pages } = corpus
-  if (options.watch !== undefined && pages.length > 0)
-    throw new CodedError('options_invalid', '--watch follows files and folders: run the command again to fetch pages again.', {
-      field: '--watch',
-    })
-  if (options.replace === true && tables.length + documents.length + archives.length + Math.min(1, pages.length) > 1)
-    throw new CodedError(
-      'options_invalid',
+  const kinds = corpus.sources.map(({ kind }) => kind)
+  if (options.watch !== undefined && kinds.includes('pages'))
+    throw invalidOption('--watch', '--watch follows files and folders: run the command again to fetch pages again.')
+  if (options.replace === true && kinds.length > 1)
+    throw invalidOption(
+      '--replace',
       '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.',
-      { field: '--replace' },
     )
-  const unused = tables.length + archives.length > 0 ? undefined : tableOptionOf(options)
+  const unused = kinds.includes('table') || kinds.includes('archive') ? undefined : tableOptionOf(options)
   if (unused !== undefined)
-    throw new CodedError(
-      'options_invalid',
-      `${unused} applies to tables, and there is none: leave it out, or give --format with a table.`,
-      { field: unused },
-    )
-  if (options.deleteMissing === true && documents.length + pages.length === 0)
-    throw new CodedError('options_invalid', '--delete-missing requires a folder of documents or addresses of web pages.', {
-      field: '--delete-missing',
-    })
+    throw invalidOption(unused, `${unused} applies to tables, and there is none: leave it out, or give --format with a table.`)
+  if (options.deleteMissing === true && !kinds.includes('documents') && !kinds.includes('pages'))
+    throw invalidOption('--delete-missing', '--delete-missing requires a folder of documents or addresses of web pages.')
   return corpus
 }
 
 async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): Promise<void> {
-  const { tables, besideDocuments, documents, archives, pages } = corpus
+  const { sources } = corpus
   const leftOut = [...corpus.leftOut]
-  const order = addOptions(options)
-  const withMissing = { ...order, ...(options.deleteMissing === true && { delete_missing: true }) }
   await withIndexing(options.collection, 'embeds', async ({ jobs }) => {
-    const work = [
-      ...tables.map((file) => ({ name: file, start: () => jobs.addFile(file, order) })),
-      ...documents.map(({ path, only }) => ({ name: path, start: () => jobs.addFolder(path, withMissing, only) })),
-      ...archives.map((file) => ({
-        name: file,
-        start: () => jobs.addFiles({ files: [{ name: basename(file), bytes: fileBytes(file) }], options: order }),
-      })),
-      ...pages.slice(0, 1).map((page) => ({ name: page, start: () => jobs.addPages(webSource(pages, options), withMissing) })),
-    ]
     const done: Job[] = []
     const indexed: string[] = []
     const failed: string[] = []
-    for (const [i, { name, start }] of work.entries()) {
+    for (const [i, source] of sources.entries()) {
       signal?.throwIfAborted()
-      const job = await follow(jobs, start(), options.collection, signal).catch((error: unknown) => {
-        // A file of a folder of documents may be no table, as package.json. One damaged table must not keep the rest of a folder out.
-        if (options.strict !== true && isCorpusInvalid(error) && (besideDocuments.has(name) || work.length > 1)) {
-          const isSkipped = besideDocuments.has(name)
+      const { path: name } = source
+      const job = await follow(jobs, start(jobs, source, options), options.collection, signal).catch((error: unknown) => {
+        const isSkipped = maySkip(source, options)
+        // One damaged table must not keep the rest of a folder out.
+        if (options.strict !== true && isCorpusInvalid(error) && (isSkipped || sources.length > 1)) {
           process.stderr.write(`${name} is ${isSkipped ? 'skipped' : 'not indexed'}: ${error.message}\n`)
           if (isSkipped) leftOut.push({ file: name, problem: 'not_supported', detail: error.message })
           else failed.push(name)
           return undefined
         }
-        return stopped({ indexed, left: work.slice(i + 1).map(({ name }) => name) }, error)
+        // A job that failed with `--strict`, or was stopped, ends the command.
+        const left = sources.slice(i + 1).map(({ path }) => path)
+        if (indexed.length > 0) process.stderr.write(`Indexed before: ${indexed.join(', ')}\n`)
+        if (left.length > 0) process.stderr.write(`Not started: ${left.join(', ')}\n`)
+        throw error
       })
       if (job === undefined) continue
       done.push(job)
       indexed.push(name)
     }
-    if (documents.length + archives.length + pages.length + leftOut.length > 0) await summarise(done, leftOut, 'indexed')
+    await summarise(corpus, leftOut, { files: done.map(({ files }) => files ?? ONE_FILE), verb: 'indexed' })
     if (failed.length > 0) throw new CodedError('corpus_invalid', `Not indexed: ${failed.join(', ')}. The reasons are above.`)
   })
 }
 
+/** Orders the job of a source. */
+function start(jobs: Jobs, source: Source, options: AddOptions): Promise<Job> {
+  const order = orderOf(options)
+  const withMissing = { ...order, ...(options.deleteMissing === true && { delete_missing: true }) }
+  switch (source.kind) {
+    case 'table':
+      return jobs.addFile(source.path, order)
+    case 'documents':
+      return jobs.addFolder(source.path, withMissing, source.only)
+    case 'archive':
+      return jobs.addFiles({ files: [{ name: basename(source.path), bytes: fileBytes(source.path) }], options: order })
+    case 'pages':
+      return jobs.addPages({ ...webOptions(options), urls: source.urls }, withMissing)
+  }
+}
+
 async function check(corpus: Corpus, options: AddOptions): Promise<void> {
-  const { tables, besideDocuments, documents, archives, pages } = corpus
+  const { checkSource, showPassage } = await import('./check-corpus.ts')
   const leftOut = [...corpus.leftOut]
-  const order = addOptions(options)
   await withIndexing(options.collection, 'embeds', async ({ index }) => {
-    const checking = { options: order, dimension: index.model.dimension, ...(options.show === true && { onItem: showPassage }) }
-    const none = { indexed: 0, left_out: [] }
-    const files: Pick<Job, 'files'>[] = []
-    for (const file of tables) {
-      const maySkip = options.strict !== true && besideDocuments.has(file)
-      const fits = await checkTable(file, checking, maySkip ? SKIPPED : undefined)
-      files.push(fits ? {} : { files: none })
-      if (!fits && maySkip) leftOut.push({ file, problem: 'not_supported', detail: 'It is no table of passages.' })
+    const { dimension } = index.model
+    const checking = { options: orderOf(options), dimension, ...(options.show === true && { onItem: showPassage }) }
+    const files: Files[] = []
+    for (const source of corpus.sources) {
+      const isSkipped = maySkip(source, options)
+      const found = await checkSource(source, checking, webOptions(options), isSkipped)
+      files.push(found ?? { indexed: 0, left_out: [] })
+      if (found === undefined && isSkipped)
+        leftOut.push({ file: source.path, problem: 'not_supported', detail: 'It is no table of passages.' })
     }
-    for (const source of documents) files.push({ files: (await checkDocuments(source, checking)) ?? none })
-    for (const archive of archives) files.push({ files: (await checkArchive(archive, checking)) ?? none })
-    if (pages.length > 0) files.push({ files: (await checkPages(webSource(pages, options), checking)) ?? none })
-    if (documents.length + archives.length + pages.length + leftOut.length > 0) await summarise(files, leftOut, 'fit to index')
+    await summarise(corpus, leftOut, { files, verb: 'fit to index' })
   })
 }
 
-/** Prints the number of indexed and skipped files over all jobs; a table is one file. */
-async function summarise(jobs: readonly Pick<Job, 'files'>[], leftOut: readonly LeftOutFile[], verb: string): Promise<void> {
+/** A table is one file. */
+const ONE_FILE: Files = { indexed: 1, left_out: [] }
+
+/** Prints the number of indexed and skipped files over all jobs, unless the corpus is tables alone. */
+async function summarise(
+  { sources }: Corpus,
+  leftOut: readonly LeftOutFile[],
+  { files, verb }: { readonly files: readonly Files[]; readonly verb: string },
+): Promise<void> {
+  if (leftOut.length === 0 && sources.every(({ kind }) => kind === 'table')) return
   const { describeFiles, joinedFiles, tallyOf } = await import('../../jobs/sources/summary.ts')
-  const files = joinedFiles([...jobs.map(({ files }) => files ?? { indexed: 1, left_out: [] }), tallyOf(leftOut)])
-  process.stdout.write(`${describeFiles(files, verb)}\n`)
+  process.stdout.write(`${describeFiles(joinedFiles([...files, tallyOf(leftOut)]), verb)}\n`)
 }
 
-/** What is asked of the web. */
-function webSource(urls: readonly string[], { allowPrivate }: AddOptions): WebSource {
-  return { urls: [...urls], ...(allowPrivate === true && { private: true }) }
+/** A JSON file of a folder of documents may be no table, such as package.json. */
+function maySkip(source: Source, { strict }: AddOptions): boolean {
+  return strict !== true && source.kind === 'table' && source.besideDocuments === true
+}
+
+function webOptions({ allowPrivate }: AddOptions): Omit<WebSource, 'urls'> {
+  return allowPrivate === true ? { private: true } : {}
 }
 
 function isCorpusInvalid(error: unknown): error is CodedError {
   return error instanceof CodedError && error.code === 'corpus_invalid'
 }
 
-/** A job that failed with `--strict`, or was stopped, ends the command: lists the files of the jobs before and after it. */
-function stopped({ indexed, left }: { readonly indexed: readonly string[]; readonly left: readonly string[] }, error: unknown): never {
-  if (indexed.length > 0) process.stderr.write(`Indexed before: ${indexed.join(', ')}\n`)
-  if (left.length > 0) process.stderr.write(`Not started: ${left.join(', ')}\n`)
-  throw error
-}
-
-function addOptions(options: AddOptions): JobOptions {
+function orderOf(options: AddOptions): JobOptions {
   return { ...(options.replace === true && { replace: true }), ...jobOptions(options) }
 }

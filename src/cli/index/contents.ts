@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { CodedError } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
+import { invalidOption } from '../program/options.ts'
 import { createProgress } from '../program/progress.ts'
 import { indexingCommand } from './jobs.ts'
 
@@ -13,7 +14,7 @@ const KB = 1000
 const snapshots = () => import('../../../index/snapshots/snapshots.ts')
 
 /** `cepe index snapshot`, `cepe index verify` and `cepe index alias`. */
-export function snapshotCommands(): Command[] {
+export function snapshotCommands() {
   const create = indexingCommand('create', 'create a snapshot of the collection', async ({ index }, [name = '']) => {
     const { createSnapshot } = await snapshots()
     const { rows } = await createSnapshot(name, index)
@@ -50,11 +51,11 @@ export function snapshotCommands(): Command[] {
   })
   const snapshot = new Command('snapshot').description('create, list, restore and delete snapshots of a collection').addCommand(list)
   for (const one of [create, restore, remove]) snapshot.addCommand(one.argument('<name>'))
-  return [snapshot, verify, alias.argument('<other>')]
+  return { snapshot, verify, alias: alias.argument('<other>') }
 }
 
 /** `cepe index report`, `export`, `sources` and `delete`: rejected lines of a job, and the index's content. */
-export function contentsCommands(): Command[] {
+export function contentsCommands() {
   const report = indexingCommand(
     'report',
     'print the rejected lines of a job with reasons, as JSON lines',
@@ -78,28 +79,25 @@ export function contentsCommands(): Command[] {
     await requireSource(index, source)
     return `${await index.delete({ source })} passages deleted\n`
   })
-  return [
-    report.argument('<job>'),
-    exporting.option('--source <text>', "only passages from this source; '' for those without one"),
+  return {
+    report: report.argument('<job>'),
+    exporting: exporting.option('--source <text>', "only passages from this source; '' for those without one"),
     sources,
-    remove.requiredOption('--source <text>', 'as `cepe index sources` shows it', notEmpty),
-  ]
+    remove: remove.requiredOption('--source <text>', 'as `cepe index sources` shows it', notEmpty),
+  }
 }
 
 /** An empty source is most likely an unset shell variable; it would match all passages without a source. @throws options_invalid */
 function notEmpty(source: string): string {
   if (source !== '') return source
-  throw new CodedError('options_invalid', '--source is empty: name the source to delete.', { field: '--source' })
+  throw invalidOption('--source', '--source is empty: name the source to delete.')
 }
 
 /** @throws not_found for a source without passages, most likely a typing error */
 async function requireSource(index: Pick<PassageIndex, 'count' | 'table'>, source: string): Promise<void> {
   if ((await index.count({ source })) > 0) return
-  throw new CodedError(
-    'not_found',
-    `There are no passages from ${JSON.stringify(source)} in the collection ${index.table}: \`cepe index sources\` lists the sources.`,
-    { field: '--source' },
-  )
+  const problem = `There are no passages from ${JSON.stringify(source)} in the collection ${index.table}`
+  throw new CodedError('not_found', `${problem}: \`cepe index sources\` lists the sources.`, { field: '--source' })
 }
 
 function print(stream: Readable): Promise<void> {

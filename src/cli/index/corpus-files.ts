@@ -5,18 +5,20 @@ import { isPageAddress } from '../../crawl/page-address.ts'
 import type { ReadingOptions } from './reading-options.ts'
 import { isArchive, isDocument, isTable, listFolder, type LeftOutFile } from '../../jobs/sources/list.ts'
 
+/** A part of a corpus that becomes a job. */
+export type Source =
+  /** A file of passages; a JSON file beside documents in a folder may be something else. */
+  | { readonly kind: 'table'; readonly path: string; readonly besideDocuments?: boolean }
+  /** A folder of documents, or documents in a folder. */
+  | { readonly kind: 'documents'; readonly path: string; readonly only?: readonly string[] }
+  /** An archive of documents and tables. */
+  | { readonly kind: 'archive'; readonly path: string }
+  /** All addresses of pages and sitemaps. */
+  | { readonly kind: 'pages'; readonly path: string; readonly urls: string[] }
+
 /** The corpus of a command's arguments. */
 export interface Corpus {
-  /** Files of passages: one job each. */
-  readonly tables: readonly string[]
-  /** JSON files beside documents in a folder, which may be something else than tables. Part of `tables`. */
-  readonly besideDocuments: ReadonlySet<string>
-  /** Folders of documents, or documents in a folder: one job each. */
-  readonly documents: readonly { readonly path: string; readonly only?: readonly string[] }[]
-  /** Archives of documents and tables: one job each. */
-  readonly archives: readonly string[]
-  /** Addresses of pages and sitemaps: all become one job. */
-  readonly pages: readonly string[]
+  readonly sources: readonly Source[]
   /** Unsupported files in folders without documents. */
   readonly leftOut: readonly LeftOutFile[]
 }
@@ -33,13 +35,12 @@ export async function corpusFiles(
   given: readonly string[],
   { format, columns }: Pick<ReadingOptions, 'format' | 'columns'>,
 ): Promise<Corpus> {
-  const tables: string[] = []
-  const besideDocuments = new Set<string>()
-  const folders: string[] = []
+  const tables: Source[] = []
+  const folders: Source[] = []
   const single = new Map<string, string[]>()
+  const archives: Source[] = []
   const leftOut: LeftOutFile[] = []
-  const archives: string[] = []
-  const pages = given.filter(isPageAddress)
+  const urls = given.filter(isPageAddress)
   for (const name of given) {
     if (isPageAddress(name)) continue
     const at = path.resolve(name)
@@ -57,17 +58,16 @@ export async function corpusFiles(
           { field: 'file' },
         )
       const paths = own.map(({ path }) => path).sort()
-      tables.push(...paths)
-      if (hasDocuments) {
-        folders.push(at)
-        for (const file of paths) if (/\.json$/i.test(file)) besideDocuments.add(file)
-      } else leftOut.push(...listed.filter((file) => 'problem' in file))
-    } else if (isArchive(at)) archives.push(at)
-    else if (format !== undefined || (await isTableFile(at, columns !== undefined))) tables.push(at)
+      for (const path of paths) tables.push({ kind: 'table', path, besideDocuments: hasDocuments && /\.json$/i.test(path) })
+      if (hasDocuments) folders.push({ kind: 'documents', path: at })
+      else leftOut.push(...listed.filter((file) => 'problem' in file))
+    } else if (isArchive(at)) archives.push({ kind: 'archive', path: at })
+    else if (format !== undefined || (await isTableFile(at, columns !== undefined))) tables.push({ kind: 'table', path: at })
     else single.set(path.dirname(at), [...(single.get(path.dirname(at)) ?? []), path.basename(at)])
   }
-  const named = [...single].map(([path, only]) => ({ path, only }))
-  return { tables, besideDocuments, documents: [...folders.map((path) => ({ path })), ...named], archives, pages, leftOut }
+  const documents = [...single].map(([path, only]) => ({ kind: 'documents' as const, path, only }))
+  const pages = urls.slice(0, 1).map((path) => ({ kind: 'pages' as const, path, urls }))
+  return { sources: [...tables, ...folders, ...documents, ...archives, ...pages], leftOut }
 }
 
 /** Detects tables by name, or by the first line if the name is not specific. */

@@ -7,47 +7,34 @@ import { addCommand } from './add.ts'
 import { contentsCommands, snapshotCommands } from './contents.ts'
 import { commitCommand, pendingCommand, planCommand, vectorsCommand } from './shards.ts'
 import { loadConfig } from '../program/run-program.ts'
-import { cancel, follow, indexingCommand, listed, showJob } from './jobs.ts'
+import { cancel, follow, indexingCommand, listed, type Options, showJob } from './jobs.ts'
 import { collectionOption } from '../program/options.ts'
 import type { AheadProgress } from '../../inference/encode-ahead.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'
 
-/** Commands as help lists them: in the order of use. */
-const ORDER = [
-  ...['add', 'status', 'sources', 'delete', 'report', 'resume', 'cancel', 'export', 'snapshot', 'alias', 'verify'],
-  ...['reembed', 'compact', 'cleanup', 'encode-ahead', 'plan', 'vectors', 'pending', 'commit'],
-]
-
 const REEMBED = 're-embed the texts of the collection with the configured retriever; the old vectors serve until the new ones are verified'
 
-/** `cepe index`: commands on a corpus and its table. */
+/** `cepe index`: commands on a corpus and its table, as help lists them: in the order of use. */
 export function indexCommand(): Command {
-  const command = new Command('index')
+  const command = new Command('index').description('add passages to the index and manage index jobs')
+  const resume = ({ jobs }: Indexing, [id = '']: readonly string[], { collection }: Options) => follow(jobs, jobs.resume(id), collection)
+  const { report, exporting, sources, remove } = contentsCommands()
+  const { snapshot, verify, alias } = snapshotCommands()
   const commands = [
-    ...contentsCommands(),
-    ...snapshotCommands(),
     addCommand(),
-    encodeAheadCommand(),
-    planCommand(),
-    vectorsCommand(),
-    pendingCommand(),
-    commitCommand(),
-    indexingCommand('reembed', REEMBED, ({ jobs }, _, { collection }) => follow(jobs, jobs.addReembed(), collection), 'embeds'),
     indexingCommand('status', 'show the index and its jobs', status).argument('[job]'),
+    ...[sources, remove, report],
+    indexingCommand('resume', 'resume a stopped job', resume, 'embeds').argument('<job>'),
+    indexingCommand('cancel', 'cancel a job; passages already committed stay', ({ jobs }, [id = '']) => cancel(jobs, id)).argument('<job>'),
+    ...[exporting, snapshot, alias, verify],
+    indexingCommand('reembed', REEMBED, ({ jobs }, _, { collection }) => follow(jobs, jobs.addReembed(), collection), 'embeds'),
     maintenanceCommand('compact', 'compact small files, update the indexes and remove expired versions'),
     maintenanceCommand('cleanup', 'remove the files of expired versions'),
-    indexingCommand('cancel', 'cancel a job; passages already committed stay', ({ jobs }, [id = '']) => cancel(jobs, id)).argument('<job>'),
-    indexingCommand(
-      'resume',
-      'resume a stopped job',
-      ({ jobs }, [id = ''], { collection }) => follow(jobs, jobs.resume(id), collection),
-      'embeds',
-    ).argument('<job>'),
+    ...[encodeAheadCommand(), planCommand(), vectorsCommand(), pendingCommand(), commitCommand()],
   ]
-  commands.sort((a, b) => ORDER.indexOf(a.name()) - ORDER.indexOf(b.name()))
   for (const one of commands) command.addCommand(one)
-  return command.description('add passages to the index and manage index jobs')
+  return command
 }
 
 const KB = 1000

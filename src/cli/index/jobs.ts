@@ -27,7 +27,7 @@ export async function withIndexing(table: string | undefined, need: Need, run: (
 }
 
 /** Options that the commands share. */
-interface Options {
+export interface Options {
   readonly collection?: string
   readonly source?: string
 }

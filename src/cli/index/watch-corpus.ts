@@ -3,7 +3,7 @@ import { lstat, readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { isTable } from '../../jobs/sources/list.ts'
-import type { Corpus } from './corpus-files.ts'
+import type { Corpus, Source } from './corpus-files.ts'
 import { Interrupted } from '../program/interrupted.ts'
 
 interface Watch {
@@ -43,17 +43,13 @@ export async function watchCorpus(given: readonly string[], { seconds, corpus, a
 
 /** The changed part of a corpus: changed tables and archives, and folders of documents with a changed file. */
 function changedOf(corpus: Corpus, changed: ReadonlySet<string>): Corpus {
-  const { tables, documents, archives } = corpus
-  const inside = (folder: string): string[] => [...changed].filter((file) => file.startsWith(folder + path.sep))
-  return {
-    ...corpus,
-    tables: tables.filter((file) => changed.has(file)),
-    archives: archives.filter((file) => changed.has(file)),
-    documents: documents.filter(({ path: folder, only }) => {
-      if (only !== undefined) return only.some((name) => changed.has(path.join(folder, name)))
-      return inside(folder).some((file) => !isTable(file))
-    }),
+  const hasChanged = (source: Source): boolean => {
+    if (source.kind !== 'documents') return changed.has(source.path)
+    const { path: folder, only } = source
+    if (only !== undefined) return only.some((name) => changed.has(path.join(folder, name)))
+    return [...changed].some((file) => file.startsWith(folder + path.sep) && !isTable(file))
   }
+  return { ...corpus, sources: corpus.sources.filter(hasChanged) }
 }
 
 /** Files still being written are waited for, up to this number of polls without a stable state. */

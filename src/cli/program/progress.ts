@@ -1,6 +1,11 @@
 import cliProgress from 'cli-progress'
 import type { Progress } from '../../service/follow-job.ts'
 
+/** Writes to standard output and waits for its reader (backpressure). */
+export function print(text: string): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(text, () => resolve()))
+}
+
 /** Share of the work per line if standard error is not a terminal. */
 const LINE_STEP = 0.1
 
