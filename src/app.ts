@@ -8,12 +8,11 @@ import { auth } from './http/auth/auth.ts'
 import { bodyTimeout } from './http/plugins/body-timeout.ts'
 import { connections } from './http/plugins/connections.ts'
 import { compression } from './http/plugins/compression.ts'
-import { cors, letRead } from './http/plugins/cors.ts'
 import { docs } from './http/plugins/docs.ts'
 import { gracefulShutdown } from './http/plugins/graceful-shutdown.ts'
 import { errorSender, errors } from './http/errors/describe-error.ts'
 import { forwarded, rateLimit } from './http/plugins/rate-limit.ts'
-import { headers, requestId, setHeaders } from './http/plugins/headers.ts'
+import { cors, headers, letRead, requestId, setHeaders } from './http/plugins/headers.ts'
 import { host } from './http/plugins/host.ts'
 import { jsonBodies } from './http/plugins/json-bodies.ts'
 import { metrics } from './http/observability/metrics.ts'
@@ -21,7 +20,7 @@ import { observers } from './http/observability/observers.ts'
 import { serializerCompiler, validatorCompiler } from './http/plugins/compilers.ts'
 import { traces } from './http/observability/traces-plugin.ts'
 import { unknownRoutes } from './http/plugins/unknown-routes.ts'
-import { onceFor, storedResponses } from './http/idempotency/idempotency.ts'
+import { onceIn } from './http/idempotency/idempotency.ts'
 import { publicText } from './http/errors/public-text.ts'
 import { collectionAccess } from './http/request/collections.ts'
 import { answerClientError, refuseExpectations } from './http/errors/raw-errors.ts'
@@ -33,8 +32,7 @@ import type { App, RouteContext, Routes } from './http/routes/context.ts'
 import { collectionsRoutes } from './http/routes/collections.ts'
 import { documentsRoutes } from './http/routes/documents.ts'
 import { feedbackRoutes } from './http/routes/feedback.ts'
-import { healthRoutes } from './http/routes/health.ts'
-import { infoRoutes } from './http/routes/info.ts'
+import { healthRoutes, infoRoutes } from './http/routes/info.ts'
 import { openAiRoutes } from './http/routes/openai/routes.ts'
 import { mcpRoutes } from './http/routes/mcp.ts'
 import { pageRoutes } from './http/routes/page.ts'
@@ -80,7 +78,7 @@ export async function buildApp(
   await docs(app, version, config.BASE_PATH)
   metrics(app, services)
 
-  const once = onceFor(storedResponses({ folder: (table) => answersFolder(config, { dir: services.index.dir, table }) }))
+  const once = onceIn({ folder: (table) => answersFolder(config, { dir: services.index.dir, table }) })
   const access = collectionAccess(services.answering, services.collections)
   const context = { services, config, version, access, once, files: servedFiles(config), snapshots }
   await register(app, [healthRoutes, ...(config.ROLE === 'indexer' ? [] : QUESTIONS), ...COLLECTIONS], context)

@@ -1,9 +1,8 @@
 import t, { type Test } from 'tap'
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
-import { storedResponses } from '../../src/http/idempotency/idempotency.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { servicesAround } from '../helpers/services.ts'
 import { tempDir } from '../index/helpers.ts'
@@ -205,35 +204,4 @@ await t.test('a corpus sent again with its key is not indexed twice', async (t) 
   t.match(await post(form(), 'c3'), { status: 202, json: { id: sent.json.id } })
   t.equal((await jobs.list()).length, 3)
   for (const { id } of await jobs.list()) await jobs.wait(id)
-})
-
-await t.test('two requests with one key at a time: one works, the other is told to wait', async (t) => {
-  const dir = join(await tempDir(t), 'answers')
-  const answers = storedResponses({ folder: () => dir })
-  const claim = await answers('passages', 'k')
-  await t.rejects(storedResponses({ folder: () => dir })('passages', 'k'), { code: 'conflict', field: 'idempotency-key' })
-  await (await answers('passages', 'other')).release()
-  await claim.release()
-  const next = await answers('passages', 'k')
-  t.equal(next.kept, undefined, 'one that ended without an answer has left none')
-  await next.keep({ request: 'r', found: true, body: { a: 1 } })
-  await next.release()
-  t.match((await storedResponses({ folder: () => dir })('passages', 'k')).kept ?? {}, { request: 'r', body: { a: 1 } })
-})
-
-await t.test('kept answers are bounded in time and number', async (t) => {
-  const dir = join(await tempDir(t), 'answers')
-  const keep = async (answers: ReturnType<typeof storedResponses>, key: string) => {
-    const claim = await answers('passages', key)
-    await claim.keep({ request: 'r', found: true, body: null })
-    await claim.release()
-  }
-  const bounded = storedResponses({ folder: () => dir, most: 5 })
-  for (let i = 0; i < 101; i++) await keep(bounded, `k${i}`)
-  t.equal((await readdir(dir)).filter((name) => name.endsWith('.json')).length, 5)
-  const late = storedResponses({ folder: () => dir, keepMs: 0 })
-  t.equal((await late('passages', 'k100')).kept, undefined)
-  await keep(late, 'fresh')
-  t.ok((await readdir(dir)).filter((name) => name.endsWith('.json')).length <= 1)
-  await rm(dir, { recursive: true, force: true })
 })

@@ -78,7 +78,7 @@ t.test('a sitemap becomes passages whose source is their address; a second run t
     typeof citationsOf
   >[0]
   const request = { protocol: 'http', host: 'qa.example', socket: {} } as unknown as Parameters<typeof passageAddress>[0]
-  const addressOf = passageAddress(request, { basePath: '', publicUrl: '', filesOpen: false })
+  const addressOf = passageAddress(request, { BASE_PATH: '', PUBLIC_URL: '' }, false)
   t.match(citationsOf(cited, addressOf), [{ url: site.url('/lamps') }], 'citations lead to the page')
 
   const second = await add(['/sitemap.xml'])

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { readdir, readFile, rm, rmdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { CodedError } from '../../../base/errors.ts'
+import { dirname, join } from 'node:path'
+import { CodedError, unprocessable } from '../../../base/errors.ts'
 import { orAbsent } from '../../../base/exists.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
@@ -37,20 +37,52 @@ interface Work<T> {
 /** Runs a request's work once per idempotency key. @returns the body of the response */
 export type Once = <T>(request: FastifyRequest, reply: FastifyReply, work: Work<T>) => Promise<T>
 
+/** Retention of stored responses, and their maximum number; the oldest are evicted first. */
+const KEEP_RESPONSES_MS = 24 * 3_600_000
+const MAX_RESPONSES = 10_000
+/** Responses stored between two removals of expired ones. */
+const EXPIRY_EVERY = 100
+
+const StoredResponseSchema = Type.Object({
+  /** Fingerprint of the request. */
+  request: Type.String(),
+  found: Type.Boolean({ description: 'False for an answer 404.' }),
+  body: Type.Unknown(),
+  at: Type.Number({ description: 'Milliseconds since 1970.' }),
+})
+type StoredResponse = Static<typeof StoredResponseSchema>
+
+interface OnceOptions {
+  /** Folder of a collection's responses. */
+  readonly folder: (collection: string) => string
+  readonly keepMs?: number
+  readonly most?: number
+}
+
 /**
- * Processes requests with an idempotency key once; those without one always. A response is sent even if it cannot be stored: after an error
- * the client would repeat the work.
- * @throws conflict, unprocessable
+ * Processes requests with an idempotency key once; those without one always. Responses are stored in one small file each: they survive a
+ * restart and are shared by all processes of an index. A response is sent even if it cannot be stored: after an error the client would
+ * repeat the work.
+ * @throws conflict while any process handles another request with the key; unprocessable for a key of another request
  */
-export function onceFor(claimOf: (collection: string, key: string) => Promise<Claim>): Once {
-  return async <T>(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { collection, fingerprint = () => requestFingerprint(request), work }: Work<T>,
-  ): Promise<T> => {
+export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MAX_RESPONSES }: OnceOptions): Once {
+  /** Responses stored since the last removal of expired ones, by folder. */
+  const counts = new Map<string, number>()
+
+  const store = async (file: string, response: Omit<StoredResponse, 'at'>): Promise<void> => {
+    await writeFileDurably(file, JSON.stringify({ ...response, at: Date.now() }))
+    const folder = dirname(file)
+    const stored = counts.get(folder) ?? 0
+    counts.set(folder, (stored + 1) % EXPIRY_EVERY)
+    if (stored === 0) await removeExpired(folder, keepMs, most)
+  }
+
+  return async (request, reply, { collection, fingerprint = () => requestFingerprint(request), work }) => {
     const key = request.headers[HEADER]
     if (typeof key !== 'string') return work()
-    const { kept, keep, release } = await claimOf(collection, key)
+    const folder = folderOf(collection)
+    const name = createHash('sha256').update(key).digest('hex').slice(0, 40)
+    const file = join(folder, `${name}.json`)
     const orWarn = (done: Promise<void>): Promise<void> =>
       done.catch((error: unknown) =>
         request.log.error(
@@ -58,24 +90,32 @@ export function onceFor(claimOf: (collection: string, key: string) => Promise<Cl
           'An idempotency key could not be stored or released: a retry may be processed again, or rejected for a while.',
         ),
       )
-    const store = async (found: boolean, body: unknown): Promise<void> => keep({ request: await fingerprint(), found, body })
+    const keep = async (found: boolean, body: unknown): Promise<void> => store(file, { request: await fingerprint(), found, body })
+    await makeFolder(folder)
+    const lock = await takeLock(join(folder, `${name}.lock`), 0)
+    if (lock === undefined)
+      throw new CodedError('conflict', 'A request with this idempotency key is in progress: wait for its response.', {
+        field: HEADER,
+        retryAfterS: 1,
+      })
     try {
-      if (kept !== undefined) {
-        if (kept.request !== (await fingerprint())) throw reused()
+      const stored = parseJson((await orAbsent(readFile(file, 'utf8'))) ?? '')
+      if (Value.Check(StoredResponseSchema, stored) && ageOf(stored.at) < keepMs) {
+        if (stored.request !== (await fingerprint())) throw reused()
         void reply.header('idempotency-replayed', 'true')
-        return again(kept) as T
+        return again(stored) as Awaited<ReturnType<typeof work>>
       }
       try {
         const body = await work()
-        await orWarn(store(true, body))
+        await orWarn(keep(true, body))
         return body
       } catch (error) {
         if (error instanceof CodedError && error.code === 'not_found')
-          await orWarn(store(false, { message: error.message, field: error.field }))
+          await orWarn(keep(false, { message: error.message, field: error.field }))
         throw error
       }
     } finally {
-      await orWarn(release())
+      await orWarn(lock.release())
     }
   }
 }
@@ -123,81 +163,7 @@ function again({ found, body }: StoredResponse): unknown {
 }
 
 function reused(): CodedError {
-  return new CodedError(
-    'unprocessable',
-    'This idempotency key was used for another request in the last 24 hours: use a new key for each request.',
-    { field: HEADER },
-  )
-}
-
-/** Retention of stored responses, and their maximum number; the oldest are evicted first. */
-const KEEP_RESPONSES_MS = 24 * 3_600_000
-const MAX_RESPONSES = 10_000
-/** Responses stored between two removals of expired ones. */
-const EXPIRY_EVERY = 100
-
-const StoredResponseSchema = Type.Object({
-  /** Fingerprint of the request. */
-  request: Type.String(),
-  found: Type.Boolean({ description: 'False for an answer 404.' }),
-  body: Type.Unknown(),
-  at: Type.Number({ description: 'Milliseconds since 1970.' }),
-})
-type StoredResponse = Static<typeof StoredResponseSchema>
-
-interface StoredResponsesOptions {
-  /** Folder of a collection's responses. */
-  readonly folder: (collection: string) => string
-  readonly keepMs?: number
-  readonly most?: number
-}
-
-/** Exclusive claim of a key: until it is released, no other request with the key is processed. */
-type Claim = Awaited<ReturnType<ReturnType<typeof storedResponses>>>
-
-/**
- * Stored responses to requests with an idempotency key, one small file each: they survive a restart and are shared by all processes of an
- * index.
- * @returns claims a key. @throws conflict while any process handles another request with the key
- */
-export function storedResponses({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MAX_RESPONSES }: StoredResponsesOptions) {
-  /** Responses stored since the last removal of expired ones, by folder. */
-  const counts = new Map<string, number>()
-
-  const read = async (path: string): Promise<StoredResponse | undefined> => {
-    const value = parseJson((await orAbsent(readFile(path, 'utf8'))) ?? '')
-    return Value.Check(StoredResponseSchema, value) && ageOf(value.at) < keepMs ? value : undefined
-  }
-
-  return async (collection: string, key: string) => {
-    const folder = folderOf(collection)
-    const name = createHash('sha256').update(key).digest('hex').slice(0, 40)
-    await makeFolder(folder)
-    const lock = await takeLock(join(folder, `${name}.lock`), 0)
-    if (lock === undefined)
-      throw new CodedError('conflict', 'A request with this idempotency key is in progress: wait for its response.', {
-        field: HEADER,
-        retryAfterS: 1,
-      })
-    const file = join(folder, `${name}.json`)
-    try {
-      return {
-        /** The stored response of the key, if any. */
-        kept: await read(file),
-        /** Durable when it resolves. */
-        keep: async (answer: Omit<StoredResponse, 'at'>): Promise<void> => {
-          await writeFileDurably(file, JSON.stringify({ ...answer, at: Date.now() }))
-          const stored = counts.get(folder) ?? 0
-          counts.set(folder, (stored + 1) % EXPIRY_EVERY)
-          if (stored === 0) await removeExpired(folder, keepMs, most)
-        },
-        release: (): Promise<void> => lock.release(),
-      }
-    } catch (error) {
-      await lock.release()
-      throw error
-    }
-  }
+  return unprocessable(HEADER, 'This idempotency key was used for another request in the last 24 hours: use a new key for each request.')
 }
 
 /** Removes expired responses, and the oldest if there are too many. */

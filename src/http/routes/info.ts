@@ -10,7 +10,7 @@ import { ROLES } from '../../keys/record.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { corpusTexts } from '../page/corpus-text.ts'
-import type { Routes } from './context.ts'
+import { ReadinessCheckSchema, type Routes } from './context.ts'
 import { allEmbedders, describeRetriever, servingEmbedder } from '../observability/models.ts'
 
 const number = Type.Number()
@@ -156,4 +156,24 @@ function describeCalibration(
     ece: cross_validated.probability.ece,
     auroc: cross_validated.probability.auroc,
   }
+}
+
+const RETRY_AFTER_S = 5
+const ReadySchema = Type.Object({ ready: Type.Boolean(), checks: Type.Array(ReadinessCheckSchema) }, { title: 'Readiness' })
+
+/** GET /healthz: liveness. GET /readyz: readiness to answer questions. */
+export const healthRoutes: Routes = (app, { services }) => {
+  const tags = ['operations']
+  const live = { 200: Type.Object({ status: Type.Literal('ok'), uptime_s: Type.Number() }) }
+  const alive = { tags, operationId: 'getHealth', summary: 'Liveness', response: live }
+  app.get('/healthz', { schema: alive, logLevel: 'warn' }, () => ({ status: 'ok' as const, uptime_s: Math.round(process.uptime()) }))
+
+  const response = { 200: ReadySchema, 503: ReadySchema }
+  const ready = { tags, operationId: 'getReadiness', summary: 'Readiness', response }
+  app.get('/readyz', { schema: ready, logLevel: 'warn' }, async (_request, reply) => {
+    const checks = (await services.readiness()).map(({ name, ok, detail }) => ({ name, ok, detail: app.publicText(detail) }))
+    const ready = checks.every((check) => check.ok)
+    if (!ready) void reply.header('retry-after', String(RETRY_AFTER_S))
+    return reply.code(ready ? 200 : 503).send({ ready, checks })
+  })
 }

@@ -1,18 +1,14 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { packageRoot } from '../../package.ts'
 import type { Routes } from './context.ts'
 
-/** Files of the page. An allowlist: the path of a request is never looked up on disk. */
-const MODULES =
-  'about api ask card collections disclosure document dom events feedback follow gate history job-card jobs manage page passages problem result send-form share source sources spelling times upload views'.split(
-    ' ',
-  )
-const FILES = [
-  { url: '/', name: 'index.html', type: 'text/html; charset=utf-8' },
-  { url: '/page.css', name: 'page.css', type: 'text/css; charset=utf-8' },
-  ...MODULES.map((name) => ({ url: `/${name}.js`, name: `${name}.js`, type: 'text/javascript; charset=utf-8' })),
-]
+/** Media types of the page's files, by extension; other files of its folder are not served. */
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ['.html', 'text/html; charset=utf-8'],
+  ['.css', 'text/css; charset=utf-8'],
+  ['.js', 'text/javascript; charset=utf-8'],
+])
 
 const HEADERS = {
   'content-security-policy':
@@ -20,11 +16,14 @@ const HEADERS = {
   'cache-control': 'no-cache',
 }
 
-/** GET /: the page for asking questions. */
+/** GET /: the page for asking questions. Its files are read at the start: the path of a request is never looked up on disk. */
 export const pageRoutes: Routes = async (app, { config }) => {
   const { BASE_PATH: basePath, PAGE_TITLE: title, PAGE_ABOUT: about } = config
   const folder = path.join(packageRoot(), 'src/http/page')
-  for (const { url, name, type } of FILES) {
+  for (const name of await readdir(folder)) {
+    const type = TYPES.get(path.extname(name))
+    if (type === undefined) continue
+    const url = name === 'index.html' ? '/' : `/${name}`
     const content = await readFile(path.join(folder, name), 'utf8')
     const sent = content.replaceAll('{{title}}', () => escaped(title)).replaceAll('{{about}}', () => escaped(about))
     app.get(url, { schema: { hide: true }, logLevel: 'warn' }, ({ originalUrl }, reply) => {

@@ -1,23 +1,96 @@
 import fastify from 'fastify'
-import t from 'tap'
+import { readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
-import { onceFor } from '../../../src/http/idempotency/idempotency.ts'
+import { onceIn } from '../../../src/http/idempotency/idempotency.ts'
 
-t.test('what was done is answered, also where the answer cannot be kept', async (t) => {
-  const full = () => Promise.reject(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }))
-  const once = onceFor(() => Promise.resolve({ kept: undefined, keep: full, release: full }))
+/** A process whose POST does work once. @returns posts with a key */
+function served(t: Test, options: Parameters<typeof onceIn>[0], work: () => Promise<object>) {
+  const once = onceIn(options)
   const app = fastify()
   t.teardown(() => app.close())
-  let done = 0
-  const asked = { collection: 'passages', fingerprint: (): string => 'the same' }
-  app.post('/done', (request, reply) => once(request, reply, { ...asked, work: () => Promise.resolve({ done: ++done }) }))
-  app.post('/none', (request, reply) => {
-    const work = () => Promise.reject(new CodedError('not_found', 'There is none.'))
-    return once(request, reply, { ...asked, work }).catch((error: unknown) => reply.code(404).send({ error: String(error) }))
-  })
-  const post = (url: string) => app.inject({ method: 'POST', url, headers: { 'idempotency-key': 'k' } })
-  const answered = await post('/done')
-  t.equal(answered.statusCode, 200)
-  t.same(answered.json(), { done: 1 })
-  t.match((await post('/none')).json(), { error: /There is none/ })
+  app.post('/', (request, reply) =>
+    once(request, reply, { collection: 'passages', work }).catch((error: unknown) =>
+      reply
+        .code(error instanceof CodedError ? 400 : 500)
+        .send(error instanceof CodedError ? { code: error.code, message: error.message } : {}),
+    ),
+  )
+  return async (key: string) => {
+    const response = await app.inject({ method: 'POST', url: '/', headers: { 'idempotency-key': key } })
+    return { status: response.statusCode, json: response.json<object>(), replayed: response.headers['idempotency-replayed'] === 'true' }
+  }
+}
+
+const stored = async (dir: string): Promise<number> => (await readdir(dir)).filter((name) => name.endsWith('.json')).length
+
+t.test('what was done is answered, also where the answer cannot be kept', async (t) => {
+  const dir = join(t.testdir(), 'answers')
+  const failing = (result: () => Promise<object>) => async () => {
+    await rm(dir, { recursive: true })
+    await writeFile(dir, 'not a folder')
+    return result()
+  }
+  t.match(
+    await served(
+      t,
+      { folder: () => dir },
+      failing(() => Promise.resolve({ done: 1 })),
+    )('k'),
+    { status: 200, json: { done: 1 } },
+  )
+  await rm(dir)
+  const none = failing(() => Promise.reject(new CodedError('not_found', 'There is none.')))
+  t.match(await served(t, { folder: () => dir }, none)('k'), { status: 400, json: { code: 'not_found', message: 'There is none.' } })
+})
+
+t.test('two requests with one key at a time: one works, the other is told to wait', async (t) => {
+  const dir = join(t.testdir(), 'answers')
+  const works: PromiseWithResolvers<object>[] = []
+  const begun: (() => void)[] = []
+  const work = (): Promise<object> => {
+    const one = pending()
+    works.push(one)
+    begun.shift()?.()
+    return one.promise
+  }
+  const post = served(t, { folder: () => dir }, work)
+  const other = served(t, { folder: () => dir }, () => Promise.resolve({ by: 'another process' }))
+  const isBegun = new Promise<void>((resolve) => begun.push(resolve))
+  const first = post('k')
+  await isBegun
+  t.match(await other('k'), { status: 400, json: { code: 'conflict' } })
+  t.match(await other('another key'), { status: 200, replayed: false })
+  works[0]?.reject(new Error('it failed'))
+  t.match(await first, { status: 500 })
+  t.match(
+    await other('k'),
+    { status: 200, json: { by: 'another process' }, replayed: false },
+    'one that ended without an answer has left none',
+  )
+  t.match(await post('k'), { status: 200, json: { by: 'another process' }, replayed: true })
+})
+
+interface PromiseWithResolvers<T> {
+  readonly promise: Promise<T>
+  readonly reject: (error: Error) => void
+}
+
+function pending(): PromiseWithResolvers<object> {
+  let reject: (error: Error) => void = () => undefined
+  const promise = new Promise<object>((_, rejected) => (reject = rejected))
+  return { promise, reject }
+}
+
+t.test('kept answers are bounded in time and number', async (t) => {
+  const dir = join(t.testdir(), 'answers')
+  const work = () => Promise.resolve({ done: true })
+  const bounded = served(t, { folder: () => dir, most: 5 }, work)
+  for (let i = 0; i < 101; i++) await bounded(`k${i}`)
+  t.equal(await stored(dir), 5)
+  t.match(await bounded('k100'), { replayed: true })
+  const late = served(t, { folder: () => dir, keepMs: 0 }, work)
+  t.match(await late('k100'), { status: 200, replayed: false })
+  t.ok((await stored(dir)) <= 1)
 })

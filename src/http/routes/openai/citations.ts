@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { AnswerResponse, Evidence } from '../../../rag/schema.ts'
+import type { Config } from '../../../settings.ts'
 
 /** Maximum cited passages that contain the answer. */
 const MOST_CITED = 5
@@ -27,22 +28,18 @@ export const AnnotationsSchema = Type.Array(Type.Object({ type: Type.Literal('ur
 /** Returns an absolute address at which a passage, or its source, can be opened. */
 export type AddressOf = (passage: Evidence) => string
 
-export interface AddressOptions {
-  /** Path under which a proxy serves the API. */
-  readonly basePath: string
-  /** Address of the service as clients see it; empty: as the request has it, by trusted headers of a proxy. */
-  readonly publicUrl: string
-  /** Whether a browser can open files of passages: a link carries no key. */
-  readonly filesOpen: boolean
-  /** Collection of the passages, unless it is the default one. */
-  readonly collection?: string | undefined
-}
-
 /**
  * Returns the address of a passage for the sender of a request: its source if that is a web page, else its file, else the page of this
  * service that shows the passage with the answer marked.
+ * @param filesOpen whether a browser can open files of passages: a link carries no key
+ * @param collection of the passages, unless it is the default one
  */
-export function passageAddress(request: FastifyRequest, { basePath, publicUrl, filesOpen, collection }: AddressOptions): AddressOf {
+export function passageAddress(
+  request: FastifyRequest,
+  { BASE_PATH: basePath, PUBLIC_URL: publicUrl }: Pick<Config, 'BASE_PATH' | 'PUBLIC_URL'>,
+  filesOpen: boolean,
+  collection?: string,
+): AddressOf {
   const { protocol, host, socket } = request
   const own = publicUrl === '' ? `${protocol}://${host === '' ? `localhost:${socket.localPort}` : host}/` : publicUrl
   const base = new URL(own).pathname === '/' ? `${own.replace(/\/$/, '')}${basePath}` : own.replace(/\/$/, '')

@@ -84,12 +84,7 @@ function naming({ services: { answering, keys }, access, config }: RouteContext)
         ...own,
         created: Math.floor(Date.now() / 1000),
         model,
-        addressOf: passageAddress(reply.request, {
-          basePath: config.BASE_PATH,
-          publicUrl: config.PUBLIC_URL,
-          filesOpen: !keys.required,
-          collection: collection ?? access.implied(reply.request),
-        }),
+        addressOf: passageAddress(reply.request, config, !keys.required, collection ?? access.implied(reply.request)),
       }
     },
   }

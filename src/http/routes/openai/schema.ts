@@ -79,7 +79,7 @@ export const ChatRequestSchema = Type.Object({
     description: `The last message is the question (${LIMITS.questionCharacters} characters at most). Earlier ones go into the chat template; without one, a follow-up is rewritten and system messages are ignored.`,
   }),
   stream: nullable(Type.Boolean()),
-  stream_options: Type.Optional(Type.Union([Type.Object({ include_usage: Type.Optional(Type.Boolean()) }), Type.Null()])),
+  stream_options: nullable(Type.Object({ include_usage: Type.Optional(Type.Boolean()) })),
   n: nullable(Type.Integer({ minimum: 1, maximum: 1, description: 'One answer.' })),
   max_tokens: mostTokens,
   max_completion_tokens: mostTokens,
@@ -112,6 +112,8 @@ const LogprobsSchema = Type.Union(
   { description: 'With logprobs: the tokens of the answer; their concatenated texts are the answer.' },
 )
 
+const { question, reason, extract, probability_correct, abstained, mode: usedMode, timings_ms, index } = AnswerResponseSchema.properties
+
 export const ChatResponseSchema = Type.Object({
   id: Type.String(),
   object: Type.Literal('chat.completion'),
@@ -134,16 +136,8 @@ export const ChatResponseSchema = Type.Object({
   ),
   usage: UsageSchema,
   cepe: Type.Object({
-    question: AnswerResponseSchema.properties.question,
-    reason: AnswerResponseSchema.properties.reason,
-    extract: AnswerResponseSchema.properties.extract,
-    evidence: Type.Array(EvidenceSchema),
-    confidence: Type.Number(),
-    probability_correct: AnswerResponseSchema.properties.probability_correct,
-    abstained: AnswerResponseSchema.properties.abstained,
-    mode: AnswerResponseSchema.properties.mode,
-    timings_ms: AnswerResponseSchema.properties.timings_ms,
-    index: AnswerResponseSchema.properties.index,
+    ...{ question, reason, extract, evidence: Type.Array(EvidenceSchema), confidence: Type.Number() },
+    ...{ probability_correct, abstained, mode: usedMode, timings_ms, index },
     ignored: Type.Optional(
       Type.Array(Type.String(), { description: 'Paths of request fields that had no effect; also in the header x-cepe-ignored.' }),
     ),
