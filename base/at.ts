@@ -1,4 +1,3 @@
-/** Arrays and typed arrays. */
 interface Indexed<T> {
   readonly length: number
   readonly [index: number]: T

@@ -89,9 +89,14 @@ export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(ERROR_STATUS, code)
 }
 
+/** The error of an invalid request. @param field that the remedy is about */
+export function invalidRequest(field: string, message: string): CodedError {
+  return new CodedError('invalid_request', message, { field })
+}
+
 /** The error of a field of a request. @param problem such as "is 5; it must be 1 to 4" */
 export function invalidField(field: string, problem: string): CodedError {
-  return new CodedError('invalid_request', `${field} ${problem}.`, { field })
+  return invalidRequest(field, `${field} ${problem}.`)
 }
 
 /** The error of a valid request that the loaded model cannot serve. @param field that the remedy is about */

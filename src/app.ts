@@ -102,7 +102,6 @@ async function register(app: App, all: readonly Routes[], context: RouteContext)
   for (const routes of all) await app.register(async (scope) => routes(scope, context))
 }
 
-/** Creates the server with its limits on time, size and connections. */
 function createServer(config: Config, logger: Logger, origins: readonly string[]) {
   const log: FastifyBaseLogger = logger
   const sendError = errorSender()

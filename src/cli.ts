@@ -5,7 +5,6 @@ import { checkOpenFiles } from '../base/process.ts'
 import { runProgram } from './cli/program/run-program.ts'
 import { packageVersion } from './package.ts'
 
-/** Separate programs. */
 const PROGRAMS = {
   eval: { description: 'evaluate on open-domain QA datasets and compare runs', executableFile: '../eval/cli.js' },
   calibrate: {

@@ -151,7 +151,6 @@ function companions(given: Readonly<Record<string, unknown>>): Record<string, un
   return found
 }
 
-/** A setting's schema: the keywords used above. */
 interface Setting {
   readonly type?: string
   readonly enum?: readonly string[]

@@ -24,7 +24,6 @@ export class Machine {
   #from = 0
   #at = 0
   readonly #stack: PickleValue[] = []
-  /** Stack heights at the open MARKs. */
   readonly #marks: number[] = []
   readonly #memo = new Map<number, PickleValue>()
 

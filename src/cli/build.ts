@@ -78,7 +78,6 @@ async function build(checkpointDir: string, given: BuildArguments): Promise<void
   process.stdout.write(`beside f32: ${distance}\n`)
 }
 
-/** @throws options_invalid */
 async function checkTextsOption(texts: string, dtype: Dtype): Promise<void> {
   if (dtype === 'f32') throw invalidOption('--texts', '--texts compares a precision with f32: choose another --dtype, or omit --texts.')
   const { checkTexts } = await import('./verify.ts')
@@ -88,9 +87,6 @@ async function checkTextsOption(texts: string, dtype: Dtype): Promise<void> {
 async function withProgress(what: string, options: BuildOptions): Promise<ModelManifest> {
   const { buildModel } = await import('../../models/build.ts')
   const progress = createProgress(what, 'MB')
-  try {
-    return await buildModel({ ...options, onProgress: ({ done, total, name }) => progress.update(megabytes(done), megabytes(total), name) })
-  } finally {
-    progress.stop()
-  }
+  const onProgress: BuildOptions['onProgress'] = ({ done, total, name }) => progress.update(megabytes(done), megabytes(total), name)
+  return buildModel({ ...options, onProgress }).finally(() => progress.stop())
 }

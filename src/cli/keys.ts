@@ -53,7 +53,6 @@ export function keysCommand(): Command {
     )
 }
 
-/** Makes a key and prints it, with what its user may not expect. */
 async function add(name: string, { admin, requestsPerMinute, questionsPerDay, collections }: AddOptions): Promise<void> {
   const [config, { addKey, readChanges }, { needsKey }] = await Promise.all([
     loadConfig(),

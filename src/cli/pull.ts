@@ -17,18 +17,12 @@ export function pullCommand(): Command {
       const [{ pullCheckpoint }, { hubSettings }] = await Promise.all([import('../../models/pull/pull.ts'), import('../config.ts')])
       const outDir = out ?? path.basename(repository)
       const progress = createProgress('Fetching', 'MB')
-      try {
-        const { commit, files, bytes } = await pullCheckpoint({
-          hub: hubSettings(),
-          repository,
-          revision,
-          outDir,
-          onProgress: ({ done, total, name: file }) => progress.update(megabytes(done), megabytes(total), file),
-          onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
-        })
-        process.stdout.write(`${outDir}: ${repository}@${commit.slice(0, 12)}, ${files.length} files, ${megabytes(bytes)} MB\n`)
-      } finally {
-        progress.stop()
-      }
+      const { commit, files, bytes } = await pullCheckpoint({
+        hub: hubSettings(),
+        ...{ repository, revision, outDir },
+        onProgress: ({ done, total, name: file }) => progress.update(megabytes(done), megabytes(total), file),
+        onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
+      }).finally(() => progress.stop())
+      process.stdout.write(`${outDir}: ${repository}@${commit.slice(0, 12)}, ${files.length} files, ${megabytes(bytes)} MB\n`)
     })
 }

@@ -20,11 +20,9 @@ import { createProgress, print } from './program/progress.ts'
 
 interface AskFileOptions extends BatchOptions {
   readonly file: string
-  /** Writes an answer as one line. */
   readonly write: (line: string) => Promise<void>
   /** Defaults of questions. */
   readonly defaults: Partial<AnswerRequest>
-  /** Reports a failed line. */
   readonly onFailed: (message: string) => void
   readonly startProgress: StartProgress
 }
@@ -146,7 +144,6 @@ export async function runAsk(question: string | undefined, options: AskOptions):
   }
 }
 
-/** @throws options_invalid */
 function checkOptions(question: string | undefined, { file, out, json }: AskOptions): void {
   const refuse = (problem: string): CodedError => new CodedError('options_invalid', problem)
   if ((question === undefined) === (file === undefined)) throw refuse('Give one question, or --file with a file of them.')

@@ -41,7 +41,6 @@ export async function checkTexts(file: string): Promise<void> {
   })
 }
 
-/** Groups of lines spread over the file. */
 async function samplesOf(built: string, file: string, count: number): Promise<Sample[]> {
   const [{ loadManifest }, { loadTokenizer }] = await Promise.all([import('../../models/folder.ts'), import('../text/tokenizer.ts')])
   const manifest = await loadManifest(built)

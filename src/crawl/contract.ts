@@ -21,7 +21,6 @@ export interface CrawlRules {
   readonly hosts?: readonly string[] | undefined
   /** Requested addresses: without `hosts`, their ports are allowed. */
   readonly named: readonly string[]
-  /** Whether loopback and private networks are allowed. */
   readonly allowPrivate: boolean
 }
 
@@ -29,7 +28,6 @@ export interface CrawlRules {
 export const CRAWL_LIMITS = {
   pages: 2000,
   pageBytes: 32 * 2 ** 20,
-  /** Of all pages. */
   totalBytes: 64 * 2 ** 30,
   sitemapBytes: 50 * 2 ** 20,
   /** Addresses in all sitemaps. */
@@ -59,10 +57,9 @@ export interface Validators {
 }
 
 /** A page being received. */
-export interface FetchedPage extends Validators {
+interface FetchedPage extends Validators {
   /** Final address, after redirects. */
   readonly url: string
-  /** Requested address. */
   readonly asked: string
   /** Media type with parameters; empty if the server sends none. */
   readonly mediaType: string

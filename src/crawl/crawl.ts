@@ -34,7 +34,6 @@ class Crawl {
   readonly #hostSlots
   /** Aborts the crawl after an error that is not caused by a page. */
   readonly #abort = new AbortController()
-  #failure: unknown
   /** Requested addresses, including those listed by sitemaps. */
   readonly #asked = new Set<string>()
   /** Final addresses, after redirects: each page is taken once. */
@@ -68,7 +67,7 @@ class Crawl {
 
   async run(addresses: readonly string[]): Promise<void> {
     await Promise.all(addresses.map((address) => this.#address(address, 'order')))
-    if (this.#abort.signal.aborted) throw this.#failure
+    this.#abort.signal.throwIfAborted()
   }
 
   /** @param listedBy the sitemap that lists it */
@@ -87,10 +86,7 @@ class Crawl {
     } catch (error) {
       if (error instanceof PageError)
         this.#sink.leftOut({ url: text, problem: error.problem, detail: error.message, isListed: origin === 'sitemap' })
-      else if (!this.#abort.signal.aborted) {
-        this.#failure = error
-        this.#abort.abort(error)
-      }
+      else this.#abort.abort(error)
     } finally {
       this.#done++
       this.#onShare(Math.min(1, this.#done / Math.max(1, this.#asked.size)))
@@ -157,7 +153,6 @@ class Crawl {
   }
 }
 
-/** True for a supported page, by its media type or, if that is unspecific, by its extension. */
 function isPageType(mediaType: string, { pathname }: URL): boolean {
   const type = at(mediaType.split(';'), 0).trim().toLowerCase()
   return PAGE_TYPES.test(type) || (UNTOLD.test(type) && ENDING.test(pathname))

@@ -70,7 +70,7 @@ async function checkedAddresses(hostname: string, rules: Rules, resolve: Resolve
  * Classifies an IP address as public, private (including loopback) or neither. IPv6 uses an allowlist, so that an embedded IPv4 address
  * (mapped, NAT64, 6to4) never counts as public.
  */
-export function addressKind(address: string): 'public' | 'private' | 'special' {
+function addressKind(address: string): 'public' | 'private' | 'special' {
   const family = isIP(address)
   if (family === 4) {
     if (PRIVATE_4.check(address, 'ipv4')) return 'private'

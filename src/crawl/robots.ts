@@ -14,7 +14,7 @@ interface Rule {
  * wins; of equally long ones, the one that allows (2.2.2).
  * @param product name of the crawler, without its version
  */
-export function parseRobots(text: string, product: string) {
+function parseRobots(text: string, product: string) {
   const groups = new Map<string, Rule[]>()
   let agents: string[] = []
   let isHead = false

@@ -26,12 +26,6 @@ export function wrapped({ before, after }: Wrap, prompt: string): string {
   return before + prompt + after
 }
 
-interface WrapOptions {
-  /** The tokenizer adds BOS to a prompt, so the template's own is removed. Default: true. */
-  readonly putsBos?: boolean
-  readonly earlier?: readonly Turn[] | undefined
-}
-
 /** Placeholder for the prompt in a rendered template: one that no template changes. */
 const MARK = '\uE000prompt\uE000'
 
@@ -39,13 +33,15 @@ const MARK = '\uE000prompt\uE000'
  * Renders the text around a user's last message, up to the start of the assistant's. As in transformers, a model's own template decides on
  * BOS.
  * @param config of tokenizer_config.json
+ * @param putsBos whether the tokenizer adds BOS to a prompt, so that the template's own is removed
  * @throws unsupported if the model has no usable template; invalid_request naming `messages` if the template rejects them, or is not the
  * model's own
  */
 export function chatWrap(
   template: ChatTemplate,
   config: Readonly<Record<string, unknown>>,
-  { putsBos = true, earlier = [] }: WrapOptions = {},
+  putsBos = true,
+  earlier: readonly Turn[] = [],
 ): Wrap {
   if (earlier.length > 0 && template !== 'tokenizer') throw unasked(`chat_template is ${template}, which has no place for it`)
   if (template === 'none') return NO_WRAP

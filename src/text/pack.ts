@@ -40,7 +40,7 @@ interface PackedPrompt {
 }
 
 /** The rendered passage truncated to `maxTokens` at its end, so that the title stays. */
-export function truncatePassage(passage: PromptPassage, maxTokens: number, tokenizer: PromptTokenizer): { text: string; tokens: number } {
+function truncatePassage(passage: PromptPassage, maxTokens: number, tokenizer: PromptTokenizer): { text: string; tokens: number } {
   const text = renderPassage(passage)
   const ids = tokenizer.encode(text, { maxTokens: maxTokens + 1 })
   if (ids.length <= maxTokens) return { text, tokens: ids.length }

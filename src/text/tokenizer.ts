@@ -55,7 +55,7 @@ export async function loadTokenizer(
     },
     decode,
     /** Renders a chat template. @throws unsupported if the model has no usable one */
-    chatWrap: (template: ChatTemplate, earlier?: readonly Turn[]) => chatWrap(template, config, { putsBos: bosId !== null, earlier }),
+    chatWrap: (template: ChatTemplate, earlier?: readonly Turn[]) => chatWrap(template, config, bosId !== null, earlier),
     /** All ids whose text contains `text`, and the end-of-sequence ids, ascending: generation stops at any of them. */
     stopIds: (text: string): number[] => {
       const known = stops.get(text)

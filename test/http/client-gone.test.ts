@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { clientSignal } from '../../src/http/request/run-options.ts'
-import { describeError } from '../../src/http/errors/describe-error.ts'
+import { reportError } from '../../src/http/errors/describe-error.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { rawConnection, testApp } from './helpers.ts'
 
@@ -74,6 +74,10 @@ t.test('a client that left while its request was being looked at has left', asyn
 
 t.test('a client that leaves while its answer is sent is no fault of the service', (t) => {
   const error = Object.assign(new Error('Premature close'), { code: 'ERR_STREAM_PREMATURE_CLOSE' }) as FastifyError
-  t.match(describeError(error, {} as FastifyRequest), { status: 499, code: 'client_closed' })
+  const levels: string[] = []
+  const log = { info: () => levels.push('info'), error: () => levels.push('error') }
+  const request = { log, server: { publicText: (text: string) => text } } as unknown as FastifyRequest
+  t.match(reportError(error, request), { status: 499, code: 'client_closed' })
+  t.same(levels, ['info'])
   t.end()
 })

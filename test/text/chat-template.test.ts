@@ -24,7 +24,7 @@ t.test('templates as published; BOS stands in front where the template has it', 
     { name: 'default', template: '<u>{{ messages[0].content }}</u>' },
   ]
   t.same(chatWrap('tokenizer', { chat_template: several }), { before: '<u>', after: '</u>', withoutBos: true })
-  const { before, withoutBos } = chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }, { putsBos: false })
+  const { before, withoutBos } = chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }, false)
   t.same([before, withoutBos], ['<s>[INST] ', true], 'kept as text where the tokenizer puts none')
   const prompt = { question: 'who', demonstrations: [], passages: [], contextTokens: 64, window: 30, maxNewTokens: 5 }
   const packed = packPrompt({ ...prompt, wrap: { before: 'u ', after: '', withoutBos: true } }, wordTokenizer())
@@ -49,12 +49,12 @@ t.test("what was said before stands in the model's own template, where it takes 
     { role: 'user', content: 'who' },
     { role: 'assistant', content: 'he' },
   ] as const
-  const { before } = chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }, { earlier })
+  const { before } = chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }, true, earlier)
   t.equal(before, '[INST] <<SYS>>\nBe brief.\n<</SYS>>\n\nwho [/INST] he </s><s>[INST] ')
   const refused = { code: 'invalid_request', field: 'messages' }
-  for (const template of ['none', 'inst'] as const) t.throws(() => chatWrap(template, {}, { earlier }), refused)
+  for (const template of ['none', 'inst'] as const) t.throws(() => chatWrap(template, {}, true, earlier), refused)
   const twice = [earlier[1], earlier[1]]
-  t.throws(() => chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }, { earlier: twice }), { ...refused, message: /must alternate/ })
+  t.throws(() => chatWrap('tokenizer', { chat_template: LLAMA2, ...tokens }, true, twice), { ...refused, message: /must alternate/ })
   const wrap = { before: 'long '.repeat(40), after: '' }
   const prompt = { question: 'who', demonstrations: [], passages: [], contextTokens: 64, window: 30, maxNewTokens: 5, wrap }
   t.throws(() => packPrompt(prompt, wordTokenizer()), { code: 'unprocessable', field: 'messages' })
@@ -88,12 +88,12 @@ t.test('a template without a system role has its text before the first message o
     "{{ bos_token }}{% if messages[0]['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Conversation roles must alternate') }}{% endif %}{{ '<start_of_turn>' + (message['role'] if message['role'] != 'assistant' else 'model') + '\n' + message['content'] + '<end_of_turn>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}"
   const system = { role: 'system', content: 'Be brief.' } as const
   const config = { chat_template: gemma2, bos_token: '<bos>' }
-  t.equal(chatWrap('tokenizer', config, { earlier: [system] }).before, '<start_of_turn>user\nBe brief.\n\n')
+  t.equal(chatWrap('tokenizer', config, true, [system]).before, '<start_of_turn>user\nBe brief.\n\n')
   const earlier = [system, { role: 'user', content: 'who' }, { role: 'assistant', content: 'he' }] as const
   t.equal(
-    chatWrap('tokenizer', config, { earlier }).before,
+    chatWrap('tokenizer', config, true, earlier).before,
     '<start_of_turn>user\nBe brief.\n\nwho<end_of_turn>\n<start_of_turn>model\nhe<end_of_turn>\n<start_of_turn>user\n',
   )
-  t.throws(() => chatWrap('tokenizer', config, { earlier: [system, earlier[1]] }), { code: 'invalid_request', message: /must alternate/ })
+  t.throws(() => chatWrap('tokenizer', config, true, [system, earlier[1]]), { code: 'invalid_request', message: /must alternate/ })
   t.end()
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { packPrompt, truncatePassage, type PromptTokenizer } from '../../src/text/pack.ts'
+import { packPrompt, type PromptTokenizer } from '../../src/text/pack.ts'
 import { planRead, type PromptRequest } from '../../src/text/plan.ts'
 import { wordTokenizer } from '../fixtures/word-tokenizer.ts'
 
@@ -42,10 +42,10 @@ t.test('the window bounds prompt and new tokens together, to the token', (t) => 
 
 t.test('a passage is cut at its end, the title stays', (t) => {
   const tokenizer = wordTokenizer()
-  const { text, tokens } = truncatePassage(passage('Long', 500), 30, tokenizer)
-  t.equal(tokens, 30)
-  t.match(text, /^Document \(Title: Long\): w0 w1/)
-  t.equal(tokenizer.encode(text).length, 30)
+  const { text } = packPrompt(options({ demonstrations: [], passages: [passage('Long', 500)], contextTokens: 30 }), tokenizer)
+  const [cut = ''] = text.split('\n\n')
+  t.match(cut, /^Document \(Title: Long\): w0 w1/)
+  t.equal(tokenizer.encode(cut).length, 30)
   t.end()
 })
 

@@ -141,7 +141,6 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
   })
 }
 
-/** Orders the job of a source. */
 function start(jobs: Jobs, source: Source, options: AddOptions): Promise<Job> {
   const order = orderOf(options)
   const withMissing = { ...order, ...(options.deleteMissing === true && { delete_missing: true }) }

@@ -90,7 +90,6 @@ async function checkPages(web: WebSource, checking: Checking): Promise<Files | u
   })
 }
 
-/** Runs work with a spool in a temporary folder. */
 async function withSpool<Result>(work: (spool: FileSpool, folder: string) => Promise<Result>): Promise<Result> {
   const folder = await mkdtemp(path.join(tmpdir(), 'cepe-check-'))
   try {

@@ -39,7 +39,6 @@ export function indexCommand(): Command {
 
 const KB = 1000
 
-/** `cepe index compact` and `cleanup`. */
 function maintenanceCommand(task: 'compact' | 'cleanup', description: string): Command {
   return new Command(task)
     .description(description)
@@ -68,7 +67,6 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
     })
 }
 
-/** Bytes of replaced tables, if any. */
 function replacedLine(tables: readonly ReplacedTable[]): string[] {
   if (tables.length === 0) return []
   const bytes = tables.reduce((sum, table) => sum + table.bytes, 0)
@@ -76,7 +74,6 @@ function replacedLine(tables: readonly ReplacedTable[]): string[] {
   return [`replaced tables: ${tables.length}, ${Math.round(bytes / KB)} kB (${when})`]
 }
 
-/** The index and its jobs, or one job. */
 async function status({ index, jobs }: Indexing, [id]: readonly string[]): Promise<string | void> {
   if (id !== undefined) return showJob(jobs, id)
   const summary = await index.info().then(described, (error: Error) => error.message)

@@ -9,7 +9,6 @@ import { Interrupted } from '../program/interrupted.ts'
 interface Watch {
   /** Polling interval in seconds. */
   readonly seconds: number
-  /** The present corpus. */
   readonly corpus: () => Promise<Corpus>
   /** Indexes it; stops early with the signal. */
   readonly add: (corpus: Corpus, signal: AbortSignal) => Promise<void>

@@ -17,16 +17,14 @@ export async function interruptible<Result>(
 ): Promise<Result> {
   const interrupted = new AbortController()
   const interrupt = (): void => interrupted.abort()
+  const signal = AbortSignal.any([interrupted.signal, ...(also ? [also] : [])])
   process.once('SIGINT', interrupt)
-  also?.addEventListener('abort', interrupt, { once: true })
-  if (also?.aborted === true) interrupt()
   try {
-    return await work(interrupted.signal)
+    return await work(signal)
   } catch (error) {
-    throw interrupted.signal.aborted ? new Interrupted(await message()) : error
+    throw signal.aborted ? new Interrupted(await message()) : error
   } finally {
     process.removeListener('SIGINT', interrupt)
-    also?.removeEventListener('abort', interrupt)
   }
 }
 

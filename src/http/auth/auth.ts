@@ -51,17 +51,13 @@ export function auth(app: FastifyInstance, keys: Keys, { ADMIN_KEY: adminKey, RO
     throw unauthorized(kind, ', and the one that was sent is unknown or revoked')
   }
 
-  const countRequest = async (request: FastifyRequest, { name, requests_per_minute: most }: Holder): Promise<void> => {
-    if (most === undefined) return
-    limit(await requests(request), `The key ${name} may send ${most} requests a minute`)
-  }
-
   app.decorateRequest('holder', null)
   app.addHook('onRequest', async (request) => {
     request.holder = find(bearerOf(request))
     const needed = keys.required && needsUserKey(request.routeOptions.url)
     const holder = needed ? await needKey(request, 'a') : request.holder
-    if (holder !== null) await countRequest(request, holder)
+    const most = holder?.requests_per_minute
+    if (most !== undefined) limit(await requests(request), `The key ${holder?.name} may send ${most} requests a minute`)
   })
   app.decorate('needKey', needKey)
   app.decorate('requireAdmin', async (request: FastifyRequest) => {

@@ -23,10 +23,8 @@ declare module 'fastify' {
   }
 }
 
+/** Codes of the framework's and the form parser's errors, if other than that of their status. */
 const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: 'payload_too_large',
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
-  FST_REQ_FILE_TOO_LARGE: 'payload_too_large',
   FST_ERR_HANDLER_TIMEOUT: 'deadline_exceeded',
   FST_FILES_LIMIT: 'invalid_request',
   FST_FIELDS_LIMIT: 'invalid_request',
@@ -58,7 +56,7 @@ const BROKEN_FORM = /^Multipart: |^Unexpected end of (form|multipart data)|^Malf
 const HIDDEN = 'Something went wrong inside the service; the log has the details under this request_id.'
 
 /** Code, status and message of an error: errors of the user are explained, internal ones are only logged. */
-export function describeError(error: FastifyError, request: FastifyRequest): Described {
+function describeError(error: FastifyError, request: FastifyRequest): Described {
   if (error.validation) {
     return {
       status: ERROR_STATUS.invalid_request,
@@ -88,8 +86,7 @@ function codeOf(error: FastifyError): ErrorCode | undefined {
   const known = FASTIFY_CODES[error.code ?? '']
   if (known !== undefined) return known
   if (BROKEN_FORM.test(messageOf(error))) return 'invalid_request'
-  const { statusCode } = error
-  if (statusCode === undefined) return undefined
+  const { statusCode = 500 } = error
   return STATUS_CODE[statusCode] ?? (statusCode >= 400 && statusCode < 500 ? 'invalid_request' : undefined)
 }
 

@@ -17,14 +17,14 @@ export function checked<Schema extends TSchema>(schema: Schema, where: string): 
   }
 }
 
-/** A problem of a request, and its field (undefined: the whole request). */
-export interface Problem {
-  readonly field: string | undefined
-  readonly message: string
-}
-
-/** Describes the first problem in terms of the request: unknown fields first, since they are typing errors. */
-export function describeValidation(errors: readonly FastifySchemaValidationError[], where: string): Problem {
+/**
+ * Describes the first problem in terms of the request: unknown fields first, since they are typing errors.
+ * @returns also its field; undefined for the whole request
+ */
+export function describeValidation(
+  errors: readonly FastifySchemaValidationError[],
+  where: string,
+): { field: string | undefined; message: string } {
   const relevant = withoutUnions(errors)
   const error = relevant.find(({ keyword }) => keyword === 'additionalProperties') ?? relevant[0]
   if (error === undefined) return { field: undefined, message: `The ${where} is not valid.` }

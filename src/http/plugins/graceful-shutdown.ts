@@ -14,8 +14,6 @@ declare module 'fastify' {
 const BODY_MS = 1_000
 /** Time for responses to be delivered after the server has stopped listening. */
 const CUT_MS = 1_000
-/** By then another instance, or this one after its restart, may be available. */
-const RETRY_AFTER_S = 5
 
 /** Graceful shutdown: running requests are completed, new ones are rejected, and no connection keeps the server open. */
 export function gracefulShutdown(app: FastifyInstance): void {
@@ -63,7 +61,5 @@ export function gracefulShutdown(app: FastifyInstance): void {
 }
 
 function shuttingDown(): CodedError {
-  return new CodedError('not_ready', 'The service is shutting down: send the request again, to another instance or in a moment.', {
-    retryAfterS: RETRY_AFTER_S,
-  })
+  return new CodedError('not_ready', 'The service is shutting down: send the request again, to another instance or in a moment.')
 }

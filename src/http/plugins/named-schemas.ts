@@ -21,8 +21,11 @@ export function nameSchemas(document: Fields): void {
   for (const path of Object.values(paths).filter(isFields)) for (const method of METHODS) nameBodies(path, method, taken)
   const named = new Map<string, Fields>()
   hoist(paths, named)
-  const components = fieldsIn(document, 'components')
-  components['schemas'] = Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1)))
+  const { components } = document
+  document['components'] = {
+    ...(isFields(components) && components),
+    schemas: Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1))),
+  }
 }
 
 function nameBodies(path: Fields, method: string, taken: Set<string>): void {
@@ -63,14 +66,6 @@ function referring(schema: unknown, named: Map<string, Fields>): unknown {
     if (!isDeepStrictEqual(other, rest)) throw new Error(`This is a bug: two schemas are called ${name}.`)
   }
   return { $ref: `#/components/schemas/${name}`, ...(known !== undefined && description !== known['description'] && { description }) }
-}
-
-function fieldsIn(parent: Fields, name: string): Fields {
-  const present = parent[name]
-  if (isFields(present)) return present
-  const made: Fields = {}
-  parent[name] = made
-  return made
 }
 
 function isFields(value: unknown): value is Fields {

@@ -4,7 +4,6 @@ import type { FastifyReply } from 'fastify'
 
 /** Longest time for a client to accept a part of a response; then its connection is closed. */
 const STALL_MS = 60_000
-/** Bytes per part. */
 const PIECE = 64 * 1024
 /** Interval of comments in an idle stream: proxies close idle connections. */
 const KEEP_ALIVE_MS = 15_000
@@ -32,7 +31,7 @@ async function* withBackpressure(parts: AsyncIterable<string>, giveUp: () => voi
   }
 }
 
-export interface EventStream<Event> {
+interface EventStream<Event> {
   readonly events: AsyncGenerator<Event, void, undefined>
   /** Formats an event, see {@link serverEvent}. */
   readonly format: (event: Event) => string

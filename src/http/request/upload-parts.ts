@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { CodedError, osCode } from '../../../base/errors.ts'
+import { CodedError, invalidRequest, osCode } from '../../../base/errors.ts'
 import type { UploadedFile } from '../../jobs/sources/take.ts'
 import { hashing } from '../idempotency/idempotency.ts'
 import { entryName } from '../../jobs/sources/spool.ts'
@@ -11,6 +11,12 @@ const HELD_BYTES = 8 * 2 ** 20
 
 /** What a form of an upload may hold. */
 export const UPLOAD_LIMITS = { files: 2000, fields: 0, fileSize: Infinity } as const
+
+/** A form with a file, for the OpenAPI document only: forms are not validated by a schema. @param fields schemas of further fields */
+export function documentedForm(description: string, fields: object = {}) {
+  const file = { type: 'string', format: 'binary', description }
+  return { 'multipart/form-data': { schema: { type: 'object', properties: { file, ...fields }, required: ['file'] } } }
+}
 
 /**
  * The parts of a form.
@@ -49,14 +55,11 @@ export async function* filesOf(request: FastifyRequest): AsyncGenerator<Uploaded
 function beyondLimits(error: unknown): unknown {
   const code = osCode(error)
   if (code === 'FST_FIELDS_LIMIT')
-    return new CodedError('invalid_request', 'The form has fields in addition to files: give options in the query (?label=handbook).', {
-      field: 'form',
-    })
+    return invalidRequest('form', 'The form has fields in addition to files: give options in the query (?label=handbook).')
   if (code === 'FST_FILES_LIMIT')
-    return new CodedError(
-      'invalid_request',
+    return invalidRequest(
+      'form',
       `The form holds more than ${UPLOAD_LIMITS.files} files: send the others in another request, or all in an archive.`,
-      { field: 'form' },
     )
   return error
 }
@@ -94,8 +97,7 @@ type FormFiles = { readonly table: UploadedFile } | { readonly files: AsyncItera
  */
 export async function formFiles(files: AsyncGenerator<UploadedFile>, isTable: (name: string) => boolean): Promise<FormFiles> {
   const first = await files.next()
-  if (first.done === true)
-    throw new CodedError('invalid_request', 'The form holds no file: send documents, tables, or an archive of them.', { field: 'body' })
+  if (first.done === true) throw invalidRequest('body', 'The form holds no file: send documents, tables, or an archive of them.')
   const { name, bytes, encoding } = first.value
   if (!isTable(name)) return { files: joined(first.value, files) }
   const iterator = bytes[Symbol.asyncIterator]()
@@ -123,10 +125,9 @@ async function* alone(held: readonly Buffer[], rest: AsyncIterator<Buffer>, file
   yield* held
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
   if ((await files.next()).done !== true)
-    throw new CodedError(
-      'invalid_request',
+    throw invalidRequest(
+      'body',
       'A table of this size must be the one file of its form: send the others in another request, or all in an archive.',
-      { field: 'body' },
     )
 }
 

@@ -11,7 +11,6 @@ import { streamResponse } from '../request/stream-response.ts'
 import { errorBody, reportError } from '../errors/describe-error.ts'
 import type { Routes } from './context.ts'
 
-/** Maximum questions of a batch. */
 const BATCH_QUESTIONS = 1000
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'

@@ -32,7 +32,6 @@ export interface AppServices extends Embedders {
   readonly countTokens: CountTokens
   /** Tokens of a passage beyond what retriever or reader reads. */
   readonly unreadTokens: CountTokens
-  /** The main collection. */
   readonly index: PassageIndex
   readonly collections: Collections
   readonly jobs: Jobs
@@ -42,7 +41,6 @@ export interface AppServices extends Embedders {
   /** Why the newest table is not searched here; undefined if it is. */
   readonly newerTable: () => CodedError | undefined
   readonly readiness: () => Promise<readonly ReadinessCheck[]>
-  /** State of the inference processes. */
   readonly processes: () => readonly ProcessStatus[]
 }
 

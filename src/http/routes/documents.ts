@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { Static } from 'typebox'
 import type { FastifyRequest } from 'fastify'
-import { CodedError, invalidField } from '../../../base/errors.ts'
+import { CodedError, invalidField, invalidRequest } from '../../../base/errors.ts'
 import { createSharedSlots } from '../../../base/fair-share.ts'
 import type { ReadDocument } from '../../documents/schema.ts'
 import type { DocumentFile } from '../../documents/type.ts'
@@ -14,7 +14,7 @@ import type { Routes } from './context.ts'
 import { runOptions } from '../request/run-options.ts'
 import { parseJson } from '../../../base/json.ts'
 import { checked } from '../errors/describe-validation.ts'
-import { partTypes, partsOf } from '../request/upload-parts.ts'
+import { documentedForm, partTypes, partsOf } from '../request/upload-parts.ts'
 
 const formOf = checked(DocumentFormSchema, 'form')
 
@@ -41,8 +41,7 @@ async function readDocumentForm(request: FastifyRequest, maxBytes: number): Prom
     else fields[part.fieldname] = valueOf(part.fieldname, String(part.value))
   }
   if (problem) throw problem
-  if (file === undefined)
-    throw new CodedError('invalid_request', 'The form holds no file: send the document as its one file.', { field: 'file' })
+  if (file === undefined) throw invalidRequest('file', 'The form holds no file: send the document as its one file.')
   return { file, form: formOf(fields) }
 }
 
@@ -74,27 +73,10 @@ async function wholeFile(file: AsyncIterable<Buffer>, maxBytes: number): Promise
 
 /** Maximum files of one client received or processed concurrently, each in memory. Several clients together may have twice as many. */
 const MOST_FILES = 16
-const RETRY_AFTER_S = 5
 const ENDING = /\.[^./\\]+$/
 
-const DOCUMENTED_BODY = {
-  content: {
-    'multipart/form-data': {
-      schema: {
-        type: 'object',
-        properties: {
-          file: {
-            type: 'string',
-            format: 'binary',
-            description: 'The document: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, ODT, EPUB, e-mail or another supported format.',
-          },
-          ...DocumentFormSchema.properties,
-        },
-        required: ['file'],
-      },
-    },
-  },
-}
+const FILE = 'The document: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, ODT, EPUB, e-mail or another supported format.'
+const DOCUMENTED_BODY = { content: documentedForm(FILE, DocumentFormSchema.properties) }
 
 /** POST /v1/documents/answer: answers a question from a document, with evidence from it. */
 export const documentsRoutes: Routes = async (app, { services: { documents }, config }) => {
@@ -126,18 +108,14 @@ export const documentsRoutes: Routes = async (app, { services: { documents }, co
       }
       const giveBack = slots.take(run.client ?? '')
       if (giveBack === undefined)
-        throw new CodedError('overloaded', `${slots.taken} documents are being received or read already. Try again later.`, {
-          retryAfterS: RETRY_AFTER_S,
-        })
+        throw new CodedError('overloaded', `${slots.taken} documents are being received or read already. Try again later.`)
       try {
         if (request.isMultipart()) {
           const { form, file } = await readDocumentForm(request, config.DOCUMENT_MB * 2 ** 20)
           return await ask(form, file.bytes.length, (left) => parser.read(file, left), file.name)
         }
         if (request.body === undefined || request.body === null)
-          throw new CodedError('invalid_request', 'The body is empty: send a form with the document as its file, or JSON with text.', {
-            field: 'body',
-          })
+          throw invalidRequest('body', 'The body is empty: send a form with the document as its file, or JSON with text.')
         const { text, type = 'text', ...form } = request.body as Static<typeof DocumentRequestSchema>
         return await ask(form, text.length, (left) =>
           type === 'text'

@@ -11,7 +11,6 @@ import type { Routes } from './context.ts'
 import { appendLine } from '../../../base/durable.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 
-/** Limits of the fields. */
 const FEEDBACK_LIMITS = { answerCharacters: 4096, expected: 16, expectedCharacters: 1000, commentCharacters: 2000 } as const
 
 const ParamsSchema = Type.Object({

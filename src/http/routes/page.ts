@@ -34,7 +34,6 @@ export const pageRoutes: Routes = async (app, { config }) => {
   }
 }
 
-/** Escapes a text for HTML. */
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

@@ -101,10 +101,9 @@ const RankResponseSchema = Type.Array(
 
 type Form = 'documents' | 'texts'
 const FORMS = {
-  documents: { body: RerankRequestSchema, answer: RerankResponseSchema, of: 'Cohere, Jina and Infinity' },
-  texts: { body: RankRequestSchema, answer: RankResponseSchema, of: 'text-embeddings-inference' },
+  documents: { body: Compile(RerankRequestSchema), answer: RerankResponseSchema, of: 'Cohere, Jina and Infinity' },
+  texts: { body: Compile(RankRequestSchema), answer: RankResponseSchema, of: 'text-embeddings-inference' },
 } as const
-const VALIDATORS = { documents: Compile(RerankRequestSchema), texts: Compile(RankRequestSchema) }
 
 /** The paths that clients of other services expect, each with its own form. Either form is understood at all of them. */
 const ROUTES = [
@@ -122,7 +121,7 @@ export const rerankRoutes: Routes = (app, { services: { answering: services }, c
       tags: ['questions'],
       operationId,
       summary: `Rerank documents by relevance to a query (form of ${FORMS[own].of}; the other is accepted too)`,
-      body: FORMS[own].body,
+      body: FORMS[own].body.Type(),
       response: { 200: FORMS[own].answer, ...errorResponses(404, 422, 504) },
     }
     app.post(path, { schema, validatorCompiler: validatorOf(own) }, async (request, reply) => {
@@ -164,8 +163,8 @@ function formOf(body: object, own: Form): Form {
 function validatorOf(own: Form): FastifySchemaCompiler<unknown> {
   return () => (given: unknown) => {
     const value = withoutNulls(given)
-    const validator = VALIDATORS[typeof value === 'object' && value !== null ? formOf(value, own) : own]
-    return validator.Check(value) ? { value } : { error: validator.Errors(value) as never }
+    const { body } = FORMS[typeof value === 'object' && value !== null ? formOf(value, own) : own]
+    return body.Check(value) ? { value } : { error: body.Errors(value) as never }
   }
 }
 

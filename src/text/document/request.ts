@@ -21,13 +21,11 @@ export interface DocumentRequest {
    */
   readonly chunking: (typeof CHUNKINGS)[number]
   readonly chunkTokens: number
-  /** Maximum tokens of the prompt. */
   readonly promptTokens: number
   /** Maximum tokens of the document in the prompt, from its end. */
   readonly tailTokens: number
   /** Maximum tokens of the document in the encoder, backwards from the decoder's part; null for all. */
   readonly encoderTokens: number | null
-  /** Maximum tokens of a document. */
   readonly documentTokens: number
 }
 

@@ -1,4 +1,4 @@
-import { CodedError } from '../../../base/errors.ts'
+import { invalidRequest, type CodedError } from '../../../base/errors.ts'
 import type { Grammar, Part } from './grammar.ts'
 
 /** Limits of a JSON schema for constrained decoding. */
@@ -89,5 +89,5 @@ function isPrintable(text: string): boolean {
 }
 
 function refused(field: string, problem: string): CodedError {
-  return new CodedError('invalid_request', `${field} ${problem}. ${REMEDY}`, { field })
+  return invalidRequest(field, `${field} ${problem}. ${REMEDY}`)
 }

@@ -4,7 +4,6 @@
  */
 export type Part =
   | { readonly kind: 'literal'; readonly text: string }
-  /** One of these texts. */
   | { readonly kind: 'choice'; readonly texts: readonly string[] }
   /** A quoted string of at most this many characters (code points); `trimmed`: white space does not begin it. */
   | { readonly kind: 'string'; readonly maxLength: number; readonly trimmed?: boolean }

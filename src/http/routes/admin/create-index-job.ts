@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { Type, type Static } from 'typebox'
-import { CodedError } from '../../../../base/errors.ts'
+import { CodedError, invalidRequest } from '../../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { listed } from '../../../config.ts'
 import { LONGEST_ADDRESS } from '../../../crawl/contract.ts'
@@ -76,10 +76,9 @@ export async function createIndexJob(
     return once(request, reply, { collection: table, fingerprint, work: () => received(reply, create) })
   }
   if (body === undefined)
-    throw new CodedError(
-      'invalid_request',
+    throw invalidRequest(
+      'body',
       'The body is empty: send the corpus, or JSON that names a file or folder of the import folder or pages of the web.',
-      { field: 'body' },
     )
   return once(request, reply, {
     collection: table,
@@ -100,9 +99,7 @@ function importJob(
 ): Promise<Job> {
   if (source !== undefined && urls === undefined) return jobs.addImport(source, options, table, only)
   if (urls === undefined || source !== undefined)
-    throw new CodedError('invalid_request', 'Name either source, a file or folder of the import folder, or urls, pages of the web.', {
-      field: 'source',
-    })
+    throw invalidRequest('source', 'Name either source, a file or folder of the import folder, or urls, pages of the web.')
   if (fetchHosts.length === 0)
     throw new CodedError('forbidden', 'The service fetches no pages: whoever runs it lists their hosts in CEPE_FETCH.', { field: 'urls' })
   return jobs.addPages({ urls, hosts: fetchHosts }, options, table)
@@ -113,7 +110,6 @@ function withEncoding(options: JobOptions, encoding: string | undefined): JobOpt
   return encoding === undefined || options.encoding !== undefined ? options : { ...options, encoding }
 }
 
-/** Creates the job of a form: a single table or several files. */
 async function fromForm(jobs: Jobs, files: AsyncGenerator<UploadedFile>, { options, table }: Omit<Upload, 'bytes'>): Promise<Job> {
   const form = await formFiles(files, (name) => !isDocument(name) && !isArchive(name))
   if (!('table' in form)) return jobs.addFiles({ ...form, options, table })

@@ -11,7 +11,7 @@ import { createIndexJob, ImportSchema, JobQuerySchema } from './create-index-job
 import type { App, RouteContext, Routes } from '../context.ts'
 import { CollectionQuerySchema } from '../passages/passages.ts'
 import { streamResponse } from '../../request/stream-response.ts'
-import { UPLOAD_LIMITS } from '../../request/upload-parts.ts'
+import { documentedForm, UPLOAD_LIMITS } from '../../request/upload-parts.ts'
 import { IdempotencyHeaders } from '../../idempotency/idempotency.ts'
 
 const STREAMED = [
@@ -26,30 +26,11 @@ const STREAMED = [
   'application/zip',
   'application/x-tar',
 ]
-const corpus = {
-  type: 'string',
-  format: 'binary',
-  description: 'The corpus. The format is detected unless `format` is set.',
-}
-/** Body for the OpenAPI document only: streamed bodies and forms are not validated by a schema. */
+const corpus = { type: 'string', format: 'binary', description: 'The corpus. The format is detected unless `format` is set.' }
+const FILE = 'A table, a document or an archive (.zip, .tar, .tar.gz). A form may contain several files, named by their relative paths.'
+/** Body for the OpenAPI document only: streamed bodies are not validated by a schema. */
 const DOCUMENTED_BODY = {
-  content: {
-    ...Object.fromEntries(STREAMED.map((type) => [type, { schema: corpus }])),
-    'multipart/form-data': {
-      schema: {
-        type: 'object',
-        properties: {
-          file: {
-            type: 'string',
-            format: 'binary',
-            description:
-              'A table, a document or an archive (.zip, .tar, .tar.gz). A form may contain several files, named by their relative paths.',
-          },
-        },
-        required: ['file'],
-      },
-    },
-  },
+  content: { ...Object.fromEntries(STREAMED.map((type) => [type, { schema: corpus }])), ...documentedForm(FILE) },
 }
 const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
 const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })

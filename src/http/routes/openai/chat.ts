@@ -6,7 +6,7 @@ import { citationsOf, titleOf, type AddressOf } from './citations.ts'
 import { conversationOf, questionOf } from './question.ts'
 import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './schema.ts'
 import { refuseUnread } from './unread.ts'
-import { CodedError, invalidField } from '../../../../base/errors.ts'
+import { invalidField, invalidRequest } from '../../../../base/errors.ts'
 import { grammarOf } from '../../../text/grammar/from-schema.ts'
 import type { Grammar } from '../../../text/grammar/grammar.ts'
 
@@ -130,12 +130,10 @@ function formOf({ response_format, logprobs, top_logprobs }: ChatRequest) {
 
 function formatGrammar(format: ChatRequest['response_format']): Grammar | undefined {
   if (!format || format.type === 'text') return undefined
-  if (format.type !== 'json_schema')
-    throw new CodedError(
-      'invalid_request',
-      `response_format.type is ${JSON.stringify(format.type)}, which is not supported: take json_schema, with a schema that names the fields.`,
-      { field: 'response_format' },
-    )
+  if (format.type !== 'json_schema') {
+    const problem = `response_format.type is ${JSON.stringify(format.type)}, which is not supported`
+    throw invalidRequest('response_format', `${problem}: take json_schema, with a schema that names the fields.`)
+  }
   return grammarOf(format.json_schema?.schema, 'response_format.json_schema.schema')
 }
 

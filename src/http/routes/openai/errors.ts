@@ -5,7 +5,6 @@ import { CodedError } from '../../../../base/errors.ts'
 import { documentedErrors } from '../../errors/error-body.ts'
 import type { Described } from '../../errors/describe-error.ts'
 
-/** Error body in OpenAI's format. */
 const OpenAiErrorSchema = Type.Object(
   {
     error: Type.Object({

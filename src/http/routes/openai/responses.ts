@@ -1,4 +1,4 @@
-import { CodedError } from '../../../../base/errors.ts'
+import { invalidField } from '../../../../base/errors.ts'
 import type { AnswerResponse, ChatQuestion } from '../../../rag/schema.ts'
 import type { ChatTemplate } from '../../../text/chat-template.ts'
 import { refusalOf } from '../../../rag/no-answer/words.ts'
@@ -17,9 +17,7 @@ export function toQuestion(body: ResponsesRequest, own: ChatTemplate): ChatQuest
   for (const [i, item] of items.entries()) {
     const type = 'type' in item ? item.type : undefined
     if (type !== undefined && type !== 'message')
-      throw new CodedError('invalid_request', `input.${i}.type is ${JSON.stringify(type)}: only messages are read.`, {
-        field: `input.${i}.type`,
-      })
+      throw invalidField(`input.${i}.type`, `is ${JSON.stringify(type)}: only messages are read`)
   }
   const { question, earlier } = conversationOf(items, 'input')
   const system = instructions?.trim() ? [{ role: 'system' as const, content: instructions.trim() }] : []

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { type ModelManifest, modelId } from '../../../../models/manifest.ts'
-import { CodedError, invalidField } from '../../../../base/errors.ts'
+import { invalidField, invalidRequest } from '../../../../base/errors.ts'
 import { answerQuestion } from '../../../rag/answer.ts'
 import { answerEvents } from '../../../rag/answer-events.ts'
 import type { ChatQuestion } from '../../../rag/schema.ts'
@@ -226,7 +226,7 @@ async function* closed(chunks: AsyncGenerator<object, void, undefined>): AsyncGe
  * @throws invalid_request for an invalid `input`
  */
 function textsOf(input: EmbeddingsRequest['input']): string[] {
-  const refuse = (problem: string) => new CodedError('invalid_request', problem, { field: 'input' })
+  const refuse = (problem: string) => invalidRequest('input', problem)
   const items: unknown[] = Array.isArray(input) ? input : [input]
   if (items.length === 0 || items.length > OPENAI_LIMITS.inputs)
     throw refuse(`input has ${items.length} texts; send 1 to ${OPENAI_LIMITS.inputs} at a time.`)

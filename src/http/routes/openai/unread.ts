@@ -1,60 +1,37 @@
+import { isDeepStrictEqual } from 'node:util'
 import { invalidField } from '../../../../base/errors.ts'
 
 /** Ignored fields: they do not change the answer. */
 const IGNORED = new Set([
-  'user',
-  'metadata',
-  'store',
-  'service_tier',
-  'safety_identifier',
-  'prompt_cache_key',
-  'prompt_cache_retention',
-  'parallel_tool_calls',
-  'reasoning',
-  'reasoning_effort',
-  'verbosity',
+  ...['user', 'metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention'],
+  ...['parallel_tool_calls', 'reasoning', 'reasoning_effort', 'verbosity'],
 ])
 
-function isEmpty(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
-}
-function isOneOf(...values: readonly unknown[]): (value: unknown) => boolean {
-  return (value) => values.includes(value)
-}
+const EMPTY: readonly unknown[] = [[], {}]
+const TEXT = { type: 'text' }
 
-function isText(format: unknown): boolean {
-  return typeof format === 'object' && format !== null && 'type' in format && format.type === 'text'
-}
-/** True if the `text` field of `POST /v1/responses` requests plain text. */
-function isTextFormat(text: unknown): boolean {
-  return (
-    isEmpty(text) ||
-    (typeof text === 'object' && text !== null && Object.keys(text).length === 1 && 'format' in text && isText(text.format))
-  )
-}
-
-/** Unsupported fields, each with a check for values that request nothing. */
-const UNSUPPORTED: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
-  ['tools', isEmpty],
-  ['functions', isEmpty],
-  ['tool_choice', isOneOf('none', 'auto')],
-  ['function_call', isOneOf('none', 'auto')],
-  ['response_format', isText],
-  ['text', isTextFormat],
-  ['truncation', isOneOf('disabled')],
-  ['background', isOneOf(false)],
-  ['include', isEmpty],
-  ['stream_options', isEmpty],
-  ['modalities', (value) => Array.isArray(value) && value.every((one) => one === 'text')],
-  ['logprobs', isOneOf(false)],
-  ['top_logprobs', isOneOf(0)],
-  ['logit_bias', isEmpty],
-  ['frequency_penalty', isOneOf(0)],
-  ['presence_penalty', isOneOf(0)],
-  ['repetition_penalty', isOneOf(1)],
-  ['repeat_penalty', isOneOf(1)],
-  ['min_p', isOneOf(0)],
-  ['ignore_eos', isOneOf(false)],
+/** Unsupported fields, each with the values that request nothing. */
+const NOTHING: ReadonlyMap<string, readonly unknown[]> = new Map([
+  ['tools', EMPTY],
+  ['functions', EMPTY],
+  ['tool_choice', ['none', 'auto']],
+  ['function_call', ['none', 'auto']],
+  ['response_format', [TEXT]],
+  ['text', [...EMPTY, { format: TEXT }]],
+  ['truncation', ['disabled']],
+  ['background', [false]],
+  ['include', EMPTY],
+  ['stream_options', EMPTY],
+  ['modalities', [[], ['text']]],
+  ['logprobs', [false]],
+  ['top_logprobs', [0]],
+  ['logit_bias', EMPTY],
+  ['frequency_penalty', [0]],
+  ['presence_penalty', [0]],
+  ['repetition_penalty', [1]],
+  ['repeat_penalty', [1]],
+  ['min_p', [0]],
+  ['ignore_eos', [false]],
 ])
 
 /**
@@ -65,7 +42,7 @@ const UNSUPPORTED: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
 export function refuseUnread(body: object, known: object): void {
   for (const [field, value] of Object.entries(body)) {
     if (field in known || value === null || IGNORED.has(field)) continue
-    if (UNSUPPORTED.get(field)?.(value) === true) continue
+    if (NOTHING.get(field)?.some((nothing) => isDeepStrictEqual(nothing, value)) === true) continue
     throw invalidField(field, 'is not supported by this service: leave it out')
   }
 }
