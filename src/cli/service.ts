@@ -1,5 +1,4 @@
 import closeWithGrace from 'close-with-grace'
-import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../app.ts'
 import { withParts } from '../service/parts.ts'
 import { packageVersion } from '../package.ts'
@@ -39,13 +38,15 @@ export function startService(config: Config): Promise<string> {
   })
 }
 
+type App = Awaited<ReturnType<typeof buildApp>>
+
 /**
  * Graceful shutdown: running requests have up to `drainMs`, the rest gets 503, then everything is closed. An error in one part does not
  * prevent closing the others.
  * @throws the first error, after all have been closed
  */
 export async function shutDown(
-  app: Pick<FastifyInstance, 'drain' | 'close'>,
+  app: Pick<App, 'drain' | 'close'>,
   services: Pick<Services, 'jobs' | 'close'>,
   drainMs: number,
 ): Promise<void> {

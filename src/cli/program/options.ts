@@ -8,21 +8,19 @@ export function invalidOption(field: string, message: string): CodedError {
 
 /** Parses an option as an integer. @throws InvalidArgumentError with the allowed range */
 export function wholeNumber({ min = 0, max = Number.MAX_SAFE_INTEGER } = {}): (text: string) => number {
-  return (text) => {
-    const value = Number(text)
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value
-    throw new InvalidArgumentError(
-      max === Number.MAX_SAFE_INTEGER ? `It must be a whole number from ${min}.` : `It must be a whole number from ${min} to ${max}.`,
-    )
-  }
+  return numberIn('whole number', /^\d+$/, min, max)
 }
 
 /** Parses an option as a number. @throws InvalidArgumentError with the allowed range */
 export function decimal({ min = 0, max = Infinity } = {}): (text: string) => number {
+  return numberIn('number', /\S/, min, max)
+}
+
+function numberIn(kind: string, written: RegExp, min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
-    if (text.trim() !== '' && value >= min && value <= max) return value
-    throw new InvalidArgumentError(max === Infinity ? `It must be a number from ${min}.` : `It must be a number from ${min} to ${max}.`)
+    if (written.test(text) && value >= min && value <= max) return value
+    throw new InvalidArgumentError(`It must be a ${kind} from ${min}${max < Number.MAX_SAFE_INTEGER ? ` to ${max}` : ''}.`)
   }
 }
 

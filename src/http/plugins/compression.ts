@@ -2,7 +2,7 @@ import compress from '@fastify/compress'
 import { constants } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
-import { hasBody } from './body-timeout.ts'
+import { hasBody } from './bodies.ts'
 
 /** Smaller responses fit into one packet anyway. */
 const LEAST_BYTES = 1024

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { CodedError } from '../../../base/errors.ts'
 import { isProbe } from '../observability/observers.ts'
-import { refuseBody } from './body-timeout.ts'
+import { refuseBody } from './bodies.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

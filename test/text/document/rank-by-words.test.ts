@@ -1,5 +1,5 @@
 import t from 'tap'
-import { rankByWords } from '../../../src/text/document/rank-by-words.ts'
+import { rankByWords } from '../../../src/text/words.ts'
 
 const order = (question: string, texts: readonly string[]): number[] => rankByWords(question, texts).map(({ index }) => index)
 

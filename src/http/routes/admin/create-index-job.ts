@@ -54,7 +54,8 @@ export async function createIndexJob(
   { services: { jobs }, access, config, once }: RouteContext,
 ): Promise<Job> {
   const { collection, ...options } = request.query
-  const body = jsonBodyOf(request.body)
+  const sent: unknown = request.body
+  const body: Static<typeof ImportSchema> | undefined = sent === null || sent instanceof Readable ? undefined : sent
   const { table } = await access.index(request, body?.collection ?? collection)
   if (request.isMultipart()) {
     const { files, digest } = hashedFiles(filesOf(request))
@@ -84,11 +85,6 @@ export async function createIndexJob(
     collection: table,
     work: () => importJob(body, table, { jobs, fetchHosts: listed(config.FETCH), only: request.holder?.collections && table }),
   })
-}
-
-/** The validated JSON body; undefined for an upload or an empty body. */
-function jsonBodyOf(body: unknown): Static<typeof ImportSchema> | undefined {
-  return body === null || body instanceof Readable ? undefined : body
 }
 
 /** Creates the job of a JSON body. @throws invalid_request unless it names exactly one source; forbidden if fetching is disabled */

@@ -68,10 +68,6 @@ const TEXT_PARTS: Readonly<Record<'messages' | 'input', readonly string[]>> = {
   messages: ['text'],
   input: ['input_text', 'output_text', 'text'],
 }
-interface MessagePath {
-  readonly field: keyof typeof TEXT_PARTS
-  readonly i: number
-}
 /** Unsupported fields of a message. */
 const UNREAD = ['tool_calls', 'tool_call_id', 'function_call', 'audio'] as const
 
@@ -89,7 +85,7 @@ export function conversationOf(messages: readonly Message[], field: keyof typeof
   const last = messages.findLastIndex(({ role }) => role === 'user')
   if (last >= 0 && last < messages.length - 1)
     throw invalidField(`${field}.${last + 1}`, "comes after the user's last message: the question must be the last one")
-  const turns = messages.map((message, i) => turnOf(message, { field, i })).filter(({ content }) => content !== '')
+  const turns = messages.map((message, i) => turnOf(message, `${field}.${i}`, TEXT_PARTS[field])).filter(({ content }) => content !== '')
   const asked = last < 0 ? undefined : turns.at(-1)
   if (asked?.role !== 'user') throw invalidField(field, 'has no text from the user: the last message of role "user" is the question')
   // Code points, as JSON schema counts characters.
@@ -99,8 +95,8 @@ export function conversationOf(messages: readonly Message[], field: keyof typeof
   return { question: asked.content, earlier: turns.slice(0, -1) }
 }
 
-function turnOf(message: Message, path: MessagePath): Turn {
-  const name = `${path.field}.${path.i}`
+/** @param name path of the message. @param types of its parts that are read */
+function turnOf(message: Message, name: string, types: readonly string[]): Turn {
   const role = ROLES.get(message.role)
   if (role === undefined)
     throw invalidField(`${name}.role`, `is ${JSON.stringify(message.role)}; it may be ${[...ROLES.keys()].join(', ')}`)
@@ -110,17 +106,16 @@ function turnOf(message: Message, path: MessagePath): Turn {
     if (value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0))
       throw invalidField(`${name}.${field}`, 'is not supported: this service calls no tools')
   }
-  const content = textOf(message.content ?? '', path)
+  const content = textOf(message.content ?? '', `${name}.content`, types)
   return { role, content: role === 'assistant' ? saidIn(content) : content }
 }
 
-function textOf(content: NonNullable<Message['content']>, { field, i: message }: MessagePath): string {
+function textOf(content: NonNullable<Message['content']>, path: string, types: readonly string[]): string {
   if (typeof content === 'string') return content.trim()
   const parts = content.map(({ type, text }, i) => {
     // An earlier refusal of this service, sent back with the conversation.
     if (type === 'refusal') return ''
-    if (!TEXT_PARTS[field].includes(type))
-      throw invalidField(`${field}.${message}.content.${i}.type`, `is ${JSON.stringify(type)}: only text is read`)
+    if (!types.includes(type)) throw invalidField(`${path}.${i}.type`, `is ${JSON.stringify(type)}: only text is read`)
     return text ?? ''
   })
   return parts.join('\n').trim()

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, messageOf } from '../../../base/errors.ts'
 import type { Config } from '../../settings.ts'
+import { utf8Body } from '../request/read-question.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -81,4 +82,32 @@ function late(upload: 'corpus' | 'document' | undefined, ms: number): CodedError
       : `The upload stopped or was too slow: it must bring ${ms * BYTES_PER_MS} bytes in ${ms} ms (CEPE_UPLOAD_IDLE_MS)${upload === 'document' ? ` and be complete after ${ms * DOCUMENT_PERIODS} ms` : '; nothing was indexed'}. Send it again.`,
     { field: 'body' },
   )
+}
+
+const TYPE = 'application/json'
+
+/** Parses JSON bodies by the framework's parser (which rejects `__proto__`); errors name the position. */
+export function jsonBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeContentTypeParser(TYPE)
+  app.addContentTypeParser(TYPE, { parseAs: 'buffer' }, (request, body, parsed) => {
+    // Many clients send a content type without a body.
+    if (body.length === 0)
+      return parsed(request.routeOptions.schema?.body === undefined ? null : invalid('The body is empty: send JSON.'), undefined)
+    const text = utf8Body(body)
+    void parse(request, text, (error, value) => parsed(error === null ? null : invalid(problemOf(text)), value))
+  })
+}
+
+function problemOf(text: string): string {
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    return `The body is not valid JSON (${messageOf(error)}).`
+  }
+  return 'The body holds a key __proto__, or constructor with prototype: neither is taken.'
+}
+
+function invalid(message: string): CodedError {
+  return new CodedError('invalid_request', message)
 }
