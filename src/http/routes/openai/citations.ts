@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import type { AnswerResponse, Evidence } from '../../../rag/schema.ts'
-import type { Config } from '../../../settings.ts'
+import type { RouteContext } from '../context.ts'
 
 /** Maximum cited passages that contain the answer. */
 const MOST_CITED = 5
@@ -36,7 +36,7 @@ export type AddressOf = (passage: Evidence) => string
  */
 export function passageAddress(
   request: FastifyRequest,
-  { BASE_PATH: basePath, PUBLIC_URL: publicUrl }: Pick<Config, 'BASE_PATH' | 'PUBLIC_URL'>,
+  { BASE_PATH: basePath, PUBLIC_URL: publicUrl }: Pick<RouteContext['config'], 'BASE_PATH' | 'PUBLIC_URL'>,
   filesOpen: boolean,
   collection?: string,
 ): AddressOf {
