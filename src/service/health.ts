@@ -39,88 +39,88 @@ function processStatus(role: string, ...pools: readonly PoolStatus[]): ProcessSt
 }
 
 /** Ready while one process of the pool is. */
-function processCheck(name: string, process: Supervised): Promise<ReadinessCheck> {
+function processCheck(name: string, process: Supervised): ReadinessCheck {
   const { ready, restarts, lastError } = process.status()
-  return Promise.resolve({ name, ok: ready > 0, detail: lastError ?? `${ready} ready, ${restarts} restarts` })
+  return { name, ok: ready > 0, detail: lastError ?? `${ready} ready, ${restarts} restarts` }
 }
 
 /** Always ready: the replica answers from its copy. */
-function storeCheck(replicaCache: ReplicaCache): Promise<ReadinessCheck> {
+function storeCheck(replicaCache: ReplicaCache): ReadinessCheck {
   const { trouble, refused, checkedAt } = replicaCache.status()
   const since = checkedAt === undefined ? 'never reached' : `last reached ${checkedAt.toISOString()}`
   const upToDate = refused === undefined ? 'the replica cache is up to date' : `${BEFORE}: ${refused.message}`
-  return Promise.resolve({ name: 'store', ok: true, detail: trouble === undefined ? upToDate : `${trouble} (${since})` })
+  return { name: 'store', ok: true, detail: trouble === undefined ? upToDate : `${trouble} (${since})` }
 }
 
 /** Always ready: unreadable keys keep their last state, and one damaged file must not take every replica out of service. Names no key. */
-export function keysCheck({ unreadable }: Pick<Keys, 'unreadable'>): Promise<ReadinessCheck> {
+function keysCheck({ unreadable }: Pick<Keys, 'unreadable'>): ReadinessCheck {
   const trouble = `${unreadable} cannot be read and count as before: the log names them`
-  return Promise.resolve({ name: 'keys', ok: true, detail: unreadable === 0 ? 'up to date' : trouble })
+  return { name: 'keys', ok: true, detail: unreadable === 0 ? 'up to date' : trouble }
 }
 
 /** Ready if there is a searchable table without damage, even if a newer one cannot be searched, in a folder that can be written to. */
-export function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
-  const looked = index.check().then(async (at) => ({ at, ...(await (await index.view()).version()) }))
-  return looked.then(
-    ({ table, passages, version, at }) => {
-      const behind = index.behind()
-      const rolledBack = at ? `; rolled back at ${at.toISOString()} to the version before an incomplete one (see _quarantine)` : ''
-      const detail = `table ${table}, version ${version}, ${passages} passages${rolledBack}`
-      return { name: 'index', ok: true, detail: behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}` }
-    },
-    (error: unknown) => ({ name: 'index', ok: false, detail: messageOf(error) }),
-  )
+async function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
+  try {
+    const at = await index.check()
+    const { table, passages, version } = await (await index.view()).version()
+    const behind = index.behind()
+    const rolledBack = at ? `; rolled back at ${at.toISOString()} to the version before an incomplete one (see _quarantine)` : ''
+    const detail = `table ${table}, version ${version}, ${passages} passages${rolledBack}`
+    return { name: 'index', ok: true, detail: behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}` }
+  } catch (error) {
+    return { name: 'index', ok: false, detail: messageOf(error) }
+  }
 }
 
 /** Health of the embedders. Only the one that questions need affects readiness. */
-async function embedderChecks(
-  index: PassageIndex,
-  embedders: Required<Embedders<Embedder & Supervised>>,
-): Promise<readonly ReadinessCheck[]> {
-  const serving = await index.view().then(
-    ({ model }) => model.id,
-    () => index.model.id,
+async function embedderChecks(index: PassageIndex, embedders: Embedders<Embedder & Supervised>): Promise<readonly ReadinessCheck[]> {
+  const { id: serving } = await index.view().then(
+    ({ model }) => model,
+    () => index.model,
   )
-  const checks = allModels(index).map(async ({ id }) => {
-    const check = await processCheck('embedder', embedders.further.get(id) ?? embedders.embedder)
+  const checks = allModels(index).map(({ id }) => {
+    const check = processCheck('embedder', embedders.further?.get(id) ?? embedders.embedder)
     return id === serving ? check : { ...check, name: `embedder of ${id}`, ok: true }
   })
-  const found = await Promise.all(checks)
-  return [...found.filter(({ name }) => name === 'embedder'), ...found.filter(({ name }) => name !== 'embedder')]
+  return checks.sort((a, b) => Number(b.name === 'embedder') - Number(a.name === 'embedder'))
 }
 
-/** The health of a service is that of these parts. */
-export async function readinessOf(parts: {
-  readonly reader: Supervised | undefined
-  readonly reranker: Supervised | undefined
-  readonly embedders: Required<Embedders<Embedder & Supervised>>
+interface CheckedParts {
+  readonly reader: Supervised
+  readonly reranker: Supervised
+  readonly embedders: Embedders<Embedder & Supervised>
   readonly index: PassageIndex
-  readonly test: TestQuestion | undefined
-  readonly replica: ReplicaCache | undefined
+  readonly test: TestQuestion
+  readonly replica: ReplicaCache
   readonly keys: Keys
+}
+
+/** The health of a service is that of its parts. */
+export async function readinessOf(parts: {
+  readonly [Name in keyof CheckedParts]?: CheckedParts[Name] | undefined
 }): Promise<readonly ReadinessCheck[]> {
+  const { reader, reranker, embedders, index, test, replica, keys } = parts
   const checks = await Promise.all([
-    parts.reader ? processCheck('reader', parts.reader) : [],
-    parts.reranker ? processCheck('reranker', parts.reranker) : [],
-    embedderChecks(parts.index, parts.embedders),
-    indexCheck(parts.index),
-    parts.test?.check() ?? [],
-    parts.replica ? storeCheck(parts.replica) : [],
-    keysCheck(parts.keys),
+    reader ? processCheck('reader', reader) : [],
+    reranker ? processCheck('reranker', reranker) : [],
+    index && embedders ? embedderChecks(index, embedders) : [],
+    index ? indexCheck(index) : [],
+    test?.check() ?? [],
+    replica ? storeCheck(replica) : [],
+    keys ? keysCheck(keys) : [],
   ])
   return checks.flat()
 }
 
-/** The processes of a service by role. */
-export function poolsOf(byRole: Readonly<Record<string, readonly Supervised[]>>) {
-  const all = Object.values(byRole).flat()
+/** The processes of a service by role; a role without any is left out. */
+export function poolsOf(byRole: Readonly<Record<string, readonly (Supervised | undefined)[]>>) {
+  const roles = Object.entries(byRole).map(([role, pools]) => ({ role, pools: pools.filter((pool) => pool !== undefined) }))
+  const all = roles.flatMap(({ pools }) => pools)
   return {
     /** Sums a count over all pools on each call. */
     total: (count: 'finished' | 'disruptions') => () => all.reduce((sum, pool) => sum + pool.status()[count], 0),
     status: (): ProcessStatus[] =>
-      Object.entries(byRole).flatMap(([role, pools]) =>
-        pools.length === 0 ? [] : processStatus(role, ...pools.map((pool) => pool.status())),
-      ),
+      roles.flatMap(({ role, pools }) => (pools.length === 0 ? [] : processStatus(role, ...pools.map((pool) => pool.status())))),
     /** The processes with the work that they run, as one part: work stops after its batch, or with its process. */
     with: (stop: () => Promise<unknown>): Part => ({
       close: async ({ drainMs }) => {

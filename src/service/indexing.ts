@@ -1,40 +1,37 @@
 import { CodedError } from '../../base/errors.ts'
-import type { EmbedOf } from '../../index/contract.ts'
+import type { Collections } from '../../index/collections/contract.ts'
 import { documentBounds } from '../config.ts'
 import { packageVersion } from '../package.ts'
-import { embedderOf, type Embedders } from '../inference/contract.ts'
+import type { Embedders } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import { createReader } from '../inference/pool/models/create-reader.ts'
-import { bulkEmbed } from '../inference/bulk-embed.ts'
 import { createJobs } from '../jobs/jobs.ts'
 import type { CrawlSettings } from '../jobs/sources/fetch-pages.ts'
 import type { Config } from '../settings.ts'
-import { configuredRetrievers, embedderOnDemand, embeddersOf, readerOptions, type RetrieverFolders } from './models.ts'
-import { withParts, type Parts } from './parts.ts'
+import { configuredRetrievers, embedderOnDemand, embeddersOf, readerOptions } from './models.ts'
+import { withParts } from './parts.ts'
 import { jobsDir, makeFolders, openPassages, openTables } from './storage.ts'
 
 /** The index and its jobs, for the command line. */
 export type Indexing = Awaited<ReturnType<typeof openCommand>>
 
-interface OpenIndexingOptions {
-  readonly retrievers: RetrieverFolders
-  readonly embedders: Embedders
-  readonly jobsOf?: typeof createJobs
-  readonly onIndexed?: (table: string) => void
-  readonly log: Log | undefined
+/** Opens the index and its jobs, for the command line and the first start. An embedder starts when it is first used. */
+export function openCommand(config: Config, log?: Log) {
+  return withParts(async (parts) => {
+    await makeFolders(config)
+    const retrievers = await configuredRetrievers(config)
+    const embedders = await embeddersOf(retrievers, (folder) => parts.add(embedderOnDemand(folder, config, log)))
+    const collections = parts.add(await openTables(config, retrievers, embedders, log))
+    const jobs = parts.add(createJobs(jobParts(config, collections, embedders, log)))
+    return { index: collections.main, collections, jobs, close: () => parts.close() }
+  })
 }
 
-/** Opens what the service and the commands have in common: tables and jobs. */
-export async function openIndexing(
-  config: Config,
-  parts: Parts,
-  { retrievers, embedders, jobsOf = createJobs, onIndexed, log }: OpenIndexingOptions,
-) {
-  const embedOf: EmbedOf = (model) => bulkEmbed(embedderOf(embedders, model))
-  const collections = parts.add(await openTables(config, retrievers, { log, embedOf }))
-  const jobs = jobsOf({
+/** What jobs need, by the settings. */
+export function jobParts(config: Config, collections: Collections, embedders: Embedders, log: Log | undefined) {
+  return {
     index: collections.main,
-    indexOf: (table) => collections.later(table),
+    indexOf: (table: string) => collections.later(table),
     tables: () => collections.names(),
     ...embedders,
     jobsDir: jobsDir(config),
@@ -44,27 +41,14 @@ export async function openIndexing(
     crawl: crawlSettings(config),
     keepBytes: config.KEEP_UPLOADS_MB * 2 ** 20,
     policy: { exactBelow: config.EXACT_BELOW, minRecall: config.MIN_RECALL, keepMs: config.KEEP_VERSIONS_MIN * 60_000 },
-    ...(onIndexed && { onIndexed }),
     log,
-  })
-  return { index: collections.main, collections, jobs: parts.add(jobs) }
-}
-
-/** Opens the index and its jobs, for the command line and the first start. An embedder starts when it is first used. */
-export function openCommand(config: Config, log?: Log) {
-  return withParts(async (parts) => {
-    await makeFolders(config)
-    const retrievers = await configuredRetrievers(config)
-    const embedders = await embeddersOf(retrievers, (folder) => Promise.resolve(parts.add(embedderOnDemand(folder, config, log))))
-    return { ...(await openIndexing(config, parts, { retrievers, embedders, log })), close: () => parts.close() }
-  })
+  }
 }
 
 /** Opens the index and a reader that stores states, for the command line. */
 export function openAheadEncoding(config: Config, log?: Log) {
   return withParts(async (parts) => {
-    const opening = { log, embedOf: () => undefined }
-    const index = parts.add(await openPassages(config, await configuredRetrievers(config), opening))
+    const index = parts.add(await openPassages(config, await configuredRetrievers(config), { log }))
     await index.info()
     const reader = parts.add(await createReader(readerOptions(config, log)))
     return { index, reader, close: () => parts.close({ drainMs: 0 }) }

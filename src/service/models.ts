@@ -28,7 +28,7 @@ const FRAMING_TOKENS = 2
 /** Built retrievers; the first is that of new tables. */
 export type RetrieverFolders = Awaited<ReturnType<typeof configuredRetrievers>>
 /** A built retriever, and the model as the index sees it. */
-export type RetrieverFolder = Awaited<ReturnType<typeof retrieverIn>>
+type RetrieverFolder = Awaited<ReturnType<typeof retrieverIn>>
 
 /** The configured retrievers, without duplicates. @throws model_invalid, config_invalid */
 export async function configuredRetrievers(config: Config) {
@@ -58,14 +58,14 @@ async function retrieverIn(dir: string) {
 }
 
 /** The index's view of a retriever. */
-export function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
+function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
   return { id: modelId(manifest), dimension: manifest.dims.hidden_size, origin: modelOrigin(manifest) }
 }
 
 /** Starts the embedders of all folders, one after the other. */
 export async function embeddersOf<One extends Embedder>(
   { first, others }: RetrieverFolders,
-  make: (folder: RetrieverFolder) => Promise<One>,
+  make: (folder: RetrieverFolder) => One | Promise<One>,
 ): Promise<Required<Embedders<One>>> {
   const embedder = await make(first)
   const further = new Map<string, One>()
@@ -90,8 +90,7 @@ export async function tokenCounters({ first, others }: RetrieverFolders, context
     return { tokenizer, most, mostOfPassage: most - tokenizer.encode(promptOf(manifest, 'passage')).length }
   }
   const own = await tokenizerOf(first)
-  const further = new Map<string, typeof own>()
-  for (const folder of others) further.set(folder.model.id, await tokenizerOf(folder))
+  const further = new Map(await Promise.all(others.map(async (folder) => [folder.model.id, await tokenizerOf(folder)] as const)))
   const countTokens: CountTokens = (text, model) => {
     const { tokenizer, most } = further.get(model) ?? own
     return tokenizer.encode(text, { maxTokens: most }).length + FRAMING_TOKENS

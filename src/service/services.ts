@@ -6,15 +6,16 @@ import type { Log } from '../inference/log.ts'
 import { observedReader } from '../inference/observed-reader.ts'
 import { createAdmission } from '../inference/pool/admission.ts'
 import { absentReader } from '../inference/pool/models/create-reader.ts'
-import { type AheadFollower, startAheadFollower } from '../inference/encode-ahead.ts'
-import { noJobs } from '../jobs/jobs.ts'
+import { startAheadFollower } from '../inference/encode-ahead.ts'
+import { createJobs, noJobs } from '../jobs/jobs.ts'
+import { fileCheck } from '../jobs/kept/served-file.ts'
 import { openKeys } from '../keys/keys.ts'
 import { createQuotas } from '../keys/quota.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 import { startTestQuestion } from '../rag/test-question.ts'
 import type { Config } from '../settings.ts'
 import { poolsOf, readinessOf } from './health.ts'
-import { openIndexing } from './indexing.ts'
+import { jobParts } from './indexing.ts'
 import {
   answerDefaults,
   configuredRetrievers,
@@ -27,7 +28,7 @@ import {
   tokenCounters,
 } from './models.ts'
 import { type Parts, withParts } from './parts.ts'
-import { availableLinks, makeFolders, reachStore, replicaCacheOf, servedFiles } from './storage.ts'
+import { makeFolders, openTables, passageLinks, reachStore, replicaCacheOf, servedFiles } from './storage.ts'
 
 /** Dependencies of the HTTP application and the commands. */
 export interface Services extends AppServices {
@@ -61,44 +62,41 @@ export async function openService(config: Config, log?: Log): Promise<Services> 
 
 function openParts(config: Config, log: Log | undefined): Promise<Services> {
   return withParts(async (parts) => {
-    await (config.ROLE === 'replica' ? reachStore(config, log) : makeFolders(config))
+    const { ROLE: role } = config
+    await (role === 'replica' ? reachStore(config, log) : makeFolders(config))
     const keys = parts.add(await openKeys({ dir: config.KEYS_DIR, log }))
     const quotas = parts.add(await createQuotas({ dir: config.KEYS_DIR, keys, log }))
     const retrievers = await configuredRetrievers(config)
     const replica = parts.add(await replicaCacheOf(config, retrievers, log))
-    const answers = config.ROLE !== 'indexer'
     // What fails in a moment comes before the processes, whose models may take minutes to load.
-    const defaults = answers ? await answerDefaults(config, log) : { demonstrations: [] }
-
-    // A job may end before the follower of its table is started.
-    let ahead: AheadFollower | undefined
+    const defaults = role === 'indexer' ? { demonstrations: [] } : await answerDefaults(config, log)
     const embedders = await embeddersOf(retrievers, async ({ dir }) => parts.add(await startEmbedder(dir, config, log)))
-    const { index, collections, jobs } = await openIndexing(config, parts, {
-      retrievers,
-      embedders,
-      ...(config.ROLE === 'replica' && { jobsOf: () => noJobs }),
-      onIndexed: (table) => (table === index.table ? ahead?.follow() : undefined),
-      log,
-    })
-    const { reader, reranker, concurrency, contextTokens } = await openReaders(config, parts, log)
-    const pools = poolsOf({ reader: answers ? [reader] : [], reranker: reranker ? [reranker] : [], embedder: eachOf(embedders) })
+    const collections = parts.add(await openTables(config, retrievers, embedders, log))
+    const { main: index } = collections
+    // An indexer answers no questions.
+    const readers = role === 'indexer' ? undefined : await openReaders(config, parts, log)
+    const reader = readers ? observedReader(readers.reader) : absentReader()
+    const pools = poolsOf({ reader: [readers?.reader], reranker: [readers?.reranker], embedder: eachOf(embedders) })
+    const { concurrency = 1, contextTokens } = readers ?? {}
     const admission = createAdmission({ maxWaiting: config.QUEUE, concurrency, disruptions: pools.total('disruptions') })
     const files = servedFiles(config)
     const answering: AnswerServices = {
-      reader: answers ? observedReader(reader) : reader,
-      reranker,
+      reader,
+      reranker: readers?.reranker,
       retriever: { ...embedders, index, collection: (name) => collections.open(name), method: config.RETRIEVAL },
       admission: quotas.around(admission),
       ...defaults,
-      ...(files !== undefined && { fileOf: availableLinks(config, files) }),
+      ...(files !== undefined && { fileOf: passageLinks(config, fileCheck(files)) }),
     }
     const parser = parts.add(createDocumentParser(documentBounds(config)))
     const counters = await tokenCounters(retrievers, contextTokens)
-    if (config.ENCODE_AHEAD && answers) ahead = startAheadFollower({ index, reader, log })
+    const ahead = config.ENCODE_AHEAD && readers ? startAheadFollower({ index, reader: readers.reader, log }) : undefined
     ahead?.follow()
+    const onIndexed = (table: string): void => (table === index.table ? ahead?.follow() : undefined)
+    const jobs = role === 'replica' ? noJobs : createJobs({ ...jobParts(config, collections, embedders, log), onIndexed })
     parts.add(pools.with(() => Promise.all([jobs.close(), ahead?.close()])))
     const asking = { services: answering, finishedRuns: pools.total('finished'), deadlineMs: config.DEADLINE_MS, log }
-    const test = answers ? parts.add(startTestQuestion(asking)) : undefined
+    const test = readers && parts.add(startTestQuestion(asking))
     return {
       answering,
       documents: { services: { reader, admission: answering.admission, ...documentDefaults(config) }, parser },
@@ -106,16 +104,15 @@ function openParts(config: Config, log: Log | undefined): Promise<Services> {
       ...counters,
       ...{ index, collections, jobs, keys, quotas },
       newerTable: () => index.behind() ?? replica?.status().refused,
-      readiness: () => readinessOf({ reader: answers ? reader : undefined, reranker, embedders, index, test, replica, keys }),
+      readiness: () => readinessOf({ ...readers, embedders, index, test, replica, keys }),
       processes: () => pools.status(),
       close: (options) => parts.close(options),
     }
   })
 }
 
-/** Opens the models that answer. An indexer has an absent reader. */
+/** Opens the models that answer. */
 async function openReaders(config: Config, parts: Parts, log: Log | undefined) {
-  if (config.ROLE === 'indexer') return { reader: await absentReader(), reranker: undefined, concurrency: 1 }
   const reranker = parts.add(await openReranker(config, log))
   const { reader, concurrency } = await openReader(config, log)
   return { reader: parts.add(reader), reranker, concurrency, contextTokens: reader.manifest.qa_defaults.context_tokens }

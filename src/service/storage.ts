@@ -14,11 +14,13 @@ import { storeOf } from '../../index/store/store-of.ts'
 import { readAlias } from '../../index/versions/alias.ts'
 import { tryJobLock } from '../../index/writers/locks.ts'
 import { calibrationFiles, setTemporaryFolder } from '../config.ts'
+import { bulkEmbed } from '../inference/bulk-embed.ts'
+import { embedderOf, type Embedders } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import { KeptFiles, keptFolder } from '../jobs/kept/kept-files.ts'
 import { isFinal } from '../jobs/record/schema.ts'
 import { JobStore } from '../jobs/record/store.ts'
-import { fileCheck, type ServedFiles, isSourceFile } from '../jobs/kept/served-file.ts'
+import { type fileCheck, type ServedFiles, isSourceFile } from '../jobs/kept/served-file.ts'
 import { chooseCalibration } from '../rag/calibration.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
 import type { Config } from '../settings.ts'
@@ -95,49 +97,28 @@ function refuse(setting: string, problem: string): (cause: unknown) => never {
   }
 }
 
-/** The fields of a link. */
-interface Linked {
-  readonly id: string
-  readonly source?: string
-  readonly metadata?: PassageMetadata
-}
-
-/**
- * Returns paths of passages' files, with the page of a PDF; undefined if the source is not a file name. @param basePath proxy path of the
- * routes
- */
-export function fileLinks(basePath: string): (passage: Linked, collection?: string) => string | undefined {
-  return ({ id, source, metadata }, collection) => {
-    if (source === undefined || !isSourceFile(source)) return undefined
-    const page = metadata?.page
-    const named = collection === undefined ? '' : `?collection=${collection}`
-    return `${basePath}/v1/passages/${encodeURIComponent(id)}/file${named}${typeof page === 'number' ? `#page=${page}` : ''}`
-  }
-}
-
-interface Opening {
-  readonly log: Log | undefined
-  readonly embedOf: EmbedOf
-}
-
-/** Opens the main collection; a replica with a copy reads that. */
-export async function openPassages(config: Config, models: Models, { log, embedOf }: Opening): Promise<PassageIndex> {
+/** Opens the main collection; a replica with a copy reads that. @param embedOf embeds questions to measure the recall with */
+export async function openPassages(
+  config: Config,
+  { model, furtherModels = [] }: Models,
+  { embedOf, log }: { readonly embedOf?: EmbedOf; readonly log: Log | undefined },
+): Promise<PassageIndex> {
   await useScratch()
   return openIndex({
     dir: config.ROLE === 'replica' ? (config.MIRROR_DIR ?? config.INDEX_DIR) : config.INDEX_DIR,
     table: config.TABLE,
-    model: models.model,
-    furtherModels: models.furtherModels ?? [],
+    model,
+    furtherModels,
     embedOf,
     ...openedAs(config, log),
   })
 }
 
 /** Opens the main collection, and prepares the others, which are opened by name. Completes removals that an earlier process began. */
-export async function openTables(config: Config, models: Models, opening: Opening): Promise<Collections> {
-  const { log, embedOf } = opening
+export async function openTables(config: Config, models: Models, embedders: Embedders, log: Log | undefined): Promise<Collections> {
+  const embedOf: EmbedOf = (model) => bulkEmbed(embedderOf(embedders, model))
   const collections = openCollections({
-    main: await openPassages(config, models, opening),
+    main: await openPassages(config, models, { embedOf, log }),
     dir: config.INDEX_DIR,
     mostOpen: config.MAX_OPEN_COLLECTIONS,
     embedOf,
@@ -214,11 +195,23 @@ export async function replicaCacheOf(config: Config, models: Models, log: Log | 
   })
 }
 
-/** {@link fileLinks} of files that can be opened. `isBound`: for a key of certain collections. */
-export function availableLinks({ BASE_PATH, TABLE }: Pick<Config, 'BASE_PATH' | 'TABLE'>, files: ServedFiles) {
-  const [link, isThere] = [fileLinks(BASE_PATH), fileCheck(files)]
-  return async (passage: Linked, collection?: string, isBound = false): Promise<string | undefined> => {
-    const found = link(passage, collection)
-    return found !== undefined && (await isThere({ ...passage, table: collection ?? TABLE, isBound })) ? found : undefined
+/** The fields of a link. */
+interface Linked {
+  readonly id: string
+  readonly source?: string
+  readonly metadata?: PassageMetadata
+}
+
+/**
+ * Returns paths of passages' files that can be opened, with the page of a PDF; undefined for other passages. `isBound`: for a key of certain
+ * collections.
+ */
+export function passageLinks({ BASE_PATH, TABLE }: Pick<Config, 'BASE_PATH' | 'TABLE'>, isThere: ReturnType<typeof fileCheck>) {
+  return async ({ id, source, metadata }: Linked, collection?: string, isBound = false): Promise<string | undefined> => {
+    if (source === undefined || !isSourceFile(source)) return undefined
+    if (!(await isThere({ id, source, table: collection ?? TABLE, isBound }))) return undefined
+    const named = collection === undefined ? '' : `?collection=${collection}`
+    const page = typeof metadata?.page === 'number' ? `#page=${metadata.page}` : ''
+    return `${BASE_PATH}/v1/passages/${encodeURIComponent(id)}/file${named}${page}`
   }
 }

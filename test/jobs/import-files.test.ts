@@ -5,7 +5,7 @@ import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Job } from '../../src/jobs/record/schema.ts'
 import { evidence } from '../../src/rag/evidence.ts'
-import { fileLinks } from '../../src/service/storage.ts'
+import { passageLinks } from '../../src/service/storage.ts'
 import { makeZip } from '../fixtures/zip.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { servicesAround } from '../helpers/services.ts'
@@ -111,11 +111,11 @@ await t.test('files are served only where the service is told to', async (t) => 
 })
 
 await t.test('links of evidence: to the page of a PDF, and none for what is no file', async (t) => {
-  const link = fileLinks('/qa')
-  t.equal(link({ id: 'a b.pdf#x', source: 'a b.pdf', metadata: { page: 3 } }), '/qa/v1/passages/a%20b.pdf%23x/file#page=3')
-  t.equal(link({ id: '1', source: 'a.md' }), '/qa/v1/passages/1/file')
+  const link = passageLinks({ BASE_PATH: '/qa', TABLE: 'passages' }, () => Promise.resolve(true))
+  t.equal(await link({ id: 'a b.pdf#x', source: 'a b.pdf', metadata: { page: 3 } }), '/qa/v1/passages/a%20b.pdf%23x/file#page=3')
+  t.equal(await link({ id: '1', source: 'a.md' }), '/qa/v1/passages/1/file')
   for (const source of [undefined, 'wiki', 'https://example.org/a.pdf', '.a/b.md'])
-    t.equal(link({ id: '1', ...(source && { source }) }), undefined)
+    t.equal(await link({ id: '1', ...(source && { source }) }), undefined)
   const passage = { id: 'b', title: '', text: 'x', source: 'b.md', score: null }
   const placement = { contextOf: [-1], inDecoder: [true], contextTokenCounts: [] }
   t.match(await evidence([passage], placement, { fileOf: link }), [{ id: 'b', file: '/qa/v1/passages/b/file' }])

@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { keysCheck } from '../../../src/service/health.ts'
+import { readinessOf } from '../../../src/service/health.ts'
 import { openKeys } from '../../../src/keys/keys.ts'
 import { createQuotas } from '../../../src/keys/quota.ts'
 import { addKey, revokeKey } from '../../../src/keys/store.ts'
@@ -26,7 +26,7 @@ async function withKeys(t: Test, wanted: readonly Parameters<typeof addKey>[1][]
   t.teardown(() => quotas.close())
   const { services } = recordingServices()
   const answering = { ...services, admission: quotas.around(services.admission) }
-  const { app } = await testApp(t, { keys, answering, readiness: async () => [await keysCheck(keys)] }, settings)
+  const { app } = await testApp(t, { keys, answering, readiness: () => readinessOf({ keys }) }, settings)
   const send = (url: string, key?: string, payload?: object) =>
     app.inject({
       method: payload === undefined ? 'GET' : 'POST',

@@ -8,7 +8,7 @@ import { loadConfig } from '../../../src/config.ts'
 import { createAdmission } from '../../../src/inference/pool/admission.ts'
 import { createJobs } from '../../../src/jobs/jobs.ts'
 import { openKeys } from '../../../src/keys/keys.ts'
-import { indexCheck } from '../../../src/service/health.ts'
+import { readinessOf } from '../../../src/service/health.ts'
 import { createDocumentParser } from '../../../src/documents/parser.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { embedderOf } from '../../jobs/helpers.ts'
@@ -42,7 +42,7 @@ const services = {
   collections,
   jobs,
   keys: await openKeys({ dir: join(dir, 'keys') }),
-  readiness: async () => [await indexCheck(index)],
+  readiness: () => readinessOf({ index }),
   processes: () => [],
   close: () => Promise.resolve(),
 }

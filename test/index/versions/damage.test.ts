@@ -14,7 +14,7 @@ import { deleteRows, mergeRows } from '../../../index/table/write.ts'
 import { updateIndexes } from '../../../index/search/update-indexes.ts'
 import { Stages } from '../../../index/stages.ts'
 import { TableSync } from '../../../index/table/table-sync.ts'
-import { indexCheck } from '../../../src/service/health.ts'
+import { readinessOf } from '../../../src/service/health.ts'
 import { embed, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 
 /** What can happen to a file, whose size is given. */
@@ -122,7 +122,7 @@ for (const into of Object.keys(WRITES))
       t.ok(rolledBackAt !== undefined && rolledBackAt.getTime() >= began - 2000 && rolledBackAt.getTime() <= Date.now())
       t.match(warnings[0], /newest version of .* needed .*, which is incomplete, as after a power loss.*_quarantine/)
       t.ok(await index.get('p3'))
-      t.match(await indexCheck(index), { ok: true, detail: /40 passages; rolled back at 20.*_quarantine/ })
+      t.match(await readinessOf({ index }), [{ ok: true, detail: /40 passages; rolled back at 20.*_quarantine/ }])
       await index.upsert([{ id: 'new', title: '', text: 'new' }], await embed(['new']))
       index.close()
       const again = await opened(t, dir)

@@ -95,26 +95,15 @@ function absent(): CodedError {
 }
 
 /** Stands where a process has no reader: no model is loaded, nothing is answered. */
-export function absentReader(): Promise<Reader & DocumentReader & AheadEncoder & Supervised> {
-  return Promise.resolve({
+export function absentReader(): Reader & DocumentReader {
+  const refuse = (): Promise<never> => Promise.reject(absent())
+  return {
     get manifest(): CepeManifest {
       throw absent()
     },
-    answer: () => Promise.reject(absent()),
-    choices: () => Promise.reject(absent()),
-    likelihoods: () => Promise.reject(absent()),
-    document: () => Promise.reject(absent()),
-    encodeAhead: () => Promise.reject(absent()),
-    status: () => ({
-      state: 'serving',
-      children: [],
-      ready: 0,
-      busy: 0,
-      queued: { question: 0, long: 0, bulk: 0 },
-      restarts: 0,
-      finished: 0,
-      disruptions: 0,
-    }),
-    close: () => Promise.resolve(),
-  })
+    answer: refuse,
+    choices: refuse,
+    likelihoods: refuse,
+    document: refuse,
+  }
 }

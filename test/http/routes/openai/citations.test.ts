@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'
 import type { PassageSource } from '../../../../src/rag/retrieve.ts'
-import { fileLinks } from '../../../../src/service/storage.ts'
+import { passageLinks } from '../../../../src/service/storage.ts'
 import { openKeys } from '../../../../src/keys/keys.ts'
 import { addKey } from '../../../../src/keys/store.ts'
 import type { Services } from '../../../../src/service/services.ts'
@@ -37,7 +37,7 @@ async function withClient(t: Test, { offset = 0, found = 20, settings = {}, file
   const answering = {
     ...services,
     retriever: { ...services.retriever, index: { view: () => Promise.resolve({ ...inner, search }) } },
-    ...(filesUnder !== undefined && { fileOf: fileLinks(filesUnder) }),
+    ...(filesUnder !== undefined && { fileOf: passageLinks({ BASE_PATH: filesUnder, TABLE: 'passages' }, () => Promise.resolve(true)) }),
   }
   const { app } = await testApp(t, { answering, ...changes }, settings)
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
