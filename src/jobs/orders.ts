@@ -157,34 +157,36 @@ async function orderUpload(desk: Desk, { bytes, name, options, table }: Upload):
   const { parts, store, queue } = desk
   const { shardRows, maxUploadBytes = DEFAULT_UPLOAD_BYTES } = parts
   await checkTarget(desk, options, table)
-  let isKept = false
-  const plan = async (id: string, lease: Lock | undefined): Promise<Job> => {
-    let job = newJobOf(desk, id, { name: name ?? 'upload', path: null }, { options, table })
+  return receive(store, async (id, lease) => {
+    const job = newJobOf(desk, id, { name: name ?? 'upload', path: null }, { options, table })
     const notes = new ReadingNotes()
+    let counts: Partial<Job['counters']> = {}
+    const planned = (): Job => ({
+      ...job,
+      counters: { ...job.counters, ...counts },
+      recent_rejects: notes.rejects,
+      warnings: notes.warnings,
+    })
     const items = readPassages(byteLimit(maxUploadBytes)(bytes), corpusReadOptions(options, name))
-    const planned = planCorpus(notes.of(items), {
+    const planning = planCorpus(notes.of(items), {
       folder: store.folder(id),
       maxRejectedShare: rejectedShare(options),
       signal: queue.closing,
-      onProgress: (counts) => (job = { ...job, counters: { ...job.counters, ...counts } }),
+      onProgress: (now) => (counts = now),
       ...(shardRows && { shardRows }),
     })
-    const { read, rejected, accepted } = await planned.catch(async (error: unknown) => {
-      if (describedError(error).code !== 'corpus_invalid' || job.counters.rejected === 0) throw error
+    const { read, rejected, accepted } = await planning.catch(async (error: unknown) => {
+      if (describedError(error).code !== 'corpus_invalid' || !counts.rejected) throw error
       await store.dropShards(id)
-      await store.save(moved(job, 'failed', { error: describedError(error), recent_rejects: notes.rejects }))
-      isKept = true
+      await store.save(moved(planned(), 'failed', { error: describedError(error) }))
       throw new CodedError('corpus_invalid', `${messageOf(error)} The report: GET /v1/admin/index-jobs/${id}/report.`, {
         field: 'body',
         cause: error,
       })
     })
-    const counters = { ...job.counters, read, rejected, accepted }
-    job = { ...job, counters, recent_rejects: notes.rejects, warnings: notes.warnings }
-    await enqueue(desk, job, lease)
-    return job
-  }
-  return receive(store, plan, () => isKept)
+    counts = { read, rejected, accepted }
+    return enqueue(desk, planned(), lease)
+  })
 }
 
 async function orderFiles(desk: Desk, { files, options, table }: FilesUpload): Promise<Job> {
@@ -199,28 +201,23 @@ async function orderFiles(desk: Desk, { files, options, table }: FilesUpload): P
     if (names.length === 0)
       throw new CodedError('invalid_request', 'The form holds no file: send documents, tables, or an archive of them.', { field: 'body' })
     await spool.finish()
-    const job = newJob(nameOf(names))
-    await enqueue(desk, job, lease)
-    return job
+    return enqueue(desk, newJob(nameOf(names)), lease)
   })
 }
 
-/**
- * Receives an upload into the folder of a new job. An interrupted or rejected one leaves nothing behind.
- * @param keeps whether what was received stays after an error
- */
-async function receive(
-  store: JobStore,
-  work: (id: string, lease: Lock | undefined) => Promise<Job>,
-  keeps: () => boolean = () => false,
-): Promise<Job> {
+/** Receives an upload into the folder of a new job. An interrupted or rejected one leaves nothing behind but the record of a failed job. */
+async function receive(store: JobStore, work: (id: string, lease: Lock | undefined) => Promise<Job>): Promise<Job> {
   const id = await store.newId()
   const lease = await store.lease(id)
   try {
     return await work(id, lease)
   } catch (error) {
     try {
-      if (!keeps()) await store.remove(id)
+      const hasReport = await store.load(id).then(
+        ({ state }) => state === 'failed',
+        () => false,
+      )
+      if (!hasReport) await store.remove(id)
     } finally {
       await lease?.release()
     }
@@ -230,16 +227,14 @@ async function receive(
 
 async function order(desk: Desk, source: Job['source'], options: JobOptions, target: Target = {}): Promise<Job> {
   await checkTarget(desk, options, target.table)
-  const job = newJobOf(desk, await desk.store.newId(), source, { options, ...target })
-  await enqueue(desk, job)
-  return job
+  return enqueue(desk, newJobOf(desk, await desk.store.newId(), source, { options, ...target }))
 }
 
 function checkTarget({ parts: { index } }: Desk, { replace }: JobOptions, table = index.table): Promise<void> {
   return checkTable({ dir: index.dir, table }, replace)
 }
 
-async function enqueue({ parts: { index }, store, queue }: Desk, job: Job, lease?: Lock): Promise<void> {
+async function enqueue({ parts: { index }, store, queue }: Desk, job: Job, lease?: Lock): Promise<Job> {
   const { id, table } = job
   const { dir } = index
   await store.save(job)
@@ -253,6 +248,7 @@ async function enqueue({ parts: { index }, store, queue }: Desk, job: Job, lease
       throw unknownCollection(table)
     })
   await queue.enqueue(id, lease)
+  return job
 }
 
 /** Creates the record of a queued job. @throws options_invalid for options that its stored record could not contain */

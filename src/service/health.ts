@@ -100,16 +100,15 @@ export async function readinessOf(parts: {
   readonly [Name in keyof CheckedParts]?: CheckedParts[Name] | undefined
 }): Promise<readonly ReadinessCheck[]> {
   const { reader, reranker, embedders, index, test, replica, keys } = parts
-  const checks = await Promise.all([
-    reader ? processCheck('reader', reader) : [],
-    reranker ? processCheck('reranker', reranker) : [],
-    index && embedders ? embedderChecks(index, embedders) : [],
-    index ? indexCheck(index) : [],
-    test?.check() ?? [],
-    replica ? storeCheck(replica) : [],
-    keys ? keysCheck(keys) : [],
-  ])
-  return checks.flat()
+  return [
+    ...(reader ? [processCheck('reader', reader)] : []),
+    ...(reranker ? [processCheck('reranker', reranker)] : []),
+    ...(index && embedders ? await embedderChecks(index, embedders) : []),
+    ...(index ? [await indexCheck(index)] : []),
+    ...(test ? [await test.check()] : []),
+    ...(replica ? [storeCheck(replica)] : []),
+    ...(keys ? [keysCheck(keys)] : []),
+  ]
 }
 
 /** The processes of a service by role; a role without any is left out. */

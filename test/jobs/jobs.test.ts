@@ -7,8 +7,7 @@ import { Command } from 'commander'
 import { withReadingOptions } from '../../src/cli/index/reading-options.ts'
 import { importPath } from '../../src/jobs/kept/served-file.ts'
 import { JobQueue } from '../../src/jobs/run/runner.ts'
-import { LiveJob, Rate } from '../../src/jobs/run/live-job.ts'
-import { runLive } from '../../src/jobs/run/work.ts'
+import { LiveJob } from '../../src/jobs/run/live-job.ts'
 import { JobStore } from '../../src/jobs/record/store.ts'
 import { embed, embedText, somePassages, tempDir } from '../index/helpers.ts'
 import { embedderOf, passagesAmong, streamed, toTsv, withJobs } from './helpers.ts'
@@ -342,9 +341,20 @@ await t.test('a job whose turn comes as the service ends is left for the next st
   await writeFile(join(dir, 'corpus.tsv'), toTsv(somePassages(3)))
   await jobs.close()
   const job = await jobs.addFile(join(dir, 'corpus.tsv'), {})
-  const store = new JobStore(join(dir, 'index', 'jobs'))
+  await jobs.close()
   const jobsDir = join(dir, 'index', 'jobs')
-  await runLive(new LiveJob(job, store), { index, embedder: embedderOf(), jobsDir, store, closing: AbortSignal.abort() })
+  const store = new JobStore(jobsDir)
+  let ended: Promise<void> | undefined
+  class EndingStore extends JobStore {
+    override load(id: string) {
+      ended ??= queue.close()
+      return super.load(id)
+    }
+  }
+  const queue = new JobQueue({ index, jobsDir, embedder: embedderOf() }, new EndingStore(jobsDir))
+  t.equal(await queue.enqueue(job.id), true)
+  while (ended === undefined) await sleep(5)
+  await ended
   t.match(await store.load(job.id), { state: 'queued', error: null })
   await t.rejects(index.count(), { code: 'index_missing' })
 })
@@ -377,11 +387,20 @@ await t.test('a lease that cannot be given back ends neither the queue nor the p
   t.match(said, [/lease was not released: the folder is away/])
 })
 
-await t.test('rate over the last half minute', (t) => {
-  const rate = new Rate()
-  t.equal(rate.add(0, 0), null)
-  t.equal(rate.add(100, 1000), 100)
-  rate.add(100, 40_000)
-  t.equal(rate.add(300, 41_000), 200)
-  t.end()
+await t.test('rate over the last half minute, and the time that is left by it', async (t) => {
+  const { jobs } = await withJobs(t, await tempDir(t))
+  await jobs.close()
+  const job = await jobs.addFile('corpus.tsv', {})
+  const live = new LiveJob(job, { save: () => Promise.resolve() })
+  const reported = (embedded: number, at: number) => {
+    live.report({ state: 'indexing', counters: { ...job.counters, accepted: 1000, embedded } }, at)
+    return [live.job.rate, live.job.eta_s]
+  }
+  t.same(reported(0, 0), [null, null])
+  t.same(reported(100, 1000), [100, 9])
+  reported(100, 40_000)
+  t.same(reported(300, 41_000), [200, 4], 'samples of more than half a minute ago do not count')
+  live.report({ stage: { name: 'reading back', share: 0 } }, 50_000)
+  live.report({ stage: { name: 'reading back', share: 0.25 } }, 60_000)
+  t.match(live.job, { rate: null, eta_s: 30, stage: { name: 'reading back', share: 0.25 } })
 })

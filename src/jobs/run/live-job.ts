@@ -1,5 +1,5 @@
+import pLimit from 'p-limit'
 import { CodedError } from '../../../base/errors.ts'
-import type { Counters, Phase } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/open.ts'
 import type { SearchPolicy } from '../../../index/search/ann.ts'
 import type { Embedders } from '../../inference/contract.ts'
@@ -35,39 +35,27 @@ export interface JobParts extends Embedders {
 }
 
 /** What one running job needs. */
-export interface JobRunParts extends JobParts {
-  readonly store: JobStore
-  /** Aborted when the service stops: the job keeps its state and resumes at the next start. */
-  readonly closing: AbortSignal
-}
-
-const WINDOW_MS = 30_000
-
-/** Rate over the last 30 seconds, from cumulative counts. */
-export class Rate {
-  #samples: { readonly at: number; readonly count: number }[] = []
-
-  /** @param at milliseconds on a monotonic clock. @returns the rate per second; null until there are two samples */
-  add(count: number, at: number): number | null {
-    if (at - (this.#samples.at(-1)?.at ?? -Infinity) >= 250)
-      this.#samples = [...this.#samples.filter((sample) => at - sample.at <= WINDOW_MS), { at, count }]
-    const [first, last] = [this.#samples[0], this.#samples.at(-1)]
-    if (first === undefined || last === undefined || last.at === first.at) return null
-    return Math.max(0, ((last.count - first.count) * 1000) / (last.at - first.at))
+export type JobRunParts = JobParts &
+  Required<Pick<JobParts, 'fileBounds' | 'crawl' | 'keepBytes'>> & {
+    readonly store: JobStore
+    /** Aborted when the service stops: the job keeps its state and resumes at the next start. */
+    readonly closing: AbortSignal
   }
-}
 
-type JobStage = NonNullable<Job['stage']>
+const RATE_MS = 30_000
+const SAMPLE_MS = 250
 
-/** State of a running job, in memory and on disk. */
+/** State of a running job, in memory and on disk. Times are milliseconds on a monotonic clock. */
 export class LiveJob {
   readonly #store: Pick<JobStore, 'save'>
-  readonly #rate = new Rate()
-  /** Name of the current stage, and its start in milliseconds on a monotonic clock. */
-  #stage = { name: '', since: 0 }
   readonly #cancelling = new AbortController()
+  /** Saves one after the other: a later state is never overwritten by an earlier one. */
+  readonly #saving = pLimit(1)
+  /** The current stage, and when it began. */
+  #stage = { name: '', since: 0 }
+  /** Passages done, over the last half minute. */
+  #samples: { readonly at: number; readonly done: number }[] = []
   #job: Job
-  #saved: Promise<void> = Promise.resolve()
   /** Final state, once its write has begun. */
   #final: Job | undefined
 
@@ -93,41 +81,41 @@ export class LiveJob {
     this.#job = { ...this.#job, ...part }
   }
 
-  /** The remaining time of a stage is estimated from its share. */
-  atStage(stage: JobStage, part: Partial<Job>): void {
-    const now = performance.now()
-    if (stage.name !== this.#stage.name) this.#stage = { name: stage.name, since: now }
-    const [elapsed, { share }] = [now - this.#stage.since, stage]
-    this.change({ ...part, stage, eta_s: share > 0 && elapsed > 0 ? Math.round((elapsed * (1 - share)) / share / 1000) : null })
-  }
-
-  /** Updates the counters, the rate and the estimated time. */
-  indexed(state: Phase, counters: Counters): void {
-    const done = counters.embedded + counters.skipped
-    const rate = this.#rate.add(done, performance.now())
-    const eta_s = rate === null || rate === 0 ? null : Math.round((counters.accepted - done) / rate)
-    this.change({ state, counters, rate: rate === null ? null : Math.round(rate * 10) / 10, eta_s, stage: null })
-  }
-
   warn(message: string): void {
     this.change({ warnings: [...this.#job.warnings, message] })
   }
 
-  /** Saves in order: a later state is never overwritten by an earlier one. */
-  save(): Promise<void> {
-    const next = this.#saved.catch(() => undefined).then(() => this.#store.save(this.#final ?? this.#job))
-    this.#saved = next
-    return next
+  /** Changes the job, and estimates the remaining time: by the share of its stage, or by the passages done in the last half minute. */
+  report(part: Partial<Job>, at = performance.now()): void {
+    this.change({ stage: null, ...part, ...(part.stage ? this.#ofStage(part.stage, at) : this.#ofPassages(part.counters, at)) })
   }
 
-  /** Saves the final state; later saves repeat it. It becomes visible by {@link change}. */
-  saveEnd(final: Job): Promise<void> {
+  #ofStage({ name, share }: NonNullable<Job['stage']>, at: number): Pick<Job, 'rate' | 'eta_s'> {
+    if (name !== this.#stage.name) this.#stage = { name, since: at }
+    const elapsed = at - this.#stage.since
+    return { rate: null, eta_s: share > 0 && elapsed > 0 ? Math.round((elapsed * (1 - share)) / share / 1000) : null }
+  }
+
+  #ofPassages({ accepted, embedded, skipped } = this.#job.counters, at: number): Pick<Job, 'rate' | 'eta_s'> {
+    const done = embedded + skipped
+    const last = this.#samples.at(-1)
+    if (last === undefined || at - last.at >= SAMPLE_MS)
+      this.#samples = [...this.#samples.filter((sample) => at - sample.at <= RATE_MS), { at, done }]
+    const [first = { at, done }] = this.#samples
+    const latest = this.#samples.at(-1) ?? first
+    if (latest.at === first.at) return { rate: null, eta_s: null }
+    const rate = Math.max(0, ((latest.done - first.done) * 1000) / (latest.at - first.at))
+    return { rate: Math.round(rate * 10) / 10, eta_s: rate === 0 ? null : Math.round((accepted - done) / rate) }
+  }
+
+  /** Saves the state. @param final the state from now on, which becomes visible by {@link change} */
+  save(final = this.#final): Promise<void> {
     this.#final = final
-    return this.save()
+    return this.#saving(() => this.#store.save(this.#final ?? this.#job))
   }
 
   /** Resolves when no save is pending. */
-  async saved(): Promise<void> {
-    await this.#saved.catch(() => undefined)
+  saved(): Promise<void> {
+    return this.#saving(() => undefined)
   }
 }

@@ -9,11 +9,11 @@ import type { ReadItem } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
 import type { ListedFile } from '../sources/list.ts'
 import { noteEmptied, noteFiles } from '../sources/missing.ts'
-import { DEFAULT_FILE_BOUNDS, folderBytes, leftOutShare, readFolder } from '../sources/read.ts'
+import { folderBytes, leftOutShare, readFolder } from '../sources/read.ts'
 import { describeFiles, FileTally } from '../sources/summary.ts'
 import { corpusReadOptions, ReadingNotes } from '../sources/reading.ts'
 import { type Files, type Job, rejectedShare } from '../record/schema.ts'
-import { DEFAULT_CRAWL, fetchPages } from '../sources/fetch-pages.ts'
+import { fetchPages } from '../sources/fetch-pages.ts'
 import type { JobRunParts, LiveJob } from './live-job.ts'
 
 type PlanParts = JobRunParts & { readonly signal: AbortSignal }
@@ -26,7 +26,7 @@ type PlanParts = JobRunParts & { readonly signal: AbortSignal }
  */
 async function corpusOf(
   { id, table, options, source: { path, name, reembed, files } }: Job,
-  { index, store, fileBounds: bounds = DEFAULT_FILE_BOUNDS, signal }: PlanParts,
+  { index, store, fileBounds: bounds, signal }: PlanParts,
   onShare: (share: number) => void,
 ): Promise<{ readonly bytes: number; readonly items: AsyncIterable<ReadItem> }> {
   const live = { dir: index.dir, table }
@@ -68,19 +68,20 @@ export async function ensurePlan(record: LiveJob, shardDir: ShardDir | undefined
 }
 
 async function planSource(record: LiveJob, folder: string, parts: PlanParts): Promise<void> {
-  const { index, store, crawl: settings = DEFAULT_CRAWL, fileBounds: bounds = DEFAULT_FILE_BOUNDS, shardRows, signal } = parts
+  const { index, store, crawl: settings, fileBounds: bounds, shardRows, signal } = parts
   const { options, source } = record.job
   const web = source.files?.web
   const notes = new ReadingNotes()
   record.change({ state: 'planning' })
   await record.save()
   if (web !== undefined) {
-    const onShare = (share: number): void => record.atStage({ name: 'fetching pages', share }, {})
+    const onShare = (share: number): void => record.report({ stage: { name: 'fetching pages', share } })
     await fetchPages(record.job, web, { index, store, settings, bounds, signal, onShare })
   }
   let share = 0
   const ofFiles = source.files !== undefined
   const tally = new FileTally()
+  const noted = () => ({ ...(ofFiles && { files: tally.files }), recent_rejects: [...notes.rejects] })
   const { bytes, items } = await corpusOf(record.job, parts, (done) => (share = done))
   await requireSpace(folder, bytes, 'The copy of the corpus')
   const planned = planCorpus(tally.counting(notes.of(items)), {
@@ -89,19 +90,14 @@ async function planSource(record: LiveJob, folder: string, parts: PlanParts): Pr
     unit: ofFiles ? 'files' : 'lines',
     ...(shardRows && { shardRows }),
     signal,
-    onProgress: (counts) => {
-      const counters = { ...record.job.counters, ...counts }
-      const part = { counters, ...(ofFiles && { files: tally.files }), recent_rejects: [...notes.rejects] }
-      record.atStage({ name: 'reading the source', share }, part)
-    },
+    onProgress: (counts) =>
+      record.report({ counters: { ...record.job.counters, ...counts }, stage: { name: 'reading the source', share }, ...noted() }),
   })
   await planned.catch((error: unknown) => {
-    if (!ofFiles) throw error
-    record.change({ files: tally.files, recent_rejects: notes.rejects })
-    throw withFiles(error, tally.files)
+    record.change(noted())
+    throw ofFiles ? withFiles(error, tally.files) : error
   })
-  const warnings = [...record.job.warnings, ...notes.warnings]
-  record.change({ ...(ofFiles && { files: tally.files }), recent_rejects: notes.rejects, warnings })
+  record.change({ ...noted(), warnings: [...record.job.warnings, ...notes.warnings] })
   await record.save()
 }
 

@@ -11,6 +11,8 @@ import { LiveJob, type JobParts } from './live-job.ts'
 import { runLive } from './work.ts'
 import { isSettled, moved, type Job } from '../record/schema.ts'
 import { JobStore } from '../record/store.ts'
+import { DEFAULT_CRAWL } from '../sources/fetch-pages.ts'
+import { DEFAULT_FILE_BOUNDS } from '../sources/read.ts'
 
 interface RemoveReplacedOptions extends TableLocation {
   readonly jobsDir: string
@@ -44,14 +46,18 @@ const SUPERVISE_MS = 2000
 /** Interval of looking for replaced tables that other processes could not remove yet. */
 const REMOVE_STALE_MS = 10 * 60_000
 
+/** Limits of a process that sets none. */
+const DEFAULTS = { fileBounds: DEFAULT_FILE_BOUNDS, crawl: DEFAULT_CRAWL, keepBytes: 0 }
+
 /**
  * Runs jobs one at a time, in order of creation, across all processes of an index. A process holds a lease on every job that it has
  * queued or runs; an unfinished job without a lease was abandoned by a process that died.
  */
 export class JobQueue {
-  readonly #options: JobParts
+  readonly #parts: JobParts
   readonly #store: JobStore
-  #queue: string[] = []
+  /** Ids, which sort by creation time. */
+  readonly #queue = new Set<string>()
   readonly #leases = new Map<string, Lock>()
   readonly #abort = new AbortController()
   #current: { readonly live: LiveJob; readonly ended: Promise<void> } | undefined
@@ -62,8 +68,8 @@ export class JobQueue {
   readonly #removingStale = new Set<string>()
   #removedStaleAt = -Infinity
 
-  constructor(options: JobParts, store: JobStore) {
-    this.#options = options
+  constructor(parts: JobParts, store: JobStore) {
+    this.#parts = parts
     this.#store = store
   }
 
@@ -81,9 +87,7 @@ export class JobQueue {
   async start(): Promise<void> {
     await this.#supervise()
     this.#supervising = setInterval(() => {
-      this.#supervised = this.#supervised
-        .then(() => this.#supervise())
-        .catch((error: unknown) => this.#options.log?.('warn', `index jobs: ${messageOf(error)}`))
+      this.#supervised = this.#supervised.then(() => this.#supervise()).catch(this.#warnOf('index jobs'))
     }, SUPERVISE_MS).unref()
   }
 
@@ -93,7 +97,7 @@ export class JobQueue {
     clearInterval(this.#supervising)
     await this.#supervised
     await this.#pumping
-    for (const id of [...this.#leases.keys()]) await this.#release(id)
+    for (const id of this.#leases.keys()) await this.#release(id)
   }
 
   /** Queues a job. @returns false if another process holds its lease */
@@ -103,75 +107,71 @@ export class JobQueue {
       if (lease === undefined) return false
       this.#leases.set(id, lease)
     }
-    // Ids sort by creation time.
-    if (!this.#queue.includes(id)) this.#queue = [...this.#queue, id].sort()
+    this.#queue.add(id)
     this.#pumping ??= this.#pump()
     return true
+  }
+
+  #warnOf(what: string): (error: unknown) => void {
+    return (error) => this.#parts.log?.('warn', `${what}: ${messageOf(error)}`)
   }
 
   /** Never rejects: a lease that cannot be removed, since the folder is unavailable, must not end the queue or the service. */
   async #release(id: string): Promise<void> {
     const lease = this.#leases.get(id)
     this.#leases.delete(id)
-    await lease
-      ?.release()
-      .catch((error: unknown) => this.#options.log?.('warn', `index job ${id}: its lease was not released: ${messageOf(error)}`))
+    await lease?.release().catch(this.#warnOf(`index job ${id}: its lease was not released`))
   }
 
   async #pump(): Promise<void> {
-    const { log = () => undefined } = this.#options
-    // Dequeue before running: a job that stops may be queued again before its run has ended completely.
-    for (let id = this.#queue.shift(); id !== undefined && !this.closing.aborted; id = this.#queue.shift()) {
-      try {
-        if (!(await this.#attempt(id))) {
-          this.#queue = [...new Set([...this.#queue, id])].sort()
-          await sleep(POLL_MS * (1 + Math.random() * 4), undefined, { signal: this.closing })
-        }
-      } catch (error) {
-        if (!this.closing.aborted) {
-          log('error', `index job ${id}: ${messageOf(error)}`)
-          await this.#stop(id, error)
-        }
+    for (let [id] = [...this.#queue].sort(); id !== undefined && !this.closing.aborted; [id] = [...this.#queue].sort()) {
+      // Dequeue before running: a job that stops may be queued again before its run has ended completely.
+      this.#queue.delete(id)
+      const waitMs = await this.#attempt(id).catch((error: unknown) => this.#stop(id, error))
+      if (waitMs !== undefined) {
+        this.#queue.add(id)
+        await sleep(waitMs, undefined, { signal: this.closing }).catch(() => undefined)
       }
-      if (!this.#queue.includes(id)) await this.#release(id)
+      if (!this.#queue.has(id)) await this.#release(id)
     }
     // No await since the queue was empty: a job queued later starts a new loop.
     this.#pumping = undefined
   }
 
-  /** Marks a job that could not start as stopped, with the error. If that cannot be saved either, the job is retried. */
-  async #stop(id: string, error: unknown): Promise<void> {
+  /** Marks a job that could not start as stopped, with the error. @returns milliseconds until it is tried again if that cannot be saved */
+  async #stop(id: string, error: unknown): Promise<number | undefined> {
+    if (this.closing.aborted) return undefined
+    this.#parts.log?.('error', `index job ${id}: ${messageOf(error)}`)
     try {
       const job = await this.#store.load(id)
-      if (isSettled(job.state)) return
-      await this.#store.save(moved(job, 'stopped', { error: describedError(error) }))
+      if (!isSettled(job.state)) await this.#store.save(moved(job, 'stopped', { error: describedError(error) }))
+      return undefined
     } catch {
-      this.#queue = [...new Set([...this.#queue, id])].sort()
-      await sleep(RETRY_MS, undefined, { signal: this.closing }).catch(() => undefined)
+      return RETRY_MS
     }
   }
 
-  /** Runs a job if it is its turn. @returns false if other jobs come first */
-  async #attempt(id: string): Promise<boolean> {
-    const { index, indexOf = () => index, log, onIndexed } = this.#options
+  /** Runs a job if it is its turn. @returns milliseconds until it is tried again if other jobs come first */
+  async #attempt(id: string): Promise<number | undefined> {
+    const { index, indexOf = () => index, onIndexed } = this.#parts
+    const waitMs = POLL_MS * (1 + Math.random() * 4)
     const lock = await tryJobLock(index.dir)
-    if (lock === undefined) return isSettled((await this.#store.load(id)).state)
+    if (lock === undefined) return isSettled((await this.#store.load(id)).state) ? undefined : waitMs
     try {
       const job = await this.#store.load(id)
-      if (await this.#isBehind(job)) return false
+      if (await this.#isBehind(job)) return waitMs
       const signals = [this.closing, lock.lost, this.#leases.get(id)?.lost]
       const closing = AbortSignal.any(signals.filter((signal) => signal !== undefined))
       const live = new LiveJob(job, this.#store)
-      const run = runLive(live, { ...this.#options, index: indexOf(job.table), store: this.#store, closing })
+      const run = runLive(live, { ...DEFAULTS, ...this.#parts, index: indexOf(job.table), store: this.#store, closing })
       this.#current = { live, ended: run.catch(() => undefined) }
       await run
       // With records stored apart from the index, no other process resumes the job: record why it stopped.
       if (lock.lost.aborted && !storeOf(index.dir).keepsFiles) await this.#stop(id, lock.lost.reason)
       // Removes tables that were replaced by this job, or too recently when it began.
-      if (!this.closing.aborted)
-        await this.#removeStale(job.table).catch((error: unknown) => log?.('warn', `index jobs: ${messageOf(error)}`))
+      if (!this.closing.aborted) await this.#removeStale(job.table).catch(this.#warnOf('index jobs'))
       onIndexed?.(job.table)
-      return true
+      return undefined
     } finally {
       this.#current = undefined
       await lock.release()
@@ -188,16 +188,14 @@ export class JobQueue {
         return true
       }
       // A job of another model cannot run here: it only counts while a live process holds its lease.
-      const lease = await this.#store.lease(job.id)
-      if (lease === undefined) return true
-      await lease.release()
+      if (await this.#store.isLeased(job.id)) return true
     }
     return false
   }
 
   /** True if this process has the job's embedding model. Other jobs are left to processes that have theirs. */
   isOfOurModel({ model }: Job): boolean {
-    return allModels(this.#options.index).some((one) => isBuildOf(model, one))
+    return allModels(this.#parts.index).some((one) => isBuildOf(model, one))
   }
 
   /** Queues jobs abandoned by other processes, and removes replaced tables. */
@@ -207,10 +205,10 @@ export class JobQueue {
     }
     const isDue = performance.now() - this.#removedStaleAt > REMOVE_STALE_MS
     if ((!isDue && this.#removingStale.size === 0) || this.#pumping !== undefined) return
-    const lock = await tryJobLock(this.#options.index.dir)
+    const { index, tables = () => Promise.resolve([index.table]) } = this.#parts
+    const lock = await tryJobLock(index.dir)
     if (lock === undefined) return
     try {
-      const { index, tables = () => Promise.resolve([index.table]) } = this.#options
       const due = isDue ? await tables() : [...this.#removingStale]
       if (isDue) this.#removedStaleAt = performance.now()
       for (const table of due) await this.#removeStale(table)
@@ -223,7 +221,7 @@ export class JobQueue {
 
   /** The caller must hold the job lock. */
   async #removeStale(table: string): Promise<void> {
-    const { index } = this.#options
+    const { index } = this.#parts
     this.#removingStale.add(table)
     const isLeft = await removeStale({ dir: index.dir, table }, () => this.#store.known(table), allModels(index))
     if (!isLeft) this.#removingStale.delete(table)

@@ -36,6 +36,11 @@ export async function cancelStopped(job: Job, options: Pick<JobRunParts, 'index'
   await options.store.save(moved(job, 'cancelled'))
 }
 
+/** How a job has ended. */
+interface Outcome extends Partial<Pick<Job, 'error' | 'result'>> {
+  readonly state: 'done' | 'failed' | 'stopped' | 'cancelled'
+}
+
 /** Runs or resumes one job. Resolves when it has ended or stopped and its state is on disk. The caller must hold the job lock. */
 export async function runLive(live: LiveJob, parts: JobRunParts): Promise<void> {
   const { store, closing, log } = parts
@@ -50,23 +55,23 @@ export async function runLive(live: LiveJob, parts: JobRunParts): Promise<void> 
   }, SAVE_MS)
   try {
     if (await store.cancelRequested(id)) live.cancel()
-    if (live.cancelled.aborted) return await end(live, parts, 'cancelled')
+    live.cancelled.throwIfAborted()
     closing.throwIfAborted()
-    await work(live, parts)
+    await end(live, parts, await work(live, parts))
   } catch (error) {
-    if (live.cancelled.aborted) return await end(live, parts, 'cancelled')
+    if (live.cancelled.aborted) return await end(live, parts, { state: 'cancelled' })
     if (closing.aborted) return await live.save()
     const described = describedError(error)
     log?.('error', `index job ${id}: ${described.message}`)
-    await end(live, parts, FINAL.includes(described.code) ? 'failed' : 'stopped', { error: described })
+    await end(live, parts, { state: FINAL.includes(described.code) ? 'failed' : 'stopped', error: described })
   } finally {
     clearInterval(timer)
     await live.saved()
   }
 }
 
-async function work(live: LiveJob, parts: JobRunParts): Promise<void> {
-  const { index, store, policy, log, keepBytes: maxBytes = 0 } = parts
+async function work(live: LiveJob, parts: JobRunParts): Promise<Outcome> {
+  const { index, store, policy, log, keepBytes: maxBytes } = parts
   const { id, table, options, source } = live.job
   await removeStale({ dir: index.dir, table }, () => store.known(table), allModels(index))
   await store.takeReserve(id)
@@ -78,7 +83,7 @@ async function work(live: LiveJob, parts: JobRunParts): Promise<void> {
     await ensurePlan(live, shardDir, model, { ...parts, signal })
   } catch (error) {
     if (!(await isEmptied(error, live, parts))) throw error
-    return end(live, parts, 'done', { result: { rows: await index.count(), recall: null } })
+    return { state: 'done', result: { rows: await index.count(), recall: null } }
   }
   const { rows, ann, supersededBy } = await runJob({
     dir: index.dir,
@@ -93,10 +98,7 @@ async function work(live: LiveJob, parts: JobRunParts): Promise<void> {
     policy,
     readyVectors: shardDir && vectorReader(shardDir),
     signal,
-    onProgress: (state, counters, stage) => {
-      if (stage === undefined) live.indexed(state, counters)
-      else live.atStage(stage, { state, counters, rate: null })
-    },
+    onProgress: (state, counters, stage) => live.report({ state, counters, stage: stage ?? null }),
     onWarning: (message) => {
       log?.('warn', message)
       live.warn(message)
@@ -104,7 +106,7 @@ async function work(live: LiveJob, parts: JobRunParts): Promise<void> {
   })
   if (supersededBy !== undefined) {
     const message = `Job ${supersededBy}, which was ordered later, has replaced the table: this one's passages are left out. To have them, order it anew.`
-    return end(live, parts, 'cancelled', { error: { code: 'conflict', message } })
+    return { state: 'cancelled', error: { code: 'conflict', message } }
   }
   // Questions use the new table before the job is reported as done.
   await index.refresh()
@@ -112,7 +114,7 @@ async function work(live: LiveJob, parts: JobRunParts): Promise<void> {
   const evicted = await keepUploads(live.job, { index, store, maxBytes })
   if (evicted > 0 && maxBytes > 0)
     live.warn(`${evicted} uploaded ${evicted === 1 ? 'file is' : 'files are'} not kept: CEPE_KEEP_UPLOADS_MB is used up.`)
-  await end(live, parts, 'done', { result: { rows: rows - gone, recall: ann?.recall ?? null } })
+  return { state: 'done', result: { rows: rows - gone, recall: ann?.recall ?? null } }
 }
 
 /** @returns the number of passages deleted */
@@ -147,19 +149,14 @@ async function modelOf({ model, table, options, source }: Job, index: PassageInd
  * Ends the job. The final state becomes visible once it is on disk. If the disk is full even after the job's space was freed, it becomes
  * visible at once, and is written as soon as there is space.
  */
-async function end(
-  live: LiveJob,
-  parts: JobRunParts,
-  state: 'done' | 'failed' | 'stopped' | 'cancelled',
-  { error = null, result = null }: Partial<Pick<Job, 'error' | 'result'>> = {},
-): Promise<void> {
+async function end(live: LiveJob, parts: JobRunParts, { state, error = null, result = null }: Outcome): Promise<void> {
   const { store, log, closing } = parts
   const { id } = live.job
   const final = moved(live.job, state, { error, result })
   for (let attempt = 1; ; attempt++) {
     try {
       await settle(live.job, state, parts)
-      await live.saveEnd(final)
+      await live.save(final)
       live.change(final)
       return
     } catch (failed) {
@@ -169,6 +166,6 @@ async function end(
       if (attempt > 1) await sleep(SAVE_MS, undefined, { signal: closing }).catch(() => undefined)
       await store.giveReserve(id)
     }
-    if (state === 'stopped' && live.cancelled.aborted) return end(live, parts, 'cancelled')
+    if (state === 'stopped' && live.cancelled.aborted) return end(live, parts, { state: 'cancelled' })
   }
 }
