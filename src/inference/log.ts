@@ -1,4 +1,2 @@
 /** Log function of the process supervision. */
 export type Log = (level: 'info' | 'warn' | 'error', message: string) => void
-
-export const silent: Log = () => undefined

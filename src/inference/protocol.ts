@@ -1,4 +1,4 @@
-import { CodedError, isErrorCode, messageOf, type ErrorCode, type ErrorDetails } from '../../base/errors.ts'
+import { CodedError, messageOf, type ErrorCode, type ErrorDetails } from '../../base/errors.ts'
 import type { TaskName, Tasks } from './contract.ts'
 
 /** Execution provider. CUDA needs onnxruntime-node's CUDA libraries. */
@@ -119,9 +119,9 @@ export function toWire(thrown: unknown): WireError {
     : { code: 'inference_failed', message: messageOf(thrown), details: {} }
 }
 
-/** Restores an error of a child; without a code it is inference_failed. */
+/** Restores an error of a child. */
 export function fromWire({ code, message, details }: WireError): CodedError {
-  return new CodedError(isErrorCode(code) ? code : 'inference_failed', message, details)
+  return new CodedError(code, message, details)
 }
 
 /** File descriptor of the pipe on which the pulse thread of an inference process answers pings. */

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { clientClosed, CodedError, messageOf } from '../../../base/errors.ts'
-import { silent } from '../log.ts'
 import type { TaskName, Tasks } from '../contract.ts'
-import type { TaskCall, Output } from '../protocol.ts'
+import type { TaskCall } from '../protocol.ts'
 import { ProcessEnded, startChild, type Child } from './child-process.ts'
 import { LONGEST_TIMER_MS, trackTask, type PendingTask, type SubmittedTask } from './pending-task.ts'
 import { FairQueue, LANES, type Lane } from './queue.ts'
@@ -26,7 +25,7 @@ export async function createPool(options: PoolOptions): Promise<Pool> {
   return pool
 }
 
-function withDefaults({ log = silent, ...options }: PoolOptions) {
+function withDefaults({ log = () => undefined, ...options }: PoolOptions) {
   return { ...POOL_DEFAULTS, ...options, log, role: options.options.role }
 }
 
@@ -300,14 +299,19 @@ function overlong(maxRunMs: number): CodedError {
   return new CodedError('deadline_exceeded', `The run took more than ${maxRunMs} ms (CEPE_MAX_RUN_MS). Send a smaller request.`)
 }
 
-/** {@link Pool.run} with the types of the task. */
-export async function runTask<Name extends TaskName>(
+/** A task of the processes as a method of their model. Its times include the one in the queue. @param check throws for a wrong input */
+export function methodOf<Name extends TaskName>(
   pool: Pool,
   task: Name,
-  input: Tasks[Name]['input'],
-  options?: PoolRunOptions,
-): Promise<Omit<PoolResult, 'output'> & { readonly output: Output<Name> }> {
-  const { output, ...times } = await pool.run({ task, input } as TaskCall, options)
-  // The process runs this program, so a task's output has the task's type.
-  return { output: output as Output<Name>, ...times }
+  laneOf: (input: Tasks[Name]['input']) => Lane,
+  check?: (input: Tasks[Name]['input']) => void,
+) {
+  return async (input: Tasks[Name]['input'], run?: PoolRunOptions): Promise<Tasks[Name]['output']> => {
+    check?.(input)
+    const { output, queueMs } = await pool.run({ task, input } as TaskCall, { ...run, lane: laneOf(input) })
+    // The process runs this program, so a task's output has the task's type.
+    const { timingsMs } = output as { readonly timingsMs?: object }
+    const timed = timingsMs ? { ...(output as object), timingsMs: { queue: queueMs, ...timingsMs } } : output
+    return timed as Tasks[Name]['output']
+  }
 }

@@ -26,13 +26,11 @@ interface Account<Item> {
  */
 export class FairQueue<Item extends Share> {
   readonly #accounts = new Map<string, Account<Item>>()
-  readonly #sizes: Record<Lane, number> = { question: 0, long: 0, bulk: 0 }
   /** Virtual start time of the item last served. */
   #now = 0
 
   push(item: Item): void {
     this.#accountOf(item.client).waiting[item.lane].add(item)
-    this.#sizes[item.lane]++
   }
 
   /** Removes and returns the next item of a lane. */
@@ -44,7 +42,6 @@ export class FairQueue<Item extends Share> {
     const [item] = next?.waiting[lane] ?? []
     if (next === undefined || item === undefined) return undefined
     next.waiting[lane].delete(item)
-    this.#sizes[lane]--
     this.#now = Math.max(this.#now, next.start)
     next.start += item.cost
     this.#forgetIdle()
@@ -52,18 +49,19 @@ export class FairQueue<Item extends Share> {
   }
 
   remove(item: Item): void {
-    if (this.#accounts.get(item.client)?.waiting[item.lane].delete(item) === true) this.#sizes[item.lane]--
+    this.#accounts.get(item.client)?.waiting[item.lane].delete(item)
   }
 
   clear(): Item[] {
     const items = [...this.#accounts.values()].flatMap(({ waiting }) => LANES.flatMap((lane) => [...waiting[lane]]))
     this.#accounts.clear()
-    for (const lane of LANES) this.#sizes[lane] = 0
     return items
   }
 
   size(lane: Lane): number {
-    return this.#sizes[lane]
+    let size = 0
+    for (const { waiting } of this.#accounts.values()) size += waiting[lane].size
+    return size
   }
 
   /** Accounts without a debt equal new ones and are dropped. */

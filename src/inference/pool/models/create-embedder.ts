@@ -4,7 +4,7 @@ import { ALONE } from '../../batches.ts'
 import type { EmbedOptions, Embedder, Reranker } from '../../contract.ts'
 import type { EncoderChildOptions } from '../../protocol.ts'
 import { loadContrieverManifest, loadRerankerManifest } from '../../../../models/folder.ts'
-import { createPool, runTask } from '../pool.ts'
+import { createPool, methodOf } from '../pool.ts'
 import { type ProcessOptions, type Supervised, checkDevice, commonChildOptions } from './process-options.ts'
 import { POOL_DEFAULTS } from '../contract.ts'
 
@@ -60,8 +60,9 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
 
   const embedBatch = async (texts: readonly string[], { priority, ...run }: EmbedOptions) => {
     const admitted = priority === 'bulk' || run.admitted === true
-    const { output, runMs } = await runTask(pool, 'embed', texts, { ...run, lane: priority, admitted })
-    return { vectors: texts.map((_, index) => output.subarray(index * hidden_size, (index + 1) * hidden_size)), runMs }
+    const { output, runMs } = await pool.run({ task: 'embed', input: texts }, { ...run, lane: priority, admitted })
+    const all = output as Float32Array
+    return { vectors: texts.map((_, index) => all.subarray(index * hidden_size, (index + 1) * hidden_size)), runMs }
   }
 
   /** Sequential batches, so that questions run in between. */
@@ -117,7 +118,7 @@ export async function createReranker(options: ProcessOptions): Promise<Reranker 
   const pool = await createPool({ ...options, options: { role: 'reranker', ...commonChildOptions(options), batchTokens } })
   return {
     manifest,
-    rank: async (read, run) => (await runTask(pool, 'rank', read, { ...run, lane: 'question' })).output,
+    rank: methodOf(pool, 'rank', () => 'question'),
     status: () => pool.status(),
     close: (closing) => pool.close(closing),
   }

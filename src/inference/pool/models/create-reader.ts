@@ -3,7 +3,7 @@ import type { CommonChildOptions, ReaderChildOptions } from '../../protocol.ts'
 import { loadCepeManifest } from '../../../../models/folder.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { ALONE } from '../../batches.ts'
-import { createPool, runTask } from '../pool.ts'
+import { createPool, methodOf } from '../pool.ts'
 import { type ProcessOptions, type Supervised, checkDevice, commonChildOptions } from './process-options.ts'
 import type { Lane } from '../queue.ts'
 import { checkGenerate, checkReplug, checkScore } from './requests.ts'
@@ -53,41 +53,27 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Doc
   const states = { stateCacheBytes, stateDtype, stateDisk }
   const reader = { role: 'reader', ...commonChildOptions(options), batchTokens, prefillTokens, replugBytes, ...states } as const
   const pool = await createPool({ ...options, options: reader })
+  const inSteps = (): Lane => 'long'
   const laneOf = ({ mode, sampling, grammar, topTokens = 0 }: AnswerRead): Lane =>
     mode === 'replug' || sampling || grammar || topTokens > 0 ? 'long' : 'question'
   return {
     manifest,
-    answer: async (read, run) => withQueue(await runTask(pool, 'answer', read, { ...run, lane: laneOf(read) })),
-    choices: async (read, run) => (await runTask(pool, 'choices', read, { ...run, lane: 'long' })).output,
-    likelihoods: async (read, run) => (await runTask(pool, 'likelihoods', read, { ...run, lane: 'long' })).output,
-    document: async (read, run) => withQueue(await runTask(pool, 'document', read, { ...run, lane: 'long' })),
-    generate: async (request, run) => {
-      checkGenerate(request, manifest)
-      return withQueue(await runTask(pool, 'generate', request, { ...run, lane: request.sampling ? 'long' : 'question' }))
-    },
-    replug: async (request, run) => {
-      checkReplug(request, manifest)
-      return withQueue(await runTask(pool, 'replug', request, { ...run, lane: 'long' }))
-    },
-    score: async (request, run) => {
-      checkScore(request, manifest)
-      return (await runTask(pool, 'score', request, { ...run, lane: 'long' })).output
-    },
-    encodeAhead: async (input, run) => (await runTask(pool, 'encodeAhead', input, { ...run, lane: 'bulk' })).output,
+    answer: methodOf(pool, 'answer', laneOf),
+    choices: methodOf(pool, 'choices', inSteps),
+    likelihoods: methodOf(pool, 'likelihoods', inSteps),
+    document: methodOf(pool, 'document', inSteps),
+    generate: methodOf(
+      pool,
+      'generate',
+      ({ sampling }) => (sampling ? 'long' : 'question'),
+      (request) => checkGenerate(request, manifest),
+    ),
+    replug: methodOf(pool, 'replug', inSteps, (request) => checkReplug(request, manifest)),
+    score: methodOf(pool, 'score', inSteps, (request) => checkScore(request, manifest)),
+    encodeAhead: methodOf(pool, 'encodeAhead', () => 'bulk'),
     status: () => pool.status(),
     close: (closing) => pool.close(closing),
   }
-}
-
-/** Adds the time in the queue to a process's result. */
-function withQueue<Result extends { readonly timingsMs: object }>({
-  output,
-  queueMs,
-}: {
-  readonly output: Result
-  readonly queueMs: number
-}) {
-  return { ...output, timingsMs: { queue: queueMs, ...output.timingsMs } }
 }
 
 function absent(): CodedError {

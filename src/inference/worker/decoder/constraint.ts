@@ -37,23 +37,16 @@ export function createConstraint(given: Grammar, texts: TokenTexts, stopIds: rea
     forced: (): number[] => longestTokens(forced(grammar, position), texts),
     /** Masks the tokens that the grammar does not allow next. @throws unprocessable if no token of the vocabulary is allowed */
     mask: (logprobs: Float64Array): Float64Array => {
+      const open = mayEnd(grammar, position) ? [...stopIds] : []
+      for (let id = 0; id < logprobs.length; id++) if (after(texts[id]) !== undefined) open.push(id)
+      if (open.length === 0)
+        throw unprocessable(
+          'response_format',
+          "The response format cannot be written with this model's tokens: use other names and values, of plain letters and digits.",
+        )
       const left = new Float64Array(logprobs.length).fill(-Infinity)
-      let open = 0
-      for (let id = 0; id < left.length; id++) {
-        if (after(texts[id]) === undefined) continue
-        left[id] = logprobs[id] as number
-        open++
-      }
-      if (mayEnd(grammar, position))
-        for (const id of stopIds) {
-          left[id] = logprobs[id] as number
-          open++
-        }
-      if (open > 0) return left
-      throw unprocessable(
-        'response_format',
-        "The response format cannot be written with this model's tokens: use other names and values, of plain letters and digits.",
-      )
+      for (const id of open) left[id] = logprobs[id] as number
+      return left
     },
     /** Accepts the chosen token. @returns true if the answer is complete */
     accept: (id: number): boolean => {

@@ -1,77 +1,11 @@
 import { at, joined } from '../../../../base/at.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
-import type { AttentionFocus, GenerateRequest, GenerateResult } from '../../contract.ts'
+import type { GenerateRequest } from '../../contract.ts'
 import type { EncodedContexts } from '../encoder/encode-contexts.ts'
 import { type Feeds, type Graph, type Tensor, checkNumber, floats, int64, integers } from '../runtime/session.ts'
-import type { Decoded, RunContext } from './step-decoding.ts'
-import type { OnToken } from './text-streamer.ts'
-
-/**
- * Measures of an answer's cross-attention: the share of each context (they sum to 1, or are all 0 without attention), and as requested.
- * @param attention [generated tokens, m], row-major
- * @param tokenCounts rows of phi per context, in phi's order; they sum to m
- */
-export function measuredAttention(
-  attention: Float32Array,
-  tokenCounts: readonly number[],
-  wantsTokenShares = false,
-): Pick<GenerateResult, 'contextShares' | 'attentionFocus' | 'tokenShares'> {
-  const rows = tokenCounts.reduce((sum, count) => sum + count, 0)
-  return {
-    contextShares: contextShares(attention, tokenCounts),
-    attentionFocus: attentionFocus(attention, rows),
-    ...(wantsTokenShares && { tokenShares: tokenShares(attention, rows) }),
-  }
-}
-
-/** Share of each context, summed over its rows of phi and the generated tokens; all 0 without attention. */
-function contextShares(attention: Float32Array, tokenCounts: readonly number[]): number[] {
-  const columns = tokenCounts.reduce((sum, count) => sum + count, 0)
-  const starts = tokenCounts.map((_, index) => tokenCounts.slice(0, index).reduce((sum, count) => sum + count, 0))
-  const masses = tokenCounts.map((count, index) => {
-    let mass = 0
-    for (let row = 0; row < attention.length; row += columns) {
-      for (let column = starts[index] as number, end = column + count; column < end; column++) mass += attention[row + column] as number
-    }
-    return mass
-  })
-  const total = masses.reduce((sum, mass) => sum + mass, 0)
-  return masses.map((mass) => (total > 0 ? mass / total : 0))
-}
-
-/**
- * Peak and relative entropy of each generated token's attention over the rows of phi.
- * @param attention [generated tokens, m], row-major
- */
-function attentionFocus(attention: Float32Array, m: number): AttentionFocus[] {
-  if (m === 0) return []
-  return Array.from({ length: attention.length / m }, (_, token) => {
-    const row = attention.subarray(token * m, (token + 1) * m)
-    let [total, peak, weighed] = [0, 0, 0]
-    for (const mass of row) {
-      total += mass
-      peak = Math.max(peak, mass)
-      if (mass > 0) weighed += mass * Math.log(mass)
-    }
-    // -sum (a/t) log (a/t) = log t - (sum a log a) / t
-    return total > 0
-      ? { peak: peak / total, entropy: m > 1 ? (Math.log(total) - weighed / total) / Math.log(m) : 0 }
-      : { peak: 0, entropy: 1 }
-  })
-}
-
-/** Share of cross-attention per row of phi, over the generated tokens. @param attention [generated tokens, m], row-major */
-function tokenShares(attention: Float32Array, m: number): Float64Array {
-  const shares = new Float64Array(m)
-  let total = 0
-  for (let i = 0; i < attention.length; i++) {
-    const mass = attention[i] as number
-    shares[i % m] = (shares[i % m] as number) + mass
-    total += mass
-  }
-  return total > 0 ? shares.map((mass) => mass / total) : shares
-}
+import { measuredAttention } from './attention.ts'
+import { type Decoded, type RunContext, untilEnd } from './step-decoding.ts'
 
 export type GreedyAnswer = Decoded & ReturnType<typeof measuredAttention>
 
@@ -80,25 +14,21 @@ const ANSWER = ['tokens', 'logprobs', 'attention']
 
 /** Runs greedy decoding in one run of the generate graph. */
 export async function greedy(graph: Graph, request: GenerateRequest, encoded: EncodedContexts): Promise<GreedyAnswer> {
-  return answerOf([await graph.run(promptFeeds(request, encoded, request.maxNewTokens), ANSWER)], request, encoded)
-}
-
-function promptFeeds({ promptIds, stopIds }: GenerateRequest, { phi }: EncodedContexts, maxNewTokens: number): Feeds {
+  const { promptIds, maxNewTokens, wantsTokenShares } = request
+  const outputs = await graph.run({ ...promptFeeds(promptIds), ...commonFeeds(request, encoded, maxNewTokens) }, ANSWER)
   return {
-    input_ids: int64(promptIds, [1, promptIds.length]),
-    phi,
-    stop_ids: int64(stopIds, [stopIds.length]),
-    max_new_tokens: int64([maxNewTokens], []),
+    tokenIds: integers(outputs, 'tokens'),
+    logprobs: Array.from(floats(outputs, 'logprobs'), checkNumber),
+    ...measuredAttention(floats(outputs, 'attention'), encoded.tokenCounts, wantsTokenShares),
   }
 }
 
-function answerOf(runs: readonly Feeds[], { wantsTokenShares }: GenerateRequest, { tokenCounts }: EncodedContexts): GreedyAnswer {
-  const attention = runs.map((outputs) => floats(outputs, 'attention'))
-  return {
-    tokenIds: runs.flatMap((outputs) => integers(outputs, 'tokens')),
-    logprobs: runs.flatMap((outputs) => Array.from(floats(outputs, 'logprobs'), checkNumber)),
-    ...measuredAttention(joined(Float32Array, attention), tokenCounts, wantsTokenShares),
-  }
+function promptFeeds(promptIds: readonly number[]): Feeds {
+  return { input_ids: int64(promptIds, [1, promptIds.length]) }
+}
+
+function commonFeeds({ stopIds }: GenerateRequest, { phi }: EncodedContexts, maxNewTokens: number): Feeds {
+  return { phi, stop_ids: int64(stopIds, [stopIds.length]), max_new_tokens: int64([maxNewTokens], []) }
 }
 
 interface PiecesModel {
@@ -116,36 +46,34 @@ export async function greedyInPieces(
   { generate, rest, dims }: PiecesModel,
   request: GenerateRequest,
   encoded: EncodedContexts,
-  { yieldPoint, onToken }: RunContext & { readonly onToken: OnToken },
+  runContext: RunContext,
 ): Promise<GreedyAnswer> {
-  const { promptIds, stopIds, maxNewTokens } = request
-  const first = await generate.run(promptFeeds(request, encoded, 1))
-  const prompt = renamed(first, 'prompt', 'prompt')
-  const runs = [first]
-  let since: Feeds | undefined
-  for (let token = lastToken(first); ;) {
-    const isOver = onToken(token)
-    const position = promptIds.length + runs.length - 1
-    if (isOver || stopIds.includes(token) || runs.length >= maxNewTokens || position >= dims.window) return answerOf(runs, request, encoded)
-    await yieldPoint()
-    const graph = await rest()
-    const outputs = await graph.run({
-      token: int64([token], [1, 1]),
-      position: int64([position], [1, 1]),
-      phi: encoded.phi,
-      stop_ids: int64(stopIds, [stopIds.length]),
-      max_new_tokens: int64([1], []),
-      ...prompt,
-      ...(since ?? emptySince(graph, prompt, dims)),
-    })
-    since = renamed(outputs, 'made', 'since')
-    runs.push(pick(outputs, ANSWER))
-    token = lastToken(outputs)
+  const { promptIds, stopIds, wantsTokenShares } = request
+  const common = commonFeeds(request, encoded, 1)
+  const attention: Float32Array[] = []
+  let [prompt, since]: [Feeds, Feeds | undefined] = [{}, undefined]
+  const begin = async (): Promise<Feeds> => {
+    const outputs = await generate.run({ ...promptFeeds(promptIds), ...common })
+    prompt = renamed(outputs, 'prompt', 'prompt')
+    return outputs
   }
-}
-
-function lastToken(outputs: Feeds): number {
-  return at(integers(outputs, 'tokens'), 0)
+  const continued = async (token: number, position: number): Promise<Feeds> => {
+    await runContext.yieldPoint()
+    const graph = await rest()
+    const feeds = { ...common, ...prompt, ...(since ?? emptySince(graph, prompt, dims)) }
+    const outputs = await graph.run({ ...feeds, token: int64([token], [1, 1]), position: int64([position], [1, 1]) })
+    since = renamed(outputs, 'made', 'since')
+    return outputs
+  }
+  // The last token may stand beyond the window: it is not read.
+  const maxNewTokens = Math.min(request.maxNewTokens, dims.window + 1 - promptIds.length)
+  const decoded = await untilEnd({ stopIds, maxNewTokens }, runContext, async (before) => {
+    const last = before.at(-1)
+    const outputs = last === undefined ? await begin() : await continued(last, promptIds.length + before.length - 1)
+    attention.push(floats(outputs, 'attention'))
+    return { id: at(integers(outputs, 'tokens'), 0), logprob: checkNumber(floats(outputs, 'logprobs')[0]) }
+  })
+  return { ...decoded, ...measuredAttention(joined(Float32Array, attention), encoded.tokenCounts, wantsTokenShares) }
 }
 
 /** Renames `from.{layer}.{key|value}` of all layers to `to.{layer}.{key|value}`. */
@@ -154,10 +82,6 @@ function renamed(outputs: Feeds, from: string, to: string): Feeds {
   if (caches.length === 0)
     throw new CodedError('model_invalid', `The graph gives no "${from}" keys and values: build the model again.`, { field: from })
   return Object.fromEntries(caches.map(([name, tensor]) => [`${to}${name.slice(from.length)}`, tensor]))
-}
-
-function pick(outputs: Feeds, names: readonly string[]): Feeds {
-  return Object.fromEntries(names.flatMap((name) => (outputs[name] ? [[name, outputs[name]]] : [])))
 }
 
 function emptySince(graph: Graph, prompt: Feeds, { kv_heads, head_dim }: CepeManifest['dims']): Feeds {

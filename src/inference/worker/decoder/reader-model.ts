@@ -4,7 +4,7 @@ import { type Tokenizer, loadTokenizer } from '../../../text/tokenizer.ts'
 import type { Log } from '../../log.ts'
 import { loadCepeManifest } from '../../../../models/folder.ts'
 import type { ReaderChildOptions } from '../../protocol.ts'
-import { warnOfSlowDtype } from '../runtime/cpu.ts'
+import { vnniWarning } from '../runtime/cpu.ts'
 import type { ContextEncoder } from '../encoder/encode-contexts.ts'
 import { createStateCache, createStateCodec } from '../encoder/state-cache.ts'
 import { loadModelGraph } from '../runtime/prepack.ts'
@@ -38,7 +38,8 @@ export interface ReaderModel {
  */
 export async function loadReaderModel(options: ReaderChildOptions, log: Log, onLoading: (loading: boolean) => void): Promise<ReaderModel> {
   const manifest = await loadCepeManifest(options.modelDir)
-  await warnOfSlowDtype(manifest, log)
+  const warning = vnniWarning(manifest)
+  if (warning !== undefined) log('warn', warning)
   const { dims, graphs } = manifest
   const tokenizer = await loadTokenizer(options.modelDir, manifest.tokens)
   const graphOptions = { ...options, manifest, log }

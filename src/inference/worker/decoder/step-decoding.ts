@@ -22,11 +22,39 @@ export interface Decoded {
   readonly logprobs: readonly number[]
 }
 
-interface Decoding extends RunContext {
+type Ending = Pick<GenerateRequest, 'maxNewTokens' | 'stopIds'>
+
+/**
+ * Decodes until a token, the constraint or the listener ends the answer.
+ * @param next chooses the token after those before it
+ */
+export async function untilEnd(
+  { maxNewTokens, stopIds }: Ending,
+  { onToken, constraint }: RunContext,
+  next: (before: readonly number[], chosen: number) => Promise<TokenChance>,
+): Promise<Decoded> {
+  const tokenIds: number[] = []
+  const logprobs: number[] = []
+  for (let chosen = 0; ; chosen++) {
+    // Text that must follow is no choice of the model's: its probability is 1, and it does not count as new tokens.
+    for (const id of constraint?.forced() ?? []) {
+      tokenIds.push(id)
+      logprobs.push(0)
+      if (constraint?.accept(id)) return { tokenIds, logprobs }
+    }
+    if (chosen >= maxNewTokens) return { tokenIds, logprobs }
+    const { id, logprob } = await next(tokenIds, chosen)
+    tokenIds.push(id)
+    logprobs.push(logprob)
+    const isWhole = constraint?.accept(id) ?? false
+    const isOver = onToken?.(id) ?? false
+    if (isOver || isWhole || stopIds.includes(id)) return { tokenIds, logprobs }
+  }
+}
+
+interface Decoding extends Ending, RunContext {
   /** Encoder states, [m, d_enc]. */
   readonly phi: Tensor
-  readonly maxNewTokens: number
-  readonly stopIds: readonly number[]
   /** Combines the log-probabilities of all rows for the next token. */
   readonly mix: (rows: readonly Float64Array[]) => Float64Array
   readonly choose: (logprobs: Float64Array) => number
@@ -41,23 +69,12 @@ interface Batch {
 }
 
 /** Decodes token by token; every row of every batch continues with the same token. */
-async function decode(
-  model: StepModel,
-  batches: readonly Batch[],
-  { phi, maxNewTokens, stopIds, mix, choose, minNewTokens = 0, yieldPoint, onToken, constraint }: Decoding,
-): Promise<Decoded> {
-  const tokenIds: number[] = []
-  const logprobs: number[] = []
-  let unread: number[] = []
-  for (let chosen = 0; ; chosen++) {
-    // Text that must follow is no choice of the model's: its probability is 1, and it does not count as new tokens.
-    for (const id of constraint?.forced() ?? []) {
-      tokenIds.push(id)
-      logprobs.push(0)
-      unread.push(id)
-      if (constraint?.accept(id)) return { tokenIds, logprobs }
-    }
-    if (chosen >= maxNewTokens) return { tokenIds, logprobs }
+function decode(model: StepModel, batches: readonly Batch[], decoding: Decoding): Promise<Decoded> {
+  const { phi, stopIds, mix, choose, minNewTokens = 0, yieldPoint, constraint } = decoding
+  let read = 0
+  return untilEnd(decoding, decoding, async (before, chosen) => {
+    const unread = before.slice(read)
+    read = before.length
     for (const batch of unread.length > 0 ? batches : []) {
       await yieldPoint()
       const rows = batch.logits.map(() => unread)
@@ -65,16 +82,11 @@ async function decode(
       batch.past = step.past
       batch.logits = rows.map((_, row) => logitsRow(model, step.logits, (row + 1) * unread.length - 1))
     }
-    const next = mix(batches.flatMap(({ logits }) => logits.map(logSoftmax)))
-    const open = constraint?.mask(next) ?? next
+    const logprobs = mix(batches.flatMap(({ logits }) => logits.map(logSoftmax)))
+    const open = constraint?.mask(logprobs) ?? logprobs
     const id = choose(chosen < minNewTokens ? without(open, stopIds) : open)
-    tokenIds.push(id)
-    const isWhole = constraint?.accept(id) ?? false
-    const isOver = (onToken?.(id) ?? false) || isWhole
-    logprobs.push(checkNumber(next[id]))
-    if (isOver || stopIds.includes(id)) return { tokenIds, logprobs }
-    unread = [id]
-  }
+    return { id, logprob: checkNumber(logprobs[id]) }
+  })
 }
 
 /** Masks some ids; the others keep their log-probabilities. */
@@ -85,52 +97,36 @@ function without(logprobs: Float64Array, ids: readonly number[]): Float64Array {
 }
 
 /** Temperature and top-p sampling, or greedy; log-probabilities are at temperature 1. */
-export async function sample(
-  model: StepModel,
-  { promptIds, stopIds, maxNewTokens, minNewTokens, sampling }: GenerateRequest,
-  phi: Tensor,
-  runContext: RunContext,
-): Promise<Decoded> {
+export async function sample(model: StepModel, request: GenerateRequest, phi: Tensor, runContext: RunContext): Promise<Decoded> {
+  const { promptIds, sampling } = request
   const random = mulberry32(sampling?.seed ?? 0)
   const { past, logits } = await prefill(model, { ids: promptIds }, phi, runContext.yieldPoint)
-  const decoding: Decoding = {
-    ...runContext,
-    phi,
-    maxNewTokens,
-    stopIds,
-    minNewTokens,
-    mix: ([row]) => row ?? new Float64Array(0),
-    choose: (logprobs) => (sampling ? sampleToken(logprobs, sampling, random) : argmax(logprobs)),
-  }
-  return decode(model, [{ past, logits: [logits] }], decoding)
+  const choose = (logprobs: Float64Array): number => (sampling ? sampleToken(logprobs, sampling, random) : argmax(logprobs))
+  const mix: Decoding['mix'] = (rows) => at(rows, 0)
+  return decode(model, [{ past, logits: [logits] }], { ...request, ...runContext, phi, mix, choose })
+}
+
+/** No encoder contexts. */
+function noContexts({ dims }: StepModel): Tensor {
+  return float32(new Float32Array(0), [0, dims.encoder_hidden_size])
 }
 
 /** RePlug, greedy: prompts are read one by one, then decoded in batches of similar length. No encoder contexts. */
-export async function replug(
-  model: StepModel,
-  { prompts, temperature, stopIds, maxNewTokens }: ReplugRequest,
-  runContext: RunContext,
-): Promise<Decoded> {
-  const phi = float32(new Float32Array(0), [0, model.dims.encoder_hidden_size])
-  const members = tokenBudgetBatches(
-    prompts.map(({ ids }) => ids.length),
-    model.batchTokens,
-  )
+export async function replug(model: StepModel, request: ReplugRequest, runContext: RunContext): Promise<Decoded> {
+  const { prompts, temperature } = request
+  const phi = noContexts(model)
+  const lengths = prompts.map(({ ids }) => ids.length)
+  const members = tokenBudgetBatches(lengths, model.batchTokens)
   const batches: Batch[] = []
   for (const indices of members) {
     const read = []
     for (const index of indices) read.push(await prefill(model, at(prompts, index), phi, runContext.yieldPoint))
-    batches.push({
-      past: mergePasts(
-        model,
-        read.map(({ past }) => past),
-      ),
-      logits: read.map(({ logits }) => logits),
-    })
+    const pasts = read.map(({ past }) => past)
+    batches.push({ past: mergePasts(model, pasts), logits: read.map(({ logits }) => logits) })
   }
   const scores = members.flat().map((index) => at(prompts, index).score)
   const mix: Decoding['mix'] = (rows) => mixLogprobs(rows, scores, temperature)
-  return decode(model, batches, { ...runContext, phi, maxNewTokens, stopIds, mix, choose: argmax })
+  return decode(model, batches, { ...request, ...runContext, phi, mix, choose: argmax })
 }
 
 /** A prompt of {@link experts}, and the number of answer tokens that it has read. */
@@ -151,40 +147,39 @@ interface Expert {
  */
 export async function experts(
   model: StepModel,
-  { prompts, stopIds, maxNewTokens }: Omit<ReplugRequest, 'temperature'>,
+  request: Omit<ReplugRequest, 'temperature'>,
   weights: readonly number[],
-  { yieldPoint, onToken }: RunContext,
+  runContext: RunContext,
 ): Promise<Decoded & { readonly promptsRead: number }> {
-  const phi = float32(new Float32Array(0), [0, model.dims.encoder_hidden_size])
+  const { prompts, stopIds, maxNewTokens: following } = request
+  const { yieldPoint } = runContext
+  const phi = noContexts(model)
   const rows: Expert[] = []
-  const [tokenIds, logprobs]: [number[], number[]] = [[], []]
   const opened = async ({ ids }: ReplugRequest['prompts'][number]): Promise<Expert> => {
-    const { past, logits } = await prefill(model, { ids, following: maxNewTokens }, phi, yieldPoint)
+    const { past, logits } = await prefill(model, { ids, following }, phi, yieldPoint)
     const first = logSoftmax(logits)
     return { past, logprobs: first, read: 0, isEmpty: stopIds.includes(argmax(first)) }
   }
-  const advance = async (row: Expert): Promise<void> => {
+  const advance = async (row: Expert, before: readonly number[]): Promise<void> => {
     await yieldPoint()
-    const { past, logits } = await extend(model, row.past, [tokenIds.slice(row.read)], phi)
-    Object.assign(row, { past, logprobs: logSoftmax(logits.slice(-model.dims.vocab_size)), read: tokenIds.length })
+    const { past, logits } = await extend(model, row.past, [before.slice(row.read)], phi)
+    Object.assign(row, { past, logprobs: logSoftmax(logits.slice(-model.dims.vocab_size)), read: before.length })
   }
-  while (tokenIds.length < maxNewTokens) {
+  const decoded = await untilEnd(request, runContext, async (before) => {
     let best: { readonly row: Expert; readonly id: number; readonly vote: number } | undefined
     for (const [i, weight] of weights.entries()) {
       if (best !== undefined && Math.log(weight) <= best.vote) break
       const row = (rows[i] ??= await opened(at(prompts, i)))
       if (row.isEmpty) continue
-      if (row.read < tokenIds.length) await advance(row)
+      if (row.read < before.length) await advance(row, before)
       const id = argmax(row.logprobs)
       const vote = checkNumber(row.logprobs[id]) + Math.log(weight)
       if (best === undefined || vote > best.vote) best = { row, id, vote }
     }
     const { row, id } = best ?? { row: at(rows, 0), id: argmax(at(rows, 0).logprobs) }
-    tokenIds.push(id)
-    logprobs.push(checkNumber(row.logprobs[id]))
-    if ((onToken?.(id) ?? false) || stopIds.includes(id)) break
-  }
-  return { tokenIds, logprobs, promptsRead: rows.length }
+    return { id, logprob: checkNumber(row.logprobs[id]) }
+  })
+  return { ...decoded, promptsRead: rows.length }
 }
 
 /**

@@ -2,8 +2,8 @@ import path from 'node:path'
 import pLimit from 'p-limit'
 import { randomUUID } from 'node:crypto'
 import { open, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
-import { CodedError, messageOf, osCode } from '../../../../base/errors.ts'
-import { exists } from '../../../../base/exists.ts'
+import { CodedError, messageOf } from '../../../../base/errors.ts'
+import { exists, orAbsent } from '../../../../base/exists.ts'
 import { isDiskFull } from '../../../../base/failures.ts'
 import { removeStaleFiles } from '../../../../base/locks/stale-files.ts'
 import { processTag } from '../../../../base/locks/process.ts'
@@ -15,8 +15,8 @@ import { makeFolder } from '../../../../base/make-folder.ts'
 import { crc32 } from 'node:zlib'
 
 const STATE_FILE = '.states'
-/** SHA-256 of what the states depend on. Nothing else in the folder is ever removed. */
-const NAME = /^[0-9a-f]{64}\.states$/
+/** Files in the folder of a reader, by the SHA-256 of what the states depend on. Nothing else is ever removed. */
+const NAME = /^[^/\\]+[/\\][0-9a-f]{2}[/\\][0-9a-f]{64}\.states$/
 /** Target share of the limit after an eviction, so that the next write needs none. */
 const KEPT_SHARE = 0.9
 
@@ -25,10 +25,7 @@ const KEPT_SHARE = 0.9
  * @returns remaining bytes
  */
 async function trimStates(dir: string, maxBytes: number): Promise<number> {
-  const files: Awaited<ReturnType<typeof statesIn>> = []
-  for (const reader of await list(dir)) {
-    for (const part of await list(path.join(dir, reader))) files.push(...(await statesIn(path.join(dir, reader, part))))
-  }
+  const files = await statesIn(dir)
   let bytes = files.reduce((sum, file) => sum + file.bytes, 0)
   if (bytes <= maxBytes) return bytes
   files.sort((a, b) => a.usedAt - b.usedAt)
@@ -40,26 +37,16 @@ async function trimStates(dir: string, maxBytes: number): Promise<number> {
   return bytes
 }
 
-async function statesIn(folder: string) {
-  const names = (await list(folder)).filter((name) => NAME.test(name))
+async function statesIn(dir: string) {
+  const names = ((await orAbsent(readdir(dir, { recursive: true }))) ?? []).filter((name) => NAME.test(name))
   const found = await Promise.all(
     names.map(async (name) => {
-      const file = path.join(folder, name)
-      const stats = await stat(file).catch(absent)
+      const file = path.join(dir, name)
+      const stats = await orAbsent(stat(file))
       return stats && { path: file, bytes: stats.size, usedAt: stats.mtimeMs }
     }),
   )
   return found.filter((file) => file !== undefined)
-}
-
-async function list(folder: string): Promise<string[]> {
-  return (await readdir(folder).catch(absent)) ?? []
-}
-
-/** For files removed concurrently, and files in place of folders. */
-function absent(error: unknown): undefined {
-  if (['ENOENT', 'ENOTDIR'].includes(osCode(error) ?? '')) return undefined
-  throw error
 }
 
 /** "CEPS": encoder states, version 1. */
@@ -242,7 +229,7 @@ export class StateStore {
 
 /** Reads a file; removes a damaged one, so that it is stored again. */
 async function readStates(file: string, width: number, dtype: StateDtype): Promise<ContextStates | undefined> {
-  const handle = await open(file, 'r').catch(absent)
+  const handle = await orAbsent(open(file, 'r'))
   if (!handle) return undefined
   try {
     const states = decodeStateFile(await handle.readFile(), width, dtype)

@@ -34,24 +34,11 @@ export function passageWeights(passages: readonly { readonly score: number | nul
   })
 }
 
-export function generateRequest(
-  read: AnswerRead,
-  { prompts, contexts, contextIds }: ReadPlan,
-  stopIds: readonly number[],
-): GenerateRequest {
-  return {
-    promptIds: at(prompts, 0).ids,
-    contexts,
-    contextIds,
-    contextTokens: read.contextTokens,
-    stopIds,
-    maxNewTokens: read.maxNewTokens,
-    sampling: read.sampling,
-    topTokens: read.topTokens,
-    grammar: read.grammar,
-    // Contexts truncated at their start have shifted offsets.
-    wantsTokenShares: (read.attendedSentences ?? false) && contextIds === undefined,
-  }
+export function generateRequest(read: AnswerRead, plan: ReadPlan, stopIds: readonly number[]): GenerateRequest {
+  const { prompts, contexts, contextIds } = plan
+  // Contexts truncated at their start have shifted offsets.
+  const wantsTokenShares = (read.attendedSentences ?? false) && contextIds === undefined
+  return { ...read, promptIds: at(prompts, 0).ids, contexts, contextIds, stopIds, wantsTokenShares }
 }
 
 export function replugRequest(read: AnswerRead, { prompts }: ReadPlan, stopIds: readonly number[]): ReplugRequest {

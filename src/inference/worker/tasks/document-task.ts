@@ -108,21 +108,14 @@ export async function bestChunksTask(
     },
     yieldPoint,
   )
-  const { text, stopped, logprobs } = answer.written ?? answer
-  const { contextShares, promptTokens, prompts, contexts, timingsMs } = answer
   const chunksOf = (isRead: (rank: number) => boolean): DocumentChunk[] =>
     best.flatMap(({ index }, rank) => (isRead(rank) ? at(split.chunks, index) : []))
   return {
-    text,
-    stopped,
-    logprobs,
+    ...answer,
+    ...answer.written,
     chunks: chunksOf((rank) => at(answer.contextOf, rank) >= 0),
-    contextShares,
     inDecoder: chunksOf((rank) => at(answer.inDecoder, rank)),
     documentTokens: split.tokens,
-    promptTokens,
-    prompts,
-    contexts,
-    timingsMs: { ...timingsMs, plan: ms + timingsMs.plan },
+    timingsMs: { ...answer.timingsMs, plan: ms + answer.timingsMs.plan },
   }
 }

@@ -1,40 +1,32 @@
 import type { GenerateRequest, ReplugRequest } from '../../contract.ts'
 import type { Output } from '../../protocol.ts'
 import { createConstraint } from '../decoder/constraint.ts'
-import { type EncodedContexts, encodeContexts } from '../encoder/encode-contexts.ts'
-import { type GreedyAnswer, greedy, greedyInPieces } from '../decoder/greedy.ts'
+import { encodeContexts } from '../encoder/encode-contexts.ts'
+import { greedy, greedyInPieces } from '../decoder/greedy.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { type RunContext, alternatives, experts, replug, sample } from '../decoder/step-decoding.ts'
 import { timed } from '../runtime/timed.ts'
 
 /** Encodes the contexts and decodes from the prompt. */
 export async function generateTask(model: ReaderModel, request: GenerateRequest, runContext: RunContext): Promise<Output<'generate'>> {
+  const { generateGraph, continueGraph, manifest } = model
   const { result: encoded, ms: encode } = await timed(() => encodeContexts(model.encoder, request, runContext.yieldPoint))
   await runContext.yieldPoint()
   const { sampling, stepwise = false, minNewTokens = 0, grammar, topTokens: count = 0 } = request
-  const { result: decoded, ms: generate } = await timed(async () => {
+  const decode = async () => {
     const constraint = grammar && createConstraint(grammar, model.tokenTexts(), request.stopIds)
-    const said =
-      sampling || constraint || stepwise || minNewTokens > 0
-        ? { ...(await sample(await model.stepModel(), request, encoded.phi, { ...runContext, constraint })), contextShares: [] }
-        : await decodeGreedily(model, request, encoded, runContext)
+    if (sampling || constraint || stepwise || minNewTokens > 0)
+      return { ...(await sample(await model.stepModel(), request, encoded.phi, { ...runContext, constraint })), contextShares: [] }
+    if (!runContext.onToken) return greedy(generateGraph, request, encoded)
+    return greedyInPieces({ generate: generateGraph, rest: continueGraph, dims: manifest.dims }, request, encoded, runContext)
+  }
+  const { result: decoded, ms: generate } = await timed(async () => {
+    const said = await decode()
     if (count === 0) return said
     const written = { promptIds: request.promptIds, tokenIds: said.tokenIds, count }
     return { ...said, alternatives: await alternatives(await model.stepModel(), written, encoded.phi, runContext.yieldPoint) }
   })
   return { ...decoded, contextTokenCounts: encoded.tokenCounts, timingsMs: { encode, generate } }
-}
-
-function decodeGreedily(
-  model: ReaderModel,
-  request: GenerateRequest,
-  encoded: EncodedContexts,
-  runContext: RunContext,
-): Promise<GreedyAnswer> {
-  const { generateGraph, continueGraph, manifest } = model
-  if (!runContext.onToken) return greedy(generateGraph, request, encoded)
-  const pieces = { generate: generateGraph, rest: continueGraph, dims: manifest.dims }
-  return greedyInPieces(pieces, request, encoded, { yieldPoint: runContext.yieldPoint, onToken: runContext.onToken })
 }
 
 /** RePlug: no encoder, one prompt per passage. */

@@ -4,7 +4,7 @@ import { mulberry32 } from '../../../../base/random.ts'
 import { argmax, logSoftmax, logSumExp, mixLogprobs, sampleToken } from '../../../../src/inference/worker/decoder/sampling.ts'
 import { checkNumber } from '../../../../src/inference/worker/runtime/session.ts'
 import { attendedSentences } from '../../../../src/inference/worker/tasks/answer-parts.ts'
-import { measuredAttention } from '../../../../src/inference/worker/decoder/greedy.ts'
+import { measuredAttention } from '../../../../src/inference/worker/decoder/attention.ts'
 import { wordTokenizer } from '../../../fixtures/word-tokenizer.ts'
 import { createStateCache, stateKey } from '../../../../src/inference/worker/encoder/state-cache.ts'
 
