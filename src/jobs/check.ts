@@ -4,7 +4,7 @@ import { tableBytes } from '../../index/ingest/space.ts'
 import type { ReadItem } from '../../index/read/contract.ts'
 import { readPassageFile } from '../../index/read/read.ts'
 import { corpusReadOptions, ReadingNotes } from './sources/reading.ts'
-import { leftOutShare, readFolder, type FileBounds, type FolderSource } from './sources/read.ts'
+import { filesOf, leftOutShare, readFiles, type FileBounds, type FolderSource } from './sources/read.ts'
 import { FileTally } from './sources/summary.ts'
 import { rejectedShare, type JobOptions } from './record/schema.ts'
 
@@ -32,7 +32,7 @@ export function checkFile(path: string, checking: Checking) {
 export async function checkFolder(source: FolderSource, bounds: FileBounds, checking: Checking) {
   const { options } = checking
   const tally = new FileTally()
-  const items = readFolder(source, { options, bounds, signal: new AbortController().signal })
+  const items = readFiles(await filesOf(source), { options, bounds, signal: new AbortController().signal })
   const report = await checkItems(tally.counting(items), leftOutShare(options), checking)
   return { ...report, files: tally.files }
 }

@@ -4,6 +4,7 @@ import { confidence } from '../inference/confidence.ts'
 import type { AnswerResponse, Evidence } from './schema.ts'
 import type { ResolvedQuestion } from './resolve-request.ts'
 import { at } from '../../base/at.ts'
+import type { Mode } from '../text/plan.ts'
 import { contentStems, plainWords, stemsOf } from '../text/words.ts'
 
 type AnswerConfidence = Pick<AnswerResponse, 'answer' | 'abstained' | 'reason' | 'confidence' | 'probability_correct' | 'finish_reason'>
@@ -26,15 +27,6 @@ export function mayBeWithheld({ calibration, minConfidence }: ConfidencePolicy):
 function isWithheld(probability: number | null, sure: number, minConfidence: number | undefined): boolean {
   if (minConfidence === undefined) return probability !== null && probability < LEAST_PROBABILITY
   return (probability ?? sure) < minConfidence
-}
-
-/** Signals for a calibration, of an answer that it covers: one from passages, of one distribution. */
-export function confidenceSignals(
-  { question, mode }: ResolvedQuestion,
-  read: AnswerReadResult,
-  evidence: readonly Evidence[],
-): Signals | null {
-  return ['experts', 'replug', 'closed-book'].includes(mode) ? null : signalsOf(question, read, evidence)
 }
 
 /** Returns the confidence of an answer in words, its probability of being right, and whether it is withheld as written. */
@@ -86,13 +78,20 @@ const LEAST_DOUBT = 1e-4
 /** Sentences compared with the question, from the best passage on, and characters of each. */
 const MOST_SENTENCES = 20
 const SENTENCE_CHARACTERS = 1000
+/** Modes whose answers are of several distributions, or from no passages. */
+const UNCOVERED: readonly Mode[] = ['experts', 'replug', 'closed-book']
+
 /**
- * Signals of a greedy answer from passages.
- * @returns null for an empty answer, or without passages
+ * Signals of a greedy answer for a calibration.
+ * @returns null for an empty answer, without passages, and in a mode that no calibration covers
  */
-export function signalsOf(question: string, read: AnswerReadResult, evidence: readonly Evidence[]): Signals | null {
+export function confidenceSignals(
+  { question, mode }: Pick<ResolvedQuestion, 'question' | 'mode'>,
+  read: AnswerReadResult,
+  evidence: readonly Evidence[],
+): Signals | null {
   const { text, stopped, logprobs } = read
-  if (text === '' || logprobs.length === 0 || evidence.length === 0) return null
+  if (UNCOVERED.includes(mode) || text === '' || logprobs.length === 0 || evidence.length === 0) return null
   const saying = evidence.filter(({ highlights }) => highlights.length > 0)
   const least = Math.min(...logprobs)
   const { from_prompt: fromPrompt, ...attended } = attentionSignals(read, evidence)

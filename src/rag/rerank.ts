@@ -72,25 +72,18 @@ export async function rerankAdmitted(request: RerankRequest, models: RankingMode
   const { query: question, passages } = request
   const { reader, reranker } = models
   if (passages.length === 0) return { ranked: [], promptTokens: 0 }
-  if (reranker) return rerankBy(reranker, request, run)
-  const { logprobs, promptTokens } = await reader.likelihoods({ question, passages, contextTokens: keptTokens(request, reader) }, run)
-  const scored = passages.map((_, index) => {
-    const raw = mean(at(logprobs, index))
-    return { index, raw, score: Math.exp(raw) }
-  })
-  return { ranked: scored.sort((a, b) => b.raw - a.raw), promptTokens }
+  if (!reranker) {
+    const { logprobs, promptTokens } = await reader.likelihoods({ question, passages, contextTokens: keptTokens(request, reader) }, run)
+    return { ranked: ranked(logprobs.map(mean), Math.exp), promptTokens }
+  }
+  const read = { query: question, texts: passages.map(passageText), textTokens: request.contextTokens }
+  const { scores, tokens } = await observed(run.observe, 'read', () => reranker.rank(read, run))
+  run.observe?.tokens('prompt', tokens)
+  return { ranked: ranked(scores, (logit) => 1 / (1 + Math.exp(-logit))), promptTokens: tokens }
 }
 
-async function rerankBy(
-  reranker: Reranker,
-  { query, passages, contextTokens: textTokens }: RerankRequest,
-  run: RunOptions,
-): Promise<Reranking> {
-  const texts = passages.map(passageText)
-  const { scores, tokens } = await observed(run.observe, 'read', () => reranker.rank({ query, texts, textTokens }, run))
-  run.observe?.tokens('prompt', tokens)
-  const ranked = scores.map((raw, index) => ({ index, raw, score: 1 / (1 + Math.exp(-raw)) }))
-  return { ranked: ranked.sort((a, b) => b.raw - a.raw), promptTokens: tokens }
+function ranked(raws: readonly number[], scoreOf: (raw: number) => number): Reranked[] {
+  return raws.map((raw, index) => ({ index, raw, score: scoreOf(raw) })).sort((a, b) => b.raw - a.raw)
 }
 
 export function firstOf<Passage>(passages: readonly Passage[], { ranked }: Reranking, k: number): Passage[] {

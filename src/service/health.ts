@@ -86,19 +86,17 @@ async function embedderChecks(index: PassageIndex, embedders: Embedders<Embedder
 }
 
 interface CheckedParts {
-  readonly reader: Supervised
-  readonly reranker: Supervised
-  readonly embedders: Embedders<Embedder & Supervised>
-  readonly index: PassageIndex
-  readonly test: TestQuestion
-  readonly replica: ReplicaCache
-  readonly keys: Keys
+  readonly reader?: Supervised | undefined
+  readonly reranker?: Supervised | undefined
+  readonly embedders?: Embedders<Embedder & Supervised>
+  readonly index?: PassageIndex
+  readonly test?: TestQuestion | undefined
+  readonly replica?: ReplicaCache | undefined
+  readonly keys?: Keys
 }
 
 /** The health of a service is that of its parts. */
-export async function readinessOf(parts: {
-  readonly [Name in keyof CheckedParts]?: CheckedParts[Name] | undefined
-}): Promise<readonly ReadinessCheck[]> {
+export async function readinessOf(parts: CheckedParts): Promise<readonly ReadinessCheck[]> {
   const { reader, reranker, embedders, index, test, replica, keys } = parts
   return [
     ...(reader ? [processCheck('reader', reader)] : []),

@@ -19,7 +19,7 @@ import { defaultPrompt } from '../rag/resolve-request.ts'
 import type { Config } from '../settings.ts'
 import { chatWrap } from '../text/chat-template.ts'
 import { loadTokenizer, readTokenizerConfig } from '../text/tokenizer.ts'
-import type { Part } from './parts.ts'
+import type { Part, Parts } from './parts.ts'
 import { statesDir } from './storage.ts'
 
 /** [CLS] and [SEP]. */
@@ -140,15 +140,14 @@ function processOptions(config: Config, log?: Log): Omit<ProcessOptions, 'modelD
   }
 }
 
-/** Opens the reader, with as many processes as cores and model size allow. */
-export async function openReader(config: Config, log?: Log) {
-  const { readers, threads } = allotCores({
-    cores: usableCores(),
-    parameters: (await loadCepeManifest(config.READER_DIR)).parameters,
-    readers: config.READERS,
-    threads: config.THREADS,
-  })
-  return { reader: await createReader({ ...readerOptions(config, log), children: readers, threads }), concurrency: readers }
+/** Opens the models that answer: the reader, with as many processes as cores and model size allow, and the cross-encoder, if configured. */
+export async function openReaders(config: Config, parts: Parts, log?: Log) {
+  const { RERANKER_DIR: modelDir, READERS, THREADS } = config
+  const reranker = modelDir === '' ? undefined : parts.add(await createReranker({ ...processOptions(config, log), modelDir }))
+  const { parameters } = await loadCepeManifest(config.READER_DIR)
+  const { readers, threads } = allotCores({ cores: usableCores(), parameters, readers: READERS, threads: THREADS })
+  const reader = parts.add(await createReader({ ...readerOptions(config, log), children: readers, threads }))
+  return { reader, reranker, concurrency: readers, contextTokens: reader.manifest.qa_defaults.context_tokens }
 }
 
 /** Options of a reader, independent of the number of processes. */
@@ -162,12 +161,6 @@ export function readerOptions(config: Config, log?: Log): ReaderOptions {
     ...(diskMb > 0 && { stateDisk: { dir: statesDir(config), maxBytes: diskMb * 2 ** 20 } }),
     replugBytes: config.REPLUG_MB * 2 ** 20,
   }
-}
-
-/** Opens the cross-encoder, if configured. */
-export async function openReranker(config: Config, log?: Log) {
-  if (config.RERANKER_DIR === '') return undefined
-  return createReranker({ ...processOptions(config, log), modelDir: config.RERANKER_DIR })
 }
 
 /** Default options of document questions. */

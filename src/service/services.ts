@@ -22,12 +22,11 @@ import {
   documentDefaults,
   eachOf,
   embeddersOf,
-  openReader,
-  openReranker,
+  openReaders,
   startEmbedder,
   tokenCounters,
 } from './models.ts'
-import { type Parts, withParts } from './parts.ts'
+import { withParts } from './parts.ts'
 import { makeFolders, openTables, passageLinks, reachStore, replicaCacheOf, servedFiles } from './storage.ts'
 
 /** Dependencies of the HTTP application and the commands. */
@@ -109,11 +108,4 @@ function openParts(config: Config, log: Log | undefined): Promise<Services> {
       close: (options) => parts.close(options),
     }
   })
-}
-
-/** Opens the models that answer. */
-async function openReaders(config: Config, parts: Parts, log: Log | undefined) {
-  const reranker = parts.add(await openReranker(config, log))
-  const { reader, concurrency } = await openReader(config, log)
-  return { reader: parts.add(reader), reranker, concurrency, contextTokens: reader.manifest.qa_defaults.context_tokens }
 }

@@ -7,7 +7,7 @@ import { answerQuestion } from '../../src/rag/answer.ts'
 import { probabilityCorrect, type Calibration, SIGNALS, type Signals, chooseCalibration } from '../../src/rag/calibration.ts'
 import { explanationCost, questionCost } from '../../src/rag/admission.ts'
 import { nearestSentence, evidence } from '../../src/rag/evidence.ts'
-import { assessAnswer, mayBeWithheld, signalsOf } from '../../src/rag/confidence.ts'
+import { assessAnswer, confidenceSignals, mayBeWithheld } from '../../src/rag/confidence.ts'
 import type { AnswerRequest } from '../../src/rag/schema.ts'
 import { resolveRequest } from '../../src/rag/resolve-request.ts'
 import { factServices } from '../helpers/fact-services.ts'
@@ -55,11 +55,12 @@ const PASSAGES = [
   ['Neva', 'The Neva is long.'],
 ].map(([title = '', text = ''], i) => ({ id: `p${i}`, title, text, score: 4 - i }))
 const QUESTION = 'Which waterway crosses Saint Petersburg?'
+const asked = { question: QUESTION, mode: 'cepe' } as const
 const near = (a: number | undefined, b: number) => a !== undefined && Math.abs(a - b) < 1e-9
 
 t.test('signals of an answer', async (t) => {
   const found = await evidence(PASSAGES, READ, { shares: READ.contextShares, answer: READ.text })
-  const signals = signalsOf(QUESTION, READ, found)
+  const signals = confidenceSignals(asked, READ, found)
   t.same(Object.keys(signals ?? {}), [...SIGNALS], 'each is measured, in the order of its name')
   t.ok(near(signals?.confidence, Math.cbrt(0.36)))
   t.ok(near(signals?.first_doubt, Math.log(1e-4 - Math.log(0.5))) && near(signals?.most_doubt, signals?.first_doubt ?? 0))
@@ -74,12 +75,13 @@ t.test('signals of an answer', async (t) => {
   t.ok(spread > 0.5 && spread < 1)
 
   const unmeasured = { ...READ, attentionFocus: undefined, contextShares: [] }
-  t.equal(signalsOf(QUESTION, { ...READ, text: '' }, found), null)
-  const prompted = signalsOf(QUESTION, unmeasured as unknown as AnswerReadResult, found)
+  t.equal(confidenceSignals(asked, { ...READ, text: '' }, found), null)
+  const prompted = confidenceSignals(asked, unmeasured as unknown as AnswerReadResult, found)
   t.match(prompted, { from_prompt: 1, passage_entropy: 0, token_peak: 0, saying_share: 0.5 }, 'read in the prompt alone')
   t.equal(signals?.from_prompt, 0)
-  t.equal(signalsOf(QUESTION, READ, []), null)
-  t.equal(signalsOf('Neva?', READ, found)?.echo, 0.5)
+  t.equal(confidenceSignals(asked, READ, []), null)
+  for (const mode of ['experts', 'replug', 'closed-book'] as const) t.equal(confidenceSignals({ ...asked, mode }, READ, found), null)
+  t.equal(confidenceSignals({ ...asked, question: 'Neva?' }, READ, found)?.echo, 0.5)
 })
 
 t.test('a calibration judges answers that were read as those it was fitted on', (t) => {

@@ -84,9 +84,12 @@ export class Child {
   #onRefused: ((error: CodedError) => void) | undefined
   #nextId = 1
   readonly vitals: Vitals
-  #alive = true
-  #rssBytes = 0
-  #cache: CacheCounts | undefined
+  /** False once it is killed or has ended. */
+  alive = true
+  /** Resident memory, from its last message. */
+  rssBytes = 0
+  /** Cache counters, from its last message; undefined without a cache. */
+  cache: CacheCounts | undefined
 
   constructor(childFile: URL, options: ChildOptions, log: Log) {
     // Output of libraries goes to standard error, never to a command's output.
@@ -105,7 +108,7 @@ export class Child {
         resolve(how)
       }
       this.#process.once('exit', (code, killedBy) => {
-        const isMemory = this.#alive && MEMORY_SIGNALS.includes(killedBy ?? '')
+        const isMemory = this.alive && MEMORY_SIGNALS.includes(killedBy ?? '')
         gone(`${killedBy ?? `exit code ${String(code)}`}${isMemory ? OUT_OF_MEMORY : ''}`)
       })
       this.#process.on('error', (error) => {
@@ -126,21 +129,6 @@ export class Child {
     return this.#process.pid ?? -1
   }
 
-  /** False once it is killed or has ended. */
-  get alive(): boolean {
-    return this.#alive
-  }
-
-  /** Resident memory, from its last message. */
-  get rssBytes(): number {
-    return this.#rssBytes
-  }
-
-  /** Cache counters, from its last message; undefined without a cache. */
-  get cache(): CacheCounts | undefined {
-    return this.#cache
-  }
-
   /** Runs one task, interleaved with others. `onText` receives its text as it is generated. Rejects with the task's error, or ProcessEnded. */
   run(call: TaskCall, onText?: OnText): Run {
     const id = this.#nextId++
@@ -157,7 +145,7 @@ export class Child {
 
   /** Sends SIGKILL: a step cannot be interrupted otherwise. */
   kill(): void {
-    this.#alive = false
+    this.alive = false
     this.#process.kill('SIGKILL')
   }
 
@@ -175,7 +163,7 @@ export class Child {
   }
 
   #gone(how: string): void {
-    this.#alive = false
+    this.alive = false
     for (const { reject } of this.#pending.values()) reject(new ProcessEnded(this.name, how))
     this.#pending.clear()
   }
@@ -184,7 +172,7 @@ export class Child {
     this.vitals.hearMain()
     switch (message.kind) {
       case 'ready':
-        this.#rssBytes = message.rssBytes
+        this.rssBytes = message.rssBytes
         this.#onReady?.()
         break
       case 'refused':
@@ -194,7 +182,7 @@ export class Child {
         this.#pending.get(message.id)?.onText?.(message.piece)
         break
       case 'done':
-        this.#cache = message.cache
+        this.cache = message.cache
         this.#settle(message.id, message.rssBytes)?.resolve(message.output)
         break
       case 'failed':
@@ -212,7 +200,7 @@ export class Child {
   }
 
   #settle(id: number, rssBytes: number): Pending | undefined {
-    this.#rssBytes = rssBytes
+    this.rssBytes = rssBytes
     const settled = this.#pending.get(id)
     this.#pending.delete(id)
     return settled

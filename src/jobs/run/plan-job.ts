@@ -1,5 +1,5 @@
 import { CodedError } from '../../../base/errors.ts'
-import type { EmbeddingModel } from '../../../index/contract.ts'
+import type { EmbeddingModel, Passage } from '../../../index/contract.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import { planCorpus, readPlan } from '../../../index/ingest/plan/plan.ts'
 import { livePassages, textBytes } from '../../../index/ingest/reembed.ts'
@@ -7,9 +7,8 @@ import { adoptPlan, checkShardDir, checkShardDirModel, type ShardDir } from '../
 import { planBytes, requireSpace } from '../../../index/ingest/space.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
-import type { ListedFile } from '../sources/list.ts'
 import { noteEmptied, noteFiles } from '../sources/missing.ts'
-import { folderBytes, leftOutShare, readFolder } from '../sources/read.ts'
+import { filesOf, leftOutShare, readFiles } from '../sources/read.ts'
 import { describeFiles, FileTally } from '../sources/summary.ts'
 import { corpusReadOptions, ReadingNotes } from '../sources/reading.ts'
 import { type Files, type Job, rejectedShare } from '../record/schema.ts'
@@ -39,20 +38,18 @@ async function corpusOf(
       bytes: await planBytes(folder),
       items: readPassageFile(folder, { ...corpusReadOptions(options, name), onShare }),
     }
-  const source = { path: folder, ...files, uploaded: isKept }
+  const listed = await filesOf({ path: folder, ...files, uploaded: isKept })
   // The list of pages was recorded when they were fetched.
-  const further =
-    files.web === undefined
-      ? { onListed: (listed: readonly ListedFile[]) => noteFiles(store.folder(id), listed, options.label) }
-      : { stored: (page: string) => index.export({ source: [page] }) }
+  if (files.web === undefined) await noteFiles(store.folder(id), listed, options.label)
+  const stored = (page: string): AsyncIterable<Passage> => index.export({ source: [page] })
   const items = async function* (): AsyncGenerator<ReadItem> {
     const emptied: string[] = []
     const onEmptied = (file: string): unknown => emptied.push(file)
-    yield* readFolder(source, { options, bounds, signal, onShare, ...further, onEmptied })
+    yield* readFiles(listed, { options, bounds, signal, onShare, stored, onEmptied })
     // Before the plan is complete: a resumed job does not read the files again.
     if (emptied.length > 0) await noteEmptied(store.folder(id), emptied)
   }
-  return { bytes: await folderBytes(source), items: items() }
+  return { bytes: listed.reduce((sum, file) => sum + ('bytes' in file ? file.bytes : 0), 0), items: items() }
 }
 
 /** Plans a job's corpus unless an earlier run has. @param shardDir planned directory with vectors, whose plan is adopted */

@@ -39,8 +39,6 @@ export interface FolderReading {
   readonly signal: AbortSignal
   /** Called with the share of the files read so far, 0 to 1. */
   readonly onShare?: (share: number) => void
-  /** Called with all files before the first is read. */
-  readonly onListed?: (files: readonly ListedFile[]) => Promise<void>
   /** Called with the source of each file that is readable and has no passage. */
   readonly onEmptied?: (source: string) => void
   /** Returns the stored passages of an unchanged file. */
@@ -55,10 +53,8 @@ const WITHOUT_PASSAGES: readonly FileProblem[] = ['without_text', 'scanned']
 
 type Outcome = DocumentPassages | LeftOutFile | 'table' | 'unchanged'
 
-/** Reads the documents of a folder as passages, in child processes that end with the iteration. @throws not_found; the signal's reason once aborted */
-export async function* readFolder(source: FolderSource, reading: FolderReading): AsyncGenerator<ReadItem> {
-  const files = await filesOf(source)
-  await reading.onListed?.(files)
+/** Reads files as passages, in child processes that end with the iteration. @throws the signal's reason once aborted */
+export async function* readFiles(files: readonly ListedFile[], reading: FolderReading): AsyncGenerator<ReadItem> {
   // Refuses invalid options also where no file is a table.
   corpusReadOptions(reading.options)
   const reader = createPassageReader(reading.bounds)
@@ -69,7 +65,8 @@ export async function* readFolder(source: FolderSource, reading: FolderReading):
   }
 }
 
-function filesOf({ path, only, tables, uploaded }: FolderSource): Promise<ListedFile[]> {
+/** @throws not_found for a missing folder */
+export function filesOf({ path, only, tables, uploaded }: FolderSource): Promise<ListedFile[]> {
   if (uploaded === true) return listSpool(path)
   return only === undefined ? listFolder(path, tables) : listFiles(path, only)
 }
@@ -77,12 +74,6 @@ function filesOf({ path, only, tables, uploaded }: FolderSource): Promise<Listed
 /** Share of files that may be left out. Default: any. */
 export function leftOutShare({ strict, max_rejected_share: share = 1 }: JobOptions): number {
   return strict === true ? 0 : share
-}
-
-/** Total bytes of the files to read. */
-export async function folderBytes(source: FolderSource): Promise<number> {
-  const files = await filesOf(source)
-  return files.reduce((sum, file) => sum + ('bytes' in file ? file.bytes : 0), 0)
 }
 
 /** Yields the passages of files and the files left out, in order. Line 0 stands for a whole file. */
