@@ -72,7 +72,6 @@ export function createClient(options: ClientOptions) {
     call<T>({ method: 'GET', path: withQuery(path, query), signal })
   const passage = (id: string, query: Query): string => withQuery(`/v1/passages/${encodeURIComponent(id)}`, query)
   return {
-    /** Address of the service. */
     url: service.url,
     answer: (question: Question, options?: CallOptions) => post<AnswerResponse>('/v1/answer', question, options),
     /** Yields the passages, parts of the answer's text, and the complete answer. Leaving the loop cancels the answer. */
@@ -112,7 +111,6 @@ export function createClient(options: ClientOptions) {
 
 type Query = Readonly<Record<string, string | number | undefined>>
 
-/** A path with those parameters that are set. */
 function withQuery(path: string, query: Query): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : `${name}=${encodeURIComponent(value)}`))
   return given.length === 0 ? path : `${path}?${given.join('&')}`
@@ -202,8 +200,6 @@ function checkedKey(key: string): string {
     field: 'key',
   })
 }
-
-/** Parsers of streamed response bodies. */
 
 export interface ServerEvent {
   /** `message` if the event has no name. */

@@ -17,7 +17,6 @@ export function retryPolicy({ attempts = 3, pauseMs = 250, busyMs = 60_000, long
   return { attempts, pauseMs, busyMs, longestWaitMs }
 }
 
-/** A service and its request options. */
 export interface Service {
   /** Address without a trailing slash. */
   readonly url: string
@@ -36,7 +35,6 @@ export interface ServiceRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Statuses of a busy service. */
 const BUSY = [429, 503]
 
 /**

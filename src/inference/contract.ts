@@ -111,7 +111,6 @@ export interface StreamingCache {
   readonly stride: number
 }
 
-/** Distribution of a new token's cross-attention over the context tokens. */
 export interface AttentionFocus {
   /** Share of the context token with most attention. */
   readonly peak: number
@@ -176,7 +175,6 @@ export interface ReadPlacement extends Pick<ReadPlan, 'contextOf' | 'inDecoder'>
   readonly contextTokenCounts: readonly number[]
 }
 
-/** An answer as it is returned. */
 export type WrittenAnswer = Pick<AnswerReadResult, 'text' | 'stopped' | 'logprobs' | 'tokens'>
 
 export interface AnswerReadResult extends ReadPlacement {
@@ -314,7 +312,6 @@ export interface EmbedOptions extends RunOptions {
 }
 
 export interface Embedders<One extends Embedder = Embedder> {
-  /** The model of new tables. */
   readonly embedder: One
   /** Further models by id, whose tables can be searched and changed; default none. */
   readonly further?: ReadonlyMap<string, One>

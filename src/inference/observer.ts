@@ -1,7 +1,6 @@
 /** Stages of a question in order. `parse` extracts the text of a document, `read` is a reading without separate stages. */
 export type Stage = 'embed' | 'search' | 'parse' | 'queue' | 'plan' | 'encode' | 'generate' | 'read'
 
-/** Parameters and result of a generation. */
 export interface Generation {
   /** The reader's id. */
   readonly model: string

@@ -5,7 +5,6 @@ import type { ReadItem } from '../../index/read/contract.ts'
 import { readPassageFile } from '../../index/read/read.ts'
 import { corpusReadOptions, ReadingNotes } from './sources/reading.ts'
 import { filesOf, leftOutShare, readFiles, type FileBounds, type FolderSource } from './sources/read.ts'
-import { FileTally } from './sources/summary.ts'
 import { rejectedShare, type JobOptions } from './record/schema.ts'
 
 /** Result of a dry run: numbers of lines and passages, the latest rejected lines, and fields that would be dropped. */
@@ -31,10 +30,8 @@ export function checkFile(path: string, checking: Checking) {
 /** Like `checkFile`, for the documents of a folder. @throws not_found */
 export async function checkFolder(source: FolderSource, bounds: FileBounds, checking: Checking) {
   const { options } = checking
-  const tally = new FileTally()
   const items = readFiles(await filesOf(source), { options, bounds, signal: new AbortController().signal })
-  const report = await checkItems(tally.counting(items), leftOutShare(options), checking)
-  return { ...report, files: tally.files }
+  return checkItems(items, leftOutShare(options), checking)
 }
 
 async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimension, onItem }: Checking) {
@@ -55,10 +52,10 @@ async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimen
       text += Buffer.byteLength(item.passage.text) + item.passage.title.length
     }
   }
-  const { rejects, warnings } = notes
+  const { rejects, warnings, files } = notes
   /** Estimated bytes of a table of these passages. */
   const bytes = tableBytes(text, accepted, dimension)
   /** Whether a job would accept the corpus: it has passages, and the share of rejected lines is allowed. */
   const passes = accepted > 0 && rejected <= read * share
-  return { read, rejected, accepted, rejects, warnings, bytes, passes }
+  return { read, rejected, accepted, rejects, warnings, files, bytes, passes }
 }

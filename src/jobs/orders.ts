@@ -26,10 +26,8 @@ import { checkReading, corpusReadOptions, ReadingNotes } from './sources/reading
 import { FileSpool } from './sources/spool.ts'
 import { byteLimit, takeFiles, type UploadedFiles } from './sources/take.ts'
 
-/** Maximum bytes of an upload by default. */
 const DEFAULT_UPLOAD_BYTES = 64 * 2 ** 30
 
-/** Where jobs are ordered. */
 interface Desk {
   readonly parts: JobParts
   readonly store: JobStore

@@ -1,13 +1,12 @@
 import { timingSafeEqual } from 'node:crypto'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { messageOf } from '../../base/errors.ts'
 import type { Log } from '../inference/log.ts'
-import { hashKey, type KeyRecord } from './record.ts'
+import { hashKey, keysFailed, type KeyRecord } from './record.ts'
 import { readChanges, type KeyFiles } from './store.ts'
 
 /** Owner of a key and its permissions. */
 export type Holder = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | 'questions_per_day' | 'collections'>
 
-/** The keys of a running service. */
 export type Keys = Awaited<ReturnType<typeof openKeys>>
 
 /**
@@ -19,7 +18,7 @@ export async function openKeys({ dir, pollMs = 1_000, log }: { dir: string; poll
   let files = await readChanges(dir)
   let problems = problemsOf(files)
   const [first] = problems
-  if (first !== undefined) throw new CodedError('config_invalid', first, { field: 'CEPE_KEYS_DIR' })
+  if (first !== undefined) throw keysFailed(first)
   let records = recordsOf(files)
   let required = needsKey(records)
   let closed = false
@@ -50,7 +49,6 @@ export async function openKeys({ dir, pollMs = 1_000, log }: { dir: string; poll
     get required(): boolean {
       return required
     },
-    /** Whether there is a valid admin key. */
     get hasAdmin(): boolean {
       return good().some(({ role }) => role === 'admin')
     },

@@ -10,7 +10,7 @@ import { takeLock } from '../../base/locks/lock.ts'
 import type { Admission } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import type { Keys } from './keys.ts'
-import { keyOfClient } from './record.ts'
+import { keyOfClient, keysFailed } from './record.ts'
 
 const DAY_MS = 86_400_000
 /** Longest period of counts that a killed service may lose. */
@@ -130,10 +130,7 @@ export async function usageOfDay(dir: string, day = dayOf(Date.now())): Promise<
 /** Saved counts; none in a damaged file. @throws config_invalid if it cannot be read */
 async function readUsage(dir: string): Promise<Usage> {
   const text = await orAbsent(readFile(usageFile(dir), 'utf8')).catch((error: unknown) => {
-    throw new CodedError('config_invalid', `The count of questions, ${usageFile(dir)}, cannot be read: ${messageOf(error)}.`, {
-      field: 'CEPE_KEYS_DIR',
-      cause: error,
-    })
+    throw keysFailed(`The count of questions, ${usageFile(dir)}, cannot be read: ${messageOf(error)}.`, error)
   })
   const usage = parseJson(text ?? '')
   return new Map(Value.Check(UsageSchema, usage) ? Object.entries(usage) : [])

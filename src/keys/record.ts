@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Type, type Static } from 'typebox'
+import { CodedError } from '../../base/errors.ts'
 import { TABLE_NAME } from '../../index/table-name.ts'
 
 /** user: asks questions. admin: also changes the index. */
@@ -35,6 +36,11 @@ export function newKey(): string {
 /** SHA-256 of a key, as stored. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest()
+}
+
+/** The error of a folder of keys that cannot be read or written to. */
+export function keysFailed(message: string, cause?: unknown): CodedError {
+  return new CodedError('config_invalid', message, { field: 'CEPE_KEYS_DIR', cause })
 }
 
 const CLIENT = 'key:'

@@ -6,7 +6,7 @@ import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { parseJson } from '../../base/json.ts'
-import { hashKey, KeyRecordSchema, newKey, type KeyRecord } from './record.ts'
+import { hashKey, keysFailed, KeyRecordSchema, newKey, type KeyRecord } from './record.ts'
 
 /** One file per key: writers of different keys never conflict, and creating the file claims the name. */
 const KEY_FILE = '.key.json'
@@ -32,10 +32,7 @@ export async function addKey(dir: string, asked: NewKey): Promise<string> {
   if (!Value.Check(KeyRecordSchema, record))
     throw new CodedError('options_invalid', 'A name has 1 to 64 letters, digits, dots, dashes and underscores.', { field: 'name' })
   const refused = (error: unknown): never => {
-    throw new CodedError('config_invalid', `The folder ${dir} cannot be written to (${messageOf(error)}): set CEPE_KEYS_DIR to another.`, {
-      field: 'CEPE_KEYS_DIR',
-      cause: error,
-    })
+    throw keysFailed(`The folder ${dir} cannot be written to (${messageOf(error)}): set CEPE_KEYS_DIR to another.`, error)
   }
   await makeFolder(dir).catch(refused)
   try {
@@ -63,17 +60,14 @@ export async function revokeKey(dir: string, name: string): Promise<KeyRecord> {
   return revoked
 }
 
-/** State of one key's file. */
 interface KeyFile {
   /** Changes when the file is replaced or edited. */
   readonly state: string
   /** Its last valid content; undefined if there was none. */
   readonly record: KeyRecord | undefined
-  /** Why it cannot be read. */
   readonly problem: string | undefined
 }
 
-/** Key files by name. */
 export type KeyFiles = ReadonlyMap<string, KeyFile>
 
 /**
@@ -108,7 +102,7 @@ async function readKey(dir: string, name: string): Promise<KeyRecord> {
   const file = path.join(dir, name)
   const record = parseJson(await readFile(file, 'utf8').catch(unreadable(file)))
   if (!Value.Check(KeyRecordSchema, record) || record.name + KEY_FILE !== name)
-    throw new CodedError('config_invalid', `${file} is no key's file: remove it, or put its copy back.`, { field: 'CEPE_KEYS_DIR' })
+    throw keysFailed(`${file} is no key's file: remove it, or put its copy back.`)
   return record
 }
 
@@ -120,10 +114,7 @@ async function keyFiles(dir: string): Promise<string[]> {
 
 function unreadable(file: string): (cause: unknown) => never {
   return (cause) => {
-    throw new CodedError('config_invalid', `The keys in ${file} cannot be read (${messageOf(cause)}): let the service read them.`, {
-      field: 'CEPE_KEYS_DIR',
-      cause,
-    })
+    throw keysFailed(`The keys in ${file} cannot be read (${messageOf(cause)}): let the service read them.`, cause)
   }
 }
 

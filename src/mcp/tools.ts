@@ -25,7 +25,6 @@ const sourceField = Type.Optional(
 /** Collection of a call: the server passes its services to the tool. */
 const collectionField = Type.Optional(CollectionNameSchema)
 
-/** Heading of a passage in the text of a result. */
 function heading({ id, title, source }: { readonly id: string; readonly title: string; readonly source?: string }): string {
   const named = title === '' ? `passage ${id}` : `${title} (id ${id})`
   return source === undefined || source === '' ? named : `${named}, ${source}`
@@ -34,7 +33,6 @@ function heading({ id, title, source }: { readonly id: string; readonly title: s
 /** Default number of passages: few, since they fill the context window of the caller. */
 const DEFAULT_K = 5
 
-/** Searches passages without generating an answer. */
 const searchTool = tool({
   name: 'search',
   title: 'Search the corpus',
@@ -60,7 +58,6 @@ const searchTool = tool({
       : passages.map((passage) => `[${passage.rank}] ${heading(passage)}\n${passage.text}`).join('\n\n'),
 })
 
-/** Maximum passages in the text of an answer. */
 const MOST_SHOWN = 5
 /** Maximum characters of a passage that does not contain the answer. */
 const QUOTE_CHARACTERS = 300
@@ -80,7 +77,6 @@ const AnswerSchema = Type.Object({
   }),
 })
 
-/** Answers a question with supporting sentences. */
 const answerTool = tool({
   name: 'answer',
   title: 'Answer from the corpus',
@@ -119,7 +115,6 @@ function said(output: Static<typeof AnswerSchema>): string {
   return noAnswerText(output) ?? `${answer} (${sure})`
 }
 
-/** Returns a stored passage. */
 const getPassageTool = tool({
   name: 'get_passage',
   title: 'Get a passage',
@@ -145,7 +140,6 @@ const getPassageTool = tool({
 
 const SOURCES = { most: 1000, byDefault: 100 }
 
-/** Lists the sources of the passages. */
 const listSourcesTool = tool({
   name: 'list_sources',
   title: 'List the sources',
@@ -178,7 +172,6 @@ const listSourcesTool = tool({
 
 const COLLECTIONS = 100
 
-/** Lists the collections that a call may name. */
 const listCollectionsTool = tool({
   name: 'list_collections',
   title: 'List the collections',

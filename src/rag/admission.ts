@@ -3,7 +3,6 @@ import type { CepeManifest } from '../../models/manifest.ts'
 import { LIMITS } from './schema.ts'
 import type { ResolvedQuestion } from './resolve-request.ts'
 
-/** Options for readings of an admitted request. */
 export type AdmittedRun = RunOptions & { readonly cost: number }
 
 /**
@@ -39,7 +38,6 @@ const READINGS_PER_DROP = 2
  */
 export const BASE_COST = 256
 
-/** Approximate characters per token of running text. */
 const CHARACTERS_PER_TOKEN = 4
 
 /** Approximate tokens of a text. */

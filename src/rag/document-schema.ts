@@ -55,7 +55,6 @@ const DocumentOptions = {
   include_prompts: optionalBoolean("Also return the decoder's prompt and the encoder's texts."),
 }
 
-/** Form fields, without the file. */
 export const DocumentFormSchema = Type.Object(DocumentOptions, { additionalProperties: false })
 export type DocumentForm = Static<typeof DocumentFormSchema>
 

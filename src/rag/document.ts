@@ -24,7 +24,6 @@ interface DocumentAsked {
 }
 
 const DEFAULT_EVIDENCE = 5
-/** Approximate bytes per token of running text. */
 const BYTES_PER_TOKEN = 4
 
 /**

@@ -1,7 +1,5 @@
 import { Type, type TSchema } from 'typebox'
 
-/** Schemas of single fields. */
-
 export function nonBlank(maxLength: number, description: string) {
   return Type.String({ minLength: 1, maxLength, pattern: '\\S', description })
 }

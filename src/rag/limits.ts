@@ -11,7 +11,6 @@ export const LIMITS = {
   newTokens: 256,
   stops: 4,
   stopCharacters: 100,
-  /** Alternatives per token. */
   topTokens: 20,
   contextTokens: 512,
   /** Size of a supplied retrieval score. */

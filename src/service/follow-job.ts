@@ -9,7 +9,6 @@ export interface Progress {
   stop(): void
 }
 
-/** Creates the progress display of one stage. */
 export type StartProgress = (title: string, unit: string) => Progress
 
 /** Bytes as whole megabytes, for progress displays. */

@@ -16,7 +16,6 @@ import type { Part } from './parts.ts'
 /** Detail of a service that still serves a replaced table. */
 const BEFORE = 'serving the previous table'
 
-/** Status of all processes of a role, of all models. */
 function processStatus(role: string, ...pools: readonly PoolStatus[]): ProcessStatus {
   const children = pools.flatMap((pool) => pool.children)
   const caches = children.flatMap(({ cache }) => cache ?? [])

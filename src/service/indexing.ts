@@ -63,7 +63,6 @@ export function requireStateDisk({ STATE_DISK_MB }: Config): void {
   })
 }
 
-/** Settings of the crawler. */
 export function crawlSettings({ FETCH_DELAY_MS: delayMs, UPLOAD_LIMIT_MB: megabytes }: Config): CrawlSettings {
   return { userAgent: `cepe-qa/${packageVersion()}`, limits: { delayMs, totalBytes: megabytes * 2 ** 20 } }
 }

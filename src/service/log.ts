@@ -5,7 +5,6 @@ import type { Config } from '../settings.ts'
 
 /** Limit of buffered log lines; further lines are dropped. */
 const WAITING_BYTES = 2 ** 20
-/** Longest time for the last flush. */
 const FLUSH_MS = 1_000
 
 /**

@@ -73,7 +73,6 @@ export async function embeddersOf<One extends Embedder>(
   return { embedder, further }
 }
 
-/** All embedders. */
 export function eachOf<One extends Embedder>({ embedder, further }: Required<Embedders<One>>): One[] {
   return [embedder, ...further.values()]
 }
@@ -102,7 +101,6 @@ export async function tokenCounters({ first, others }: RetrieverFolders, context
   return { countTokens, unreadTokens }
 }
 
-/** Starts an embedder. */
 export function startEmbedder(dir: string, config: Config, log?: Log): Promise<Embedder & Supervised> {
   return createEmbedder({ ...processOptions(config, log), modelDir: dir })
 }
@@ -129,7 +127,6 @@ export async function openEmbedding(config: Config, log?: Log) {
   return { model: embeddingModel(embedder.manifest), embed: bulkEmbed(embedder), close: () => embedder.close({ drainMs: 0 }) }
 }
 
-/** Options of every inference process. */
 function processOptions(config: Config, log?: Log): Omit<ProcessOptions, 'modelDir'> {
   return {
     threads: config.THREADS ?? usableCores(),
@@ -163,7 +160,6 @@ export function readerOptions(config: Config, log?: Log): ReaderOptions {
   }
 }
 
-/** Default options of document questions. */
 export function documentDefaults(config: Config): DocumentDefaults {
   return { documentTokens: config.DOCUMENT_TOKENS, chatTemplate: config.CHAT_TEMPLATE ?? 'none' }
 }

@@ -1,6 +1,5 @@
 import { DEFAULT_DRAIN_MS } from '../inference/pool/contract.ts'
 
-/** A started part of a whole. */
 export interface Part {
   /** Finishes accepted work for up to `drainMs`. */
   close(options: { readonly drainMs: number }): unknown

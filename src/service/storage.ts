@@ -195,7 +195,6 @@ export async function replicaCacheOf(config: Config, models: Models, log: Log | 
   })
 }
 
-/** The fields of a link. */
 interface Linked {
   readonly id: string
   readonly source?: string

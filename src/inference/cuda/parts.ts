@@ -34,7 +34,6 @@ interface CudaMachine {
   readonly folder?: string
   readonly env?: NodeJS.ProcessEnv
   readonly platform?: string
-  /** Folder that holds CUDA toolkits. */
   readonly toolkits?: string
 }
 

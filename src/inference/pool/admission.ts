@@ -5,7 +5,6 @@ import type { Admission } from '../contract.ts'
 const LONGEST_RETRY_AFTER_S = 60
 /** Weight kept by earlier questions when one finishes. */
 const DECAY = 0.95
-/** Finished questions needed for an estimate. */
 const LEAST_FINISHED = 3
 const REJECTION_MEMORY_MS = 1000
 /** Share of its deadline that a question's estimate may use: reduced after late ones, increased after others. */
@@ -14,7 +13,6 @@ const SAFE_SHARE = { least: 0.2, most: 0.9, afterLate: 0.8, afterDone: 0.02 } as
 interface AdmissionOptions {
   /** Limit of waiting questions; several clients together may have twice as many. */
   readonly maxWaiting: number
-  /** Questions processed concurrently. */
   readonly concurrency: number
   /**
    * Increases whenever a process stops responding, ends or is replaced. Durations measured across such an event are ignored. Default:
@@ -33,7 +31,6 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const { maxWaiting, concurrency, disruptions = () => 0, now = () => performance.now() } = options
   const rate = new WorkRate(now, disruptions)
   const clients: Clients = new Map()
-  /** Recently rejected work. */
   const rejected = { cost: 0, at: 0 }
   let questions = 0
   let safeShare: number = SAFE_SHARE.most
@@ -113,7 +110,6 @@ class WorkRate {
     this.#disruptions = disruptions
   }
 
-  /** Starts or resumes the measurement. */
   begin(): void {
     this.#workedSince = this.#now()
     this.#disruptionsBefore = this.#disruptions()

@@ -15,7 +15,6 @@ import {
   PULSE_FD,
 } from '../protocol.ts'
 
-/** Grace time of a process to stop before it is killed. */
 const STOP_GRACE_MS = 3_000
 /** Signals of the system to a process that is out of memory, and of the process to itself. */
 const MEMORY_SIGNALS: readonly string[] = ['SIGKILL', 'SIGABRT']

@@ -5,7 +5,6 @@
 export const LANES = ['question', 'long', 'bulk'] as const
 export type Lane = (typeof LANES)[number]
 
-/** Properties of an item for fair queueing. */
 export interface Share {
   readonly lane: Lane
   readonly client: string

@@ -1,7 +1,6 @@
 import type { TaskCall } from '../protocol.ts'
 import type { Share } from './queue.ts'
 
-/** Weight of the newest run in the averages. */
 const NEWEST = 0.2
 
 type Work = Pick<Share, 'lane' | 'cost'> & { readonly call: Pick<TaskCall, 'task'> }

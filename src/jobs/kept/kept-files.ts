@@ -22,7 +22,6 @@ const KeptSchema = Type.Object({
   /** SHA-256 of the content: the name of its file. */
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   bytes: Type.Integer({ minimum: 0 }),
-  /** Upload time in milliseconds. */
   at: Type.Number(),
 })
 /** An uploaded file that is kept for the passages of its source. */
@@ -44,7 +43,6 @@ export class KeptFiles {
     this.#folder = folder
   }
 
-  /** Path of the content. */
   contentPath({ hash }: Pick<Kept, 'hash'>): string {
     return path.join(this.#folder, 'content', hash)
   }

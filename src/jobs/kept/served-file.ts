@@ -53,16 +53,13 @@ export function isSourceFile(source: string): boolean {
   return (isDocument(source) || isTable(source)) && !isHidden(source) && !/^[a-z][a-z\d+.-]+:/i.test(source)
 }
 
-/** Folders of source files. */
 export interface ServedFiles {
   readonly importDir: string | undefined
   /** Folder of jobs, which have recorded what they read. */
   readonly jobsDir: string
-  /** Whether uploads are kept. */
   readonly keepsUploads: boolean
 }
 
-/** A passage whose file is wanted. */
 interface FileOf {
   readonly id: string
   readonly source?: string | undefined

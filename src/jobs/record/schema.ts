@@ -21,7 +21,6 @@ export function isFinal(state: JobState): boolean {
   return state === 'done' || state === 'failed' || state === 'cancelled'
 }
 
-/** Default of `max_rejected_share`. */
 export const DEFAULT_REJECTED_SHARE = 0.01
 
 /** An option of a job: its description, then its kind with bounds. */

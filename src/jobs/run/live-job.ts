@@ -18,11 +18,9 @@ export interface JobParts extends Embedders {
   readonly policy?: Partial<SearchPolicy>
   /** Passages per commit. */
   readonly shardRows?: number
-  /** Limits of reading documents. */
   readonly fileBounds?: FileBounds
   /** Maximum bytes of uploaded files kept after their job. Default: none are kept. */
   readonly keepBytes?: number
-  /** Settings of the crawler for web pages. */
   readonly crawl?: CrawlSettings
   /** Called with the table after every job that ran in this process. */
   readonly onIndexed?: (table: string) => void
@@ -68,7 +66,6 @@ export class LiveJob {
     return this.#job
   }
 
-  /** Aborted when the job is cancelled. */
   get cancelled(): AbortSignal {
     return this.#cancelling.signal
   }

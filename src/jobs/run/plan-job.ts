@@ -9,7 +9,7 @@ import type { ReadItem } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
 import { noteEmptied, noteFiles } from '../sources/missing.ts'
 import { filesOf, leftOutShare, readFiles } from '../sources/read.ts'
-import { describeFiles, FileTally } from '../sources/summary.ts'
+import { describeFiles } from '../sources/summary.ts'
 import { corpusReadOptions, ReadingNotes } from '../sources/reading.ts'
 import { type Files, type Job, rejectedShare } from '../record/schema.ts'
 import { fetchPages } from '../sources/fetch-pages.ts'
@@ -77,11 +77,10 @@ async function planSource(record: LiveJob, folder: string, parts: PlanParts): Pr
   }
   let share = 0
   const ofFiles = source.files !== undefined
-  const tally = new FileTally()
-  const noted = () => ({ ...(ofFiles && { files: tally.files }), recent_rejects: [...notes.rejects] })
+  const noted = () => ({ ...(ofFiles && { files: notes.files }), recent_rejects: [...notes.rejects] })
   const { bytes, items } = await corpusOf(record.job, parts, (done) => (share = done))
   await requireSpace(folder, bytes, 'The copy of the corpus')
-  const planned = planCorpus(tally.counting(notes.of(items)), {
+  const planned = planCorpus(notes.of(items), {
     folder,
     maxRejectedShare: ofFiles ? leftOutShare(options) : rejectedShare(options),
     unit: ofFiles ? 'files' : 'lines',
@@ -92,7 +91,7 @@ async function planSource(record: LiveJob, folder: string, parts: PlanParts): Pr
   })
   await planned.catch((error: unknown) => {
     record.change(noted())
-    throw ofFiles ? withFiles(error, tally.files) : error
+    throw ofFiles ? withFiles(error, notes.files) : error
   })
   record.change({ ...noted(), warnings: [...record.job.warnings, ...notes.warnings] })
   await record.save()

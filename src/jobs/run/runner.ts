@@ -41,7 +41,6 @@ export async function removeReplaced({ jobsDir, models, ...location }: RemoveRep
 
 const POLL_MS = 200
 const RETRY_MS = 2000
-/** Interval of looking for jobs abandoned by other processes. */
 const SUPERVISE_MS = 2000
 /** Interval of looking for replaced tables that other processes could not remove yet. */
 const REMOVE_STALE_MS = 10 * 60_000
@@ -78,7 +77,6 @@ export class JobQueue {
     return this.#current?.live.job.id === id ? this.#current : undefined
   }
 
-  /** Aborted when the service stops. */
   get closing(): AbortSignal {
     return this.#abort.signal
   }

@@ -36,7 +36,6 @@ export async function cancelStopped(job: Job, options: Pick<JobRunParts, 'index'
   await options.store.save(moved(job, 'cancelled'))
 }
 
-/** How a job has ended. */
 interface Outcome extends Partial<Pick<Job, 'error' | 'result'>> {
   readonly state: 'done' | 'failed' | 'stopped' | 'cancelled'
 }

@@ -28,7 +28,6 @@ export interface PageFetching {
   readonly onShare?: (share: number) => void
 }
 
-/** Record of the pages that a job fetched. */
 const PageRecordsSchema = Type.Array(
   Type.Object({
     url: Type.String(),
@@ -145,7 +144,6 @@ async function recordsOf(jobFolder: string): Promise<readonly PageRecord[]> {
   return Value.Check(PageRecordsSchema, found) ? found : []
 }
 
-/** Maximum addresses per job. */
 export const MOST_ADDRESSES = 100
 
 /**

@@ -5,7 +5,6 @@ import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import type { FileProblem } from '../../../index/read/contract.ts'
 import { typeOfName } from '../../documents/type.ts'
 
-/** A file to read. */
 export interface FolderFile {
   /** Path relative to the folder, with slashes: the source of its passages. */
   readonly file: string
@@ -34,7 +33,6 @@ const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz|\.zst)?$/i
 export const UNREAD_KIND =
   'Files of this kind are not read. Read are text, Markdown, HTML, PDF, Office, OpenDocument, EPUB, mail, notebooks, subtitles, source code and, with CEPE_OCR, pictures.'
 
-/** Extensions of supported archives. */
 export const ARCHIVE = /\.(?:zip|tar|tgz|tar\.gz)$/i
 
 /** The source of a file's passages. */

@@ -21,7 +21,6 @@ const ListedSchema = Type.Object({
 })
 type Listed = Static<typeof ListedSchema>
 
-/** Sources and passages per query. */
 const SOURCES_PER_QUERY = 50
 const PASSAGES_PER_QUERY = 1000
 
@@ -34,7 +33,6 @@ export async function noteFiles(jobFolder: string, files: readonly ListedFile[],
   })
 }
 
-/** Records the sources that a job found. */
 export async function noteListed(jobFolder: string, listed: Listed): Promise<void> {
   await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify(listed))
 }
@@ -98,7 +96,6 @@ function isOfSameFiles(a: Job, b: Job): boolean {
   )
 }
 
-/** What a job found. */
 export async function listedBy(jobFolder: string): Promise<Listed> {
   const found = parseJson(await readFile(jobFiles(jobFolder).listed, 'utf8').catch(() => ''))
   return Value.Check(ListedSchema, found) ? found : { sources: [], unseen: [] }

@@ -2,26 +2,28 @@ import { CodedError } from '../../../base/errors.ts'
 import { wellFormed } from '../../../index/passage-metadata.ts'
 import { parseColumns, type TableShape } from '../../../index/read/column-map.ts'
 import type { ReadItem, ReadOptions } from '../../../index/read/contract.ts'
-import type { Job, JobOptions } from '../record/schema.ts'
+import type { Files, Job, JobOptions } from '../record/schema.ts'
+import { FileTally } from './summary.ts'
 
 const SHOWN = 20
 /** Maximum fields in a warning, and characters of a name. */
 const MOST_NAMES = 32
 const NAME_CHARACTERS = 64
 
-/** Collects rejects and warnings while a corpus is read. */
+/** Collects rejects, warnings and counts of files while a corpus is read. */
 export class ReadingNotes {
-  /** The latest rejected lines. */
   readonly rejects: Job['recent_rejects'] = []
   /** Number of rows by nested metadata field. */
   readonly #nested = new Map<string, number>()
   /** The first warnings of files. */
   readonly #ofFiles: string[] = []
+  readonly #tally = new FileTally()
   #warned = 0
 
-  /** Forwards items and records rejects and warnings. */
+  /** Forwards items and takes notes of them. */
   async *of(items: AsyncIterable<ReadItem>): AsyncGenerator<ReadItem> {
     for await (const item of items) {
+      this.#tally.count(item)
       if ('reason' in item) {
         this.rejects.push(item)
         if (this.rejects.length > SHOWN) this.rejects.shift()
@@ -32,6 +34,10 @@ export class ReadingNotes {
       }
       yield item
     }
+  }
+
+  get files(): Files {
+    return this.#tally.files
   }
 
   /** Warnings about files, and about fields dropped from accepted rows. */

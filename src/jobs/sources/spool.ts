@@ -113,7 +113,6 @@ export class FileSpool {
     this.#list.push({ file: shown(file), problem, detail })
   }
 
-  /** Lists an unchanged file. */
   leaveUnchanged(file: string): void {
     this.#list.push({ file: shown(file), unchanged: true })
   }

@@ -3,19 +3,17 @@ import type { LeftOutFile } from './list.ts'
 import type { Files } from '../record/schema.ts'
 import { FILE_PROBLEMS, type FileProblem, type ReadItem } from '../../../index/read/contract.ts'
 
-/** Counts indexed and left-out files while items pass through. */
+/** Counts indexed and left-out files. */
 export class FileTally {
   #indexed = 0
   #last: string | undefined
   readonly #leftOut = new Map<string, Files['left_out'][number]>()
 
-  async *counting(items: AsyncIterable<ReadItem>): AsyncGenerator<ReadItem> {
-    for await (const item of items) {
-      if ('reason' in item) this.leave(item.file ?? '', item.reason)
-      else if (item.file !== this.#last) this.#indexed++
-      if (!('reason' in item)) this.#last = item.file
-      yield item
-    }
+  /** Counts the file of an item; those of a file follow each other. */
+  count(item: ReadItem): void {
+    if ('reason' in item) return this.leave(item.file ?? '', item.reason)
+    if (item.file !== this.#last) this.#indexed++
+    this.#last = item.file
   }
 
   get files(): Files {
@@ -37,7 +35,6 @@ export class FileTally {
   }
 }
 
-/** Counts left-out files. */
 export function tallyOf(files: readonly LeftOutFile[]): Files {
   const tally = new FileTally()
   for (const { file, problem } of files) tally.leave(file, problem)

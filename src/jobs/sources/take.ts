@@ -11,7 +11,6 @@ import { isGzip, peek } from '../../../index/read/sniff.ts'
 import { ARCHIVE, isArchive } from './list.ts'
 import { entryName, type FileSpool } from './spool.ts'
 
-/** A file being received. */
 export interface UploadedFile {
   readonly name: string
   readonly bytes: AsyncIterable<Buffer>
@@ -137,7 +136,6 @@ function damaged(format: string, error: unknown): unknown {
   return new CodedError('corpus_invalid', `The ${format} archive is damaged (${messageOf(error)}).`, { field: 'file', cause: error })
 }
 
-/** Maximum entries of an archive. */
 const MOST_ENTRIES = 20_000
 
 /**

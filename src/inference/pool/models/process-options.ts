@@ -15,7 +15,6 @@ const GIB = 2 ** 30
 /** Folder inside a built model's folder for graphs saved with prepacked weights. */
 const PREPACK_FOLDER = '.prepacked'
 
-/** Settings of the processes, shared by readers and embedders. */
 export interface ProcessOptions extends Omit<PoolOptions, 'options'> {
   readonly modelDir: string
   /** Threads of each process. Default {@link DEFAULT_THREADS}. */

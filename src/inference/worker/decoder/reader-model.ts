@@ -25,7 +25,6 @@ export interface ReaderModel {
   readonly limits: PromptLimits
   readonly encoder: ContextEncoder
   readonly generateGraph: Graph
-  /** Loads the continue graph. */
   readonly continueGraph: () => Promise<Graph>
   readonly stepModel: () => Promise<StepModel>
   /** Computed on first use: some hundred milliseconds for a large vocabulary. */

@@ -3,7 +3,6 @@ import { at } from '../../../../base/at.ts'
 
 /** Pure functions over one row of logits; logarithms are natural. */
 
-/** log-softmax of a row. */
 export function logSoftmax(logits: Float32Array): Float64Array {
   const shift = logSumExp(logits)
   return Float64Array.from(logits, (logit) => logit - shift)

@@ -97,7 +97,6 @@ const BACKLOG_BYTES = 64 * 2 ** 20
 const TOUCH_MS = 3_600_000
 /** The folder's size is measured again whenever this share of its limit has been written: other processes write too. */
 const LOOK_SHARE = 0.05
-/** Pause of writes after a failure. */
 const PAUSE_MS = 60_000
 
 /** Folder of one reader's states. */

@@ -11,9 +11,7 @@ export interface GraphOptions {
   readonly provider: Provider
   /** Entries of ONNX Runtime's session configuration (onnxruntime_session_options_config_keys.h). */
   readonly config?: Readonly<Record<string, string>>
-  /** Path to write the graph to after loading. */
   readonly saveTo?: string
-  /** Default true. */
   readonly optimise?: boolean
   /**
    * Whether memory of CPU runs is kept for later runs. It is never released, so that a process keeps the size of its largest request.
