@@ -32,7 +32,8 @@ export async function answerQuestion(
   const started = performance.now()
   const request = withTurns(asking)
   const services = await inCollection(given, request.collection)
-  const isTalk = asksCorpus(request) && isSmallTalk(request.question)
+  const asksCorpus = request.passages === undefined && request.mode !== 'closed-book' && request.k !== 0
+  const isTalk = asksCorpus && isSmallTalk(request.question)
   const reading = isTalk ? { ...request, k: 0, rerank: false } : request
   return withPassages({ request: reading }, services, run, async (asked) => {
     listener?.passages(asked)
@@ -72,11 +73,6 @@ export async function answerQuestion(
       ...(asked.resolved.includePrompts && { prompts: [...read.prompts], contexts: [...read.contexts] }),
     }
   })
-}
-
-/** False if the request brings its passages, or wants none. */
-function asksCorpus({ passages, mode, k }: ChatQuestion): boolean {
-  return passages === undefined && mode !== 'closed-book' && k !== 0
 }
 
 async function readAloud(asked: Asked, { reader }: AnswerServices, listener: AnswerListener | undefined): Promise<AnswerReadResult> {

@@ -24,11 +24,6 @@ export function mayBeWithheld({ calibration, minConfidence }: ConfidencePolicy):
   return minConfidence === undefined ? calibration !== null : minConfidence > 0
 }
 
-function isWithheld(probability: number | null, sure: number, minConfidence: number | undefined): boolean {
-  if (minConfidence === undefined) return probability !== null && probability < LEAST_PROBABILITY
-  return (probability ?? sure) < minConfidence
-}
-
 /** Returns the confidence of an answer in words, its probability of being right, and whether it is withheld as written. */
 export function assessAnswer(
   { text, stopped, logprobs, written = { text, stopped, logprobs } }: AnswerReadResult,
@@ -38,7 +33,7 @@ export function assessAnswer(
   // An empty answer has no confidence, although the reader may be certain of it.
   const sure = text === '' ? 0 : confidence(logprobs)
   const probability = calibration && signals ? probabilityCorrect(calibration, signals) : null
-  const abstained = isWithheld(probability, sure, minConfidence)
+  const abstained = minConfidence === undefined ? (probability ?? 1) < LEAST_PROBABILITY : (probability ?? sure) < minConfidence
   return {
     answer: abstained ? null : written.text,
     abstained,

@@ -42,6 +42,9 @@ export function resolveDocument(
   const { sampling, chat_template: template = chatTemplate } = form
   const asked = questionOf(form, source.text, instructionOf(form, template, defaults).instruction)
   const question = form.question?.trim().normalize()
+  // A model that reads passages one at a time chooses, where the request says nothing of what decoder and encoder read.
+  const isFree =
+    form.decoder_tokens === undefined && form.encoder_tokens === undefined && form.chunking !== 'tokens' && !form.min_new_tokens
   const chunkTokens =
     form.chunk_tokens ?? (dims.encoder_window > 0 ? Math.min(defaults.context_tokens, dims.encoder_window) : defaults.context_tokens)
   if (dims.encoder_window > 0 && chunkTokens > dims.encoder_window)
@@ -74,15 +77,10 @@ export function resolveDocument(
     ...(sampling && { sampling: samplingOf(sampling) }),
     includePrompts: form.include_prompts ?? false,
     bestChunks:
-      question !== undefined && defaults.mode === 'map-rerank' && leavesChoice(form)
+      question !== undefined && defaults.mode === 'map-rerank' && isFree
         ? { question, count: Math.min(defaults.k, BEST_CHUNKS) }
         : undefined,
   }
-}
-
-/** True if a request says nothing of what the decoder and the encoder read: a model that reads passages one at a time then chooses. */
-function leavesChoice({ decoder_tokens, encoder_tokens, chunking, min_new_tokens }: DocumentForm): boolean {
-  return decoder_tokens === undefined && encoder_tokens === undefined && chunking !== 'tokens' && !min_new_tokens
 }
 
 /**

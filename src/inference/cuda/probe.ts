@@ -30,15 +30,9 @@ export async function cudaUnusable(deviceId: number, cause: unknown): Promise<Co
   const message = plainMessage(cause)
   const [problem] = (await cudaParts()).flatMap((part) => part.problem ?? [])
   const remedy = MEMORY_PROBLEM.test(message)
-    ? 'free memory of the device, build the model as f16-int4, run fewer processes, or choose another CEPE_DEVICE_ID'
-    : '`cepe doctor` lists what CUDA needs, and CEPE_PROVIDER=cpu runs on the CPU'
-  return new CodedError('provider_unavailable', `CUDA device ${deviceId} cannot be used: ${problem ?? `${message}.`} ${sentence(remedy)}`, {
-    cause,
-  })
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+    ? 'Free memory of the device, build the model as f16-int4, run fewer processes, or choose another CEPE_DEVICE_ID.'
+    : '`cepe doctor` lists what CUDA needs, and CEPE_PROVIDER=cpu runs on the CPU.'
+  return new CodedError('provider_unavailable', `CUDA device ${deviceId} cannot be used: ${problem ?? `${message}.`} ${remedy}`, { cause })
 }
 
 /** ONNX Runtime's message without colours, line breaks, its source files and the machine's name. */

@@ -243,7 +243,8 @@ export class Pool {
       if (slot.disruptions === disruptions) this.#runTimes.note(task, runMs)
       task.resolve({ output, queueMs: started - task.since, runMs })
     } catch (error) {
-      if (overran) task.reject(overlong(maxRunMs))
+      if (overran)
+        task.reject(new CodedError('deadline_exceeded', `The run took more than ${maxRunMs} ms (CEPE_MAX_RUN_MS). Send a smaller request.`))
       // Its process was killed because of another run.
       else if (slot.overran && !child.alive && !task.isSettled) this.#queue.push(task)
       else if (error instanceof ProcessEnded && this.#mayRepeat(task)) {
@@ -293,10 +294,6 @@ export class Pool {
     await Promise.all(this.#slots.map(async ({ child, running }) => (running.size > 0 ? child?.kill() : child?.stop())))
     await Promise.all(this.#supervised)
   }
-}
-
-function overlong(maxRunMs: number): CodedError {
-  return new CodedError('deadline_exceeded', `The run took more than ${maxRunMs} ms (CEPE_MAX_RUN_MS). Send a smaller request.`)
 }
 
 /** A task of the processes as a method of their model. Its times include the one in the queue. @param check throws for a wrong input */

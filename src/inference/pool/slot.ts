@@ -74,7 +74,7 @@ export class Slot {
         child ??= await start()
       } catch (error) {
         if (closing.aborted) return
-        await this.#fail(asCodedError(error))
+        await this.#fail(error instanceof CodedError ? error : new CodedError('inference_failed', messageOf(error), { cause: error }))
         continue
       }
       this.child = child
@@ -144,8 +144,4 @@ export class Slot {
     if (this.running.size > 0 && (expected === 0 || vitals.isComputing)) return false
     return vitals.silentMs > Math.max(this.#supervision.heartbeatMs, patience * expected)
   }
-}
-
-function asCodedError(thrown: unknown): CodedError {
-  return thrown instanceof CodedError ? thrown : new CodedError('inference_failed', messageOf(thrown), { cause: thrown })
 }

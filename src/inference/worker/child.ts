@@ -29,14 +29,10 @@ function log(level: 'info' | 'warn' | 'error', message: string): void {
   return send({ kind: 'log', level, message })
 }
 
-function onLoading(loading: boolean): void {
-  send({ kind: 'loading', loading })
-}
-
 function load(options: ChildOptions): Promise<TaskHandlers> {
   switch (options.role) {
     case 'reader':
-      return createReaderTasks(options, log, onLoading)
+      return createReaderTasks(options, log, (loading) => send({ kind: 'loading', loading }))
     case 'embedder':
       return createEmbedderTasks(options, log)
     case 'reranker':

@@ -115,17 +115,13 @@ async function outcomeOf(
   if (!Buffer.isBuffer(bytes)) return bytes
   try {
     const { mediaType } = file
+    const name = path.basename(isPageAddress(file.file) ? new URL(file.file).pathname : file.file)
     const hints = { encoding: file.encoding ?? options.encoding, ...(mediaType !== undefined && { mediaType }) }
-    return await reader.read({ bytes, name: nameOf(file.file), ...hints }, { words: options.split_words ?? SPLIT_WORDS.byDefault, signal })
+    return await reader.read({ bytes, name, ...hints }, { words: options.split_words ?? SPLIT_WORDS.byDefault, signal })
   } catch (error) {
     if (error instanceof DocumentError) return { file: file.file, problem: error.problem, detail: error.message }
     throw error
   }
-}
-
-/** The last segment of a path or URL, without the query. */
-function nameOf(file: string): string {
-  return path.basename(isPageAddress(file) ? new URL(file).pathname : file)
 }
 
 async function bytesOf({ file, path }: FolderFile, maxBytes: number): Promise<Buffer | LeftOutFile> {

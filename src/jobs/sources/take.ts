@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { extract } from 'tar-stream'
-import { type Entry, openPromise } from 'yauzl'
+import { openPromise } from 'yauzl'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { RATIO_FROM, READ_LIMITS } from '../../../index/read/contract.ts'
@@ -18,28 +18,32 @@ export interface UploadedFile {
   readonly encoding?: string | undefined
 }
 
+/** Files, folders and links of an archive. */
+const MOST_ENTRIES = 20_000
+
 type ArchiveBudget = ReturnType<typeof archiveBudget>
 
 /**
  * Remaining limits of expanding an archive. Counts actual bytes, not the declared sizes.
- * @param most entries (files, folders and links), expanded bytes of all archives, and ratio to compressed bytes beyond 64 MiB, at most
+ * @param maxBytes limit of the expanded bytes of all archives
  * @param before bytes that earlier archives expanded to
  */
-function archiveBudget(most: Readonly<Record<'entries' | 'bytes' | 'ratio', number>>, archiveBytes: number, before: number) {
+function archiveBudget(maxBytes: number, archiveBytes: number, before: number) {
+  const { expansionRatio: ratio } = READ_LIMITS
   let [entries, bytes] = [0, 0]
   return {
     /** Bytes expanded so far. */
     bytes: () => bytes,
     /** Counts entries, before they are read where their number is known. @throws payload_too_large */
     entries: (count: number) => {
-      if ((entries += count) > most.entries) throw tooLarge(`has more than ${most.entries} entries`)
+      if ((entries += count) > MOST_ENTRIES) throw tooLarge(`has more than ${MOST_ENTRIES} entries`)
     },
     /** @throws payload_too_large */
     expanding: async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
       for await (const chunk of chunks) {
         bytes += chunk.length
-        if (before + bytes > most.bytes) throw tooLarge(`expands to more than ${most.bytes} bytes (CEPE_UPLOAD_LIMIT_MB)`)
-        if (bytes > RATIO_FROM && bytes > archiveBytes * most.ratio) throw tooLarge(`expands to more than ${most.ratio} times its size`)
+        if (before + bytes > maxBytes) throw tooLarge(`expands to more than ${maxBytes} bytes (CEPE_UPLOAD_LIMIT_MB)`)
+        if (bytes > RATIO_FROM && bytes > archiveBytes * ratio) throw tooLarge(`expands to more than ${ratio} times its size`)
         yield chunk
       }
     },
@@ -109,7 +113,7 @@ async function takeZip(archive: string, spool: FileSpool, budget: ArchiveBudget,
       for await (const entry of zip.eachEntry()) {
         const file = within + entryName(entry.fileName)
         if (entry.fileName.endsWith('/')) continue
-        if (isLink(entry)) spool.leaveOut(file, 'link', 'Links in archives are not followed.')
+        if (((entry.externalFileAttributes >>> 16) & KIND) === LINK) spool.leaveOut(file, 'link', 'Links in archives are not followed.')
         else if (entry.isEncrypted()) spool.leaveOut(file, 'encrypted', 'The entry is encrypted.')
         else {
           const content = await zip.openReadStreamPromise(entry)
@@ -126,17 +130,11 @@ async function takeZip(archive: string, spool: FileSpool, budget: ArchiveBudget,
   }
 }
 
-function isLink({ externalFileAttributes }: Entry): boolean {
-  return ((externalFileAttributes >>> 16) & KIND) === LINK
-}
-
 /** The error of an archive; a system error while its files are written stays as it is. */
 function damaged(format: string, error: unknown): unknown {
   if (error instanceof CodedError || (error instanceof Error && 'syscall' in error)) return error
   return new CodedError('corpus_invalid', `The ${format} archive is damaged (${messageOf(error)}).`, { field: 'file', cause: error })
 }
-
-const MOST_ENTRIES = 20_000
 
 /**
  * Stores the files of an upload, archives expanded. Files of a single archive keep their paths; otherwise the archive's name is their
@@ -154,11 +152,10 @@ export async function takeFiles(files: UploadedFiles, spool: FileSpool, maxBytes
     if (isArchive(name)) archives.push({ name, stored: (await spool.store(limited(bytes))).stored })
     else await spool.take(name, limited(bytes), { encoding })
   }
-  const limits = { entries: MOST_ENTRIES, bytes: maxBytes, ratio: READ_LIMITS.expansionRatio }
   let expanded = 0
   for (const { name, stored } of archives) {
     const at = spool.pathOf(stored)
-    const budget = archiveBudget(limits, (await stat(at)).size, expanded)
+    const budget = archiveBudget(maxBytes, (await stat(at)).size, expanded)
     const within = names.length === 1 ? '' : `${name.replace(ARCHIVE, '')}/`
     await (/\.zip$/i.test(name) ? takeZip : takeTar)(at, spool, budget, within)
     await spool.drop(stored)

@@ -149,7 +149,10 @@ function filledIn(question: string, { question: before }: Exchange): string | un
   if (leader === '' && preposition === undefined && !(words <= 3 && question.trimEnd().endsWith('?'))) return undefined
   const relation = RELATION_ALONE.test(text) ? ASKED_RELATION.exec(before) : null
   if (relation) return `${relation[1]}the ${text.replace(/^\S+\s+/, '')}${relation[3]}`
-  return (preposition && afterPreposition(before, preposition, name)) ?? (entity && replaced(before, entity, name))
+  return (
+    (preposition && afterPreposition(before, preposition, name)) ??
+    (entity && before.slice(0, entity.start) + name + before.slice(entity.end))
+  )
 }
 
 /** Replaces the object of a preposition in the question. */
@@ -157,10 +160,6 @@ function afterPreposition(before: string, preposition: string, name: string): st
   const form = new RegExp(`^(.*\\s${preposition}\\s+)(?!${QUESTION_WORD}\\b)([^?!]+?)((?:\\s+${PREPOSITION}\\s+[^?!]+)?[?!.\\s]*)$`, 'i')
   const [, front, , end] = form.exec(before) ?? []
   return front === undefined || end === undefined ? undefined : `${front}${name}${end}`
-}
-
-function replaced(text: string, { start, end }: Span, by: string): string {
-  return text.slice(0, start) + by + text.slice(end)
 }
 
 /** Resolves the pronouns of a question; undefined if it has none, or no antecedent is known. */

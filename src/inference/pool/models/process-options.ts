@@ -25,8 +25,6 @@ export interface ProcessOptions extends Omit<PoolOptions, 'options'> {
    * at most a fifth of the weights of its own, for 1.8 times the weights on disk per graph. Default: with more than one process.
    */
   readonly prepack?: boolean
-  /** Folder of the saved graphs. Default `.prepacked` in the model's folder. */
-  readonly prepackDir?: string
 }
 
 export type Supervised = Pick<Pool, 'status' | 'close'>
@@ -37,19 +35,8 @@ export function commonChildOptions(options: ProcessOptions): CommonChildOptions 
     modelDir: path.resolve(options.modelDir),
     threads: options.threads ?? DEFAULT_THREADS,
     provider: options.provider ?? { name: 'cpu' },
-    prepackDir:
-      (options.prepack ?? (options.children ?? 1) > 1)
-        ? path.resolve(options.prepackDir ?? path.join(options.modelDir, PREPACK_FOLDER))
-        : null,
+    prepackDir: (options.prepack ?? (options.children ?? 1) > 1) ? path.resolve(options.modelDir, PREPACK_FOLDER) : null,
   }
-}
-
-/**
- * Bytes of device memory that `processes` processes with this model take, about: the weights as stored, once per process, and a fixed overhead each.
- * Encoder states and KV caches are small in comparison (2 KiB a context token and 0.5 MiB a prompt token for LLaMA-2-7B in f16).
- */
-function estimateDeviceBytes(manifest: ModelManifest, processes: number): number {
-  return processes * (manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) + OVERHEAD_BYTES)
 }
 
 /** Free bytes of a CUDA device from `nvidia-smi`; undefined if the tool is missing. */
@@ -78,7 +65,8 @@ export async function checkDevice(
       { field: 'CEPE_PROVIDER' },
     )
   const free = await freeDeviceBytes(provider.deviceId)
-  const needed = estimateDeviceBytes(manifest, children)
+  // Encoder states and KV caches are small in comparison: 2 KiB a context token and 0.5 MiB a prompt token for LLaMA-2-7B in f16.
+  const needed = children * (manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) + OVERHEAD_BYTES)
   if (free === undefined) return undefined
   if (free >= needed) return free - needed
   throw new CodedError(

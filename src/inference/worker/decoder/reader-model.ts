@@ -68,7 +68,9 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
         throw error
       }))
   }
-  const replugTokens = Math.floor(options.replugBytes / pastBytes(manifest))
+  // Keys and values of a token over all layers.
+  const pastBytes = 2 * dims.layers * dims.kv_heads * dims.head_dim * (manifest.dtype.startsWith('f16') ? 2 : 4)
+  const replugTokens = Math.floor(options.replugBytes / pastBytes)
   const batchTokens = Math.max(1, Math.floor(replugTokens / REPLUG_BATCHES))
   const stepGraph = later(graphs.step)
   let texts: TokenTexts | undefined
@@ -84,9 +86,4 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
     stepModel: async () => ({ graph: await stepGraph(), dims, byLength, prefillTokens: options.prefillTokens, batchTokens }),
     tokenTexts: () => (texts ??= tokenTexts(tokenizer, dims.vocab_size)),
   }
-}
-
-/** Bytes of keys and values per token over all decoder layers. */
-function pastBytes({ dims, dtype }: CepeManifest): number {
-  return 2 * dims.layers * dims.kv_heads * dims.head_dim * (dtype.startsWith('f16') ? 2 : 4)
 }

@@ -39,11 +39,6 @@ const MEMORY_PROBLEM = /bad[_ ]alloc|allocate memory|out of memory/i
 /** Parts of ONNX Runtime's error texts for missing CUDA libraries, driver or device. */
 const PROVIDER_PROBLEM = /cuda|cudnn|providers_shared|execution provider/i
 
-/** ONNX Runtime's error without colours and line breaks. */
-function thrownBy(error: unknown): never {
-  throw new Error(plainMessage(error), { cause: error })
-}
-
 /**
  * Loads a graph by path, so that external data next to it is memory-mapped; a graph without weights may be passed as bytes. Spinning is off:
  * with several sessions on one machine, idle threads would use cores that others need.
@@ -78,7 +73,10 @@ export async function loadGraph(
     throw new CodedError('model_invalid', `Cannot load the graph ${file}: ${message}. Build the model again.`, details)
   })
   return {
-    run: (feeds, outputs = session.outputNames) => session.run(feeds, outputs).catch(thrownBy),
+    run: (feeds, outputs = session.outputNames) =>
+      session.run(feeds, outputs).catch((error: unknown) => {
+        throw new Error(plainMessage(error), { cause: error })
+      }),
     input: (name, bytes, dims) => {
       const metadata = session.inputMetadata.find((input) => input.name === name)
       return metadata?.isTensor === true && metadata.type === 'float16'

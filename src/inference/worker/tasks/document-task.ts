@@ -1,8 +1,8 @@
-import { type CodedError, unprocessable } from '../../../../base/errors.ts'
+import { unprocessable } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import { planDocument } from '../../../text/document/plan-document.ts'
-import type { DocumentChunk, DocumentPlan } from '../../../text/document/request.ts'
+import type { DocumentChunk } from '../../../text/document/request.ts'
 import type { DocumentRead } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import { decodedText } from './answer-parts.ts'
@@ -24,7 +24,11 @@ export async function documentTask(model: ReaderModel, read: DocumentRead, yield
   const { manifest, tokenizer } = model
   const wrap = tokenizer.chatWrap(read.chatTemplate)
   const { result: plan, ms } = await timed(() => planDocument(read, wrap, tokenizer, yieldPoint))
-  if (manifest.graphs.encoder === null && plan.contextIds.length > 0) throw noEncoder(plan)
+  if (manifest.graphs.encoder === null && plan.contextIds.length > 0)
+    throw unprocessable(
+      'encoder_tokens',
+      `This model has no encoder, and its prompt holds ${plan.tail?.tokens ?? 0} of the document's ${plan.tokens} tokens: leave encoder_tokens out to have its end read alone.`,
+    )
   const stopIds = read.stopAtLineEnd ? tokenizer.stopIds('\n') : manifest.tokens.eos_ids
   const decoded = await generateTask(
     model,
@@ -56,13 +60,6 @@ export async function documentTask(model: ReaderModel, read: DocumentRead, yield
     contexts: read.includePrompts ? plan.contextIds.map((ids) => tokenizer.decode(ids)) : [],
     timingsMs: { plan: ms, ...decoded.timingsMs },
   }
-}
-
-function noEncoder({ tokens, tail }: DocumentPlan): CodedError {
-  return unprocessable(
-    'encoder_tokens',
-    `This model has no encoder, and its prompt holds ${tail?.tokens ?? 0} of the document's ${tokens} tokens: leave encoder_tokens out to have its end read alone.`,
-  )
 }
 
 /** Bytes of the prompt's attention to the contexts in one layer, and of the new tokens' attention, which is an output. */
