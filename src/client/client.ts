@@ -1,5 +1,6 @@
 import { CepeError, errorFrom, unreachable } from './errors.ts'
 import { type RetryOptions, type Service, type ServiceRequest, parsed, readJson, retryPolicy, send } from './send.ts'
+import { lines, serverEvents } from './stream.ts'
 import type {
   AnswerDocumentRequest,
   AnswerDocumentResponse,
@@ -199,53 +200,4 @@ function checkedKey(key: string): string {
   throw new CepeError('options_invalid', 'key is empty, or has characters that are not allowed in a key; it is not shown.', {
     field: 'key',
   })
-}
-
-export interface ServerEvent {
-  /** `message` if the event has no name. */
-  readonly event: string
-  readonly data: string
-}
-
-/** Parses server-sent events (HTML standard, section 9.2) as they arrive. Ending the iteration closes the connection. */
-export async function* serverEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent, void, undefined> {
-  let event = ''
-  let data: string[] = []
-  for await (const line of lines(body)) {
-    if (line === '') {
-      if (data.length > 0) yield { event: event === '' ? 'message' : event, data: data.join('\n') }
-      event = ''
-      data = []
-      continue
-    }
-    const colon = line.indexOf(':')
-    const [name, value] = colon < 0 ? [line, ''] : [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')]
-    if (name === 'event') event = value
-    else if (name === 'data') data.push(value)
-    // Other fields and comments are ignored.
-  }
-}
-
-/** Lines of a UTF-8 body as they arrive, without line ends; the last one may lack its end. */
-async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
-  const reader = body.getReader()
-  const decoder = new TextDecoder()
-  let rest = ''
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      const text = done ? decoder.decode() : decoder.decode(value, { stream: true })
-      const [first = '', ...others] = text.split('\n')
-      rest += first
-      for (const next of others) {
-        yield rest.replace(/\r$/, '')
-        rest = next
-      }
-      if (done) break
-    }
-    if (rest !== '') yield rest
-  } finally {
-    // An earlier break of the connection needs no report here.
-    await reader.cancel().catch(() => undefined)
-  }
 }

@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks'
-import type { EmbeddingModel, SearchHit, SearchOptions } from '../../index/contract.ts'
+import type { EmbeddingModel, SearchOptions } from '../../index/contract.ts'
 import type { TableView } from '../../index/view.ts'
 import { modelId, promptOf } from '../../models/manifest.ts'
 import { embedderOf, type Embedders, type RunOptions, withTimeLeft } from '../inference/contract.ts'
-import type { IndexVersion, Method, AnswerRequest } from './schema.ts'
+import type { Method, AnswerRequest } from './schema.ts'
 import type { PassageMetadata } from '../../index/passage-metadata.ts'
 import type { PromptPassage } from '../text/prompt.ts'
 
@@ -23,13 +23,7 @@ export interface Retriever extends Embedders {
   readonly method?: Method
 }
 
-export interface Retrieved {
-  readonly hits: SearchHit[]
-  /** Milliseconds. */
-  readonly timings: { readonly embed: number; readonly retrieve: number }
-  readonly model: string
-  readonly index: IndexVersion
-}
+export type Retrieved = Awaited<ReturnType<typeof retrieve>>
 
 /**
  * Retrieves a question's k best passages from one view of a table, embedded with the table's model. The view is fixed, so table, passages
@@ -40,7 +34,7 @@ export async function retrieve(
   { method: wanted, ...options }: SearchOptions & { readonly method?: Method | undefined },
   retriever: Retriever,
   run: RunOptions = {},
-): Promise<Retrieved> {
+) {
   const started = performance.now()
   const method = wanted ?? retriever.method ?? 'dense'
   const { table, embedder, vector } = await (method === 'text' ? notEmbedded(retriever) : embedForTable(query, retriever, run))
@@ -53,6 +47,7 @@ export async function retrieve(
         ? table.searchHybrid(query, vector, options)
         : table.search(vector, options)
   const [hits, version] = await Promise.all([search, table.version()])
+  /** Milliseconds. */
   const timings = { embed: embedded - started, retrieve: performance.now() - embedded }
   run.observe?.stage('search', embedded, timings.retrieve)
   return { hits, timings, model: modelId(embedder.manifest), index: version }

@@ -7,7 +7,6 @@ import { messageOf } from '../../base/errors.ts'
 import type { ReadinessCheck } from '../http/routes/context.ts'
 import type { ProcessStatus } from '../http/observability/metrics.ts'
 import type { Embedder, Embedders } from '../inference/contract.ts'
-import type { PoolStatus } from '../inference/pool/contract.ts'
 import type { Supervised } from '../inference/pool/models/process-options.ts'
 import type { Keys } from '../keys/keys.ts'
 import type { TestQuestion } from '../rag/test-question.ts'
@@ -16,7 +15,7 @@ import type { Part } from './parts.ts'
 /** Detail of a service that still serves a replaced table. */
 const BEFORE = 'serving the previous table'
 
-function processStatus(role: string, ...pools: readonly PoolStatus[]): ProcessStatus {
+function processStatus(role: string, pools: readonly ReturnType<Supervised['status']>[]): ProcessStatus {
   const children = pools.flatMap((pool) => pool.children)
   const caches = children.flatMap(({ cache }) => cache ?? [])
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
@@ -116,7 +115,14 @@ export function poolsOf(byRole: Readonly<Record<string, readonly (Supervised | u
     /** Sums a count over all pools on each call. */
     total: (count: 'finished' | 'disruptions') => () => all.reduce((sum, pool) => sum + pool.status()[count], 0),
     status: (): ProcessStatus[] =>
-      roles.flatMap(({ role, pools }) => (pools.length === 0 ? [] : processStatus(role, ...pools.map((pool) => pool.status())))),
+      roles.flatMap(({ role, pools }) =>
+        pools.length === 0
+          ? []
+          : processStatus(
+              role,
+              pools.map((pool) => pool.status()),
+            ),
+      ),
     /** The processes with the work that they run, as one part: work stops after its batch, or with its process. */
     with: (stop: () => Promise<unknown>): Part => ({
       close: async ({ drainMs }) => {

@@ -5,7 +5,7 @@ import { buildModel } from '../../models/build.ts'
 import { DTYPES } from '../../models/dtypes.ts'
 import { floatsOf, int64, openModel, output } from '../../models/open-model.ts'
 import { createReranker } from '../../src/inference/pool/models/create-embedder.ts'
-import { cutLengths } from '../../src/inference/worker/tasks/encoder-tasks.ts'
+import { pairing } from '../../src/inference/worker/tasks/pairing.ts'
 import { root } from '../helpers/root.ts'
 
 /** Random cross-encoders and what transformers makes of pairs with them (test/fixtures/rerankers/make.py). */
@@ -58,9 +58,18 @@ for (const kind of ['bert', 'xlm-roberta']) {
 }
 
 t.test('of a pair that is too long the longer text loses first', (t) => {
-  t.same(cutLengths(3, 4, 10), [3, 4])
-  t.same(cutLengths(3, 100, 10), [3, 7])
-  t.same(cutLengths(100, 3, 10), [7, 3])
-  t.same(cutLengths(100, 100, 10), [5, 5])
+  const tokens = { cls_id: 1, sep_id: 2, pad_id: 0, separators: 1, passage_type: 1 }
+  const pair = pairing({ tokens, dims: { vocab_size: 10, hidden_size: 1, layers: 1, heads: 1, window: 13 } }, '')
+  const [query, text] = [7, 8].map((id) => (count: number) => Array.from({ length: count }, () => id))
+  for (const [first, second, kept] of [
+    [3, 4, [3, 4]],
+    [3, 100, [3, 7]],
+    [100, 3, [7, 3]],
+    [100, 100, [5, 5]],
+  ] as const) {
+    const { ids, types } = pair(query?.(first) ?? [], text?.(second) ?? [])
+    t.same(ids, [1, ...(query?.(kept[0]) ?? []), 2, ...(text?.(kept[1]) ?? []), 2])
+    t.same(types, [0, ...Array.from({ length: kept[0] }, () => 0), 0, ...Array.from({ length: kept[1] + 1 }, () => 1)])
+  }
   t.end()
 })

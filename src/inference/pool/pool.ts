@@ -8,7 +8,7 @@ import { FairQueue, LANES, type Lane } from './queue.ts'
 import { RunTimes } from './run-times.ts'
 import { Slot } from './slot.ts'
 import { DEFAULT_DRAIN_MS, POOL_DEFAULTS } from './contract.ts'
-import type { ChildState, PoolOptions, PoolResult, PoolRunOptions, PoolStatus } from './contract.ts'
+import type { PoolOptions, PoolResult, PoolRunOptions } from './contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
 /** Consecutive crashes after which waiting requests are rejected; one question that crashes its process does so twice. */
@@ -95,7 +95,7 @@ export class Pool {
     )
   }
 
-  status(): PoolStatus {
+  status() {
     const ready = this.#slots.filter((slot) => ['idle', 'busy'].includes(this.#stateOf(slot))).length
     return {
       state: !this.#accepting ? 'closing' : ready > 0 ? 'serving' : 'recovering',
@@ -106,10 +106,14 @@ export class Pool {
       ready,
       busy: this.#busy(),
       queued: { question: this.#queue.size('question'), long: this.#queue.size('long'), bulk: this.#queue.size('bulk') },
+      /** Processes replaced since the start, after crashes, hangs and overlong runs. */
       restarts: this.#restarts,
+      /** Runs that ended with a result since the start. */
       finished: this.#finished,
+      /** Increases whenever a process stops or resumes responding, ends or is replaced: durations measured across that are meaningless. */
       disruptions: this.#slots.reduce((sum, slot) => sum + slot.disruptions, 0),
-      ...(this.#lastError === undefined ? {} : { lastError: this.#lastError.message }),
+      /** Why a process last ended or failed to start, until one serves again. */
+      lastError: this.#lastError?.message,
     }
   }
 
@@ -138,7 +142,8 @@ export class Pool {
     return this.#slots.flatMap(({ running }) => [...running.values()])
   }
 
-  #stateOf(slot: Slot): ChildState {
+  /** silent: does not respond although it should. */
+  #stateOf(slot: Slot) {
     if (!slot.isAlive) return 'starting'
     return slot.isSilent ? 'silent' : slot.running.size > 0 ? 'busy' : 'idle'
   }

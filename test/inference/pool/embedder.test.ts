@@ -2,7 +2,8 @@ import path from 'node:path'
 import t from 'tap'
 import { present } from '../../../base/at.ts'
 import { InferenceSession, Tensor } from '../../../models/runtime.ts'
-import { createEmbedder, defaultBatchTokens } from '../../../src/inference/pool/models/create-embedder.ts'
+import { defaultBatchTokens } from '../../../src/inference/batches.ts'
+import { createEmbedder } from '../../../src/inference/pool/models/create-embedder.ts'
 import { builtFixture, fixtureDir, goldenOf, wordsOf } from '../../fixtures/built-fixture.ts'
 
 /** Vectors of single rows of ids by the built graph itself, without padding. */

@@ -1,6 +1,6 @@
 import { at, present } from '../../../../base/at.ts'
 import { CodedError } from '../../../../base/errors.ts'
-import { ALONE } from '../../batches.ts'
+import { ALONE, defaultBatchTokens } from '../../batches.ts'
 import type { EmbedOptions, Embedder, Reranker } from '../../contract.ts'
 import type { EncoderChildOptions } from '../../protocol.ts'
 import { loadContrieverManifest, loadRerankerManifest } from '../../../../models/folder.ts'
@@ -8,20 +8,8 @@ import { createPool, methodOf } from '../pool.ts'
 import { type ProcessOptions, type Supervised, checkDevice, commonChildOptions } from './process-options.ts'
 import { POOL_DEFAULTS } from '../contract.ts'
 
-/**
- * Largest size of one run, in weights times padded tokens: about a second of one CPU core, and less on a GPU. Larger CPU batches are hardly
- * faster (BERT-base, one core: 7.2 s for the same texts in batches of 256 tokens, 7.1 s of 512).
- */
-const BATCH_WORK = { cpu: 6e10, cuda: 6e12 } as const
-const LEAST_BATCH_TOKENS = 512
-const MOST_BATCH_TOKENS = 16_384
 /** Target duration of a bulk batch, by the duration of earlier ones: a question waits for one batch at most. */
 const BULK_BATCH_MS = 100
-
-/** Default padded tokens per run: 545 for BERT-base on a CPU. */
-export function defaultBatchTokens(parameters: number, provider: keyof typeof BATCH_WORK): number {
-  return Math.round(Math.min(MOST_BATCH_TOKENS, Math.max(LEAST_BATCH_TOKENS, BATCH_WORK[provider] / parameters)))
-}
 
 /** UTF-8 bytes per token for sizing bulk batches: fewer than in running text, so that batches come out small. */
 const BYTES_PER_TOKEN = 3

@@ -2,17 +2,13 @@ import type { AheadEncoder, AnswerRead, DocumentReader, Generator, Reader } from
 import type { CommonChildOptions, ReaderChildOptions } from '../../protocol.ts'
 import { loadCepeManifest } from '../../../../models/folder.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
-import { ALONE } from '../../batches.ts'
+import { ALONE, encoderBatchTokens } from '../../batches.ts'
 import { createPool, methodOf } from '../pool.ts'
 import { type ProcessOptions, type Supervised, checkDevice, commonChildOptions } from './process-options.ts'
 import type { Lane } from '../queue.ts'
 import { checkGenerate, checkReplug, checkScore } from './requests.ts'
 import { CodedError } from '../../../../base/errors.ts'
 
-/** Padded tokens of one encoder run on a GPU: a multiple of the first, for 16 passages, up to the second, for 64. */
-const GPU_ENCODER_TOKENS = { step: 4096, most: 16_384 }
-/** Bytes of activations per padded token and unit of the encoder's width: 0.5 GiB for a step of the paper's encoder, well below its overhead. */
-const ACTIVATION_BYTES = 128
 /** Logits of the step graph take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
 const PREFILL_TOKENS = 256
 const STATE_CACHE_BYTES = 256 * 2 ** 20
@@ -20,16 +16,6 @@ const REPLUG_BYTES = 512 * 2 ** 20
 
 /** Default of batchTokens: {@link ALONE} on a CPU, {@link encoderBatchTokens} on a GPU. */
 export type ReaderOptions = ProcessOptions & Partial<Omit<ReaderChildOptions, 'role' | keyof CommonChildOptions>>
-
-/**
- * Padded tokens of an encoder run on a GPU, of all passages of a question where memory allows.
- * @param spareBytes free memory of the device with the models loaded
- */
-export function encoderBatchTokens({ dims }: CepeManifest, spareBytes = 0, processes = 1): number {
-  const { step, most } = GPU_ENCODER_TOKENS
-  const further = Math.floor(spareBytes / processes / 4 / (step * ACTIVATION_BYTES * Math.max(1, dims.encoder_hidden_size)))
-  return Math.min(most, step * (1 + further))
-}
 
 /**
  * Starts reader processes.

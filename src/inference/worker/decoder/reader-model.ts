@@ -1,6 +1,5 @@
-import type { CepeManifest } from '../../../../models/manifest.ts'
 import type { PromptLimits } from '../../../text/plan.ts'
-import { type Tokenizer, loadTokenizer } from '../../../text/tokenizer.ts'
+import { loadTokenizer } from '../../../text/tokenizer.ts'
 import type { Log } from '../../log.ts'
 import { loadCepeManifest } from '../../../../models/folder.ts'
 import type { ReaderChildOptions } from '../../protocol.ts'
@@ -17,25 +16,13 @@ import type { StepModel } from './step.ts'
 const REPLUG_BATCHES = 8
 
 /** A loaded reader: encoder and generate graphs are loaded at the start, others on demand. */
-export interface ReaderModel {
-  readonly manifest: CepeManifest
-  readonly tokenizer: Tokenizer
-  /** Ids that end a one-line answer. */
-  readonly stopIds: readonly number[]
-  readonly limits: PromptLimits
-  readonly encoder: ContextEncoder
-  readonly generateGraph: Graph
-  readonly continueGraph: () => Promise<Graph>
-  readonly stepModel: () => Promise<StepModel>
-  /** Computed on first use: some hundred milliseconds for a large vocabulary. */
-  readonly tokenTexts: () => TokenTexts
-}
+export type ReaderModel = Awaited<ReturnType<typeof loadReaderModel>>
 
 /**
  * @param onLoading called when a graph starts and ends loading during a task
  * @throws model_invalid, provider_unavailable
  */
-export async function loadReaderModel(options: ReaderChildOptions, log: Log, onLoading: (loading: boolean) => void): Promise<ReaderModel> {
+export async function loadReaderModel(options: ReaderChildOptions, log: Log, onLoading: (loading: boolean) => void) {
   const manifest = await loadCepeManifest(options.modelDir)
   const warning = vnniWarning(manifest)
   if (warning !== undefined) log('warn', warning)
@@ -78,12 +65,20 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
   return {
     manifest,
     tokenizer,
+    /** Ids that end a one-line answer. */
     stopIds: tokenizer.stopIds('\n'),
-    limits: { window: dims.window, hasEncoder: dims.cross_attention_layers > 0, replugTokens },
+    limits: { window: dims.window, hasEncoder: dims.cross_attention_layers > 0, replugTokens } satisfies PromptLimits,
     encoder,
     generateGraph,
     continueGraph: later(graphs.continue),
-    stepModel: async () => ({ graph: await stepGraph(), dims, byLength, prefillTokens: options.prefillTokens, batchTokens }),
+    stepModel: async (): Promise<StepModel> => ({
+      graph: await stepGraph(),
+      dims,
+      byLength,
+      prefillTokens: options.prefillTokens,
+      batchTokens,
+    }),
+    /** Computed on first use: some hundred milliseconds for a large vocabulary. */
     tokenTexts: () => (texts ??= tokenTexts(tokenizer, dims.vocab_size)),
   }
 }

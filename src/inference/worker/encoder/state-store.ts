@@ -99,11 +99,6 @@ const TOUCH_MS = 3_600_000
 const LOOK_SHARE = 0.05
 const PAUSE_MS = 60_000
 
-/** Folder of one reader's states. */
-export function stateFolder(manifest: CepeManifest, dtype: StateDtype): string {
-  return `${modelId(manifest).replaceAll(/[^\w.@+-]/g, '_')}-${dtype}`
-}
-
 /** Opens the states of one reader, and removes partial files of killed processes. */
 export async function createStateStore(options: StateStoreOptions): Promise<StateStore> {
   const { dir, maxBytes } = options
@@ -133,8 +128,9 @@ export class StateStore {
     this.#options = options
     this.#aside = aside
     this.#seen = seen
-    this.#folder = path.join(options.dir, stateFolder(options.manifest, options.dtype))
-    this.#width = options.manifest.dims.encoder_hidden_size
+    const { dir, manifest, dtype } = options
+    this.#folder = path.join(dir, `${modelId(manifest).replaceAll(/[^\w.@+-]/g, '_')}-${dtype}`)
+    this.#width = manifest.dims.encoder_hidden_size
   }
 
   /** undefined if missing or damaged. */

@@ -6,7 +6,7 @@ import type { Log } from '../../log.ts'
 import { loadContrieverManifest, loadRerankerManifest } from '../../../../models/folder.ts'
 import { loadModelGraph } from '../runtime/prepack.ts'
 import type { EncoderChildOptions, TaskHandlers } from '../../protocol.ts'
-import type { RerankerManifest } from '../../../../models/manifest.ts'
+import { type Pair, pairing } from './pairing.ts'
 
 /**
  * Loads a retriever in this process.
@@ -36,31 +36,6 @@ export async function createEmbedderTasks(options: EncoderChildOptions, log: Log
       }
       return vectors
     },
-  }
-}
-
-interface Pair {
-  readonly ids: readonly number[]
-  /** 0 for the query and its separators, otherwise the passage's type. */
-  readonly types: readonly number[]
-}
-
-/** Lengths of two texts truncated to a total: longest first, as in transformers. */
-export function cutLengths(first: number, second: number, room: number): readonly [number, number] {
-  const kept = Math.min(first, Math.max(room - second, Math.ceil(room / 2)))
-  return [kept, Math.min(second, room - kept)]
-}
-
-/** @throws model_invalid if the model was built without a tokenizer */
-function pairing({ tokens, dims }: RerankerManifest, modelDir: string): (query: readonly number[], text: readonly number[]) => Pair {
-  const { cls_id: cls, sep_id: sep, separators, passage_type: type } = tokens
-  if (cls === null || sep === null) throw noTokenizer(modelDir)
-  const between = Array.from({ length: separators }, () => sep)
-  return (query, text) => {
-    const [first, second] = cutLengths(query.length, text.length, dims.window - separators - 2)
-    const front = [cls, ...query.slice(0, first), ...between]
-    const back = [...text.slice(0, second), sep]
-    return { ids: [...front, ...back], types: [...front.map(() => 0), ...back.map(() => type)] }
   }
 }
 

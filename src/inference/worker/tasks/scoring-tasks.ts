@@ -1,10 +1,11 @@
 import { at } from '../../../../base/at.ts'
 import { CodedError, unprocessable } from '../../../../base/errors.ts'
 import { instructed } from '../../../text/instruction.ts'
-import { type PromptTokenizer, frontIds } from '../../../text/pack.ts'
+import { frontIds } from '../../../text/pack.ts'
 import { planRead } from '../../../text/plan.ts'
 import type { ChoicesRead, LikelihoodRead, ScoreRequest } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
+import { continuationIds } from './continuation.ts'
 import { encodeContexts } from '../encoder/encode-contexts.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { score } from '../decoder/step-decoding.ts'
@@ -99,19 +100,4 @@ function rotaryOf({ rotary }: CepeManifest): MovedKeys {
         'The manifest does not contain the rotary frequencies that a streaming cache needs: build the model again (cepe build).',
       )
     : new CodedError('unsupported', 'A streaming cache shifts keys by whole positions, which this rotary embedding does not allow.')
-}
-
-/**
- * Ids of a space, a text and a line end after a prompt. They are taken from the tokens of both together, since a tokenizer may treat the start of a text differently. If those
- * do not begin with the prompt's tokens (one crosses the boundary), the text is tokenised alone, with or without the space: whichever
- * decodes equally after the prompt.
- * @param promptIds without BOS
- */
-export function continuationIds(prompt: string, promptIds: readonly number[], text: string, tokenizer: PromptTokenizer): number[] {
-  const joint = tokenizer.encode(`${prompt} ${text}\n`)
-  if (promptIds.every((id, i) => joint[i] === id)) return joint.slice(promptIds.length)
-  const read = tokenizer.decode(joint)
-  const spaced = tokenizer.encode(` ${text}\n`)
-  const bare = tokenizer.encode(`${text}\n`)
-  return tokenizer.decode([...promptIds, ...bare]) === read ? bare : spaced
 }

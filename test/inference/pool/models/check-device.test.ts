@@ -3,7 +3,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import type { CepeManifest, ContrieverManifest } from '../../../../models/manifest.ts'
 import { checkDevice } from '../../../../src/inference/pool/models/process-options.ts'
-import { encoderBatchTokens } from '../../../../src/inference/pool/models/create-reader.ts'
+import { encoderBatchTokens } from '../../../../src/inference/batches.ts'
 
 const GIB = 2 ** 30
 const manifest: ContrieverManifest = {

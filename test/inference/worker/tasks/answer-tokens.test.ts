@@ -1,7 +1,7 @@
 import path from 'node:path'
 import t from 'tap'
 import { createConstraint, tokenTexts } from '../../../../src/inference/worker/decoder/constraint.ts'
-import { answerTokens } from '../../../../src/inference/worker/tasks/answer-parts.ts'
+import { answerTokens } from '../../../../src/inference/worker/tasks/answer-tokens.ts'
 import { grammarOf } from '../../../../src/text/grammar/from-schema.ts'
 import { loadTokenizer } from '../../../../src/text/tokenizer.ts'
 import { packageRoot } from '../../../../src/package.ts'

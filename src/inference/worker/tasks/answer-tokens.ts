@@ -1,0 +1,37 @@
+import type { PromptTokenizer } from '../../../text/pack.ts'
+import type { AnswerToken, GenerateResult } from '../../contract.ts'
+
+/** Preceding tokens that affect how a token is decoded. */
+const BEFORE = 8
+const UNFINISHED = /\uFFFD+$/
+
+/**
+ * The tokens of an answer's text; their texts concatenate to it, without trimmed parts. Bytes of a character that spans several tokens
+ * belong to the last of them.
+ * @param text a part of the decoded tokens
+ */
+export function answerTokens(
+  { tokenIds, logprobs, alternatives = [] }: Pick<GenerateResult, 'tokenIds' | 'logprobs' | 'alternatives'>,
+  text: string,
+  { decode }: Pick<PromptTokenizer, 'decode'>,
+): AnswerToken[] {
+  const all = decode(tokenIds)
+  const said = (count: number): string => decode(tokenIds.slice(0, count)).replace(UNFINISHED, '')
+  const from = Math.max(0, all.indexOf(text))
+  const to = from + text.length
+  const tokens: AnswerToken[] = []
+  for (const [i, logprob] of logprobs.entries()) {
+    const [start, end] = [said(i).length, said(i + 1).length]
+    if (start >= to || (start < from && end <= from)) continue
+    const own = all.slice(Math.max(start, from), Math.min(end, to))
+    const top = alternatives[i]?.map(({ id, logprob }) => ({ text: alone(i, id, from), logprob })) ?? []
+    tokens.push({ text: own, logprob, top })
+  }
+  return tokens
+
+  function alone(position: number, id: number, textFrom: number): string {
+    const before = tokenIds.slice(Math.max(0, position - BEFORE), position)
+    const own = decode([...before, id]).slice(decode(before).length)
+    return said(position).length < textFrom || position === 0 ? own.trimStart() : own
+  }
+}
