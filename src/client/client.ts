@@ -1,30 +1,7 @@
 import { CepeError, errorFrom, unreachable } from './errors.ts'
 import { type RetryOptions, type Service, type ServiceRequest, parsed, readJson, retryPolicy, send } from './send.ts'
 import { lines, serverEvents } from './stream.ts'
-import type {
-  AnswerDocumentRequest,
-  AnswerDocumentResponse,
-  AnswerEvent,
-  AnswerResponse,
-  BatchItem,
-  BrowsePassagesResponse,
-  BrowseSourcesResponse,
-  DeletePassageResponse,
-  DeletePassagesRequest,
-  DeletePassagesResponse,
-  GetInfoResponse,
-  ListCollectionsResponse,
-  Question,
-  RerankRequest,
-  RerankResponse,
-  ScoreRequest,
-  ScoreResponse,
-  SearchRequest,
-  SearchResponse,
-  StoredPassage,
-  UpsertPassagesRequest,
-  UpsertPassagesResponse,
-} from './types.ts'
+import type * as Api from './types.ts'
 
 export interface ClientOptions {
   /** Address of the service, including its base path: `http://127.0.0.1:8080`. */
@@ -74,39 +51,39 @@ export function createClient(options: ClientOptions) {
   const passage = (id: string, query: Query): string => withQuery(`/v1/passages/${encodeURIComponent(id)}`, query)
   return {
     url: service.url,
-    answer: (question: Question, options?: CallOptions) => post<AnswerResponse>('/v1/answer', question, options),
+    answer: (question: Api.Question, options?: CallOptions) => post<Api.AnswerResponse>('/v1/answer', question, options),
     /** Yields the passages, parts of the answer's text, and the complete answer. Leaving the loop cancels the answer. */
-    streamAnswer: (question: Question, options?: CallOptions) => streamed(service, question, options),
+    streamAnswer: (question: Api.Question, options?: CallOptions) => streamed(service, question, options),
     /**
      * Yields the result of each question in order, as they complete. A failed question does not affect the others: its item has an `error`.
      */
-    answerMany: (questions: readonly Question[], options?: CallOptions) => batch(service, questions, options),
+    answerMany: (questions: readonly Api.Question[], options?: CallOptions) => batch(service, questions, options),
     /** Answers from a document: its text, or a form with its `file` and the other fields. */
-    answerDocument: (request: AnswerDocumentRequest | FormData, options?: CallOptions) =>
-      post<AnswerDocumentResponse>('/v1/documents/answer', request, options),
-    search: (request: SearchRequest, options?: CallOptions) => post<SearchResponse>('/v1/search', request, options),
-    score: (request: ScoreRequest, options?: CallOptions) => post<ScoreResponse>('/v1/score', request, options),
-    rerank: (request: RerankRequest, options?: CallOptions) => post<RerankResponse>('/v1/rerank', request, options),
-    getPassage: (id: string, { signal, ...query }: PassageOptions = {}) => get<StoredPassage>(passage(id, query), {}, { signal }),
+    answerDocument: (request: Api.AnswerDocumentRequest | FormData, options?: CallOptions) =>
+      post<Api.AnswerDocumentResponse>('/v1/documents/answer', request, options),
+    search: (request: Api.SearchRequest, options?: CallOptions) => post<Api.SearchResponse>('/v1/search', request, options),
+    score: (request: Api.ScoreRequest, options?: CallOptions) => post<Api.ScoreResponse>('/v1/score', request, options),
+    rerank: (request: Api.RerankRequest, options?: CallOptions) => post<Api.RerankResponse>('/v1/rerank', request, options),
+    getPassage: (id: string, { signal, ...query }: PassageOptions = {}) => get<Api.StoredPassage>(passage(id, query), {}, { signal }),
     /** A page of the sources; `after` is the last page's `next`. */
-    browseSources: ({ signal, ...query }: BrowseOptions = {}) => get<BrowseSourcesResponse>('/v1/sources', query, { signal }),
+    browseSources: ({ signal, ...query }: BrowseOptions = {}) => get<Api.BrowseSourcesResponse>('/v1/sources', query, { signal }),
     /** A page of a source's passages in reading order. */
     browsePassages: (source: string, { signal, ...query }: BrowseOptions = {}) =>
-      get<BrowsePassagesResponse>('/v1/passages', { ...query, source }, { signal }),
+      get<Api.BrowsePassagesResponse>('/v1/passages', { ...query, source }, { signal }),
     /** Needs an admin key. */
-    upsertPassages: (body: UpsertPassagesRequest, { signal, ...query }: PassageOptions = {}) =>
-      call<UpsertPassagesResponse>({ method: 'PUT', path: withQuery('/v1/passages', query), body, signal }),
+    upsertPassages: (body: Api.UpsertPassagesRequest, { signal, ...query }: PassageOptions = {}) =>
+      call<Api.UpsertPassagesResponse>({ method: 'PUT', path: withQuery('/v1/passages', query), body, signal }),
     /** Needs an admin key. */
     deletePassage: (id: string, { signal, ...query }: PassageOptions = {}) =>
-      call<DeletePassageResponse>({ method: 'DELETE', path: passage(id, query), signal }),
+      call<Api.DeletePassageResponse>({ method: 'DELETE', path: passage(id, query), signal }),
     /** Needs an admin key. */
-    deletePassages: (request: DeletePassagesRequest, { signal, ...query }: PassageOptions = {}) =>
-      post<DeletePassagesResponse>(withQuery('/v1/passages/delete', query), request, { signal }),
+    deletePassages: (request: Api.DeletePassagesRequest, { signal, ...query }: PassageOptions = {}) =>
+      post<Api.DeletePassagesResponse>(withQuery('/v1/passages/delete', query), request, { signal }),
     /** A page of the collections that the key may use; `after` is the last page's `next`. */
     listCollections: ({ signal, ...query }: CallOptions & { readonly after?: string | undefined } = {}) =>
-      get<ListCollectionsResponse>('/v1/collections', query, { signal }),
+      get<Api.ListCollectionsResponse>('/v1/collections', query, { signal }),
     /** Models, index and limits of the service. */
-    getInfo: (options?: CallOptions) => get<GetInfoResponse>('/v1/info', {}, options),
+    getInfo: (options?: CallOptions) => get<Api.GetInfoResponse>('/v1/info', {}, options),
   }
 }
 
@@ -117,13 +94,17 @@ function withQuery(path: string, query: Query): string {
   return given.length === 0 ? path : `${path}?${given.join('&')}`
 }
 
-async function* streamed(service: Service, question: Question, options: CallOptions = {}): AsyncGenerator<AnswerEvent, void, undefined> {
+async function* streamed(
+  service: Service,
+  question: Api.Question,
+  options: CallOptions = {},
+): AsyncGenerator<Api.AnswerEvent, void, undefined> {
   const request = { method: 'POST', path: '/v1/answer', body: { ...question, stream: true }, ...options } as const
   const events = serverEvents(await send(service, { ...request, accept: 'text/event-stream' }, bodyOf))
   for await (const { event, data } of whileConnected(service, events, options)) {
     const value = parsed(data)
     if (event === 'error') throw errorFrom(value) ?? cutShort(service)
-    yield { event, data: value } as AnswerEvent
+    yield { event, data: value } as Api.AnswerEvent
     if (event === 'answer') return
   }
   throw cutShort(service)
@@ -131,9 +112,9 @@ async function* streamed(service: Service, question: Question, options: CallOpti
 
 async function* batch(
   service: Service,
-  questions: readonly Question[],
+  questions: readonly Api.Question[],
   options: CallOptions = {},
-): AsyncGenerator<BatchItem, void, undefined> {
+): AsyncGenerator<Api.BatchItem, void, undefined> {
   const request = { method: 'POST', path: '/v1/answers', body: { questions }, ...options } as const
   const items = lines(await send(service, { ...request, accept: 'application/x-ndjson' }, bodyOf))
   let done = 0
@@ -141,7 +122,7 @@ async function* batch(
     const item = parsed(line)
     if (item === undefined) break
     done++
-    yield item as BatchItem
+    yield item as Api.BatchItem
   }
   if (done < questions.length) throw cutShort(service)
 }

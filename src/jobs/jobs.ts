@@ -5,7 +5,7 @@ import { jobFiles } from '../../index/ingest/plan/contract.ts'
 import { replacedTables } from '../../index/ingest/remove-stale.ts'
 import { ordersOf } from './orders.ts'
 import { checkOpen, isSettled, moved, type Job } from './record/schema.ts'
-import { JobStore } from './record/store.ts'
+import { JobStore, whileHeld } from './record/store.ts'
 import type { JobParts } from './run/live-job.ts'
 import { JobQueue } from './run/runner.ts'
 import { cancelStopped } from './run/work.ts'
@@ -56,7 +56,12 @@ export function createJobs(parts: JobParts) {
       await running?.ended
       const now = await get(id)
       if (now.state === 'queued' || now.state === 'stopped') await cancelStopped(now, { index, store })
-      else await cancelAbandoned(id, { index, store })
+      // The job of a dead process. One that another process runs, or that waits here, is ended by the cancel request.
+      else
+        await whileHeld(store.lease(id), async () => {
+          const job = await store.load(id)
+          if (!isSettled(job.state)) await cancelStopped(job, { index, store })
+        })
       return get(id)
     },
     /** Path of the report of rejected lines (JSON lines). The file is missing if none was rejected. */
@@ -78,18 +83,6 @@ export function createJobs(parts: JobParts) {
     },
     /** Stops after the running batch; unfinished jobs resume at the next start. */
     close: () => queue.close(),
-  }
-}
-
-/** Cancels the job of a dead process. A job that another process runs, or that waits here, is ended by the cancel request. */
-async function cancelAbandoned(id: string, { index, store }: Pick<JobParts, 'index'> & { readonly store: JobStore }): Promise<void> {
-  const lease = await store.lease(id)
-  if (lease === undefined) return
-  try {
-    const job = await store.load(id)
-    if (!isSettled(job.state)) await cancelStopped(job, { index, store })
-  } finally {
-    await lease.release()
   }
 }
 

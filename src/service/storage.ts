@@ -19,7 +19,7 @@ import { embedderOf, type Embedders } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import { KeptFiles, keptFolder } from '../jobs/kept/kept-files.ts'
 import { isFinal } from '../jobs/record/schema.ts'
-import { JobStore } from '../jobs/record/store.ts'
+import { JobStore, whileHeld } from '../jobs/record/store.ts'
 import { type fileCheck, type ServedFiles, isSourceFile } from '../jobs/kept/served-file.ts'
 import { chooseCalibration } from '../rag/calibration.ts'
 import { loadDemonstrations } from '../rag/demonstrations.ts'
@@ -157,13 +157,7 @@ function belongings(config: Config) {
       if (calibration !== undefined) await rm(calibration, { force: true })
       await rm(answersFolder(config, { dir: config.INDEX_DIR, table: name }), { recursive: true, force: true })
       // A job that runs may keep a file of the same content: then the job runner removes the contents later.
-      const lock = await tryJobLock(config.INDEX_DIR)
-      if (lock === undefined) return
-      try {
-        await kept.fit(Infinity)
-      } finally {
-        await lock.release()
-      }
+      await whileHeld(tryJobLock(config.INDEX_DIR), () => kept.fit(Infinity))
     },
   }
 }

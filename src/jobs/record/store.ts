@@ -25,6 +25,20 @@ export function unknownJob(id: string): CodedError {
   })
 }
 
+/** Runs work while a lock is held. @returns undefined if the lock was not free */
+export async function whileHeld<Result>(
+  taken: Promise<Lock | undefined>,
+  work: (lock: Lock) => Promise<Result>,
+): Promise<Result | undefined> {
+  const lock = await taken
+  if (lock === undefined) return undefined
+  try {
+    return await work(lock)
+  } finally {
+    await lock.release()
+  }
+}
+
 /** Jobs on disk, one folder each, shared by all processes that use the folder. */
 export class JobStore {
   readonly dir: string
@@ -128,10 +142,7 @@ export class JobStore {
   async removeOrphans(): Promise<void> {
     for (const id of await this.#ids()) {
       if ((await this.#read(id)) !== undefined || ageOf((await stat(this.folder(id))).mtimeMs) < ORPHAN_MS) continue
-      const lease = await this.lease(id)
-      if (lease === undefined) continue
-      await this.remove(id)
-      await lease.release()
+      await whileHeld(this.lease(id), () => this.remove(id))
     }
   }
 

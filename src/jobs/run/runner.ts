@@ -10,7 +10,7 @@ import { KeptFiles, keptFolder } from '../kept/kept-files.ts'
 import { LiveJob, type JobParts } from './live-job.ts'
 import { runLive } from './work.ts'
 import { isSettled, moved, type Job } from '../record/schema.ts'
-import { JobStore } from '../record/store.ts'
+import { JobStore, whileHeld } from '../record/store.ts'
 import { DEFAULT_CRAWL } from '../sources/fetch-pages.ts'
 import { DEFAULT_FILE_BOUNDS } from '../sources/read.ts'
 
@@ -29,13 +29,8 @@ export async function removeReplaced({ jobsDir, models, ...location }: RemoveRep
   const store = new JobStore(jobsDir)
   const knownJobs = () => store.known(location.table)
   const before = await replacedTables(location, knownJobs)
-  const lock = models === undefined || before.length === 0 ? undefined : await tryJobLock(location.dir)
-  if (models === undefined || lock === undefined) return { before, after: before }
-  try {
-    await removeStale(location, knownJobs, allModels(models))
-  } finally {
-    await lock.release()
-  }
+  if (models === undefined || before.length === 0) return { before, after: before }
+  await whileHeld(tryJobLock(location.dir), () => removeStale(location, knownJobs, allModels(models)))
   return { before, after: await replacedTables(location, knownJobs) }
 }
 
@@ -204,17 +199,13 @@ export class JobQueue {
     const isDue = performance.now() - this.#removedStaleAt > REMOVE_STALE_MS
     if ((!isDue && this.#removingStale.size === 0) || this.#pumping !== undefined) return
     const { index, tables = () => Promise.resolve([index.table]) } = this.#parts
-    const lock = await tryJobLock(index.dir)
-    if (lock === undefined) return
-    try {
+    await whileHeld(tryJobLock(index.dir), async () => {
       const due = isDue ? await tables() : [...this.#removingStale]
       if (isDue) this.#removedStaleAt = performance.now()
       for (const table of due) await this.#removeStale(table)
       // Of collections that were removed while a job ran.
       if (isDue) await new KeptFiles(keptFolder(this.#store.dir)).fit(Infinity)
-    } finally {
-      await lock.release()
-    }
+    })
   }
 
   /** The caller must hold the job lock. */
