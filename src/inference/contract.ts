@@ -244,27 +244,6 @@ export interface LikelihoodRead {
   readonly contextTokens: number
 }
 
-interface LikelihoodResult {
-  /** Per token of the question and of the line end after it, by passage. */
-  readonly logprobs: readonly (readonly number[])[]
-  /** Total of all prompts. */
-  readonly promptTokens: number
-}
-
-interface RankRead {
-  readonly query: string
-  readonly texts: readonly string[]
-  /** Tokens to keep of each text, if fewer than the window holds. */
-  readonly textTokens?: number | undefined
-}
-
-interface RankResult {
-  /** By text; unbounded, higher is better. */
-  readonly scores: readonly number[]
-  /** Total of all pairs. */
-  readonly tokens: number
-}
-
 export interface AheadResult {
   /** Contexts whose states were missing, and their bytes. */
   readonly stored: number
@@ -276,7 +255,11 @@ export interface AheadResult {
 export interface Tasks {
   answer: { input: AnswerRead; output: AnswerReadResult }
   choices: { input: ChoicesRead; output: ChoicesReadResult }
-  likelihoods: { input: LikelihoodRead; output: LikelihoodResult }
+  likelihoods: {
+    input: LikelihoodRead
+    /** Per token of the question and of the line end after it, by passage; the total of all prompts. */
+    output: { readonly logprobs: readonly (readonly number[])[]; readonly promptTokens: number }
+  }
   document: { input: DocumentRead; output: DocumentReadResult }
   generate: { input: GenerateRequest; output: GenerateResult }
   replug: { input: ReplugRequest; output: GenerateResult }
@@ -287,7 +270,12 @@ export interface Tasks {
   /** Vectors of all texts, concatenated. */
   embed: { input: readonly string[]; output: Float32Array }
   /** Scores texts for a query (a cross-encoder). */
-  rank: { input: RankRead; output: RankResult }
+  rank: {
+    /** `textTokens`: tokens to keep of each text, if fewer than the window holds. */
+    input: { readonly query: string; readonly texts: readonly string[]; readonly textTokens?: number | undefined }
+    /** Unbounded scores by text, higher is better; the total of all pairs' tokens. */
+    output: { readonly scores: readonly number[]; readonly tokens: number }
+  }
 }
 export type TaskName = keyof Tasks
 

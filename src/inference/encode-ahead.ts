@@ -69,8 +69,6 @@ function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): Coded
   )
 }
 
-export type AheadFollower = ReturnType<typeof startAheadFollower>
-
 /**
  * Stores the encoder states of new passages whenever the table changes, at lower priority than questions. A failure is logged; the next
  * change of the table retries.

@@ -6,7 +6,7 @@ import { cancelledBy, type RunOptions } from '../inference/contract.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 
 /** Services of one collection for tools. */
-export interface ToolServices {
+interface ToolServices {
   readonly answering: AnswerServices
   readonly index: PassageIndex
   /** Lists the collections that the caller may use. */

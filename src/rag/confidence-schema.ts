@@ -1,4 +1,4 @@
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { SIGNALS } from './calibration.ts'
 import { LIMITS } from './limits.ts'
 import { optionalBoolean, optionalInteger, orNull } from './fields.ts'
@@ -77,7 +77,6 @@ const TokenSchema = Type.Object(
   { text: Type.String(), logprob, top: Type.Array(Type.Object({ text: Type.String(), logprob }), { description: 'Most probable first.' }) },
   { title: 'AnswerToken' },
 )
-export type AnswerToken = Static<typeof TokenSchema>
 
 /** Response fields that must be requested. */
 export const ExplanationResponseFields = {

@@ -36,7 +36,7 @@ export interface AnswerServices {
  * @param collection of the passage, if named
  * @param isBound whether the key may use certain collections only
  */
-export type FileLink = (
+type FileLink = (
   passage: Pick<RankedPassage, 'id' | 'source' | 'metadata'>,
   collection?: string,
   isBound?: boolean,

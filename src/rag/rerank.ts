@@ -10,7 +10,7 @@ import { LIMITS } from './limits.ts'
 const CANDIDATES_PER_PASSAGE = 3
 const MOST_CANDIDATES = 50
 
-export interface RerankRequest {
+interface RerankRequest {
   readonly query: string
   readonly passages: readonly PromptPassage[]
   /** Tokens to keep of each passage; default: the model's own. */

@@ -23,7 +23,7 @@ export interface Retriever extends Embedders {
   readonly method?: Method
 }
 
-export type Retrieved = Awaited<ReturnType<typeof retrieve>>
+type Retrieved = Awaited<ReturnType<typeof retrieve>>
 
 /**
  * Retrieves a question's k best passages from one view of a table, embedded with the table's model. The view is fixed, so table, passages

@@ -26,7 +26,7 @@ import { statesDir } from './storage.ts'
 const FRAMING_TOKENS = 2
 
 /** Built retrievers; the first is that of new tables. */
-export type RetrieverFolders = Awaited<ReturnType<typeof configuredRetrievers>>
+type RetrieverFolders = Awaited<ReturnType<typeof configuredRetrievers>>
 /** A built retriever, and the model as the index sees it. */
 type RetrieverFolder = Awaited<ReturnType<typeof retrieverIn>>
 

@@ -25,7 +25,7 @@ const KeptSchema = Type.Object({
   at: Type.Number(),
 })
 /** An uploaded file that is kept for the passages of its source. */
-export type Kept = Static<typeof KeptSchema>
+type Kept = Static<typeof KeptSchema>
 
 /** Folder of kept files inside the jobs folder. */
 export function keptFolder(jobsDir: string): string {

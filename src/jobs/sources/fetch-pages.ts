@@ -21,7 +21,7 @@ export type CrawlSettings = Pick<CrawlOptions, 'userAgent' | 'resolve' | 'limits
 
 export const DEFAULT_CRAWL: CrawlSettings = { userAgent: 'cepe-qa' }
 
-export interface PageFetching {
+interface PageFetching {
   readonly settings: CrawlSettings
   readonly bounds: FileBounds
   readonly signal: AbortSignal

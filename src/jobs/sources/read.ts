@@ -33,7 +33,7 @@ export interface FolderSource {
   readonly uploaded?: boolean | undefined
 }
 
-export interface FolderReading {
+interface FolderReading {
   readonly options: JobOptions
   readonly bounds: FileBounds
   readonly signal: AbortSignal
@@ -51,7 +51,7 @@ const AHEAD = 2
 /** Of files that are readable. */
 const WITHOUT_PASSAGES: readonly FileProblem[] = ['without_text', 'scanned']
 
-type Outcome = DocumentPassages | LeftOutFile | 'table' | 'unchanged'
+type Items = Iterable<ReadItem> | AsyncIterable<ReadItem>
 
 /** Reads files as passages, in child processes that end with the iteration. @throws the signal's reason once aborted */
 export async function* readFiles(files: readonly ListedFile[], reading: FolderReading): AsyncGenerator<ReadItem> {
@@ -78,20 +78,17 @@ export function leftOutShare({ strict, max_rejected_share: share = 1 }: JobOptio
 
 /** Yields the passages of files and the files left out, in order. Line 0 stands for a whole file. */
 async function* folderItems(files: readonly ListedFile[], reading: FolderReading, reader: PassageReader): AsyncGenerator<ReadItem> {
-  const ahead: { readonly file: ListedFile; readonly outcome: Promise<Outcome> }[] = []
+  const ahead: Promise<Items>[] = []
   const seen = new IdSet()
   let next = 0
   for (let taken = 0; taken < files.length; taken++) {
     for (; next < Math.min(files.length, taken + reader.atOnce + AHEAD); next++) {
-      const file = at(files, next)
-      const outcome = outcomeOf(file, reading, reader)
+      const items = itemsOf(at(files, next), reading, reader)
       // Awaited later: without a handler, an earlier failure would be unhandled.
-      outcome.catch(() => undefined)
-      ahead.push({ file, outcome })
+      items.catch(() => undefined)
+      ahead.push(items)
     }
-    const first = ahead.shift()
-    if (first === undefined) return
-    for await (const item of itemsOf(first.file, await first.outcome, reading)) {
+    for await (const item of (await ahead.shift()) ?? []) {
       if ('passage' in item && !seen.add(item.passage.id)) yield repeated(item)
       else yield item
     }
@@ -99,27 +96,30 @@ async function* folderItems(files: readonly ListedFile[], reading: FolderReading
   }
 }
 
-/** @throws errors not caused by the file */
-async function outcomeOf(
-  file: ListedFile,
-  { options, bounds: { maxBytes, ocr }, signal }: FolderReading,
-  reader: PassageReader,
-): Promise<Outcome> {
-  if ('problem' in file) return file
-  if ('unchanged' in file) return 'unchanged'
+/** The passages of a file, or why it is left out. Rows of a table are read as they are iterated. @throws errors not caused by the file */
+async function itemsOf(file: ListedFile, reading: FolderReading, reader: PassageReader): Promise<Items> {
+  const { options, bounds, signal, stored } = reading
+  const { maxBytes, ocr } = bounds
+  const leaveOut = (left: LeftOutFile): Rejected[] => {
+    if (WITHOUT_PASSAGES.includes(left.problem)) reading.onEmptied?.(sourceOf(left.file, options.label))
+    return [{ file: left.file, line: 0, reason: left.problem, detail: left.detail }]
+  }
+  if ('problem' in file) return leaveOut(file)
+  if ('unchanged' in file) return stored === undefined ? [] : storedItems(file.file, stored)
   // The type of a web page is declared by its server, not by its name.
-  if (file.mediaType === undefined && isTable(file.file)) return 'table'
-  if (ocr === '' && typeOfName(file.file) === 'image') return { file: file.file, problem: 'not_supported', detail: NEEDS_OCR }
-  if (file.bytes > maxBytes) return tooLarge(file.file, file.bytes, maxBytes)
+  if (file.mediaType === undefined && isTable(file.file)) return tableItems(file, reading)
+  if (ocr === '' && typeOfName(file.file) === 'image') return leaveOut({ file: file.file, problem: 'not_supported', detail: NEEDS_OCR })
+  if (file.bytes > maxBytes) return leaveOut(tooLarge(file.file, file.bytes, maxBytes))
   const bytes = await bytesOf(file, maxBytes)
-  if (!Buffer.isBuffer(bytes)) return bytes
+  if (!Buffer.isBuffer(bytes)) return leaveOut(bytes)
   try {
     const { mediaType } = file
     const name = path.basename(isPageAddress(file.file) ? new URL(file.file).pathname : file.file)
     const hints = { encoding: file.encoding ?? options.encoding, ...(mediaType !== undefined && { mediaType }) }
-    return await reader.read({ bytes, name, ...hints }, { words: options.split_words ?? SPLIT_WORDS.byDefault, signal })
+    const words = options.split_words ?? SPLIT_WORDS.byDefault
+    return documentItems(file, await reader.read({ bytes, name, ...hints }, { words, signal }), reading)
   } catch (error) {
-    if (error instanceof DocumentError) return { file: file.file, problem: error.problem, detail: error.message }
+    if (error instanceof DocumentError) return leaveOut({ file: file.file, problem: error.problem, detail: error.message })
     throw error
   }
 }
@@ -169,31 +169,16 @@ async function* storedItems(source: string, stored: NonNullable<FolderReading['s
   for (const [i, passage] of passages.entries()) yield { file: source, line: 0, passage, ...(i === passages.length - 1 && { whole }) }
 }
 
-async function* itemsOf(file: ListedFile, outcome: Outcome, reading: FolderReading): AsyncGenerator<ReadItem> {
-  if (outcome === 'table') {
-    if ('path' in file) yield* tableItems(file, reading)
-    return
-  }
-  if (outcome === 'unchanged') {
-    if (reading.stored !== undefined) yield* storedItems(file.file, reading.stored)
-    return
-  }
-  if ('problem' in outcome) {
-    const { problem, detail } = outcome
-    if (WITHOUT_PASSAGES.includes(problem)) reading.onEmptied?.(sourceOf(outcome.file, reading.options.label))
-    yield { file: outcome.file, line: 0, reason: problem, detail } satisfies Rejected
-    return
-  }
-  const { passages, type, warnings } = outcome
-  const source = sourceOf(file.file, reading.options.label)
-  const modified = 'modified' in file ? file.modified?.toISOString() : undefined
+function documentItems({ file, modified }: FolderFile, read: DocumentPassages, { options, onEmptied }: FolderReading): ReadItem[] {
+  const { passages, type, warnings } = read
+  const source = sourceOf(file, options.label)
   const prefix = prefixOf(source)
   const ids = passageIds(passages)
   const items = passages.map(({ title, text, heading, page }, i) => {
     const metadata = {
       ...(heading !== '' && { heading }),
       kind: type,
-      ...(modified !== undefined && { modified }),
+      ...(modified !== undefined && { modified: modified.toISOString() }),
       ...(page !== undefined && { page }),
       position: i + 1,
     }
@@ -203,15 +188,18 @@ async function* itemsOf(file: ListedFile, outcome: Outcome, reading: FolderReadi
       title,
       text,
       source,
-      metadata: reading.options.no_metadata === true ? undefined : metadata,
+      metadata: options.no_metadata === true ? undefined : metadata,
     }
-    return { ...checkRow(row, READ_LIMITS, READ_LIMITS.textBytes), file: file.file }
+    return { ...checkRow(row, READ_LIMITS, READ_LIMITS.textBytes), file }
   })
   const kept = items.filter((item) => 'passage' in item)
-  if (kept.length === 0) reading.onEmptied?.(source)
+  if (kept.length === 0) onEmptied?.(source)
   const whole = { source, prefix, rest: kept.map(({ passage }) => passage.id.slice(prefix.length)) }
-  for (const item of items)
-    yield { ...item, ...(item === kept[0] && warnings.length > 0 && { warnings }), ...(item === kept.at(-1) && { whole }) }
+  return items.map((item) => ({
+    ...item,
+    ...(item === kept[0] && warnings.length > 0 && { warnings }),
+    ...(item === kept.at(-1) && { whole }),
+  }))
 }
 
 /**

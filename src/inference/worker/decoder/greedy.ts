@@ -7,7 +7,7 @@ import { type Feeds, type Graph, type Tensor, checkNumber, floats, int64, intege
 import { measuredAttention } from './attention.ts'
 import { type Decoded, type RunContext, untilEnd } from './step-decoding.ts'
 
-export type GreedyAnswer = Decoded & ReturnType<typeof measuredAttention>
+type GreedyAnswer = Decoded & ReturnType<typeof measuredAttention>
 
 /** Outputs of an answer; the caches are for its continuation. */
 const ANSWER = ['tokens', 'logprobs', 'attention']

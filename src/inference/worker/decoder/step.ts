@@ -77,7 +77,7 @@ function textTokens(mask: Past['mask'], { textTokens: told = 0 }: Past): number[
 }
 
 /** A prompt, and the number of tokens after it that count for its text's length. */
-export interface Prompt {
+interface Prompt {
   readonly ids: readonly number[]
   readonly following?: number
 }
