@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks'
 import type { EmbeddingModel, SearchOptions } from '../../index/contract.ts'
 import type { TableView } from '../../index/view.ts'
 import { modelId, promptOf } from '../../models/manifest.ts'

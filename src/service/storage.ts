@@ -17,7 +17,7 @@ import { calibrationFiles, setTemporaryFolder } from '../config.ts'
 import { bulkEmbed } from '../inference/bulk-embed.ts'
 import { embedderOf, type Embedders } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
-import { KeptFiles, keptFolder } from '../jobs/kept/kept-files.ts'
+import { KeptFiles } from '../jobs/kept/kept-files.ts'
 import { isFinal } from '../jobs/record/schema.ts'
 import { JobStore, whileHeld } from '../jobs/record/store.ts'
 import { type fileCheck, type ServedFiles, isSourceFile } from '../jobs/kept/served-file.ts'
@@ -151,7 +151,7 @@ function belongings(config: Config) {
       (await jobs.list()).flatMap(({ id, table, state }) => (table === name && !isFinal(state) ? [id] : [])),
     release: async (name: string) => {
       await jobs.detach(name)
-      const kept = new KeptFiles(keptFolder(jobs.dir))
+      const kept = new KeptFiles(jobs.dir)
       await kept.forgetMissing(name)
       const { own: calibration } = calibrationFiles({ ...config, TABLE: name })
       if (calibration !== undefined) await rm(calibration, { force: true })

@@ -27,11 +27,6 @@ const KeptSchema = Type.Object({
 /** An uploaded file that is kept for the passages of its source. */
 type Kept = Static<typeof KeptSchema>
 
-/** Folder of kept files inside the jobs folder. */
-export function keptFolder(jobsDir: string): string {
-  return path.join(jobsDir, 'files')
-}
-
 /**
  * Uploaded files by table and source, deduplicated by content. Files are named by hashes, never by names from an upload. Only jobs write
  * here, one at a time.
@@ -39,8 +34,8 @@ export function keptFolder(jobsDir: string): string {
 export class KeptFiles {
   readonly #folder: string
 
-  constructor(folder: string) {
-    this.#folder = folder
+  constructor(jobsDir: string) {
+    this.#folder = path.join(jobsDir, 'files')
   }
 
   contentPath({ hash }: Pick<Kept, 'hash'>): string {
@@ -132,7 +127,7 @@ export async function keepUploads(
   { index, store, maxBytes }: { readonly index: PassageIndex; readonly store: JobStore; readonly maxBytes: number },
 ): Promise<number> {
   if (source.files === undefined) return 0
-  const kept = new KeptFiles(keptFolder(store.dir))
+  const kept = new KeptFiles(store.dir)
   const isUpload = source.files.uploaded === true
   // Listing the sources reads a column of the whole table: skip it if there is nothing to keep or remove.
   if ((!isUpload || maxBytes === 0) && (await kept.list()).length === 0) return 0

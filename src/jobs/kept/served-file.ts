@@ -6,7 +6,7 @@ import { CodedError, type ErrorCode } from '../../../base/errors.ts'
 import { prefixOf } from '../../../index/read/row-ids.ts'
 import { isDocument, isTable, sourceOf } from '../sources/list.ts'
 import { listedBy } from '../sources/missing.ts'
-import { KeptFiles, keptFolder } from './kept-files.ts'
+import { KeptFiles } from './kept-files.ts'
 import type { JobState } from '../record/schema.ts'
 import { JobStore } from '../record/store.ts'
 import { isHidden } from '../sources/spool.ts'
@@ -83,7 +83,7 @@ export async function openPassageFile(
   const { id, source, table, isBound } = passage
   // Tables have ids of their own.
   if (source === undefined || !isSourceFile(source) || !(isTable(source) || id.startsWith(prefixOf(source)))) throw none
-  const kept = new KeptFiles(keptFolder(jobsDir))
+  const kept = new KeptFiles(jobsDir)
   const found = keepsUploads ? await kept.find(table, source) : undefined
   // The file may be evicted concurrently.
   const handle = found && (await open(kept.contentPath(found), 'r').catch(() => undefined))

@@ -6,7 +6,7 @@ import { allModels, isBuildOf, type Models, type TableLocation } from '../../../
 import { removeStale, replacedTables } from '../../../index/ingest/remove-stale.ts'
 import { storeOf } from '../../../index/store/store-of.ts'
 import { tryJobLock } from '../../../index/writers/locks.ts'
-import { KeptFiles, keptFolder } from '../kept/kept-files.ts'
+import { KeptFiles } from '../kept/kept-files.ts'
 import { LiveJob, type JobParts } from './live-job.ts'
 import { runLive } from './work.ts'
 import { isSettled, moved, type Job } from '../record/schema.ts'
@@ -204,7 +204,7 @@ export class JobQueue {
       if (isDue) this.#removedStaleAt = performance.now()
       for (const table of due) await this.#removeStale(table)
       // Of collections that were removed while a job ran.
-      if (isDue) await new KeptFiles(keptFolder(this.#store.dir)).fit(Infinity)
+      if (isDue) await new KeptFiles(this.#store.dir).fit(Infinity)
     })
   }
 

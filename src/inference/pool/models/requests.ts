@@ -9,8 +9,7 @@ export function checkGenerate(request: GenerateRequest, manifest: CepeManifest):
   checkIds('promptIds', request.promptIds, manifest)
   checkDecoding(request, request.promptIds.length, manifest)
   const { sampling, minNewTokens = 0 } = request
-  if (!isInteger(minNewTokens, 0) || minNewTokens > request.maxNewTokens)
-    throw invalidField('minNewTokens', `is ${minNewTokens}; it must be an integer from 0 to maxNewTokens`)
+  checkWhole('minNewTokens', minNewTokens, 0, request.maxNewTokens)
   if (!sampling) return
   if (!isPositive(sampling.temperature))
     throw invalidField('sampling.temperature', `is ${sampling.temperature}; it must be above 0 (leave sampling out for greedy decoding)`)
@@ -40,13 +39,9 @@ export function checkScore(request: ScoreRequest, manifest: CepeManifest): void 
 }
 
 function checkStreaming({ sinks, recent, stride }: StreamingCache, continuations: number, { dims }: CepeManifest): void {
-  for (const [name, value, least] of [
-    ['sinks', sinks, 0],
-    ['recent', recent, 1],
-    ['stride', stride, 1],
-  ] as const) {
-    if (!isInteger(value, least)) throw invalidField(`streaming.${name}`, `is ${value}; it must be an integer from ${least}`)
-  }
+  checkWhole('streaming.sinks', sinks, 0)
+  checkWhole('streaming.recent', recent, 1)
+  checkWhole('streaming.stride', stride, 1)
   if (sinks + recent + stride > dims.window)
     throw invalidField(
       'streaming',
@@ -61,7 +56,7 @@ function checkContexts({ contexts, contextTokens, contextIds }: EncoderInput, { 
   if (count > 0 && graphs.encoder === null)
     throw invalidField('contexts', 'is given to a model without encoder; put the passages into the prompt')
   if (contextIds !== undefined && contexts.length > 0) throw invalidField('contextIds', 'cannot be combined with contexts; set one of them')
-  if (!isInteger(contextTokens, 1)) throw invalidField('contextTokens', `is ${contextTokens}; it must be a positive integer`)
+  checkWhole('contextTokens', contextTokens, 1)
   for (const [index, ids] of (contextIds ?? []).entries()) checkVocabulary(`contextIds[${index}]`, ids, dims.encoder_vocab_size)
 }
 
@@ -71,12 +66,12 @@ function checkIds(field: string, ids: readonly number[], { dims }: CepeManifest)
 }
 
 function checkVocabulary(field: string, ids: readonly number[], size: number): void {
-  const wrong = ids.find((id) => !isInteger(id, 0) || id >= size)
+  const wrong = ids.find((id) => !Number.isSafeInteger(id) || id < 0 || id >= size)
   if (wrong !== undefined) throw invalidField(field, `holds ${wrong}, which is no id of the vocabulary (0 to ${size - 1})`)
 }
 
 function checkDecoding({ maxNewTokens, stopIds }: GenerateRequest | ReplugRequest, promptTokens: number, manifest: CepeManifest): void {
-  if (!isInteger(maxNewTokens, 1)) throw invalidField('maxNewTokens', `is ${maxNewTokens}; it must be a positive integer`)
+  checkWhole('maxNewTokens', maxNewTokens, 1)
   if (stopIds.some((id) => !Number.isSafeInteger(id))) throw invalidField('stopIds', 'holds a value that is not an integer')
   checkWindow('promptIds', promptTokens, maxNewTokens, manifest)
 }
@@ -90,8 +85,9 @@ function checkWindow(field: string, promptTokens: number, newTokens: number, { d
   }
 }
 
-function isInteger(value: number, least: number): boolean {
-  return Number.isSafeInteger(value) && value >= least
+function checkWhole(field: string, value: number, least: number, most = Infinity): void {
+  if (Number.isSafeInteger(value) && value >= least && value <= most) return
+  throw invalidField(field, `is ${value}; it must be an integer from ${least}${most === Infinity ? '' : ` to ${most}`}`)
 }
 
 function isPositive(value: number): boolean {
