@@ -45,11 +45,16 @@ export function tool<Input extends TObject, Output extends TObject>({ call, text
   const inputOf = checked(shown.input, 'value')
   return {
     ...shown,
-    /** Calls the tool. @returns its output, and the same as text. @throws invalid_request naming the field; what the call throws */
-    call: async (given: unknown, context: ToolContext, signal: AbortSignal): Promise<{ output: object; text: string }> => {
-      const input = inputOf(given)
-      const output = await call(input, await context.services(collectionOf(input)), cancelledBy(signal, context.run))
-      return { output, text: text(output) }
+    /** Calls the tool. An error is returned as its result, with the code of the HTTP API, so that the model can act on it. */
+    call: async (given: unknown, context: ToolContext, signal: AbortSignal) => {
+      try {
+        const input = inputOf(given)
+        const output = await call(input, await context.services(collectionOf(input)), cancelledBy(signal, context.run))
+        return { content: [{ type: 'text' as const, text: text(output) }], structuredContent: { ...output } }
+      } catch (error) {
+        const { code, message } = context.failed(error)
+        return { content: [{ type: 'text' as const, text: `${code}: ${message}` }], isError: true }
+      }
     },
   }
 }

@@ -22,21 +22,10 @@ const REGISTRATIONS = TOOLS.map(({ name, title, description, input, output, call
   call,
 }))
 
-/**
- * Creates a server of the Model Context Protocol with all tools, for one connection or HTTP request.
- * A tool's error is returned as its result (`isError`), with the code of the HTTP API, so that the model can act on it.
- */
+/** Creates a server of the Model Context Protocol with all tools, for one connection or HTTP request. */
 export function createToolServer(version: string, context: ToolContext): McpServer {
   const server = new McpServer({ name: 'cepe-qa', title: 'CEPE question answering', version }, { instructions: INSTRUCTIONS })
   for (const { name, config, call } of REGISTRATIONS)
-    server.registerTool(name, config, async (given, { mcpReq }) => {
-      try {
-        const { output, text } = await call(given, context, mcpReq.signal)
-        return { content: [{ type: 'text', text }], structuredContent: { ...output } }
-      } catch (error) {
-        const { code, message } = context.failed(error)
-        return { content: [{ type: 'text', text: `${code}: ${message}` }], isError: true }
-      }
-    })
+    server.registerTool(name, config, (given, { mcpReq }) => call(given, context, mcpReq.signal))
   return server
 }

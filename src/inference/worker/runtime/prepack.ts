@@ -19,8 +19,12 @@ import { loadGraph, runtimeVersion, type Graph, type GraphOptions } from './sess
 
 const GRAPH_FILE = 'graph.onnx'
 const WEIGHTS_FILE = 'weights.bin'
-/** Smaller initializers stay in the graph file, where the runtime needs shapes and axes. */
-const EXTERNAL_FROM_BYTES = 1024
+/** Smaller initializers stay in the graph file, where the runtime needs shapes and axes (onnxruntime_session_options_config_keys.h). */
+const SAVED_WITH = {
+  optimized_model_external_initializers_file_name: WEIGHTS_FILE,
+  optimized_model_external_initializers_min_size_in_bytes: '1024',
+  save_external_prepacked_constant_initializers: '1',
+}
 /** Sizes and CRC-32 of the other files of the folder. */
 const SUMS_FILE = 'sums.json'
 const SumsSchema = Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), crc32: Type.Integer() }))
@@ -111,12 +115,10 @@ async function ensurePrepacked(built: string, folder: string, options: ModelGrap
 async function save(built: string, folder: string, options: GraphOptions): Promise<void> {
   const saving = await loadGraph(built, {
     ...options,
-    saveTo: path.join(folder, GRAPH_FILE),
-    optimise: false,
-    config: {
-      optimized_model_external_initializers_file_name: WEIGHTS_FILE,
-      optimized_model_external_initializers_min_size_in_bytes: String(EXTERNAL_FROM_BYTES),
-      save_external_prepacked_constant_initializers: '1',
+    session: {
+      optimizedModelFilePath: path.join(folder, GRAPH_FILE),
+      graphOptimizationLevel: 'disabled',
+      extra: { session: SAVED_WITH },
     },
   })
   await saving.release()

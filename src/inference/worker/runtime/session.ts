@@ -9,10 +9,8 @@ export type Feeds = Readonly<Record<string, Tensor>>
 export interface GraphOptions {
   readonly threads: number
   readonly provider: Provider
-  /** Entries of ONNX Runtime's session configuration (onnxruntime_session_options_config_keys.h). */
-  readonly config?: Readonly<Record<string, string>>
-  readonly saveTo?: string
-  readonly optimise?: boolean
+  /** Further options of ONNX Runtime, which take precedence. */
+  readonly session?: InferenceSession.SessionOptions
   /**
    * Whether memory of CPU runs is kept for later runs. It is never released, so that a process keeps the size of its largest request.
    * Default true: for graphs whose runs are similar in size.
@@ -46,7 +44,7 @@ const PROVIDER_PROBLEM = /cuda|cudnn|providers_shared|execution provider/i
  */
 export async function loadGraph(
   model: string | Uint8Array,
-  { threads, provider, config, saveTo, optimise = true, arena = true, verbose = false }: GraphOptions,
+  { threads, provider, session: further, arena = true, verbose = false }: GraphOptions,
 ): Promise<Graph> {
   const file = typeof model === 'string' ? model : 'made in memory'
   const options: InferenceSession.SessionOptions = {
@@ -54,11 +52,11 @@ export async function loadGraph(
     interOpNumThreads: 1,
     executionMode: 'sequential',
     enableCpuMemArena: arena,
-    graphOptimizationLevel: optimise ? 'all' : 'disabled',
+    graphOptimizationLevel: 'all',
     executionProviders: provider.name === 'cuda' ? [{ name: 'cuda', deviceId: provider.deviceId }, 'cpu'] : ['cpu'],
-    extra: { session: { 'intra_op.allow_spinning': '0', ...config } },
+    extra: { session: { 'intra_op.allow_spinning': '0' } },
     logSeverityLevel: verbose ? 3 : 4,
-    ...(saveTo === undefined ? {} : { optimizedModelFilePath: saveTo }),
+    ...further,
   }
   // Its log of failures is coloured and of many lines.
   if (provider.name === 'cuda' && !verbose) env.logLevel = 'fatal'
