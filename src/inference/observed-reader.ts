@@ -29,7 +29,6 @@ export function observedReader<Own extends Reader>(reader: Own): Own {
 
 interface Told extends Pick<AnswerReadResult, 'timingsMs' | 'promptTokens' | 'logprobs' | 'stopped'> {
   readonly asked: Pick<AnswerRead, 'maxNewTokens' | 'sampling'>
-  /** The reader's id. */
   readonly model: string
   readonly contextTokens: number
 }

@@ -5,7 +5,6 @@ import { optionalBoolean, optionalInteger, orNull } from './fields.ts'
 
 const probability = Type.Number({ minimum: 0, maximum: 1 })
 
-/** Request fields on confidence, withholding and explanation. */
 export const ConfidenceRequestFields = {
   min_confidence: Type.Optional(
     Type.Number({
@@ -46,7 +45,6 @@ const AbstentionReasonSchema = Type.Union(
   },
 )
 
-/** Response fields on confidence. */
 export const ConfidenceResponseFields = {
   abstained: Type.Boolean({ description: 'True if the answer was withheld because it is below min_confidence.' }),
   reason: AbstentionReasonSchema,

@@ -32,7 +32,6 @@ export class ProcessEnded extends CodedError {
 
 export interface Run {
   readonly done: Promise<unknown>
-  /** Cancels the run at its next yield point. */
   cancel(): void
 }
 

@@ -79,7 +79,6 @@ export const JobOptionsSchema = Type.Object(
 )
 export type JobOptions = Static<typeof JobOptionsSchema>
 
-/** Share of lines that may be rejected. */
 export function rejectedShare({ strict, max_rejected_share: share = DEFAULT_REJECTED_SHARE }: JobOptions): number {
   return strict === true ? 0 : share
 }
@@ -141,7 +140,6 @@ const WebSourceSchema = Type.Object(
 )
 export type WebSource = Static<typeof WebSourceSchema>
 
-/** Version of the job records that this software reads and writes. */
 export const JOB_VERSION = 1
 
 /** A job, as stored in its folder and returned by the API. */

@@ -104,7 +104,6 @@ export class JobStore {
     return takeLock(this.#lease(id), 0)
   }
 
-  /** True if a live process holds the lease. */
   isLeased(id: string): Promise<boolean> {
     return isLockHeld(this.#lease(id))
   }

@@ -48,7 +48,6 @@ interface FolderReading {
 /** Files that are read ahead of the consumer, beyond the reader's concurrency. */
 const AHEAD = 2
 
-/** Of files that are readable. */
 const WITHOUT_PASSAGES: readonly FileProblem[] = ['without_text', 'scanned']
 
 type Items = Iterable<ReadItem> | AsyncIterable<ReadItem>

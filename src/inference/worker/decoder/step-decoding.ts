@@ -58,7 +58,6 @@ interface Decoding extends Ending, RunContext {
   /** Combines the log-probabilities of all rows for the next token. */
   readonly mix: (rows: readonly Float64Array[]) => Float64Array
   readonly choose: (logprobs: Float64Array) => number
-  /** Minimum tokens before a stop id may be chosen. */
   readonly minNewTokens?: number | undefined
 }
 

@@ -21,7 +21,6 @@ export interface ContextEncoder {
   readonly codec: StateCodec
   /** States on disk; null for none. */
   readonly store: StateStore | null
-  /** Padded tokens per run. */
   readonly batchTokens: number
 }
 

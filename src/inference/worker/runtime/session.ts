@@ -93,7 +93,6 @@ export async function firstRun(provider: Provider, run: () => Promise<unknown>):
   if (provider.name === 'cuda') await run().catch(async (error: unknown) => Promise.reject(await cudaUnusable(provider.deviceId, error)))
 }
 
-/** An int64 tensor of ids, masks or sizes. */
 export function int64(values: readonly number[], dims: readonly number[]): Tensor {
   return new Tensor('int64', BigInt64Array.from(values, BigInt), dims)
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { continuationIds } from '../../../../src/inference/worker/tasks/continuation.ts'
+import { continuationIds } from '../../../../src/inference/worker/tasks/answer-tokens.ts'
 import type { PromptTokenizer } from '../../../../src/text/pack.ts'
 
 /** Greedy longest pieces, in a vocabulary where one piece reaches over the border between a prompt and its answer. */
