@@ -1,14 +1,31 @@
-import { at } from '../base/at.ts'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { at } from '../base/at.ts'
 import { f32ToF16 } from '../base/binary16.ts'
+import { optionValues } from '../eval/run/options.ts'
 import { Tensor, env } from '../models/runtime.ts'
 import { encodeModel } from '../models/onnx/proto.ts'
 import { Graph, type Value } from '../models/onnx/graph.ts'
 import { i64s, matmul, slice } from '../models/onnx/ops.ts'
 import type { Provider } from '../src/inference/protocol.ts'
 import { bytesOf, loadGraph, type GraphOptions } from '../src/inference/worker/runtime/session.ts'
+
+/** Typed values of a benchmark's command line `--name value`, by the given names and defaults. @throws TypeError for an unknown option */
+export function benchOptions(defaults: Readonly<Record<string, string>>) {
+  const options = Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, { type: 'string' as const, default: value }]))
+  const { values } = parseArgs({ options })
+  const { integer, integers, words, text } = optionValues(values as Readonly<Record<string, string>>)
+  return {
+    text: (name: string): string => text(name) ?? '',
+    count: (name: string): number => integer(name),
+    counts: (name: string): number[] => integers(name),
+    words,
+    /** One of the allowed words. */
+    word: <Word extends string>(name: string, allowed: readonly Word[]): Word => at(words(name, allowed), 0),
+  }
+}
 
 export function machine(threads: number): string {
   const [cpu] = cpus()

@@ -4,10 +4,9 @@
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { benchOptions } from '../arguments.ts'
 import { diskOf, searchFigures, type SearchFigures } from './search.ts'
 import { bareAppend, jobWrite } from './write.ts'
-import { inFolder, printHeading, table } from '../measure.ts'
+import { benchOptions, inFolder, printHeading, table } from '../measure.ts'
 
 const options = benchOptions({ rows: '100000', queries: '50', python: '' })
 function number(value: number, digits = 1): string {

@@ -8,8 +8,7 @@ import { Value } from 'typebox/value'
 import { at } from '../../base/at.ts'
 import { parseJson } from '../../base/json.ts'
 import { readAlias, tableFolder } from '../../index/versions/alias.ts'
-import { connectLance, prewarm, type Table } from '../../index/table/lance.ts'
-import { PASSAGE_COLUMNS, stringAt } from '../../index/table/rows.ts'
+import { connectLance, prewarm } from '../../index/table/lance.ts'
 import { readMetadata, type AnnSettings } from '../../index/table/metadata.ts'
 import { searchHybrid } from '../../index/search/hybrid.ts'
 import { searchVector, searchWords } from '../../index/search/search.ts'
@@ -47,8 +46,7 @@ async function timed(
 }
 
 /**
- * Latency, processor time and recall@10 of exact search and of the index at several settings, those in service marked, of LanceDB's
- * defaults, and of faiss.
+ * Latency, processor time and recall@10 of exact search and of the index at several settings, those in service marked, and of faiss.
  * @param python a Python with faiss-cpu and numpy; '' leaves faiss out
  */
 export async function* searchFigures(
@@ -60,7 +58,7 @@ export async function* searchFigures(
 ): AsyncGenerator<SearchFigures> {
   const connection = await connectLance(dir, 500)
   const alias = await readAlias({ dir, table: name })
-  const table: Table = await connection.openTable(alias?.stored_as ?? '')
+  const table = await connection.openTable(alias?.stored_as ?? '')
   const metadata = await readMetadata(table)
   const { ann } = metadata
   const vectors = Array.from({ length: queries }, (_, i) => clusteredVector(rows + i, rows))
@@ -90,27 +88,7 @@ export async function* searchFigures(
   )
   yield { name: 'hybrid', ...both, recall: NaN }
   if (python !== '') yield* await faissFigures(python, vectors, rows)
-  // Last: building LanceDB's default index takes minutes.
-  yield* await defaultFigures(table, vectors, exact.found)
   connection.close()
-}
-
-/** LanceDB with an index and a search of its defaults, in place of the table's index. All vectors are of one length. */
-async function defaultFigures(table: Table, vectors: readonly Float32Array[], truth: readonly ReadonlySet<string>[]) {
-  await table.createIndex('vector')
-  const select = [...PASSAGE_COLUMNS, '_distance']
-  const search = (factor: number) => async (vector: Float32Array) => {
-    const query = table.query().nearestTo(vector).limit(K).select(select)
-    const found = await (factor === 1 ? query : query.refineFactor(factor)).toArrow()
-    return Array.from({ length: found.numRows }, (_, row) => stringAt(found, 'id', row))
-  }
-  const figures: SearchFigures[] = []
-  for (const factor of [1, 10]) {
-    await timed(vectors.slice(0, 5), search(factor))
-    const name = `LanceDB's default index and search${factor === 1 ? '' : `, refine ${factor}`}`
-    figures.push({ name, ...(await timed(vectors, search(factor), truth)) })
-  }
-  return figures
 }
 
 const FaissSchema = Type.Object({ name: Type.String(), recall: Type.Number(), cpu: Type.Number() })

@@ -5,7 +5,12 @@
  * runs. A Python with llama-cpp-python, gguf and safetensors is named by --python or LLAMA_PYTHON; without one nothing is measured.
  * Usage: llama.js [--python FILE] [--corpus FILE] [--questions FILE,FILE] [--count 200] [--k 10,20] [--threads 2]
  */
+import { spawn } from 'node:child_process'
 import path from 'node:path'
+import { createInterface } from 'node:readline'
+import { Type, type Static, type TSchema } from 'typebox'
+import { Value } from 'typebox/value'
+import { parseJson } from '../../base/json.ts'
 import { loadConfig } from '../../src/config.ts'
 import { packageRoot } from '../../src/package.ts'
 import type { Services } from '../../src/service/services.ts'
@@ -20,9 +25,7 @@ import { readDataset } from '../../eval/datasets/read.ts'
 import { bestOver, exactMatch } from '../../eval/metrics/answer.ts'
 import { mean, wilson } from '../../eval/statistics/bootstrap.ts'
 import { relativeSpeed } from '../../eval/statistics/speed.ts'
-import { benchOptions } from '../arguments.ts'
-import { machine, quantile, table } from '../measure.ts'
-import { startLlama, type Llama } from './llama-process.ts'
+import { benchOptions, machine, quantile, table } from '../measure.ts'
 
 const { LLAMA_PYTHON = '' } = process.env
 const CHECKPOINT = path.join(packageRoot(), 'models/reader/checkpoint/smollm2-135m-qa')
@@ -37,7 +40,49 @@ const options = benchOptions({
   k: '10,20',
   threads: '2',
 })
+/** Tokens of prompt and answer. */
 const WINDOW = 8192
+
+const ReadySchema = Type.Object({ version: Type.String() })
+const GeneratedSchema = Type.Object({
+  ids: Type.Array(Type.Integer(), { description: 'Without the one that generation stopped at.' }),
+  first_ms: Type.Number({ description: 'Until the first token.' }),
+  ms: Type.Number({ description: 'Until the last token.' }),
+})
+
+type Llama = Awaited<ReturnType<typeof startLlama>>
+
+/**
+ * Starts a llama.cpp subprocess (llama.py) with the shipped decoder and its adapters, which answers one request at a time.
+ * @param python with llama-cpp-python, gguf and safetensors
+ * @throws Error if Python does not start or lacks a package; its own message is on standard error
+ */
+async function startLlama(python: string) {
+  const script = path.join(packageRoot(), 'bench/reader/llama.py')
+  const model = [path.join(CHECKPOINT, BASE), path.join(CHECKPOINT, 'reading')]
+  const child = spawn(python, [script, ...model, options.text('threads'), String(WINDOW)], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const failed = new Promise<never>((_, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code) => reject(new Error(`${python} ended with exit code ${code}; its message stands above.`)))
+  })
+  failed.catch(() => undefined)
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const next = async <T extends TSchema>(schema: T): Promise<Static<T>> => {
+    const line: IteratorResult<string, unknown> = await Promise.race([lines.next(), failed])
+    return line.done === true ? failed : Value.Parse(schema, parseJson(line.value))
+  }
+  const { version } = await next(ReadySchema)
+  return {
+    /** Of llama-cpp-python. */
+    version,
+    /** Greedy; `stops` are ids that end the answer of at most `tokens` tokens. @throws Error if the process has ended */
+    ask: (request: { readonly ids: readonly number[]; readonly stops: readonly number[]; readonly tokens: number }) => {
+      child.stdin.write(`${JSON.stringify(request)}\n`)
+      return next(GeneratedSchema)
+    },
+    stop: () => void child.stdin.end(),
+  }
+}
 
 type Asked = Awaited<ReturnType<typeof askBoth>>
 
@@ -145,13 +190,7 @@ async function compare(services: Services, llama: Llama): Promise<string> {
 async function run(python: string): Promise<void> {
   const services = await startServices(settings())
   try {
-    const llama = await startLlama({
-      python,
-      gguf: path.join(CHECKPOINT, BASE),
-      adapter: path.join(CHECKPOINT, 'reading'),
-      threads: options.count('threads'),
-      window: WINDOW,
-    })
+    const llama = await startLlama(python)
     try {
       console.log(await compare(services, llama))
     } finally {
