@@ -16,14 +16,13 @@ import { bytesOf, loadGraph, type GraphOptions } from '../src/inference/worker/r
 export function benchOptions(defaults: Readonly<Record<string, string>>) {
   const options = Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, { type: 'string' as const, default: value }]))
   const { values } = parseArgs({ options })
-  const { integer, integers, words, text } = optionValues(values as Readonly<Record<string, string>>)
+  const { integer, integers, words, word, text } = optionValues(values as Readonly<Record<string, string>>)
   return {
     text: (name: string): string => text(name) ?? '',
     count: (name: string): number => integer(name),
     counts: (name: string): number[] => integers(name),
     words,
-    /** One of the allowed words. */
-    word: <Word extends string>(name: string, allowed: readonly Word[]): Word => at(words(name, allowed), 0),
+    word,
   }
 }
 

@@ -1,4 +1,6 @@
+import path from 'node:path'
 import { type Static, Type } from 'typebox'
+import { packageRoot } from '../../src/package.ts'
 
 /** A passage that came with a question, best first. */
 export interface EvalPassage {
@@ -34,11 +36,25 @@ export const ProblemSchema = Type.Object({
 })
 export type Problem = Static<typeof ProblemSchema>
 
-export interface Dataset {
-  readonly questions: readonly EvalQuestion[]
-  readonly problems: readonly Problem[]
+/** A file as a run's manifest names it, and its problems. */
+export interface ReadFile {
   readonly file: string
   readonly sha256: string
+  readonly problems?: readonly Problem[]
+}
+
+export interface Dataset extends Required<ReadFile> {
+  readonly questions: readonly EvalQuestion[]
+}
+
+/** The shipped corpus, the default data of tasks. */
+export function demoCorpus(): string {
+  return path.join(packageRoot(), 'index', 'corpus', 'passages.tsv')
+}
+
+/** A file of the shipped questions, which are about the shipped corpus. */
+export function questionFile(name: string): string {
+  return path.join(packageRoot(), 'eval', 'questions', name)
 }
 
 /** One raw element of a file; `value` is undefined if it could not be parsed. */

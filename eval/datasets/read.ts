@@ -2,10 +2,9 @@ import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { CodedError } from '../../base/errors.ts'
 import type { Passage } from '../../index/contract.ts'
-import { readPassageFile } from '../../index/read/read.ts'
 import { parseJson } from '../../base/json.ts'
 import { type Dataset, describeProblem, type EvalPassage, type EvalQuestion, ProblemLog } from './question-set.ts'
-import { namedFile, readRecords } from './records.ts'
+import { readItems, readRecords } from './records.ts'
 
 export interface ReadOptions {
   /** False: the questions have no answer in the corpus, and need none in the file. */
@@ -19,37 +18,26 @@ export interface ReadOptions {
  * @throws dataset_invalid if the file cannot be read or has no usable record
  */
 export async function readDataset(file: string, { answerable = true, keepPassages = 100 }: ReadOptions = {}): Promise<Dataset> {
-  const problems = new ProblemLog()
-  const questions: EvalQuestion[] = []
   const seen = new Set<string>()
-  for await (const { at, value } of readRecords(file)) {
+  const wanted = (problems: ProblemLog) =>
+    `no question that can be asked: ${problems.list().map(describeProblem).join('; ') || 'it holds no record'}. Supported: {"question", "answer"} lines, CEPE/FiD/Contriever/DPR JSON with ctxs, TriviaQA's JSON, Hugging Face's records of it as JSON or Parquet, PopQA's TSV.`
+  const { items: questions, ...read } = await readItems(file, wanted, (value, at, problems) => {
     const parsed = parseQuestion(value, at, { answerable, keepPassages })
-    if ('problem' in parsed) {
-      problems.add(parsed.problem, at)
-      continue
-    }
+    if ('problem' in parsed) return parsed.problem
     const { question, notes } = parsed
     // Published datasets contain equal questions about two subjects with the same name: those have distinct ids.
     const identity = question.id === at ? sameQuestion(question.question) : `id ${question.id}`
-    if (seen.has(identity)) {
-      problems.add('duplicate question', at)
-      continue
-    }
+    if (seen.has(identity)) return 'duplicate question'
     seen.add(identity)
     for (const note of notes) problems.add(note, at, 'kept')
-    questions.push(question)
-  }
-  if (questions.length === 0) {
-    throw new CodedError(
-      'dataset_invalid',
-      `${file} has no question that can be asked: ${problems.list().map(describeProblem).join('; ') || 'it holds no record'}. Supported: {"question", "answer"} lines, CEPE/FiD/Contriever/DPR JSON with ctxs, TriviaQA's JSON, Hugging Face's records of it as JSON or Parquet, PopQA's TSV.`,
-    )
-  }
-  return { questions, problems: problems.list(), ...(await namedFile(file)) }
+    return question
+  })
+  return { questions, ...read }
 }
 
 /** The valid passages of a file, and those of each title; both in the order of the file. */
 export async function readCorpus(file: string) {
+  const { readPassageFile } = await import('../../index/read/read.ts')
   const passages: Passage[] = []
   const byTitle = new Map<string, Passage[]>()
   for await (const item of readPassageFile(file)) {

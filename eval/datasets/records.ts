@@ -9,7 +9,7 @@ import { READ_LIMITS } from '../../index/read/contract.ts'
 import { gunzip } from '../../index/read/expand.ts'
 import { isParquet } from '../../index/read/sniff.ts'
 import { readArrayElements } from '../../index/read/formats/json-array.ts'
-import { type Problem, ProblemLog, type RawRecord } from './question-set.ts'
+import { ProblemLog, type RawRecord, type ReadFile } from './question-set.ts'
 
 /** TriviaQA's files hold their questions under this key. */
 const TRIVIAQA_KEY = 'Data'
@@ -25,7 +25,7 @@ function open(file: string): Readable {
 }
 
 /** A file as a run's manifest names it. */
-export async function namedFile(file: string): Promise<{ readonly file: string; readonly sha256: string }> {
+export async function namedFile(file: string): Promise<Omit<ReadFile, 'problems'>> {
   return { file: path.basename(file), sha256: await sha256OfFile(file) }
 }
 
@@ -106,21 +106,19 @@ async function* table(file: string, delimiter: string): AsyncGenerator<RawRecord
 }
 
 /** What a task asks about, with its file. */
-export interface ItemsFile<Item> {
+export interface ItemsFile<Item> extends Required<ReadFile> {
   readonly items: readonly Item[]
-  readonly files: readonly { readonly file: string; readonly sha256: string }[]
-  readonly problems: readonly Problem[]
 }
 
 /**
  * Reads a file's records as a task's items.
- * @param wanted the expected content, for the error message
+ * @param wanted the expected content, for the error message; made of the problems if it is a function
  * @param itemOf the item of a record, undefined for none, or the problem for which it is skipped
  * @throws dataset_invalid if the file cannot be read or has no item
  */
 export async function readItems<Item extends object>(
   file: string,
-  wanted: string | (() => string),
+  wanted: string | ((problems: ProblemLog) => string),
   itemOf: (value: unknown, at: string, problems: ProblemLog) => Item | string | undefined,
 ): Promise<ItemsFile<Item>> {
   const problems = new ProblemLog()
@@ -130,6 +128,6 @@ export async function readItems<Item extends object>(
     if (typeof item === 'string') problems.add(item, at)
     else if (item !== undefined) items.push(item)
   }
-  if (items.length === 0) throw new CodedError('dataset_invalid', `${file} has ${typeof wanted === 'string' ? wanted : wanted()}`)
-  return { items, files: [await namedFile(file)], problems: problems.list() }
+  if (items.length === 0) throw new CodedError('dataset_invalid', `${file} has ${typeof wanted === 'string' ? wanted : wanted(problems)}`)
+  return { items, problems: problems.list(), ...(await namedFile(file)) }
 }

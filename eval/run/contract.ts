@@ -1,7 +1,6 @@
 import { present } from '../../base/at.ts'
 import type { ReaderClient } from '../client/reader.ts'
-import type { Problem } from '../datasets/question-set.ts'
-import type { ItemsFile } from '../datasets/records.ts'
+import type { Problem, ReadFile } from '../datasets/question-set.ts'
 import type { Block, Figure } from '../report/blocks.ts'
 import type { Stored } from './folder.ts'
 import type { TaskOption, TaskOptions } from './options.ts'
@@ -38,8 +37,8 @@ export interface PreparedTask {
   /** Settings, in the order of the report's rows. */
   readonly settings: readonly string[]
   readonly items: readonly TaskItem[]
-  readonly files: ItemsFile<unknown>['files']
-  /** Skipped items, and items kept with a change. */
+  readonly files: readonly ReadFile[]
+  /** Skipped items, and items kept with a change, besides the problems of the files. */
   readonly problems: readonly Problem[]
   /**
    * Asks one item in every setting.

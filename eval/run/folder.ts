@@ -5,9 +5,9 @@ import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
-import { runsFolder } from '../datasets/shipped.ts'
 import { parseJson } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
+import { packageRoot } from '../../src/package.ts'
 import type { ManifestFields } from './record.ts'
 
 const MANIFEST_FILE = 'manifest.json'
@@ -18,6 +18,11 @@ const WRITER = 'writer'
 /** Records written and synced together. */
 const BATCH = 16
 const BATCH_MS = 1000
+
+/** A folder of runs, by default. */
+export function runsFolder(name: string): string {
+  return path.join(packageRoot(), 'eval', 'runs', name)
+}
 
 /** Folder of a run by what determines it, so that repeating a command resumes its run. */
 export function runFolder(name: string, subject: unknown): string {

@@ -43,10 +43,10 @@ export function optionValues(all: Readonly<Record<string, string>>) {
     all,
     text,
     /** @throws options_invalid if it is absent without `otherwise` */
-    integer: (name: string, least = 0, otherwise?: number): number => {
+    integer: (name: string, least = 0, { otherwise, most }: { otherwise?: number; most?: number } = {}): number => {
       const value = text(name) ?? otherwise?.toString()
       if (value === undefined) throw invalidOption(`${flagOf(name)} is missing.`)
-      return wholeNumber(flagOf(name), value, least)
+      return wholeNumber(flagOf(name), value, least, most)
     },
     /** A number above 0. @throws options_invalid */
     decimal: (name: string): number => {
@@ -55,18 +55,22 @@ export function optionValues(all: Readonly<Record<string, string>>) {
       return value
     },
     /** Ascending, distinct. @throws options_invalid */
-    integers: (name: string, least = 0): number[] => wholeNumbers(flagOf(name), text(name) ?? '', least),
+    integers: (name: string, least = 0, most?: number): number[] => wholeNumbers(flagOf(name), text(name) ?? '', least, most),
     /** @throws options_invalid for a word that is not allowed */
     words: <Word extends string>(name: string, allowed: readonly Word[]): Word[] => {
       const wanted = listedWords(text(name) ?? '')
       if (wanted.length === 0) throw invalidOption(`${flagOf(name)} is missing.`)
-      return wanted.map((word) => {
-        const known = allowed.find((candidate) => candidate === word)
-        if (known === undefined) throw invalidOption(`${flagOf(name)} takes ${allowed.join(', ')}, not ${JSON.stringify(word)}.`)
-        return known
-      })
+      return wanted.map((word) => allowedWord(flagOf(name), word, allowed))
     },
+    /** @throws options_invalid for anything but one of the words */
+    word: <Word extends string>(name: string, allowed: readonly Word[]): Word => allowedWord(flagOf(name), text(name) ?? '', allowed),
   }
+}
+
+function allowedWord<Word extends string>(flag: string, word: string, allowed: readonly Word[]): Word {
+  const known = allowed.find((candidate) => candidate === word)
+  if (known === undefined) throw invalidOption(`${flag} takes ${allowed.join(', ')}, not ${JSON.stringify(word)}.`)
+  return known
 }
 
 export function invalidOption(message: string): CodedError {

@@ -37,8 +37,9 @@ export async function runTask({
   ...run
 }: RunTaskOptions): Promise<string> {
   const prepared = await task.prepare(options, client)
+  const problems = [...prepared.files.flatMap((read) => read.problems ?? []), ...prepared.problems]
   if (prepared.items.length === 0) {
-    const why = prepared.problems.map(describeProblem).join('; ')
+    const why = problems.map(describeProblem).join('; ')
     throw new CodedError('dataset_invalid', `There is nothing to ask in the data of ${task.name}${why === '' ? '' : `: ${why}`}.`)
   }
   const { layers, kv_heads, head_dim, encoder_hidden_size, window } = client.manifest.dims
@@ -48,15 +49,15 @@ export async function runTask({
       version: task.version,
       options: { ...options.all },
       settings: [...prepared.settings],
-      files: prepared.files.map((file) => ({ ...file })),
+      files: prepared.files.map(({ file, sha256 }) => ({ file, sha256 })),
       reader: client.model,
       ...(dumpPrompts && { dump_prompts: true }),
     },
     model: { layers, kv_heads, head_dim, encoder_hidden_size, window },
-    data: { items: prepared.items.length, problems: [...prepared.problems] },
+    data: { items: prepared.items.length, problems },
     ...startedNow(client),
   }
-  manifest.data.problems.forEach(onProblem)
+  problems.forEach(onProblem)
   const into = folder ?? runFolder(task.name, manifest.subject)
   await runItems({
     ...{ ...run, folder: into, format: TASK_RUNS, manifest, items: prepared.items, what: 'items', settings: prepared.settings.length },

@@ -3,14 +3,21 @@ import path from 'node:path'
 import t from 'tap'
 import { createReaderClient } from '../../eval/client/reader.ts'
 import { taskOptions } from '../../eval/run/options.ts'
-import { choices, readChoices } from '../../eval/tasks/choices/task.ts'
+import { choices } from '../../eval/tasks/choices/task.ts'
 import { builtFixture } from '../fixtures/built-fixture.ts'
+import { preparedItems } from '../helpers/prepared-task.ts'
 
 const dir = t.testdir()
 async function file(name: string, records: readonly object[]): Promise<string> {
   await writeFile(path.join(dir, name), records.map((record) => `${JSON.stringify(record)}\n`).join(''))
   return path.join(dir, name)
 }
+
+interface Choices {
+  readonly choices: readonly { readonly prompt: string; readonly continuation: string }[]
+  readonly right: number
+}
+const read = (data: string, set: string) => preparedItems<Choices>(choices, { data, set })
 
 const RACE = {
   example_id: 'high1.txt',
@@ -48,13 +55,13 @@ const PUBLISHED: readonly (readonly [
 
 await t.test('published records become prompts and choices', async (t) => {
   for (const [set, record, prompts, continuations, right] of PUBLISHED) {
-    const { items } = await readChoices(await file(`${set}.jsonl`, [record]), set)
+    const { items } = await read(await file(`${set}.jsonl`, [record]), set)
     const [item] = items
     t.same(new Set(item?.choices.map(({ prompt }) => prompt)), new Set(prompts), set)
     t.same(new Set(item?.choices.map(({ continuation }) => continuation)), new Set(continuations), set)
     t.equal(item?.right, right, set)
   }
-  const { items } = await readChoices(await file('race.jsonl', [RACE, { ...RACE, question: 'Why?' }]), 'race')
+  const { items } = await read(await file('race.jsonl', [RACE, { ...RACE, question: 'Why?' }]), 'race')
   t.same(
     items.map(({ cluster }) => cluster),
     ['high1.txt', 'high1.txt'],
@@ -69,7 +76,7 @@ await t.test('a record without an answer or choices is counted, and never scored
     7,
     { goal: 'a', sol1: 'b', sol2: 'c', label: '1' },
   ]
-  const { items, problems } = await readChoices(await file('piqa.jsonl', records as object[]), 'piqa')
+  const { items, problems } = await read(await file('piqa.jsonl', records as object[]), 'piqa')
   t.same(
     items.map(({ id }) => id),
     ['line 4'],
@@ -78,7 +85,7 @@ await t.test('a record without an answer or choices is counted, and never scored
     { kind: 'no answer', places: ['line 1'] },
     { kind: 'no choices', places: ['line 2', 'line 3'] },
   ])
-  await t.rejects(readChoices(await file('none.jsonl', [{ text: 'x' }]), 'boolq'), { code: 'dataset_invalid', message: /no item of boolq/ })
+  await t.rejects(read(await file('none.jsonl', [{ text: 'x' }]), 'boolq'), { code: 'dataset_invalid', message: /no item of boolq/ })
 })
 
 await t.test('a choice is scored by its own tokens after its own prompt', async (t) => {

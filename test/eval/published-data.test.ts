@@ -6,17 +6,18 @@ import { createReaderClient } from '../../eval/client/reader.ts'
 import { readRunOf } from '../../eval/tasks/runs.ts'
 import { taskOptions } from '../../eval/run/options.ts'
 import { runTask } from '../../eval/run/run-task.ts'
-import { readConversations } from '../../eval/tasks/altqa/read.ts'
 import { altqa } from '../../eval/tasks/altqa/task.ts'
 import { VICUNA } from '../../eval/tasks/documents/generate.ts'
-import { namesIn, readLabelled } from '../../eval/tasks/icl/read.ts'
-import { readLines } from '../../eval/tasks/lines/read.ts'
+import type { NeedleItem } from '../../eval/tasks/documents/needle.ts'
+import { icl } from '../../eval/tasks/icl/task.ts'
 import { lines } from '../../eval/tasks/lines/task.ts'
 import { readScrolls } from '../../eval/tasks/zeroscrolls/read.ts'
 import { SETS } from '../../eval/tasks/zeroscrolls/sets.ts'
 import { builtFixture } from '../fixtures/built-fixture.ts'
+import { preparedItems } from '../helpers/prepared-task.ts'
 
 const PARQUET = 'test/fixtures/datasets'
+const ALONE = { methods: 'decoder-only' }
 
 const dir = await mkdtemp(path.join(tmpdir(), 'cepe-published-'))
 t.teardown(() => rm(dir, { recursive: true }))
@@ -44,7 +45,8 @@ await t.test("LongChat's cases: the record may be divided, the question never; t
     longchatCase(5, 9),
     { prompt: 'no number' },
   ])
-  const { items, problems } = await readLines(data, 2)
+  const read = (of: string) => preparedItems<NeedleItem>(lines, { ...ALONE, data: of, cases: '2' })
+  const { items, problems } = await read(data)
   t.same(
     items.map(({ id, expected, groups }) => [id, expected, groups['lines']]),
     [
@@ -57,11 +59,12 @@ await t.test("LongChat's cases: the record may be divided, the question never; t
   t.equal(`${first?.document}${first?.question}`, VICUNA.before + longchatCase(3, 2416).prompt + VICUNA.after, 'nothing is added or lost')
   t.match(first?.question, /^\nNow the record is over/)
   t.match(problems, [{ kind: 'no prompt with an expected_number', places: ['line 5'] }])
-  await t.rejects(readLines(await file('none.jsonl', [{ text: 'x' }]), 2), { code: 'dataset_invalid', message: /wanted are LongChat's/ })
+  await t.rejects(read(await file('none.jsonl', [{ text: 'x' }])), { code: 'dataset_invalid', message: /wanted are LongChat's/ })
 })
 
 await t.test("Giraffe's conversations, from Parquet: places by the row, six rows a question", async (t) => {
-  const { items } = await readConversations(path.join(PARQUET, 'conversations.parquet'), 10)
+  const read = (items: string) => preparedItems<NeedleItem>(altqa, { ...ALONE, data: path.join(PARQUET, 'conversations.parquet'), items })
+  const { items } = await read('10')
   t.same(
     items.map(({ id }) => id),
     [
@@ -77,7 +80,7 @@ await t.test("Giraffe's conversations, from Parquet: places by the row, six rows
   const [end, start] = items
   t.same([end?.document, end?.question, end?.expected], [`${VICUNA.before}w5 w6 w7\nw8 w9 w10\n`, `w20 w21?${VICUNA.after}`, 'w9'])
   t.equal(start?.question, VICUNA.after, 'a question at the start is a part of the document')
-  t.equal((await readConversations(path.join(PARQUET, 'conversations.parquet'), 1)).items.length, 6)
+  t.equal((await read('1')).items.length, 6)
 })
 
 await t.test('both are asked in place of generated ones', async (t) => {
@@ -101,26 +104,37 @@ await t.test('both are asked in place of generated ones', async (t) => {
 
 await t.test('classes by number: names of a Parquet file, or words that are given', async (t) => {
   const classes = path.join(PARQUET, 'classes.parquet')
-  const names = await namesIn([path.join(dir, 'absent.jsonl'), classes], 'label')
-  t.same(names, ['card_lost', 'card_found'])
-  const read = async (words: readonly string[] | undefined, from = classes) =>
-    readLabelled(from, { text: 'text', label: 'label', names: words })
-  t.same(new Set((await read(names)).items.map(({ label }) => label)), new Set(['card lost', 'card found']))
-  t.same(
-    (await read(['bad', 'good'])).items.slice(0, 2).map(({ label }) => label),
-    ['bad', 'good'],
-  )
-  const unnamed = await read(undefined)
-  t.same(unnamed.items[0]?.label, '0')
-  t.match(unnamed.problems, [{ kind: /number without a word.*--labels/, count: 8, effect: 'kept' }])
-  const words = await read(
-    ['bad', 'good'],
-    await file('words.jsonl', [
+  const train = await file('train.jsonl', [
+    { text: 'one', label: 'card_lost' },
+    { text: 'two', label: 'card_found' },
+  ])
+  const read = async (given: Readonly<Record<string, string>>) => {
+    const fields = { textField: 'text', labelField: 'label', seeds: '1', items: '100' }
+    const { items, problems } = await preparedItems<{ test: { label: string } }>(icl, { ...fields, ...given })
+    return { labels: items.map(({ test }) => test.label), problems }
+  }
+  t.same(new Set((await read({ test: classes, train })).labels), new Set(['card lost', 'card found']), 'the names of the Parquet file')
+  const numbered = await file('numbered.jsonl', [
+    { text: 'one', label: 0 },
+    { text: 'two', label: 1 },
+  ])
+  t.same((await read({ test: classes, train: numbered, labels: 'bad,good' })).labels.slice(0, 2), ['bad', 'good'])
+  const test = await file('test.jsonl', [
+    { text: 'a', label: 0 },
+    { text: 'b', label: 1 },
+  ])
+  const unnamed = await read({ test, train: numbered })
+  t.same(unnamed.labels, ['0', '1'])
+  t.match(unnamed.problems, [{ kind: /number without a word.*--labels/, count: 2, effect: 'kept' }, {}])
+  const words = await read({
+    test: await file('words.jsonl', [
       { text: 'a', label: 'good' },
       { text: 'b', label: 2 },
     ]),
-  )
-  t.same([words.items.map(({ label }) => label), words.problems[0]?.kind], [['good'], 'label that is none of the 2 classes'])
+    train: numbered,
+    labels: 'bad,good',
+  })
+  t.same([words.labels, words.problems[0]?.kind], [['good'], 'label that is none of the 2 classes'])
 })
 
 await t.test("NarrativeQA's own records wrap their texts", async (t) => {

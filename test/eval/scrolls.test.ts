@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { splitDocument } from '../../src/text/document/plan-document.ts'
-import { otherNumber, insertParagraph, POSITIONS, replaceNumber } from '../../eval/tasks/altqa/generate.ts'
+import { altqa } from '../../eval/tasks/altqa/task.ts'
 import { reachingEncoder } from '../../eval/tasks/documents/generate.ts'
-import { linesCase } from '../../eval/tasks/lines/task.ts'
-import { effectiveWindow, passkeyCase } from '../../eval/tasks/passkey/task.ts'
+import type { NeedleItem } from '../../eval/tasks/documents/needle.ts'
+import { lines } from '../../eval/tasks/lines/task.ts'
+import { passkey } from '../../eval/tasks/passkey/task.ts'
 import { readScrolls } from '../../eval/tasks/zeroscrolls/read.ts'
 import { documentHead, questionText, SETS } from '../../eval/tasks/zeroscrolls/sets.ts'
-import { firstLetter } from '../../eval/tasks/zeroscrolls/task.ts'
-import { seededRandom } from '../../base/random.ts'
+import { zeroscrolls } from '../../eval/tasks/zeroscrolls/task.ts'
+import { preparedItems, spellingClient } from '../helpers/prepared-task.ts'
 
 async function fileOf(t: Test, records: readonly object[]): Promise<string> {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-scrolls-'))
@@ -79,44 +80,62 @@ t.test("SCROLLS's files: query, document, references; choices by letter; what ca
     'references of one question',
   )
   t.same(
-    qasper.problems.map(({ kind }) => kind),
+    qasper.files[0]?.problems.map(({ kind }) => kind),
     ['no query', 'no answer'],
   )
-  const quality = await readScrolls(
-    await fileOf(t, [{ id: 'q', input: 'Who?\n\n (A) one\n (B) two\n (C) three\n (D) four\n\n\nThe story.', output: 'three' }]),
-    SETS.quality,
-  )
+  const data = await fileOf(t, [{ id: 'q', input: 'Who?\n\n (A) one\n (B) two\n (C) three\n (D) four\n\n\nThe story.', output: 'three' }])
+  const quality = await readScrolls(data, SETS.quality)
   t.match(quality.items, [{ query: 'Who?\n\n(A) one\n(B) two\n(C) three\n(D) four', document: '\nThe story.', answers: ['C'] }])
   await t.rejects(readScrolls(await fileOf(t, [{ question: 'nq line', answer: ['x'] }]), SETS.qasper), { code: 'dataset_invalid' })
-  t.same(['A', '(B) two', 'The answer is C.', 'none'].map(firstLetter), ['A', 'B', 'C', undefined])
+  const accuracyOf = async (output: string) => {
+    const options = { data, set: 'quality', encoderTokens: '0' }
+    const { items, ask } = await preparedItems(zeroscrolls, options, spellingClient(output))
+    return (await Promise.all(items.map(ask))).flat().map(({ scores }) => scores['accuracy'])
+  }
+  for (const [output, right] of [
+    ['C', 1],
+    ['(B) two', 0],
+    ['The answer is C.', 1],
+    ['none', 0],
+  ] as const)
+    t.same(await accuracyOf(output), [right], output)
 })
 
-t.test('generated cases hold what they ask for, once, and depend on their seed alone', (t) => {
-  const record = linesCase(30, 1, 2)
-  t.same(linesCase(30, 1, 2), record)
-  t.notSame(linesCase(30, 2, 2).document, record.document)
-  const name = /in line (\S+)\?/.exec(record.question)?.[1] ?? ''
-  t.equal(record.document.split(`line ${name}: REGISTER_CONTENT is <${record.expected}>`).length, 2)
-  t.equal(new Set(record.document.match(/^line \S+:/gm)).size, 30, 'names are different')
+t.test('generated cases hold what they ask for, once, and depend on their seed alone', async (t) => {
+  const alone = { methods: 'decoder-only' }
+  const casesOf = async (seed: string) => (await preparedItems<NeedleItem>(lines, { ...alone, lines: '30', cases: '3', seed })).items
+  const record = (await casesOf('1'))[2]
+  t.ok(record)
+  t.same((await casesOf('1'))[2], record)
+  t.notSame((await casesOf('2'))[2]?.document, record?.document)
+  const name = /in line (\S+)\?/.exec(record?.question ?? '')?.[1] ?? ''
+  t.equal(record?.document.split(`line ${name}: REGISTER_CONTENT is <${record.expected}>`).length, 2)
+  t.equal(new Set(record?.document.match(/^line \S+:/gm)).size, 30, 'names are different')
 
-  const words = (text: string): number => text.split(/\s+/).filter((word) => word !== '').length
-  for (const distance of [8, 100, 400, 850]) {
-    const key = passkeyCase({ tokens: 1000, distance }, 1, 0, words)
-    const prompt = key.document + key.question
-    t.equal(key.document.split(key.expected).length, 3, 'the key stands there twice, in one sentence')
-    t.ok(Math.abs(words(prompt) - 1000) <= 1, `${words(prompt)} tokens`)
-    const behind = words(prompt.slice(key.document.lastIndexOf(`${key.expected} is the pass key.`))) - 5
-    t.ok(Math.abs(behind - distance) <= 1, `${behind} tokens behind the key`)
+  const keys = await preparedItems<NeedleItem>(passkey, { ...alone, tokens: '3000', distances: '5', tries: '2' })
+  t.equal(new Set(keys.items.map(({ expected }) => expected)).size, 10)
+  for (const { document, question, expected, groups } of keys.items) {
+    const prompt = document + question
+    const line = `${expected} is the pass key.`
+    t.equal(document.split(expected).length, 3, 'the key stands there twice, in one sentence')
+    t.ok(Math.abs(prompt.length - 3000) <= 1, `${prompt.length} tokens`)
+    const behind = prompt.length - document.lastIndexOf(line) - line.length
+    const distance = Number(groups['distance'])
+    // The nearest key stands directly before the question.
+    t.ok(Math.abs(behind - Math.max(distance, question.length + 1)) <= 1, `${behind} tokens behind the key, not ${distance}`)
   }
-  t.end()
 })
 
 t.test('the effective window ends before the first distance at which keys are lost', (t) => {
-  const points = [90, 100, 20, 10, 60].map((accuracy, i) => ({ distance: 100 * (i + 1), accuracy }))
-  t.equal(effectiveWindow(points), 300)
-  t.equal(effectiveWindow([...points].reverse()), 300, 'whatever their order')
-  t.equal(effectiveWindow(points.slice(3)), 0)
-  t.equal(effectiveWindow([]), 0)
+  const points = [90, 100, 20, 10, 60].map((mean, i) => ({
+    ...{ group: 'distance', value: String(100 * (i + 1)), n: 10 },
+    scores: { accuracy: { mean, low: mean, high: mean, n: 10 } },
+  }))
+  const windowOf = (groups: typeof points) => passkey.derived?.[0]?.of({ groups })
+  t.equal(windowOf(points), 300)
+  t.equal(windowOf([...points].reverse()), 300, 'whatever their order')
+  t.equal(windowOf(points.slice(3)), 0)
+  t.equal(windowOf([]), undefined)
   t.end()
 })
 
@@ -151,21 +170,25 @@ t.test('settings that give the encoder nothing new are told from the others', (t
   t.end()
 })
 
-t.test('altered numbers: near years, as many digits, whole tokens; paragraphs at their position', (t) => {
-  for (let i = 0; i < 50; i++) {
-    const random = seededRandom('test', i)
-    const year = Number(otherNumber('1815', random))
-    t.ok(year !== 1815 && Math.abs(year - 1815) <= 10)
-    t.match(otherNumber('70', random), /^(?!70)[1-9]\d$/)
+t.test('altered numbers: near years, as many digits, whole tokens; paragraphs at their position', async (t) => {
+  const dir = await mkdtemp(path.join(tmpdir(), 'cepe-altqa-'))
+  t.teardown(() => rm(dir, { recursive: true }))
+  const [passages, questions] = [path.join(dir, 'passages.tsv'), path.join(dir, 'questions.jsonl')]
+  const others = Array.from({ length: 40 }, (_, i) => `o${i}\tother ${'x'.repeat(50)}\tTown ${i}`)
+  await writeFile(passages, ['id\ttext\ttitle', 'g\tIn 1815, not 18150 or 1,815; 1815. They were 70.\tGold', ...others, ''].join('\n'))
+  const asked = Array.from({ length: 30 }, (_, i) => ({ id: `${i}`, question: `q${i}`, answer: i % 2 ? '70' : '1815', passage_id: 'g' }))
+  await writeFile(questions, asked.map((question) => `${JSON.stringify(question)}\n`).join(''))
+  const options = { passages, questions, kinds: 'altered', characters: '1500', items: '30', methods: 'decoder-only' }
+  const { items } = await preparedItems<NeedleItem>(altqa, options)
+  t.equal(items.length, 30 * 6)
+  for (const { cluster, document, expected, groups } of items) {
+    const [year, count] = Number(cluster) % 2 ? ['1815', expected] : [expected, '70']
+    t.ok(year !== count && document.includes(`In ${year}, not 18150 or 1,815; ${year}. They were ${count}.`), expected)
+    if (year === expected) t.ok(expected !== '1815' && Math.abs(Number(expected) - 1815) <= 10)
+    else t.match(expected, /^(?!70)[1-9]\d$/)
+    t.ok(document.length <= 1900)
+    const share = document.indexOf('In ') / document.length
+    if (groups['answer_place'] === 'start') t.ok(share < 0.3, `start: ${share}`)
+    if (groups['answer_place'] === 'end') t.ok(share > 0.8, `end: ${share}`)
   }
-  t.equal(replaceNumber('In 1815, not 18150 or 1,815; 1815.', '1815', '1820'), 'In 1820, not 18150 or 1,815; 1820.')
-  const others = Array.from({ length: 40 }, (_, i) => `other ${i} ${'x'.repeat(50)}`)
-  for (const position of POSITIONS) {
-    const document = insertParagraph('THE GOLD', others, { characters: 1500, position }, { seed: 0, item: 'q' })
-    const share = document.indexOf('THE GOLD') / document.length
-    t.ok(document.length <= 1600)
-    if (position === 'start') t.ok(share < 0.15, `start: ${share}`)
-    if (position === 'end') t.ok(share > 0.85, `end: ${share}`)
-  }
-  t.end()
 })

@@ -1,22 +1,25 @@
-import { at, present } from '../../../base/at.ts'
-import { seededRandom } from '../../../base/random.ts'
+import { Type } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { at } from '../../../base/at.ts'
+import { seededRandom, type Random } from '../../../base/random.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import type { EvalQuestion } from '../../datasets/question-set.ts'
+import { demoCorpus, type EvalQuestion, questionFile } from '../../datasets/question-set.ts'
+import { readCorpus, readDataset } from '../../datasets/read.ts'
+import { type ItemsFile, namedFile, readItems } from '../../datasets/records.ts'
 import type { Passage } from '../../../index/contract.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { option, type Metric, type PreparedTask, type Task } from '../../run/contract.ts'
 import { VICUNA } from '../documents/generate.ts'
 import { NEEDLE_OPTIONS, prepareNeedles, type NeedleItem, type NeedleTask } from '../documents/needle.ts'
-import { demoCorpus, questionFile } from '../../datasets/shipped.ts'
-import { otherNumber, insertParagraph, POSITIONS, replaceNumber } from './generate.ts'
 
 const METRICS: readonly Metric[] = [
   { name: 'presence', label: 'presence (%)', aggregate: 'percent', digits: 1 },
   { name: 'tokens', label: 'prompt tokens', aggregate: 'mean', digits: 0 },
 ]
 const KINDS = ['altered', 'free-form'] as const
-const QUESTION_POSITIONS = ['question at the end', 'question at the start'] as const
+const POSITIONS = ['start', 'anywhere', 'end'] as const
+const QUESTION_POSITIONS = ['end', 'start'] as const
 
 /** Free-form and altered-numeric questions by length and position, as Giraffe's WikiQA. */
 export const altqa: Task = {
@@ -47,8 +50,7 @@ export const altqa: Task = {
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const data = options.text('data')
-  const read =
-    data === undefined ? await generated(options) : await (await import('./read.ts')).readConversations(data, options.integer('items', 1))
+  const read = data === undefined ? await generated(options) : await published(data, options.integer('items', 1))
   const task: NeedleTask = {
     ...read,
     metric: 'presence',
@@ -61,10 +63,6 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
 
 /** Rows generated from passages and their questions. @throws dataset_invalid */
 async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items' | 'files' | 'problems'>> {
-  const [{ readCorpus, readDataset }, { namedFile }] = await Promise.all([
-    import('../../datasets/read.ts'),
-    import('../../datasets/records.ts'),
-  ])
   const passagesFile = options.text('passages') ?? demoCorpus()
   const dataset = await readDataset(options.text('questions') ?? questionFile('test.jsonl'))
   const { passages: paragraphs } = await readCorpus(passagesFile)
@@ -91,8 +89,8 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
   const unknown = { kind: 'question whose passage with its answer is not known', count: without, places: [], effect: 'skipped' as const }
   return {
     items,
-    files: [await namedFile(passagesFile), { file: dataset.file, sha256: dataset.sha256 }],
-    problems: [...dataset.problems, ...(without > 0 ? [unknown] : [])],
+    files: [await namedFile(passagesFile), dataset],
+    problems: without > 0 ? [unknown] : [],
   }
 }
 
@@ -124,15 +122,101 @@ function rows(
   return POSITIONS.flatMap((position) =>
     QUESTION_POSITIONS.map((where): NeedleItem => {
       const document = insertParagraph(change(gold.text), texts, { characters, position }, { seed, item: question.id })
-      const atEnd = where === QUESTION_POSITIONS[0]
+      const atEnd = where === 'end'
       return {
-        id: `${kind}, ${question.id}, ${characters} characters, answer ${position}, ${where}`,
+        id: `${kind}, ${question.id}, ${characters} characters, answer ${position}, question at the ${where}`,
         cluster: question.id,
-        groups: { kind, characters: String(characters), answer_place: position, question_place: present(where.split(' ').at(-1)) },
+        groups: { kind, characters: String(characters), answer_place: position, question_place: where },
         document: `${VICUNA.before}${atEnd ? '' : `${question.question}\n`}${document}\n`,
         question: `${atEnd ? question.question : ''}${VICUNA.after}`,
         expected: other,
       }
     }),
   )
+}
+
+/** Largest change of a year, which remains a year. */
+const YEAR_SPAN = 10
+
+/** Another number with as many digits; for a year another one near it. A one-digit number has nine alternatives. */
+function otherNumber(number: string, random: Random): string {
+  const value = Number(number)
+  const year = /^\d{4}$/.test(number) && value >= 1000 && value <= 2100
+  for (;;) {
+    const other = year
+      ? String(value - YEAR_SPAN + Math.floor(random() * (2 * YEAR_SPAN + 1)))
+      : Array.from(number, (_, i) => (i === 0 && number.length > 1 ? 1 + Math.floor(random() * 9) : Math.floor(random() * 10))).join('')
+    if (other !== number) return other
+  }
+}
+
+/** Replaces every occurrence of a number as a separate token. */
+function replaceNumber(text: string, number: string, other: string): string {
+  return text.replace(new RegExp(`(?<![\\d.,])${number}(?![\\d]|[.,]\\d)`, 'g'), other)
+}
+
+/**
+ * A document of about `characters` with the gold paragraph in the first tenth, anywhere, or in the last tenth. Other paragraphs keep their
+ * order, from the first.
+ */
+function insertParagraph(
+  gold: string,
+  others: readonly string[],
+  { characters, position }: { readonly characters: number; readonly position: (typeof POSITIONS)[number] },
+  { seed, item }: { readonly seed: number; readonly item: string },
+): string {
+  const chosen: string[] = []
+  let size = gold.length
+  for (const paragraph of others) {
+    if (size + paragraph.length > characters) break
+    chosen.push(paragraph)
+    size += paragraph.length
+  }
+  const random = seededRandom('place', seed, item, position)
+  const tenth = Math.floor(chosen.length / 10)
+  const at = {
+    start: Math.floor(random() * (tenth + 1)),
+    anywhere: Math.floor(random() * (chosen.length + 1)),
+    end: chosen.length - Math.floor(random() * (tenth + 1)),
+  }[position]
+  return [...chosen.slice(0, at), gold, ...chosen.slice(at)].join('\n')
+}
+
+/** A row of Giraffe's WikiQA: the prompt, document and question together, and the answer. */
+const isRow = Compile(Type.Object({ conversations: Type.Array(Type.Object({ value: Type.String() }), { minItems: 2 }) }))
+
+/** Rows per question: three positions of the answer, each with the question at the end (even rows) and at the start (odd ones). */
+const ROWS = 6
+
+/**
+ * Reads the `conversations` records of Giraffe's WikiQA, the rows of the first `most` questions. Positions of answer and question follow
+ * from the row's index, as in Giraffe's own evaluation.
+ * @throws dataset_invalid
+ */
+async function published(file: string, most: number): Promise<Pick<NeedleTask, 'items' | 'files'>> {
+  const wanted = 'nothing to ask: wanted are Giraffe\'s {"conversations": [{"value"}, {"value"}]} records.'
+  let rows = 0
+  const read = await readItems(file, wanted, (value) => {
+    const index = rows++
+    if (index >= most * ROWS) return undefined
+    if (!isRow.Check(value)) return 'no conversations with a prompt and an answer'
+    return toItem(at(value.conversations, 0).value, at(value.conversations, 1).value, index)
+  })
+  return { ...read, files: [read] }
+}
+
+function toItem(prompt: string, answer: string, index: number): NeedleItem {
+  const question = `question ${Math.floor(index / ROWS) + 1}`
+  const position = at(POSITIONS, Math.floor((index % ROWS) / 2))
+  const atEnd = index % 2 === 0
+  // The last line is the question, which the decoder always reads in full.
+  const cut = atEnd ? prompt.trimEnd().lastIndexOf('\n') + 1 : prompt.length
+  return {
+    id: `${question}, answer ${position}, question at the ${atEnd ? 'end' : 'start'}`,
+    cluster: question,
+    groups: { answer_place: position, question_place: atEnd ? 'end' : 'start' },
+    document: VICUNA.before + prompt.slice(0, cut),
+    question: prompt.slice(cut) + VICUNA.after,
+    expected: answer.trim(),
+  }
 }

@@ -65,16 +65,20 @@ export const choices: Task = {
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
-  const [name = ''] = options.words('set', Object.keys(SETS))
+  const name = options.word('set', Object.keys(SETS))
   const data = options.text('data')
   if (data === undefined) throw invalidOption(`--data is missing: the published file of ${name}.`)
-  const { items, ...read } = await readChoices(data, name)
-  const asked = items.slice(0, options.integer('items', 1))
-  return { ...read, ...askedInTurn(asked, [{ name: 'decoder-only' }], (item, setting) => askItem(item, setting.name, client)) }
+  const read = await readChoices(data, name)
+  const asked = read.items.slice(0, options.integer('items', 1))
+  return {
+    files: [read],
+    problems: [],
+    ...askedInTurn(asked, [{ name: 'decoder-only' }], (item, setting) => askItem(item, setting.name, client)),
+  }
 }
 
 /** Reads a benchmark's records. @throws dataset_invalid */
-export function readChoices(file: string, name: string): Promise<ItemsFile<Item>> {
+function readChoices(file: string, name: string): Promise<ItemsFile<Item>> {
   return readItems(file, `no item of ${name}: wanted are the records as published, with answers.`, (value, at) => {
     const record = new Map(Object.entries(value ?? {}))
     const field: Field = (key) => String(record.get(key) ?? '')

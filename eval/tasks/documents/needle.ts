@@ -51,7 +51,7 @@ export const NEEDLE_OPTIONS: readonly TaskOption[] = [
 export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: ReaderClient): PreparedTask {
   const methods = options.words('methods', ['cepe', 'decoder-only'])
   const { window } = client.manifest.dims
-  const [maxNewTokens, minNewTokens] = [options.integer('maxNewTokens', 1), options.integer('minNewTokens', 0, 0)]
+  const [maxNewTokens, minNewTokens] = [options.integer('maxNewTokens', 1), options.integer('minNewTokens', 0, { otherwise: 0 })]
   const wanted = { maxNewTokens, needsEncoder: methods.includes('cepe'), without: '--methods decoder-only' }
   const { promptTokens: budget, chunkTokens } = promptSizes(options, wanted, client)
   const idsOf = ({ document, question }: NeedleItem) => ({

@@ -2,12 +2,17 @@ import { at, present } from '../../../base/at.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { ITEMS, ProblemLog, spread } from '../../datasets/question-set.ts'
-import { questionFile } from '../../datasets/shipped.ts'
+import { ITEMS, ProblemLog, questionFile, spread } from '../../datasets/question-set.ts'
+import { type ItemsFile, readItems } from '../../datasets/records.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
-import type { Labelled } from './read.ts'
 import { optionSums, predictions, scoresOf, SCORINGS } from './score.ts'
+
+interface Labelled {
+  readonly id: string
+  readonly text: string
+  readonly label: string
+}
 
 interface Asked extends TaskItem {
   readonly test: Labelled
@@ -54,7 +59,6 @@ type Classification = Awaited<ReturnType<typeof classificationOf>>
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const [testFile, trainFile] = [options.text('test') ?? questionFile('test.jsonl'), options.text('train') ?? questionFile('train.jsonl')]
   const label = present(options.text('labelField'))
-  const { namesIn, readLabelled } = await import('./read.ts')
   const named = options.text('labels')?.split(',')
   const names = named?.map((name) => name.trim()) ?? (await namesIn([trainFile, testFile], label))
   const fields = { text: present(options.text('textField')), label, names }
@@ -81,8 +85,8 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const classification = await classificationOf(options, { labels, pool }, client)
   return {
     ...askedInTurn(items, settingsOf(options), (item, setting) => classify(item, setting, classification, client)),
-    files: [...test.files, ...train.files],
-    problems: [...test.problems, ...train.problems, ...problems.list()],
+    files: [test, train],
+    problems: problems.list(),
   }
 }
 
@@ -162,4 +166,44 @@ function balancedDemonstrations(
     sampleIndices(byClass.length, byClass.length, random).map((c) => at(at(byClass, c), i)),
   )
   return ordered.flat().slice(0, count)
+}
+
+/**
+ * Reads labelled texts from CSV (with a header), TSV, JSON, JSON lines or Parquet; `_` in a label becomes a space.
+ * @param names of the classes, if the file numbers them from 0
+ * @throws dataset_invalid if no record has both fields, naming the existing fields
+ */
+function readLabelled(
+  file: string,
+  { text: textField, label: labelField, names }: { text: string; label: string; names?: readonly string[] | undefined },
+): Promise<ItemsFile<Labelled>> {
+  const fields = new Set<string>()
+  const wanted = () =>
+    `no record with ${textField} and ${labelField} (its fields: ${[...fields].join(', ')}): name them with --text-field and --label-field.`
+  return readItems(file, wanted, (value, at, problems) => {
+    const record = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+    Object.keys(record).forEach((key) => fields.add(key))
+    const [text, label] = [record[textField], record[labelField]]
+    if (typeof text !== 'string' || text.trim() === '') return `no ${textField}`
+    if ((typeof label !== 'string' && typeof label !== 'number') || String(label).trim() === '') return `no ${labelField}`
+    if (names === undefined && typeof label === 'number')
+      problems.add('label that is a number without a word (name the classes with --labels)', at, 'kept')
+    const known = names === undefined ? String(label).trim() : wordOf(label, names)
+    if (known === undefined) return `${labelField} that is none of the ${names?.length ?? 0} classes`
+    return { id: at, text: text.trim(), label: known.trim().replaceAll('_', ' ') }
+  })
+}
+
+/** Class names from the first file that has them; undefined if none does. */
+async function namesIn(files: readonly string[], field: string): Promise<readonly string[] | undefined> {
+  // An unreadable file is reported when its records are read.
+  const { classNames } = await import('../../datasets/parquet.ts')
+  const told = await Promise.all(files.map((file) => classNames(file, field).catch(() => undefined)))
+  return told.find((names) => names !== undefined)
+}
+
+/** The name of a class given by its number or name. */
+function wordOf(label: string | number, names: readonly string[]): string | undefined {
+  const word = String(label).trim()
+  return /^\d+$/.test(word) ? names[Number(word)] : names.find((name) => name === word)
 }

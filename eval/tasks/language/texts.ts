@@ -5,7 +5,15 @@ import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { readCorpus } from '../../datasets/read.ts'
 import { namedFile, readItems } from '../../datasets/records.ts'
-import { isPassageFile, type LanguageText } from './passage-texts.ts'
+
+export interface LanguageText {
+  readonly id: string
+  readonly domain: string
+  readonly ids: readonly number[]
+  /** Tokens before `ids`, in files that separate them. */
+  readonly before?: readonly number[]
+  readonly contexts?: readonly { readonly ids: readonly number[]; readonly score: number }[]
+}
 
 const Ids = Type.Array(Type.Integer({ minimum: 0 }), { minItems: 1 })
 const ContextSchema = Type.Object({
@@ -47,6 +55,11 @@ export async function readTexts(file: string, tokenizer: Tokenizer, textField = 
     return (isText.Check(value) ? understood(value, at, tokenizer) : undefined) ?? 'no text or ids'
   })
   return { ...named, texts, problems }
+}
+
+/** Whether a file contains passages, whose titles are texts: such texts are joined until they are long enough. */
+export function isPassageFile(file: string): boolean {
+  return /\.tsv(\.gz)?$/.test(file)
 }
 
 /** Uses another field of a record as its text. */
@@ -92,4 +105,23 @@ async function articles(file: string, tokenizer: Tokenizer): Promise<LanguageTex
   const { byTitle } = await readCorpus(file)
   const textOf = (passages: readonly { readonly text: string }[]) => passages.map(({ text }) => text).join('\n')
   return [...byTitle].map(([title, passages]) => ({ id: title, domain: title, ids: tokenizer.encode(textOf(passages), { bos: true }) }))
+}
+
+/** Joins neighbouring texts until each has at least `tokens`; drops the rest. */
+export function joinTexts(texts: readonly LanguageText[], tokens: number): LanguageText[] {
+  const joined: LanguageText[] = []
+  let open: LanguageText | undefined
+  for (const text of texts) {
+    open = open ? { ...open, ids: [...open.ids, ...text.ids] } : text
+    if (open.ids.length >= tokens) {
+      joined.push(open)
+      open = undefined
+    }
+  }
+  return joined
+}
+
+/** The complete slices of `size` values, from the first. */
+export function slices<T>(values: readonly T[], size: number): (readonly T[])[] {
+  return Array.from({ length: Math.floor(values.length / size) }, (_, i) => values.slice(i * size, (i + 1) * size))
 }

@@ -1,12 +1,23 @@
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
+import { readItems } from '../../datasets/records.ts'
 import { figure } from '../../report/blocks.ts'
 import { option, type PreparedTask, type Task } from '../../run/contract.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { sizeFor, VICUNA } from '../documents/generate.ts'
-import { NEEDLE_OPTIONS, type NeedleItem, NUMBER_METRICS, NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
+import {
+  NEEDLE_OPTIONS,
+  type NeedleItem,
+  type NeedleTask,
+  NUMBER_METRICS,
+  NUMBERS,
+  accuracyOver,
+  prepareNeedles,
+} from '../documents/needle.ts'
 
 export const lines: Task = {
   name: 'lines',
@@ -45,10 +56,7 @@ export const lines: Task = {
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const data = options.text('data')
-  const read =
-    data === undefined
-      ? { items: generated(options, client) }
-      : await (await import('./read.ts')).readLines(data, options.integer('cases', 1))
+  const read = data === undefined ? { items: generated(options, client) } : await published(data, options.integer('cases', 1))
   return prepareNeedles({ ...NUMBERS, ...read }, options, client)
 }
 
@@ -99,7 +107,7 @@ const HEADER =
   "Below is a record of lines I want you to remember. Each line begins with 'line <line index>' and contains a '<REGISTER_CONTENT>' at the end of the line as a numerical value. For each line index, memorize its corresponding <REGISTER_CONTENT>. At the end of the record, I will ask you to retrieve the corresponding <REGISTER_CONTENT> of a certain line index. Now the record start:\n\n"
 
 /** One case of LongChat-Lines: `count` lines with distinct names, and a question about one of them. */
-export function linesCase(count: number, seed: number, index: number) {
+function linesCase(count: number, seed: number, index: number) {
   const random = seededRandom('lines', seed, count, index)
   const names = sampleIndices(ADJECTIVES.length * NOUNS.length, count, random).map(
     (i) => `${at(ADJECTIVES, Math.floor(i / NOUNS.length))}-${at(NOUNS, i % NOUNS.length)}`,
@@ -114,4 +122,48 @@ export function linesCase(count: number, seed: number, index: number) {
 }
 
 /** Maximum lines of a case: names are distinct. */
-export const MOST_LINES = ADJECTIVES.length * NOUNS.length
+const MOST_LINES = ADJECTIVES.length * NOUNS.length
+
+/** A test case as published by LongChat and Giraffe: the whole prompt, and the expected number. */
+const CaseSchema = Type.Object({
+  prompt: Type.String({ minLength: 1 }),
+  expected_number: Type.Integer({ minimum: 0 }),
+  num_lines: Type.Optional(Type.Integer({ minimum: 1 })),
+})
+const isCase = Compile(CaseSchema)
+
+/** Start of the question after the last line of the record. */
+const QUESTION = '\nNow the record is over'
+
+/**
+ * Reads published cases of LongChat-Lines (`{prompt, expected_number, num_lines}`), the first `most` per number of lines.
+ * @throws dataset_invalid
+ */
+async function published(file: string, most: number): Promise<Pick<NeedleTask, 'items' | 'files'>> {
+  const wanted = 'no case: wanted are LongChat\'s {"prompt", "expected_number", "num_lines"} records.'
+  const counts = new Map<number, number>()
+  const read = await readItems(file, wanted, (value) => {
+    if (!isCase.Check(value)) return 'no prompt with an expected_number'
+    const count = value.num_lines ?? linesOf(value.prompt)
+    const number = (counts.get(count) ?? 0) + 1
+    counts.set(count, number)
+    return number <= most ? toItem(value, count, number) : undefined
+  })
+  return { ...read, files: [read] }
+}
+
+function linesOf(prompt: string): number {
+  return prompt.split('\n').filter((line) => line.startsWith('line ')).length
+}
+
+function toItem({ prompt, expected_number: expected }: Static<typeof CaseSchema>, count: number, number: number): NeedleItem {
+  const cut = prompt.lastIndexOf(QUESTION)
+  const [record, question] = cut < 0 ? [prompt, ''] : [prompt.slice(0, cut), prompt.slice(cut)]
+  return {
+    id: `${count} lines, case ${number}`,
+    groups: { lines: String(count) },
+    document: VICUNA.before + record,
+    question: question + VICUNA.after,
+    expected: String(expected),
+  }
+}

@@ -4,11 +4,20 @@ import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { figure } from '../../report/blocks.ts'
 import { askedInTurn, option, type PreparedTask, type Task, type TaskItem } from '../../run/contract.ts'
-import { ProblemLog } from '../../datasets/question-set.ts'
-import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
-import { type Method, METHODS, methodSettings, retrievalScores, type ScoredText, scoreText, sizesOf } from '../language/score.ts'
-import { demoCorpus } from '../../datasets/shipped.ts'
-import { isPassageFile, joinTexts, type LanguageText, slices } from '../language/passage-texts.ts'
+import { demoCorpus, ProblemLog } from '../../datasets/question-set.ts'
+import {
+  type Method,
+  METHODS,
+  methodSettings,
+  overLength,
+  PERPLEXITY,
+  retrievalScores,
+  type ScoredText,
+  scoreText,
+  sizesOf,
+  valueOf,
+} from '../language/score.ts'
+import { isPassageFile, joinTexts, type LanguageText, readTexts, slices } from '../language/texts.ts'
 
 interface Window extends TaskItem {
   readonly text: LanguageText
@@ -66,26 +75,29 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const { window } = client.manifest.dims
   const half = Math.floor(window / 2)
   const sinks = options.integer('sinks')
-  const cache = { sinks, recent: options.integer('recent', 1, Math.max(1, half - sinks)), stride: options.integer('stride', 1, half) }
+  const cache = {
+    sinks,
+    recent: options.integer('recent', 1, { otherwise: Math.max(1, half - sinks) }),
+    stride: options.integer('stride', 1, { otherwise: half }),
+  }
   const described = (contexts: number) => `${contexts} x ${contextTokens} + ${decoderTokens}`
   const whyNot = (method: Method) => (method === 'streaming' ? whyKeysStay(client.manifest) : undefined)
   const settings = methodSettings(options, { allowed: METHODS, sizes, window, described, whyNot }, problems)
   const total = Math.max(...settings.map(({ contexts }) => contexts)) * contextTokens + decoderTokens
   const file = options.text('data') ?? demoCorpus()
-  const { readTexts } = await import('../language/texts.ts')
   const data = await readTexts(file, client.tokenizer, options.text('textField'))
   const least = Math.max(total, options.integer('minTokens'))
   const texts = isPassageFile(file) ? joinTexts(data.texts, least) : data.texts
   const windows = windowsOf(texts, { total, least, step: options.integer('step', 1) }, problems).slice(0, options.integer('windows', 1))
-  const byScores = options.words('replugWeights', ['uniform', 'scores'])[0] === 'scores'
+  const byScores = options.word('replugWeights', ['uniform', 'scores']) === 'scores'
   return {
     ...askedInTurn(windows, settings, async ({ text, start }, { name, method, contexts }) => {
       const scored = cut(text, start, { total, contexts, contextTokens, decoderTokens, scoredTokens })
       const contextScores = method === 'replug' && byScores ? await retrievalScores(scored, client) : scored.contextScores
       return { setting: name, ...(await scoreText(method, { ...scored, contextScores }, client, cache)) }
     }),
-    files: [{ file: data.file, sha256: data.sha256 }],
-    problems: [...data.problems, ...problems.list()],
+    files: [data],
+    problems: problems.list(),
   }
 }
 

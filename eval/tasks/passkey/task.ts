@@ -27,7 +27,7 @@ function keyLine(key: string): string {
  * @param distance tokens from the end of the key's line to the end of the prompt
  * @param count tokens of a text
  */
-export function passkeyCase(
+function passkeyCase(
   { tokens, distance }: Readonly<Record<'tokens' | 'distance', number>>,
   seed: number,
   index: number,
@@ -50,7 +50,7 @@ export function passkeyCase(
 const FOUND = 20
 
 /** The largest distance up to which keys are found at all shorter ones too; 0 if the shortest is too far. */
-export function effectiveWindow(points: readonly { readonly distance: number; readonly accuracy: number }[]): number {
+function effectiveWindow(points: readonly { readonly distance: number; readonly accuracy: number }[]): number {
   let reached = 0
   for (const { distance, accuracy } of [...points].sort((a, b) => a.distance - b.distance)) {
     if (accuracy < FOUND) break

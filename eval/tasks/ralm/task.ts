@@ -1,15 +1,13 @@
 import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { ProblemLog } from '../../datasets/question-set.ts'
+import { demoCorpus, ProblemLog } from '../../datasets/question-set.ts'
 import { figure, table, text, type Block } from '../../report/blocks.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import type { TaskSummary } from '../../run/summary.ts'
 import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
-import { overLength, PERPLEXITY, valueOf } from '../language/figures.ts'
-import { type Method, methodSettings, nearest, scoreText, sizesOf } from '../language/score.ts'
-import { demoCorpus } from '../../datasets/shipped.ts'
-import { isPassageFile, joinTexts, type LanguageText, slices } from '../language/passage-texts.ts'
+import { type Method, methodSettings, nearest, overLength, PERPLEXITY, scoreText, sizesOf, valueOf } from '../language/score.ts'
+import { isPassageFile, joinTexts, type LanguageText, readTexts, slices } from '../language/texts.ts'
 
 const METHODS = ['cepe', 'full-context', 'replug'] as const satisfies readonly Method[]
 
@@ -79,7 +77,6 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const { window } = client.manifest.dims
   const settings = methodSettings(options, { allowed: METHODS, sizes, window, described: (k) => `k = ${k}` }, problems)
   const file = options.text('data') ?? demoCorpus()
-  const { readTexts } = await import('../language/texts.ts')
   const data = await readTexts(file, client.tokenizer)
   const most = Math.max(...options.integers('contexts'))
   const all = isPassageFile(file)
@@ -96,8 +93,8 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
     return ids.length >= sizes.decoderTokens && contexts.length >= most
   })
   return {
-    files: [{ file: data.file, sha256: data.sha256 }],
-    problems: [...data.problems, ...problems.list()],
+    files: [data],
+    problems: problems.list(),
     ...askedInTurn(items, settings, (sequence, setting) => askSequence(sequence, setting, sizes, client)),
   }
 }

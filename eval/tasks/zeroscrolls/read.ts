@@ -1,6 +1,6 @@
 import { CodedError } from '../../../base/errors.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
-import { type ItemsFile, namedFile, readItems } from '../../datasets/records.ts'
+import { namedFile, readItems } from '../../datasets/records.ts'
 import { readCorpus, readDataset } from '../../datasets/read.ts'
 import type { ScrollsSet } from './sets.ts'
 
@@ -18,7 +18,7 @@ export interface ScrollsExample {
  * separately) or {document, question, answers}, each a text or {text}.
  * @throws dataset_invalid
  */
-export async function readScrolls(file: string, set: ScrollsSet): Promise<ItemsFile<ScrollsExample>> {
+export async function readScrolls(file: string, set: ScrollsSet) {
   const wanted = 'nothing to ask: wanted are SCROLLS\'s {"id", "input", "output"} lines or {"document", "question", "answers"}.'
   const { items: rows, ...read } = await readItems(file, wanted, (value, at) => understood(value, at, set))
   const examples = new Map<string, ScrollsExample>()
@@ -31,7 +31,7 @@ export async function readScrolls(file: string, set: ScrollsSet): Promise<ItemsF
     else if (set.eachRow === true) examples.set(`${row.id}, row ${count}`, { ...row, id: `${row.id}, row ${count}`, rowOf: row.id })
     else examples.set(row.id, { ...known, answers: [...known.answers, ...row.answers] })
   }
-  return { ...read, items: [...examples.values()] }
+  return { items: [...examples.values()], files: [read] }
 }
 
 function understood(value: unknown, at: string, set: ScrollsSet): ScrollsExample | string {
@@ -77,7 +77,7 @@ function letterOf(answer: string, choices: string): string | undefined {
 }
 
 /** Questions with their articles: all passages of the title of the question or of its passage. */
-export async function articlesWithQuestions(passages: string, questions: string): Promise<ItemsFile<ScrollsExample>> {
+export async function articlesWithQuestions(passages: string, questions: string) {
   const corpus = await readCorpus(passages)
   const titleOf = new Map(corpus.passages.map(({ id, title }) => [id, title]))
   const dataset = await readDataset(questions)
@@ -92,9 +92,5 @@ export async function articlesWithQuestions(passages: string, questions: string)
     return article ? [{ id, document: article.map(({ text }) => text).join('\n'), query: question, answers }] : []
   })
   if (items.length === 0) throw new CodedError('dataset_invalid', `No question of ${questions} has an article in ${passages}.`)
-  return {
-    files: [await namedFile(passages), { file: dataset.file, sha256: dataset.sha256 }],
-    items,
-    problems: [...dataset.problems, ...problems.list()],
-  }
+  return { items, files: [await namedFile(passages), { ...dataset, problems: [...dataset.problems, ...problems.list()] }] }
 }

@@ -64,8 +64,7 @@ export const SETS = {
       'You are given a meeting transcript and a query containing a question or instruction. Answer the query in one or more sentences.\n\n',
   },
 } as const satisfies Readonly<Record<string, ScrollsSet>>
-export type SetName = keyof typeof SETS
-export const SET_NAMES = Object.keys(SETS) as SetName[]
+export const SET_NAMES = Object.keys(SETS) as (keyof typeof SETS)[]
 
 export function documentHead({ kind }: ScrollsSet): string {
   return `${kind}:\n`

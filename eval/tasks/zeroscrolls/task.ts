@@ -1,6 +1,6 @@
 import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { ITEMS, ProblemLog, spread } from '../../datasets/question-set.ts'
+import { demoCorpus, ITEMS, ProblemLog, questionFile, spread } from '../../datasets/question-set.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
 import { rougeL, rougeN } from '../../metrics/rouge.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
@@ -8,9 +8,8 @@ import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, 
 import { percentages } from '../../run/summary.ts'
 import { generateText, promptSizes, reachingEncoder } from '../documents/generate.ts'
 import { splitDocument } from '../../../src/text/document/plan-document.ts'
-import { demoCorpus, questionFile } from '../../datasets/shipped.ts'
-import type { ScrollsExample } from './read.ts'
-import { documentHead, questionText, SET_NAMES, SETS, type ScrollsSet, type SetName } from './sets.ts'
+import { articlesWithQuestions, readScrolls, type ScrollsExample } from './read.ts'
+import { documentHead, questionText, SET_NAMES, SETS, type ScrollsSet } from './sets.ts'
 
 const METRICS = percentages({ f1: 'F1', rouge_1: 'ROUGE-1', rouge_2: 'ROUGE-2', rouge_l: 'ROUGE-L', accuracy: 'accuracy' })
 
@@ -66,17 +65,16 @@ interface Asked extends TaskItem {
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
-  const [name = 'qasper'] = options.words('set', SET_NAMES)
-  const set: ScrollsSet = SETS[name satisfies SetName]
+  const name = options.word('set', SET_NAMES)
+  const set: ScrollsSet = SETS[name]
   const data = options.text('data')
   if (data === undefined && name !== 'qasper') throw invalidOption(`--data is missing: SCROLLS's file of ${name}.`)
-  const { articlesWithQuestions, readScrolls } = await import('./read.ts')
   const read = data === undefined ? await articlesWithQuestions(demoCorpus(), questionFile('test.jsonl')) : await readScrolls(data, set)
-  const maxNewTokens = options.integer('maxNewTokens', 1, set.maxNewTokens)
+  const maxNewTokens = options.integer('maxNewTokens', 1, { otherwise: set.maxNewTokens })
   const wanted = options.integers('encoderTokens')
   const asking: Asking = {
     ...{ set, maxNewTokens, temperature: options.decimal('temperature') },
-    template: options.words('chatTemplate', ['none', 'inst'])[0] === 'inst',
+    template: options.word('chatTemplate', ['none', 'inst']) === 'inst',
     ...promptSizes(options, { maxNewTokens, needsEncoder: wanted.some((tokens) => tokens > 0), without: '--encoder-tokens 0' }, client),
   }
   const seeds = set.sampling ? options.integers('seeds') : [undefined]
@@ -100,7 +98,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   return {
     ...askedInTurn(items, settings, (item, setting) => askExample(item, setting, asking, client)),
     files: read.files,
-    problems: [...read.problems, ...problems.list()],
+    problems: problems.list(),
   }
 }
 
@@ -158,6 +156,6 @@ function scored({ metric }: ScrollsSet, output: string, answers: readonly string
 }
 
 /** The first separate letter A to D, as judged by ZeroSCROLLS; an output without one matches no answer. */
-export function firstLetter(text: string): string | undefined {
+function firstLetter(text: string): string | undefined {
   return /\b([A-D])\b/.exec(text)?.[1]
 }
