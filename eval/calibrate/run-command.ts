@@ -7,13 +7,13 @@ import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, type ErrorCode, messageOf } from '../../base/errors.ts'
 import { fitCalibration, type JudgedSignals } from './fit.ts'
 import type { AnswerClient } from '../client/client.ts'
-import { connectTo } from '../client/http.ts'
+import { createHttpClient } from '../client/http.ts'
 import { demoCorpus, describeProblem, type EvalQuestion, questionFile, spread } from '../datasets/question-set.ts'
 import { readDataset } from '../datasets/read.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { wholeNumbers } from '../run/options.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
-import { calibrationFiles, loadConfig } from '../../src/config.ts'
+import { calibrationFiles, clientKey, loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'
 import { type Calibration, CALIBRATION_VERSION, type Quality, type Signals } from '../../src/rag/calibration.ts'
 import { type AnswerResponse, LIMITS } from '../../src/rag/schema.ts'
@@ -67,7 +67,7 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   for (const line of skipped) process.stderr.write(`${line}\n`)
   await refuseUnwritable(out)
   const { createInProcessClient } = await import('../client/in-process.ts')
-  const client = url === undefined ? await createInProcessClient({ ...overrides, ...index }) : connectTo(url, options.key)
+  const client = url === undefined ? await createInProcessClient({ ...overrides, ...index }) : createHttpClient(url, options.key ?? clientKey())
   try {
     const { judged, left, questions: counts, sources, defaults } = await askAll(client, questions, { ks, concurrency: options.concurrency })
     const { mode, demonstrations, chat_template = 'none', instruction = '' } = defaults

@@ -3,13 +3,7 @@ import { Compile } from 'typebox/compile'
 import { CodedError, isErrorCode } from '../../base/errors.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from './client.ts'
 import { CepeError, type ClientOptions, createClient, type RetryOptions } from '../../src/client/index.ts'
-import { clientKey } from '../../src/config.ts'
 import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema.ts'
-
-interface HttpClientOptions extends RetryOptions {
-  /** API key, if the service requires one; never part of a message or a file. */
-  readonly key?: string | undefined
-}
 
 const InfoSchema = Type.Object({ reader: Type.Object({ defaults: ServiceDefaultsSchema }) })
 
@@ -22,9 +16,10 @@ const RETRY: RetryOptions = { attempts: 6, busyMs: 3_600_000, longestWaitMs: 120
 /**
  * The pipeline of a running service, by the published client. Busy responses (429, 503) without a long wait, and broken connections, are
  * retried; responses are validated, so that another version's are not measured.
+ * @param key if the service requires one; never part of a message or a file
  * @throws options_invalid for an invalid address or key
  */
-export function createHttpClient(url: string, { key, ...retry }: HttpClientOptions = {}): AnswerClient {
+export function createHttpClient(url: string, key?: string, retry: RetryOptions = {}): AnswerClient {
   const client = created({ url, key, retry: { ...RETRY, ...retry } })
   return {
     name: client.url,
@@ -61,12 +56,4 @@ function rethrow(error: unknown): never {
   if (code === 'options_invalid') throw new CodedError(code, `The service (--url, --key or CEPE_KEY): ${message}`, details)
   const remedy = code === 'unauthorized' ? ' (here: --key, or CEPE_KEY)' : ''
   throw new CodedError(isErrorCode(code) ? code : 'internal', message + remedy, details)
-}
-
-/**
- * Connects to the service at an address, with the key from the options or CEPE_KEY.
- * @throws options_invalid for an invalid address or key
- */
-export function connectTo(url: string, key = clientKey()): AnswerClient {
-  return createHttpClient(url, { key })
 }

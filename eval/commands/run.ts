@@ -2,9 +2,10 @@ import path from 'node:path'
 import { at } from '../../base/at.ts'
 import { toMarkdown, table, text } from '../report/blocks.ts'
 import type { AnswerClient } from '../client/client.ts'
-import { connectTo } from '../client/http.ts'
+import { createHttpClient } from '../client/http.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import { questionFile } from '../datasets/question-set.ts'
+import { clientKey } from '../../src/config.ts'
 import type { TableOptions } from '../presets/run.ts'
 import type { Paper } from '../presets/read.ts'
 import { followed, type RunCommandOptions } from '../run/follow.ts'
@@ -12,9 +13,8 @@ import { runFolder } from '../run/folder.ts'
 import { compareRuns, comparisonBlocks } from '../run/compare.ts'
 import type { Task } from '../run/contract.ts'
 import { taskOptions } from '../run/options.ts'
-import { readRunOf, reportRuns } from '../tasks/runs.ts'
+import { readRunOf, reportRuns, TASKS } from '../tasks/runs.ts'
 import { runTask, type RunTaskOptions } from '../run/run-task.ts'
-import { TASKS } from '../tasks/list.ts'
 import { askQuestions } from '../tasks/open-domain-qa/ask.ts'
 import { parseOptions } from '../tasks/open-domain-qa/options.ts'
 import { chooseRetrieval, followModel } from '../tasks/open-domain-qa/prepare.ts'
@@ -27,7 +27,7 @@ export type GivenOptions = Record<string, unknown> &
 
 /** The pipeline is loaded only if it runs in this process. */
 async function connect({ url, key }: Pick<GivenOptions, 'url' | 'key'>, retrieval: string): Promise<AnswerClient> {
-  if (url !== undefined) return connectTo(url, key)
+  if (url !== undefined) return createHttpClient(url, key ?? clientKey())
   const { createInProcessClient, createReadingClient } = await import('../client/in-process.ts')
   return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
 }
@@ -36,30 +36,21 @@ async function createReader(): Promise<ReaderClient> {
   return (await import('../client/reader.ts')).createReaderClient()
 }
 
-/** Closes the client once it has been used. */
-async function closing<Client extends { close(): Promise<void> }>(
-  client: Client,
-  use: (client: Client) => Promise<unknown>,
-): Promise<void> {
-  try {
-    await use(client)
-  } finally {
-    await client.close()
-  }
-}
-
 /** `cepe eval`. */
 export async function runQuestions(given: GivenOptions): Promise<void> {
   const parsed = await chooseRetrieval(parseOptions(given))
   await readPublished(given.published)
-  await closing(await connect(given, parsed.protocol.retrieval), async (client) => {
+  const client = await connect(given, parsed.protocol.retrieval)
+  try {
     const own = given['protocol'] === 'model' ? await client.defaults() : undefined
     const isGiven = { modes: given['modes'] !== undefined, k: given['k'] !== undefined }
     const options = own === undefined ? parsed : followModel(parsed, own, isGiven)
     const folder = given.out ?? runFolder(options.dataset, [options, given.url ?? null])
     await followedQuestions({ client, options, folder, concurrency: given.concurrency ?? 1 }, given)
     if (given.plan !== true) await reportRuns([folder], folder, { published: given.published })
-  })
+  } finally {
+    await client.close()
+  }
 }
 
 function followedQuestions(asked: Parameters<typeof askQuestions>[0], given: RunCommandOptions): Promise<void> {
@@ -69,10 +60,13 @@ function followedQuestions(asked: Parameters<typeof askQuestions>[0], given: Run
 /** `cepe eval <task>`, with the configured reader. */
 export async function runTaskCommand(task: Task, given: GivenOptions): Promise<void> {
   const options = taskOptions(task, given, given.small)
-  await closing(await createReader(), async (client) => {
+  const client = await createReader()
+  try {
     const folder = await followedTask({ task, options, client, folder: given.out, dumpPrompts: given.dumpPrompts ?? false }, given)
     if (given.plan !== true) await reportRuns([folder], folder)
-  })
+  } finally {
+    await client.close()
+  }
 }
 
 /** @returns the run folder */
@@ -107,18 +101,22 @@ export async function runAll(runs: string, out: string): Promise<void> {
     await run()
     took.push([title, ((performance.now() - started) / 1000).toFixed(0)])
   }
-  await closing(await createReader(), async (client) => {
+  const reader = await createReader()
+  try {
     for (const task of TASKS.filter(({ needsData }) => needsData !== true)) {
-      const asked = { task, options: taskOptions(task, {}, true), client, folder: path.join(runs, task.name) }
+      const asked = { task, options: taskOptions(task, {}, true), client: reader, folder: path.join(runs, task.name) }
       await timed(task.title, async () => folders.push(await followedTask(asked, { yes: true })))
     }
-  })
+  } finally {
+    await reader.close()
+  }
   const folder = path.join(runs, 'open-domain')
   const protocol = modelProtocol(['cepe', 'decoder-only', 'replug', 'closed-book'], [2, 10], 'dense', 10)
   const options = { dataset: 'demo', questions: questionFile('test.jsonl'), limit: QUESTIONS, protocol, dumpPrompts: false }
-  await timed('Open-domain question answering', async () =>
-    closing(await connect({}, 'dense'), (client) => followedQuestions({ client, options, folder, concurrency: 1 }, { yes: true })),
-  )
+  await timed('Open-domain question answering', async () => {
+    const client = await connect({}, 'dense')
+    await followedQuestions({ client, options, folder, concurrency: 1 }, { yes: true }).finally(() => client.close())
+  })
   await reportRuns([...folders, folder], out, {
     title: 'Every task in small',
     lead: [

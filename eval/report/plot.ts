@@ -6,24 +6,6 @@ import { CodedError } from '../../base/errors.ts'
 /** Installs packages needed for evaluation but not for serving; `npm ci` without `--omit=dev` does, too. */
 const INSTALL = 'npm install --no-save vega vega-lite @resvg/resvg-js dejavu-fonts-ttf'
 
-/**
- * Loads a package that a serving installation may lack.
- * @throws options_invalid naming the packages to install
- */
-export async function evaluationPackage<T>(load: () => Promise<T>, purpose: string): Promise<T> {
-  try {
-    return await load()
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(String(error.code))))
-      throw error
-    throw new CodedError(
-      'options_invalid',
-      `${purpose} needs packages that are not installed: run npm ci without --omit=dev, or ${INSTALL}.`,
-      { cause: error },
-    )
-  }
-}
-
 const FONT = 'DejaVu Sans'
 /** Pixels per unit in PNGs, for high-density screens. */
 const PNG_SCALE = 2
@@ -34,27 +16,31 @@ function fontFiles(): string[] {
   return ['DejaVuSans.ttf', 'DejaVuSans-Bold.ttf'].map((file) => path.join(folder, 'ttf', file))
 }
 
-/** Draws Vega-Lite charts without a browser. @throws options_invalid if the plotting packages are not installed */
-export function loadPlotter() {
-  return evaluationPackage(async () => {
-    const [vega, { compile }, { Resvg }] = await Promise.all([import('vega'), import('vega-lite'), import('@resvg/resvg-js')])
-    const fonts = fontFiles()
-    return {
-      render: async (spec: TopLevelSpec) => {
-        const view = new vega.View(vega.parse(compile(styled(spec)).spec), { renderer: 'none' })
-        try {
-          const svg = await view.toSVG()
-          const image = new Resvg(svg, {
-            font: { fontFiles: fonts, loadSystemFonts: false, defaultFontFamily: FONT },
-            fitTo: { mode: 'zoom', value: PNG_SCALE },
-          })
-          return { svg, png: image.render().asPng() }
-        } finally {
-          view.finalize()
-        }
-      },
-    }
-  }, 'Drawing plots')
+const packages = async () => Promise.all([import('vega'), import('vega-lite'), import('@resvg/resvg-js'), fontFiles()])
+
+/** Draws Vega-Lite charts without a browser. @throws options_invalid naming the packages to install, if a serving installation lacks them */
+export async function loadPlotter(load = packages) {
+  const [vega, { compile }, { Resvg }, fonts] = await load().catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(String(error.code))))
+      throw error
+    const remedy = `run npm ci without --omit=dev, or ${INSTALL}`
+    throw new CodedError('options_invalid', `Drawing plots needs packages that are not installed: ${remedy}.`, { cause: error })
+  })
+  return {
+    render: async (spec: TopLevelSpec) => {
+      const view = new vega.View(vega.parse(compile(styled(spec)).spec), { renderer: 'none' })
+      try {
+        const svg = await view.toSVG()
+        const image = new Resvg(svg, {
+          font: { fontFiles: fonts, loadSystemFonts: false, defaultFontFamily: FONT },
+          fitTo: { mode: 'zoom', value: PNG_SCALE },
+        })
+        return { svg, png: image.render().asPng() }
+      } finally {
+        view.finalize()
+      }
+    },
+  }
 }
 
 function styled(spec: TopLevelSpec): TopLevelSpec {

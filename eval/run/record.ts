@@ -2,7 +2,7 @@ import os from 'node:os'
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
-import { type Problem, ProblemSchema } from '../datasets/question-set.ts'
+import { type Problem, ProblemLog, ProblemSchema } from '../datasets/question-set.ts'
 import { packageVersion } from '../../src/package.ts'
 
 export const FileSchema = Type.Object({ file: Type.String(), sha256: Type.String() })
@@ -80,11 +80,9 @@ export function skippedProblems(
   records: readonly { readonly id: string; readonly skipped?: Skipped }[],
   kindOf: (skipped: Skipped) => string,
 ): Problem[] {
-  const byReason = new Map<string, string[]>()
-  for (const { id, skipped } of records) {
-    if (skipped) byReason.set(kindOf(skipped), [...(byReason.get(kindOf(skipped)) ?? []), id])
-  }
-  return [...byReason].map(([kind, ids]) => ({ kind, count: ids.length, places: ids.slice(0, 5), effect: 'skipped' }))
+  const problems = new ProblemLog()
+  for (const { id, skipped } of records) if (skipped) problems.add(kindOf(skipped), id)
+  return problems.list()
 }
 
 const SettingResultSchema = Type.Object({

@@ -5,15 +5,25 @@ import { type Block, heading } from '../report/blocks.ts'
 import { readPublishedTables } from '../report/published-tables.ts'
 import { writeReport } from '../report/report.ts'
 import { OPEN_DOMAIN_QA, readStored, taskOfRun } from '../run/folder.ts'
-import type { TaskRun } from '../run/contract.ts'
+import type { Task, TaskRun } from '../run/contract.ts'
 import { TASK_RUNS } from '../run/record.ts'
 import { buildTaskReport } from '../run/report.ts'
-import { TASKS } from './list.ts'
+import { altqa } from './altqa/task.ts'
+import { choices } from './choices/task.ts'
+import { icl } from './icl/task.ts'
+import { lines } from './lines/task.ts'
+import { lm } from './lm/task.ts'
 import { readRun } from './open-domain-qa/record.ts'
 import { buildReport } from './open-domain-qa/report.ts'
 import { taskRunOf } from './open-domain-qa/scores.ts'
 import { summarise } from './open-domain-qa/summary.ts'
 import { readPublished } from './open-domain-qa/tables.ts'
+import { passkey } from './passkey/task.ts'
+import { ralm } from './ralm/task.ts'
+import { zeroscrolls } from './zeroscrolls/task.ts'
+
+/** All tasks except open-domain question answering, in report order; each is one folder. */
+export const TASKS: readonly Task[] = [lm, ralm, icl, zeroscrolls, lines, passkey, altqa, choices]
 
 /**
  * Reads runs and writes their report, questions last; the scores of a single run of questions also into its summary.json.

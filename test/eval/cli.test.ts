@@ -217,7 +217,7 @@ t.test('a service that dies in the middle is named, and what was answered is kep
       if (answers === 8) setImmediate(() => void running.close())
     },
   })
-  const client = createHttpClient(running.url, { attempts: 2, pauseMs: 1 })
+  const client = createHttpClient(running.url, undefined, { attempts: 2, pauseMs: 1 })
   const prepared = await prepare(
     {
       dataset: 'nq',
@@ -264,7 +264,7 @@ t.test('a busy service is asked again after its Retry-After; a strange one is na
   await new Promise<void>((resolve) => void fake.listen(0, '127.0.0.1', resolve))
   t.teardown(() => fake.close())
   const address = fake.address()
-  const client = createHttpClient(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`, {
+  const client = createHttpClient(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`, undefined, {
     attempts: 3,
     pauseMs: 1,
   })
@@ -308,11 +308,11 @@ t.test('in process neither a deadline nor a full service stops a question; over 
       if (refusals++ < 3) full()
     },
   })
-  const patient = createHttpClient(url, { attempts: 2, pauseMs: 1 })
+  const patient = createHttpClient(url, undefined, { attempts: 2, pauseMs: 1 })
   t.equal((await patient.answer({ question: 'what is fact 1', k: 2, demonstrations: [] })).answer, 'a1')
   t.equal(refusals, 4, 'as often as it takes')
   refusals = 0
-  await t.rejects(createHttpClient(url, { attempts: 2, pauseMs: 1, busyMs: 1500 }).answer({ question: 'what is fact 1', k: 2 }), {
+  await t.rejects(createHttpClient(url, undefined, { attempts: 2, pauseMs: 1, busyMs: 1500 }).answer({ question: 'what is fact 1', k: 2 }), {
     code: 'overloaded',
   })
 })
@@ -327,8 +327,8 @@ t.test('bad options are refused with what is allowed', async (t) => {
       { dataset: 'q.jsonl', modes: 'cepe,fid' },
       /--modes takes cepe, decoder-only, map-rerank, experts, replug, closed-book, not \["cepe","fid"\]/,
     ],
-    [{ dataset: 'q.jsonl', k: '500' }, /--k takes numbers from 1 to 200/],
-    [{ dataset: 'q.jsonl', protocol: 'mine' }, /--protocol must be paper, paper-exact or model/],
+    [{ dataset: 'q.jsonl', k: '500' }, /--k takes whole numbers from 1 to 200/],
+    [{ dataset: 'q.jsonl', protocol: 'mine' }, /--protocol takes paper, paper-exact, model/],
     [{ dataset: 'q.jsonl', shots: '-1' }, /--shots takes whole numbers from 0/],
     [{ dataset: 'q.jsonl', passages: 'p.jsonl', retrieval: 'dense' }, /leave --retrieval out/],
   ]

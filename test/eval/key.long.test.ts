@@ -65,12 +65,12 @@ t.test('a service with keys is measured with one, which is neither said nor kept
     const texts = await Promise.all(files.map((name) => readFile(path.join(run, name), 'utf8')))
     t.notMatch([measured.said, ...texts].join('\n'), key)
   }
-  t.match((await createHttpClient(url, { key }).answer({ question: 'what is fact 1' })).answer, 'a1')
+  t.match((await createHttpClient(url, key).answer({ question: 'what is fact 1' })).answer, 'a1')
 })
 
 t.test('what cannot be sent is refused without being shown', (t) => {
   for (const key of ['', 'two words', 'line\nbreak', 'schlüssel'])
-    t.throws(() => createHttpClient('http://127.0.0.1:1', { key }), { code: 'options_invalid', message: /^[^\n]*it is not shown\.$/ })
+    t.throws(() => createHttpClient('http://127.0.0.1:1', key), { code: 'options_invalid', message: /^[^\n]*it is not shown\.$/ })
   t.throws(() => createHttpClient('http://ann:secret@127.0.0.1:1'), { code: 'options_invalid', message: /^(?!.*secret).*--key/ })
   t.equal(loadConfig({}, { CEPE_KEY: 'x' }).PORT, 8080, 'no setting of a service, which does not mind it')
   t.end()

@@ -3,7 +3,7 @@ import t from 'tap'
 import { demoTargets } from '../../eval/suites/demo.ts'
 import { list, table, text, toHtml, toMarkdown } from '../../eval/report/blocks.ts'
 import { exactMatchOverK } from '../../eval/tasks/open-domain-qa/figures.ts'
-import { evaluationPackage, loadPlotter } from '../../eval/report/plot.ts'
+import { loadPlotter } from '../../eval/report/plot.ts'
 import { readPublished } from '../../eval/tasks/open-domain-qa/tables.ts'
 import type { EvalRecord } from '../../eval/tasks/open-domain-qa/record.ts'
 import type { SettingSummary, Summary } from '../../eval/tasks/open-domain-qa/summary.ts'
@@ -142,11 +142,11 @@ t.test('published scores: the shipped file is valid, a broken one is named', asy
 t.test('a package that serving does not need is named where it is missing', async (t) => {
   const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
   await t.rejects(
-    evaluationPackage(() => Promise.reject(missing), 'Drawing plots'),
+    loadPlotter(() => Promise.reject(missing)),
     { code: 'options_invalid', message: /^Drawing plots needs packages that are not installed: .*npm install --no-save vega / },
   )
   await t.rejects(
-    evaluationPackage(() => Promise.reject(new Error('broken')), 'Drawing plots'),
+    loadPlotter(() => Promise.reject(new Error('broken'))),
     { message: 'broken' },
   )
 })

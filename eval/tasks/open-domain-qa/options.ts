@@ -1,10 +1,10 @@
 import path from 'node:path'
-import { Value } from 'typebox/value'
+import { LIMITS } from '../../../src/rag/limits.ts'
 import { MODES } from '../../../src/text/plan.ts'
 import { option } from '../../run/contract.ts'
-import { invalidOption, listedWords, taskOptions, type TaskOptions } from '../../run/options.ts'
+import { invalidOption, taskOptions, type TaskOptions } from '../../run/options.ts'
 import type { EvaluationOptions } from './prepare.ts'
-import { EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, ProtocolSchema, type Protocol } from './protocol.ts'
+import { ENCODER_PASSAGES, EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, type Protocol, RETRIEVALS } from './protocol.ts'
 
 /** Options of `cepe eval` that determine a run. */
 export const QA_OPTIONS = [
@@ -53,49 +53,35 @@ export function parseOptions(given: Readonly<Record<string, unknown>>): Evaluati
   const questions = file ?? (published ? undefined : dataset)
   if (questions === undefined) throw invalidOption(`--questions is missing: the file with ${dataset ?? ''}'s questions as published.`)
   return {
+    ...{ questions, passages, train: options.text('train'), unanswerable: options.text('unanswerable') },
     dataset: published ?? path.basename(file !== undefined && dataset !== undefined ? dataset : questions),
-    questions,
-    passages,
-    train: options.text('train'),
-    unanswerable: options.text('unanswerable'),
     limit: options.text('limit') === undefined ? undefined : options.integer('limit', 1),
-    protocol: readProtocol(options),
+    protocol: readProtocol(options, passages !== undefined),
     dumpPrompts: given['dumpPrompts'] === true,
     retrievalByFile: options.text('retrieval') === undefined && passages === undefined,
   }
 }
 
-function readProtocol(options: TaskOptions): Protocol {
-  const { retrieval: wanted, protocol: name = '', modes = '', encoderPassages = '', passages } = options.all
-  if (!Object.hasOwn(PROTOCOLS, name)) throw invalidOption(`--protocol must be paper, paper-exact or model, not ${JSON.stringify(name)}.`)
-  const defaults = PROTOCOLS[name as keyof typeof PROTOCOLS]
-  const retrieval = wanted ?? (passages === undefined ? 'dense' : 'supplied')
-  if (passages !== undefined && retrieval !== 'supplied') throw invalidOption('--passages supplies the passages: leave --retrieval out.')
+function readProtocol(options: TaskOptions, hasPassages: boolean): Protocol {
+  const defaults = PROTOCOLS[options.word('protocol', Object.keys(PROTOCOLS) as (keyof typeof PROTOCOLS)[])]
+  const bySource = hasPassages ? 'supplied' : 'dense'
+  const retrieval = options.text('retrieval') === undefined ? bySource : options.word('retrieval', RETRIEVALS)
+  if (hasPassages && retrieval !== 'supplied') throw invalidOption('--passages supplies the passages: leave --retrieval out.')
   const count = (option: string, byDefault: number | null, least: number) => {
     if (options.text(option) === undefined) return byDefault
     return options.text(option) === 'service' ? null : options.integer(option, least)
   }
-  const protocol = {
+  return {
     ...('packing' in defaults && { packing: defaults.packing }),
-    modes: listedWords(modes),
-    ks: options.integers('k', 1),
-    encoder_passages: listedWords(encoderPassages),
+    modes: options.words('modes', MODES),
+    ks: options.integers('k', 1, LIMITS.k),
+    encoder_passages: options.words('encoderPassages', ENCODER_PASSAGES),
     shots: count('shots', defaults.shots, 0),
     k_decoder: count('kDecoder', defaults.k_decoder, 0),
     context_tokens: count('contextTokens', defaults.context_tokens, 1),
     max_new_tokens: count('maxNewTokens', defaults.max_new_tokens, 1),
     retrieval,
-    recall_depth: options.integer('recallDepth', 1),
+    recall_depth: options.integer('recallDepth', 1, { most: LIMITS.k }),
     seed: options.integer('seed'),
   }
-  if (Value.Check(ProtocolSchema, protocol)) return protocol
-  const field = Value.Errors(ProtocolSchema, protocol)[0]?.instancePath.split('/')[1] ?? ''
-  const allowed: Record<string, string> = {
-    modes: `--modes takes ${MODES.join(', ')}`,
-    encoder_passages: '--encoder-passages takes others, all',
-    retrieval: '--retrieval takes dense, text, hybrid or supplied',
-    ks: '--k takes numbers from 1 to 200',
-    recall_depth: '--recall-depth takes a number from 1 to 200',
-  }
-  throw invalidOption(`${allowed[field] ?? `--${field} is not valid`}, not ${JSON.stringify(protocol[field as keyof typeof protocol])}.`)
 }

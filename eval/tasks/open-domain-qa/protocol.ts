@@ -9,11 +9,14 @@ function orServiceDefault(minimum: number) {
   return Type.Union([Type.Integer({ minimum }), Type.Null()], { description: "null: the service's own default for its model." })
 }
 
+export const ENCODER_PASSAGES = ['others', 'all'] as const
+export const RETRIEVALS = ['dense', 'text', 'hybrid', 'supplied'] as const
+
 /** How questions are asked; part of a run's manifest. */
 export const ProtocolSchema = Type.Object({
   modes: Type.Array(Type.Enum([...MODES]), { minItems: 1 }),
   ks: Type.Array(Type.Integer({ minimum: 1, maximum: 200 }), { minItems: 1, description: 'Passages per question, ascending.' }),
-  encoder_passages: Type.Array(Type.Enum(['others', 'all']), {
+  encoder_passages: Type.Array(Type.Enum([...ENCODER_PASSAGES]), {
     minItems: 1,
     description:
       'Variants of the cepe mode: others: the encoder reads the passages that the decoder prompt does not hold; all: it reads all of them.',
@@ -32,7 +35,7 @@ export const ProtocolSchema = Type.Object({
   k_decoder: orServiceDefault(0),
   context_tokens: orServiceDefault(1),
   max_new_tokens: orServiceDefault(1),
-  retrieval: Type.Enum(['dense', 'text', 'hybrid', 'supplied'], {
+  retrieval: Type.Enum([...RETRIEVALS], {
     description: 'supplied: passages come with the questions; nothing is retrieved.',
   }),
   recall_depth: Type.Integer({ minimum: 1, maximum: 200, description: 'Passages retrieved for recall where k is smaller.' }),
