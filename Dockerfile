@@ -23,6 +23,7 @@ COPY --from=build /app/package.json ./
 COPY LICENSE ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
+COPY --from=build /app/eval/tasks.json eval/tasks.json
 COPY --from=build /app/src/http/page src/http/page
 COPY --from=build /app/models/reader/checkpoint models/reader/checkpoint
 COPY --from=build /app/models/retriever/checkpoint models/retriever/checkpoint

@@ -14,8 +14,8 @@ import { createStateStore } from '../../src/inference/worker/encoder/state-store
 import { renderPassage } from '../../src/text/prompt.ts'
 import { loadTokenizer } from '../../src/text/tokenizer.ts'
 import { fastest, inFolder, printHeading, table } from '../measure.ts'
-import { cepe1B } from './shapes.ts'
 import { corpusPassages } from './stages.ts'
+import { shapeConfig } from './whole-shape.ts'
 import { uniform, writeSyntheticCheckpoint } from '../../test/fixtures/synthetic-checkpoint.ts'
 
 const PASSAGE_TOKENS = 120
@@ -55,7 +55,10 @@ async function measured(folder: string, modelDir: string, input: EncoderInput, d
 await inFolder(async (folder) => {
   printHeading(`Encoder states, k = ${k}`, 1)
   const shipped = path.join(packageRoot(), 'models/built/cepe-f32')
-  const checkpointDir = await writeSyntheticCheckpoint(path.join(folder, 'checkpoint'), cepe1B({ layers: 1, encoderLayers: layers }))
+  const checkpointDir = await writeSyntheticCheckpoint(
+    path.join(folder, 'checkpoint'),
+    shapeConfig('1.1b', { layers: 1, encoderLayers: layers }),
+  )
   const wide = path.join(folder, 'wide')
   await buildModel({ checkpointDir, outDir: wide, dtype: 'f32', inPlace: true })
   const next = uniform(1)

@@ -1,5 +1,7 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Type } from 'typebox'
+import { present } from '../../base/at.ts'
 import { buildModel } from '../../models/build.ts'
 import { openCheckpoint } from '../../models/open-checkpoint.ts'
 import { exists } from '../../base/exists.ts'
@@ -7,11 +9,27 @@ import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { packageRoot } from '../../src/package.ts'
 import { megabytes } from '../../src/service/follow-job.ts'
-import { SHAPES } from './shapes.ts'
+import { readShipped } from '../../eval/shipped.ts'
 import { parametersOf, requireFree, writeTorchShards } from '../../test/fixtures/torch-shards.ts'
 
-type ShapeName = keyof typeof SHAPES
-export const SHAPE_NAMES: readonly ShapeName[] = ['7b', '1.1b', '1.1b-shallow', 'small']
+const Config = Type.Record(Type.String(), Type.Unknown())
+const Sides = { decoder: Config, encoder: Type.Optional(Config) }
+const Shape = Type.Object({ layers: Type.Integer(), encoder_layers: Type.Integer(), ...Sides })
+const { decoder, encoder, shapes } = readShipped(
+  'bench/reader/shapes.json',
+  Type.Object({ ...Sides, shapes: Type.Record(Type.String(), Shape) }),
+)
+export const SHAPE_NAMES = Object.keys(shapes)
+
+/** The config.json of a published model's shape, in its own depth or another. @param name TinyLlama-1.1B has a key-value head per head */
+export function shapeConfig(name: string, depth: { readonly layers?: number; readonly encoderLayers?: number } = {}): object {
+  const shape = present(shapes[name])
+  const { layers = shape.layers, encoderLayers = shape.encoder_layers } = depth
+  return {
+    ...{ ...decoder, ...shape.decoder, num_hidden_layers: layers, num_cross_attn_layers: layers },
+    encoder_config: { ...encoder, ...shape.encoder, num_hidden_layers: encoderLayers },
+  }
+}
 
 /** Maximum bytes on disk per weight. */
 const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = {
@@ -30,8 +48,8 @@ type WholeShape = Awaited<ReturnType<typeof makeShape>>
  * Writes a random checkpoint of a published shape with the shipped tokenizer, so that it can be served, unless it is there.
  * @throws disk_full before anything is written, if it and its largest build do not fit
  */
-export async function makeShape(folder: string, shape: ShapeName, dtypes: readonly Dtype[]) {
-  const content = SHAPES[shape]
+export async function makeShape(folder: string, shape: string, dtypes: readonly Dtype[]) {
+  const content = shapeConfig(shape)
   const largest = Math.max(...dtypes.map((dtype) => WEIGHT_BYTES[dtype]))
   const dir = join(folder, 'checkpoint')
   const isThere = await exists(join(dir, LAST_FILE))

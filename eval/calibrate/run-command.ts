@@ -8,7 +8,8 @@ import { CodedError, type ErrorCode, messageOf } from '../../base/errors.ts'
 import { fitCalibration, type JudgedSignals } from './fit.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { createHttpClient } from '../client/http.ts'
-import { demoCorpus, describeProblem, type EvalQuestion, questionFile, spread } from '../datasets/question-set.ts'
+import { describeProblem, type EvalQuestion, spread } from '../datasets/question-set.ts'
+import { demoCorpus, questionFile } from '../shipped.ts'
 import { readDataset } from '../datasets/read.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { wholeNumbers } from '../run/options.ts'
@@ -67,7 +68,8 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   for (const line of skipped) process.stderr.write(`${line}\n`)
   await refuseUnwritable(out)
   const { createInProcessClient } = await import('../client/in-process.ts')
-  const client = url === undefined ? await createInProcessClient({ ...overrides, ...index }) : createHttpClient(url, options.key ?? clientKey())
+  const client =
+    url === undefined ? await createInProcessClient({ ...overrides, ...index }) : createHttpClient(url, options.key ?? clientKey())
   try {
     const { judged, left, questions: counts, sources, defaults } = await askAll(client, questions, { ks, concurrency: options.concurrency })
     const { mode, demonstrations, chat_template = 'none', instruction = '' } = defaults

@@ -3,10 +3,11 @@ import { CodedError } from '../../base/errors.ts'
 import { wholeNumber } from '../../src/cli/program/options.ts'
 import type { Paper } from '../presets/read.ts'
 import type { SuiteOptions } from '../suites/suite.ts'
-import type { Task, TaskOption } from '../run/contract.ts'
+import type { Task } from '../run/contract.ts'
 import { runsFolder } from '../run/folder.ts'
+import type { TaskOption } from '../run/options.ts'
 import { TASKS } from '../tasks/runs.ts'
-import { QA_OPTIONS } from '../tasks/open-domain-qa/options.ts'
+import { openDomainQa } from '../tasks/open-domain-qa/scores.ts'
 import type { RopeOptions } from './rope.ts'
 import type { GivenOptions } from './run.ts'
 import type { TableOptions } from '../presets/run.ts'
@@ -33,7 +34,7 @@ export function evalProgram(): Command {
     .enablePositionalOptions()
     .option('--published <file>', "published scores to compare with (default: the paper's)")
     .action(async (given: GivenOptions) => (await import('./run.ts')).runQuestions(given))
-  addService(addRun(addOptions(program, QA_OPTIONS), 'eval/runs/<dataset>-<hash of the options>'))
+  addService(addRun(addOptions(program, openDomainQa.options), 'eval/runs/<dataset>-<hash of the options>'))
   for (const [command] of Object.values(TABLES)) addRefused(program, `--${command} <number>`, `Use: cepe eval ${command}`)
   program
     .command('compare <runA> <runB>')

@@ -4,7 +4,7 @@ import { toMarkdown, table, text } from '../report/blocks.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { createHttpClient } from '../client/http.ts'
 import type { ReaderClient } from '../client/reader.ts'
-import { questionFile } from '../datasets/question-set.ts'
+import { questionFile } from '../shipped.ts'
 import { clientKey } from '../../src/config.ts'
 import type { TableOptions } from '../presets/run.ts'
 import type { Paper } from '../presets/read.ts'
@@ -115,7 +115,11 @@ export async function runAll(runs: string, out: string): Promise<void> {
   const options = { dataset: 'demo', questions: questionFile('test.jsonl'), limit: QUESTIONS, protocol, dumpPrompts: false }
   await timed('Open-domain question answering', async () => {
     const client = await connect({}, 'dense')
-    await followedQuestions({ client, options, folder, concurrency: 1 }, { yes: true }).finally(() => client.close())
+    try {
+      await followedQuestions({ client, options, folder, concurrency: 1 }, { yes: true })
+    } finally {
+      await client.close()
+    }
   })
   await reportRuns([...folders, folder], out, {
     title: 'Every task in small',

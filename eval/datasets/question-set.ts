@@ -1,6 +1,4 @@
-import path from 'node:path'
 import { type Static, Type } from 'typebox'
-import { packageRoot } from '../../src/package.ts'
 
 /** A passage that came with a question, best first. */
 export interface EvalPassage {
@@ -47,16 +45,6 @@ export interface Dataset extends Required<ReadFile> {
   readonly questions: readonly EvalQuestion[]
 }
 
-/** The shipped corpus, the default data of tasks. */
-export function demoCorpus(): string {
-  return path.join(packageRoot(), 'index', 'corpus', 'passages.tsv')
-}
-
-/** A file of the shipped questions, which are about the shipped corpus. */
-export function questionFile(name: string): string {
-  return path.join(packageRoot(), 'eval', 'questions', name)
-}
-
 /** One raw element of a file; `value` is undefined if it could not be parsed. */
 export interface RawRecord {
   /** Location for messages: `line 12`, `element 3`. */
@@ -88,9 +76,6 @@ export function describeProblem({ kind, count, places, effect }: Problem): strin
   const where = places.length === 0 ? '' : ` (${places.join(', ')}${count > places.length ? ', ...' : ''})`
   return `${count} x ${kind}${where}, ${effect}`
 }
-
-/** Of tasks whose demo data is sorted by kind. */
-export const ITEMS = 'items, from the first (of the demo questions: evenly spaced)'
 
 /** `count` of the values, or all, evenly spaced from the first. */
 export function spread<T>(values: readonly T[], most: number): T[] {

@@ -1,25 +1,21 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { type Static, type TProperties, Type } from 'typebox'
-import { Compile } from 'typebox/compile'
 import { CodedError, osCode } from '../../base/errors.ts'
-import { parseJson } from '../../base/json.ts'
 import { packageRoot } from '../../src/package.ts'
+import { readShipped } from '../shipped.ts'
 
 /** Names of the papers whose tables can be run. */
 export const PAPERS = { cepe: 'CEPE', giraffe: 'Giraffe', pi: 'Position Interpolation' } as const
 
 /** Tables without a preset, by paper and number, with the reason. */
-const isUnavailable = Compile(Type.Record(Type.String(), Type.Record(Type.String(), Type.String())))
-
-function tablesFolder(): string {
-  return path.join(packageRoot(), 'eval', 'presets', 'tables')
-}
+const UnavailableSchema = Type.Record(Type.String(), Type.Record(Type.String(), Type.String()))
 
 /** Numbers of a paper's tables with a preset, ascending. */
-export async function presetTables(paper: Paper): Promise<string[]> {
+export function presetTables(paper: Paper): string[] {
   const pattern = new RegExp(`^${paper}-(\\d+)\\.json$`)
-  const files = await readdir(tablesFolder())
+  const files = readdirSync(path.join(packageRoot(), 'eval', 'presets', 'tables'))
   return files.flatMap((file) => pattern.exec(file)?.[1] ?? []).sort((a, b) => Number(a) - Number(b))
 }
 
@@ -27,18 +23,11 @@ export async function presetTables(paper: Paper): Promise<string[]> {
  * Reads the preset of one table of a paper.
  * @throws options_invalid for a table without one, with the reason if known
  */
-export async function readPreset(paper: Paper, table: string): Promise<Preset> {
-  const known = await presetTables(paper)
-  if (!known.includes(table)) {
-    const unavailable = parseJson(await readFile(path.join(tablesFolder(), 'unavailable.json'), 'utf8'))
-    const reason = isUnavailable.Check(unavailable) ? unavailable[paper]?.[table] : undefined
-    throw new CodedError('options_invalid', reason ?? `${PAPERS[paper]} has the tables ${known.join(', ')}, not ${JSON.stringify(table)}.`)
-  }
-  const file = path.join(tablesFolder(), `${paper}-${table}.json`)
-  const value = parseJson(await readFile(file, 'utf8'))
-  if (isPreset.Check(value)) return value
-  const [error] = isPreset.Errors(value)
-  throw new CodedError('options_invalid', `${file} is no preset: ${error?.instancePath ?? ''} ${error?.message ?? 'not valid JSON'}.`)
+export function readPreset(paper: Paper, table: string): Preset {
+  const known = presetTables(paper)
+  if (known.includes(table)) return readShipped(`eval/presets/tables/${paper}-${table}.json`, PresetSchema)
+  const reason = readShipped('eval/presets/tables/unavailable.json', UnavailableSchema)[paper]?.[table]
+  throw new CodedError('options_invalid', reason ?? `${PAPERS[paper]} has the tables ${known.join(', ')}, not ${JSON.stringify(table)}.`)
 }
 
 function strict<Properties extends TProperties>(properties: Properties) {
@@ -91,7 +80,6 @@ const PresetSchema = strict({
   notes: Type.Array(Type.String({ minLength: 1 })),
 })
 export type Preset = Static<typeof PresetSchema>
-const isPreset = Compile(PresetSchema)
 export type PresetRow = Static<typeof RowSchema>
 export type Paper = Preset['paper']
 

@@ -10,7 +10,7 @@ import { readPublishedTables } from '../report/published-tables.ts'
 import { writeReport } from '../report/report.ts'
 import { OPEN_DOMAIN_QA, runsFolder } from '../run/folder.ts'
 import { BeyondADay, costGate, type RunCommandOptions, type RunOptions } from '../run/follow.ts'
-import { optionKey, taskOptions } from '../run/options.ts'
+import { optionKey, optionValues, taskOptions } from '../run/options.ts'
 import { runTask } from '../run/run-task.ts'
 import { TASKS } from '../tasks/runs.ts'
 import { askQuestions } from '../tasks/open-domain-qa/ask.ts'
@@ -38,25 +38,17 @@ export interface TableOptions extends RunCommandOptions {
  */
 export async function runTable(paper: Paper, number: string, given: TableOptions, connect: () => Promise<AnswerClient>): Promise<void> {
   const { data, columns, limit, plan = false, out = runsFolder(`${paper}-${number}`) } = given
-  const preset = await readPreset(paper, number)
-  const cells = cellsOf(preset, { limit, columns: wantedColumns(preset, columns) })
+  const preset = readPreset(paper, number)
+  const names = preset.columns.filter(({ mean_of: averaged }) => averaged === undefined).map(({ name }) => name)
+  const cells = cellsOf(preset, { limit, columns: columns === undefined ? names : optionValues({ columns }).words('columns', names) })
   const fileOf = data === undefined ? () => undefined : await dataFiles(data)
   const isPlanAlone = plan && cells.every((cell) => missingFiles(cell, fileOf).length > 0)
   if (!isPlanAlone) checkFiles(preset, cells, fileOf, data)
   const notAsked = isPlanAlone ? new Map<string, string>() : await askCells({ preset, cells, fileOf, connect }, { ...given, out })
-  const published = await readPublishedTables(paper)
+  const published = readPublishedTables(paper)
   const report = presetReport(preset, { cells, published, readers: await readScores(out, preset, cells), notAsked, fileOf })
   process.stdout.write(toMarkdown(report.blocks))
   if (!plan) await writeReport(report, out)
-}
-
-/** @throws options_invalid for a column that the table does not have */
-function wantedColumns({ columns }: Preset, given: string | undefined): string[] {
-  const names = columns.filter(({ mean_of: averaged }) => averaged === undefined).map(({ name }) => name)
-  const wanted = given?.split(',').map((name) => name.trim()) ?? names
-  const unknown = wanted.find((name) => !names.includes(name))
-  if (unknown !== undefined) throw new CodedError('options_invalid', `--columns takes ${names.join(', ')}, not ${JSON.stringify(unknown)}.`)
-  return wanted
 }
 
 /** Checked before anything is loaded. @throws options_invalid if no cell has its files, with their sources */

@@ -16,11 +16,14 @@ function fontFiles(): string[] {
   return ['DejaVuSans.ttf', 'DejaVuSans-Bold.ttf'].map((file) => path.join(folder, 'ttf', file))
 }
 
-const packages = async () => Promise.all([import('vega'), import('vega-lite'), import('@resvg/resvg-js'), fontFiles()])
+async function packages() {
+  const [vega, { compile }, { Resvg }] = await Promise.all([import('vega'), import('vega-lite'), import('@resvg/resvg-js')])
+  return { vega, compile, Resvg, fonts: fontFiles() }
+}
 
 /** Draws Vega-Lite charts without a browser. @throws options_invalid naming the packages to install, if a serving installation lacks them */
 export async function loadPlotter(load = packages) {
-  const [vega, { compile }, { Resvg }, fonts] = await load().catch((error: unknown) => {
+  const { vega, compile, Resvg, fonts } = await load().catch((error: unknown) => {
     if (!(error instanceof Error && 'code' in error && ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(String(error.code))))
       throw error
     const remedy = `run npm ci without --omit=dev, or ${INSTALL}`

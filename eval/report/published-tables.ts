@@ -1,15 +1,16 @@
-import { readFile } from 'node:fs/promises'
-import path from 'node:path'
 import { Type, type Static } from 'typebox'
-import { Compile } from 'typebox/compile'
 import { at } from '../../base/at.ts'
-import { packageRoot } from '../../src/package.ts'
-import { CodedError } from '../../base/errors.ts'
-import { parseJson } from '../../base/json.ts'
+import { readShipped } from '../shipped.ts'
 import { list, table, text, type Block } from './blocks.ts'
 
 const TablesSchema = Type.Object({
   source: Type.String(),
+  checkpoints: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Name in the tables, by published checkpoint.' })),
+  question_models: Type.Optional(
+    Type.Record(Type.String(), Type.Object({ method: Type.String(), checkpoints: Type.Array(Type.String()) }), {
+      description: "Mode and checkpoints, by name in Table 7: a CEPE model's decoder is LLaMA-2, frozen.",
+    }),
+  ),
   tables: Type.Record(
     Type.String(),
     Type.Object({
@@ -20,22 +21,10 @@ const TablesSchema = Type.Object({
   doubtful: Type.Array(Type.Object({ table: Type.String(), cell: Type.String(), why: Type.String() })),
 })
 export type PublishedTables = Static<typeof TablesSchema>
-const validator = Compile(TablesSchema)
-
-/** Names of the published checkpoints in the paper's tables. */
-const MODELS: Readonly<Record<string, string>> = {
-  'CEPE-LLaMA-2-7B': 'CEPE',
-  'Llama-2-7b-hf': 'LLaMA-2',
-  'Llama-2-7b-chat-hf': 'LLaMA-2-Chat',
-  'CEPED-LLaMA-2-Chat-7B': 'CEPED-LLaMA-2-Chat',
-}
 
 /** Reads the tables of a paper. @throws options_invalid if the shipped file is damaged */
-export async function readPublishedTables(paper: 'cepe' | 'giraffe' | 'pi' = 'cepe'): Promise<PublishedTables> {
-  const file = path.join(packageRoot(), 'eval', 'published', `${paper}.json`)
-  const value = parseJson(await readFile(file, 'utf8'))
-  if (validator.Check(value)) return value
-  throw new CodedError('options_invalid', `${file} holds no published tables: install the project again.`)
+export function readPublishedTables(paper: 'cepe' | 'giraffe' | 'pi' = 'cepe'): PublishedTables {
+  return readShipped(`eval/published/${paper}.json`, TablesSchema)
 }
 
 function cell(value: string | number | boolean | null | undefined): string {
@@ -43,9 +32,9 @@ function cell(value: string | number | boolean | null | undefined): string {
 }
 
 /** The rows of a paper's table for a run's model, and how the run differs from them. */
-export function publishedBlocks({ source, tables, doubtful }: PublishedTables, number: string, reader: string): Block[] {
+export function publishedBlocks({ source, tables, doubtful, checkpoints }: PublishedTables, number: string, reader: string): Block[] {
   const found = tables[number]
-  const model = MODELS[at(reader.split('@'), 0)]
+  const model = checkpoints?.[at(reader.split('@'), 0)]
   const rows = found?.rows.filter((row) => model !== undefined && (row['model'] === undefined || row['model'] === model)) ?? []
   if (found === undefined || rows.length === 0) return [text(`The paper's Table ${number} has no scores of this model.`)]
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]

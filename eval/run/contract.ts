@@ -3,16 +3,10 @@ import type { ReaderClient } from '../client/reader.ts'
 import type { Problem, ReadFile } from '../datasets/question-set.ts'
 import type { Block, Figure } from '../report/blocks.ts'
 import type { Stored } from './folder.ts'
-import type { TaskOption, TaskOptions } from './options.ts'
+import type { TaskOptions } from './options.ts'
 import type { SettingResult, TaskManifest, TaskRecord } from './record.ts'
-import type { DerivedMetric, Metric, TaskSummary } from './summary.ts'
-
-export type { Metric, TaskOption }
-
-/** An option as a row: flags, description, the default, and that with `--small`. */
-export function option(flags: string, description: string, byDefault?: string, small?: string): TaskOption {
-  return { flags, description, ...(byDefault !== undefined && { byDefault }), ...(small !== undefined && { small }) }
-}
+import type { DerivedMetric, TaskSummary } from './summary.ts'
+import type { taskData } from './task-data.ts'
 
 /** An item that is asked in every setting. */
 export interface TaskItem {
@@ -66,21 +60,11 @@ export function askedInTurn<Item extends TaskItem, Setting extends { readonly na
 }
 
 /** A task as its reports and comparisons know it. */
-export interface Evaluation {
-  readonly name: string
-  /** Increased when the same options give other scores: earlier runs are rejected, never mixed. */
-  readonly version: number
-  readonly title: string
-  readonly description: string
-  readonly metrics: readonly Metric[]
+export interface Evaluation extends Omit<ReturnType<typeof taskData>, 'options'> {
   readonly derived?: readonly DerivedMetric[]
   /** Figures and tables of the report besides the table of settings. */
   readonly figures?: (summary: TaskSummary) => readonly Figure[]
   readonly tables?: (summary: TaskSummary) => readonly Block[]
-  /** How it was measured, for the report. */
-  readonly notes: readonly string[]
-  /** Number of the paper's table with published scores. */
-  readonly publishedTable?: string
   /** Plural noun for the items, and digits of their scores, in comparisons. */
   readonly compared?: { readonly what: string; readonly digits: number }
 }
@@ -89,8 +73,7 @@ export interface Evaluation {
  * A task that asks the reader with token ids: a reader of its data, a builder of its requests, its metrics. Runs, resuming, manifests,
  * reports and comparisons belong to the runner. Its name is that of its command.
  */
-export interface Task extends Evaluation {
-  readonly options: readonly TaskOption[]
+export interface Task extends Evaluation, Pick<ReturnType<typeof taskData>, 'options'> {
   /** Needs no data, and so has no small run. */
   readonly needsData?: boolean
   /** @throws options_invalid, dataset_invalid */

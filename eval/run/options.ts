@@ -5,9 +5,9 @@ export interface TaskOption {
   /** Such as `--contexts <numbers>`. */
   readonly flags: string
   readonly description: string
-  readonly byDefault?: string
+  readonly byDefault?: string | undefined
   /** Value with `--small`, if different. */
-  readonly small?: string
+  readonly small?: string | undefined
 }
 
 /** `--context-tokens <number>` -> `contextTokens`, as in Commander. */

@@ -3,9 +3,9 @@ import { publishedBlocks, type PublishedTables } from '../report/published-table
 import { problemBlock, type Report } from '../report/report.ts'
 import type { Estimate } from '../statistics/bootstrap.ts'
 import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
-import type { Evaluation, Metric, TaskRun } from './contract.ts'
+import type { Evaluation, TaskRun } from './contract.ts'
 import type { ManifestFields, SettingResult, TaskManifest, TaskRecord } from './record.ts'
-import { type GroupScores, shown, summariseTask, type TaskSummary } from './summary.ts'
+import { type GroupScores, type Metric, shown, summariseTask, type TaskSummary } from './summary.ts'
 
 /** Outputs shown per setting. */
 const EXAMPLES = 5

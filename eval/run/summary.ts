@@ -12,11 +12,6 @@ export interface Metric {
   readonly digits: number
 }
 
-/** Metrics of scores from 0 to 1, shown in percent. @param labels by name */
-export function percentages<Name extends string>(labels: Readonly<Record<Name, string>>): (Metric & { readonly name: Name })[] {
-  return (Object.keys(labels) as Name[]).map((name) => ({ name, label: labels[name], aggregate: 'percent', digits: 1 }))
-}
-
 /** A score of a setting that is no mean over items. */
 export interface DerivedMetric extends Metric {
   /** Undefined without scored items. */

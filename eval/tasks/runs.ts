@@ -37,7 +37,7 @@ export async function reportRuns(
   const named = await Promise.all(folders.map(async (folder) => ({ folder, isQa: (await taskOfRun(folder)) === OPEN_DOMAIN_QA })))
   const tasks = await Promise.all(named.filter(({ isQa }) => !isQa).map(({ folder }) => readRunOf(folder)))
   const questions = await Promise.all(named.filter(({ isQa }) => isQa).map(({ folder }) => readRun(folder)))
-  const ofTasks = buildTaskReport(tasks, await readPublishedTables(), top.title, top.lead)
+  const ofTasks = buildTaskReport(tasks, readPublishedTables(), top.title, top.lead)
   const ofQuestions = buildReport(questions, await readPublished(published), tasks.length === 0 ? top : {})
   const both = {
     ...ofTasks,

@@ -27,23 +27,24 @@ async function folder(t: Test): Promise<string> {
   return dir
 }
 
-async function presetsOf(paper: Paper): Promise<Preset[]> {
-  return Promise.all((await presetTables(paper)).map((table) => readPreset(paper, table)))
+function presetsOf(paper: Paper): Preset[] {
+  return presetTables(paper).map((table) => readPreset(paper, table))
 }
 
-await t.test('presets: which tables there are, and why not the others', async (t) => {
-  t.same(await presetTables('cepe'), ['1', '2', '3', '4', '6', '7', '8', '11', '12', '13'])
-  t.same(await presetTables('giraffe'), ['1', '2', '3', '4', '5', '6', '7', '8', '9'])
-  t.same(await presetTables('pi'), ['1', '2', '3', '4', '5', '6'])
-  await t.rejects(readPreset('cepe', '5'), { code: 'options_invalid', message: /averages Tables 11 and 12/ })
-  await t.rejects(readPreset('cepe', '../1'), { code: 'options_invalid', message: /CEPE has the tables 1, 2, 3/ })
-  await t.rejects(readPreset('giraffe', '10'), { code: 'options_invalid', message: /Giraffe has the tables 1, 2, 3, 4, 5, 6, 7, 8, 9,/ })
+await t.test('presets: which tables there are, and why not the others', (t) => {
+  t.same(presetTables('cepe'), ['1', '2', '3', '4', '6', '7', '8', '11', '12', '13'])
+  t.same(presetTables('giraffe'), ['1', '2', '3', '4', '5', '6', '7', '8', '9'])
+  t.same(presetTables('pi'), ['1', '2', '3', '4', '5', '6'])
+  t.throws(() => readPreset('cepe', '5'), { code: 'options_invalid', message: /averages Tables 11 and 12/ })
+  t.throws(() => readPreset('cepe', '../1'), { code: 'options_invalid', message: /CEPE has the tables 1, 2, 3/ })
+  t.throws(() => readPreset('giraffe', '10'), { code: 'options_invalid', message: /Giraffe has the tables 1, 2, 3, 4, 5, 6, 7, 8, 9,/ })
+  t.end()
 })
 
 for (const paper of ['cepe', 'giraffe', 'pi'] as const)
-  await t.test(`${paper}: rows, columns, options, files and scores of every preset are known`, async (t) => {
-    const { tables } = await readPublishedTables(paper)
-    for (const preset of await presetsOf(paper)) {
+  await t.test(`${paper}: rows, columns, options, files and scores of every preset are known`, (t) => {
+    const { tables } = readPublishedTables(paper)
+    for (const preset of presetsOf(paper)) {
       const named = `Table ${preset.table}`
       const task = TASKS.find(({ name }) => name === preset.task)
       const known = task?.options.map(({ flags }) => /--([\w-]+)/.exec(flags)?.[1] ?? '') ?? QA_OPTIONS
@@ -75,7 +76,7 @@ for (const paper of ['cepe', 'giraffe', 'pi'] as const)
     for (const [table, { rows }] of Object.entries(tables)) {
       // Table 5 has no preset, Table 8 is laid out by data set.
       if (paper === 'cepe' && ['5', '8'].includes(table)) continue
-      const preset = await readPreset(paper, table)
+      const preset = readPreset(paper, table)
       const matches = rows.map(
         (row) => preset.rows.filter(({ label }) => Object.entries(label).every(([field, value]) => row[field] === value)).length,
       )
@@ -89,6 +90,7 @@ for (const paper of ['cepe', 'giraffe', 'pi'] as const)
           `Table ${table}: ${name} is published`,
         )
     }
+    t.end()
   })
 
 /** Cells as the paper prints them, by table, row label and column; accuracies are printed as shares and reported in percent. */
@@ -115,22 +117,23 @@ const GIRAFFE_CELLS: readonly (readonly [table: string, label: Readonly<Record<s
   ['9', { data: 'FFQA' }, '32k', '10'],
 ]
 
-await t.test("Giraffe's tables are numbered as in its paper, with its scores; the README's stand in rows of their own", async (t) => {
-  const { tables, doubtful } = await readPublishedTables('giraffe')
+await t.test("Giraffe's tables are numbered as in its paper, with its scores; the README's stand in rows of their own", (t) => {
+  const { tables, doubtful } = readPublishedTables('giraffe')
   for (const [table, label, column, score] of GIRAFFE_CELLS) {
-    const { rows } = await readPreset('giraffe', table)
+    const { rows } = readPreset('giraffe', table)
     const row = rows.find(({ label: own }) => Object.entries(label).every(([field, value]) => own[field] === value))
     t.ok(row, `Table ${table}: ${JSON.stringify(label)}`)
     if (row) t.equal(publishedScore(tables[table]?.rows ?? [], row, column), score, `Table ${table}: ${JSON.stringify(label)} at ${column}`)
   }
-  t.match(await readPreset('giraffe', '5'), { columns: { 6: { name: '24k', options: { 'decoder-tokens': '24576' } } } })
+  t.match(readPreset('giraffe', '5'), { columns: { 6: { name: '24k', options: { 'decoder-tokens': '24576' } } } })
   for (const table of ['1', '4']) t.ok(doubtful.some((entry) => entry.table === table && /other values in all five/.test(entry.why)))
-  const readme = (await readPreset('giraffe', '3')).rows.filter(({ label }) => String(label['model']).startsWith('README'))
+  const readme = readPreset('giraffe', '3').rows.filter(({ label }) => String(label['model']).startsWith('README'))
   t.same(
     readme.map(({ published }) => published?.['1900']),
     ['32.33', '22.17'],
   )
   t.notMatch(JSON.stringify(tables), /32\.33|72\.81/)
+  t.end()
 })
 
 await t.test(
@@ -140,7 +143,7 @@ await t.test(
     const transcribed = JSON.parse(await readFile(GIRAFFE, 'utf8')) as {
       tables: Record<string, { row_key: string; columns: string[]; rows: Record<string, number | string>[] }>
     }
-    const { tables } = await readPublishedTables('giraffe')
+    const { tables } = readPublishedTables('giraffe')
     for (const [number, { row_key: key, columns, rows }] of Object.entries(transcribed.tables)) {
       t.equal(tables[number]?.rows.length, columns.length, `Table ${number}`)
       columns.forEach((column, i) => {
@@ -151,10 +154,10 @@ await t.test(
   },
 )
 
-await t.test('Table 3 scores each data set as Table 8 says; Table 7 asks every model at its own k', async (t) => {
-  const { tables } = await readPublishedTables()
-  const table3 = await readPreset('cepe', '3')
-  const table8 = await readPreset('cepe', '8')
+await t.test('Table 3 scores each data set as Table 8 says; Table 7 asks every model at its own k', (t) => {
+  const { tables } = readPublishedTables()
+  const table3 = readPreset('cepe', '3')
+  const table8 = readPreset('cepe', '8')
   for (const { dataset, length_normalised: normalised, calibrated } of tables['8']?.rows ?? []) {
     const score = `${calibrated === true ? 'calibrated' : ''}${calibrated === true && normalised === true ? '_' : ''}${normalised === true ? 'mean' : ''}`
     const wanted = score === '' ? 'sum' : score
@@ -162,7 +165,7 @@ await t.test('Table 3 scores each data set as Table 8 says; Table 7 asks every m
     t.equal(table8.rows.find(({ published }) => published?.[String(dataset)] === 'chosen')?.metric, wanted)
   }
   const ks = new Map<string, string[]>()
-  for (const { label, options } of (await readPreset('cepe', '7')).rows)
+  for (const { label, options } of readPreset('cepe', '7').rows)
     ks.set(String(label['model']), [...(ks.get(String(label['model'])) ?? []), options?.['k'] ?? ''])
   t.same(Object.fromEntries(ks), {
     'LLaMA-2': ['1', '5', '10', '15', '20'],
@@ -170,12 +173,13 @@ await t.test('Table 3 scores each data set as Table 8 says; Table 7 asks every m
     RePlug: ['5', '10', '15', '20', '30'],
     CEPE: ['10', '15', '20', '30', '60'],
   })
+  t.end()
 })
 
-await t.test('a measured score stands in the rows of the model that it was asked for: every table', async (t) => {
+await t.test('a measured score stands in the rows of the model that it was asked for: every table', (t) => {
   for (const paper of ['cepe', 'giraffe', 'pi'] as const) {
-    for (const table of await presetTables(paper)) {
-      const preset = await readPreset(paper, table)
+    for (const table of presetTables(paper)) {
+      const preset = readPreset(paper, table)
       const cells = cellsOf(preset)
       const names = preset.models.map(({ name }) => name)
       t.equal(new Set(names.map((name) => modelFolder('out', name))).size, names.length, `${paper} ${table}: a folder per model`)
@@ -183,15 +187,16 @@ await t.test('a measured score stands in the rows of the model that it was asked
       for (const name of names) t.ok(cellsOfModel(cells, name).every(({ row }) => row.models.includes(name)))
     }
   }
-  const shared = cellsOf(await readPreset('cepe', '12')).filter(({ column }) => column.name === 'ArXiv')
+  const shared = cellsOf(readPreset('cepe', '12')).filter(({ column }) => column.name === 'ArXiv')
   t.ok(new Set(shared.map(({ run }) => run)).size < shared.length, 'ablations share their options, and so the names of their runs')
+  t.end()
 })
 
-await t.test('what a table leaves open stays open: no bound of perplexity in other columns', async (t) => {
-  const preset = await readPreset('cepe', '1')
+await t.test('what a table leaves open stays open: no bound of perplexity in other columns', (t) => {
+  const preset = readPreset('cepe', '1')
   const none = {
     cells: [],
-    published: await readPublishedTables('cepe'),
+    published: readPublishedTables('cepe'),
     readers: [],
     notAsked: new Map<string, string>(),
     fileOf: () => undefined,
@@ -200,21 +205,23 @@ await t.test('what a table leaves open stays open: no bound of perplexity in oth
     .split('\n')
     .find((text) => /^\| 8192 \| LLaMA-2 \| published/.test(text))
   t.equal(line, '| 8192 | LLaMA-2 | published | > 1000 | > 1000 | > 1000 | > 1000 | > 1000 | - | - |')
+  t.end()
 })
 
-await t.test('the model of a table: by its checkpoint, as told, or by what it is', async (t) => {
-  const preset = await readPreset('cepe', '1')
+await t.test('the model of a table: by its checkpoint, as told, or by what it is', (t) => {
+  const preset = readPreset('cepe', '1')
   const chosen = (id: string, hasEncoder: boolean, as?: string) => chooseModel(preset, { id, hasEncoder }, as).name
   t.equal(chosen('LLaMA-2-7B-32K@abc-int8-1', false), 'LLaMA-2-32K')
   t.equal(chosen('mine@abc-int8-1', true), 'CEPE')
   t.equal(chosen('mine@abc-int8-1', false), 'LLaMA-2')
   t.equal(chosen('mine@abc-int8-1', false, 'YaRN-64K'), 'YaRN-64K')
   t.throws(() => chosen('mine@abc', false, 'GPT'), { code: 'options_invalid', message: /--as takes "CEPE", "LLaMA-2"/ })
-  const ablations = await readPreset('cepe', '11')
+  const ablations = readPreset('cepe', '11')
   t.throws(() => chooseModel(ablations, { id: 'mine@abc', hasEncoder: false }), {
     code: 'options_invalid',
     message: /no encoder: name the represented model with --as/,
   })
+  t.end()
 })
 
 const labelled = (from: number, field: string) =>
@@ -332,7 +339,7 @@ await t.test('Table 7: questions with their passages, every model at its own k, 
   const fileOf = (name: string) => files[name]
   const { services } = factServices({ window: 3000 })
   const client = servicesClient({ answering: services, close: () => Promise.resolve() })
-  const preset = await readPreset('cepe', '7')
+  const preset = readPreset('cepe', '7')
   const cells = cellsOf(preset, { columns: ['nq', 'triviaqa'] })
   const options = {
     cells: cellsOfModel(cells, 'CEPE'),
@@ -350,7 +357,7 @@ await t.test('Table 7: questions with their passages, every model at its own k, 
   const [reader] = readers
   t.equal(reader?.scores.size, 15, 'LLaMA-2 at 1 to 20, RePlug at 5 to 30, CEPE at 10 to 60')
   t.equal(reader?.scores.get('CEPE, 60: nq')?.estimate.mean, 100)
-  const published = await readPublishedTables()
+  const published = readPublishedTables()
   const report = toMarkdown(presetReport(preset, { cells, published, readers, notAsked, fileOf }).blocks)
   t.match(
     report,

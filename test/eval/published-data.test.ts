@@ -11,8 +11,7 @@ import { VICUNA } from '../../eval/tasks/documents/generate.ts'
 import type { NeedleItem } from '../../eval/tasks/documents/needle.ts'
 import { icl } from '../../eval/tasks/icl/task.ts'
 import { lines } from '../../eval/tasks/lines/task.ts'
-import { readScrolls } from '../../eval/tasks/zeroscrolls/read.ts'
-import { SETS } from '../../eval/tasks/zeroscrolls/sets.ts'
+import { zeroscrolls } from '../../eval/tasks/zeroscrolls/task.ts'
 import { builtFixture } from '../fixtures/built-fixture.ts'
 import { preparedItems } from '../helpers/prepared-task.ts'
 
@@ -139,6 +138,7 @@ await t.test('classes by number: names of a Parquet file, or words that are give
 
 await t.test("NarrativeQA's own records wrap their texts", async (t) => {
   const record = { document: { text: 'a long story' }, question: { text: 'who?' }, answers: [{ text: 'she' }, { text: 'the woman' }] }
-  const { items: examples } = await readScrolls(await file('story.jsonl', [record]), SETS.narrative_qa)
-  t.match(examples, [{ document: 'a long story', query: 'who?', answers: ['she', 'the woman'] }])
+  const options = { data: await file('story.jsonl', [record]), set: 'narrative_qa', encoderTokens: '0' }
+  const { items } = await preparedItems(zeroscrolls, options)
+  t.match(items, [{ example: { document: 'a long story', query: 'who?', answers: ['she', 'the woman'] } }])
 })

@@ -3,15 +3,23 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { splitDocument } from '../../src/text/document/plan-document.ts'
+import { MODES } from '../../src/text/plan.ts'
+import type { Task } from '../../eval/run/contract.ts'
 import { altqa } from '../../eval/tasks/altqa/task.ts'
+import { choices } from '../../eval/tasks/choices/task.ts'
 import { reachingEncoder } from '../../eval/tasks/documents/generate.ts'
 import type { NeedleItem } from '../../eval/tasks/documents/needle.ts'
 import { lines } from '../../eval/tasks/lines/task.ts'
+import { lm } from '../../eval/tasks/lm/task.ts'
+import { openDomainQa } from '../../eval/tasks/open-domain-qa/scores.ts'
 import { passkey } from '../../eval/tasks/passkey/task.ts'
+import { ralm } from '../../eval/tasks/ralm/task.ts'
 import { readScrolls } from '../../eval/tasks/zeroscrolls/read.ts'
-import { documentHead, questionText, SETS } from '../../eval/tasks/zeroscrolls/sets.ts'
+import { documentHead, questionText, type ScrollsSet, scrollsSets } from '../../eval/tasks/zeroscrolls/sets.ts'
 import { zeroscrolls } from '../../eval/tasks/zeroscrolls/task.ts'
 import { preparedItems, spellingClient } from '../helpers/prepared-task.ts'
+
+const SETS = scrollsSets() as Record<'qasper' | 'narrative_qa' | 'quality' | 'gov_report' | 'summ_screen_fd', ScrollsSet>
 
 async function fileOf(t: Test, records: readonly object[]): Promise<string> {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-scrolls-'))
@@ -191,4 +199,22 @@ t.test('altered numbers: near years, as many digits, whole tokens; paragraphs at
     if (groups['answer_place'] === 'start') t.ok(share < 0.3, `start: ${share}`)
     if (groups['answer_place'] === 'end') t.ok(share > 0.8, `end: ${share}`)
   }
+})
+
+t.test('options list the words that the tasks take', async (t) => {
+  const words: readonly (readonly [task: Task, flag: string, option: string])[] = [
+    [lm, '--methods', 'methods'],
+    [ralm, '--methods', 'methods'],
+    [zeroscrolls, '--set', 'set'],
+    [choices, '--set', 'set'],
+  ]
+  for (const [task, flag, option] of words) {
+    const listed = task.options.find(({ flags }) => flags.startsWith(`${flag} `))?.description ?? ''
+    await t.rejects(
+      preparedItems(task, { data: 'none', [option]: 'other' }),
+      { message: `${flag} takes ${listed}, not "other".` },
+      task.name,
+    )
+  }
+  t.equal(openDomainQa.options.find(({ flags }) => flags.startsWith('--modes '))?.description, MODES.join(', '))
 })

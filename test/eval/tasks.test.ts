@@ -244,7 +244,7 @@ await t.test('a run is resumed, reported and compared; another one is refused', 
     toMarkdown(comparisonBlocks(compareRuns(first, await readRunOf(other)))),
     /streaming, 96 tokens .*\| perplexity \(as loss\) \| 3 \|/,
   )
-  const report = buildTaskReport([first], await readPublishedTables())
+  const report = buildTaskReport([first], readPublishedTables())
   t.match(toMarkdown(report.blocks), /\| cepe, 96 tokens/)
   t.equal(report.blocks.filter(({ kind }) => kind === 'figure').length, 2)
   t.notMatch(toMarkdown(report.blocks), /tokens\/s/, 'three windows tell no speed')

@@ -18,6 +18,10 @@ export function spellingClient(output = ''): ReaderClient {
 
 /** A task's items with these options, and all problems of its data. @throws as the task's `prepare` */
 export async function preparedItems<Item>(task: Task, options: Readonly<Record<string, string>>, client = spellingClient()) {
-  const { files, items, problems, ask } = await task.prepare(taskOptions(task, options), client)
-  return { items: items as (TaskItem & Item)[], problems: [...files.flatMap((file) => file.problems ?? []), ...problems], ask }
+  const prepared = await task.prepare(taskOptions(task, options), client)
+  return {
+    items: prepared.items as (TaskItem & Item)[],
+    problems: [...prepared.files.flatMap((file) => file.problems ?? []), ...prepared.problems],
+    ask: (item: TaskItem) => prepared.ask(item),
+  }
 }

@@ -4,48 +4,25 @@ import { at } from '../../../base/at.ts'
 import { seededRandom, type Random } from '../../../base/random.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { demoCorpus, type EvalQuestion, questionFile } from '../../datasets/question-set.ts'
+import type { EvalQuestion } from '../../datasets/question-set.ts'
+import { demoCorpus, questionFile } from '../../shipped.ts'
 import { readCorpus, readDataset } from '../../datasets/read.ts'
-import { type ItemsFile, namedFile, readItems } from '../../datasets/records.ts'
+import { namedFile, readItems } from '../../datasets/records.ts'
 import type { Passage } from '../../../index/contract.ts'
 import type { TaskOptions } from '../../run/options.ts'
-import { option, type Metric, type PreparedTask, type Task } from '../../run/contract.ts'
+import { taskData } from '../../run/task-data.ts'
+import type { PreparedTask, Task } from '../../run/contract.ts'
 import { VICUNA } from '../documents/generate.ts'
-import { NEEDLE_OPTIONS, prepareNeedles, type NeedleItem, type NeedleTask } from '../documents/needle.ts'
+import { prepareNeedles, type NeedleItem, type NeedleTask } from '../documents/needle.ts'
 
-const METRICS: readonly Metric[] = [
-  { name: 'presence', label: 'presence (%)', aggregate: 'percent', digits: 1 },
-  { name: 'tokens', label: 'prompt tokens', aggregate: 'mean', digits: 0 },
-]
 const KINDS = ['altered', 'free-form'] as const
 const POSITIONS = ['start', 'anywhere', 'end'] as const
 const QUESTION_POSITIONS = ['end', 'start'] as const
 
 /** Free-form and altered-numeric questions by length and position, as Giraffe's WikiQA. */
 export const altqa: Task = {
-  name: 'altqa',
-  version: 1,
-  title: 'Altered-numeric and free-form questions',
-  description:
-    'Questions over documents of a given length with the answer in the first tenth, anywhere, or in the last tenth; altered numbers cannot be known by heart.',
-  options: [
-    option('--data <file>', "published rows instead of generated ones: Giraffe's WikiQA (conversations)"),
-    option('--passages <file>', 'passages, .tsv or .jsonl (default: the demo corpus)'),
-    option('--questions <file>', 'questions with passage_id, or with entity naming a title (default: the demo test questions)'),
-    option('--kinds <list>', 'altered (numeric answers, replaced everywhere), free-form', 'altered,free-form'),
-    option('--characters <numbers>', 'length of the document, a list', '8000,16000,32000', '1500,4000'),
-    option('--items <number>', 'questions per kind', '100', '3'),
-    option('--seed <number>', 'of numbers and positions', '0'),
-    ...NEEDLE_OPTIONS,
-    option('--max-new-tokens <number>', 'longest output', '50', '12'),
-  ],
-  metrics: METRICS,
+  ...taskData('altqa'),
   prepare,
-  notes: [
-    'Presence: the output holds the answer as written, with its case.',
-    'Altered: a year becomes another within ten, another number a random one of as many digits, wherever it stands as a token.',
-    'Six rows per question and length: three positions of the answer, each with the question at the end and at the start.',
-  ],
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {

@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { at, present } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { type ItemsFile, readItems } from '../../datasets/records.ts'
-import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
+import { askedInTurn, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
-import { optionSums, predictions, scoresOf, SCORINGS } from '../icl/score.ts'
+import { taskData } from '../../run/task-data.ts'
+import { optionSums, predictions, scoresOf } from '../icl/score.ts'
 
 /** A choice: the text that is scored, and the prompt that it continues. */
 interface Choice {
@@ -46,22 +47,9 @@ const SETS: Readonly<Record<string, (field: Field, options: readonly string[]) =
 
 /** Benchmarks by option scores: Table 5 of Position Interpolation. */
 export const choices: Task = {
-  name: 'choices',
-  version: 1,
-  title: 'Benchmarks by option scores',
-  description: 'Accuracy of the likeliest choice in BoolQ, PIQA, RACE and WinoGrande, without demonstrations.',
-  options: [
-    option('--data <file>', 'the published validation or test file, .jsonl, .json, .csv or .parquet'),
-    option('--set <name>', Object.keys(SETS).join(', '), 'boolq'),
-    option('--items <number>', 'items, from the first', '100000'),
-  ],
-  metrics: SCORINGS,
+  ...taskData('choices'),
   needsData: true,
   prepare,
-  notes: [
-    'Score of a choice: log-probability of its tokens after the prompt (accuracy); divided by its characters (by length); less its log-probability after "Answer:" alone (calibrated); both.',
-    'WinoGrande: the log-probability of what follows the blank, filled with each name.',
-  ],
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {

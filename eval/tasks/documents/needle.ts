@@ -1,7 +1,7 @@
 import type { TopLevelSpec } from 'vega-lite'
 import type { ReaderClient } from '../../client/reader.ts'
 import { linesOver } from '../../report/lines.ts'
-import { askedInTurn, option, type Metric, type PreparedTask, type TaskItem, type TaskOption } from '../../run/contract.ts'
+import { askedInTurn, type PreparedTask, type TaskItem } from '../../run/contract.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import type { TaskSummary } from '../../run/summary.ts'
 import { generateText, promptSizes, reachingEncoder } from './generate.ts'
@@ -24,11 +24,6 @@ export interface NeedleTask {
   readonly stopAtLineEnd: boolean
 }
 
-export const NUMBER_METRICS: readonly Metric[] = [
-  { name: 'accuracy', label: 'accuracy (%)', aggregate: 'percent', digits: 1 },
-  { name: 'tokens', label: 'prompt tokens', aggregate: 'mean', digits: 0 },
-]
-
 /** Generated numeric needles: the first number of the output is the answer. */
 export const NUMBERS: Pick<NeedleTask, 'files' | 'metric' | 'judge' | 'stopAtLineEnd'> = {
   files: [],
@@ -36,16 +31,6 @@ export const NUMBERS: Pick<NeedleTask, 'files' | 'metric' | 'judge' | 'stopAtLin
   judge: (output, expected) => firstNumber(output) === Number(expected),
   stopAtLineEnd: false,
 }
-
-export const NEEDLE_OPTIONS: readonly TaskOption[] = [
-  option(
-    '--methods <list>',
-    'cepe (what the decoder does not hold is encoded), decoder-only (the whole prompt in the decoder)',
-    'cepe,decoder-only',
-  ),
-  option('--decoder-tokens <number>', "cepe: tokens of the decoder, new ones included (at most the model's window)", '2048', '160'),
-  option('--chunk-tokens <number>', 'cepe: tokens of a chunk', '256', '128'),
-]
 
 /** Asks every item with its whole text in the decoder, and with the beginning of the text in the encoder. */
 export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: ReaderClient): PreparedTask {

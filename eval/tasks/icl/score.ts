@@ -1,13 +1,5 @@
 import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { percentages } from '../../run/summary.ts'
-
-type Scoring = (typeof SCORINGS)[number]['name']
-
-export const SCORINGS = percentages({
-  ...{ sum: 'accuracy (%)', mean: 'by length (%)' },
-  ...{ calibrated: 'calibrated (%)', calibrated_mean: 'calibrated, by length (%)' },
-})
 
 /** Log-probability of every option's tokens after the prompt. @throws invalid_request if the prompt does not fit */
 export async function optionSums(
@@ -27,7 +19,7 @@ export async function optionSums(
 }
 
 /** Scores of an item, 1 where the chosen option is right. */
-export function scoresOf(chosen: Record<Scoring, number>, right: (index: number) => boolean): Record<string, number> {
+export function scoresOf(chosen: ReturnType<typeof predictions>, right: (index: number) => boolean): Record<string, number> {
   return Object.fromEntries(Object.entries(chosen).map(([scoring, index]) => [scoring, right(index) ? 1 : 0]))
 }
 
@@ -35,11 +27,7 @@ export function scoresOf(chosen: Record<Scoring, number>, right: (index: number)
  * Index of the option chosen by each scoring, the first of equals.
  * @param sums log-probability of each option after the prompt; `calibration`: after BOS alone, without contexts; `lengths`: its tokens
  */
-export function predictions({
-  sums,
-  calibration,
-  lengths,
-}: Readonly<Record<'sums' | 'calibration' | 'lengths', readonly number[]>>): Record<Scoring, number> {
+export function predictions({ sums, calibration, lengths }: Readonly<Record<'sums' | 'calibration' | 'lengths', readonly number[]>>) {
   const best = (score: (i: number) => number): number => sums.reduce((chosen, _, i) => (score(i) > score(chosen) ? i : chosen), 0)
   const calibrated = (i: number): number => at(sums, i) - at(calibration, i)
   return {

@@ -2,11 +2,13 @@ import { at, present } from '../../../base/at.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { ITEMS, ProblemLog, questionFile, spread } from '../../datasets/question-set.ts'
+import { ProblemLog, spread } from '../../datasets/question-set.ts'
+import { questionFile } from '../../shipped.ts'
 import { type ItemsFile, readItems } from '../../datasets/records.ts'
 import type { TaskOptions } from '../../run/options.ts'
-import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
-import { optionSums, predictions, scoresOf, SCORINGS } from './score.ts'
+import { taskData } from '../../run/task-data.ts'
+import { askedInTurn, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
+import { optionSums, predictions, scoresOf } from './score.ts'
 
 interface Labelled {
   readonly id: string
@@ -21,36 +23,8 @@ interface Asked extends TaskItem {
 
 /** In-context classification with demonstrations in the encoder: Table 3 of the paper. */
 export const icl: Task = {
-  name: 'icl',
-  version: 2,
-  title: 'In-context classification',
-  description: 'Accuracy of the most probable label, with further demonstrations in the encoder, each alone.',
-  options: [
-    option('--test <file>', 'labelled texts, .csv, .tsv or .jsonl (default: the demo questions)'),
-    option('--train <file>', 'file to sample demonstrations from (default: the demo training questions)'),
-    option('--text-field <name>', 'field of the text', 'question'),
-    option('--label-field <name>', 'field of the label', 'kind'),
-    option(
-      '--labels <list>',
-      'words of the labels where the file numbers them, from 0 (default: the names in a Parquet file, else as the file has them)',
-    ),
-    option('--text-name <word>', 'name of the text in the prompt (Sentence, Review, Article, Question ...)', 'Question'),
-    option('--label-name <word>', 'name of the label in the prompt (Sentiment, Topic, Type, Intent ...)', 'Type'),
-    option('--decoder-shots <number>', 'demonstrations in the decoder', '2'),
-    option('--encoder-shots <numbers>', 'further demonstrations in the encoder, a list', '0,18,38'),
-    option('--oracle <number>', 'demonstrations of a setting that has all of them in the decoder; 0 for none', '40', '10'),
-    option('--context-tokens <number>', 'tokens of a demonstration in the encoder, truncated on the left', '256'),
-    option('--items <number>', ITEMS, '250', '20'),
-    option('--seeds <numbers>', 'seeds of the demonstrations, a list', '42,43,44', '42'),
-  ],
-  metrics: SCORINGS,
+  ...taskData('icl'),
   prepare,
-  notes: [
-    'Score of a label: log-probability of its tokens after the prompt (accuracy); divided by their number (by length); less their log-probability after BOS alone, without contexts (calibrated); both. The paper chooses per data set (its Table 8).',
-    'Labels are tokenised on their own, as " label", as the published evaluation does.',
-    'Demonstrations are drawn for every test item, balanced over the classes; a test item is never its own demonstration.',
-  ],
-  publishedTable: '3',
 }
 
 type Setting = ReturnType<typeof settingsOf>[number]

@@ -4,7 +4,7 @@ import type { ReaderClient } from '../../client/reader.ts'
 import type { ProblemLog } from '../../datasets/question-set.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 import { linesOver } from '../../report/lines.ts'
-import type { AskedIds, Metric } from '../../run/contract.ts'
+import type { AskedIds } from '../../run/contract.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import type { SettingSummary, TaskSummary } from '../../run/summary.ts'
 import type { StreamingCache } from '../../../src/inference/contract.ts'
@@ -156,8 +156,6 @@ export function lengthOf({ setting }: Pick<SettingSummary, 'setting'>): number {
   return Number(/, (\d+) tokens/.exec(setting)?.[1] ?? Number.NaN)
 }
 
-export const PERPLEXITY: Metric = { name: 'loss', label: 'perplexity', aggregate: 'perplexity', digits: 3 }
-
 /** Plots a value of every setting over the length of its text, one line per method. */
 export function overLength(
   { settings }: TaskSummary,
@@ -171,7 +169,7 @@ export function overLength(
   return linesOver(points, { x: xTitle, y: label, series: 'method' }, { zero: false })
 }
 
-/** A setting's value of the metric. */
-export function valueOf({ name }: Metric): (setting: SettingSummary) => number {
-  return ({ scores }) => scores[name]?.mean ?? Number.NaN
+/** A setting's perplexity; NaN without scores. */
+export function perplexityOf({ scores }: SettingSummary): number {
+  return scores['loss']?.mean ?? Number.NaN
 }

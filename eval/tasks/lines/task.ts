@@ -6,40 +6,14 @@ import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { readItems } from '../../datasets/records.ts'
 import { figure } from '../../report/blocks.ts'
-import { option, type PreparedTask, type Task } from '../../run/contract.ts'
+import type { PreparedTask, Task } from '../../run/contract.ts'
 import type { TaskOptions } from '../../run/options.ts'
+import { taskData } from '../../run/task-data.ts'
 import { sizeFor, VICUNA } from '../documents/generate.ts'
-import {
-  NEEDLE_OPTIONS,
-  type NeedleItem,
-  type NeedleTask,
-  NUMBER_METRICS,
-  NUMBERS,
-  accuracyOver,
-  prepareNeedles,
-} from '../documents/needle.ts'
+import { type NeedleItem, type NeedleTask, NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
 
 export const lines: Task = {
-  name: 'lines',
-  version: 2,
-  title: 'LongChat-Lines',
-  description: 'A record of named lines with a number each, one of which is asked for.',
-  options: [
-    option('--data <file>', "published cases in place of generated ones: LongChat's or Giraffe's {prompt, expected_number}"),
-    option(
-      '--tokens <numbers>',
-      'tokens of the prompt, a list: as many lines as fill them',
-      '2500,5000,7500,10000,15000,22000',
-      '200,400,800,1600',
-    ),
-    option('--lines <numbers>', 'lines of a record in place of tokens, a list'),
-    option('--cases <number>', 'cases per length', '50', '4'),
-    option('--seed <number>', 'of the records', '0'),
-    ...NEEDLE_OPTIONS,
-    option('--max-new-tokens <number>', 'longest output', '35', '8'),
-    option('--min-new-tokens <number>', 'least new tokens', '5', '2'),
-  ],
-  metrics: NUMBER_METRICS,
+  ...taskData('lines'),
   prepare,
   figures: (summary) => {
     const unit = summary.settings.some(({ groups }) => groups.some(({ group }) => group === 'lines')) ? 'lines' : 'tokens'
@@ -47,11 +21,6 @@ export const lines: Task = {
       figure('accuracy', `Accuracy over the length of the prompt in ${unit}, one line per setting.`, accuracyOver(summary, unit, unit)),
     ]
   },
-  notes: [
-    "The prompt is LongChat's in Vicuna's template; the first number of the output counts (LongChat's own script takes the last).",
-    'Records that exceed the window have no score for the decoder alone.',
-    'Without --data records are generated from a seed and the word lists of this project.',
-  ],
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {

@@ -2,20 +2,21 @@ import { CodedError } from '../../../base/errors.ts'
 import type { CepeManifest } from '../../../models/manifest.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../run/options.ts'
+import { taskData } from '../../run/task-data.ts'
 import { figure } from '../../report/blocks.ts'
-import { askedInTurn, option, type PreparedTask, type Task, type TaskItem } from '../../run/contract.ts'
-import { demoCorpus, ProblemLog } from '../../datasets/question-set.ts'
+import { askedInTurn, type PreparedTask, type Task, type TaskItem } from '../../run/contract.ts'
+import { ProblemLog } from '../../datasets/question-set.ts'
+import { demoCorpus } from '../../shipped.ts'
 import {
   type Method,
   METHODS,
   methodSettings,
   overLength,
-  PERPLEXITY,
+  perplexityOf,
   retrievalScores,
   type ScoredText,
   scoreText,
   sizesOf,
-  valueOf,
 } from '../language/score.ts'
 import { isPassageFile, joinTexts, type LanguageText, readTexts, slices } from '../language/texts.ts'
 
@@ -26,33 +27,13 @@ interface Window extends TaskItem {
 
 /** Long-context language modelling: Table 1 of the paper. */
 export const lm: Task = {
-  name: 'lm',
-  version: 1,
-  title: 'Long-context language modelling',
-  description: 'Perplexity of the last tokens of a window, of which the decoder reads the end and the encoder what comes before.',
-  options: [
-    option('--data <file>', 'texts: .jsonl or .parquet ({text} or {ids}), a passage .tsv, or plain text (default: the demo corpus)'),
-    option('--text-field <name>', 'field of the text in records (default: text)'),
-    option('--methods <list>', METHODS.join(', '), 'cepe,full-context,replug,streaming'),
-    option('--contexts <numbers>', 'contexts in the encoder, a list', '8', '0,2,4,8'),
-    option('--context-tokens <number>', 'tokens of a context', '256', '64'),
-    option('--decoder-tokens <number>', 'tokens in the decoder', '2048', '256'),
-    option('--scored-tokens <number>', 'tokens scored, from the end', '256', '64'),
-    option('--step <number>', 'tokens between the starts of windows', '256', '1024'),
-    option('--windows <number>', 'windows at most, in the order of the file', '5000', '6'),
-    option('--min-tokens <number>', 'minimum tokens of a text; shorter ones are skipped (in a passage file: joined)', '0'),
-    option('--replug-weights <kind>', 'uniform (as the released code ran), or scores (Contriever)', 'uniform'),
-    option('--sinks <number>', 'streaming: first tokens kept', '4'),
-    option('--recent <number>', 'streaming: last tokens kept (default: half the window less the sinks)'),
-    option('--stride <number>', 'streaming: tokens read at a time (default: half the window)'),
-  ],
-  metrics: [PERPLEXITY],
+  ...taskData('lm'),
   prepare,
   figures: (summary) => [
     figure(
       'perplexity',
       'Perplexity over the length of the text, one line per method; every point scores the same tokens.',
-      overLength(summary, 'perplexity', valueOf(PERPLEXITY)),
+      overLength(summary, 'perplexity', perplexityOf),
     ),
     figure(
       'memory',
@@ -60,12 +41,6 @@ export const lm: Task = {
       overLength(summary, 'MiB', ({ cacheMiB }) => cacheMiB),
     ),
   ],
-  notes: [
-    'Perplexity is exp of the mean over windows of the mean negative log-likelihood of the scored tokens.',
-    'Where several numbers of contexts are asked, their windows end at the same token, so that they score the same tokens.',
-    'Encoder states are not cached between windows; tokens are those that are read, prompts of RePlug one by one.',
-  ],
-  publishedTable: '1',
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {

@@ -1,41 +1,10 @@
 import path from 'node:path'
 import { LIMITS } from '../../../src/rag/limits.ts'
 import { MODES } from '../../../src/text/plan.ts'
-import { option } from '../../run/contract.ts'
 import { invalidOption, taskOptions, type TaskOptions } from '../../run/options.ts'
 import type { EvaluationOptions } from './prepare.ts'
+import { openDomainQa } from './scores.ts'
 import { ENCODER_PASSAGES, EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, type Protocol, RETRIEVALS } from './protocol.ts'
-
-/** Options of `cepe eval` that determine a run. */
-export const QA_OPTIONS = [
-  option('--dataset <name|file>', 'nq, triviaqa, popqa, or a question file'),
-  option(
-    '--questions <file>',
-    'the question file as published (NQ-open JSONL, TriviaQA JSON, PopQA TSV, CEPE/FiD/Contriever/DPR JSON or JSONL; .gz too)',
-  ),
-  option('--passages <file>', 'retrieved passages (a file with ctxs) instead of searching the index'),
-  option('--train <file>', 'file to sample demonstrations from (default for PopQA: the question file)'),
-  option('--unanswerable <file>', 'unanswerable questions, to evaluate the confidence'),
-  option('--k <numbers>', 'passages per question, a list', '10,20,30,60'),
-  option('--modes <list>', MODES.join(', '), 'cepe,decoder-only,closed-book'),
-  option('--encoder-passages <list>', 'passages for the encoder in mode cepe: others (those outside the prompt), all', 'others'),
-  option(
-    '--protocol <name>',
-    "paper: 2 demonstrations, 10 passages in the decoder, 256 tokens per passage, 25 new tokens; paper-exact: prompts cut as the published evaluation cuts them, too (docs/evaluation.md); model: the served model's own (qa_config.json), its mode and k too where --modes and --k are not given",
-    'paper',
-  ),
-  option('--shots <number|service>', 'demonstrations per question'),
-  option('--k-decoder <number|service>', 'passages in the decoder prompt'),
-  option('--context-tokens <number|service>', 'maximum tokens of each passage'),
-  option('--max-new-tokens <number|service>', 'longest answer'),
-  option(
-    '--retrieval <method>',
-    "dense, text (BM25), hybrid, or supplied (the questions' own ctxs); by default supplied where the question file has ctxs, else dense",
-  ),
-  option('--recall-depth <number>', 'passages retrieved for recall', '100'),
-  option('--limit <number>', 'questions to sample from the file'),
-  option('--seed <number>', 'seed of demonstrations, question sample and bootstrap', '0'),
-]
 
 const PUBLISHED_DATASETS = ['nq', 'triviaqa', 'popqa'] as const
 const PROTOCOLS = { paper: PAPER_PROTOCOL, 'paper-exact': EXACT_PROTOCOL, model: MODEL_PROTOCOL }
@@ -45,7 +14,7 @@ const PROTOCOLS = { paper: PAPER_PROTOCOL, 'paper-exact': EXACT_PROTOCOL, model:
  * @throws options_invalid naming the option and its allowed values
  */
 export function parseOptions(given: Readonly<Record<string, unknown>>): EvaluationOptions {
-  const options = taskOptions({ options: QA_OPTIONS }, given)
+  const options = taskOptions(openDomainQa, given)
   const [dataset, file, passages] = [options.text('dataset'), options.text('questions'), options.text('passages')]
   if (dataset === undefined && file === undefined)
     throw invalidOption('--dataset is missing: nq, triviaqa, popqa (with --questions <file>), or a question file.')

@@ -4,8 +4,9 @@ import { readDataset, readPassages, sameQuestion, withPassages } from '../../dat
 import { namedFile } from '../../datasets/records.ts'
 import { type Dataset, type EvalQuestion, ProblemLog } from '../../datasets/question-set.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { identify, type QaManifest, RUN_VERSION } from './record.ts'
 import { OPEN_DOMAIN_QA } from '../../run/folder.ts'
+import { identify, type QaManifest } from './record.ts'
+import { openDomainQa } from './scores.ts'
 import { startedNow } from '../../run/record.ts'
 import { checkDemonstrationSource, largestK, retrievalDepth, type Protocol } from './protocol.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
@@ -85,7 +86,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient) 
   const manifest: QaManifest = {
     task: OPEN_DOMAIN_QA,
     subject: {
-      ...{ version: RUN_VERSION, dataset, limit, protocol, ...identity, dump_prompts: dumpPrompts },
+      ...{ version: openDomainQa.version, dataset, limit, protocol, ...identity, dump_prompts: dumpPrompts },
       questions: { file: answerable.file, sha256: answerable.sha256 },
       passages: passages === undefined ? null : await namedFile(passages),
       ...{ train: named(train), unanswerable: named(unanswerable) },

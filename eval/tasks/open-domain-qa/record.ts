@@ -60,9 +60,6 @@ const RecordSchema = Type.Object({
 })
 export type EvalRecord = Static<typeof RecordSchema>
 
-/** Increased when the same options give other answers: earlier runs are rejected, never mixed. */
-export const RUN_VERSION = 2
-
 /** What a run measures: a change of any field makes another run. */
 const SubjectSchema = Type.Object({
   version: Type.Integer({ description: 'Of how questions are asked.' }),

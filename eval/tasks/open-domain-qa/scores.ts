@@ -1,23 +1,13 @@
 import { OPEN_DOMAIN_QA } from '../../run/folder.ts'
 import { bestOver, exactMatch, f1, popqaMatch, substringMatch } from '../../metrics/answer.ts'
-import type { Evaluation, TaskRun } from '../../run/contract.ts'
+import type { TaskRun } from '../../run/contract.ts'
 import type { TaskManifest, TaskRecord } from '../../run/record.ts'
+import { taskData } from '../../run/task-data.ts'
 import { settingName, settingsOf } from './protocol.ts'
-import { type EvalRecord, RUN_VERSION, type StoredRun } from './record.ts'
+import type { EvalRecord, StoredRun } from './record.ts'
 
-/** Open-domain question answering, as comparisons and tables know it. */
-const openDomainQa: Evaluation = {
-  name: OPEN_DOMAIN_QA,
-  version: RUN_VERSION,
-  title: 'Open-domain question answering',
-  description: 'Questions over a corpus, in several modes and with several numbers of passages.',
-  metrics: [
-    { name: 'exact_match', label: 'EM', aggregate: 'percent', digits: 2 },
-    { name: 'f1', label: 'F1', aggregate: 'percent', digits: 2 },
-  ],
-  notes: [],
-  compared: { what: 'questions', digits: 1 },
-}
+/** Open-domain question answering, as its command, comparisons and tables know it. */
+export const openDomainQa = { ...taskData(OPEN_DOMAIN_QA), compared: { what: 'questions', digits: 1 } }
 
 /** A run of question answering in the form of every task's: answerable questions, with the scores of every setting. */
 export function taskRunOf({ manifest, records }: StoredRun): TaskRun {

@@ -152,20 +152,12 @@ export type Published = Static<typeof PublishedSchema>
 
 const validator = Compile(PublishedSchema)
 
-/** Checkpoints of the rows of the paper's Table 7, and their modes: a CEPE model's decoder is LLaMA-2, frozen. */
-const ROWS: Readonly<Record<string, { readonly method: string; readonly models: readonly string[] }>> = {
-  'LLaMA-2': { method: 'decoder-only', models: ['Llama-2-7b-hf', 'CEPE-LLaMA-2-7B'] },
-  'LLaMA-2-32K': { method: 'decoder-only', models: ['LLaMA-2-7B-32K'] },
-  RePlug: { method: 'replug', models: ['Llama-2-7b-hf', 'CEPE-LLaMA-2-7B'] },
-  CEPE: { method: 'cepe', models: ['CEPE-LLaMA-2-7B'] },
-}
-
 /**
  * Published scores for comparison: those of a file, or the paper's Table 7.
  * @throws options_invalid
  */
 export async function readPublished(file?: string): Promise<Published> {
-  if (file === undefined) return shipped(await readPublishedTables())
+  if (file === undefined) return shipped(readPublishedTables())
   try {
     const value: unknown = JSON.parse(await readFile(file, 'utf8'))
     if (validator.Check(value)) return value
@@ -176,10 +168,10 @@ export async function readPublished(file?: string): Promise<Published> {
   }
 }
 
-function shipped({ source, tables }: PublishedTables): Published {
+function shipped({ source, tables, question_models: models = {} }: PublishedTables): Published {
   const scores = (tables['7']?.rows ?? []).flatMap((row) => {
-    const { method, models } = present(ROWS[String(row['model'])])
-    return models.flatMap((model) =>
+    const { method, checkpoints } = present(models[String(row['model'])])
+    return checkpoints.flatMap((model) =>
       DATASETS.map((dataset) => ({ dataset, model, method, k: Number(row['k']), exact_match: Number(row[dataset]) })),
     )
   })

@@ -2,11 +2,12 @@ import { CodedError } from '../../../base/errors.ts'
 import { seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../run/options.ts'
-import { option, type PreparedTask, type Task } from '../../run/contract.ts'
+import { taskData } from '../../run/task-data.ts'
+import type { PreparedTask, Task } from '../../run/contract.ts'
 import { figure, table, text, type Block } from '../../report/blocks.ts'
 import type { SettingSummary, TaskSummary } from '../../run/summary.ts'
 import { sizeFor } from '../documents/generate.ts'
-import { NEEDLE_OPTIONS, NUMBER_METRICS, NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
+import { NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
 
 const TASK =
   'There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. I will quiz you about the important information there.'
@@ -80,19 +81,7 @@ function effectiveWindows({ settings }: TaskSummary): Block[] {
 
 /** Passkey retrieval by distance (position interpolation, landmark attention). */
 export const passkey: Task = {
-  name: 'passkey',
-  version: 2,
-  title: 'Passkey retrieval',
-  description: 'Five digits hidden in filler text at a given distance from the question.',
-  options: [
-    option('--tokens <number>', 'tokens of the prompt: the target window', '4096', '768'),
-    option('--distances <number>', 'distances in tokens, spaced evenly up to the farthest that the prompt allows', '32', '6'),
-    option('--tries <number>', 'keys per distance', '10', '3'),
-    option('--seed <number>', 'of the keys', '1'),
-    ...NEEDLE_OPTIONS,
-    option('--max-new-tokens <number>', 'longest output', '10', '6'),
-  ],
-  metrics: NUMBER_METRICS,
+  ...taskData('passkey'),
   derived: [{ name: 'effective_window', label: 'effective window', aggregate: 'mean', digits: 0, of: windowOf }],
   prepare,
   figures: (summary) => [
@@ -103,12 +92,6 @@ export const passkey: Task = {
     ),
   ],
   tables: effectiveWindows,
-  notes: [
-    "The first number of the output must be the key. Filler is cut by characters, as landmark attention's script does, where the prompt has the tokens wanted.",
-    'Distances are in tokens, from the key to the end of the prompt.',
-    'cepe: the filler and the key that the decoder does not hold are in chunks in the encoder.',
-    'Prompts that exceed the window have no score for the decoder alone.',
-  ],
 }
 
 function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {

@@ -1,12 +1,14 @@
 import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { demoCorpus, ProblemLog } from '../../datasets/question-set.ts'
+import { ProblemLog } from '../../datasets/question-set.ts'
+import { demoCorpus } from '../../shipped.ts'
 import { figure, table, text, type Block } from '../../report/blocks.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 import type { TaskOptions } from '../../run/options.ts'
+import { taskData } from '../../run/task-data.ts'
 import type { TaskSummary } from '../../run/summary.ts'
-import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
-import { type Method, methodSettings, nearest, overLength, PERPLEXITY, scoreText, sizesOf, valueOf } from '../language/score.ts'
+import { askedInTurn, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
+import { type Method, methodSettings, nearest, overLength, perplexityOf, scoreText, sizesOf } from '../language/score.ts'
 import { isPassageFile, joinTexts, type LanguageText, readTexts, slices } from '../language/texts.ts'
 
 const METHODS = ['cepe', 'full-context', 'replug'] as const satisfies readonly Method[]
@@ -18,39 +20,16 @@ interface Sequence extends TaskItem {
 
 /** Retrieval-augmented language modelling: Table 2 of the paper. */
 export const ralm: Task = {
-  name: 'ralm',
-  version: 1,
-  title: 'Retrieval-augmented language modelling',
-  description: 'Perplexity of a sequence after its first tokens, which contexts were retrieved for.',
-  options: [
-    option(
-      '--data <file>',
-      'sequences with ctxs as .jsonl ({domain, ids or text, ctxs}), or a passage .tsv whose chunks are both (default: the demo corpus)',
-    ),
-    option('--methods <list>', METHODS.join(', '), 'cepe,full-context,replug'),
-    option('--contexts <numbers>', 'contexts retrieved, a list; 0 is the decoder alone', '0,8,20,50', '0,2,8'),
-    option('--context-tokens <number>', 'tokens of a context, truncated at its end', '256', '64'),
-    option('--decoder-tokens <number>', 'tokens of a sequence', '2048', '192'),
-    option('--query-tokens <number>', 'first tokens, used as the query and not scored', '256', '64'),
-    option('--sequences <number>', 'sequences per domain at most', '5000', '3'),
-    option('--domains <number>', 'passage file: articles that are domains', '7', '2'),
-  ],
-  metrics: [PERPLEXITY],
+  ...taskData('ralm'),
   prepare,
   figures: (summary) => [
     figure(
       'perplexity',
       'Perplexity over the tokens that are read, one line per method.',
-      overLength(summary, 'perplexity', valueOf(PERPLEXITY), 'tokens read'),
+      overLength(summary, 'perplexity', perplexityOf, 'tokens read'),
     ),
   ],
   tables: averages,
-  notes: [
-    'Perplexity per domain is exp of the mean loss over its sequences; the average is the mean of the perplexities of the domains.',
-    'Contexts go to the encoder in rank order, cut at their end; full context joins them in front of the sequence; RePlug weighs one copy per context by the softmax of the retrieval scores.',
-    'From a passage file, every second chunk of an article is part of a sequence and the others are the corpus that Contriever searches.',
-  ],
-  publishedTable: '2',
 }
 
 /** The paper's average: over domains, not sequences. */

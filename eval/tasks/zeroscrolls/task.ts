@@ -1,49 +1,21 @@
-import { at } from '../../../base/at.ts'
+import { at, present } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import { demoCorpus, ITEMS, ProblemLog, questionFile, spread } from '../../datasets/question-set.ts'
+import { ProblemLog, spread } from '../../datasets/question-set.ts'
+import { demoCorpus, questionFile } from '../../shipped.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
 import { rougeL, rougeN } from '../../metrics/rouge.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
-import { askedInTurn, option, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
-import { percentages } from '../../run/summary.ts'
+import { taskData } from '../../run/task-data.ts'
+import { askedInTurn, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
 import { generateText, promptSizes, reachingEncoder } from '../documents/generate.ts'
 import { splitDocument } from '../../../src/text/document/plan-document.ts'
 import { articlesWithQuestions, readScrolls, type ScrollsExample } from './read.ts'
-import { documentHead, questionText, SET_NAMES, SETS, type ScrollsSet } from './sets.ts'
-
-const METRICS = percentages({ f1: 'F1', rouge_1: 'ROUGE-1', rouge_2: 'ROUGE-2', rouge_l: 'ROUGE-L', accuracy: 'accuracy' })
+import { documentHead, questionText, type ScrollsSet, scrollsSets } from './sets.ts'
 
 /** Questions about, and summaries of, long documents: Tables 4 and 13 of the paper. */
 export const zeroscrolls: Task = {
-  name: 'zeroscrolls',
-  version: 4,
-  title: 'Questions about long documents (ZeroSCROLLS)',
-  description: 'The end of the document stands in the decoder with the question; what comes before it is read by the encoder in chunks.',
-  options: [
-    option('--data <file>', "SCROLLS's validation file, .jsonl (default: the demo questions over the joined passages of their title)"),
-    option('--set <name>', SET_NAMES.join(', '), 'qasper'),
-    option(
-      '--encoder-tokens <numbers>',
-      'tokens of the document in the encoder, a list; 0 is the decoder alone',
-      '0,2048,30720',
-      '0,64,1024',
-    ),
-    option('--decoder-tokens <number>', "tokens of the decoder, new ones included (at most the model's window)", '2048', '192'),
-    option('--chunk-tokens <number>', 'tokens of a chunk', '256', '64'),
-    option('--max-new-tokens <number>', "longest output (default: the set's, 50 or 1,024)", undefined, '16'),
-    option('--items <number>', ITEMS, '500', '20'),
-    option('--seeds <numbers>', 'seeds where the set samples (gov_report)', '42,43,44', '42'),
-    option('--temperature <number>', 'temperature where the set samples', '1'),
-    option('--chat-template <name>', 'none, or inst ([INST] ... [/INST] around the prompt: not what the paper did)', 'none'),
-  ],
-  metrics: METRICS,
+  ...taskData('zeroscrolls'),
   prepare,
-  notes: [
-    'F1: SQuAD normalisation, best over the answers; where either side is yes, no or noanswer, they must be equal. ROUGE-1, 2 and L: F over Porter stems, best over the references. Accuracy: the first letter A to D of the output.',
-    'The prompt is plain text, also for chat models, unless --chat-template asks for the template; such a run is not comparable with the published one.',
-    'Prompts that were cut for the decoder alone say that the rest is omitted, as the published evaluation does.',
-  ],
-  publishedTable: '4',
 }
 
 interface Asking {
@@ -65,8 +37,9 @@ interface Asked extends TaskItem {
 }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
-  const name = options.word('set', SET_NAMES)
-  const set: ScrollsSet = SETS[name]
+  const sets = scrollsSets()
+  const name = options.word('set', Object.keys(sets))
+  const set = present(sets[name])
   const data = options.text('data')
   if (data === undefined && name !== 'qasper') throw invalidOption(`--data is missing: SCROLLS's file of ${name}.`)
   const read = data === undefined ? await articlesWithQuestions(demoCorpus(), questionFile('test.jsonl')) : await readScrolls(data, set)
