@@ -31,7 +31,6 @@ export function machine(threads: number): string {
   return `${cpus().length} x ${cpu?.model.trim() ?? 'unknown CPU'}, ${(totalmem() / 1e9).toFixed(0)} GB, Node ${process.version}, onnxruntime-node ${env.versions.node ?? env.versions.common}, ${threads} threads`
 }
 
-/** Prints the heading of a benchmark's results. */
 export function printHeading(title: string, threads: number): void {
   console.log(`# ${title}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(threads)}\n`)
 }

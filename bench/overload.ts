@@ -12,7 +12,7 @@ import { present } from '../base/at.ts'
 import { packageRoot } from '../src/package.ts'
 import { mean } from '../eval/statistics/bootstrap.ts'
 import { inFolder, printHeading, quantile, table } from './measure.ts'
-import { CLI as OWN_CLI, serving, startNode, type RunningServer, type Settings } from '../test/helpers/processes.ts'
+import { CLI as OWN_CLI, serving, startNode, type Settings } from '../test/helpers/processes.ts'
 
 const SECONDS = Number(process.argv.at(2) ?? 8)
 const PART = process.argv.at(3) ?? 'all'
@@ -37,10 +37,17 @@ async function writeCorpus(folder: string): Promise<void> {
   await writeFile(join(folder, 'passages.tsv'), lines.join('\n'))
 }
 
-function startServer(folder: string, settings: Settings): Promise<RunningServer> {
+/** Uses a warm service with these settings, in a process of its own. */
+async function withService(folder: string, settings: Settings, use: (url: string) => Promise<void>): Promise<void> {
   const own = { CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: join(folder, 'passages.tsv') }
   const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', ...own, ...settings }
-  return serving(startNode(CLI, ['serve', '--port', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] }))
+  const server = await serving(startNode(CLI, ['serve', '--port', '0'], { env, stdio: ['ignore', 'ignore', 'pipe'] }))
+  try {
+    await load(server.url, FEW, SECONDS)
+    await use(server.url)
+  } finally {
+    await server.stop()
+  }
 }
 
 type Sent = Awaited<ReturnType<typeof send>>
@@ -89,86 +96,74 @@ async function load(url: string, clients: number, seconds: number, spreadMs = 0)
   }
 }
 
-async function restarts(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text()
-  return [...text.matchAll(/^cepe_inference_restarts_total\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(present(count)), 0)
+async function metricsOf(url: string): Promise<string> {
+  return (await fetch(`${url}/metrics`)).text()
+}
+
+function percentiles(sent: readonly Sent[], ...shares: number[]): string[] {
+  return shares.map((share) =>
+    quantile(
+      sent.map(({ ms }) => ms),
+      share,
+    ).toFixed(0),
+  )
+}
+
+function withoutRetryAfter(refusals: readonly Sent[]): number {
+  return refusals.filter(({ retryAfterS }) => retryAfterS === null).length
 }
 
 async function overloadTable(folder: string): Promise<void> {
   const rows: string[][] = []
-  for (const deadlineMs of [1000, 120_000]) {
-    const server = await startServer(folder, { CEPE_DEADLINE_MS: String(deadlineMs) })
-    try {
-      await load(server.url, FEW, SECONDS)
+  for (const deadlineMs of [1000, 120_000])
+    await withService(folder, { CEPE_DEADLINE_MS: String(deadlineMs) }, async (url) => {
       const rounds: { few: Round; many: Round }[] = []
       // Alternating, since other load on the machine varies.
-      for (let i = 0; i < ROUNDS; i++)
-        rounds.push({ few: await load(server.url, FEW, SECONDS), many: await load(server.url, MANY, SECONDS) })
+      for (let i = 0; i < ROUNDS; i++) rounds.push({ few: await load(url, FEW, SECONDS), many: await load(url, MANY, SECONDS) })
       const few = mean(rounds.map((round) => round.few.perSecond))
       const many = mean(rounds.map((round) => round.many.perSecond))
       const refusals = rounds.flatMap((round) => round.many.refusals)
-      const refusedMs = refusals.map(({ ms }) => ms)
+      const restarts = [...(await metricsOf(url)).matchAll(/^cepe_inference_restarts_total\{.*\} (\d+)$/gm)]
       rows.push([
         `${deadlineMs / 1000} s`,
         few.toFixed(1),
         many.toFixed(1),
         (many / few).toFixed(2),
-        String(await restarts(server.url)),
-        `${refusals.length} (${refusals.filter(({ retryAfterS }) => retryAfterS === null).length})`,
-        refusals.length === 0 ? '-' : `${quantile(refusedMs, 0.5).toFixed(0)} / ${quantile(refusedMs, 0.99).toFixed(0)}`,
+        String(restarts.reduce((sum, [, count]) => sum + Number(present(count)), 0)),
+        `${refusals.length} (${withoutRetryAfter(refusals)})`,
+        refusals.length === 0 ? '-' : percentiles(refusals, 0.5, 0.99).join(' / '),
         String(rounds.reduce((sum, round) => sum + round.many.late.length, 0)),
       ])
-    } finally {
-      await server.stop()
-    }
-  }
+    })
   const header = ['deadline', `answers/s, ${FEW} clients`, `${MANY} clients`, 'ratio', 'restarts']
   console.log(table([...header, '503 (without Retry-After)', 'refused within ms, p50 / p99', '504'], rows))
 }
 
-/** As many clients as fill readers and queue. */
-async function fullLoad(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text()
-  return QUEUE + Number(present(/^cepe_inference_ready\{role="reader"\} (\d+)$/m.exec(text)?.[1]))
-}
-
 async function fullTable(folder: string): Promise<void> {
-  const server = await startServer(folder, { CEPE_QUEUE: String(QUEUE) })
-  try {
-    await load(server.url, FEW, SECONDS)
-    const clients = await fullLoad(server.url)
+  await withService(folder, { CEPE_QUEUE: String(QUEUE) }, async (url) => {
+    // As many clients as fill readers and queue.
+    const clients = QUEUE + Number(present(/^cepe_inference_ready\{role="reader"\} (\d+)$/m.exec(await metricsOf(url))?.[1]))
     const loads = [clients, FULL.times * clients]
     const rounds = new Map<number, Round[]>(loads.map((count) => [count, []]))
     for (let i = 0; i < FULL.rounds; i++)
-      for (const count of loads) rounds.get(count)?.push(await load(server.url, count, FULL.longer * SECONDS, SPREAD_MS))
+      for (const count of loads) rounds.get(count)?.push(await load(url, count, FULL.longer * SECONDS, SPREAD_MS))
     const rows = [...rounds].map(([count, of]) => {
       const sent = of.flatMap((round) => round.sent)
-      const [answered, refused] = [of.flatMap((round) => round.answers), of.flatMap((round) => round.refusals)].map((all) =>
-        all.map(({ ms }) => ms),
-      )
-      const silent = of.flatMap((round) => round.refusals).filter(({ retryAfterS }) => retryAfterS === null).length
+      const answers = of.flatMap((round) => round.answers)
+      const refusals = of.flatMap((round) => round.refusals)
       return [
         `${count} (${(count / clients).toFixed(0)}x)`,
         mean(of.map(({ perSecond }) => perSecond)).toFixed(1),
-        ...[0.5, 0.99].map((share) => quantile(answered ?? [], share).toFixed(0)),
+        ...percentiles(answers, 0.5, 0.99),
         [...new Set(sent.map(({ status }) => status))]
           .map((status) => `${sent.filter((one) => one.status === status).length} x ${status}`)
           .join(', '),
-        refused?.length ? `${[0.5, 0.99, 1].map((share) => quantile(refused, share).toFixed(0)).join(' / ')} (${silent})` : '-',
+        refusals.length > 0 ? `${percentiles(refusals, 0.5, 0.99, 1).join(' / ')} (${withoutRetryAfter(refusals)})` : '-',
       ]
     })
-    const head = [
-      'clients',
-      'answers/s',
-      'admitted: p50 ms',
-      'p99 ms',
-      'statuses',
-      'refused within ms, p50 / p99 / most (without Retry-After)',
-    ]
-    console.log(`\n${table(head, rows)}`)
-  } finally {
-    await server.stop()
-  }
+    const head = ['clients', 'answers/s', 'admitted: p50 ms', 'p99 ms', 'statuses']
+    console.log(`\n${table([...head, 'refused within ms, p50 / p99 / most (without Retry-After)'], rows)}`)
+  })
 }
 
 printHeading('Overload', cpus().length)

@@ -16,10 +16,7 @@ export function questionFile(name: string): string {
   return path.join(packageRoot(), 'eval', 'questions', name)
 }
 
-/**
- * Reads a JSON file that ships with the package.
- * @throws options_invalid if it is damaged
- */
+/** Reads a JSON file that ships with the package. @throws options_invalid if it is damaged */
 export function readShipped<T extends TSchema>(name: string, schema: T): Static<T> {
   const file = path.join(packageRoot(), name)
   const value = parseJson(readFileSync(file, 'utf8'))

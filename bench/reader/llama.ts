@@ -93,7 +93,6 @@ interface Contestants {
   readonly maxNewTokens: number
 }
 
-/** Asks both one question. */
 async function askBoth({ id, question, answers }: EvalQuestion, k: number, { client, llama, tokenizer, maxNewTokens }: Contestants) {
   const request = { question, k, min_confidence: 0 }
   const { passages } = await client.search({ query: question, k })

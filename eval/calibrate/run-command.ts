@@ -131,12 +131,7 @@ async function refuseUnwritable(out: string): Promise<void> {
  */
 async function readQuestions(files: readonly string[], unanswerable: readonly string[]) {
   const read = await Promise.all([
-    ...files.map(async (file) => {
-      const all = await readDataset(file, { answerable: false, keepPassages: 0 })
-      const answered = await readDataset(file, { keepPassages: 0 }).catch(() => undefined)
-      const known = new Map(answered?.questions.map((question) => [question.id, question]))
-      return { ...all, questions: all.questions.map((question) => known.get(question.id) ?? question) }
-    }),
+    ...files.map((file) => readDataset(file, { answerable: null, keepPassages: 0 })),
     ...unanswerable.map((file) => readDataset(file, { answerable: false, keepPassages: 0 })),
   ])
   return {

@@ -53,7 +53,7 @@ export async function runQuestions(given: GivenOptions): Promise<void> {
   }
 }
 
-function followedQuestions(asked: Parameters<typeof askQuestions>[0], given: RunCommandOptions): Promise<void> {
+function followedQuestions(asked: Parameters<typeof askQuestions>[0], given: RunCommandOptions): Promise<unknown> {
   return followed(`Evaluating ${asked.options.dataset}`, given, (run) => askQuestions({ ...asked, ...run }))
 }
 

@@ -7,8 +7,8 @@ import { type Dataset, describeProblem, type EvalPassage, type EvalQuestion, Pro
 import { readItems, readRecords } from './records.ts'
 
 export interface ReadOptions {
-  /** False: the questions have no answer in the corpus, and need none in the file. */
-  readonly answerable?: boolean
+  /** False: the questions have no answer in the corpus, and need none in the file. null: those without an answer in the file. */
+  readonly answerable?: boolean | null
   /** Passages kept per question. */
   readonly keepPassages?: number
 }
@@ -22,9 +22,9 @@ export async function readDataset(file: string, { answerable = true, keepPassage
   const wanted = (problems: ProblemLog) =>
     `no question that can be asked: ${problems.list().map(describeProblem).join('; ') || 'it holds no record'}. Supported: {"question", "answer"} lines, CEPE/FiD/Contriever/DPR JSON with ctxs, TriviaQA's JSON, Hugging Face's records of it as JSON or Parquet, PopQA's TSV.`
   const { items: questions, ...read } = await readItems(file, wanted, (value, at, problems) => {
-    const parsed = parseQuestion(value, at, { answerable, keepPassages })
-    if ('problem' in parsed) return parsed.problem
-    const { question, notes } = parsed
+    const notes: string[] = []
+    const question = parseQuestion(value, at, { answerable, keepPassages }, notes)
+    if (typeof question === 'string') return question
     // Published datasets contain equal questions about two subjects with the same name: those have distinct ids.
     const identity = question.id === at ? sameQuestion(question.question) : `id ${question.id}`
     if (seen.has(identity)) return 'duplicate question'
@@ -64,8 +64,8 @@ export function sameQuestion(question: string): string {
 export async function readPassages(file: string, keepPassages: number): Promise<ReadonlyMap<string, readonly EvalPassage[]>> {
   const byQuestion = new Map<string, readonly EvalPassage[]>()
   for await (const { at, value } of readRecords(file)) {
-    const parsed = parseQuestion(value, at, { answerable: false, keepPassages })
-    if ('question' in parsed && parsed.question.passages) byQuestion.set(sameQuestion(parsed.question.question), parsed.question.passages)
+    const question = parseQuestion(value, at, { answerable: false, keepPassages })
+    if (typeof question !== 'string' && question.passages) byQuestion.set(sameQuestion(question.question), question.passages)
   }
   if (byQuestion.size === 0) throw new CodedError('dataset_invalid', `${file} has no question with passages (ctxs or docs).`)
   return byQuestion
@@ -125,50 +125,52 @@ const isAliased = Compile(
   Type.Object({ value: OptionalText, aliases: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])) }),
 )
 
-/** A parsed record, or its problem; `notes` are problems that did not skip the question. */
-type Parsed = { readonly question: EvalQuestion; readonly notes: readonly string[] } | { readonly problem: string }
-
 /**
  * Parses one record of any supported dataset: NQ-open and other {question, answer} lines, CEPE (`ctxs` or `docs`), FiD, Contriever and DPR
  * (`answers`, `ctxs`), FlashRAG (`golden_answers`), PopQA's rows, TriviaQA's elements and Hugging Face's records of it.
+ * @param notes collects the problems that do not skip the question
+ * @returns the question, or the problem that skips it
  */
-function parseQuestion(value: unknown, at: string, options: Required<ReadOptions>): Parsed {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { problem: value === undefined ? 'not valid JSON' : 'not an object' }
-  if (isTriviaQa.Check(value)) {
-    const answers = [value.Answer.Value, ...(value.Answer.Aliases ?? [])]
-    return build({ id: value.QuestionId ?? at, question: value.Question, answers, groups: {} }, undefined, options)
-  }
-  const record = value as Record<string, unknown>
-  const question = record['question'] ?? record['query']
-  if (typeof question !== 'string') return { problem: 'no question' }
-  const answers = answersOf(record)
-  if (answers === undefined && options.answerable) return { problem: 'no answer' }
+function parseQuestion(
+  value: unknown,
+  at: string,
+  { answerable: wanted, keepPassages }: Required<ReadOptions>,
+  notes: string[] = [],
+): EvalQuestion | string {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value === undefined ? 'not valid JSON' : 'not an object'
+  const record: Record<string, unknown> = isTriviaQa.Check(value)
+    ? { id: value.QuestionId, question: value.Question, answers: [value.Answer.Value, ...(value.Answer.Aliases ?? [])] }
+    : { ...value }
+  const asked = record['question'] ?? record['query']
+  const question = typeof asked === 'string' ? asked.trim() : ''
+  if (question === '') return 'no question'
+  const answers = [...new Set(answersOf(record).map((answer) => answer.trim()))].filter((answer) => answer !== '')
+  const [first] = answers
+  const answerable = wanted ?? first !== undefined
+  if (answerable && first === undefined) return 'no answer'
   const contexts = listInCell(record['ctxs'] ?? record['docs'])
-  if (contexts !== undefined && !isContexts.Check(contexts)) return { problem: 'ctxs that are not passages' }
-  const gold = record['passage_id']
+  if (contexts !== undefined && !isContexts.Check(contexts)) return 'ctxs that are not passages'
+  const passages = contexts?.filter(({ text }) => text.trim() !== '')
+  if (passages?.length !== contexts?.length) notes.push('passage without text')
+  const { passage_id: gold, entity } = record
   const id = record['id'] ?? record['question_id']
-  return build(
-    {
-      id: typeof id === 'string' || typeof id === 'number' ? String(id) : at,
-      question,
-      answers: answers ?? [],
-      groups: groupsOf(record),
-      ...((typeof gold === 'string' || typeof gold === 'number') && { goldPassage: String(gold) }),
-      ...(typeof record['entity'] === 'string' && { goldTitle: record['entity'] }),
-    },
-    contexts,
-    options,
-  )
+  return {
+    id: typeof id === 'string' || typeof id === 'number' ? String(id) : at,
+    ...{ question, answers: answerable ? answers : [], answerable },
+    groups: { ...(answerable && first !== undefined && { answer_type: answerType(first) }), ...groupsOf(record) },
+    ...(passages && { passages: passages.slice(0, keepPassages).map(toPassage) }),
+    ...((typeof gold === 'string' || typeof gold === 'number') && { goldPassage: String(gold) }),
+    ...(typeof entity === 'string' && { goldTitle: entity }),
+  }
 }
 
-function answersOf(record: Record<string, unknown>): string[] | undefined {
+function answersOf(record: Record<string, unknown>): string[] {
   const cell = record['possible_answers']
   // PopQA keeps its answers as a JSON list inside a cell, and nothing else.
   const own = typeof cell === 'string' ? parseJson(cell) : cell
   const given = listInCell(record['answer'] ?? record['answers'] ?? record['golden_answers']) ?? own
   if (isAnswers.Check(given)) return [given].flat(2).map(String)
-  return isAliased.Check(given) ? [given.value ?? [], given.aliases ?? []].flat() : undefined
+  return isAliased.Check(given) ? [given.value ?? [], given.aliases ?? []].flat() : []
 }
 
 /** A JSON list in a text, as in the cells of tables, is that list; any other text is itself. */
@@ -186,30 +188,6 @@ function groupsOf(record: Record<string, unknown>): Record<string, string> {
   const views = Number(record['s_pop'] ?? Number.NaN)
   if (Number.isFinite(views)) groups['popularity'] = popularityBucket(views)
   return groups
-}
-
-type Draft = Pick<EvalQuestion, 'id' | 'question' | 'answers' | 'groups' | 'goldPassage' | 'goldTitle'>
-
-function build(
-  draft: Draft,
-  contexts: Static<typeof ContextSchema>[] | undefined,
-  { answerable, keepPassages }: Required<ReadOptions>,
-): Parsed {
-  const question = draft.question.trim()
-  if (question === '') return { problem: 'no question' }
-  const answers = [...new Set(draft.answers.map((answer) => answer.trim()).filter((answer) => answer !== ''))]
-  const [first] = answers
-  if (answerable && first === undefined) return { problem: 'no answer' }
-  const passages = contexts
-    ?.filter(({ text }) => text.trim() !== '')
-    .slice(0, keepPassages)
-    .map(toPassage)
-  const blank = contexts?.some(({ text }) => text.trim() === '') ?? false
-  const groups = answerable && first !== undefined ? { answer_type: answerType(first), ...draft.groups } : draft.groups
-  return {
-    question: { ...draft, question, answers: answerable ? answers : [], answerable, groups, ...(passages && { passages }) },
-    notes: blank ? ['passage without text'] : [],
-  }
 }
 
 function toPassage({ id, title, text, score }: Static<typeof ContextSchema>, rank: number): EvalPassage {

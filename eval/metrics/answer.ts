@@ -6,7 +6,7 @@ const ARTICLES = /(?<![\p{L}\p{N}_])(?:a|an|the)(?![\p{L}\p{N}_])/gu
 const SPACES = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/u
 
 /** SQuAD's normalisation (official evaluation script): lower case, no punctuation, no articles, single spaces. */
-export function normalizeAnswer(text: string): string {
+function normalizeAnswer(text: string): string {
   return tokens(text.toLowerCase().replace(PUNCTUATION, '').replace(ARTICLES, ' ')).join(' ')
 }
 
@@ -69,7 +69,6 @@ function capitalize(text: string): string {
   return first.toUpperCase() + rest.join('').toLowerCase()
 }
 
-/** The best score over the gold answers. */
 export function bestOver(score: Score, prediction: string, answers: readonly string[]): number {
   return Math.max(0, ...answers.map((gold) => score(prediction, gold)))
 }

@@ -6,7 +6,6 @@ import { OPEN_DOMAIN_QA } from '../run/folder.ts'
 import { settingName } from '../tasks/open-domain-qa/protocol.ts'
 import type { Preset, PresetRow } from './read.ts'
 
-/** One cell of a table with its options. */
 export type Cell = ReturnType<typeof cellsOf>[number]
 
 /** The path of a data file by its name in a preset; undefined if it is missing. */
@@ -33,7 +32,6 @@ export function folderName(value: string): string {
   return value.replace(/[^\w.-]+/g, '-').replace(/^[-.]+|-+$/g, '')
 }
 
-/** The cells of the rows that name a model. */
 export function cellsOfModel(cells: readonly Cell[], model: string): Cell[] {
   return cells.filter(({ row }) => row.models.includes(model))
 }

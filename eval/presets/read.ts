@@ -6,23 +6,19 @@ import { CodedError, osCode } from '../../base/errors.ts'
 import { packageRoot } from '../../src/package.ts'
 import { readShipped } from '../shipped.ts'
 
-/** Names of the papers whose tables can be run. */
 export const PAPERS = { cepe: 'CEPE', giraffe: 'Giraffe', pi: 'Position Interpolation' } as const
 
 /** Tables without a preset, by paper and number, with the reason. */
 const UnavailableSchema = Type.Record(Type.String(), Type.Record(Type.String(), Type.String()))
 
 /** Numbers of a paper's tables with a preset, ascending. */
-export function presetTables(paper: Paper): string[] {
+function presetTables(paper: Paper): string[] {
   const pattern = new RegExp(`^${paper}-(\\d+)\\.json$`)
   const files = readdirSync(path.join(packageRoot(), 'eval', 'presets', 'tables'))
   return files.flatMap((file) => pattern.exec(file)?.[1] ?? []).sort((a, b) => Number(a) - Number(b))
 }
 
-/**
- * Reads the preset of one table of a paper.
- * @throws options_invalid for a table without one, with the reason if known
- */
+/** Reads the preset of one table of a paper. @throws options_invalid for a table without one, with the reason if known */
 export function readPreset(paper: Paper, table: string): Preset {
   const known = presetTables(paper)
   if (known.includes(table)) return readShipped(`eval/presets/tables/${paper}-${table}.json`, PresetSchema)

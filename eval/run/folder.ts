@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { mkdir, open, readFile, rename, writeFile, type FileHandle } from 'node:fs/promises'
+import { mkdir, open, readFile, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
@@ -64,10 +65,7 @@ async function readManifest<M>(folder: string, validator: Validator<M>): Promise
   return parseChecked(await readText(file), validator, file)
 }
 
-/**
- * Reads a run folder. A last line without line end (of a killed run) is ignored.
- * @throws run_invalid
- */
+/** Reads a run folder. A last line without line end (of a killed run) is ignored. @throws run_invalid */
 export async function readStored<M extends RunManifest, R extends Identified>(
   folder: string,
   format: RunFormat<M, R>,
@@ -157,9 +155,10 @@ async function startedOrResumed<R extends Identified>(
     await writeManifest(folder, manifest)
     return []
   }
-  const stored = await readStored(folder, format).catch(async (error: unknown) => {
-    throw await otherTask(folder, manifest, error)
-  })
+  const task = await taskOfRun(folder)
+  if (task !== manifest.task)
+    throw new CodedError('run_mismatch', `${folder} holds a run of ${task}: choose another folder with --out, or remove it.`)
+  const stored = await readStored(folder, format)
   const changed = difference(stored.manifest.subject, manifest.subject)
   if (changed !== undefined)
     throw new CodedError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
@@ -169,19 +168,8 @@ async function startedOrResumed<R extends Identified>(
   return stored.records
 }
 
-/** Reports a run of another task in the folder as such, not as a broken run. */
-async function otherTask(folder: string, { task }: RunManifest, error: unknown): Promise<unknown> {
-  const held = await taskOfRun(folder).catch(() => task)
-  return held === task
-    ? error
-    : new CodedError('run_mismatch', `${folder} holds a run of ${held}: choose another folder with --out, or remove it.`)
-}
-
-/** Atomic: a kill leaves the old or the new manifest. */
-async function writeManifest(folder: string, manifest: RunManifest): Promise<void> {
-  const file = path.join(folder, MANIFEST_FILE)
-  await writeFile(`${file}.tmp`, `${JSON.stringify(manifest, null, 2)}\n`)
-  await rename(`${file}.tmp`, file)
+function writeManifest(folder: string, manifest: RunManifest): Promise<void> {
+  return writeFileDurably(path.join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`)
 }
 
 /** The index version of a subject, or null. */

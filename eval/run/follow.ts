@@ -48,7 +48,6 @@ export function costGate({ yes = false }: Pick<RunCommandOptions, 'yes'>): (cost
   }
 }
 
-/** Options of every run's command. */
 export interface RunCommandOptions {
   readonly out?: string
   /** Only estimates the cost. */

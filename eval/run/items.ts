@@ -44,7 +44,7 @@ export async function runItems<R extends ItemRecord, Item extends { readonly id:
   options: RunItemsOptions<R, Item>,
 ): Promise<R[]> {
   const { folder, items, what, concurrency, ask, planOnly = false, onRecord = () => undefined, onCost = () => undefined } = options
-  const run = await begun(options)
+  const run = await begun(folder, options)
   const finished = new Map(run.records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
   finished.forEach(onRecord)
   const limit = pLimit(concurrency)
@@ -105,14 +105,12 @@ export async function runItems<R extends ItemRecord, Item extends { readonly id:
 }
 
 /** The records of the folder, and its writer unless only a plan is wanted. */
-async function begun<R extends ItemRecord, Item extends { readonly id: string }>({
-  folder,
-  format,
-  manifest,
-  planOnly,
-}: RunItemsOptions<R, Item>): Promise<Pick<OpenRun<R>, 'records'> & Partial<OpenRun<R>>> {
+async function begun<R extends ItemRecord>(
+  folder: string,
+  { format, manifest, planOnly }: Pick<RunItemsOptions<R, never>, 'format' | 'manifest' | 'planOnly'>,
+): Promise<Pick<OpenRun<R>, 'records'> & Partial<OpenRun<R>>> {
   try {
-    if (!planOnly) return await openRun(folder, manifest, format)
+    if (planOnly !== true) return await openRun(folder, manifest, format)
     return (await hasRun(folder)) ? await readStored(folder, format) : { records: [] }
   } catch (error) {
     throw explained(error, folder, '')

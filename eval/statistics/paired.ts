@@ -36,7 +36,6 @@ export function mcnemar(onlyA: number, onlyB: number): number {
   return Math.min(1, 2 * tail)
 }
 
-/** Formats a p-value for reports. */
 export function pText(value: number): string {
   return value < 0.001 ? '< 0.001' : value.toFixed(3)
 }

@@ -29,12 +29,12 @@ export const documentation: Suite = {
   title: 'The shipped models on public documentation',
   folder: 'of the files that eval/questions/documentation.sha256 lists',
   isShipped: true,
-  check: (folder) => checkListed(folder, LIST),
+  check: (folder) => checkListed(folder),
   concurrency: 1,
   ks: ({ k }) => [k],
-  measure: async ({ folder, mode, ks, limit, ask }) => {
+  measure: async ({ mode, ks, limit, ask }) => {
     const questions = questionFile('documentation.jsonl')
-    const files = await checkListed(folder, LIST)
+    const files = await listedFiles(LIST)
     const run = await ask('run', {
       ...{ dataset: 'documentation', questions, unanswerable: questionFile('documentation_unanswerable.jsonl'), limit },
       ...{ protocol: modelProtocol([mode], [...ks], 'hybrid', RECALL_DEPTH), dumpPrompts: true },
@@ -44,7 +44,7 @@ export const documentation: Suite = {
       runs: [run],
       lead: [
         text(
-          `${asked.length} questions of a person on ${files} files of public documentation, written from the files before any of them was asked. The files are indexed by the command line, and the questions asked through the HTTP API of a service started for it, with its defaults.`,
+          `${asked.length} questions of a person on ${files.length} files of public documentation, written from the files before any of them was asked. The files are indexed by the command line, and the questions asked through the HTTP API of a service started for it, with its defaults.`,
         ),
         table(['what', 'questions', 'share (95 % interval)'], shareRows(asked, at(ks, 0))),
         heading(2, 'Every question'),
@@ -57,11 +57,8 @@ export const documentation: Suite = {
 /** One question with its answer in the first setting that was asked. */
 type AskedQuestion = ReturnType<typeof askedQuestions>[number]
 
-/**
- * Reads a run that kept its prompts.
- * @param sources the file that a question was written from, by the question's text
- */
-export function askedQuestions(records: readonly EvalRecord[], sources: ReadonlyMap<string, string>) {
+/** Reads a run that kept its prompts. @param sources the file that a question was written from, by the question's text */
+function askedQuestions(records: readonly EvalRecord[], sources: ReadonlyMap<string, string>) {
   return records.flatMap(({ question, answers, answerable, predictions: [prediction], prompts, retrieval }) => {
     if (prediction === undefined) return []
     const { answer, probability_correct: correct, confidence } = prediction
@@ -84,13 +81,13 @@ export function askedQuestions(records: readonly EvalRecord[], sources: Readonly
 const WORD = /[\p{L}\p{N}]+/gu
 
 /** Words of an answer that are no word of any of the texts: a reader that copies has none. */
-export function strangeWords(answer: string, texts: readonly string[]): string[] {
+function strangeWords(answer: string, texts: readonly string[]): string[] {
   const known = new Set(texts.flatMap((text) => text.toLowerCase().match(WORD) ?? []))
   return (answer.match(WORD) ?? []).filter((word) => !known.has(word.toLowerCase()))
 }
 
 /** What the questions showed, k passages read: shares of questions with their intervals. */
-export function shareRows(all: readonly AskedQuestion[], k: number): string[][] {
+function shareRows(all: readonly AskedQuestion[], k: number): string[][] {
   const answerable = all.filter((question) => question.answerable)
   const [right, given] = [({ right: is }: AskedQuestion) => is, ({ given: is }: AskedQuestion) => is]
   const hasAnswer = ({ answerRank = Infinity }: AskedQuestion) => answerRank <= k
@@ -113,7 +110,7 @@ export function shareRows(all: readonly AskedQuestion[], k: number): string[][] 
 }
 
 /** Every question with its answer. */
-export function questionRows(all: readonly AskedQuestion[]): string[][] {
+function questionRows(all: readonly AskedQuestion[]): string[][] {
   return all.map(({ question, answers, answerable, prediction: { answer }, probability, right, given, fileRank, answerRank }) => {
     const verdict = answerable ? `${right ? 'right' : 'wrong'}${given ? '' : ', withheld'}` : given ? 'given' : 'withheld'
     const ranks = [fileRank, answerRank].map((rank) => (answerable ? String(rank ?? '-') : ''))
@@ -122,28 +119,31 @@ export function questionRows(all: readonly AskedQuestion[]): string[][] {
   })
 }
 
+/** Lines of `sha256sum`: hash, two spaces, path. */
+async function listedFiles(list: string): Promise<RegExpExecArray[]> {
+  return [...(await readFile(list, 'utf8')).matchAll(/^([0-9a-f]{64}) {2}(.+)$/gm)]
+}
+
 /**
  * Compares a folder with a list of hashes, as `sha256sum -c` does: figures are of these files and no others.
- * @returns how many files the list has
  * @throws dataset_invalid where one is missing or differs
  */
-export async function checkListed(folder: string, list: string): Promise<number> {
-  // Lines of `sha256sum`: hash, two spaces, path.
-  const lines = [...(await readFile(list, 'utf8')).matchAll(/^([0-9a-f]{64}) {2}(.+)$/gm)]
+export async function checkListed(folder: string, list = LIST): Promise<void> {
+  const lines = await listedFiles(list)
   const other: string[] = []
   for (const [, hash, name = ''] of lines) {
     const file = path.join(folder, name)
     if (!(await exists(file)) || (await sha256OfFile(file)) !== hash) other.push(name)
   }
-  if (other.length === 0) return lines.length
-  throw new CodedError(
-    'dataset_invalid',
-    `${other.length} of the ${lines.length} files of ${path.basename(list)} are missing from ${folder} or differ, ${other.slice(0, 3).join(', ')} among them: the questions were written from those.`,
-  )
+  if (other.length > 0)
+    throw new CodedError(
+      'dataset_invalid',
+      `${other.length} of the ${lines.length} files of ${path.basename(list)} are missing from ${folder} or differ, ${other.slice(0, 3).join(', ')} among them: the questions were written from those.`,
+    )
 }
 
 /** The file that each question of a question file was written from, by the question's text. */
-export async function sourcesOf(questions: string): Promise<ReadonlyMap<string, string>> {
+async function sourcesOf(questions: string): Promise<ReadonlyMap<string, string>> {
   const lines = (await readFile(questions, 'utf8')).split('\n').map(parseJson)
   const schema = Type.Object({ question: Type.String(), source: Type.String() })
   return new Map(lines.flatMap((line) => (Value.Check(schema, line) ? [[line.question.trim(), line.source] as const] : [])))

@@ -47,7 +47,6 @@ export interface Suite {
   readonly measure: (context: SuiteContext) => Promise<{ readonly runs: readonly StoredRun[]; readonly lead: readonly Block[] }>
 }
 
-/** Options of `cepe eval suite`. */
 export interface SuiteOptions {
   readonly questions?: number
   readonly k?: string

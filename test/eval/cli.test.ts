@@ -8,9 +8,9 @@ import { built, finished, startNode } from '../helpers/processes.ts'
 import { CodedError } from '../../base/errors.ts'
 import { createHttpClient } from '../../eval/client/http.ts'
 import { servicesClient } from '../../eval/client/in-process.ts'
-import { prepare } from '../../eval/tasks/open-domain-qa/prepare.ts'
+import type { EvaluationOptions } from '../../eval/tasks/open-domain-qa/prepare.ts'
 import { type EvalRecord, readRun } from '../../eval/tasks/open-domain-qa/record.ts'
-import { evaluate } from '../../eval/tasks/open-domain-qa/ask.ts'
+import { askQuestions } from '../../eval/tasks/open-domain-qa/ask.ts'
 import { compareRuns, comparisonBlocks } from '../../eval/run/compare.ts'
 import { readRunOf } from '../../eval/tasks/runs.ts'
 import { parseOptions } from '../../eval/tasks/open-domain-qa/options.ts'
@@ -122,13 +122,8 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
   const whole = path.join(dir, 'whole')
   const client = servicesClient(services)
   const { protocol } = (await readRun(folder)).manifest.subject
-  await evaluate({
-    client,
-    folder: whole,
-    concurrency: 2,
-    onProgress: () => {},
-    ...(await prepare({ dataset: 'nq', questions, train, protocol, dumpPrompts: false }, client)),
-  })
+  const options = { dataset: 'nq', questions, train, protocol, dumpPrompts: false }
+  await askQuestions({ client, folder: whole, concurrency: 2, options })
   t.same(byId((await readRun(folder)).records), byId((await readRun(whole)).records))
 
   t.same(
@@ -192,16 +187,8 @@ t.test('over HTTP the answers are the same as in process', async (t) => {
         encoder_passages: [...options.protocol.encoder_passages],
       },
     }
-    const prepared = await prepare(mutable, client)
-    records.push(
-      await evaluate({
-        client,
-        folder: path.join(dir, client.name.replace(/\W/g, '-')),
-        concurrency: 3,
-        onProgress: () => {},
-        ...prepared,
-      }),
-    )
+    const folder = path.join(dir, client.name.replace(/\W/g, '-'))
+    records.push(await askQuestions({ client, folder, concurrency: 3, options: mutable }))
   }
   t.equal(records[0]?.length, 6)
   t.ok(records[0]?.every(({ prompts }) => prompts && prompts.length > 0))
@@ -218,29 +205,26 @@ t.test('a service that dies in the middle is named, and what was answered is kep
     },
   })
   const client = createHttpClient(running.url, undefined, { attempts: 2, pauseMs: 1 })
-  const prepared = await prepare(
-    {
-      dataset: 'nq',
-      questions,
-      train,
-      dumpPrompts: false,
-      protocol: {
-        modes: ['cepe'],
-        ks: [2, 6],
-        encoder_passages: ['others'],
-        shots: 2,
-        k_decoder: 2,
-        context_tokens: 256,
-        max_new_tokens: 25,
-        retrieval: 'dense',
-        recall_depth: 10,
-        seed: 0,
-      },
+  const options: EvaluationOptions = {
+    dataset: 'nq',
+    questions,
+    train,
+    dumpPrompts: false,
+    protocol: {
+      modes: ['cepe'],
+      ks: [2, 6],
+      encoder_passages: ['others'],
+      shots: 2,
+      k_decoder: 2,
+      context_tokens: 256,
+      max_new_tokens: 25,
+      retrieval: 'dense',
+      recall_depth: 10,
+      seed: 0,
     },
-    client,
-  )
+  }
   const folder = path.join(dir, 'run')
-  await t.rejects(evaluate({ client, folder, concurrency: 1, onProgress: () => {}, ...prepared }), {
+  await t.rejects(askQuestions({ client, folder, concurrency: 1, options }), {
     code: 'service_unreachable',
     message: /does not answer .* of 8 questions are kept/,
   })
@@ -326,10 +310,7 @@ t.test('bad options are refused with what is allowed', async (t) => {
     [{}, /--dataset is missing/],
     [{ dataset: 'nq' }, /--questions is missing/],
     [{ dataset: 'q.jsonl', k: '5,many' }, /--k takes whole numbers from 1 to 200, not "many"/],
-    [
-      { dataset: 'q.jsonl', modes: 'cepe,fid' },
-      /--modes takes cepe, decoder-only, map-rerank, experts, replug, closed-book, not "fid"/,
-    ],
+    [{ dataset: 'q.jsonl', modes: 'cepe,fid' }, /--modes takes cepe, decoder-only, map-rerank, experts, replug, closed-book, not "fid"/],
     [{ dataset: 'q.jsonl', k: '500' }, /--k takes whole numbers from 1 to 200/],
     [{ dataset: 'q.jsonl', protocol: 'mine' }, /--protocol takes paper, paper-exact, model/],
     [{ dataset: 'q.jsonl', shots: '-1' }, /--shots takes whole numbers from 0/],

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
-import { askedQuestions, checkListed, questionRows, shareRows, sourcesOf, strangeWords } from '../../eval/suites/documentation.ts'
-import { readDataset } from '../../eval/datasets/read.ts'
-import type { EvalRecord } from '../../eval/tasks/open-domain-qa/record.ts'
+import { checkListed, documentation } from '../../eval/suites/documentation.ts'
+import type { EvalRecord, StoredRun } from '../../eval/tasks/open-domain-qa/record.ts'
+
+const QUESTIONS = path.join('eval', 'questions', 'documentation.jsonl')
 
 const record = (question: string, answer: string, rest: Partial<EvalRecord> & { readonly probability?: number } = {}): EvalRecord => {
   const { probability = 0.9, ...fields } = rest
@@ -40,54 +41,67 @@ const record = (question: string, answer: string, rest: Partial<EvalRecord> & { 
   }
 }
 
-t.test('what the questions on documentation showed', (t) => {
-  const asked = askedQuestions(
-    [
-      record('right', 'npm ci'),
-      record('withheld', 'npm ci.', { probability: 0.2 }),
-      record('strange', 'npm cii'),
-      record('none', '', { answerable: false, answers: [] }),
-    ],
-    new Map([
-      ['right', 'npm/ci.md'],
-      ['strange', 'npm/other.md'],
-    ]),
-  )
-  t.match(asked, [
-    { right: true, given: true, strangeWords: [], fileRank: 2, answerRank: 2 },
-    { right: true, given: false },
-    { right: false, given: true, strangeWords: ['cii'], fileRank: undefined },
-    { right: false, given: false, answerable: false },
+/** The first questions of the file, each with the file that it was written from. */
+const questions = readFileSync(QUESTIONS, 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line) as { readonly question: string; readonly source: string })
+
+/** Rows of the suite's tables where its questions were answered so. */
+async function tablesOf(records: readonly EvalRecord[]): Promise<(readonly string[])[][]> {
+  const ask = () => Promise.resolve({ manifest: {}, records } as unknown as StoredRun)
+  const context = { folder: '', mode: 'decoder-only', ks: [2], limit: undefined, ask }
+  const { lead } = await documentation.measure(context as unknown as Parameters<typeof documentation.measure>[0])
+  return lead.flatMap((block) => (block.kind === 'table' ? [[...block.rows]] : []))
+}
+
+t.test('what the questions on documentation showed', async (t) => {
+  const [first, second, third] = questions
+  if (!first || !second || !third) throw new Error('no questions')
+  const ids = (file: string) => ({
+    ids: ['npm/install.md#a', `${file}#b`],
+    scores: [null, null],
+    answer_ranks: [2],
+    gold_rank: null,
+    timings_ms: null,
+  })
+  const [shares = [], rows = []] = await tablesOf([
+    record(first.question, 'npm ci', { retrieval: ids(first.source) }),
+    record(second.question, 'npm ci.', { probability: 0.2, retrieval: ids('other.md') }),
+    record(third.question, 'Npm.cii, 2nd', { retrieval: ids('other.md') }),
+    record('none', '', { answerable: false, answers: [] }),
   ])
-  const shares = new Map(shareRows(asked, 2).map(([what = '', count]) => [what, count]))
-  t.equal(shares.get('exact match'), '2 of 3')
-  t.equal(shares.get('without an answer in the files: given by default'), '0 of 1')
-  t.equal(shares.get('answers with a word that stands nowhere in question and passages'), '1 of 4')
+  const counts = new Map(shares.map(([what = '', count]) => [what, count]))
+  t.equal(counts.get('exact match'), '2 of 3')
+  t.equal(counts.get("a passage of the question's file among the 2 that are retrieved"), '1 of 3')
+  t.equal(counts.get('a passage with a right answer among the 2 that are retrieved'), '3 of 3')
+  t.equal(counts.get('given by default (probability_correct from 0.5)'), '2 of 3')
+  t.equal(counts.get('without an answer in the files: given by default'), '0 of 1')
+  t.equal(counts.get('answers with a word that stands nowhere in question and passages'), '1 of 4')
   t.same(
-    questionRows(asked).map(([, answer, , verdict]) => [answer, verdict]),
+    rows.map(([, answer, , verdict, , fileRank, answerRank]) => [answer, verdict, fileRank, answerRank]),
     [
-      ['npm ci', 'right'],
-      ['npm ci.', 'right, withheld'],
-      ['npm cii', 'wrong'],
-      ['(none)', 'withheld'],
+      ['npm ci', 'right', '2', '2'],
+      ['npm ci.', 'right, withheld', '-', '2'],
+      ['Npm.cii, 2nd', 'wrong', '-', '2'],
+      ['(none)', 'withheld', '', ''],
     ],
   )
-  t.same(strangeWords('Cargo.toml, 2nd', ['cargo TOML']), ['2nd'])
-  t.end()
+  const copied = await tablesOf([record(first.question, 'NPM.ci, which')])
+  t.equal(copied[0]?.at(-1)?.[1], '0 of 1', 'words of the prompt, in any case and with any marks')
 })
 
 t.test('the questions name files of the list, and a folder is measured only with those files', async (t) => {
-  const questions = path.join('eval', 'questions', 'documentation.jsonl')
-  const sources = await sourcesOf(questions)
+  const listed = readFileSync(path.join('eval', 'questions', 'documentation.sha256'), 'utf8')
   t.same(
-    (await readDataset(questions)).questions.filter(({ question }) => !sources.has(question)),
+    questions.filter(({ source }) => !listed.includes(`  ${source}\n`)),
     [],
   )
   const folder = t.testdir({ 'a.md': 'text' })
   const list = path.join(folder, 'list')
   const hash = createHash('sha256').update('text').digest('hex')
   writeFileSync(list, `${hash}  a.md\n`)
-  t.equal(await checkListed(folder, list), 1)
+  await checkListed(folder, list)
   writeFileSync(list, `${hash}  a.md\n${hash}  gone.md\n${hash.replace(/^./, 'x')}  a.md\n`)
   await t.rejects(checkListed(folder, list), { code: 'dataset_invalid', message: /1 of the 2 files of list .* gone\.md/ })
 })

@@ -9,7 +9,7 @@ import { parseOptions } from '../../eval/tasks/open-domain-qa/options.ts'
 import { chooseRetrieval, followModel, prepare } from '../../eval/tasks/open-domain-qa/prepare.ts'
 import { readRun } from '../../eval/tasks/open-domain-qa/record.ts'
 import { buildReport } from '../../eval/tasks/open-domain-qa/report.ts'
-import { evaluate } from '../../eval/tasks/open-domain-qa/ask.ts'
+import { askQuestions } from '../../eval/tasks/open-domain-qa/ask.ts'
 import { factServices } from '../helpers/fact-services.ts'
 
 const RAW = { k: '2', modes: 'cepe', encoderPassages: 'others', protocol: 'paper', recallDepth: '5', seed: '0', shots: '0' }
@@ -45,8 +45,8 @@ t.test('passages come from the question file where it has them, without a retrie
     ...servicesClient({ answering: services, close: () => Promise.resolve() }),
     search: () => Promise.reject(new Error('nothing is searched')),
   }
-  const prepared = await prepare(await chooseRetrieval(parseOptions({ ...RAW, dataset: file('ctxs.jsonl') })), client)
-  const records = await evaluate({ client, folder: file('run'), concurrency: 1, onProgress: () => undefined, ...prepared })
+  const options = await chooseRetrieval(parseOptions({ ...RAW, dataset: file('ctxs.jsonl') }))
+  const records = await askQuestions({ client, folder: file('run'), concurrency: 1, options })
   t.same(
     records.map(({ predictions }) => predictions[0]?.answer),
     ['a1', 'a2'],
@@ -86,8 +86,7 @@ t.test('paper-exact: long contexts keep their end, dumped prompts show them as c
       contextTokens: '4',
       dumpPrompts: true,
     })
-    const prepared = await prepare(await chooseRetrieval(options), client)
-    const [record] = await evaluate({ client, folder: file(protocol), concurrency: 1, onProgress: () => undefined, ...prepared })
+    const [record] = await askQuestions({ client, folder: file(protocol), concurrency: 1, options: await chooseRetrieval(options) })
     return record?.prompts?.[0]?.encoder.map((text) => text.trim())
   }
   const exact = await encoded('paper-exact')
@@ -117,9 +116,8 @@ t.test("--protocol model: the model's own mode and k where none is given; the re
   const reported = async (protocol: string, given: { modes: boolean; k: boolean }) => {
     const raw = { ...RAW, dataset: file('ctxs.jsonl'), protocol, k: '2', modes: 'decoder-only', shots: 'service' }
     const options = followModel(await chooseRetrieval(parseOptions(raw)), own, given)
-    const prepared = await prepare(options, client)
     const folder = file(`${protocol} ${given.modes}`)
-    await evaluate({ client, folder, concurrency: 1, onProgress: () => undefined, ...prepared })
+    await askQuestions({ client, folder, concurrency: 1, options })
     return toMarkdown(buildReport([await readRun(folder)], { source: '', scores: [] }).blocks)
   }
   const said = 'The service itself would have answered in mode map-rerank with k = 3: 0 demonstrations, 1 passages in the decoder'
@@ -141,8 +139,7 @@ t.test('with a chat template the report counts no demonstrations of the service'
     const client = servicesClient({ answering, close: () => Promise.resolve() })
     const raw = { ...RAW, dataset: file('ctxs.jsonl'), protocol: 'model', shots: 'service' }
     const options = followModel(await chooseRetrieval(parseOptions(raw)), await client.defaults(), { modes: false, k: false })
-    const prepared = await prepare(options, client)
-    await evaluate({ client, folder, concurrency: 1, onProgress: () => undefined, ...prepared })
+    await askQuestions({ client, folder, concurrency: 1, options })
     return toMarkdown(buildReport([await readRun(folder)], { source: '', scores: [] }).blocks)
   }
   const plain = await reported('none')

@@ -4,8 +4,7 @@ import path from 'node:path'
 import t from 'tap'
 import { built, finished, startNode } from '../helpers/processes.ts'
 import { createHttpClient } from '../../eval/client/http.ts'
-import { prepare } from '../../eval/tasks/open-domain-qa/prepare.ts'
-import { evaluate } from '../../eval/tasks/open-domain-qa/ask.ts'
+import { askQuestions } from '../../eval/tasks/open-domain-qa/ask.ts'
 import { readRun } from '../../eval/tasks/open-domain-qa/record.ts'
 import { builtFixture } from '../fixtures/built-fixture.ts'
 import { startServer } from '../helpers/cli.ts'
@@ -66,8 +65,8 @@ t.test('over real graphs, processes and index: the command gives the same in pro
   const { protocol } = (await readRun(path.join(dir, 'here'))).manifest.subject
   const server = await startServer(env)
   const client = createHttpClient(server.url)
-  const prepared = await prepare({ dataset: 'questions.jsonl', questions, protocol, dumpPrompts: false }, client)
-  await evaluate({ client, folder: path.join(dir, 'there'), concurrency: 2, onProgress: () => {}, ...prepared })
+  const options = { dataset: 'questions.jsonl', questions, protocol, dumpPrompts: false }
+  await askQuestions({ client, folder: path.join(dir, 'there'), concurrency: 2, options })
   t.equal(await server.stop(), 0)
 
   const [here, there] = [await readRun(path.join(dir, 'here')), await readRun(path.join(dir, 'there'))]

@@ -8,7 +8,7 @@ import { compareRuns } from '../../eval/run/compare.ts'
 import { readRunOf } from '../../eval/tasks/runs.ts'
 import { CodedError } from '../../base/errors.ts'
 import { prepare, type EvaluationOptions } from '../../eval/tasks/open-domain-qa/prepare.ts'
-import { evaluate } from '../../eval/tasks/open-domain-qa/ask.ts'
+import { askQuestions } from '../../eval/tasks/open-domain-qa/ask.ts'
 import { type EvalRecord, readRun } from '../../eval/tasks/open-domain-qa/record.ts'
 import { PAPER_PROTOCOL, type Protocol } from '../../eval/tasks/open-domain-qa/protocol.ts'
 import { summarise } from '../../eval/tasks/open-domain-qa/summary.ts'
@@ -46,8 +46,8 @@ async function setUp(
   const client = servicesClient({ answering: services, close: () => Promise.resolve() })
   const options: EvaluationOptions = { dataset: 'nq', questions, train, protocol, dumpPrompts: false, ...changes }
   const run = async (folder = path.join(dir, 'run'), used: AnswerClient = client) => {
-    const prepared = await prepare(options, used)
-    return { ...prepared, folder, records: await evaluate({ client: used, folder, concurrency: 2, onProgress: () => {}, ...prepared }) }
+    const records = await askQuestions({ client: used, folder, concurrency: 2, options })
+    return { manifest: (await readRun(folder)).manifest, folder, records }
   }
   return { dir, client, asked, options, run }
 }
@@ -176,8 +176,8 @@ t.test('a folder with another run is refused, naming what differs', async (t) =>
   const { run, dir, client, options } = await setUp(t, { count: 2 })
   const folder = path.join(dir, 'run')
   await run(folder)
-  const other = await prepare({ ...options, protocol: { ...protocol, seed: 2 } }, client)
-  await t.rejects(evaluate({ client, folder, concurrency: 1, onProgress: () => {}, ...other }), {
+  const other = { ...options, protocol: { ...protocol, seed: 2 } }
+  await t.rejects(askQuestions({ client, folder, concurrency: 1, options: other }), {
     code: 'run_mismatch',
     message: /another protocol\.seed \(1; now 2\)/,
   })
@@ -261,8 +261,9 @@ t.test('options that do not fit the data are refused before anything is asked', 
 t.test('PopQA draws demonstrations from its own questions, and is scored its own way', async (t) => {
   const { client, options, dir } = await setUp(t)
   const { train: _, ...withoutTrain } = options
-  const prepared = await prepare({ ...withoutTrain, dataset: 'popqa' }, client)
-  const records = await evaluate({ client, folder: path.join(dir, 'popqa'), concurrency: 1, onProgress: () => {}, ...prepared })
+  const ofPopqa = { ...withoutTrain, dataset: 'popqa' }
+  const prepared = await prepare(ofPopqa, client)
+  const records = await askQuestions({ client, folder: path.join(dir, 'popqa'), concurrency: 1, options: ofPopqa })
   t.ok(records.every(({ id, demonstrations }) => demonstrations.length === 2 && !demonstrations.includes(id)))
   t.equal(summarise(prepared.manifest, records).settings[0]?.popqa?.mean, 1)
 })
@@ -287,10 +288,13 @@ t.test('supplied passages: nothing is searched, demonstrations bring their own',
   const train = path.join(dir, 'train-ctxs.jsonl')
   await writeFile(train, lines(...[11, 12, 13].map((i) => ({ ...factQuestion(i), ctxs: ctxs(i) }))))
   const searching: AnswerClient = { ...client, search: () => Promise.reject(new Error('nothing should be searched')) }
-  const prepared = await prepare(
-    { ...options, train, dumpPrompts: true, protocol: { ...protocol, ks: [1, 3], retrieval: 'supplied' } },
-    searching,
-  )
+  const supplied: EvaluationOptions = {
+    ...options,
+    train,
+    dumpPrompts: true,
+    protocol: { ...protocol, ks: [1, 3], retrieval: 'supplied' },
+  }
+  const prepared = await prepare(supplied, searching)
   t.match(prepared.manifest, {
     subject: { retriever: null, index: null },
     data: {
@@ -300,7 +304,7 @@ t.test('supplied passages: nothing is searched, demonstrations bring their own',
       ],
     },
   })
-  const records = await evaluate({ client: searching, folder: path.join(dir, 'run'), concurrency: 2, onProgress: () => {}, ...prepared })
+  const records = await askQuestions({ client: searching, folder: path.join(dir, 'run'), concurrency: 2, options: supplied })
   t.same(
     records.map(({ id }) => id),
     ['line 1', 'line 2'],
@@ -319,8 +323,9 @@ t.test('unanswerable questions are asked beside the others and judge the confide
   const { dir, client, options } = await setUp(t, { facts: { offset: 0 } })
   const unanswerable = path.join(dir, 'unanswerable.jsonl')
   await writeFile(unanswerable, lines({ question: 'what is fact 99' }, { question: 'what is fact 77' }))
-  const prepared = await prepare({ ...options, unanswerable }, client)
-  const records = await evaluate({ client, folder: path.join(dir, 'run'), concurrency: 2, onProgress: () => {}, ...prepared })
+  const both = { ...options, unanswerable }
+  const prepared = await prepare(both, client)
+  const records = await askQuestions({ client, folder: path.join(dir, 'run'), concurrency: 2, options: both })
   const { scored, unanswerable: without, settings } = summarise(prepared.manifest, records)
   t.same([scored, without], [8, 2])
   t.equal(settings[0]?.aurocUnanswerable, 1)

@@ -4,17 +4,18 @@ import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import type { GenerateRequest } from '../../../src/inference/contract.ts'
 import type { SplitDocument } from '../../../src/text/document/plan-document.ts'
 
-interface GenerateOptions {
-  readonly maxNewTokens: number
-  readonly minNewTokens?: number | undefined
-  /** Whether a line end ends the output; the end token always does. */
-  readonly stopAtLineEnd: boolean
-  readonly sampling?: GenerateRequest['sampling'] | undefined
-}
+type Limits = Pick<GenerateRequest, 'maxNewTokens' | 'minNewTokens' | 'sampling'>
 
-/** Continues the prompt. @throws invalid_request if it does not fit the model's window */
-export async function generateText({ promptIds, contextIds }: SplitDocument, options: GenerateOptions, client: ReaderClient) {
-  const { maxNewTokens, minNewTokens, stopAtLineEnd, sampling } = options
+/**
+ * Continues the prompt.
+ * @param stopAtLineEnd whether a line end ends the output; the end token always does
+ * @throws invalid_request if it does not fit the model's window
+ */
+export async function generateText(
+  { promptIds, contextIds }: SplitDocument,
+  { stopAtLineEnd, ...limits }: Limits & { readonly stopAtLineEnd: boolean },
+  client: ReaderClient,
+) {
   const stopIds = stopAtLineEnd ? client.tokenizer.stopIds('\n') : client.manifest.tokens.eos_ids
   const started = performance.now()
   const { tokenIds } = await client.reader.generate({
@@ -23,9 +24,7 @@ export async function generateText({ promptIds, contextIds }: SplitDocument, opt
     contextTokens: Math.max(1, client.manifest.dims.encoder_window),
     promptIds,
     stopIds,
-    maxNewTokens,
-    minNewTokens,
-    sampling,
+    ...limits,
   })
   const last = tokenIds.at(-1)
   const kept = last !== undefined && stopIds.includes(last) ? tokenIds.slice(0, -1) : tokenIds

@@ -10,7 +10,7 @@ import { answerFinder } from '../../metrics/retrieval.ts'
 import type { RunOptions } from '../../run/follow.ts'
 import { runItems } from '../../run/items.ts'
 import { isFailure, skippedFor } from '../../run/record.ts'
-import { type EvaluationOptions, prepare, type Prepared } from './prepare.ts'
+import { type EvaluationOptions, prepare } from './prepare.ts'
 import { type EvalRecord, type Prediction, QA_RUNS } from './record.ts'
 import { answerRequest, largestK, type Protocol, retrievalDepth, type Setting, settingName, settingsOf } from './protocol.ts'
 import type { AnswerResponse } from '../../../src/rag/schema.ts'
@@ -161,18 +161,21 @@ function chooseDemonstrations(pool: readonly EvalQuestion[], question: string, s
   }
 }
 
-interface EvaluateOptions extends Omit<RunOptions, 'onProblem'>, Prepared {
+interface AskOptions extends RunOptions {
   readonly client: AnswerClient
+  readonly options: EvaluationOptions
   readonly folder: string
   readonly concurrency: number
 }
 
 /**
- * Asks every question that the folder does not contain yet, and returns all records in question order. Finished questions are durable: the
- * same call resumes.
- * @throws service_unreachable, nothing_scored, run_mismatch; errors that concern all questions
+ * Reads the data, asks every question that the folder does not contain yet, and returns all records in question order. Finished questions
+ * are durable: the same call resumes.
+ * @throws dataset_invalid, options_invalid, service_unreachable, nothing_scored, run_mismatch; errors that concern all questions
  */
-export async function evaluate({ client, manifest, questions, pool, onProgress, ...run }: EvaluateOptions): Promise<EvalRecord[]> {
+export async function askQuestions({ client, options, onProblem, onProgress, ...run }: AskOptions): Promise<EvalRecord[]> {
+  const { manifest, questions, pool } = await prepare(options, client)
+  if (onProblem) manifest.data.problems.forEach(onProblem)
   const { protocol, dump_prompts: dumpPrompts } = manifest.subject
   const context: AskContext = { client, protocol, pool, dumpPrompts, topPassages: new Map() }
   const running = runningScores(protocol)
@@ -184,17 +187,6 @@ export async function evaluate({ client, manifest, questions, pool, onProgress, 
     onRecord: running.add,
     onProgress: (done, total, left) => onProgress?.(done, total, [running.line(), left].filter((part) => part !== '').join('; ')),
   })
-}
-
-/** Reads the data and asks the questions of a run, or resumes it. @throws as `prepare` and `evaluate` */
-export async function askQuestions({
-  options,
-  onProblem,
-  ...run
-}: RunOptions & Omit<EvaluateOptions, keyof Prepared> & { readonly options: EvaluationOptions }): Promise<void> {
-  const prepared = await prepare(options, run.client)
-  if (onProblem) prepared.manifest.data.problems.forEach(onProblem)
-  await evaluate({ ...run, ...prepared })
 }
 
 /** Running exact match at each method's largest k, for the progress line. */

@@ -9,10 +9,7 @@ import { ENCODER_PASSAGES, EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, type 
 const PUBLISHED_DATASETS = ['nq', 'triviaqa', 'popqa'] as const
 const PROTOCOLS = { paper: PAPER_PROTOCOL, 'paper-exact': EXACT_PROTOCOL, model: MODEL_PROTOCOL }
 
-/**
- * Parses the options of a command line.
- * @throws options_invalid naming the option and its allowed values
- */
+/** Parses the options of a command line. @throws options_invalid naming the option and its allowed values */
 export function parseOptions(given: Readonly<Record<string, unknown>>): EvaluationOptions {
   const options = taskOptions(openDomainQa, given)
   const [dataset, file, passages] = [options.text('dataset'), options.text('questions'), options.text('passages')]

@@ -29,8 +29,6 @@ export interface EvaluationOptions {
   readonly retrievalByFile?: boolean
 }
 
-export type Prepared = Awaited<ReturnType<typeof prepare>>
-
 /**
  * Chooses the source of passages if no option does: the question file, if its questions have passages.
  * @throws options_invalid if only some have
@@ -59,10 +57,7 @@ export function followModel(
   return { ...options, protocol: { ...options.protocol, ...own } }
 }
 
-/**
- * Reads the data and identifies the pipeline.
- * @throws dataset_invalid, options_invalid
- */
+/** Reads the data and identifies the pipeline. @throws dataset_invalid, options_invalid */
 export async function prepare(options: EvaluationOptions, client: AnswerClient) {
   const { protocol, limit = null, dataset, passages, dumpPrompts } = options
   const { answerable, unanswerable, source, train } = await readData(options)

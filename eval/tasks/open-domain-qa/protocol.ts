@@ -93,11 +93,7 @@ export function retrievalDepth(protocol: Protocol): number {
   return Math.max(largestK(protocol), protocol.recall_depth)
 }
 
-/**
- * The request for one question in one setting.
- * @param passages at least k, best first
- * @param demonstrations null: the service's own
- */
+/** The request for one question in one setting. @param passages at least k, best first @param demonstrations null: the service's own */
 export function answerRequest(
   question: string,
   setting: Setting,

@@ -152,10 +152,7 @@ export type Published = Static<typeof PublishedSchema>
 
 const validator = Compile(PublishedSchema)
 
-/**
- * Published scores for comparison: those of a file, or the paper's Table 7.
- * @throws options_invalid
- */
+/** Published scores for comparison: those of a file, or the paper's Table 7. @throws options_invalid */
 export async function readPublished(file?: string): Promise<Published> {
   if (file === undefined) return shipped(readPublishedTables())
   try {
