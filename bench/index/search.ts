@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { appendFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { appendFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { promisify } from 'node:util'
@@ -7,6 +7,7 @@ import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { at } from '../../base/at.ts'
 import { parseJson } from '../../base/json.ts'
+import { bytesUnder } from '../../index/store/store-of.ts'
 import { readAlias, tableFolder } from '../../index/versions/alias.ts'
 import { connectLance, prewarm } from '../../index/table/lance.ts'
 import { readMetadata, type AnnSettings } from '../../index/table/metadata.ts'
@@ -110,12 +111,4 @@ export async function diskOf(dir: string, name: string): Promise<{ data: number;
   const alias = await readAlias({ dir, table: name })
   const folder = tableFolder(dir, alias?.stored_as ?? '')
   return { data: await bytesUnder(join(folder, 'data')), indexes: await bytesUnder(join(folder, '_indices')) }
-}
-
-async function bytesUnder(folder: string): Promise<number> {
-  let bytes = 0
-  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
-    if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size
-  }
-  return bytes
 }

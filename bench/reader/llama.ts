@@ -22,6 +22,7 @@ import type { AnswerClient } from '../../eval/client/client.ts'
 import { servicesClient, startServices } from '../../eval/client/in-process.ts'
 import { type EvalQuestion, spread } from '../../eval/datasets/question-set.ts'
 import { readDataset } from '../../eval/datasets/read.ts'
+import { demoCorpus, questionFile } from '../../eval/shipped.ts'
 import { bestOver, exactMatch } from '../../eval/metrics/answer.ts'
 import { mean, wilson } from '../../eval/statistics/bootstrap.ts'
 import { relativeSpeed } from '../../eval/statistics/speed.ts'
@@ -30,12 +31,10 @@ import { benchOptions, machine, quantile, table } from '../measure.ts'
 const { LLAMA_PYTHON = '' } = process.env
 const CHECKPOINT = path.join(packageRoot(), 'models/reader/checkpoint/smollm2-135m-qa')
 const BASE = 'SmolLM2-135M-Instruct.Q4_1.gguf'
-const CORPUS = path.join(packageRoot(), 'index/corpus/passages.tsv')
-const QUESTIONS = ['test', 'free'].map((name) => path.join(packageRoot(), `eval/questions/${name}.jsonl`))
 const options = benchOptions({
   python: LLAMA_PYTHON,
-  corpus: CORPUS,
-  questions: QUESTIONS.join(','),
+  corpus: demoCorpus(),
+  questions: ['test.jsonl', 'free.jsonl'].map(questionFile).join(','),
   count: '200',
   k: '10,20',
   threads: '2',

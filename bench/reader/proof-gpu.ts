@@ -22,6 +22,7 @@ import { probeCuda } from '../../src/inference/cuda/probe.ts'
 import type { Provider } from '../../src/inference/protocol.ts'
 import { createInProcessClient } from '../../eval/client/in-process.ts'
 import { readDataset } from '../../eval/datasets/read.ts'
+import { demoCorpus, questionFile } from '../../eval/shipped.ts'
 import { exactMatch } from '../../eval/metrics/answer.ts'
 import { benchOptions, machine, measureLimits, quantile } from '../measure.ts'
 import { goldensPart, type PartOptions, type PartResult, zeroKeysPart } from './proof-outputs.ts'
@@ -40,8 +41,7 @@ const TOKEN_BYTES: Readonly<Record<Dtype, number>> = {
 const options = benchOptions({
   ...{ provider: 'cuda', device: '0', parts: 'goldens,zero-keys,tiny,reader,shape', dtype: '', keep: '', threads: '1' },
   ...{ shape: '7b', k: '10,20,30,60', 'k-decoder': '0,2,10', questions: '200', folder: tmpdir() },
-  corpus: join(packageRoot(), 'index/corpus/passages.tsv'),
-  'question-file': join(packageRoot(), 'eval/questions/test.jsonl'),
+  ...{ corpus: demoCorpus(), 'question-file': questionFile('test.jsonl') },
 })
 
 /** Each part, and the options that its result depends on. */

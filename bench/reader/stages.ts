@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { CepeReaderConfig } from '../../models/checkpoint/config/config.ts'
-import { packageRoot } from '../../src/package.ts'
+import { readCorpus } from '../../eval/datasets/read.ts'
+import { demoCorpus } from '../../eval/shipped.ts'
 import type { AnswerRead, AnswerReadResult } from '../../src/inference/contract.ts'
 import { createReader } from '../../src/inference/pool/models/create-reader.ts'
 import type { Provider } from '../../src/inference/protocol.ts'
@@ -29,11 +28,8 @@ const QUESTION = 'what is the capital of australia'
 
 /** Passages of the shipped corpus, as if retrieved. */
 export async function corpusPassages(count: number): Promise<AnswerRead['passages']> {
-  const lines = (await readFile(join(packageRoot(), 'index/corpus/passages.tsv'), 'utf8')).split('\n').slice(1, count + 1)
-  return lines.map((line, i) => {
-    const [, text = '', title = ''] = line.split('\t')
-    return { title, text, score: count - i }
-  })
+  const { passages } = await readCorpus(demoCorpus())
+  return passages.slice(0, count).map(({ title, text }, i) => ({ title, text, score: count - i }))
 }
 
 const HEAD = [

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import path from 'node:path'
 import { present } from '../../base/at.ts'
 import { MODES } from '../../src/text/plan.ts'
-import { OPEN_DOMAIN_QA } from '../run/folder.ts'
+import { OPEN_DOMAIN_QA, shortHash } from '../run/folder.ts'
 import { settingName } from '../tasks/open-domain-qa/protocol.ts'
 import type { Preset, PresetRow } from './read.ts'
 
@@ -65,10 +64,7 @@ export function cellsOf(preset: Preset, { limit, columns }: { limit?: string | u
         ([option]) => preset.task !== OPEN_DOMAIN_QA || !Object.hasOwn(row.options ?? {}, option),
       )
       const sorted = [ofRun, Object.entries(files)].map((values) => values.sort(([a], [b]) => (a < b ? -1 : 1)))
-      const hash = createHash('sha256')
-        .update(JSON.stringify([preset.task, ...sorted]))
-        .digest('hex')
-      const run = `${folderName(column.name)}-${hash.slice(0, 8)}`
+      const run = `${folderName(column.name)}-${shortHash([preset.task, ...sorted])}`
       return { row, column, options, files, run, metric: row.metric ?? column.metric ?? preset.metric }
     }),
   )

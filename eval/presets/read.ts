@@ -98,20 +98,17 @@ export async function dataFiles(folder: string): Promise<(name: string) => strin
   }
 }
 
-/** The reader that a preset is run with. */
-export interface AskedReader {
-  /** Name, revision and precision. */
-  readonly id: string
-  /** Unknown for a remote service. */
-  readonly hasEncoder?: boolean
-}
-
 /**
  * Chooses the table's model that the reader represents: `as`, else the model with its checkpoint name, else the model for unknown
  * checkpoints.
+ * @param id name, revision and precision of the reader; whether it has an encoder is unknown for a remote service
  * @throws options_invalid if there is none
  */
-export function chooseModel({ models, table }: Pick<Preset, 'models' | 'table'>, { id, hasEncoder = true }: AskedReader, as?: string) {
+export function chooseModel(
+  { models, table }: Pick<Preset, 'models' | 'table'>,
+  { id, hasEncoder = true }: { readonly id: string; readonly hasEncoder?: boolean | undefined },
+  as?: string,
+) {
   const names = models.map(({ name }) => JSON.stringify(name)).join(', ')
   if (as !== undefined) {
     const named = models.find(({ name }) => name === as)

@@ -16,7 +16,7 @@ import {
 } from './cells.ts'
 import { PAPERS, type Preset, type PresetRow } from './read.ts'
 import { type Block, heading, list, table, text } from '../report/blocks.ts'
-import type { PublishedTables } from '../report/published-tables.ts'
+import { type PublishedTables, readPublishedTables } from '../report/published-tables.ts'
 import type { Report } from '../report/report.ts'
 import { type Estimate, mean } from '../statistics/bootstrap.ts'
 import { readRunOf } from '../tasks/runs.ts'
@@ -25,18 +25,14 @@ import { type Metric, shown, summariseTask } from '../run/summary.ts'
 /** Reasons for cells without a score, by cell name. */
 export type NotAsked = ReadonlyMap<string, string>
 
-interface PresetReportOptions {
-  readonly cells: readonly Cell[]
-  readonly published: PublishedTables
-  readonly readers: readonly ReaderScores[]
-  readonly notAsked: NotAsked
-  readonly fileOf: FileOf
-}
-
 const FALLBACKS = { encoder: 'any model with an encoder', decoder: 'any model without one', any: 'any model' }
 
 /** Report of a paper's table: published rows, each followed by measured scores, footnotes, and what could not be asked. */
-export function presetReport(preset: Preset, { cells, published, readers, notAsked, fileOf }: PresetReportOptions): Report {
+export function presetReport(
+  preset: Preset,
+  { cells, readers, notAsked, fileOf }: { cells: readonly Cell[]; readers: readonly ReaderScores[]; notAsked: NotAsked; fileOf: FileOf },
+): Report {
+  const published = readPublishedTables(preset.paper)
   const title = `${PAPERS[preset.paper]}, Table ${preset.table}: ${preset.title}`
   const known = published.tables[preset.table]
   const footnotes = published.doubtful.filter((entry) => entry.table === preset.table).map(({ cell, why }) => `Footnote, ${cell}: ${why}.`)

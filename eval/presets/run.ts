@@ -6,7 +6,6 @@ import type { AnswerClient } from '../client/client.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import { describeProblem } from '../datasets/question-set.ts'
 import { toMarkdown } from '../report/blocks.ts'
-import { readPublishedTables } from '../report/published-tables.ts'
 import { writeReport } from '../report/report.ts'
 import { OPEN_DOMAIN_QA, runsFolder } from '../run/folder.ts'
 import { BeyondADay, costGate, type RunCommandOptions, type RunOptions } from '../run/follow.ts'
@@ -19,7 +18,7 @@ import type { EvaluationOptions } from '../tasks/open-domain-qa/prepare.ts'
 import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
 import { identify } from '../tasks/open-domain-qa/record.ts'
 import { type Cell, cellName, cellsOf, cellsOfModel, type FileOf, folderName, missingFiles, modelFolder, modeOf } from './cells.ts'
-import { type AskedReader, chooseModel, dataFiles, type Paper, type Preset, readPreset } from './read.ts'
+import { chooseModel, dataFiles, type Paper, type Preset, readPreset } from './read.ts'
 import { type NotAsked, presetReport, readScores } from './report.ts'
 
 /** Options of `cepe eval table`, `giraffe` and `pi`. */
@@ -45,8 +44,7 @@ export async function runTable(paper: Paper, number: string, given: TableOptions
   const isPlanAlone = plan && cells.every((cell) => missingFiles(cell, fileOf).length > 0)
   if (!isPlanAlone) checkFiles(preset, cells, fileOf, data)
   const notAsked = isPlanAlone ? new Map<string, string>() : await askCells({ preset, cells, fileOf, connect }, { ...given, out })
-  const published = readPublishedTables(paper)
-  const report = presetReport(preset, { cells, published, readers: await readScores(out, preset, cells), notAsked, fileOf })
+  const report = presetReport(preset, { cells, readers: await readScores(out, preset, cells), notAsked, fileOf })
   process.stdout.write(toMarkdown(report.blocks))
   if (!plan) await writeReport(report, out)
 }
@@ -93,10 +91,10 @@ async function askCells(
 }
 
 /** The reader behind a client; a service names it only in an answer. */
-async function readerOf(client: AnswerClient | ReaderClient): Promise<AskedReader> {
+async function readerOf(client: AnswerClient | ReaderClient) {
   if ('model' in client) return { id: client.model, hasEncoder: client.manifest.graphs.encoder !== null }
   const { reader } = await identify(client, modelProtocol(['closed-book'], [1], 'supplied', 1))
-  return { id: reader, ...(client.hasEncoder !== undefined && { hasEncoder: client.hasEncoder }) }
+  return { id: reader, hasEncoder: client.hasEncoder }
 }
 
 interface RunCellsOptions {

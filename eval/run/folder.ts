@@ -27,8 +27,12 @@ export function runsFolder(name: string): string {
 
 /** Folder of a run by what determines it, so that repeating a command resumes its run. */
 export function runFolder(name: string, subject: unknown): string {
-  const hash = createHash('sha256').update(JSON.stringify(subject)).digest('hex').slice(0, 8)
-  return runsFolder(`${name.replace(/[^\w.-]/g, '_')}-${hash}`)
+  return runsFolder(`${name.replace(/[^\w.-]/g, '_')}-${shortHash(subject)}`)
+}
+
+/** Eight digits for a name of a folder. */
+export function shortHash(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 8)
 }
 
 /** Fields of every run's manifest: what it measures, and when it was resumed. */

@@ -201,7 +201,6 @@ await t.test('what a table leaves open stays open: no bound of perplexity in oth
   const preset = readPreset('cepe', '1')
   const none = {
     cells: [],
-    published: readPublishedTables('cepe'),
     readers: [],
     notAsked: new Map<string, string>(),
     fileOf: () => undefined,
@@ -362,8 +361,7 @@ await t.test('Table 7: questions with their passages, every model at its own k, 
   const [reader] = readers
   t.equal(reader?.scores.size, 15, 'LLaMA-2 at 1 to 20, RePlug at 5 to 30, CEPE at 10 to 60')
   t.equal(reader?.scores.get('CEPE, 60: nq')?.estimate.mean, 100)
-  const published = readPublishedTables()
-  const report = toMarkdown(presetReport(preset, { cells, published, readers, notAsked, fileOf }).blocks)
+  const report = toMarkdown(presetReport(preset, { cells, readers, notAsked, fileOf }).blocks)
   t.match(
     report,
     /\| CEPE \| 60 \| published \| 34\.07 \| 62\.26 \| 34\.98 \|\n\| CEPE \| 60 \| fake@.* \| 100\.00 \(43\.9, 100\.0\)|\| CEPE \| 60 \| fake@[^|]* \| 100\.00 \(/,

@@ -4,9 +4,8 @@ import { MODES } from '../../../src/text/plan.ts'
 import { invalidOption, taskOptions, type TaskOptions } from '../../run/options.ts'
 import type { EvaluationOptions } from './prepare.ts'
 import { openDomainQa } from './scores.ts'
-import { ENCODER_PASSAGES, EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, type Protocol, RETRIEVALS } from './protocol.ts'
+import { DATASETS, ENCODER_PASSAGES, EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, type Protocol, RETRIEVALS } from './protocol.ts'
 
-const PUBLISHED_DATASETS = ['nq', 'triviaqa', 'popqa'] as const
 const PROTOCOLS = { paper: PAPER_PROTOCOL, 'paper-exact': EXACT_PROTOCOL, model: MODEL_PROTOCOL }
 
 /** Parses the options of a command line. @throws options_invalid naming the option and its allowed values */
@@ -15,7 +14,7 @@ export function parseOptions(given: Readonly<Record<string, unknown>>): Evaluati
   const [dataset, file, passages] = [options.text('dataset'), options.text('questions'), options.text('passages')]
   if (dataset === undefined && file === undefined)
     throw invalidOption('--dataset is missing: nq, triviaqa, popqa (with --questions <file>), or a question file.')
-  const published = PUBLISHED_DATASETS.find((name) => name === dataset)
+  const published = DATASETS.find((name) => name === dataset)
   const questions = file ?? (published ? undefined : dataset)
   if (questions === undefined) throw invalidOption(`--questions is missing: the file with ${dataset ?? ''}'s questions as published.`)
   return {

@@ -9,6 +9,8 @@ function orServiceDefault(minimum: number) {
   return Type.Union([Type.Integer({ minimum }), Type.Null()], { description: "null: the service's own default for its model." })
 }
 
+/** Published data sets by their names on the command line and in published tables. */
+export const DATASETS = ['nq', 'triviaqa', 'popqa'] as const
 export const ENCODER_PASSAGES = ['others', 'all'] as const
 export const RETRIEVALS = ['dense', 'text', 'hybrid', 'supplied'] as const
 

@@ -7,7 +7,7 @@ import { bestOver, exactMatch } from '../../metrics/answer.ts'
 import { type Block, number, table, text } from '../../report/blocks.ts'
 import { type PublishedTables, readPublishedTables } from '../../report/published-tables.ts'
 import type { Estimate } from '../../statistics/bootstrap.ts'
-import { settingName } from './protocol.ts'
+import { DATASETS, settingName } from './protocol.ts'
 import type { EvalRecord } from './record.ts'
 import { answersOf, type Latency, type SettingSummary, type Summary, wasAsked } from './summary.ts'
 
@@ -133,8 +133,6 @@ export function worstExamples(records: readonly EvalRecord[], { method, k }: Set
     3,
   )
 }
-
-const DATASETS = ['nq', 'triviaqa', 'popqa'] as const
 
 const PublishedSchema = Type.Object({
   source: Type.String({ description: 'Where the numbers stand: paper and table.' }),
