@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { CepeReaderConfig } from '../../models/checkpoint/config/config.ts'
 import { readCorpus } from '../../eval/datasets/read.ts'
-import { demoCorpus } from '../../eval/shipped.ts'
+import { demoCorpus } from '../../eval/datasets/shipped.ts'
 import type { AnswerRead, AnswerReadResult } from '../../src/inference/contract.ts'
 import { createReader } from '../../src/inference/pool/models/create-reader.ts'
 import type { Provider } from '../../src/inference/protocol.ts'

@@ -9,7 +9,7 @@ import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { packageRoot } from '../../src/package.ts'
 import { megabytes } from '../../src/service/follow-job.ts'
-import { readShipped } from '../../eval/shipped.ts'
+import { readShipped } from '../../eval/datasets/shipped.ts'
 import { parametersOf, requireFree, writeTorchShards } from '../../test/fixtures/torch-shards.ts'
 
 const Config = Type.Record(Type.String(), Type.Unknown())

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { type Static, type TProperties, Type } from 'typebox'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { packageRoot } from '../../src/package.ts'
-import { readShipped } from '../shipped.ts'
+import { readShipped } from '../datasets/shipped.ts'
 
 export const PAPERS = { cepe: 'CEPE', giraffe: 'Giraffe', pi: 'Position Interpolation' } as const
 

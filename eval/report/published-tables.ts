@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { at } from '../../base/at.ts'
-import { readShipped } from '../shipped.ts'
+import { readShipped } from '../datasets/shipped.ts'
 import { list, table, text, type Block } from './blocks.ts'
 
 const TablesSchema = Type.Object({

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { present } from '../../base/at.ts'
-import { readShipped } from '../shipped.ts'
+import { readShipped } from '../datasets/shipped.ts'
 import type { Metric } from './summary.ts'
 import type { TaskOption } from './options.ts'
 

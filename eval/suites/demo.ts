@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { demoCorpus, questionFile } from '../shipped.ts'
+import { demoCorpus, questionFile } from '../datasets/shipped.ts'
 import { heading, number, table, text } from '../report/blocks.ts'
 import type { EvalRecord } from '../tasks/open-domain-qa/record.ts'
 import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'

@@ -6,7 +6,7 @@ import { taskData } from '../../run/task-data.ts'
 import { figure } from '../../report/blocks.ts'
 import { askedInTurn, type PreparedTask, type Task, type TaskItem } from '../../run/contract.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
-import { demoCorpus } from '../../shipped.ts'
+import { demoCorpus } from '../../datasets/shipped.ts'
 import {
   type Method,
   METHODS,

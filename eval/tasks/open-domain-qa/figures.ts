@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { TopLevelSpec } from 'vega-lite'
-import { readShipped } from '../../shipped.ts'
+import { readShipped } from '../../datasets/shipped.ts'
 import { settingName } from './protocol.ts'
 import { STAGES, wasAsked, type SettingSummary, type Summary } from './summary.ts'
 

@@ -1,7 +1,7 @@
 import { at } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
-import { demoCorpus } from '../../shipped.ts'
+import { demoCorpus } from '../../datasets/shipped.ts'
 import { figure, table, text, type Block } from '../../report/blocks.ts'
 import { mean } from '../../statistics/bootstrap.ts'
 import type { TaskOptions } from '../../run/options.ts'

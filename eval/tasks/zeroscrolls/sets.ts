@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { readShipped } from '../../shipped.ts'
+import { readShipped } from '../../datasets/shipped.ts'
 
 const SetSchema = Type.Object({
   kind: Type.String({ description: 'Noun for the document.' }),

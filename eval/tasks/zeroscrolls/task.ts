@@ -1,7 +1,7 @@
 import { at, present } from '../../../base/at.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ProblemLog, spread } from '../../datasets/question-set.ts'
-import { demoCorpus, questionFile } from '../../shipped.ts'
+import { demoCorpus, questionFile } from '../../datasets/shipped.ts'
 import { bestOver, f1 } from '../../metrics/answer.ts'
 import { rougeL, rougeN } from '../../metrics/rouge.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'

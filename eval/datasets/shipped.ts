@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { CodedError } from '../base/errors.ts'
-import { parseJson } from '../base/json.ts'
-import { packageRoot } from '../src/package.ts'
+import { CodedError } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { packageRoot } from '../../src/package.ts'
 
 /** The shipped corpus, the default data of tasks. */
 export function demoCorpus(): string {
