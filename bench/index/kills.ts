@@ -10,7 +10,6 @@ import { join } from 'node:path'
 import type { Random } from '../../base/random.ts'
 import type { Passage } from '../../index/contract.ts'
 import { openIndex } from '../../index/open.ts'
-import { benchOptions } from '../measure.ts'
 import { embedWords, hashedWords } from '../../test/fixtures/hashed-words.ts'
 import { indexedTable } from '../../test/fixtures/synthetic-table.ts'
 import { builtForTests, collect, finished, startNode } from '../../test/helpers/processes.ts'
@@ -155,6 +154,8 @@ async function jobs(folder: string, kills: Kills, next: Random): Promise<void> {
 }
 
 if (import.meta.filename === process.argv[1]) {
+  // Its runtime of models is not needed by the processes that are killed.
+  const { benchOptions } = await import('../measure.ts')
   const options = benchOptions({ storms: '100', jobs: '100', seed: '1' })
   const next = uniform(options.count('seed'))
   // Kept if something is wrong in it.
