@@ -1,4 +1,5 @@
 const MOST_LISTED = 10
+const [MOST_QUOTED, QUOTED_CHARACTERS] = [3, 60]
 
 interface OnPage {
   /** 1-based page of its first character; absent for file types without pages. */
@@ -49,6 +50,25 @@ export function inline(text: string): string {
 export function listed(all: readonly (string | number)[]): string {
   const each = [...new Set(all)]
   return `${each.slice(0, MOST_LISTED).join(', ')}${each.length > MOST_LISTED ? ', ...' : ''}`
+}
+
+/** Texts in a warning: the beginnings of the first ones. */
+export function quoted(texts: readonly string[]): string {
+  const shown = texts.slice(0, MOST_QUOTED).map((text) => JSON.stringify(text.slice(0, QUOTED_CHARACTERS)))
+  return `${shown.join(', ')}${texts.length > MOST_QUOTED ? ', ...' : ''}`
+}
+
+/** Counts what is not read, by kind. */
+export class Unread {
+  readonly #counts = new Map<string, number>()
+
+  add(kind: string, count = 1): void {
+    if (count > 0) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + count)
+  }
+
+  get warnings(): string[] {
+    return [...this.#counts].map(([kind, count]) => `Not read: ${kind} (${count}).`)
+  }
 }
 
 /** The items, rows or the text of a block. */

@@ -4,14 +4,33 @@ import { inline } from '../contract.ts'
 /** Nesting of formulas that is followed. */
 const MAX_DEPTH = 100
 /** What joins the parts of an element of MathML or Office Math. */
-const FORMS: Readonly<Record<string, (parts: readonly string[]) => string>> = {
-  mfrac: ([over = '', under = '']) => `${grouped(over)}/${grouped(under)}`,
-  msup: ([base = '', above = '']) => `${base}^${grouped(above)}`,
-  msub: ([base = '', below = '']) => `${base}_${grouped(below)}`,
-  msubsup: ([base = '', below = '', above = '']) => `${base}_${grouped(below)}^${grouped(above)}`,
+const FORMS: Readonly<Record<string, (parts: readonly string[], element: Element) => string>> = {
+  mfrac: ([over = '', under = ''], element) =>
+    element.attribs.linethickness === '0' || attributeOf(element, 'type') === 'noBar'
+      ? ` binom(${over}, ${under})`
+      : `${grouped(over)}/${grouped(under)}`,
+  msup: ([base = '', above = '']) => base + script('^', above),
+  msub: ([base = '', below = '']) => base + script('_', below),
+  msubsup: ([base = '', below = '', above = '']) => base + script('_', below) + script('^', above),
+  mover: ([base = '', above = '']) => base + (ACCENTS.get(above) ?? script('^', above)),
   mroot: ([base = '', degree = '']) => `root(${degree}, ${base})`,
   msqrt: (parts) => `sqrt(${parts.join('')})`,
   mtr: (parts) => `${parts.join(', ')}; `,
+  mmultiscripts: ([base = '', ...scripts], { children }) => {
+    const before = children.filter(isTag).findIndex(({ name }) => localName(name) === 'mprescripts')
+    const pairs = scripts.map((one, i) => script((before > 0 && i >= before ? i - before : i) % 2 === 0 ? '_' : '^', one))
+    return (before > 0 ? `${pairs.slice(before).join('')} ` : '') + base + pairs.slice(0, before > 0 ? before - 1 : undefined).join('')
+  },
+  mfenced: (parts, { attribs: { open = '(', close = ')' } }) => open + parts.join(', ') + close,
+  rad: ([degree = '', base = '']) => (degree === '' ? `sqrt(${base})` : `root(${degree}, ${base})`),
+  nary: ([below = '', above = '', base = ''], element) =>
+    `${attributeOf(element, 'chr') ?? '\u222b'}${script('_', below)}${script('^', above)} ${base}`,
+  d: (parts, element) => (attributeOf(element, 'begChr') ?? '(') + parts.join(', ') + (attributeOf(element, 'endChr') ?? ')'),
+  func: (parts) => parts.join(' '),
+  sPre: ([below = '', above = '', base = '']) => `${script('_', below)}${script('^', above)} ${base}`,
+  acc: ([base = ''], element) => base + (attributeOf(element, 'chr') ?? '\u0302'),
+  bar: ([base = '']) => `${base}\u0305`,
+  eqArr: (parts) => parts.join('; '),
 }
 /** Office Math's names of them. */
 const SAME: Readonly<Record<string, string>> = {
@@ -21,13 +40,28 @@ const SAME: Readonly<Record<string, string>> = {
   sSubSup: 'msubsup',
   mr: 'mtr',
   munder: 'msub',
-  mover: 'msup',
   munderover: 'msubsup',
   limLow: 'msub',
   limUpp: 'msup',
 }
+/** Signs above a letter, as marks that combine with it. */
+const ACCENTS = new Map(
+  Object.entries({
+    '^': '\u0302',
+    '\u02c6': '\u0302',
+    '~': '\u0303',
+    '\u02dc': '\u0303',
+    '\u00af': '\u0304',
+    '\u203e': '\u0304',
+    '\u02d9': '\u0307',
+    '\u00a8': '\u0308',
+    '\u2192': '\u20d7',
+  }),
+)
 /** Properties, and the formula again in another notation. */
 const SKIPPED = /^(?:annotation(?:-xml)?|[a-zA-Z]+Pr|mphantom)$/
+/** A script, a denominator or a name of a function, which a letter after it would continue. */
+const CONTINUABLE = /(?:[_^/](?:\p{L}+|[\p{N}.,]+)|(?<!\p{L})(?:sin|cos|tan|log|ln|exp|lim|max|min|det))$/u
 
 /** A formula of MathML or Office Math in one line: "x^2", "(a+b)/c", "sqrt(x)". */
 export function mathText(element: Element): string {
@@ -35,35 +69,38 @@ export function mathText(element: Element): string {
 }
 
 function linear(node: AnyNode, depth: number): string {
-  if (isText(node)) return node.data.replace(/\s+/g, ' ')
+  // Operators that are not shown.
+  if (isText(node)) return node.data.replace(/[\s\u2061-\u2064]+/g, ' ')
   if (!isTag(node) || depth > MAX_DEPTH) return ''
-  const name = node.name.replace(/^[^:]*:/, '')
+  const name = localName(node.name)
   if (SKIPPED.test(name)) return ''
   const children = node.children.filter(isTag)
   if (children.length === 0) return node.children.map((child) => linear(child, depth + 1)).join('')
-  const shown = children.filter((child) => !SKIPPED.test(child.name.replace(/^[^:]*:/, '')))
-  const parts = shown.map((child) => linear(child, depth + 1).trim())
-  if (name === 'rad') {
-    const [degree = '', base = ''] = parts
-    return degree === '' ? `sqrt(${base})` : `root(${degree}, ${base})`
-  }
-  if (name === 'nary') {
-    const [below = '', above = '', base = ''] = parts
-    const sign = attributeOf(node, 'chr') ?? '\u222b'
-    return `${sign}${below === '' ? '' : `_${grouped(below)}`}${above === '' ? '' : `^${grouped(above)}`} ${base}`
-  }
-  if (name === 'd') return `${attributeOf(node, 'begChr') ?? '('}${parts.join(', ')}${attributeOf(node, 'endChr') ?? ')'}`
+  const parts = children.filter((child) => !SKIPPED.test(localName(child.name))).map((child) => linear(child, depth + 1))
   const form = FORMS[SAME[name] ?? name]
-  // A text run keeps its spaces.
-  return form === undefined ? shown.map((child) => linear(child, depth + 1)).join('') : form(parts)
+  if (form !== undefined)
+    return form(
+      parts.map((part) => part.trim()),
+      node,
+    )
+  return parts.reduce((text, part) => text + (CONTINUABLE.test(text) && /^[\p{L}\p{N}]/u.test(part) ? ' ' : '') + part, '')
+}
+
+function localName(name: string): string {
+  return name.replace(/^[^:]*:/, '')
 }
 
 function attributeOf({ children }: Element, property: string): string | undefined {
   const properties = children.filter(isTag).find(({ name }) => /Pr$/.test(name))
-  const found = properties?.children.filter(isTag).find(({ name }) => name.replace(/^[^:]*:/, '') === property)
+  const found = properties?.children.filter(isTag).find(({ name }) => localName(name) === property)
   return found === undefined ? undefined : (found.attribs['m:val'] ?? found.attribs.val)
 }
 
+function script(mark: string, text: string): string {
+  return text === '' ? '' : mark + grouped(text)
+}
+
+/** A letter, a number or a word as it is, other text in parentheses. */
 function grouped(text: string): string {
-  return /^[\p{L}\p{N}.,]*$/u.test(text) ? text : `(${text})`
+  return /^(?:\p{L}|[\p{N}.,]*|\p{L}{3,})$/u.test(text) ? text : `(${text})`
 }

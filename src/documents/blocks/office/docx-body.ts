@@ -6,7 +6,7 @@ import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, made, textIn } from '../markup/xml.ts'
 import { valueOf, type Numbering, type Styles } from './docx-styles.ts'
-import { Unread } from './parts.ts'
+import { Unread } from '../contract.ts'
 
 export interface BodyParts {
   readonly styles: Styles
@@ -16,13 +16,15 @@ export interface BodyParts {
 }
 
 /** What is deleted, or holds no text of the document. */
-const SKIPPED = new Set('del moveFrom delText instrText delInstrText sectPr ffData sdtPr sdtEndPr rt binData'.split(' '))
+const SKIPPED = new Set('del moveFrom delText delInstrText sectPr ffData sdtPr sdtEndPr rt binData'.split(' '))
 const PROPERTIES = /(?<!doc)Pr$/
 const UNREAD: Readonly<Record<string, string>> = {
   chart: 'charts',
   relIds: 'diagrams',
   OLEObject: 'embedded objects',
   altChunk: 'embedded documents',
+  commentReference: 'comments',
+  del: 'deletions',
 }
 /** Bit of a table's look that formats its first row as a head, and styles that do not show it. */
 const FIRST_ROW = 0x20
@@ -37,7 +39,9 @@ interface Item {
 export class Body {
   readonly #parts: BodyParts
   readonly #notes: ReadonlyMap<string, Element>
-  readonly #unread = new Unread()
+  readonly unread = new Unread()
+  /** Whether the runs are the code of a field, by nesting. */
+  #codes: boolean[] = []
   /** Numbers of the notes that were referred to. */
   readonly #numbers = new Map<string, number>()
   /** What follows the current paragraph: notes and text boxes. */
@@ -51,7 +55,7 @@ export class Body {
 
   get warnings(): string[] {
     const contents = this.#contents === 0 ? [] : [`The table of contents was left out (${this.#contents} lines).`]
-    return [...this.#unread.warnings, ...contents]
+    return [...this.unread.warnings, ...contents]
   }
 
   read(nodes: readonly AnyNode[], depth = 0): Element[] {
@@ -77,8 +81,7 @@ export class Body {
   *#partsIn(nodes: readonly AnyNode[], depth: number): Generator<Element | Item> {
     checkDepth(depth)
     for (const node of nodes) {
-      if (!isTag(node) || SKIPPED.has(node.name) || PROPERTIES.test(node.name)) continue
-      this.#note(node)
+      if (!this.#isRead(node)) continue
       if (node.name === 'p') yield* this.#paragraph(node, depth)
       else if (node.name === 'tbl') yield this.#table(node, depth)
       else if (node.name === 'oMathPara' || node.name === 'oMath') yield made('p', [mathText(node)])
@@ -89,11 +92,13 @@ export class Body {
   *#paragraph(paragraph: Element, depth: number): Generator<Element | Item> {
     const properties = childOf(paragraph, 'pPr')
     const { heading, isCode, isContents, list } = this.#parts.styles.kindOf(properties)
-    const around = this.#after
+    const [around, codes] = [this.#after, this.#codes]
     this.#after = []
+    this.#codes = []
     const runs = this.#inline(paragraph.children, depth + 1)
     const after = this.#after
     this.#after = around
+    this.#codes = codes
     const mark = list === undefined ? undefined : this.#parts.numbering.next(list.id, list.level)
     if (isContents) this.#contents++
     else if (heading !== undefined) yield made(`h${heading}`, mark === undefined || mark === '-' ? runs : [`${mark} `, ...runs])
@@ -106,14 +111,16 @@ export class Body {
 
   #inline(nodes: readonly AnyNode[], depth: number): (ChildNode | string)[] {
     checkDepth(depth)
-    return nodes.flatMap((node) => (isTag(node) && !SKIPPED.has(node.name) && !PROPERTIES.test(node.name) ? this.#run(node, depth) : []))
+    return nodes.flatMap((node) => (this.#isRead(node) ? this.#run(node, depth) : []))
   }
 
   #run(node: Element, depth: number): (ChildNode | string)[] {
-    this.#note(node)
     switch (node.name) {
       case 't':
-        return [textIn([node])]
+        return this.#codes.includes(true) ? [] : [textIn([node])]
+      case 'p':
+      case 'tc':
+        return [...this.#inline(node.children, depth + 1), ' ']
       case 'tab':
       case 'ptab':
         return ['\t']
@@ -123,11 +130,14 @@ export class Body {
       case 'noBreakHyphen':
         return ['-']
       case 'sym':
-        return [hex(node.attribs.font ?? '', (node.attribs.char ?? '').replace(/^F0/i, ''))?.string ?? '']
+        return [this.#symbol(node.attribs)]
       case 'r':
         return this.#formatted(node, depth)
       case 'fldChar':
-        return [fieldText(node)]
+        return this.#field(node)
+      case 'instrText':
+        if (this.#codes.length > 0) this.#codes.splice(-1, 1, true)
+        return []
       case 'oMath':
         return [mathText(node)]
       case 'footnoteReference':
@@ -155,12 +165,32 @@ export class Body {
 
   #formatted(run: Element, depth: number): (ChildNode | string)[] {
     const properties = childOf(run, 'rPr')
-    if (isOn(childOf(properties, 'vanish'))) return []
+    const property = (name: string): Element | undefined => this.#parts.styles.runProperty(properties, name)
+    if (isOn(property('vanish'))) {
+      if (childOf(run, 't') !== undefined) this.unread.add('hidden texts')
+      return []
+    }
     const inside = this.#inline(run.children, depth + 1)
     if (inside.length === 0) return inside
-    const raised = valueOf(childOf(properties, 'vertAlign'))
-    const name = raised === 'superscript' ? 'sup' : raised === 'subscript' ? 'sub' : isOn(childOf(properties, 'b')) ? 'b' : undefined
+    const raised = valueOf(property('vertAlign'))
+    const isStruck = isOn(property('strike')) || isOn(property('dstrike'))
+    const script = raised === 'superscript' ? 'sup' : raised === 'subscript' ? 'sub' : undefined
+    const name = script ?? (isStruck ? 'del' : isOn(property('b')) ? 'b' : undefined)
     return name === undefined ? inside : [made(name, inside)]
+  }
+
+  /** Follows the parts of a field: its code, then its result. */
+  #field(field: Element): string[] {
+    const { fldCharType: part } = field.attribs
+    if (part !== 'begin') this.#codes.pop()
+    if (part !== 'end') this.#codes.push(false)
+    return [fieldText(field)]
+  }
+
+  #symbol({ font = '', char = '' }: Readonly<Record<string, string>>): string {
+    const symbol = hex(font, char.replace(/^F0/i, ''))?.string
+    if (symbol === undefined) this.unread.add(`symbols of the font ${font}`)
+    return symbol ?? ''
   }
 
   #reference(key: string, depth: number): string[] {
@@ -169,7 +199,7 @@ export class Body {
     const number = this.#numbers.get(key) ?? this.#numbers.size + 1
     if (!this.#numbers.has(key)) {
       this.#numbers.set(key, number)
-      this.#after.push(made('p', [`[${number}] `, ...note.children.flatMap((one) => [...this.#inline([one], depth + 1), ' '])]))
+      this.#after.push(made('p', [`[${number}] `, ...this.#inline(note.children, depth + 1)]))
     }
     return [`[${number}]`]
   }
@@ -210,9 +240,11 @@ export class Body {
   }
 
   /** Counts what is not read. */
-  #note({ name }: Element): void {
-    const kind = UNREAD[name]
-    if (kind !== undefined) this.#unread.add(kind)
+  #isRead(node: AnyNode): node is Element {
+    if (!isTag(node)) return false
+    const kind = UNREAD[node.name]
+    if (kind !== undefined) this.unread.add(kind)
+    return !SKIPPED.has(node.name) && !PROPERTIES.test(node.name)
   }
 }
 

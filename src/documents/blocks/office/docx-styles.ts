@@ -18,6 +18,12 @@ export class Styles {
     return valueOf(childOf(this.#styles.get(id), 'name'))
   }
 
+  /** A property of a run: its own, else that of its style. */
+  runProperty(properties: Element | undefined, name: string): Element | undefined {
+    const styles = this.#chain(valueOf(childOf(properties, 'rStyle')))
+    return [properties, ...styles.map((style) => childOf(style, 'rPr'))].map((one) => childOf(one, name)).find((one) => one !== undefined)
+  }
+
   /**
    * What a paragraph is by its style and its own properties: a heading of level 1 to 6, code, an entry of a table of contents, or an item of
    * a list.
@@ -53,6 +59,7 @@ export class Styles {
 }
 
 /** Formats of numbers, as types of HTML's lists. */
+const LETTERS = 26
 const TYPES = new Map(Object.entries({ lowerLetter: 'a', upperLetter: 'A', lowerRoman: 'i', upperRoman: 'I' }))
 
 interface Level {
@@ -60,6 +67,8 @@ interface Level {
   readonly format: string
   /** "%1.%2." */
   readonly text: string
+  /** Whether all numbers in it are decimal. */
+  readonly isLegal: boolean
 }
 
 export class Numbering {
@@ -67,11 +76,19 @@ export class Numbering {
   readonly #counts = new Map<string, number[]>()
 
   constructor(xml: string) {
-    const definitions = new Map(elementsOf(xml, 'abstractNum').map((one) => [one.attribs.abstractNumId ?? '', levelsOf(one)]))
+    const all = elementsOf(xml, 'abstractNum')
+    /** Definitions that styles name. */
+    const styled = new Map(all.map((one) => [valueOf(childOf(one, 'styleLink')), one]))
+    const definitions = new Map(
+      all.map((one) => {
+        const linked = styled.get(valueOf(childOf(one, 'numStyleLink')) || 'none') ?? one
+        return [one.attribs.abstractNumId ?? '', { id: linked.attribs.abstractNumId ?? '', levels: levelsOf(linked) }]
+      }),
+    )
     for (const list of elementsOf(xml, 'num')) {
       const { numId = '' } = list.attribs
-      const definition = valueOf(childOf(list, 'abstractNumId'))
-      const levels = new Map(definitions.get(definition))
+      const definition = definitions.get(valueOf(childOf(list, 'abstractNumId')))
+      const levels = new Map(definition?.levels)
       let isOwn = false
       for (const override of childrenOf(list, 'lvlOverride')) {
         const level = Number(override.attribs.ilvl)
@@ -81,7 +98,7 @@ export class Numbering {
         if (known !== undefined) levels.set(level, { ...known, ...(start !== undefined && { start: Number(valueOf(start)) }) })
       }
       // Lists of one definition count together, unless one begins anew.
-      this.#lists.set(numId, { key: isOwn ? `own ${numId}` : definition, levels })
+      this.#lists.set(numId, { key: isOwn ? `own ${numId}` : (definition?.id ?? ''), levels })
     }
   }
 
@@ -98,9 +115,16 @@ export class Numbering {
     if (own.format === 'none') return undefined
     return own.text.replace(/%(\d)/g, (_, digit: string) => {
       const i = Number(digit) - 1
-      return numberText(counts.at(i) ?? 1, TYPES.get(levels?.get(i)?.format ?? '') ?? '1')
+      return levelNumber(counts.at(i) ?? 1, own.isLegal ? '' : (levels?.get(i)?.format ?? ''))
     })
   }
+}
+
+/** A number as a level shows it; after "z" comes "aa", then "bb". */
+function levelNumber(number: number, format: string): string {
+  if (format === 'decimalZero') return String(number).padStart(2, '0')
+  if (!/Letter$/.test(format) || number < 1) return numberText(number, TYPES.get(format))
+  return numberText(((number - 1) % LETTERS) + 1, TYPES.get(format)).repeat(Math.ceil(number / LETTERS))
 }
 
 function levelsOf(element: Element): Map<number, Level> {
@@ -111,6 +135,7 @@ function levelsOf(element: Element): Map<number, Level> {
         start: Number(valueOf(childOf(level, 'start')) || 1),
         format: valueOf(childOf(level, 'numFmt')) || 'decimal',
         text: valueOf(childOf(level, 'lvlText')),
+        isLegal: childOf(level, 'isLgl') !== undefined,
       },
     ]),
   )

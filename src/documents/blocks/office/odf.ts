@@ -1,7 +1,7 @@
 import path from 'node:path/posix'
 import { isTag, isText, type AnyNode, type Element } from 'domhandler'
 import { DocumentError } from '../../errors.ts'
-import type { BlockDocument } from '../contract.ts'
+import { Unread, type BlockDocument } from '../contract.ts'
 import { madeBlocks } from '../markup/markup.ts'
 import { numberText } from '../markup/list.ts'
 import { mathText } from '../markup/math.ts'
@@ -9,7 +9,7 @@ import { checkDepth, textOf } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, elementsOf, elementText, made, parseXml, textIn } from '../markup/xml.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
-import { partText, Unread } from './parts.ts'
+import { edgeWarnings, partText } from './parts.ts'
 
 interface List {
   readonly style: string
@@ -19,6 +19,7 @@ interface List {
 const SKIPPED = new Set('annotation tracked-changes forms sequence-decls note covered-table-cell change scripts settings'.split(' '))
 const MOST_LEVELS = 6
 const CODE = /^Preformatted/i
+const MOST_BASES = 20
 /** Cells and rows that a repeated one stands for at most. */
 const MOST_REPEATED = 100
 
@@ -37,7 +38,9 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
     type === 'odp'
       ? pages.flatMap(({ children }, i) => blocksOf(children).map((block) => ({ ...block, page: i + 1 })))
       : blocksOf(elements.find(({ name }) => name === 'body')?.children ?? [])
-  return { title: elementText(await partText(zip, 'meta.xml'), 'title'), blocks, warnings: reader.unread.warnings }
+  const edges = elementsIn(styles.children).filter(({ name }) => /^(?:header|footer)(?:-left|-first)?$/.test(name))
+  const warnings = [...reader.unread.warnings, ...(type === 'odt' ? edgeWarnings(edges.map((one) => textIn([one]))) : [])]
+  return { title: elementText(await partText(zip, 'meta.xml'), 'title'), blocks, warnings }
 }
 
 /** Formulas of a document, which are objects of their own, by address. */
@@ -127,10 +130,17 @@ class Reader {
       case 'table-header-rows':
         return [made('thead', this.read(children, depth))]
       case 'table-row':
-        return repeated(made('tr', this.read(children, depth)), attribs['number-rows-repeated'])
-      case 'table-cell':
-        return repeated(made('td', this.read(children, depth), { colspan: columns, rowspan: rows }), attribs['number-columns-repeated'])
+        return this.#repeated(made('tr', this.read(children, depth)), attribs['number-rows-repeated'])
+      case 'table-cell': {
+        const day = this.#isSheet
+          ? attribs['date-value']?.replace(/(?:T00:00(?::00)?|(T\d\d:\d\d):00)$/, '$1').replace('T', ' ')
+          : undefined
+        const shown = day === undefined ? this.read(children, depth) : [made('p', [day])]
+        return this.#repeated(made('td', shown, { colspan: columns, rowspan: rows }), attribs['number-columns-repeated'])
+      }
       default:
+        if (name === 'annotation') this.unread.add('comments')
+        if (name === 'tracked-changes') this.unread.add('deletions', elementsIn(children).filter((one) => one.name === 'deletion').length)
         return SKIPPED.has(name) ? [] : inside()
     }
   }
@@ -204,21 +214,33 @@ class Reader {
     return prefix + numbers.join('.') + suffix
   }
 
-  #spanName(style = ''): string {
+  /** The element that shows text in a style, or in those it is based on. */
+  #spanName(style = '', bases = 0): string {
+    const found = this.#styles.get(`style ${style}`)
     const {
       'text-position': position = '',
+      'text-line-through-style': line = 'none',
       'font-weight': weight = '',
       display = '',
-    } = childOf(this.#styles.get(`style ${style}`), 'text-properties')?.attribs ?? {}
-    if (display === 'none') return 'template'
-    return /^(?:super|[1-9])/.test(position) ? 'sup' : /^(?:sub|-)/.test(position) ? 'sub' : weight === 'bold' ? 'b' : 'span'
+    } = childOf(found, 'text-properties')?.attribs ?? {}
+    if (display === 'none') {
+      this.unread.add('hidden texts')
+      return 'template'
+    }
+    if (/^(?:super|[1-9])/.test(position)) return 'sup'
+    if (/^(?:sub|-)/.test(position)) return 'sub'
+    const name = line !== 'none' ? 'del' : weight === 'bold' ? 'b' : 'span'
+    return name !== 'span' || found === undefined || bases > MOST_BASES
+      ? name
+      : this.#spanName(found.attribs['parent-style-name'], bases + 1)
   }
-}
 
-/** Copies of a row or cell that stands for several; empty cells are one wide cell. */
-function repeated(element: Element, count = '1'): Element[] {
-  const copies = Math.min(MOST_REPEATED, Number(count) || 1)
-  if (copies === 1) return [element]
-  if (textIn([element]).trim() === '') return element.name === 'td' ? [made('td', [], { colspan: count })] : [element]
-  return Array.from({ length: copies }, () => element.cloneNode(true))
+  /** Copies of a row or cell that stands for several; empty cells are one wide cell. */
+  #repeated(element: Element, count = '1'): Element[] {
+    const copies = Number(count) || 1
+    if (copies === 1) return [element]
+    if (textIn([element]).trim() === '') return element.name === 'td' ? [made('td', [], { colspan: count })] : [element]
+    this.unread.add(`repeated ${element.name === 'td' ? 'cells' : 'rows'}`, copies - MOST_REPEATED)
+    return Array.from({ length: Math.min(copies, MOST_REPEATED) }, () => element.cloneNode(true))
+  }
 }

@@ -1,6 +1,7 @@
 import path from 'node:path/posix'
 import { DocumentError } from '../../errors.ts'
 import { elementsOf, elementText } from '../markup/xml.ts'
+import { inline, quoted } from '../contract.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
 
 /** Signature of Microsoft's older container, which encrypted files use. */
@@ -46,15 +47,8 @@ export async function partText(zip: ZipDocument, name: string): Promise<string> 
   return zip.names.includes(name) ? (await zip.read(name)).toString() : ''
 }
 
-/** Counts what is not read, by kind. */
-export class Unread {
-  readonly #counts = new Map<string, number>()
-
-  add(kind: string): void {
-    this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1)
-  }
-
-  get warnings(): string[] {
-    return [...this.#counts].map(([kind, count]) => `Not read: ${kind} (${count}).`)
-  }
+/** What headers and footers say, apart from numbers of pages. */
+export function edgeWarnings(texts: readonly string[]): string[] {
+  const said = [...new Set(texts.map(inline))].filter((text) => /\p{L}/u.test(text))
+  return said.length === 0 ? [] : [`Headers and footers were left out: ${quoted(said)}.`]
 }

@@ -1,17 +1,23 @@
 import { isTag, type AnyNode, type Element } from 'domhandler'
-import type { Block, BlockDocument } from '../contract.ts'
+import { Unread, type Block, type BlockDocument } from '../contract.ts'
+import { numberText } from '../markup/list.ts'
 import { madeBlocks } from '../markup/markup.ts'
 import { mathText } from '../markup/math.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, made, parseXml, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
-import { openOffice, partText, relatedParts, Unread } from './parts.ts'
+import { openOffice, partText, relatedParts } from './parts.ts'
 
 /** Placeholders of a slide that repeat on every slide. */
 const REPEATED = new Set(['sldNum', 'dt', 'ftr', 'hdr', 'sldImg'])
 const TITLES = new Set(['title', 'ctrTitle'])
 const BULLETED = new Set(['body', 'obj'])
+/** Related parts that are not read. */
+const UNREAD: Readonly<Record<string, string>> = { chart: 'charts', comments: 'comments', oleObject: 'embedded objects' }
+/** Numbers of lists: "alphaLcParenR" is "a)". */
+const NUMBERED = /^(arabic|alphaLc|alphaUc|romanLc|romanUc)(Period|ParenR|ParenBoth)?/
+const TYPES: Readonly<Record<string, string>> = { alphaLc: 'a', alphaUc: 'A', romanLc: 'i', romanUc: 'I' }
 
 /** A presentation (PPTX): slides in their order, each with its notes. @throws document_invalid (damaged), payload_too_large */
 export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
@@ -35,7 +41,7 @@ async function slideNodes(zip: ZipDocument, part: string, unread: Unread): Promi
   }
   const nodes = shapes(slide, 0)
   for (const { type, part: related } of await relatedParts(zip, part)) {
-    if (type === 'chart') unread.add('charts')
+    if (UNREAD[type] !== undefined) unread.add(UNREAD[type])
     if (type !== 'notesSlide' && type !== 'diagramData') continue
     const inside = shapes(parseXml(await partText(zip, related)).children, 0)
     nodes.push(...(type === 'notesSlide' ? inside.filter(({ name }) => !/^h\d$/.test(name)) : inside))
@@ -47,7 +53,7 @@ async function slideNodes(zip: ZipDocument, part: string, unread: Unread): Promi
 function shapes(nodes: readonly AnyNode[], depth: number): Element[] {
   checkDepth(depth)
   return nodes.filter(isTag).flatMap((node): Element[] => {
-    if (node.name === 'AlternateContent') return shapes(node.children.slice(0, 1), depth + 1)
+    if (node.name === 'AlternateContent') return shapes(node.children.filter(isTag).slice(0, 1), depth + 1)
     if (node.name === 'tbl') return [table(node)]
     if (node.name === 'cNvPr') return [made('p', [node.attribs.descr ?? ''])]
     if (node.name === 'sp' || node.name === 'pt') return shape(node)
@@ -66,32 +72,54 @@ function shape(element: Element): Element[] {
     const has = (name: string): boolean => childOf(childOf(one, 'pPr'), name) !== undefined
     return !has('buNone') && (BULLETED.has(place) || has('buChar') || has('buAutoNum'))
   }
+  if (paragraphs.length === 0) return [made('p', [inside.find(({ name }) => name === 'cNvPr')?.attribs.descr ?? ''])]
   const found: Element[] = []
+  /** Numbers of the current items, by level. */
+  const numbers: number[] = []
   for (const one of paragraphs) {
     const last = found.at(-1)
     if (!isBulleted(one)) found.push(made('p', runs(one)))
-    else if (last?.name === 'ul') found.splice(-1, 1, made('ul', [...last.children, item(one)]))
-    else found.push(made('ul', [item(one)]))
+    else if (last?.name === 'ul') found.splice(-1, 1, made('ul', [...last.children, item(one, numbers)]))
+    else found.push(made('ul', [item(one, numbers)]))
   }
   return found
 }
 
-function item(paragraph: Element): Element {
-  const levels = Math.min(8, Number(childOf(paragraph, 'pPr')?.attribs.lvl ?? 0) || 0)
-  let node = made('li', runs(paragraph))
-  for (let i = 0; i < levels; i++) node = made('ul', [node])
+function item(paragraph: Element, numbers: number[]): Element {
+  const properties = childOf(paragraph, 'pPr')
+  const level = Math.min(8, Number(properties?.attribs.lvl ?? 0) || 0)
+  const { type, startAt = '1' } = childOf(properties, 'buAutoNum')?.attribs ?? {}
+  numbers.splice(level + 1)
+  const number = (numbers[level] ?? Number(startAt) - 1) + 1
+  if (type === undefined) numbers.splice(level)
+  else numbers[level] = number
+  let node = made('li', runs(paragraph), { 'data-mark': type === undefined ? '-' : numberMark(number, type) })
+  for (let i = 0; i < level; i++) node = made('ul', [node])
   return node
 }
 
+function numberMark(number: number, type: string): string {
+  const [, format = '', end] = NUMBERED.exec(type) ?? []
+  const text = numberText(number, TYPES[format])
+  return end === 'Period' ? `${text}.` : end === undefined ? text : `${end === 'ParenBoth' ? '(' : ''}${text})`
+}
+
 /** The runs of a paragraph, raised ones as superscripts. */
-function runs(paragraph: Element): (Element | string)[] {
-  return elementsIn(paragraph.children).flatMap((one) => {
+function runs({ children }: Element, depth = 0): (Element | string)[] {
+  checkDepth(depth)
+  return children.filter(isTag).flatMap((one) => {
     if (one.name === 'br') return [made('br', [])]
     if (one.name === 'oMath') return [mathText(one)]
-    if (one.name !== 'r' && one.name !== 'fld') return []
+    if (one.name === 'AlternateContent')
+      return one.children
+        .filter(isTag)
+        .slice(0, 1)
+        .flatMap((version) => runs(version, depth + 1))
+    if (one.name !== 'r' && one.name !== 'fld') return runs(one, depth + 1)
     const text = textIn([childOf(one, 't') ?? made('t', [])])
-    const baseline = Number(childOf(one, 'rPr')?.attribs.baseline ?? 0)
-    return [baseline === 0 ? text : made(baseline > 0 ? 'sup' : 'sub', [text])]
+    const { baseline = '0', strike = 'noStrike' } = childOf(one, 'rPr')?.attribs ?? {}
+    if (Number(baseline) !== 0) return [made(Number(baseline) > 0 ? 'sup' : 'sub', [text])]
+    return [strike === 'noStrike' ? text : made('del', [text])]
   })
 }
 

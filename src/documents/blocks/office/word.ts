@@ -6,10 +6,10 @@ import { type Block, type BlockDocument, inline } from '../contract.ts'
 import { type GridRow, rowTexts } from '../markup/row-texts.ts'
 import { plainBlocks } from '../texts/plain.ts'
 import { madeBlocks } from '../markup/markup.ts'
-import { elementsOf, parseXml } from '../markup/xml.ts'
+import { elementsOf, parseXml, textIn } from '../markup/xml.ts'
 import { Body } from './docx-body.ts'
 import { Numbering, Styles } from './docx-styles.ts'
-import { openOffice, partText } from './parts.ts'
+import { edgeWarnings, openOffice, partText } from './parts.ts'
 
 /** Beginning of the main stream, where a sector begins; the place and bit of its flag for encryption ([MS-DOC], FibBase). */
 const FIB = { sector: 512, magic: 0xa5ec, flags: 10, encrypted: 0x100 }
@@ -79,5 +79,7 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
     notes: [...elementsOf(await part('footnotes'), 'footnote'), ...elementsOf(await part('endnotes'), 'endnote')],
   })
   const blocks = madeBlocks(body.read(parseXml((await zip.read(main)).toString()).children))
-  return { title, blocks, warnings: body.warnings }
+  const edges = related.filter(({ type }) => type === 'header' || type === 'footer')
+  const texts = await Promise.all(edges.map(async ({ part }) => elementsOf(await partText(zip, part), 't').map((one) => textIn([one]))))
+  return { title, blocks, warnings: [...body.warnings, ...edgeWarnings(texts.map((parts) => parts.join('')))] }
 }

@@ -1,17 +1,18 @@
 import { Parser } from 'htmlparser2'
 import { format, getFormatFromId, isDateFormat } from 'numfmt'
-import { inline, type Block, type BlockDocument } from '../contract.ts'
+import { inline, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { rowTexts, type GridCell, type GridRow } from '../markup/row-texts.ts'
-import { childrenOf, elementsOf } from '../markup/xml.ts'
-import { openOffice, partText } from './parts.ts'
+import { raisedText } from '../markup/text.ts'
+import { childrenOf, elementsOf, textIn } from '../markup/xml.ts'
+import type { ZipDocument } from '../zip.ts'
+import { openOffice, partText, relatedParts } from './parts.ts'
 
 /** Columns of a sheet that are read, and cells that a merged one covers. */
 const MOST_COLUMNS = 1000
 const MOST_MERGED = 100_000
 const LETTERS = 26
-const MS_A_DAY = 86_400_000
-/** Day 0 of dates, of Excel for Windows and of its older version for Macintosh. */
-const DAY_ZERO = { windows: Date.UTC(1899, 11, 30), macintosh: Date.UTC(1904, 0, 1) }
+/** Days from day 0 of dates to that of Excel's older version for Macintosh. */
+const MACINTOSH_DAYS = 1462
 /** Digits that a number is shown with: more are rounding errors. */
 const DIGITS = 15
 
@@ -19,7 +20,8 @@ interface Workbook {
   readonly strings: readonly string[]
   /** Number formats by the style of a cell. */
   readonly formats: readonly string[]
-  readonly dayZero: number
+  /** Days to add to a date. */
+  readonly days: number
 }
 
 /** A spreadsheet (XLSX): the rows of its visible sheets, values as they are shown, dates as 2024-05-31. @throws document_invalid (damaged), payload_too_large */
@@ -30,24 +32,35 @@ export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const book: Workbook = {
     strings: sharedStrings(await part('sharedStrings')),
     formats: formatsOf(await part('styles')),
-    dayZero: elementsOf(xml, 'workbookPr').some(({ attribs }) => /^(?:1|true)$/.test(attribs.date1904 ?? ''))
-      ? DAY_ZERO.macintosh
-      : DAY_ZERO.windows,
+    days: elementsOf(xml, 'workbookPr').some(({ attribs }) => /^(?:1|true)$/.test(attribs.date1904 ?? '')) ? MACINTOSH_DAYS : 0,
   }
   const blocks: Block[] = []
   const warnings: string[] = []
+  const unread = new Unread()
   for (const { attribs } of elementsOf(xml, 'sheet')) {
     const { name = '', state = 'visible' } = attribs
     const found = related.find(({ id }) => id === attribs.id)
     if (state !== 'visible') warnings.push(`The hidden sheet ${JSON.stringify(name.slice(0, 100))} was left out.`)
     else if (found?.type === 'worksheet') {
-      const { rows, unknown } = readSheet(await partText(zip, found.part), book)
+      const { rows, unknown } = readSheet(await partText(zip, found.part), book, unread)
+      await countUnread(zip, found.part, unread)
       if (unknown > 0) warnings.push(`${unknown} formulas of the sheet ${JSON.stringify(name.slice(0, 100))} have no stored value.`)
       const texts = rowTexts(rows, true)
       if (texts.length > 0) blocks.push({ kind: 'heading', level: 2, text: inline(name) }, { kind: 'table', rows: texts })
     } else warnings.push(`Not read: the ${found?.type ?? 'missing sheet'} ${JSON.stringify(name.slice(0, 100))}.`)
   }
-  return { title, blocks, warnings }
+  return { title, blocks, warnings: [...warnings, ...unread.warnings] }
+}
+
+/** Counts what a sheet shows besides its cells. */
+async function countUnread(zip: ZipDocument, sheet: string, unread: Unread): Promise<void> {
+  for (const { type, part } of await relatedParts(zip, sheet)) {
+    if (type === 'comments') unread.add('comments', elementsOf(await partText(zip, part), 'comment').length)
+    if (type !== 'drawing') continue
+    const boxes = elementsOf(await partText(zip, part), 'txBody').filter((box) => textIn([box]).trim() !== '')
+    unread.add('text boxes', boxes.length)
+    unread.add('charts', (await relatedParts(zip, part)).filter((one) => one.type === 'chart').length)
+  }
 }
 
 /** Calls back for each element of XML, without keeping the whole in memory. Names come without prefixes. */
@@ -69,25 +82,38 @@ function walk(
 
 function sharedStrings(xml: string): string[] {
   const strings: string[] = []
-  let text = ''
+  let [text, run, script] = ['', '', '']
   let isText = false
   let phonetic = 0
+  const endRun = (): void => {
+    text += script === 'superscript' ? raisedText(run, text) : script === 'strike' ? `${run} ` : run
+    run = script = ''
+  }
   walk(xml, {
-    open: (name) => {
-      if (name === 'si') text = ''
+    open: (name, { val = '1' }) => {
       isText = name === 't' && phonetic === 0
       if (name === 'rPh') phonetic++
+      if (name === 'vertAlign') script = val
+      if (name === 'strike' && val === '1') script = name
     },
     text: (part) => {
-      if (isText) text += part
+      if (isText) run += unescaped(part)
     },
     close: (name) => {
       isText = false
       if (name === 'rPh') phonetic--
-      if (name === 'si') strings.push(inline(text))
+      if (name === 'r' || name === 'si') endRun()
+      if (name !== 'si') return
+      strings.push(inline(text))
+      text = ''
     },
   })
   return strings
+}
+
+/** A text without escapes of characters that XML does not allow. */
+function unescaped(text: string): string {
+  return text.replace(/_x([\dA-F]{4})_/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
 function formatsOf(xml: string): string[] {
@@ -99,7 +125,7 @@ function formatsOf(xml: string): string[] {
 }
 
 /** The rows of a sheet by their numbers, merged cells repeated. */
-function readSheet(xml: string, book: Workbook): { readonly rows: readonly GridRow[]; readonly unknown: number } {
+function readSheet(xml: string, book: Workbook, unread: Unread): { readonly rows: readonly GridRow[]; readonly unknown: number } {
   const rows = new Map<number, GridCell[]>()
   const merged: string[] = []
   let unknown = 0
@@ -122,10 +148,12 @@ function readSheet(xml: string, book: Workbook): { readonly rows: readonly GridR
     close: (name) => {
       inside = ''
       if (name !== 'c') return
-      if (value === '' && hasFormula) unknown++
+      // The text of a formula may be empty.
+      if (value === '' && hasFormula && cell.t !== 'str') unknown++
       const column = cell.r === undefined ? row.length : columnOf(cell.r)
       const text = inline(shownValue(value, cell, book))
-      if (text !== '' && column < MOST_COLUMNS) put(row, column, { text })
+      if (text !== '' && column >= MOST_COLUMNS) unread.add(`cells beyond column ${MOST_COLUMNS}`)
+      else if (text !== '') put(row, column, { text })
     },
   })
   spreadMerged(rows, merged)
@@ -174,27 +202,27 @@ function withGaps(rows: ReadonlyMap<number, readonly GridCell[]>): GridRow[] {
 function shownValue(
   value: string,
   { t: type = 'n', s: style = '0' }: Readonly<Record<string, string>>,
-  { strings, formats, dayZero }: Workbook,
+  { strings, formats, days }: Workbook,
 ): string {
   if (value === '') return ''
   if (type === 's') return strings.at(Number(value)) ?? ''
   if (type === 'b') return value === '1' ? 'TRUE' : 'FALSE'
   const number = Number(value)
-  if (type !== 'n' || !Number.isFinite(number)) return value
+  if (type !== 'n' || !Number.isFinite(number)) return unescaped(value)
   const pattern = formats.at(Number(style)) ?? 'General'
-  if (isDateFormat(pattern)) return dateText(number, pattern, dayZero)
+  if (isDateFormat(pattern)) return dateText(number, pattern, days)
   const exact = Number(number.toPrecision(DIGITS))
   return pattern === 'General' ? String(exact) : format(pattern, exact, { throws: false })
 }
 
 /** "2024-05-31", "2024-05-31 14:30" or "14:30". */
-function dateText(serial: number, pattern: string, dayZero: number): string {
+function dateText(serial: number, pattern: string, days: number): string {
   const hasTime = /[hs]/i.test(pattern.replace(/"[^"]*"|\\.|\[(?![hms])[^\]]*\]/gi, ''))
   const hasDate = /[yd]/i.test(pattern.replace(/"[^"]*"|\\.|\[[^\]]*\]/g, ''))
-  const date = new Date(dayZero + Math.round(serial * MS_A_DAY))
-  // Durations, and dates that JavaScript has not.
-  if (Number.isNaN(date.getTime()) || (!hasDate && serial >= 1)) return format(pattern, serial, { throws: false })
-  const [day = '', time = ''] = date.toISOString().split('T')
-  const clock = time.slice(0, time.startsWith('00', 6) ? 5 : 8)
-  return [hasDate || !hasTime ? day : '', hasTime ? clock : ''].filter((part) => part !== '').join(' ')
+  const day = hasTime && !hasDate ? serial : serial + days
+  // Durations, and names of months.
+  if (!hasDate && serial >= 1) return format(pattern, day, { throws: false })
+  const [, fraction = ''] = /s(\.0+)/i.exec(pattern) ?? []
+  const shown = [...(hasDate || !hasTime ? ['yyyy-mm-dd'] : []), ...(hasTime ? [`hh:mm:ss${fraction}`] : [])].join(' ')
+  return format(shown, day, { throws: false }).replace(/(:\d\d):00$/, '$1')
 }

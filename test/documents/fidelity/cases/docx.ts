@@ -34,6 +34,10 @@ const row = (cells: readonly string[], properties = ''): string =>
 const table = (rows: readonly string[], properties = ''): string => `<w:tbl><w:tblPr>${properties}</w:tblPr>${rows.join('')}</w:tbl>`
 const level = (i: number, format: string, text: string): string =>
   `<w:lvl w:ilvl="${i}"><w:start w:val="1"/><w:numFmt w:val="${format}"/><w:lvlText w:val="${text}"/></w:lvl>`
+const field = (part: string): string => `<w:r><w:fldChar w:fldCharType="${part}"/></w:r>`
+const marked = (text: string, level: number, list: number): string =>
+  p(text, `<w:numPr><w:ilvl w:val="${level}"/><w:numId w:val="${list}"/></w:numPr>`)
+const math = (text: string): string => `<m:r><m:t>${text}</m:t></m:r>`
 const NUMBERING = `<w:abstractNum w:abstractNumId="1">${level(0, 'decimal', '%1.')}${level(1, 'decimal', '%1.%2.')}${level(2, 'lowerLetter', '%3)')}</w:abstractNum><w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num>`
 
 export const DOCX_CASES: readonly FidelityCase[] = [
@@ -139,6 +143,94 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     ),
     says: 'Contents Before the box. A map Inside the box. [x] paid [ ] sent',
     warnings: [/^Not read: charts \(1\)\.$/],
+  },
+  // Only the result of a field is shown, also of one inside the code of another.
+  {
+    file: 'letter.docx',
+    content: docx(
+      p(
+        `${run('Dear ')}${field('begin')}<w:r><w:instrText> IF </w:instrText></w:r>${field('begin')}<w:r><w:instrText> MERGEFIELD sex </w:instrText></w:r>${field('separate')}${run('F')}${field('end')}<w:r><w:instrText> = "F" "</w:instrText></w:r>${run('Madam')}<w:r><w:instrText>" "Sir" </w:instrText></w:r>${field('separate')}${run('Madam')}${field('end')}${run(', pay.')}`,
+      ) +
+        p(`${field('begin')}<w:r><w:instrText> TC </w:instrText></w:r>`) +
+        p('Or leave.'),
+    ),
+    says: 'Dear Madam, pay. Or leave.',
+    warnings: [],
+  },
+  // What runs look like may be in their styles; struck text is not one word with the text after it.
+  {
+    file: 'styles.docx',
+    content: docx(
+      p(
+        `${run('10')}${run('6', '<w:rStyle w:val="High"/>')}${run(' km for ')}${run('12', '<w:strike/>')}${run('15 crowns')}${run('secret', '<w:rStyle w:val="Unseen"/>')}${run('.')}`,
+      ),
+      {
+        styles:
+          '<w:style w:styleId="Up"><w:rPr><w:vertAlign w:val="superscript"/></w:rPr></w:style><w:style w:styleId="High"><w:basedOn w:val="Up"/></w:style><w:style w:styleId="Unseen"><w:rPr><w:vanish/></w:rPr></w:style>',
+      },
+    ),
+    says: '10^6 km for 12 15 crowns.',
+    warnings: [/^Not read: hidden texts \(1\)\.$/],
+  },
+  {
+    file: 'left-out.docx',
+    content: docx(
+      p(
+        `${run('The fee is ')}<w:del><w:r><w:delText>5</w:delText></w:r></w:del><w:ins>${run('7')}</w:ins>${run(' crowns.')}<w:r><w:commentReference w:id="0"/></w:r><w:r><w:sym w:font="Unknown" w:char="F0FC"/></w:r>`,
+      ),
+      { header: p('Confidential draft'), footer: p('12') },
+    ),
+    says: 'The fee is 7 crowns.',
+    warnings: [
+      /^Not read: deletions \(1\)\.$/,
+      /^Not read: comments \(1\)\.$/,
+      /^Not read: symbols of the font Unknown \(1\)\.$/,
+      /^Headers and footers were left out: "Confidential draft"\.$/,
+    ],
+  },
+  {
+    file: 'note-table.docx',
+    content: docx(p(`${run('See')}<w:r><w:footnoteReference w:id="2"/></w:r>${run(' it.')}`), {
+      footnotes: `<w:footnote w:id="2">${p('First.')}${p('Second.')}${table([row(['a', 'b'])])}</w:footnote>`,
+    }),
+    says: 'See[1] it. [1] First. Second. a b',
+  },
+  {
+    file: 'marks.docx',
+    content: docx(
+      Array.from({ length: 28 }, (_, i) => marked(`item${i}`, 0, 1)).join('') +
+        marked('zero', 0, 2) +
+        marked('linked', 0, 3) +
+        marked('one', 0, 5) +
+        marked('two', 1, 5) +
+        marked('legal', 2, 5),
+      {
+        numbering:
+          `<w:abstractNum w:abstractNumId="1">${level(0, 'upperLetter', '%1.')}</w:abstractNum><w:abstractNum w:abstractNumId="2">${level(0, 'decimalZero', '%1.')}</w:abstractNum>` +
+          `<w:abstractNum w:abstractNumId="3"><w:numStyleLink w:val="Articles"/></w:abstractNum><w:abstractNum w:abstractNumId="4"><w:styleLink w:val="Articles"/>${level(0, 'decimal', 'Art. %1')}</w:abstractNum>` +
+          `<w:abstractNum w:abstractNumId="5">${level(0, 'upperRoman', '%1.')}${level(1, 'decimal', '%1.%2')}${level(2, 'decimal', '%1.%2.%3').replace('</w:lvl>', '<w:isLgl/></w:lvl>')}</w:abstractNum>` +
+          [1, 2, 3, 4, 5].map((id) => `<w:num w:numId="${id}"><w:abstractNumId w:val="${id}"/></w:num>`).join(''),
+      },
+    ),
+    lines: ['A. item0', 'Z. item25', 'AA. item26', 'BB. item27', '01. zero', 'Art. 1 linked', 'I. one', '  I.1 two', '    1.1.1 legal'],
+  },
+  {
+    file: 'more-formulas.docx',
+    content: docx(
+      p(
+        `<m:oMath><m:func><m:fName>${math('sin')}</m:fName><m:e>${math('x')}</m:e></m:func>${math('+')}<m:acc><m:accPr><m:chr m:val="\u0302"/></m:accPr><m:e>${math('p')}</m:e></m:acc></m:oMath>`,
+      ) +
+        p(
+          `<m:oMath><m:sPre><m:sub>${math('6')}</m:sub><m:sup>${math('14')}</m:sup><m:e>${math('C')}</m:e></m:sPre><m:eqArr><m:e>${math('a=1')}</m:e><m:e>${math('b=2')}</m:e></m:eqArr></m:oMath>`,
+        ) +
+        p(
+          `<m:oMath><m:d><m:e><m:f><m:fPr><m:type m:val="noBar"/></m:fPr><m:num>${math('n')}</m:num><m:den>${math('k')}</m:den></m:f></m:e></m:d><m:f><m:num>${math('c')}</m:num><m:den>${math('2a')}</m:den></m:f></m:oMath>`,
+        ) +
+        p(
+          `<m:oMath><m:nary><m:naryPr><m:chr m:val="\u2211"/></m:naryPr><m:sub>${math('i=1')}</m:sub><m:sup>${math('n')}</m:sup><m:e><m:sSub><m:e>${math('x')}</m:e><m:sub>${math('i')}</m:sub></m:sSub>${math('y')}</m:e></m:nary></m:oMath>`,
+        ),
+    ),
+    has: ['sin x+p\u0302', '_6^14 Ca=1; b=2', 'binom(n, k))c/(2a)', '\u2211_(i=1)^n x_i y'],
   },
 ]
 

@@ -56,9 +56,55 @@ const workbook = (): Buffer =>
     { name: 'xl/worksheets/sheet3.xml', content: sheet(`<row r="1">${text('A1', 'secret')}</row>`) },
   ])
 
+/** A workbook of one sheet with two columns: names and cells. */
+const book = (
+  formats: string,
+  styles: readonly number[],
+  strings: string,
+  rows: readonly (readonly [name: string, cell: string])[],
+  properties = '',
+  more: readonly { readonly name: string; readonly content: string }[] = [],
+): Buffer =>
+  makeZip([
+    { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'xl/workbook.xml']]) },
+    {
+      name: 'xl/workbook.xml',
+      content: `<workbook xmlns:r="x"><workbookPr ${properties}/><sheets><sheet name="Values" sheetId="1" r:id="r1"/></sheets></workbook>`,
+    },
+    {
+      name: 'xl/_rels/workbook.xml.rels',
+      content: related([
+        ['r1', 'worksheet', 'worksheets/sheet1.xml'],
+        ['r2', 'sharedStrings', 'sharedStrings.xml'],
+        ['r3', 'styles', 'styles.xml'],
+      ]),
+    },
+    { name: 'xl/sharedStrings.xml', content: `<sst>${strings}</sst>` },
+    {
+      name: 'xl/styles.xml',
+      content: `<styleSheet><numFmts>${formats}</numFmts><cellXfs>${[0, ...styles].map((id) => `<xf numFmtId="${id}"/>`).join('')}</cellXfs></styleSheet>`,
+    },
+    {
+      name: 'xl/worksheets/sheet1.xml',
+      content: sheet(rows.map(([name, cell], i) => `<row r="${i + 1}">${text(`A${i + 1}`, name)}${cell}</row>`).join('')),
+    },
+    ...more,
+  ])
+
 const shape = (type: string, paragraphs: string): string =>
   `<p:sp><p:nvSpPr><p:cNvPr id="2" name="x"/><p:nvPr><p:ph type="${type}"/></p:nvPr></p:nvSpPr><p:txBody>${paragraphs}</p:txBody></p:sp>`
 const line = (said: string, properties = ''): string => `<a:p><a:pPr ${properties}/><a:r><a:rPr/><a:t>${said}</a:t></a:r></a:p>`
+const numbered = (said: string, type: string, depth = 0): string =>
+  `<a:p><a:pPr lvl="${depth}"><a:buAutoNum type="${type}"/></a:pPr><a:r><a:t>${said}</a:t></a:r></a:p>`
+/** A presentation of one slide, which has comments. */
+const slides = (shapes: string): Buffer =>
+  makeZip([
+    { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'ppt/presentation.xml']]) },
+    { name: 'ppt/presentation.xml', content: '<p:presentation><p:sldIdLst><p:sldId id="256" r:id="r1"/></p:sldIdLst></p:presentation>' },
+    { name: 'ppt/_rels/presentation.xml.rels', content: related([['r1', 'slide', 'slides/slide1.xml']]) },
+    { name: 'ppt/slides/slide1.xml', content: slide(shapes) },
+    { name: 'ppt/slides/_rels/slide1.xml.rels', content: related([['r1', 'comments', '../comments/comment1.xml']]) },
+  ])
 const slide = (shapes: string): string => `<p:sld><p:cSld><p:spTree>${shapes}</p:spTree></p:cSld></p:sld>`
 const cells = (...said: string[]): string => `<a:tr>${said.map((one) => `<a:tc><a:txBody>${line(one)}</a:txBody></a:tc>`).join('')}</a:tr>`
 
@@ -136,7 +182,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     file: 'lamp.odt',
     content: odf(
       'text',
-      '<text:tracked-changes><text:p>deleted</text:p></text:tracked-changes><text:h text:outline-level="1">Lamp</text:h><text:p>It burns<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Whale oil.</text:p></text:note-body></text:note><text:s text:c="2"/>10<text:span text:style-name="T1">6</text:span><text:tab/>hours<text:line-break/>a day, <text:a>see below</text:a><office:annotation><text:p>comment</text:p></office:annotation>.</text:p>' +
+      '<text:tracked-changes><text:deletion><text:p>deleted</text:p></text:deletion></text:tracked-changes><text:h text:outline-level="1">Lamp</text:h><text:p>It burns<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>Whale oil.</text:p></text:note-body></text:note><text:s text:c="2"/>10<text:span text:style-name="T1">6</text:span><text:tab/>hours<text:line-break/>a day, <text:a>see below</text:a><office:annotation><text:p>comment</text:p></office:annotation>.</text:p>' +
         '<text:list text:style-name="L1"><text:list-item><text:p>fill</text:p><text:list><text:list-item><text:p>slowly</text:p></text:list-item></text:list></text:list-item></text:list><text:p>Then:</text:p><text:list text:style-name="L1" text:continue-numbering="true"><text:list-item><text:p>light</text:p></text:list-item></text:list>' +
         '<table:table><table:table-header-rows><table:table-row>' +
         td('Kind') +
@@ -155,7 +201,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     ),
     title: 'Lamp',
     says: 'It burns[1] 10^6 hours a day, see below. [1] Whale oil. 1. fill a) slowly Then: 2. light Kind: old; Hours: 7; Hours off: 7 Kind: old; Hours: 9; Hours off: 9 A lamp x^2 end',
-    warnings: [/^Not read: tables of contents \(1\)\.$/],
+    warnings: [/^Not read: deletions \(1\)\.$/, /^Not read: comments \(1\)\.$/, /^Not read: tables of contents \(1\)\.$/],
   },
   {
     file: 'fees.ods',
@@ -184,5 +230,103 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     says: 'Harbour rules It\u2019s the owner\u2019s \u2013 not the port\u2019s \u2013 \u201clamp\u201d. The Donaudampfschiff comes at 7-8. Boat: Fee Raft: 7 kr Yacht: 9 kr Pay ahead: in \u20ac, or undefined.',
     headings: { 'Pay ahead': '' },
     warnings: [/^Headings of DOC are read as plain text/],
+  },
+  // Dates before March 1900, fractions of seconds, raised and struck text, escapes, formulas whose text is empty.
+  {
+    file: 'values.xlsx',
+    content: () =>
+      book(
+        '<numFmt numFmtId="164" formatCode="dd.mm.yyyy"/><numFmt numFmtId="165" formatCode="mm:ss.0"/><numFmt numFmtId="166" formatCode="dd.mm.yyyy hh:mm"/>',
+        [164, 165, 166],
+        '<si><r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><t xml:space="preserve"> km</t></r></si><si><r><rPr><strike/></rPr><t>12</t></r><r><t>15</t></r></si><si><t>first_x000D_\nsecond _x005F_x0041_</t></si>',
+        [
+          ['first', '<c s="1"><v>1</v></c>'],
+          ['february', '<c s="1"><v>59</v></c>'],
+          ['march', '<c s="1"><v>61</v></c>'],
+          ['run', '<c s="2"><v>0.0039105</v></c>'],
+          ['at', '<c s="3"><v>45443.604166</v></c>'],
+          ['far', '<c t="s"><v>0</v></c>'],
+          ['price', '<c t="s"><v>1</v></c>'],
+          ['lines', '<c t="s"><v>2</v></c>'],
+          ['none', '<c t="str"><f>""</f><v></v></c>'],
+        ],
+      ),
+    says: 'first: 1900-01-01 february: 1900-02-28 march: 1900-03-01 run: 00:05:37.9 at: 2024-05-31 14:30 far: 10^6 km price: 12 15 lines: first second _x0041_ none',
+    warnings: [],
+  },
+  {
+    file: 'macintosh.xlsx',
+    content: () => book('<numFmt numFmtId="164" formatCode="d.m.yy"/>', [164], '', [['day', '<c s="1"><v>43981</v></c>']], 'date1904="1"'),
+    says: 'day: 2024-05-31',
+  },
+  {
+    file: 'drawn.xlsx',
+    content: () =>
+      book('', [], '', [['Raft', '<c><v>7</v></c>']], '', [
+        {
+          name: 'xl/worksheets/_rels/sheet1.xml.rels',
+          content: related([
+            ['r1', 'drawing', '../drawings/drawing1.xml'],
+            ['r2', 'comments', '../comments1.xml'],
+          ]),
+        },
+        {
+          name: 'xl/drawings/drawing1.xml',
+          content: '<wsDr><sp><txBody><a:p><a:r><a:t>In a box</a:t></a:r></a:p></txBody></sp><sp><txBody><a:p/></txBody></sp></wsDr>',
+        },
+        { name: 'xl/drawings/_rels/drawing1.xml.rels', content: related([['r1', 'chart', '../charts/chart1.xml']]) },
+        { name: 'xl/comments1.xml', content: '<comments><comment/><comment/></comments>' },
+      ]),
+    says: 'Raft: 7',
+    warnings: [/^Not read: text boxes \(1\)\.$/, /^Not read: charts \(1\)\.$/, /^Not read: comments \(2\)\.$/],
+  },
+  // Numbered lists, formulas with a picture for older programs, struck text, a description without text.
+  {
+    file: 'steps.pptx',
+    content: () =>
+      slides(
+        shape(
+          'body',
+          numbered('Fill', 'arabicPeriod') +
+            numbered('slowly', 'alphaLcParenR', 1) +
+            numbered('gently', 'alphaLcParenR', 1) +
+            numbered('Light', 'arabicPeriod') +
+            line('Done', '') +
+            numbered('Again', 'romanUcPeriod'),
+        ) +
+          shape(
+            'x',
+            '<a:p><a:r><a:t>Area </a:t></a:r><mc:AlternateContent>\n<mc:Choice><a14:m><m:oMath><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:oMath></a14:m></mc:Choice><mc:Fallback><a:r><a:t>picture</a:t></a:r></mc:Fallback></mc:AlternateContent></a:p>' +
+              '<a:p><a:r><a:rPr strike="sngStrike"/><a:t>12</a:t></a:r><a:r><a:t>15</a:t></a:r></a:p>',
+          ) +
+          `<mc:AlternateContent>\n<mc:Choice>${shape('x', line('chosen'))}</mc:Choice><mc:Fallback>${shape('x', line('other'))}</mc:Fallback></mc:AlternateContent>` +
+          '<p:sp><p:cNvPr descr="A lamp"/></p:sp>',
+      ),
+    says: '1. Fill a) slowly b) gently 2. Light - Done I. Again Area x^2 12 15 chosen A lamp',
+    warnings: [/^Not read: comments \(1\)\.$/],
+  },
+  {
+    file: 'struck.odt',
+    content: odf(
+      'text',
+      '<text:p>For <text:span text:style-name="T2">12</text:span>15, 10<text:span text:style-name="T4">6</text:span> km<text:span text:style-name="T5">secret</text:span>.</text:p>',
+      '<style:style style:name="T2"><style:text-properties style:text-line-through-style="solid"/></style:style><style:style style:name="T3"><style:text-properties style:text-position="super 58%"/></style:style><style:style style:name="T4" style:parent-style-name="T3"/><style:style style:name="T5"><style:text-properties text:display="none"/></style:style>',
+      {
+        'styles.xml':
+          '<office:styles><style:header><text:p>Confidential</text:p></style:header><style:footer><text:p>3</text:p></style:footer></office:styles>',
+      },
+    ),
+    says: 'For 12 15, 10^6 km.',
+    warnings: [/^Not read: hidden texts \(1\)\.$/, /^Headers and footers were left out: "Confidential"\.$/],
+  },
+  {
+    file: 'days.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:table table:name="Days"><table:table-row>${td('Ann')}${td('05/31/24', 'office:date-value="2024-05-31"')}</table:table-row><table:table-row>${td('Bo')}${td('31.05. 14:30', 'office:date-value="2024-05-31T14:30:00"')}</table:table-row><table:table-row table:number-rows-repeated="150">${td('Cy')}${td('7')}</table:table-row></table:table>`,
+    ),
+    has: ['Ann: 2024-05-31', 'Bo: 2024-05-31 14:30', 'Cy: 7'],
+    lacks: ['05/31/24'],
+    warnings: [/^Not read: repeated rows \(50\)\.$/],
   },
 ]
