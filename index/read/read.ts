@@ -12,6 +12,7 @@ import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek, 
 import { readTsv } from './formats/tsv.ts'
 import { invalidCorpus, READ_LIMITS, type RawRow, type ReadItem, type ReadLimits, type ReadOptions, type Rejected } from './contract.ts'
 import { checkRow } from './validate.ts'
+import { strictDecoder } from '../../base/decode.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { fileBytes } from '../../base/files.ts'
 
@@ -25,7 +26,7 @@ function utf16Kind(head: Buffer): 'utf-16le' | 'utf-16be' | undefined {
 
 /** Converts a text to UTF-8 without byte order mark. @throws corpus_invalid if it is not in that encoding */
 async function* toUtf8(bytes: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer, void> {
-  const decoder = new TextDecoder(encoding, { fatal: true })
+  const decoder = strictDecoder(encoding)
   try {
     for await (const chunk of bytes) yield Buffer.from(decoder.decode(chunk, { stream: true }))
     yield Buffer.from(decoder.decode())

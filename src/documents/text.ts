@@ -1,4 +1,5 @@
 import chardet from 'chardet'
+import { strictDecoder } from '../../base/decode.ts'
 import { DOCUMENT_LIMITS } from './contract.ts'
 import type { ReadDocument } from './schema.ts'
 import { DocumentError } from './errors.ts'
@@ -13,6 +14,8 @@ const MARKS: readonly (readonly [label: string, mark: readonly number[]])[] = [
 const CHARSET = /charset\s*=\s*["']?\s*([\w.:-]{1,40})/i
 const XML = /^\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([\w.:-]{1,40})["']/i
 const CODING = /^(?:[^\n]{0,200}\n)?[^\n]{0,200}?\b(?:file)?(?:en)?coding[:=]\s*([\w.-]{1,40})/i
+/** Encodings of one byte a letter. */
+const ONE_BYTE = /^(?:us-ascii|ascii|latin|l\d|windows|cp\d|iso[-_]?8859|koi8|macintosh|ibm)/i
 /** Bytes within which a file must declare it (WHATWG, "prescan a byte stream"). */
 const HEAD_BYTES = 1024
 /** Bytes from which an encoding is detected. */
@@ -41,13 +44,17 @@ export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml =
   if (said !== undefined) checkKnown(said)
   if (encoding !== undefined) checkKnown(encoding)
   const label = marked ?? said ?? declared(bytes, isHtml) ?? 'utf-8'
-  const text = decoded(bytes, label)
+  const utf8 = marked === undefined && ONE_BYTE.test(label) ? decodedAs('utf-8', bytes) : undefined
+  // Text of an encoding of one byte a letter is never valid UTF-8 by chance, beyond ASCII.
+  if (utf8 !== undefined && /[^\0-\u007f]/.test(utf8))
+    return { text: utf8.normalize(), warnings: [`The file names ${label} as its encoding, but is utf-8: it was read as that.`] }
+  const text = decodedAs(label, bytes)
   // An escape sequence of ISO-2022-JP is valid UTF-8.
   const other =
     text === undefined || /\0|\u001b\$[@B]/.test(text)
-      ? [encoding, detected(bytes)].find((one) => one !== undefined && decoded(bytes, one) !== undefined)
+      ? [encoding, detected(bytes)].find((one) => one !== undefined && decodedAs(one, bytes) !== undefined)
       : undefined
-  const found = other === undefined ? text : decoded(bytes, other)
+  const found = other === undefined ? text : decodedAs(other, bytes)
   if (found === undefined || found.includes('\0')) {
     const message = `The file is not ${label}, nor text of another encoding that could be detected: name its encoding, or save it as UTF-8.`
     throw new DocumentError('encoding', message)
@@ -67,16 +74,17 @@ function declared(bytes: Uint8Array, isHtml: boolean): string | undefined {
 }
 
 function isKnown(label: string): boolean {
-  return decoded(new Uint8Array(), label) !== undefined
+  return decodedAs(label, new Uint8Array()) !== undefined
 }
 
 function checkKnown(label: string): void {
   if (!isKnown(label)) throw new DocumentError('encoding', `The encoding ${label} is not known: name another, or save the file as UTF-8.`)
 }
 
-function decoded(bytes: Uint8Array, label: string): string | undefined {
+/** A text of an encoding; undefined if the bytes are not of it, or it is not known. */
+export function decodedAs(label: string, bytes: Uint8Array | undefined): string | undefined {
   try {
-    return new TextDecoder(label, { fatal: true }).decode(bytes)
+    return bytes && strictDecoder(label).decode(bytes)
   } catch {
     return undefined
   }
@@ -88,7 +96,7 @@ function detected(bytes: Uint8Array): string {
   const zeros = (parity: number): number => sample.filter((byte, i) => i % 2 === parity && byte === 0).length / sample.length
   if (zeros(0) + zeros(1) > ZEROS) return zeros(1) > zeros(0) ? 'utf-16le' : 'utf-16be'
   const likely = chardet.analyse(sample).filter(({ name, confidence }) => confidence >= LEAST_CONFIDENCE && isKnown(name))
-  return likely.find(({ name }) => decoded(bytes, name) !== undefined)?.name ?? 'windows-1252'
+  return likely.find(({ name }) => decodedAs(name, bytes) !== undefined)?.name ?? 'windows-1252'
 }
 
 /** A text as it is. @throws payload_too_large, document_without_text */

@@ -1,19 +1,30 @@
-import { type Address, default as PostalMime } from 'postal-mime'
+import { stripVTControlCharacters } from 'node:util'
+import { type Address, type Attachment, type Email, default as PostalMime } from 'postal-mime'
+import { windowsBytes, withWindowsLetters } from '../../../../base/decode.ts'
 import { messageOf } from '../../../../base/errors.ts'
-import { DocumentError } from '../../errors.ts'
-import { type Block, type BlockDocument, inline, listed } from '../contract.ts'
-import { htmlDocument } from '../markup/html.ts'
-import { plainBlocks } from './plain.ts'
 import { parseJson } from '../../../../base/json.ts'
+import { DocumentError } from '../../errors.ts'
+import { decodedAs, readText } from '../../text.ts'
+import { type Block, type BlockDocument, inline, listed, textsOf, Unread } from '../contract.ts'
 import { markdownDocument } from '../markup/markdown.ts'
+import { markupBlocks } from '../markup/markup.ts'
+import { letterCount } from '../markup/navigation.ts'
+import { parseMarkup } from '../markup/tidy.ts'
+import { plainBlocks } from './plain.ts'
 
 const MAX_NESTING = 50
+/** E-mails inside each other that are read. */
+const MAX_ENCLOSED = 10
+/** A plain text with fewer letters than the HTML divided by this refers to it. */
+const MOST_STUB = 2
 
-/** An e-mail: who wrote it to whom and when, its subject as title, and its text. Attachments are named in the warnings. @throws document_invalid */
-export async function emailDocument(bytes: Uint8Array): Promise<BlockDocument> {
-  const mail = await PostalMime.parse(bytes, { maxNestingDepth: MAX_NESTING }).catch((error: unknown) => {
-    throw new DocumentError('damaged', `The file is no readable e-mail (${messageOf(error)}).`, error)
-  })
+/**
+ * An e-mail: who wrote it to whom and when, its subject as title, and its text, then the e-mails that it encloses. The HTML is read where
+ * the plain text says much less. Other attachments are named in the warnings.
+ * @throws document_invalid
+ */
+export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<BlockDocument> {
+  const { mail, warnings } = await parsedMail(bytes)
   const head = [
     ['From', named(mail.from === undefined ? [] : [mail.from])],
     ['To', named(mail.to)],
@@ -21,13 +32,49 @@ export async function emailDocument(bytes: Uint8Array): Promise<BlockDocument> {
     ['Date', mail.headers.find(({ key }) => key === 'date')?.value ?? ''],
   ]
   const rows = head.flatMap(([name = '', value = '']) => (value === '' ? [] : [`${name}: ${value}`]))
-  const text = mail.text?.trim() ?? ''
-  const blocks: readonly Block[] = text === '' ? htmlDocument(mail.html ?? '').blocks : plainBlocks(text, false)
-  const attached = mail.attachments.map(({ filename }) => filename ?? 'unnamed')
+  const text = plainBlocks(mail.text ?? '', false)
+  const page = markupBlocks(parseMarkup(mail.html ?? '').nodes)
+  const blocks: Block[] = [...(rows.length === 0 ? [] : [{ kind: 'table' as const, rows }])]
+  blocks.push(...(lettersOf(page) > MOST_STUB * lettersOf(text) ? page : text))
+  const isMail = ({ mimeType }: Attachment): boolean => mimeType === 'message/rfc822' && depth < MAX_ENCLOSED
+  for (const { content } of mail.attachments.filter(isMail)) {
+    const inner = await emailDocument(Buffer.from(content as ArrayBuffer), depth + 1)
+    blocks.push({ kind: 'heading', level: Math.min(depth + 2, 6), text: inner.title }, ...inner.blocks)
+    warnings.push(...(inner.warnings ?? []))
+  }
+  const attached = mail.attachments.filter((one) => !isMail(one)).map(({ filename }) => filename ?? 'unnamed')
+  if (attached.length > 0) warnings.push(`Attachments were not read: ${listed(attached)}.`)
+  return { title: inline(mail.subject ?? ''), blocks: blocks.filter((block) => textsOf(block).join('') !== ''), warnings }
+}
+
+function lettersOf(blocks: readonly Block[]): number {
+  return blocks.flatMap(textsOf).reduce((sum, text) => sum + letterCount(text), 0)
+}
+
+/** An e-mail whose texts may be of other encodings than it names. @throws document_invalid */
+async function parsedMail(bytes: Uint8Array) {
+  const parse = async (file: Uint8Array) =>
+    PostalMime.parse(file, { maxNestingDepth: MAX_NESTING, forceRfc822Attachments: true }).catch((error: unknown) => {
+      throw new DocumentError('damaged', `The file is no readable e-mail (${messageOf(error)}).`, error)
+    })
+  const isBroken = ({ subject = '', text = '', html = '' }: Email): boolean => (subject + text + html).includes('\ufffd')
+  const warnings: string[] = []
+  let mail = await parse(bytes)
+  if (isBroken(mail)) {
+    const read = readText(bytes)
+    const again = await parse(Buffer.from(read.text))
+    if (!isBroken(again)) mail = again
+    warnings.push(...(isBroken(again) ? ['Letters of the e-mail are lost: its text is not of the encoding that it names.'] : read.warnings))
+  }
+  const decoded = (text = ''): string => {
+    const letters = withWindowsLetters(text)
+    const utf8 = /[^\0-\u007f]/.test(letters) ? decodedAs('utf-8', windowsBytes(letters)) : undefined
+    if (utf8 !== undefined) warnings.push('The text of the e-mail is utf-8, not of the encoding that it names: it was read as that.')
+    return utf8 ?? letters
+  }
   return {
-    title: inline(mail.subject ?? ''),
-    blocks: [...(rows.length === 0 ? [] : [{ kind: 'table' as const, rows }]), ...blocks],
-    warnings: attached.length === 0 ? [] : [`Attachments were not read: ${listed(attached)}.`],
+    mail: { ...mail, subject: decoded(mail.subject), text: decoded(mail.text), html: decoded(mail.html) },
+    warnings: [...new Set(warnings)],
   }
 }
 
@@ -45,26 +92,24 @@ export function notebookDocument(text: string): BlockDocument {
   const notebook = fieldsOf(parseJson(text))
   const cells = [notebook, ...listOf(notebook.worksheets)].flatMap(({ cells }) => listOf(cells))
   if (cells.length === 0) throw new DocumentError('damaged', 'The file is no notebook: it has no cells.')
-  let [images, cut] = [0, 0]
+  const unread = new Unread()
+  let cut = 0
   const blocks = cells.flatMap(({ cell_type: type, source, input, outputs }): readonly Block[] => {
     const said = textOf(source ?? input)
     if (type === 'markdown' || type === 'heading') return markdownDocument(said).blocks
     const shown = listOf(outputs).map((output) => {
       const data = fieldsOf(output.data)
-      if (Object.keys(data).some((name) => name.startsWith('image/'))) images++
-      return typeof output.ename === 'string'
-        ? `${output.ename}: ${textOf(output.evalue)}`
-        : textOf(output.text) + textOf(data['text/plain'])
+      const said = textOf(output.text) + textOf(data['text/plain'] ?? data['text/markdown'] ?? data['text/latex'])
+      if (Object.keys(data).some((name) => name.startsWith('image/'))) unread.add('images in outputs')
+      else if (said === '' && Object.keys(data).length > 0) unread.add('outputs without text')
+      return typeof output.ename === 'string' ? `${output.ename}: ${textOf(output.evalue)}` : said
     })
-    const output = shown.join('\n').trim()
+    const output = stripVTControlCharacters(shown.join('\n')).trim()
     if (output.length > MOST_OUTPUT) cut++
     return [said, output.slice(0, MOST_OUTPUT)].filter((one) => one.trim() !== '').map((one) => ({ kind: 'code', text: one.trimEnd() }))
   })
-  const warnings = [
-    ...(images > 0 ? [`Not read: images in outputs (${images}).`] : []),
-    ...(cut > 0 ? [`Outputs longer than ${MOST_OUTPUT} characters were cut (${cut}).`] : []),
-  ]
-  return { title: '', blocks, warnings }
+  const warnings = cut === 0 ? [] : [`Outputs longer than ${MOST_OUTPUT} characters were cut (${cut}).`]
+  return { title: '', blocks, warnings: [...unread.warnings, ...warnings] }
 }
 
 function fieldsOf(value: unknown): Fields {

@@ -1,10 +1,10 @@
+import { parseDocument } from 'htmlparser2'
 import { inline, type Block } from '../contract.ts'
+import { textOf } from '../markup/text.ts'
 
 /** Characters of a part of source code, about a passage. */
 const PART_CHARACTERS = 800
 const CUE = /^\d{0,3}:?\d{1,2}:\d{2}[.,]\d{3}\s+-->/
-
-const ENTITIES = new Map(Object.entries({ amp: '&', lt: '<', gt: '>' }))
 
 /** A log as its lines; source code as parts that end at blank lines between definitions where they can. */
 export function sourceBlocks(text: string, type: 'code' | 'log'): Block[] {
@@ -34,8 +34,7 @@ export function subtitleBlocks(text: string): Block[] {
       .slice(time + 1)
       .join(' ')
       .replace(/<v(?:\.\S+)?\s+([^>]*)>/g, '$1: ')
-    const bare = shown.replace(/<[^>]*>|\{\\[^}]*\}/g, '')
-    return [inline(bare.replace(/&(amp|lt|gt|nbsp);/g, (_, name: string) => ENTITIES.get(name) ?? ' '))]
+    return [textOf(parseDocument(shown.replace(/\{\\[^}]*\}/g, '')).children)]
   })
   const paragraphs: string[] = []
   for (const one of said) {

@@ -4,6 +4,9 @@ const latin =
   (text: string): (() => Buffer) =>
   () =>
     Buffer.from(text, 'latin1')
+/** Quotation marks, dashes and a currency sign in Windows-1252. */
+const QUOTES = Buffer.from('\x93The lamp\x94 burns \x96 it\x92s said\x85 for \x805 a night.', 'latin1')
+const mail = (head: string, text: string): string => `From: ann@example.org\r\nSubject: Lamps\r\n${head}\r\n\r\n${text}\r\n`
 const GERMAN = 'Die Stra\u00dfe in K\u00f6ln ist sch\u00f6n und f\u00fcr alle da.'
 /** "The lamp burns from dusk till dawn, and the watch looks after it." in Windows-1251. */
 const RUSSIAN = Buffer.from(
@@ -31,6 +34,47 @@ export const ENCODING_CASES: readonly FidelityCase[] = [
     content: () => Buffer.concat([Buffer.from('<?xml version="1.0" encoding="windows-1251"?><p>'), RUSSIAN]),
     says: RUSSIAN_SAYS,
     warnings: [],
+  },
+  // Windows-1252, also by its other names.
+  {
+    file: 'quotes.txt',
+    content: Buffer.from('93536d61727494203d208035', 'hex'),
+    mediaType: 'text/plain; charset=windows-1252',
+    says: '\u201cSmart\u201d = \u20ac5',
+    warnings: [],
+  },
+  {
+    file: 'guess.txt',
+    content: QUOTES,
+    says: '\u201cThe lamp\u201d burns \u2013 it\u2019s said\u2026 for \u20ac5 a night.',
+    warnings: [DETECTED],
+  },
+  {
+    file: 'quotes.html',
+    content: () => Buffer.concat([Buffer.from('<meta charset="iso-8859-1"><p>'), QUOTES]),
+    says: '\u201cThe lamp\u201d burns \u2013 it\u2019s said\u2026 for \u20ac5 a night.',
+    warnings: [],
+  },
+  // Encodings that are named wrongly.
+  {
+    file: 'wrong.html',
+    content: `<meta charset="iso-8859-1"><p>${GERMAN}`,
+    says: GERMAN,
+    warnings: [/^The file names iso-8859-1 as its encoding, but is utf-8/],
+  },
+  { file: 'wrong.txt', mediaType: 'text/plain; charset=us-ascii', content: GERMAN, says: GERMAN, warnings: [/^The file names us-ascii/] },
+  {
+    file: 'wrong.eml',
+    content: mail('Content-Type: text/plain; charset=us-ascii', GERMAN),
+    says: `From: ann@example.org ${GERMAN}`,
+    warnings: [/^The text of the e-mail is utf-8/],
+  },
+  { file: 'bare.eml', content: latin(mail('X-Mailer: old', GERMAN)), says: `From: ann@example.org ${GERMAN}`, warnings: [DETECTED] },
+  {
+    file: 'lost.eml',
+    content: mail('Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable', 'K=F6ln'),
+    has: ['K\ufffdln'],
+    warnings: [/^Letters of the e-mail are lost/],
   },
   { file: 'wide.txt', content: Buffer.from(GERMAN, 'utf16le'), says: GERMAN, warnings: [/read as utf-16le/] },
   { file: 'composed.txt', content: 'A cafe\u0301 in Ko\u0308ln.', joined: 'A caf\u00e9 in K\u00f6ln.', warnings: [] },
@@ -140,5 +184,48 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     content:
       'From: ann@example.org\r\nSubject: Lamps\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<p>It burns <b>oil</b>, 10<sup>6</sup> hours.</p>\r\n',
     says: 'From: ann@example.org It burns oil, 10^6 hours.',
+  },
+  // The plain text of a message may only refer to its HTML, which has no menus or footers of a site.
+  {
+    file: 'stub.eml',
+    content: mail(
+      'Content-Type: multipart/alternative; boundary=b',
+      '--b\r\nContent-Type: text/plain\r\n\r\nSee the HTML.\r\n--b\r\nContent-Type: text/html\r\n\r\n<p>Your bill is 12 crowns for the lamp oil of May.</p><footer>Ann Ltd, <a href=x>Pier 4</a></footer>\r\n--b--',
+    ),
+    says: 'From: ann@example.org Your bill is 12 crowns for the lamp oil of May. Ann Ltd, Pier 4',
+    warnings: [],
+  },
+  {
+    file: 'enclosed.eml',
+    content: mail(
+      'Content-Type: multipart/mixed; boundary=b',
+      `--b\r\nContent-Type: text/plain\r\n\r\nSee below.\r\n--b\r\nContent-Type: message/rfc822\r\nContent-Disposition: attachment; filename=old.eml\r\n\r\nFrom: bo@example.org\r\nSubject: Oil\r\nDate: Mon, 2 Feb 2026 10:00:00 +0100\r\n\r\nNo oil left.\r\n--b--`,
+    ),
+    says: 'From: ann@example.org See below. [Oil] From: bo@example.org Date: Mon, 2 Feb 2026 10:00:00 +0100 No oil left.',
+    warnings: [],
+  },
+  {
+    file: 'outputs.ipynb',
+    content: JSON.stringify({
+      nbformat: 4,
+      cells: [
+        {
+          cell_type: 'code',
+          source: 'show()',
+          outputs: [
+            { output_type: 'display_data', data: { 'text/markdown': 'shown' } },
+            { output_type: 'display_data', data: { 'text/html': '<b>no</b>' } },
+            { output_type: 'stream', text: '\u001b[31mred\u001b[0m' },
+          ],
+        },
+      ],
+    }),
+    says: 'show() shown red',
+    warnings: [/^Not read: outputs without text \(1\)\.$/],
+  },
+  {
+    file: 'entities.srt',
+    content: '1\n00:00:01,000 --> 00:00:02,000\n<i>It&#39;s 5 < 6 &amp; 7</i>\n',
+    says: "It's 5 < 6 & 7",
   },
 ]
