@@ -4,7 +4,7 @@ import { inline } from '../contract.ts'
 
 /** What holds no sentences of the page. */
 const SKIPPED = new Set(
-  'script style noscript template svg math-annotation button select input textarea iframe object img audio video canvas nav head'.split(
+  'script style noscript template svg math-annotation button select input textarea iframe object img audio video canvas nav title'.split(
     ' ',
   ),
 )

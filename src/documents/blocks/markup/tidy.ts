@@ -71,7 +71,7 @@ function rewrite(element: Element): void {
   const { role = '', 'aria-level': level = '' } = attribs
   if (role === 'heading') element.name = `h${/^[1-6]$/.exec(level)?.[0] ?? '2'}`
   else if (name === 'div' || name === 'span') element.name = ROLES[role] ?? name
-  switch (name) {
+  switch ((name === 'span' ? scriptIn(attribs.style) : undefined) ?? name) {
     case 'sup':
     case 'sub':
       return say(element, scriptText(element))
@@ -98,9 +98,17 @@ function rewrite(element: Element): void {
       return say(element, `"${textOf(children)}"`)
     case 'del':
     case 's':
+    case 'strike':
       // A replaced price is not one number with the new one.
       DomUtils.appendChild(element, new Text(' '))
   }
+}
+
+/** The element that shows text as a style does: raised, lowered or struck out. */
+function scriptIn(style = ''): 'sup' | 'sub' | 'del' | undefined {
+  const [, script] = /vertical-align\s*:\s*(sup|sub)/i.exec(style) ?? []
+  if (script !== undefined) return script.toLowerCase() === 'sup' ? 'sup' : 'sub'
+  return /text-decoration[\w-]*\s*:[^;]*line-through/i.test(style) ? 'del' : undefined
 }
 
 function say(element: Element, text: string, attribs: Record<string, string> = {}): void {
@@ -118,7 +126,12 @@ function parentName({ parent }: Element): string {
 function scriptText(element: Element): string {
   const text = textOf(element.children)
   const before = textBefore(element)
-  if (element.name === 'sub') return /\d$/.test(before) && /^\d/.test(text) ? `_${text}` : text
+  const { name, attribs, next } = element
+  if ((scriptIn(attribs.style) ?? name) === 'sub') return /\d$/.test(before) && /^\d/.test(text) ? `_${text}` : text
+  const under = DomUtils.nextElementSibling(element)
+  // "3 1/2" is neither 31/2 nor 3^1/2.
+  if (next !== null && isText(next) && /^\s*[/\u2044]\s*$/.test(next.data) && under?.name === 'sub')
+    return /\d$/.test(before) ? ` ${text}` : text
   return raisedText(text, before, DomUtils.getElementsByTagName('a', element.children, true, 1).length > 0 || undefined)
 }
 

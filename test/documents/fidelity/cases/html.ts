@@ -234,6 +234,33 @@ const SHOWN: readonly FidelityCase[] = [
     lines: ['if x:', '    y = 1', '  b', 'c', 'd'],
     lacks: ['1\n2'],
   },
+  // The tags of the head may be left out, in part or all.
+  {
+    file: 'open-head.html',
+    content: '<!doctype html><head><title>Lamp</title><p>It burns.<p>All night.',
+    says: 'It burns. All night.',
+    title: 'Lamp',
+  },
+  {
+    file: 'no-head.html',
+    content: '<title>Lamp</title><p>It burns.<ul><li>oil<li>wick</ul>',
+    says: 'It burns. - oil - wick',
+    title: 'Lamp',
+  },
+  {
+    file: 'styled.html',
+    content: main(
+      '<p>10<span style="vertical-align: super">6</span> km, H<span style="vertical-align:sub">2</span>O, <span style="color:red;text-decoration: line-through">12</span>15, <strike>12</strike>15, 3<sup>1</sup>/<sub>2</sub> cups, <sup>1</sup>\u2044<sub>4</sub> of it, km<sup>2</sup>/year.',
+    ),
+    says: '10^6 km, H2O, 12 15, 12 15, 3 1/2 cups, 1\u20444 of it, km^2/year.',
+  },
+  {
+    file: 'mathml.html',
+    content: main(
+      '<math><mover><mi>p</mi><mo>^</mo></mover><mo>=</mo><mfrac><mn>1</mn><mrow><mn>2</mn><mi>a</mi></mrow></mfrac></math><p><math><munderover><mo>\u2211</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover><msub><mi>x</mi><mi>i</mi></msub></math><p><math><mi>sin</mi><mo>\u2061</mo><mi>x</mi><mmultiscripts><mi>C</mi><mprescripts/><mn>6</mn><mn>14</mn></mmultiscripts><mfenced open="["><mi>a</mi><mi>b</mi></mfenced></math>',
+    ),
+    has: ['p\u0302=1/(2a)', '\u2211_(i=1)^n x_i', 'sin x_6^14 C[a, b)'],
+  },
   {
     file: 'letters.html',
     content: main(
