@@ -1,4 +1,4 @@
-import { marked } from 'marked'
+import { Marked, type MarkedExtension, type Tokens } from 'marked'
 import { isMap, isScalar, isSeq, parseDocument as parseYaml } from 'yaml'
 import { inline, type BlockDocument } from '../contract.ts'
 import { htmlDocument } from './html.ts'
@@ -9,11 +9,84 @@ const FRONT_MATTER = /^---[ \t]*\r?\n([^]{0,20000}?)\r?\n(?:---|\.\.\.)[ \t]*(?:
 const READ =
   /^(?:subtitle|description|summary|abstract|authors?|date|published|updated|last_?mod(?:ified)?|version|tags|keywords|categories)$/i
 
+/** Formulas of TeX: between dollars, and with a command in them between brackets. */
+const BLOCK_FORMULA = /^\$\$[^]+?\$\$[ \t]*(?:\n|$)/
+const FORMULA = /^(?:\$\$[^]+?\$\$|\$(?!\s)(?:\\.|[^$\\\n])+?(?<!\s)\$(?!\d)|\\\([^\n]*?\\[a-z][^]*?\\\)|\\\[[^\n]*?\\[a-z][^]*?\\\])/i
+/** A footnote: its lines, and paragraphs that are indented. */
+const NOTE = /^ {0,3}\[\^([^\]\s]+)\]:[ \t]*([^\n]*(?:\n(?![ \t]*(?:\n|\[\^))[^\n]+)*(?:\n+(?: {4}|\t)[^\n]*)*)(?:\n|$)/
+const REFERENCE = /^\[\^([^\]\s]+)\]/
+/** What looks like an element without attributes: it is none if nothing closes it, unless its kind need not be closed. */
+const PLACEHOLDER = /^<([a-z][\w-]*)[\w -]*>$/i
+const OPEN = /^(?:br|hr|img|input|p|li|d[td]|t[dhr]|thead|tbody|tfoot|wbr|col|option|source)$/i
+
+/** What is not Markdown's: formulas, footnotes, and words in angle brackets. */
+function extensionsOf(source: string): MarkedExtension {
+  /** Numbers of footnotes by their labels; 0 before the first reference. */
+  const notes = new Map<string, number>()
+  let count = 0
+  const formula = (level: 'block' | 'inline', pattern: RegExp) => ({
+    name: `${level} formula`,
+    level,
+    start: (text: string) => (level === 'block' ? /^\$\$/m : /\$|\\[([]/).exec(text)?.index,
+    tokenizer: (text: string) => {
+      const [raw] = pattern.exec(text) ?? []
+      return raw === undefined ? undefined : { type: `${level} formula`, raw }
+    },
+    renderer: ({ raw }: Tokens.Generic) => (level === 'block' ? `<p>${escaped(raw)}</p>` : escaped(raw)),
+  })
+  return {
+    renderer: {
+      html: ({ text }) => {
+        const [, name] = PLACEHOLDER.exec(text.trim()) ?? []
+        const isElement = name === undefined || OPEN.test(name) || source.toLowerCase().includes(`</${name.toLowerCase()}`)
+        return isElement ? text : escaped(text)
+      },
+    },
+    extensions: [
+      formula('block', BLOCK_FORMULA),
+      formula('inline', FORMULA),
+      {
+        name: 'note',
+        level: 'block',
+        start: (text) => /^ {0,3}\[\^/m.exec(text)?.index,
+        tokenizer(text) {
+          const [raw, label = '', inside = ''] = NOTE.exec(text) ?? []
+          if (raw === undefined) return undefined
+          notes.set(label, 0)
+          return { type: 'note', raw, label, tokens: this.lexer.blockTokens(inside.replace(/^(?: {4}|\t)/gm, ''), []) }
+        },
+        renderer({ label, tokens = [] }) {
+          return `<section id="note ${escaped(String(label))}">${this.parser.parse(tokens)}</section>`
+        },
+      },
+      {
+        name: 'reference',
+        level: 'inline',
+        start: (text) => text.indexOf('[^'),
+        tokenizer: (text) => {
+          const [raw, label = ''] = REFERENCE.exec(text) ?? []
+          return raw === undefined || !notes.has(label) ? undefined : { type: 'reference', raw, label }
+        },
+        renderer: ({ label }) => {
+          const number = notes.get(String(label)) || ++count
+          notes.set(String(label), number)
+          return `<sup><a href="#note ${escaped(String(label))}">${number}</a></sup>`
+        },
+      },
+    ],
+  }
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+}
+
 /** Parses GitHub-flavoured Markdown, including embedded HTML. What front matter says of the document follows its first heading. */
 export function markdownDocument(source: string): BlockDocument {
   const [whole = '', front = ''] = FRONT_MATTER.exec(source) ?? []
   const fields = fieldsIn(front)
-  const html = marked.parse(fields === undefined ? source : source.slice(whole.length), { async: false, gfm: true })
+  const text = fields === undefined ? source : source.slice(whole.length)
+  const html = new Marked({ gfm: true }, extensionsOf(text)).parse(text, { async: false })
   const { blocks: shown, warnings = [] } = htmlDocument(html)
   const rows = (fields ?? []).flatMap(([name, value]) => (READ.test(name) && value !== '' ? [`${name}: ${value}`] : []))
   const blocks = [...shown]

@@ -24,4 +24,17 @@ export const MARKDOWN_CASES: readonly FidelityCase[] = [
     warnings: [/^\d+ % of the page's text was read/],
   },
   { file: 'links.md', content: '- [Berths](#berths)\n- [Lamps](#lamps)\n- [Tides](#tides)\n', says: '- Berths - Lamps - Tides' },
+  // Formulas, footnotes and words in angle brackets are no marks of Markdown.
+  {
+    file: 'formulas.md',
+    content:
+      'It is $a*b$ and $c*d$, $5 and $6, \\(\\alpha*b*c\\) and \\[optional\\].\n\n$$\nx_1 * y_1 * z \\\\\n= 2\n$$\n\nUse `List<A>` or List<String> in <your name>, not <b>bold</b><br>text.\n',
+    says: 'It is $a*b$ and $c*d$, $5 and $6, \\(\\alpha*b*c\\) and [optional]. $$ x_1 * y_1 * z \\\\ = 2 $$ Use List<A> or List<String> in <your name>, not bold text.',
+  },
+  {
+    file: 'footnotes.md',
+    content:
+      '# Oil\n\nWhale[^w] or rape[^1], whale[^w] first[^none].\n\n# Wick\n\nCotton.\n\n[^1]: https://example.org/rape\n[^w]: Long\nnote.\n\n    Its *second* paragraph.\n',
+    says: '[Oil] Whale[1] or rape[2], whale[1] first[^none]. [1] Long note. Its second paragraph. [2] https://example.org/rape [Wick] Cotton.',
+  },
 ]
