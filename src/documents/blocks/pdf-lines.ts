@@ -2,9 +2,11 @@ import { getDocumentProxy } from 'unpdf'
 import { messageOf } from '../../../base/errors.ts'
 import { DOCUMENT_LIMITS, OCR_LIMITS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
-import { inline, listed } from './contract.ts'
+import { inline, listed, Unread } from './contract.ts'
 import { raisedText } from './markup/text.ts'
 import type { Ocr } from './ocr/engine.ts'
+import { addFields, type Annotation } from './pdf-fields.ts'
+import { inReadingOrder, leftOf, lettersIn, unknownIn, type Item } from './pdf-letters.ts'
 
 /** A line of a page; lengths in points. */
 export interface Line {
@@ -34,14 +36,6 @@ const COLUMN_GAP = 1.5
 const RAISED = { height: 0.85, rise: 0.15 }
 /** An item is printed again (bold type, shadows) within this distance, in heights. */
 const OVERPRINT = 0.1
-/** Letters that fonts of TeX (encodings OT1 and T1) have at codes of control characters. */
-const LETTERS = new Map(
-  [
-    ...['\u000effi', '\u000fffl', '\u0010\u201c', '\u0011\u201d', '\u0015\u2013', '\u0016\u2014'],
-    ...['\u001bff', '\u001cfi', '\u001dfl', '\u001effi', '\u001fffl'],
-  ].map((pair) => [pair.charAt(0), pair.slice(1)]),
-)
-const CONTROL = /[^\P{Cc}\s]/gu
 const MOST_COMPARED = 20
 const LONGEST_TITLE = 200
 
@@ -61,13 +55,17 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
   const most = DOCUMENT_LIMITS
   if (numPages > most.pages) throw new DocumentError('too_large', `The PDF has ${numPages} pages; ${most.pages} are read at most.`)
   const pages: Line[][] = []
+  const unread = new Unread()
+  const unknown = new Set<number>()
   let characters = 0
   for (let number = 1; number <= numPages; number++) {
     const failed = (error: unknown): never => {
       throw unreadable(error, number)
     }
     const page = await document.getPage(number).catch(failed)
-    const { items } = await page.getTextContent().catch(failed)
+    const items = (await page.getTextContent().catch(failed)).items.filter((item) => 'str' in item).map(upright)
+    addFields(items, (await page.getAnnotations().catch(failed)) as readonly Annotation[], unread)
+    if (unknownIn(items) > 0) unknown.add(number)
     const lines = linesOf(items, number)
     characters += lines.reduce((sum, { text }) => sum + text.length, 0)
     if (characters > most.characters)
@@ -88,7 +86,19 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
     const remedy = read === undefined ? 'it seems to be scanned. Set CEPE_OCR, or send one with recognised text.' : warnings.join(' ')
     throw new DocumentError('scanned', `The PDF has ${numPages} ${numPages === 1 ? 'page' : 'pages'} and no text: ${remedy}`)
   }
-  return { pages, title: await titleOf(document), warnings }
+  const { Title: title, IsXFAPresent: hasXfa } = await infoOf(document)
+  if (hasXfa === true) unread.add('XFA forms')
+  const attached = Object.keys((await document.getAttachments().catch(() => null)) ?? {})
+  return {
+    pages,
+    title: typeof title === 'string' ? inline(title).slice(0, LONGEST_TITLE) : '',
+    warnings: [
+      ...warnings,
+      ...(unknown.size === 0 ? [] : [`Characters of fonts without Unicode values are missing (pages ${listed([...unknown])}).`]),
+      ...(attached.length === 0 ? [] : [`Attachments were not read: ${listed(attached)}.`]),
+      ...unread.warnings,
+    ],
+  }
 }
 
 /** Letters' height in points, where no page has text, and widths in heights. */
@@ -113,15 +123,20 @@ export function textLines(text: string, page: number, height = OCR_HEIGHT): Line
   )
 }
 
-type Items = Awaited<ReturnType<Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>['getTextContent']>>['items']
-type Item = Extract<Items[number], { str: string }>
+/** An item as on a page that is turned so that the item's line is horizontal. */
+function upright(item: Item): Item {
+  const [a, b, , , x, y] = item.transform.map(Number) as [number, number, number, number, number, number]
+  const length = Math.hypot(a, b)
+  if (b === 0 || length === 0) return item
+  const [cos, sin] = [a / length, b / length]
+  return { ...item, transform: [length, 0, 0, length, x * cos + y * sin, y * cos - x * sin] }
+}
 
-function linesOf(items: Items, page: number): Line[] {
+function linesOf(items: readonly Item[], page: number): Line[] {
   const lines: Line[] = []
   const line: Item[] = []
   const printed = new Map<string, Item[]>()
   for (const item of items) {
-    if (!('str' in item)) continue
     const same = printed.get(item.str) ?? []
     if (item.str.trim() === '' || !same.some((other) => isOver(item, other))) line.push(item)
     printed.set(item.str, [...same.slice(-MOST_COMPARED), item])
@@ -140,8 +155,7 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   const letters = items.filter(({ str }) => str.trim() !== '')
   const height = mostOf(letters.map((item) => [item.height, item.str.length]))
   const first = letters.find((item) => item.height === height)
-  const last = letters.at(-1)
-  if (first === undefined || last === undefined) return []
+  if (first === undefined) return []
   const base = Number(first.transform[5])
   let [text, raised] = ['', '']
   let column: number | undefined
@@ -149,7 +163,7 @@ function lineOf(items: readonly Item[], page: number): Line[] {
     text += text.trim() === '' && /^\d{1,3}$/.test(raised.trim()) ? `[${raised.trim()}] ` : raisedText(inline(raised), text)
     raised = ''
   }
-  for (const { str, width, ...item } of items) {
+  for (const { str, width, ...item } of inReadingOrder(items)) {
     const isBlank = str.trim() === ''
     if (!isBlank && item.height < RAISED.height * height && Number(item.transform[5]) - base > RAISED.rise * height) raised += str
     else {
@@ -159,15 +173,10 @@ function lineOf(items: readonly Item[], page: number): Line[] {
     }
   }
   endRaised()
-  text = text.replace(CONTROL, (code) => LETTERS.get(code) ?? '').trim()
-  const right = leftOf(last) + last.width
-  return text === ''
-    ? []
-    : [{ text, page, height, base, left: leftOf(letters[0] ?? first), right, ...(column !== undefined && { column }) }]
-}
-
-function leftOf({ transform }: Item): number {
-  return Number(transform[4])
+  text = lettersIn(text).trim()
+  const left = Math.min(...letters.map(leftOf))
+  const right = Math.max(...letters.map((item) => leftOf(item) + item.width))
+  return text === '' ? [] : [{ text, page, height, base, left, right, ...(column !== undefined && { column }) }]
 }
 
 /** The value with the largest sum of weights. */
@@ -177,11 +186,8 @@ export function mostOf(weighted: readonly (readonly [value: number, weight: numb
   return [...sums].reduce((most, next) => (next[1] > most[1] ? next : most), [0, 0])[0]
 }
 
-async function titleOf(document: Awaited<ReturnType<typeof getDocumentProxy>>): Promise<string> {
-  const found = await document.getMetadata().catch(() => undefined)
-  const info: unknown = found?.info
-  const title = typeof info === 'object' && info !== null && 'Title' in info ? info.Title : ''
-  return typeof title === 'string' ? inline(title).slice(0, LONGEST_TITLE) : ''
+async function infoOf(document: Awaited<ReturnType<typeof getDocumentProxy>>): Promise<Readonly<Record<string, unknown>>> {
+  return ((await document.getMetadata().catch(() => undefined))?.info as Readonly<Record<string, unknown>> | undefined) ?? {}
 }
 
 function unreadable(error: unknown, page?: number): DocumentError {

@@ -1,5 +1,5 @@
 import { at } from '../../../base/at.ts'
-import { inline, listed, type Block, type BlockDocument, type PageBreak } from './contract.ts'
+import { inline, listed, quoted, type Block, type BlockDocument, type PageBreak } from './contract.ts'
 import type { Ocr } from './ocr/engine.ts'
 import { mostOf, readPdfPages, type Line, type PdfPages } from './pdf-lines.ts'
 import { marked } from './texts/plain.ts'
@@ -20,8 +20,8 @@ const ENTRY = /^(.*?)(?:(?:\s?[.\u2026\u00b7]){5,}|(,))\s*(\d+)(?:[,\u2013-]\s*\
 const RUN = { entries: 10, commas: 20, between: 2, sorted: 0.75 }
 /** Footnotes: the height of their letters at most, in those of the text; their share of a page; how one begins. */
 const NOTES = { height: 0.92, share: 0.5, mark: /^(?:\[\d{1,3}\]|[*\u2020\u2021])\s?\S/u }
-const SHOWN_HEADS = 3
-const SHOWN_CHARACTERS = 60
+/** Words before which a hyphen stands for a part left out: "pre- and postwar". */
+const CONJUNCTION = /^(?:and|or|to|und|oder|bzw|sowie|bis|et|ou)$/
 const COMPOUND = /\p{L}+-\p{L}+/gu
 /** Lines before and after one that show how wide its column is; the share of them that are not wider. */
 const NEIGHBOURS = 40
@@ -84,10 +84,7 @@ function contentsWarning(contents: ReadonlySet<Line>): string {
 
 function headWarning(running: ReadonlySet<Line>): string {
   const texts = [...new Set([...running].map(({ text }) => inline(text)))]
-  const shown = texts.slice(0, SHOWN_HEADS).map((text) => JSON.stringify(text.slice(0, SHOWN_CHARACTERS)))
-  return texts.length === 0
-    ? ''
-    : `${running.size} lines are left out as running heads: ${shown.join(', ')}${texts.length > SHOWN_HEADS ? ', ...' : ''}.`
+  return texts.length === 0 ? '' : `${running.size} lines are left out as running heads: ${quoted(texts)}.`
 }
 
 /** Lines at the end of a page that are its footnotes, from the first mark on. */
@@ -185,12 +182,13 @@ class OpenBlock {
   extend(text: string, page: number, compounds: ReadonlySet<string>): void {
     const lines = this.#parts.at(-1) ?? []
     const before = lines.pop() ?? ''
-    const [start] = /\p{L}+-$/u.exec(before) ?? []
-    const [end] = /^\p{Ll}\p{L}*/u.exec(text) ?? []
-    const isDivided = start !== undefined && end !== undefined
-    const isCompound = isDivided && compounds.has((start + end).toLowerCase())
-    lines.push(isCompound ? before : isDivided ? before.slice(0, -1) : `${before} `)
-    this.#append(text, page, isCompound ? 0 : isDivided ? -1 : 1)
+    const [start] = /[\p{L}\p{N}]+-$/u.exec(before) ?? []
+    const [end] = /^[\p{L}\p{N}]+/u.exec(text) ?? []
+    const isJoined = start !== undefined && end !== undefined && !CONJUNCTION.test(end)
+    // "2019-2020", "Baden-Baden" and compounds keep their hyphen.
+    const isDivided = isJoined && /^\p{L}+-\p{Ll}/u.test(start + end) && !compounds.has((start + end).toLowerCase())
+    lines.push(isDivided ? before.slice(0, -1) : isJoined ? before : `${before} `)
+    this.#append(text, page, isDivided ? -1 : isJoined ? 0 : 1)
   }
 
   #append(text: string, page: number, gap: number): void {

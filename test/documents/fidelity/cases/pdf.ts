@@ -1,4 +1,4 @@
-import { makePdf, type PdfLine, type PdfRun } from '../../../fixtures/pdf.ts'
+import { makePdf, makePdfOf, type PdfLine, type PdfRun } from '../../../fixtures/pdf.ts'
 import type { FidelityCase } from '../contract.ts'
 
 const raised = (text: string): PdfRun => ({ text, size: 6, rise: 4 })
@@ -17,6 +17,23 @@ const billed = (number: (i: number) => string): string[] =>
     (goods, i) =>
       `Bill ${number(i)}\nDay: ${i + 3}.05.2025\nGoods: ${goods}\nBrought to the quay.\nSum: ${120 * (i + 1)} crowns\nTotal: ${150 * (i + 1)} crowns`,
   )
+
+/** Lines of text in the second font, from the top of a page. */
+const linesOf = (lines: readonly string[]): string => lines.map((line, i) => `BT /F2 12 Tf 50 ${700 - 14 * i} Td ${line} Tj ET`).join('\n')
+const namedLetters = (differences: string): string =>
+  `<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding << /BaseEncoding /WinAnsiEncoding /Differences [${differences}] >> >>`
+/** Letters of Hebrew and Arabic as fonts have them: a code each, by its character. */
+const rightToLeft = (letters: string): string => {
+  const names = Array.from(letters, (letter) => `/uni${letter.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`)
+  return namedLetters(`1 ${names.join(' ')}`).replace('/Encoding', '/FirstChar 1 /LastChar 5 /Widths [583 583 583 583 583] /Encoding')
+}
+const codes = (text: string, letters: string): string =>
+  `<${Array.from(text, (letter) => (letters.includes(letter) ? letters.indexOf(letter) + 1 : letter.charCodeAt(0)).toString(16).padStart(2, '0')).join('')}>`
+/** The letters of "shalom olam", and of "marhaban" as they are shown. */
+const [HEBREW, ARABIC] = ['\u05e9\u05dc\u05d5\u05dd\u05e2', '\ufee3\ufeae\ufea3\ufe92\ufe8e']
+const reversed = (text: string): string => Array.from(text).reverse().join('')
+const widget = (more: string, left: number, low: number): string =>
+  `<< /Type /Annot /Subtype /Widget /F 4 /Rect [${left} ${low} ${left + 100} ${low + 14}] ${more} >>`
 
 export const PDF_CASES: readonly FidelityCase[] = [
   {
@@ -325,6 +342,100 @@ export const PDF_CASES: readonly FidelityCase[] = [
     content: () => makePdf([[`${PROSE}.`], null, null]),
     says: `${PROSE}.`,
     warnings: [/^2 of 3 pages have no text, and may be scanned \(2, 3\): set CEPE_OCR/],
+  },
+  // Forms show the values of their fields beside the labels.
+  {
+    file: 'form.pdf',
+    content: () =>
+      makePdfOf({
+        content:
+          'BT /F1 12 Tf 50 700 Td (Name:) Tj ET BT /F1 12 Tf 250 700 Td (of the Mole) Tj ET BT /F1 12 Tf 80 660 Td (by card) Tj ET BT /F1 12 Tf 50 560 Td (End.) Tj ET',
+        page: '/Annots [10 0 R 11 0 R 12 0 R 13 0 R 14 0 R 15 0 R]',
+        catalog: '/AcroForm << /Fields [10 0 R 11 0 R 12 0 R] >>',
+        objects: [
+          widget('/FT /Tx /T (name) /V (Ann Berg)', 100, 697),
+          widget('/FT /Btn /T (card) /V /Yes /AS /Yes /AP << /N << /Yes 16 0 R /Off 16 0 R >> >>', 50, 657).replace('150 671', '62 671'),
+          widget('/FT /Ch /T (city) /V (o) /Opt [[(o) (Oslo)] [(b) (Bergen)]]', 50, 610),
+          '<< /Type /Annot /Subtype /FreeText /F 4 /Contents (Typed on it.) /DA (/F1 12 Tf) /Rect [50 580 200 594] >>',
+          '<< /Type /Annot /Subtype /Text /F 4 /Contents (A remark) /Rect [50 700 90 712] >>',
+          widget('/FT /Tx /T (hidden) /V (secret)', 50, 500).replace('/F 4', '/F 2'),
+          '<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 0 >>\nstream\n\nendstream',
+        ],
+      }),
+    says: 'Name: Ann Berg of the Mole [x] by card Oslo Typed on it. End.',
+    lacks: ['secret'],
+    warnings: [/^Not read: comments \(1\)\.$/],
+  },
+  {
+    file: 'attached.pdf',
+    content: () =>
+      makePdfOf({
+        content: 'BT /F1 12 Tf 50 700 Td (See the file.) Tj ET',
+        catalog: '/Names << /EmbeddedFiles << /Names [(fees.csv) 10 0 R] >> >>',
+        objects: ['<< /Type /Filespec /F (fees.csv) /EF << /F 11 0 R >> >>', '<< /Type /EmbeddedFile /Length 3 >>\nstream\na,b\nendstream'],
+      }),
+    says: 'See the file.',
+    warnings: [/^Attachments were not read: fees\.csv\.$/],
+  },
+  // Words, numbers and names that are divided at a hyphen.
+  {
+    file: 'divided.pdf',
+    content: () =>
+      makePdfOf({
+        content: linesOf(['(They con\\001)', '(sidered pre-)', '(and postwar ships, from 2019-)', '(2020, near Baden-)', '(Baden.)']),
+        font: namedLetters('1 /uni2010'),
+      }),
+    says: 'They considered pre- and postwar ships, from 2019-2020, near Baden-Baden.',
+  },
+  // Accents and ligatures as letters of their own.
+  {
+    file: 'accents.pdf',
+    content: () =>
+      makePdfOf({
+        content: linesOf(['[(caf)-1(\\001)500(e in K)-28(\\002)528(oln, tr)(\\003)480(es gar\\004)444(con)]']).replace('Tj', 'TJ'),
+        font: namedLetters('1 /acute /dieresis /grave /cedilla'),
+      }),
+    says: 'caf\u00e9 in K\u00f6ln, tr\u00e8s gar\u00e7on',
+  },
+  // Lines from right to left: their parts are in the order of reading.
+  {
+    file: 'hebrew.pdf',
+    content: () => {
+      const [shalom, olam] = ['\u05e9\u05dc\u05d5\u05dd', '\u05e2\u05d5\u05dc\u05dd']
+      const part = (text: string, left: number): string => `BT /F2 12 Tf ${left} 700 Td ${codes(text, HEBREW)} Tj ET`
+      return makePdfOf({
+        content: [part(reversed(olam), 100), 'BT /F1 12 Tf 145 700 Td (123) Tj ET', part(reversed(shalom), 180)].join('\n'),
+        font: rightToLeft(HEBREW),
+      })
+    },
+    says: '\u05e9\u05dc\u05d5\u05dd 123 \u05e2\u05d5\u05dc\u05dd',
+  },
+  {
+    file: 'arabic.pdf',
+    content: () =>
+      makePdfOf({
+        content: Array.from(reversed(ARABIC), (letter, i) => `BT /F2 12 Tf ${100 + 7 * i} 700 Td ${codes(letter, ARABIC)} Tj ET`).join(
+          '\n',
+        ),
+        font: rightToLeft(ARABIC),
+      }),
+    says: '\u0645\u0631\u062d\u0628\u0627',
+  },
+  // Letters that the font does not name are said to be missing; a page on its side has lines too.
+  {
+    file: 'unknown.pdf',
+    content: () => makePdfOf({ content: linesOf(['(The \\001\\002 lamp.)']), font: namedLetters('1 /a1 /a2') }),
+    warnings: [/^Characters of fonts without Unicode values are missing \(pages 1\)\.$/],
+  },
+  {
+    file: 'sideways.pdf',
+    content: () =>
+      makePdfOf({
+        content:
+          'BT /F1 12 Tf 0 1 -1 0 100 100 Tm (The lamp burns 10 ) Tj /F1 8 Tf (hours) Tj ET BT /F1 12 Tf 0 1 -1 0 114 100 Tm (a night.) Tj ET BT /F1 12 Tf 0 1 -1 0 200 100 Tm (Then it rests.) Tj ET',
+        page: '/Rotate 90',
+      }),
+    says: 'The lamp burns 10 hours a night. Then it rests.',
   },
 ]
 

@@ -1,0 +1,77 @@
+import type { getDocumentProxy } from 'unpdf'
+
+type Items = Awaited<ReturnType<Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>['getTextContent']>>['items']
+export type Item = Extract<Items[number], { str: string }>
+
+/** Letters that fonts of TeX (encodings OT1 and T1) have at codes of control characters. */
+const LETTERS = new Map(
+  [
+    ...['\u000effi', '\u000fffl', '\u0010\u201c', '\u0011\u201d', '\u0015\u2013', '\u0016\u2014'],
+    ...['\u001bff', '\u001cfi', '\u001dfl', '\u001effi', '\u001fffl'],
+  ].map((pair) => [pair.charAt(0), pair.slice(1)]),
+)
+const UNKNOWN = /[^\P{Cc}\s]|\ufffd/gu
+/** Ligatures, and letters of Hebrew and Arabic by their place in a word. */
+const FORMS = /[\ufb00-\ufdff\ufe70-\ufefc]+/g
+/** Accents that fonts of TeX print before their letters, as marks that combine with letters. */
+const ACCENTS = new Map(
+  [
+    ...['`\u0300', '\u00b4\u0301', '\u02c6\u0302', '\u02dc\u0303', '\u00af\u0304', '\u02d8\u0306', '\u02d9\u0307'],
+    ...['\u00a8\u0308', '\u02da\u030a', '\u02dd\u030b', '\u02c7\u030c', '\u00b8\u0327'],
+  ].map((pair) => [pair.charAt(0), pair.charAt(1)]),
+)
+/** A grave accent at the beginning of a word may be a quotation mark. */
+const ACCENTED = /([\u00a8\u00af\u00b4\u00b8\u02c6\u02c7\u02d8-\u02dd]|(?<=\p{L})`)(\p{L})/gu
+/** A hyphen that divides a word at the end of a line. */
+const DIVIDING = /[\u00ad\u2010]\s*$/
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/
+const LEFT_TO_RIGHT = /[^\P{L}\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u
+
+/** The letters that a line of a page shows. */
+export function lettersIn(line: string): string {
+  return line
+    .replace(UNKNOWN, (code) => LETTERS.get(code) ?? (code === '\ufffd' ? code : ''))
+    .replace(FORMS, (forms) => forms.normalize('NFKC'))
+    .replace(ACCENTED, (pair, accent: string, letter: string) => {
+      const composed = `${letter === '\u0131' ? 'i' : letter}${ACCENTS.get(accent) ?? ''}`.normalize()
+      return composed.length === 1 ? composed : pair
+    })
+    .replace(DIVIDING, '-')
+}
+
+export function leftOf({ transform }: Pick<Item, 'transform'>): number {
+  return Number(transform[4])
+}
+
+/** Number of characters whose letters are not known. */
+export function unknownIn(items: readonly Item[]): number {
+  return items.flatMap(({ str }) => str.match(UNKNOWN) ?? []).filter((code) => !LETTERS.has(code)).length
+}
+
+/**
+ * The items of a line in the order in which they are read. Those of a line with Hebrew or Arabic are sorted by their places; the letters in
+ * each are in order already.
+ */
+export function inReadingOrder(items: readonly Item[]): readonly Item[] {
+  const text = items.map(({ str }) => str).join('')
+  if (!RIGHT_TO_LEFT.test(text)) return items
+  const shown = items.toSorted((a, b) => leftOf(a) - leftOf(b))
+  const letters = Array.from(text.matchAll(/\p{L}/gu), ([letter]) => RIGHT_TO_LEFT.test(letter))
+  const endsAtRight = /^[.!?:]$/.test(shown.findLast(({ str }) => str.trim() !== '')?.str.trim() ?? '')
+  const isRightToLeft = !endsAtRight && letters.filter(Boolean).length > letters.length / 2
+  return isRightToLeft ? turned(shown.toReversed(), LEFT_TO_RIGHT, RIGHT_TO_LEFT) : turned(shown, RIGHT_TO_LEFT, LEFT_TO_RIGHT)
+}
+
+/** Reverses the longest runs of items that begin and end with letters of one direction, and have none of the other. */
+function turned(items: readonly Item[], ends: RegExp, others: RegExp): Item[] {
+  const found: Item[] = []
+  for (let i = 0; i < items.length;) {
+    const rest = items.slice(i)
+    const other = rest.findIndex(({ str }) => others.test(str))
+    const run = rest.slice(0, other < 0 ? undefined : other)
+    const length = run.length > 0 && ends.test(run[0]?.str ?? '') ? run.findLastIndex(({ str }) => ends.test(str)) + 1 : 1
+    found.push(...rest.slice(0, length).reverse())
+    i += length
+  }
+  return found
+}
