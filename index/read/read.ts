@@ -12,7 +12,7 @@ import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek, 
 import { readTsv } from './formats/tsv.ts'
 import { invalidCorpus, READ_LIMITS, type RawRow, type ReadItem, type ReadLimits, type ReadOptions, type Rejected } from './contract.ts'
 import { checkRow } from './validate.ts'
-import { strictDecoder } from '../../base/decode.ts'
+import { strictDecoder } from './decode.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { fileBytes } from '../../base/files.ts'
 

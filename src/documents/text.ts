@@ -1,5 +1,5 @@
 import chardet from 'chardet'
-import { strictDecoder } from '../../base/decode.ts'
+import { strictDecoder } from '../../index/read/decode.ts'
 import { DOCUMENT_LIMITS } from './contract.ts'
 import type { ReadDocument } from './schema.ts'
 import { DocumentError } from './errors.ts'

@@ -20,14 +20,15 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const opf = (await zip.read(packageFile)).toString()
   const items = new Map(elementsOf(opf, 'item').map(({ attribs }) => [attribs.id ?? '', attribs]))
   const blocks: Block[] = []
-  const missing: string[] = []
+  const [missing, others]: [string[], string[]] = [[], []]
   let shortened = 0
   for (const { attribs } of elementsOf(opf, 'itemref')) {
     const item = items.get(attribs.idref ?? '')
     const { 'media-type': mediaType = '' } = item ?? {}
-    if (item?.properties?.split(' ').includes('nav') === true || (item !== undefined && !PAGES.includes(mediaType))) continue
+    if (item?.properties?.split(' ').includes('nav') === true) continue
     const name = path.join(path.dirname(packageFile), decoded(item?.href ?? ''))
     if (item === undefined || !zip.names.includes(name)) missing.push(item?.href ?? attribs.idref ?? '')
+    else if (!PAGES.includes(mediaType)) others.push(item.href ?? '')
     else {
       const chapter = htmlDocument(readText(await zip.read(name), { isHtml: true }).text, { recognizeSelfClosing: true })
       blocks.push(...chapter.blocks)
@@ -37,6 +38,7 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
   if (blocks.length === 0 && missing.length > 0)
     throw new DocumentError('damaged', 'The EPUB is incomplete: its chapters are missing in it.')
   const warnings = missing.length === 0 ? [] : [`Chapters are missing in the EPUB: ${listed(missing)}.`]
+  if (others.length > 0) warnings.push(`Chapters that are no web pages were not read: ${listed(others)}.`)
   if (shortened > 0) warnings.push(`Lists of links were left out in ${shortened} chapters.`)
   return { title: elementText(opf, 'title'), blocks, warnings }
 }

@@ -1,4 +1,5 @@
 import type { getDocumentProxy } from 'unpdf'
+import { ACCENTS } from './markup/math.ts'
 
 type Items = Awaited<ReturnType<Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>['getTextContent']>>['items']
 export type Item = Extract<Items[number], { str: string }>
@@ -13,14 +14,7 @@ const LETTERS = new Map(
 const UNKNOWN = /[^\P{Cc}\s]|\ufffd/gu
 /** Ligatures, and letters of Hebrew and Arabic by their place in a word. */
 const FORMS = /[\ufb00-\ufdff\ufe70-\ufefc]+/g
-/** Accents that fonts of TeX print before their letters, as marks that combine with letters. */
-const ACCENTS = new Map(
-  [
-    ...['`\u0300', '\u00b4\u0301', '\u02c6\u0302', '\u02dc\u0303', '\u00af\u0304', '\u02d8\u0306', '\u02d9\u0307'],
-    ...['\u00a8\u0308', '\u02da\u030a', '\u02dd\u030b', '\u02c7\u030c', '\u00b8\u0327'],
-  ].map((pair) => [pair.charAt(0), pair.charAt(1)]),
-)
-/** A grave accent at the beginning of a word may be a quotation mark. */
+/** Accents that fonts of TeX print before their letters. One at the beginning of a word may be a quotation mark. */
 const ACCENTED = /([\u00a8\u00af\u00b4\u00b8\u02c6\u02c7\u02d8-\u02dd]|(?<=\p{L})`)(\p{L})/gu
 /** A hyphen that divides a word at the end of a line. */
 const DIVIDING = /[\u00ad\u2010]\s*$/

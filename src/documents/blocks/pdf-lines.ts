@@ -86,19 +86,18 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
     const remedy = read === undefined ? 'it seems to be scanned. Set CEPE_OCR, or send one with recognised text.' : warnings.join(' ')
     throw new DocumentError('scanned', `The PDF has ${numPages} ${numPages === 1 ? 'page' : 'pages'} and no text: ${remedy}`)
   }
-  const { Title: title, IsXFAPresent: hasXfa } = await infoOf(document)
+  if (unknown.size > 0) warnings.push(`Characters of fonts without Unicode values are missing (pages ${listed([...unknown])}).`)
+  const { title, attached } = await aboutFile(document, unread)
+  if (attached.length > 0) warnings.push(`Attachments were not read: ${listed(attached)}.`)
+  return { pages, title, warnings: [...warnings, ...unread.warnings] }
+}
+
+async function aboutFile(document: Awaited<ReturnType<typeof getDocumentProxy>>, unread: Unread) {
+  const { info } = (await document.getMetadata().catch(() => undefined)) ?? {}
+  const { Title: title, IsXFAPresent: hasXfa } = (info ?? {}) as Readonly<Record<string, unknown>>
   if (hasXfa === true) unread.add('XFA forms')
-  const attached = Object.keys((await document.getAttachments().catch(() => null)) ?? {})
-  return {
-    pages,
-    title: typeof title === 'string' ? inline(title).slice(0, LONGEST_TITLE) : '',
-    warnings: [
-      ...warnings,
-      ...(unknown.size === 0 ? [] : [`Characters of fonts without Unicode values are missing (pages ${listed([...unknown])}).`]),
-      ...(attached.length === 0 ? [] : [`Attachments were not read: ${listed(attached)}.`]),
-      ...unread.warnings,
-    ],
-  }
+  const attached = Object.keys(((await document.getAttachments().catch(() => undefined)) ?? {}) as object)
+  return { title: typeof title === 'string' ? inline(title).slice(0, LONGEST_TITLE) : '', attached }
 }
 
 /** Letters' height in points, where no page has text, and widths in heights. */
@@ -184,10 +183,6 @@ export function mostOf(weighted: readonly (readonly [value: number, weight: numb
   const sums = new Map<number, number>()
   for (const [value, weight] of weighted) sums.set(value, (sums.get(value) ?? 0) + weight)
   return [...sums].reduce((most, next) => (next[1] > most[1] ? next : most), [0, 0])[0]
-}
-
-async function infoOf(document: Awaited<ReturnType<typeof getDocumentProxy>>): Promise<Readonly<Record<string, unknown>>> {
-  return ((await document.getMetadata().catch(() => undefined))?.info as Readonly<Record<string, unknown>> | undefined) ?? {}
 }
 
 function unreadable(error: unknown, page?: number): DocumentError {

@@ -44,19 +44,12 @@ const SAME: Readonly<Record<string, string>> = {
   limLow: 'msub',
   limUpp: 'msup',
 }
-/** Signs above a letter, as marks that combine with it. */
-const ACCENTS = new Map(
-  Object.entries({
-    '^': '\u0302',
-    '\u02c6': '\u0302',
-    '~': '\u0303',
-    '\u02dc': '\u0303',
-    '\u00af': '\u0304',
-    '\u203e': '\u0304',
-    '\u02d9': '\u0307',
-    '\u00a8': '\u0308',
-    '\u2192': '\u20d7',
-  }),
+/** Signs above or below a letter, as marks that combine with it. */
+export const ACCENTS = new Map(
+  [
+    ...['`\u0300', '\u00b4\u0301', '^\u0302', '\u02c6\u0302', '~\u0303', '\u02dc\u0303', '\u00af\u0304', '\u203e\u0304'],
+    ...['\u02d8\u0306', '\u02d9\u0307', '\u00a8\u0308', '\u02da\u030a', '\u02dd\u030b', '\u02c7\u030c', '\u2192\u20d7', '\u00b8\u0327'],
+  ].map((pair) => [pair.charAt(0), pair.charAt(1)]),
 )
 /** Properties, and the formula again in another notation. */
 const SKIPPED = /^(?:annotation(?:-xml)?|[a-zA-Z]+Pr|mphantom)$/

@@ -15,6 +15,7 @@ const MOST_ABOVE = 20
 
 /** Moves notes at the end of a page to their first references: "[1] The note." */
 export function placeNotes(elements: readonly Element[]): void {
+  for (const element of elements) if (isNoteElsewhere(element)) setText(element, `[${labelOf(element)}]`)
   const references = elements.filter(isReference)
   if (references.length === 0) return
   const positions = new Map(elements.map((element, i) => [element, i]))
@@ -34,15 +35,23 @@ export function placeNotes(elements: readonly Element[]): void {
     const placed = new Element('p', {}, [])
     DomUtils.appendChild(placed, new Text(textOfNote(note, reference)))
     DomUtils.removeElement(note)
-    if (!isRaised(reference)) {
-      const label = labelOf(reference)
-      reference.children = []
-      DomUtils.appendChild(reference, new Text(`[${label}]`))
-    }
+    if (!isRaised(reference)) setText(reference, `[${labelOf(reference)}]`)
     if (HOLDERS.has(place.name)) DomUtils.appendChild(place, placed)
     else DomUtils.append(last.get(place) ?? place, placed)
     last.set(place, placed)
   }
+}
+
+/** Whether a reference that is not raised leads to another file. */
+function isNoteElsewhere(element: Element): boolean {
+  const { name, attribs, children } = element
+  const isNote = name === 'a' && !attribs.href?.startsWith('#') && REFERENCE.test(`${attribs.role ?? ''} ${attribs['epub:type'] ?? ''}`)
+  return isNote && !isRaised(element) && /^\d+$/.test(textOf(children))
+}
+
+function setText(element: Element, text: string): void {
+  element.children = []
+  DomUtils.appendChild(element, new Text(text))
 }
 
 function isReference(element: Element): boolean {

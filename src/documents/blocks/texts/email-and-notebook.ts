@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { type Address, type Attachment, type Email, default as PostalMime } from 'postal-mime'
-import { windowsBytes, withWindowsLetters } from '../../../../base/decode.ts'
+import { windowsBytes, withWindowsLetters } from '../../../../index/read/decode.ts'
 import { messageOf } from '../../../../base/errors.ts'
 import { parseJson } from '../../../../base/json.ts'
 import { DocumentError } from '../../errors.ts'

@@ -1,5 +1,5 @@
 import { parseDocument } from 'htmlparser2'
-import { inline, type Block } from '../contract.ts'
+import type { Block } from '../contract.ts'
 import { textOf } from '../markup/text.ts'
 
 /** Characters of a part of source code, about a passage. */

@@ -13,13 +13,14 @@ const book = (): Buffer =>
       content:
         '<opf:package xmlns:opf="http://www.idpf.org/2007/opf" xmlns:d="http://purl.org/dc/elements/1.1/"><opf:metadata><d:title>Tides</d:title></opf:metadata><opf:manifest>' +
         ['a', 'b', 'c'].map((id) => `<opf:item id="${id}" href="${id}.xhtml" media-type="application/xhtml+xml"/>`).join('') +
-        '</opf:manifest><opf:spine><opf:itemref idref="a"/><opf:itemref idref="b"/><opf:itemref idref="c"/></opf:spine></opf:package>',
+        '<opf:item id="d" href="d.svg" media-type="image/svg+xml"/></opf:manifest><opf:spine><opf:itemref idref="a"/><opf:itemref idref="b"/><opf:itemref idref="c"/><opf:itemref idref="d"/></opf:spine></opf:package>',
     },
     {
       name: 'o/a.xhtml',
       content:
-        '<html><body><h1>Ebb</h1><p>Water<a href="#n" epub:type="noteref">1</a> falls.</p><aside id="n"><p>Salt water.</p></aside></body></html>',
+        '<html><body><h1>Ebb</h1><p>Water<a href="#n" epub:type="noteref">1</a> falls<a href="c.xhtml#m" epub:type="noteref">2</a>.</p><aside id="n"><p>Salt water.</p></aside></body></html>',
     },
+    { name: 'o/d.svg', content: '<svg/>' },
     {
       name: 'o/c.xhtml',
       content:
@@ -32,7 +33,7 @@ export const EPUB_CASES: readonly FidelityCase[] = [
     file: 'tides.epub',
     content: book,
     title: 'Tides',
-    says: '[Ebb] Water[1] falls. [1] Salt water. [Flood] Water rises.',
-    warnings: [/^Chapters are missing in the EPUB: b\.xhtml\.$/],
+    says: '[Ebb] Water[1] falls[2]. [1] Salt water. [Flood] Water rises.',
+    warnings: [/^Chapters are missing in the EPUB: b\.xhtml\.$/, /^Chapters that are no web pages were not read: d\.svg\.$/],
   },
 ]

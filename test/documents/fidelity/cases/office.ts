@@ -56,15 +56,16 @@ const workbook = (): Buffer =>
     { name: 'xl/worksheets/sheet3.xml', content: sheet(`<row r="1">${text('A1', 'secret')}</row>`) },
   ])
 
-/** A workbook of one sheet with two columns: names and cells. */
-const book = (
-  formats: string,
-  styles: readonly number[],
-  strings: string,
-  rows: readonly (readonly [name: string, cell: string])[],
-  properties = '',
-  more: readonly { readonly name: string; readonly content: string }[] = [],
-): Buffer =>
+interface Book {
+  readonly formats?: readonly string[]
+  /** Items of the shared strings. */
+  readonly strings?: string
+  readonly properties?: string
+  readonly parts?: readonly { readonly name: string; readonly content: string }[]
+}
+
+/** A workbook of one sheet with two columns: names and cells. The format of style 1 is the first. */
+const book = (rows: Readonly<Record<string, string>>, { formats = [], strings = '', properties = '', parts = [] }: Book = {}): Buffer =>
   makeZip([
     { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'xl/workbook.xml']]) },
     {
@@ -82,13 +83,17 @@ const book = (
     { name: 'xl/sharedStrings.xml', content: `<sst>${strings}</sst>` },
     {
       name: 'xl/styles.xml',
-      content: `<styleSheet><numFmts>${formats}</numFmts><cellXfs>${[0, ...styles].map((id) => `<xf numFmtId="${id}"/>`).join('')}</cellXfs></styleSheet>`,
+      content: `<styleSheet><numFmts>${formats.map((format, i) => `<numFmt numFmtId="${164 + i}" formatCode="${format}"/>`).join('')}</numFmts><cellXfs><xf numFmtId="0"/>${formats.map((_, i) => `<xf numFmtId="${164 + i}"/>`).join('')}</cellXfs></styleSheet>`,
     },
     {
       name: 'xl/worksheets/sheet1.xml',
-      content: sheet(rows.map(([name, cell], i) => `<row r="${i + 1}">${text(`A${i + 1}`, name)}${cell}</row>`).join('')),
+      content: sheet(
+        Object.entries(rows)
+          .map(([name, cell], i) => `<row r="${i + 1}">${text(`A${i + 1}`, name)}${cell}</row>`)
+          .join(''),
+      ),
     },
-    ...more,
+    ...parts,
   ])
 
 const shape = (type: string, paragraphs: string): string =>
@@ -236,47 +241,54 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     file: 'values.xlsx',
     content: () =>
       book(
-        '<numFmt numFmtId="164" formatCode="dd.mm.yyyy"/><numFmt numFmtId="165" formatCode="mm:ss.0"/><numFmt numFmtId="166" formatCode="dd.mm.yyyy hh:mm"/>',
-        [164, 165, 166],
-        '<si><r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><t xml:space="preserve"> km</t></r></si><si><r><rPr><strike/></rPr><t>12</t></r><r><t>15</t></r></si><si><t>first_x000D_\nsecond _x005F_x0041_</t></si>',
-        [
-          ['first', '<c s="1"><v>1</v></c>'],
-          ['february', '<c s="1"><v>59</v></c>'],
-          ['march', '<c s="1"><v>61</v></c>'],
-          ['run', '<c s="2"><v>0.0039105</v></c>'],
-          ['at', '<c s="3"><v>45443.604166</v></c>'],
-          ['far', '<c t="s"><v>0</v></c>'],
-          ['price', '<c t="s"><v>1</v></c>'],
-          ['lines', '<c t="s"><v>2</v></c>'],
-          ['none', '<c t="str"><f>""</f><v></v></c>'],
-        ],
+        {
+          first: '<c s="1"><v>1</v></c>',
+          february: '<c s="1"><v>59</v></c>',
+          march: '<c s="1"><v>61</v></c>',
+          run: '<c s="2"><v>0.0039105</v></c>',
+          at: '<c s="3"><v>45443.604166</v></c>',
+          far: '<c t="s"><v>0</v></c>',
+          price: '<c t="s"><v>1</v></c>',
+          lines: '<c t="s"><v>2</v></c>',
+          none: '<c t="str"><f>""</f><v></v></c>',
+        },
+        {
+          formats: ['dd.mm.yyyy', 'mm:ss.0', 'dd.mm.yyyy hh:mm'],
+          strings:
+            '<si><r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><t xml:space="preserve"> km</t></r></si><si><r><rPr><strike/></rPr><t>12</t></r><r><t>15</t></r></si><si><t>first_x000D_\nsecond _x005F_x0041_</t></si>',
+        },
       ),
     says: 'first: 1900-01-01 february: 1900-02-28 march: 1900-03-01 run: 00:05:37.9 at: 2024-05-31 14:30 far: 10^6 km price: 12 15 lines: first second _x0041_ none',
     warnings: [],
   },
   {
     file: 'macintosh.xlsx',
-    content: () => book('<numFmt numFmtId="164" formatCode="d.m.yy"/>', [164], '', [['day', '<c s="1"><v>43981</v></c>']], 'date1904="1"'),
+    content: () => book({ day: '<c s="1"><v>43981</v></c>' }, { formats: ['d.m.yy'], properties: 'date1904="1"' }),
     says: 'day: 2024-05-31',
   },
   {
     file: 'drawn.xlsx',
     content: () =>
-      book('', [], '', [['Raft', '<c><v>7</v></c>']], '', [
+      book(
+        { Raft: '<c><v>7</v></c>' },
         {
-          name: 'xl/worksheets/_rels/sheet1.xml.rels',
-          content: related([
-            ['r1', 'drawing', '../drawings/drawing1.xml'],
-            ['r2', 'comments', '../comments1.xml'],
-          ]),
+          parts: [
+            {
+              name: 'xl/worksheets/_rels/sheet1.xml.rels',
+              content: related([
+                ['r1', 'drawing', '../drawings/drawing1.xml'],
+                ['r2', 'comments', '../comments1.xml'],
+              ]),
+            },
+            {
+              name: 'xl/drawings/drawing1.xml',
+              content: '<wsDr><sp><txBody><a:p><a:r><a:t>In a box</a:t></a:r></a:p></txBody></sp><sp><txBody><a:p/></txBody></sp></wsDr>',
+            },
+            { name: 'xl/drawings/_rels/drawing1.xml.rels', content: related([['r1', 'chart', '../charts/chart1.xml']]) },
+            { name: 'xl/comments1.xml', content: '<comments><comment/><comment/></comments>' },
+          ],
         },
-        {
-          name: 'xl/drawings/drawing1.xml',
-          content: '<wsDr><sp><txBody><a:p><a:r><a:t>In a box</a:t></a:r></a:p></txBody></sp><sp><txBody><a:p/></txBody></sp></wsDr>',
-        },
-        { name: 'xl/drawings/_rels/drawing1.xml.rels', content: related([['r1', 'chart', '../charts/chart1.xml']]) },
-        { name: 'xl/comments1.xml', content: '<comments><comment/><comment/></comments>' },
-      ]),
+      ),
     says: 'Raft: 7',
     warnings: [/^Not read: text boxes \(1\)\.$/, /^Not read: charts \(1\)\.$/, /^Not read: comments \(2\)\.$/],
   },
