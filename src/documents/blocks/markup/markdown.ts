@@ -9,25 +9,32 @@ const FRONT_MATTER = /^---[ \t]*\r?\n([^]{0,20000}?)\r?\n(?:---|\.\.\.)[ \t]*(?:
 const READ =
   /^(?:subtitle|description|summary|abstract|authors?|date|published|updated|last_?mod(?:ified)?|version|tags|keywords|categories)$/i
 
-/** Formulas of TeX: between dollars, and with a command in them between brackets. */
-const BLOCK_FORMULA = /^\$\$[^]+?\$\$[ \t]*(?:\n|$)/
-const FORMULA = /^(?:\$\$[^]+?\$\$|\$(?!\s)(?:\\.|[^$\\\n])+?(?<!\s)\$(?!\d)|\\\([^\n]*?\\[a-z][^]*?\\\)|\\\[[^\n]*?\\[a-z][^]*?\\\])/i
+/** A formula of TeX between dollars, or with a command in it between brackets. */
+const FORMULA =
+  /^(?:\$\$[^]{1,2000}?\$\$|\$(?!\s)(?:\\.|[^$\\\n]){1,2000}?(?<!\s)\$(?!\d)|\\\([^\n]*?\\[a-z][^]{0,2000}?\\\)|\\\[[^\n]*?\\[a-z][^]{0,2000}?\\\])/i
+const BLOCK_FORMULA = /^\$\$[^]{1,2000}?\$\$[ \t]*(?:\n|$)/
 /** A footnote: its lines, and paragraphs that are indented. */
 const NOTE = /^ {0,3}\[\^([^\]\s]+)\]:[ \t]*([^\n]*(?:\n(?![ \t]*(?:\n|\[\^))[^\n]+)*(?:\n+(?: {4}|\t)[^\n]*)*)(?:\n|$)/
 const REFERENCE = /^\[\^([^\]\s]+)\]/
 /** What looks like an element without attributes: it is none if nothing closes it, unless its kind need not be closed. */
-const PLACEHOLDER = /^<([a-z][\w-]*)[\w -]*>$/i
-const OPEN = /^(?:br|hr|img|input|p|li|d[td]|t[dhr]|thead|tbody|tfoot|wbr|col|option|source)$/i
+const PLACEHOLDER = /^\s*<([a-z][\w-]*)[\w -]*>\s*$/i
+const OPEN = /^(?:br|hr|img|input|p|li|d[td]|t[dhr]|thead|tbody|tfoot|wbr|col|option|source)$/
+/** Characters that are searched for the next formula. */
+const SEARCHED = 10_000
 
 /** What is not Markdown's: formulas, footnotes, and words in angle brackets. */
 function extensionsOf(source: string): MarkedExtension {
   /** Numbers of footnotes by their labels; 0 before the first reference. */
   const notes = new Map<string, number>()
   let count = 0
+  const closed = new Set(source.toLowerCase().match(/(?<=<\/)[a-z][\w-]*/g))
+  const html = ({ text }: { readonly text: string }): string => {
+    const name = PLACEHOLDER.exec(text)?.[1]?.toLowerCase()
+    return name === undefined || OPEN.test(name) || closed.has(name) ? text : escaped(text)
+  }
   const formula = (level: 'block' | 'inline', pattern: RegExp) => ({
     name: `${level} formula`,
     level,
-    start: (text: string) => (level === 'block' ? /^\$\$/m : /\$|\\[([]/).exec(text)?.index,
     tokenizer: (text: string) => {
       const [raw] = pattern.exec(text) ?? []
       return raw === undefined ? undefined : { type: `${level} formula`, raw }
@@ -35,20 +42,13 @@ function extensionsOf(source: string): MarkedExtension {
     renderer: ({ raw }: Tokens.Generic) => (level === 'block' ? `<p>${escaped(raw)}</p>` : escaped(raw)),
   })
   return {
-    renderer: {
-      html: ({ text }) => {
-        const [, name] = PLACEHOLDER.exec(text.trim()) ?? []
-        const isElement = name === undefined || OPEN.test(name) || source.toLowerCase().includes(`</${name.toLowerCase()}`)
-        return isElement ? text : escaped(text)
-      },
-    },
+    renderer: { html },
     extensions: [
       formula('block', BLOCK_FORMULA),
-      formula('inline', FORMULA),
+      { ...formula('inline', FORMULA), start: (text) => text.slice(0, SEARCHED).indexOf('$') },
       {
         name: 'note',
         level: 'block',
-        start: (text) => /^ {0,3}\[\^/m.exec(text)?.index,
         tokenizer(text) {
           const [raw, label = '', inside = ''] = NOTE.exec(text) ?? []
           if (raw === undefined) return undefined
@@ -62,7 +62,6 @@ function extensionsOf(source: string): MarkedExtension {
       {
         name: 'reference',
         level: 'inline',
-        start: (text) => text.indexOf('[^'),
         tokenizer: (text) => {
           const [raw, label = ''] = REFERENCE.exec(text) ?? []
           return raw === undefined || !notes.has(label) ? undefined : { type: 'reference', raw, label }

@@ -53,6 +53,7 @@ export const ACCENTS = new Map(
 )
 /** Properties, and the formula again in another notation. */
 const SKIPPED = /^(?:annotation(?:-xml)?|[a-zA-Z]+Pr|mphantom)$/
+const LONGEST_NAME = 40
 /** A script, a denominator or a name of a function, which a letter after it would continue. */
 const CONTINUABLE = /(?:[_^/](?:\p{L}+|[\p{N}.,]+)|(?<!\p{L})(?:sin|cos|tan|log|ln|exp|lim|max|min|det))$/u
 
@@ -76,7 +77,10 @@ function linear(node: AnyNode, depth: number): string {
       parts.map((part) => part.trim()),
       node,
     )
-  return parts.reduce((text, part) => text + (CONTINUABLE.test(text) && /^[\p{L}\p{N}]/u.test(part) ? ' ' : '') + part, '')
+  return parts.reduce(
+    (text, part) => text + (CONTINUABLE.test(text.slice(-LONGEST_NAME)) && /^[\p{L}\p{N}]/u.test(part) ? ' ' : '') + part,
+    '',
+  )
 }
 
 function localName(name: string): string {

@@ -164,8 +164,8 @@ export class Body {
   }
 
   #formatted(run: Element, depth: number): (ChildNode | string)[] {
-    const properties = childOf(run, 'rPr')
-    const property = (name: string): Element | undefined => this.#parts.styles.runProperty(properties, name)
+    const all = this.#parts.styles.ofRun(childOf(run, 'rPr'))
+    const property = (name: string): Element | undefined => all.find((one) => one.name === name)
     if (isOn(property('vanish'))) {
       if (childOf(run, 't') !== undefined) this.unread.add('hidden texts')
       return []

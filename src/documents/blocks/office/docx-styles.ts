@@ -1,4 +1,4 @@
-import type { Element } from 'domhandler'
+import { isTag, type Element } from 'domhandler'
 import { numberText } from '../markup/list.ts'
 import { childOf, childrenOf, elementsOf } from '../markup/xml.ts'
 
@@ -18,10 +18,10 @@ export class Styles {
     return valueOf(childOf(this.#styles.get(id), 'name'))
   }
 
-  /** A property of a run: its own, else that of its style. */
-  runProperty(properties: Element | undefined, name: string): Element | undefined {
+  /** Properties of a run: its own, then those of its style. */
+  ofRun(properties: Element | undefined): Element[] {
     const styles = this.#chain(valueOf(childOf(properties, 'rStyle')))
-    return [properties, ...styles.map((style) => childOf(style, 'rPr'))].map((one) => childOf(one, name)).find((one) => one !== undefined)
+    return [properties, ...styles.map((style) => childOf(style, 'rPr'))].flatMap((one) => one?.children.filter(isTag) ?? [])
   }
 
   /**
