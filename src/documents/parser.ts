@@ -1,10 +1,9 @@
 import { CodedError } from '../../base/errors.ts'
 import { hasShareLeft } from '../../base/fair-share.ts'
-import type { DocumentParser, ReadOptions } from './contract.ts'
 import { ReadDocumentSchema, type ReadDocument } from './schema.ts'
 import { ReadingProcess, type ProcessOptions, type ReadTask } from './corpus/process.ts'
 import { readText, plainDocument } from './text.ts'
-import { documentType } from './type.ts'
+import { documentType, type DocumentFile } from './type.ts'
 
 /** Files parsed concurrently, each in a process. */
 const AT_ONCE = 2
@@ -13,8 +12,17 @@ const RETRY_AFTER_S = 5
 /** Longest time of a timer in milliseconds. */
 const MOST_MS = 2 ** 31 - 1
 
-/** Parses text in this process, other types in a process per file. */
-export function createDocumentParser(options: ProcessOptions): DocumentParser {
+interface ReadOptions {
+  readonly signal?: AbortSignal | undefined
+  readonly deadlineMs?: number
+  /** Opaque client id for fair sharing of processes. Default: the same for all. */
+  readonly client?: string
+}
+
+export type DocumentParser = ReturnType<typeof createDocumentParser>
+
+/** Parses text in this process, other types in a process per file, which is killed above a time or memory limit. */
+export function createDocumentParser(options: ProcessOptions) {
   const inTurn = createTurns({ atOnce: AT_ONCE, mostWaiting: MOST_WAITING })
   const closing = new AbortController()
 
@@ -41,7 +49,11 @@ export function createDocumentParser(options: ProcessOptions): DocumentParser {
   }
 
   return {
-    read: async ({ bytes, mediaType, name = '' }, read = {}) => {
+    /**
+     * @throws unsupported_media_type, document_invalid (broken, encrypted, wrong encoding, above a limit), document_without_text,
+     * payload_too_large, overloaded if the queue is full, deadline_exceeded, client_closed
+     */
+    read: async ({ bytes, mediaType, name = '' }: DocumentFile, read: ReadOptions = {}): Promise<ReadDocument> => {
       const type = documentType({ bytes, name, ...(mediaType !== undefined && { mediaType }) })
       if (type === 'text') {
         const { text, warnings } = readText(bytes, { mediaType })
@@ -49,6 +61,7 @@ export function createDocumentParser(options: ProcessOptions): DocumentParser {
       }
       return inChild({ type, bytes, mediaType, name: '' }, read)
     },
+    /** Aborts running parses. */
     close: () => closing.abort(),
   }
 }

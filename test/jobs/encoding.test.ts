@@ -60,6 +60,11 @@ t.test('one table: by the charset of its form part, of the request, or by the op
   t.match(await post(table('c'), { type: 'text/tab-separated-values; charset=windows-1251' }), { state: 'done' })
   t.match(await post(table('d'), { type: 'text/tab-separated-values', query: '?encoding=windows-1251' }), { state: 'done' })
   for (const id of ['b1', 'c1', 'd1']) t.equal((await get(id))?.text, LAMP_SAYS, id)
+  for (const encoding of ['windows-1252', 'latin1']) {
+    const oil = Buffer.from(`id\ttext\n${encoding}\t\x93Oil\x94 \x96 \x805\n`, 'latin1')
+    await post(oil, { type: 'text/tab-separated-values', query: `?encoding=${encoding}` })
+    t.equal((await get(encoding))?.text, '\u201cOil\u201d \u2013 \u20ac5')
+  }
 })
 
 t.test('a folder: the option is for files that are not UTF-8; without it the encoding is detected, and said', async (t) => {

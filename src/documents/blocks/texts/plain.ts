@@ -120,11 +120,9 @@ function itemsOf(lines: readonly string[]): string[] {
   return items
 }
 
-/** An item with the marker common to all file types. */
+/** An item with the bullet common to all file types; numbers stay, for the text may refer to them. */
 export function marked(line: string): string {
-  return inline(line)
-    .replace(/^[-*+\u2022\u25e6\u25aa\u2013]\s+/, '- ')
-    .replace(/^\(?(\d{1,3})[.)]\s+/, '$1. ')
+  return inline(line).replace(/^[-*+\u2022\u25e6\u25aa\u2013]\s+/, '- ')
 }
 
 /** Parts of one listing, which may have blank lines in it; and of one list. */

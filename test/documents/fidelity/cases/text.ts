@@ -22,6 +22,12 @@ export const TEXT_CASES: readonly FidelityCase[] = [
     says: '[Fuel] Whale oil. $ lamp --fill Note: lit At night. [Wick] Cotton. [Wick > Old wicks] Hemp.',
     title: 'The lamp',
   },
+  // The text may refer to the numbers of a list as they are written.
+  {
+    file: 'numbers.txt',
+    content: 'Rent is due as in (2):\n\n(1) in May,\n(2) in June.\n\n1) cash\n2) card\n\n* none\n',
+    says: 'Rent is due as in (2): (1) in May, (2) in June. 1) cash 2) card - none',
+  },
   // Tables drawn with bars: cells of several lines, or a line a row.
   {
     file: 'boxes.txt',
