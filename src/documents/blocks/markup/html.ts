@@ -26,7 +26,7 @@ export function htmlDocument(source: string, options: ParserOptions = {}): Block
   return {
     title: title === undefined ? '' : textOf(title.children).slice(0, LONGEST_TITLE),
     blocks,
-    warnings: shareWarnings(page.elements, blocks),
+    warnings: [...shareWarnings(page.elements, blocks), ...drawingWarnings(page.elements)],
   }
 }
 
@@ -45,6 +45,11 @@ function markedIn(elements: readonly Element[]): Element[] {
 function proseOf(nodes: readonly AnyNode[]): number {
   const { characters, links } = lengths(...nodes)
   return characters * (1 - links)
+}
+
+function drawingWarnings(elements: readonly Element[]): string[] {
+  const texts = elements.filter(({ name, children }) => name === 'text' && children.length > 0)
+  return texts.length === 0 ? [] : [`Not read: texts in drawings (${texts.length}).`]
 }
 
 function shareWarnings(elements: readonly Element[], blocks: readonly Block[]): string[] {

@@ -75,7 +75,7 @@ function spread(rows: readonly Row[], textOfCell: (cell: Element) => string): Gr
       const columns = span(one.attribs.colspan)
       for (let i = 0; i < columns; i++) {
         const covered = i === 0 ? cell : { ...cell, isRepeat: true }
-        next[row.length] = { cell: covered, left: span(one.attribs.rowspan) - 1 }
+        next[row.length] = { cell: covered, left: span(one.attribs.rowspan === '0' ? String(MOST_SPAN) : one.attribs.rowspan) - 1 }
         row.push(covered)
       }
     }

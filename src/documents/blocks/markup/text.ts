@@ -26,6 +26,8 @@ const LONGEST_MARK = 40
 const ORDINAL = /^(?:\p{L}{2,}|[eaod\u00aa\u00ba])$/u
 /** Where the number of a note is: after punctuation, or a word that is no unit. */
 const NOTED = /(?:[.,;:!?"\u201d)\]]|\p{L}{4,})$/u
+/** Where a letter is a note's: "XIXe" has none. */
+const LETTERED = /(?:[.,;:!?"\u201d)\]]|\p{L}{3,}\p{Ll})$/u
 const MAX_DEPTH = 512
 
 export function textOf(nodes: readonly AnyNode[], depth = 0): string {
@@ -94,7 +96,7 @@ export function checkDepth(depth: number): void {
 export function raisedText(text: string, before: string, isNote = NOTED.test(before.slice(-8))): string {
   if (text === '' || before === '' || /\s$/.test(before)) return text
   if (/^TM$/i.test(text)) return '\u2122'
-  if (/^\d+$/.test(text) && isNote) return `[${text}]`
+  if (/^\d+$/.test(text) ? isNote : /^\p{Ll}$/u.test(text) && LETTERED.test(before.slice(-8))) return `[${text}]`
   if (ORDINAL.test(text) || !/^[-+\u2212\p{L}\p{N}]/u.test(text)) return text
   return /^[-+\u2212]?(?:\p{L}|[\d.,]+)$/u.test(text) ? `^${text}` : `^(${text})`
 }

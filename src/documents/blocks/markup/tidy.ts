@@ -20,6 +20,7 @@ const ROLES: Readonly<Record<string, string>> = {
 /** Pictures that show the state of a project, not a part of the text. */
 const BADGE = /badge|shields\.io|travis-ci|codecov|coveralls/i
 const FILE_NAME = /^[\w-]+\.(?:png|jpe?g|gif|svg|webp)$/i
+const SHOWN_APART = /display\s*:\s*(?:block|flex|grid|table|list-item)/i
 const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
 /** Nodes that are searched for the text before an element, and characters of it. */
 const SEARCHED = 20
@@ -71,10 +72,11 @@ function rewrite(element: Element): void {
   const { role = '', 'aria-level': level = '' } = attribs
   if (role === 'heading') element.name = `h${/^[1-6]$/.exec(level)?.[0] ?? '2'}`
   else if (name === 'div' || name === 'span') element.name = ROLES[role] ?? name
+  if ((element.name === 'span' || name === 'a') && SHOWN_APART.test(attribs.style ?? '')) element.name = 'div'
   switch ((name === 'span' ? scriptIn(attribs.style) : undefined) ?? name) {
     case 'sup':
     case 'sub':
-      return say(element, scriptText(element))
+      return say(element, beforeNumber(element, scriptText(element)))
     case 'img':
     case 'area':
     case 'svg':
@@ -101,6 +103,7 @@ function rewrite(element: Element): void {
     case 'strike':
       // A replaced price is not one number with the new one.
       DomUtils.appendChild(element, new Text(' '))
+      if (element.prev !== null && isTag(element.prev)) DomUtils.prependChild(element, new Text(' '))
   }
 }
 
@@ -133,6 +136,11 @@ function scriptText(element: Element): string {
   if (next !== null && isText(next) && /^\s*[/\u2044]\s*$/.test(next.data) && under?.name === 'sub')
     return /\d$/.test(before) ? ` ${text}` : text
   return raisedText(text, before, DomUtils.getElementsByTagName('a', element.children, true, 1).length > 0 || undefined)
+}
+
+/** A text that is not one number with the digits after its element. */
+function beforeNumber({ next }: Element, text: string): string {
+  return /\d$/.test(text) && next !== null && isText(next) && /^\d/.test(next.data) ? `${text} ` : text
 }
 
 /** The last characters before an element in its block; empty at the block's start. */

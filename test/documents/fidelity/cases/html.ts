@@ -255,6 +255,21 @@ const SHOWN: readonly FidelityCase[] = [
     says: '10^6 km, H2O, 12 15, 12 15, 3 1/2 cups, 1\u20444 of it, km^2/year.',
   },
   {
+    file: 'scripts.html',
+    content: main(
+      '<p>log<sub>2</sub>8, x<sup>2</sup>3, Text<ins>new</ins><del>old</del>text, Note<sup>a</sup> of the XVIII<sup>e</sup>, 2<sup>a</sup>, b<sup>c</sup>.</p><table><tr><th>Pier<th>Ship<th>At<tr><td rowspan="0">four<td>Ants<td>7<tr><td>Bees<td>8</table>',
+    ),
+    says: 'log2 8, x^2 3, Textnew old text, Note[a] of the XVIIIe, 2a, b^c. Pier: four; Ship: Ants; At: 7 Pier: four; Ship: Bees; At: 8',
+  },
+  {
+    file: 'apart.html',
+    content: main(
+      '<p>Pier<span style="display:block">four</span>at<a href="x" style="color: red; display: flex">noon</a>sharp, or with the last ship of the evening.</p><svg><text x="1">Axis</text></svg>',
+    ),
+    says: 'Pier four at noon sharp, or with the last ship of the evening.',
+    warnings: [/^Not read: texts in drawings \(1\)\.$/],
+  },
+  {
     file: 'mathml.html',
     content: main(
       '<math><mover><mi>p</mi><mo>^</mo></mover><mo>=</mo><mfrac><mn>1</mn><mrow><mn>2</mn><mi>a</mi></mrow></mfrac></math><p><math><munderover><mo>\u2211</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover><msub><mi>x</mi><mi>i</mi></msub></math><p><math><mi>sin</mi><mo>\u2061</mo><mi>x</mi><mmultiscripts><mi>C</mi><mprescripts/><mn>6</mn><mn>14</mn></mmultiscripts><mfenced open="["><mi>a</mi><mi>b</mi></mfenced></math>',
