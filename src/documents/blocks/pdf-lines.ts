@@ -158,6 +158,7 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   const base = Number(first.transform[5])
   let [text, raised] = ['', '']
   let column: number | undefined
+  let heightBefore = 0
   const endRaised = (): void => {
     text += text.trim() === '' && /^\d{1,3}$/.test(raised.trim()) ? `[${raised.trim()}] ` : raisedText(inline(raised), text)
     raised = ''
@@ -168,13 +169,16 @@ function lineOf(items: readonly Item[], page: number): Line[] {
     else {
       endRaised()
       if (text.endsWith('\t')) column = Number(item.transform[4])
+      // A script and the number after it are two numbers.
+      if (heightBefore < RAISED.height * item.height && /\d$/.test(text) && /^\d/.test(str)) text += ' '
       text += isBlank && width > COLUMN_GAP * height ? '\t' : str
     }
+    heightBefore = item.height
   }
   endRaised()
   text = lettersIn(text).trim()
-  const left = Math.min(...letters.map(leftOf))
-  const right = Math.max(...letters.map((item) => leftOf(item) + item.width))
+  const left = letters.reduce((least, item) => Math.min(least, leftOf(item)), Infinity)
+  const right = letters.reduce((most, item) => Math.max(most, leftOf(item) + item.width), 0)
   return text === '' ? [] : [{ text, page, height, base, left, right, ...(column !== undefined && { column }) }]
 }
 

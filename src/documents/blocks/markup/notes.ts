@@ -45,7 +45,8 @@ export function placeNotes(elements: readonly Element[]): void {
 /** Whether a reference that is not raised leads to another file. */
 function isNoteElsewhere(element: Element): boolean {
   const { name, attribs, children } = element
-  const isNote = name === 'a' && !attribs.href?.startsWith('#') && REFERENCE.test(`${attribs.role ?? ''} ${attribs['epub:type'] ?? ''}`)
+  const { role = '', 'epub:type': kind = '', href = '' } = attribs
+  const isNote = name === 'a' && !href.startsWith('#') && REFERENCE.test(`${role} ${kind}`)
   return isNote && !isRaised(element) && /^\d+$/.test(textOf(children))
 }
 

@@ -23,6 +23,7 @@ const UNREAD: Readonly<Record<string, string>> = {
   relIds: 'diagrams',
   OLEObject: 'embedded objects',
   altChunk: 'embedded documents',
+  subDoc: 'embedded documents',
   commentReference: 'comments',
   del: 'deletions',
 }

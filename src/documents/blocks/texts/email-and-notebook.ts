@@ -42,7 +42,7 @@ export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<Block
     blocks.push({ kind: 'heading', level: Math.min(depth + 2, 6), text: inner.title }, ...inner.blocks)
     warnings.push(...(inner.warnings ?? []))
   }
-  const attached = mail.attachments.filter((one) => !isMail(one)).map(({ filename }) => filename ?? 'unnamed')
+  const attached = mail.attachments.filter((one) => !isMail(one)).map(({ filename, mimeType }) => filename ?? mimeType)
   if (attached.length > 0) warnings.push(`Attachments were not read: ${listed(attached)}.`)
   return { title: inline(mail.subject ?? ''), blocks: blocks.filter((block) => textsOf(block).join('') !== ''), warnings }
 }
@@ -79,7 +79,12 @@ async function parsedMail(bytes: Uint8Array) {
 }
 
 function named(addresses: readonly Address[] = []): string {
-  return addresses.map(({ name, address }) => (address === undefined ? name : name === '' ? address : `${name} <${address}>`)).join(', ')
+  return addresses
+    .map(({ name, address, group }) => {
+      if (group !== undefined) return `${name}: ${named(group)}`.replace(/: $/, '')
+      return name === '' ? address : `${name} <${address}>`
+    })
+    .join(', ')
 }
 
 /** Characters of a cell's output. */

@@ -397,6 +397,24 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     says: 'caf\u00e9 in K\u00f6ln, tr\u00e8s gar\u00e7on',
   },
+  {
+    file: 'scripts.pdf',
+    content: () =>
+      makePdf([
+        [
+          [
+            { text: 'Here log' },
+            { text: '2', size: 6, rise: -2 },
+            { text: '8 is 3, and x' },
+            raised('2'),
+            { text: '9 is 9x' },
+            raised('2'),
+            { text: '.' },
+          ],
+        ],
+      ]),
+    says: 'Here log2 8 is 3, and x^2 9 is 9x^2.',
+  },
   // Lines from right to left: their parts are in the order of reading.
   {
     file: 'hebrew.pdf',

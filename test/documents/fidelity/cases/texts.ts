@@ -196,6 +196,15 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     warnings: [],
   },
   {
+    file: 'report.eml',
+    content: mail(
+      'To: Team: Bo <bo@example.org>, cy@example.org;, nobody:;\r\nContent-Type: multipart/report; boundary=b',
+      '--b\r\n\r\nNot delivered.\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\nStatus: 5\r\n--b--',
+    ),
+    says: 'From: ann@example.org To: Team: Bo <bo@example.org>, cy@example.org, nobody Not delivered.',
+    warnings: [/^Attachments were not read: message\/delivery-status\.$/],
+  },
+  {
     file: 'enclosed.eml',
     content: mail(
       'Content-Type: multipart/mixed; boundary=b',
