@@ -10,6 +10,17 @@ const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' })
 /** What a sentence without space after it ends with where the text goes on: `a != b`, `search?q=`, `v20.Alpha`, `done.[3]`. */
 const RUNS_ON = /[.!?]\p{P}{0,8}$/u
 
+/** Initials and titles: the name or term goes on after their full stop. */
+const ABBREVIATED =
+  /(?<![\p{L}\p{N}])(?:\p{Lu}|Mrs?|Ms|Mx|Dr|Prof|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Gov|Sen|Rep|Sts?|Mt|Ft|Hr|Fr|vs|cf|al|e\.g|i\.e|z\.B|d\.h)\.[ \u00A0]+$/u
+/** What is followed by its number. */
+const NUMBERED = /(?<![\p{L}\p{N}])(?:Nos?|Nr|Figs?|Abb|Eqs?|Secs?|Ch|Vols?|pp?|ca?)\.[ \u00A0]+$/iu
+const WORD = /^[\p{L}\p{N}]/u
+const DIGIT = /^\p{N}/u
+/** With these words a sentence begins also after an initial: `vitamin C. The`. */
+const BEGINS =
+  /^(?:An?|The|This|That|These|Those|It|Its|He|His|She|Her|They|Their|We|Our|I|You|In|On|At|By|For|From|If|As|But|And|When|While|There)\b/
+
 const SPACE = 32
 
 /** UTF-16 units per call of the segmenter: the time per sentence is proportional to the text given. */
@@ -17,14 +28,15 @@ const WINDOW = 1000
 
 /**
  * Splits a text (or a range of it) into sentences by Unicode's rules (UAX 29), lazily and in linear time; but a full stop, ! or ? without
- * space after it ends none. Sentences are contiguous, each with the space after it; a line end always ends one.
+ * space after it ends none, nor does that of an initial or a common abbreviation. Sentences are contiguous, each with the space after it; a
+ * line end always ends one.
  */
 export function* sentencesIn(text: string, from = 0, to = text.length): Generator<Span> {
   let first = from
   for (let start = from; start < to;) {
     for (const end of nextEnds(text, start, to)) {
       start = end
-      if (end < to && text.charCodeAt(end - 1) > SPACE && RUNS_ON.test(text.slice(Math.max(first, end - 10), end))) continue
+      if (end < to && goesOn(text.slice(Math.max(first, end - 12), end), text.slice(end, Math.min(to, end + 8)))) continue
       yield { start: first, end }
       first = end
     }
@@ -34,6 +46,12 @@ export function* sentencesIn(text: string, from = 0, to = text.length): Generato
 /** The sentences of a text, lazily, each without trailing space. */
 export function* sentencesOf(text: string): Generator<Span> {
   for (const { start, end } of sentencesIn(text)) yield { start, end: start + text.slice(start, end).trimEnd().length }
+}
+
+/** Whether a sentence goes on after what the segmenter takes for its end. */
+function goesOn(end: string, next: string): boolean {
+  if (end.charCodeAt(end.length - 1) > SPACE) return RUNS_ON.test(end)
+  return (ABBREVIATED.test(end) && WORD.test(next) && !BEGINS.test(next)) || (NUMBERED.test(end) && DIGIT.test(next))
 }
 
 /** Ends of at least one sentence from `start` on; of exactly one only if two sentences exceed the window. */

@@ -28,6 +28,22 @@ t.test('a full stop, ! or ? without space after it ends no sentence; of Chinese 
   t.end()
 })
 
+t.test('initials, titles and abbreviations before a number end no sentence; a pronoun or an article after an initial begins one', (t) => {
+  for (const one of [
+    'A paper by Michael E. Mann appeared.',
+    'J. R. R. Tolkien wrote it.',
+    'Dr. Smith and Mr. Jones of St. Louis met Prof. Xu.',
+    'See Fig. 3 and pp. 5 to 7 of No. 12.',
+    'Cats vs. Dogs was it, e.g. Rex.',
+    'Moss et al. Nature 2010.',
+  ])
+    t.same(cut(`${one} After.`), [`${one} `, 'After.'])
+  t.same(cut('He takes vitamin C. The next one was B. It helps.'), ['He takes vitamin C. ', 'The next one was B. ', 'It helps.'])
+  t.same(cut('Did he go? No. He stayed. Louis XIV. Then'), ['Did he go? ', 'No. ', 'He stayed. ', 'Louis XIV. ', 'Then'])
+  t.same(cut('By J.\nSmith'), ['By J.\n', 'Smith'], 'a line end always ends one')
+  t.end()
+})
+
 t.test('what a window holds of the text decides nothing: long texts are cut as the segmenter cuts them as a whole', (t) => {
   const parts = [
     ...[
@@ -63,7 +79,8 @@ t.test('what a window holds of the text decides nothing: long texts are cut as t
     const joined: string[] = []
     for (const segment of segments) {
       const before = joined.at(-1)
-      if (before !== undefined && /[.!?]\p{P}*$/u.test(before)) joined.splice(-1, 1, before + segment)
+      const isAbbreviated = /(?<![\p{L}\p{N}])(?:A|Mr|e\.g)\. +$/u.test(before ?? '') && /^(?!A\b)[\p{L}\p{N}]/u.test(segment)
+      if (before !== undefined && (isAbbreviated || /[.!?]\p{P}*$/u.test(before))) joined.splice(-1, 1, before + segment)
       else joined.push(segment)
     }
     t.same(cut(text), joined)
