@@ -5,7 +5,6 @@ import { pipeline, Readable } from 'node:stream'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { sha256OfFile } from '../../base/files.ts'
 import { parseJson } from '../../base/json.ts'
-import { READ_LIMITS } from '../../index/read/contract.ts'
 import { gunzip } from '../../index/read/expand.ts'
 import { isParquet } from '../../index/read/sniff.ts'
 import { readArrayElements } from '../../index/read/formats/json-array.ts'
@@ -17,7 +16,7 @@ const TRIVIAQA_KEY = 'Data'
 /** The file's bytes in pieces; `.gz` is unpacked, within the bounds of the index's reader. */
 function bytesOf(file: string): Readable {
   const source = createReadStream(file)
-  return file.endsWith('.gz') ? Readable.from(gunzip(source, READ_LIMITS), { objectMode: false }) : source
+  return file.endsWith('.gz') ? Readable.from(gunzip(source), { objectMode: false }) : source
 }
 
 function open(file: string): Readable {

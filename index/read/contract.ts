@@ -90,35 +90,25 @@ export interface Accepted extends CorpusPosition {
 
 export type ReadItem = Accepted | Rejected
 
-export interface ReadLimits {
-  /** Longest text of a passage in UTF-8 bytes. */
-  readonly textBytes: number
-  readonly titleBytes: number
-  readonly idBytes: number
-  /** Longest line in memory; longer ones are skipped. */
-  readonly lineBytes: number
-  /** Most bytes that a compressed file may expand to. */
-  readonly expandedBytes: number
-  /** Most bytes out per byte in, once 64 MiB have been written: text compresses 3 to 10 times, a bomb 1000 times. */
-  readonly expansionRatio: number
-}
-
 /** Output after which the ratio is checked: small files of repeated lines are not bombs. */
 export const RATIO_FROM = 64 * 2 ** 20
 
-export const READ_LIMITS: ReadLimits = {
+export const READ_LIMITS = {
+  /** Longest text of a passage in UTF-8 bytes. */
   textBytes: 100_000,
   titleBytes: 2_000,
   idBytes: 512,
+  /** Longest line in memory; longer ones are skipped. */
   lineBytes: 16 * 2 ** 20,
+  /** Most bytes that a compressed file may expand to. */
   expandedBytes: 256 * 2 ** 30,
+  /** Most bytes out per byte in, once 64 MiB have been written: text compresses 3 to 10 times, a bomb 1000 times. */
   expansionRatio: 100,
-}
+} as const
 
 export interface ReadOptions {
   /** Detected from the first bytes if absent. */
   readonly format?: Format | undefined
-  readonly limits?: Partial<ReadLimits> | undefined
   /** Target words per passage, to split documents. Absent: every row is a passage. */
   readonly splitWords?: number | undefined
   /** Source of passages without one. */

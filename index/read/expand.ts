@@ -1,21 +1,21 @@
 import { pipeline, Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { invalidCorpus, RATIO_FROM, type ReadLimits } from './contract.ts'
+import { invalidCorpus, RATIO_FROM, READ_LIMITS } from './contract.ts'
 
 /**
  * Expands a gzip stream.
  * @throws payload_too_large above the limits, corpus_invalid for a damaged or cut-off stream.
  */
-export function gunzip(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncGenerator<Buffer> {
-  return expanded(bytes, zlib.createGunzip(), 'gzip', limits)
+export function gunzip(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  return expanded(bytes, zlib.createGunzip(), 'gzip')
 }
 
 /**
  * Expands a Zstandard stream; needs Node.js 22.15 or newer.
  * @throws as `gunzip`, and corpus_invalid on older versions
  */
-export function unzstd(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncGenerator<Buffer> {
+export function unzstd(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   // Older versions lack the function, whatever the types state.
   const { createZstdDecompress: create } = zlib as Partial<typeof zlib>
   if (create === undefined)
@@ -23,15 +23,11 @@ export function unzstd(bytes: AsyncIterable<Buffer>, limits: ReadLimits): AsyncG
       'file',
       `The file is compressed with zstd, which Node.js ${process.version} does not read: unpack it, compress it with gzip, or run Node.js 22.15 or newer.`,
     )
-  return expanded(bytes, create(), 'zstd', limits)
+  return expanded(bytes, create(), 'zstd')
 }
 
-async function* expanded(
-  bytes: AsyncIterable<Buffer>,
-  decoder: Transform,
-  kind: 'gzip' | 'zstd',
-  limits: ReadLimits,
-): AsyncGenerator<Buffer> {
+async function* expanded(bytes: AsyncIterable<Buffer>, decoder: Transform, kind: 'gzip' | 'zstd'): AsyncGenerator<Buffer> {
+  const { expandedBytes, expansionRatio } = READ_LIMITS
   let read = 0
   let sourceError: unknown
   const counted = async function* (): AsyncGenerator<Buffer> {
@@ -50,10 +46,10 @@ async function* expanded(
   try {
     for await (const chunk of output as AsyncIterable<Buffer>) {
       written += chunk.length
-      if (written > limits.expandedBytes || (written > RATIO_FROM && written > read * limits.expansionRatio)) {
+      if (written > expandedBytes || (written > RATIO_FROM && written > read * expansionRatio)) {
         throw new CodedError(
           'payload_too_large',
-          `The ${kind} stream expands to more than ${written} bytes from ${read}: rejected as a decompression bomb (limits: ${limits.expandedBytes} bytes, ${limits.expansionRatio} times).`,
+          `The ${kind} stream expands to more than ${written} bytes from ${read}: rejected as a decompression bomb (limits: ${expandedBytes} bytes, ${expansionRatio} times).`,
           { field: kind },
         )
       }

@@ -10,7 +10,7 @@ import { readParquet } from './formats/parquet.ts'
 import { rowIds } from './row-ids.ts'
 import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek, resumed } from './sniff.ts'
 import { readTsv } from './formats/tsv.ts'
-import { invalidCorpus, READ_LIMITS, type RawRow, type ReadItem, type ReadLimits, type ReadOptions, type Rejected } from './contract.ts'
+import { invalidCorpus, READ_LIMITS, type RawRow, type ReadItem, type ReadOptions, type Rejected } from './contract.ts'
 import { checkRow } from './validate.ts'
 import { strictDecoder } from './decode.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
@@ -67,13 +67,12 @@ async function* toUtf8WhereNeeded(bytes: AsyncIterable<Buffer>, encoding: string
 const HEAD = 4096
 
 async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOptions): AsyncGenerator<ReadItem> {
-  const limits = { ...READ_LIMITS, ...options.limits }
   const { splitWords, source, metadata = true, shape = {} } = options
-  const maxText = splitWords === undefined ? limits.textBytes : limits.lineBytes
+  const maxTextBytes = splitWords === undefined ? READ_LIMITS.textBytes : READ_LIMITS.lineBytes
   const seen = new IdSet()
   const identified = rowIds(shape, source)
   for await (const row of rows) {
-    const item = 'reason' in row ? row : checkRow(identified(metadata ? row : { ...row, metadata: undefined }), limits, maxText)
+    const item = 'reason' in row ? row : checkRow(identified(metadata ? row : { ...row, metadata: undefined }), { maxTextBytes })
     if ('reason' in item) {
       yield item
       continue
@@ -95,14 +94,14 @@ async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOpti
 }
 
 /** The rows of a text file, in the given or detected format. */
-function rowsOf(head: Buffer, all: AsyncIterable<Buffer>, options: ReadOptions, limits: ReadLimits): AsyncIterable<RawRow | Rejected> {
+function rowsOf(head: Buffer, all: AsyncIterable<Buffer>, options: ReadOptions): AsyncIterable<RawRow | Rejected> {
   const guess = guessText(head)
   const { format = guess.format, quotes = true, shape = {} } = options
-  const table = { quotes, maxBytes: limits.lineBytes, shape }
+  const table = { quotes, shape }
   const { delimiter = ',', skipLines = 0 } = guess
   if (format === 'csv') return readCsv(all, { ...table, delimiter, skipLines })
-  if (format === 'json') return readJsonl(readArrayElements(all, limits.lineBytes), shape.columns)
-  const lines = readLines(all, limits.lineBytes)
+  if (format === 'json') return readJsonl(readArrayElements(all, READ_LIMITS.lineBytes), shape.columns)
+  const lines = readLines(all, READ_LIMITS.lineBytes)
   return format === 'jsonl' ? named(readJsonl(lines, shape.columns), listInObject(head)) : readTsv(lines, table)
 }
 
@@ -121,9 +120,9 @@ async function* named(rows: AsyncIterable<RawRow | Rejected>, list: string | und
 }
 
 /** Expands compressed input and converts it to UTF-8. */
-async function* plainText(bytes: AsyncIterable<Buffer>, limits: ReadLimits, encoding?: string): AsyncGenerator<Buffer> {
+async function* plainText(bytes: AsyncIterable<Buffer>, encoding?: string): AsyncGenerator<Buffer> {
   const outer = await peek(bytes, 4)
-  const expanded = isGzip(outer.head) ? gunzip(outer.all, limits) : isZstd(outer.head) ? unzstd(outer.all, limits) : outer.all
+  const expanded = isGzip(outer.head) ? gunzip(outer.all) : isZstd(outer.head) ? unzstd(outer.all) : outer.all
   const { head, all } = await peek(expanded, 4)
   const utf16 = utf16Kind(head)
   if (utf16 !== undefined) yield* toUtf8(all, utf16)
@@ -137,8 +136,7 @@ async function* plainText(bytes: AsyncIterable<Buffer>, limits: ReadLimits, enco
  * Parquet, which needs a file
  */
 export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
-  const limits = { ...READ_LIMITS, ...options.limits }
-  const { head, all } = await peek(plainText(bytes, limits, options.encoding), HEAD)
+  const { head, all } = await peek(plainText(bytes, options.encoding), HEAD)
   if (isParquet(head) || options.format === 'parquet') {
     throw new CodedError(
       'unsupported_media_type',
@@ -149,7 +147,7 @@ export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadO
   const foreign = foreignKind(head)
   if (foreign !== undefined) throw invalidCorpus('file', `The file ${foreign}.`)
   let items = 0
-  for await (const item of accept(rowsOf(head, all, options, limits), options)) {
+  for await (const item of accept(rowsOf(head, all, options), options)) {
     items++
     yield item
   }

@@ -1,6 +1,6 @@
 import type { Passage } from '../contract.ts'
 import { checkMetadata } from '../passage-metadata.ts'
-import type { RawRow, ReadItem, ReadLimits, Rejected } from './contract.ts'
+import { READ_LIMITS, type RawRow, type ReadItem, type Rejected } from './contract.ts'
 
 /** Control characters and lone surrogates cannot be represented in a URL or in UTF-8. */
 const UNREPRESENTABLE = /[\u0000-\u001f\u007f]|\p{Surrogate}/u
@@ -22,15 +22,16 @@ export function storedId(id: string): string {
 }
 
 /** Returns a passage's stored id, or the problem. */
-export function passageId(given: unknown, maxBytes: number): string | Problem {
+export function passageId(given: unknown): string | Problem {
+  const { idBytes } = READ_LIMITS
   if (typeof given === 'number') {
     return Number.isSafeInteger(given) ? String(given) : { problem: `The id ${given} is not an exact integer: write it as a string.` }
   }
   if (typeof given !== 'string') return { problem: 'The id is neither a string nor an integer.' }
   const value = storedId(given)
   if (value.trim() === '') return { problem: 'The id is empty.' }
-  if (Buffer.byteLength(value) > maxBytes)
-    return { problem: `The id has ${Buffer.byteLength(value)} bytes; at most ${maxBytes} are allowed.` }
+  if (Buffer.byteLength(value) > idBytes)
+    return { problem: `The id has ${Buffer.byteLength(value)} bytes; at most ${idBytes} are allowed.` }
   if (UNREPRESENTABLE.test(value)) return { problem: 'The id holds control characters or half of a surrogate pair.' }
   return value
 }
@@ -47,18 +48,23 @@ function halfPair(field: string): string {
   return `The ${field} holds half of a surrogate pair: it was cut within a character. Cut it elsewhere.`
 }
 
+interface CheckOptions {
+  /** Limit for the text: of the passage, or of the document if documents are split. */
+  readonly maxTextBytes?: number
+  /** Rejects a list of paragraphs and nested metadata; in rows of files lists are joined and nested metadata is dropped. */
+  readonly exact?: boolean
+}
+
 /**
  * Validates the content of one row. White space is kept, letters of title and text are composed (NFC), and byte order marks at the start
  * of text, title and source are removed.
- * @param maxTextBytes limit for the text: of the passage, or of the document if documents are split
- * @param exact true to reject a list of paragraphs and nested metadata; in rows of files lists are joined and nested metadata is dropped
  */
-export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, exact = false): ReadItem {
+export function checkRow(row: RawRow, { maxTextBytes = READ_LIMITS.textBytes, exact = false }: CheckOptions = {}): ReadItem {
   const at = { line: row.line, ...(row.lines === undefined ? {} : { lines: row.lines }) }
   const reject = (reason: Rejected['reason'], detail: string): Rejected => ({ ...at, reason, detail })
   if (row.id === undefined || row.id === null) return reject('missing_column', 'The line has no id.')
   if (row.text === undefined || row.text === null) return reject('missing_column', 'The line has no text.')
-  const id = passageId(row.id, limits.idBytes)
+  const id = passageId(row.id)
   if (typeof id !== 'string') return reject('bad_id', id.problem)
   const given = exact ? row.text : joined(row.text)
   if (typeof given !== 'string') return reject('malformed', 'The text is neither a string nor a list of strings.')
@@ -70,8 +76,8 @@ export function checkRow(row: RawRow, limits: ReadLimits, maxTextBytes: number, 
     return reject('text_too_long', `The text has ${bytes} bytes; at most ${maxTextBytes} are allowed. Split long documents into passages.`)
   const title = optionalText('title', row.title)
   if (typeof title !== 'string') return reject('malformed', title.problem)
-  if (Buffer.byteLength(title) > limits.titleBytes)
-    return reject('title_too_long', `The title has ${Buffer.byteLength(title)} bytes; at most ${limits.titleBytes} are allowed.`)
+  if (Buffer.byteLength(title) > READ_LIMITS.titleBytes)
+    return reject('title_too_long', `The title has ${Buffer.byteLength(title)} bytes; at most ${READ_LIMITS.titleBytes} are allowed.`)
   const source = optionalText('source', row.source)
   if (typeof source !== 'string') return reject('malformed', source.problem)
   const { metadata, problem, leftOut } = checkMetadata(row.metadata, exact ? 'refuse' : 'leave out')

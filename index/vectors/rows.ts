@@ -12,7 +12,7 @@ import { passageId } from '../read/validate.ts'
 
 /** Normalises an id as in the plan. @param where position in the file @throws corpus_invalid for an invalid id */
 export function checkedId(given: unknown, file: string, where: string): string {
-  const id = passageId(given, READ_LIMITS.idBytes)
+  const id = passageId(given)
   return typeof id === 'string' ? id : refuse(file, `has no id in ${where}: ${id.problem}`)
 }
 
@@ -65,7 +65,7 @@ const GROUP_NUMBERS = 1 << 26
 export async function* readJsonVectors(path: string): AsyncGenerator<VectorRow> {
   const name = basename(path)
   const { head, all } = await peek(fileBytes(path), 4)
-  for await (const line of readLines(isGzip(head) ? gunzip(all, READ_LIMITS) : all, READ_LIMITS.lineBytes)) {
+  for await (const line of readLines(isGzip(head) ? gunzip(all) : all, READ_LIMITS.lineBytes)) {
     const at = `line ${line.line}`
     if ('reason' in line) refuse(name, `cannot be used: ${at}: ${line.detail}`)
     const text = line.bytes.toString('utf8')

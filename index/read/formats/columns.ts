@@ -6,8 +6,6 @@ import { invalidCorpus, type Position, type RawRow, type Rejected } from '../con
 export interface TableOptions {
   /** False if quotes have no meaning: every separator ends a field, every line a record. */
   readonly quotes: boolean
-  /** Most bytes of one record. */
-  readonly maxBytes: number
   readonly shape: TableShape
 }
 

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { pipeline, Readable } from 'node:stream'
 import { parse, type CsvError } from 'csv-parse'
 import { columnsOf, rowOf, type ColumnPositions, type TableOptions } from './columns.ts'
-import { invalidCorpus, type Position, type RawRow, type Rejected } from '../contract.ts'
+import { invalidCorpus, READ_LIMITS, type Position, type RawRow, type Rejected } from '../contract.ts'
 
 interface CsvOptions extends TableOptions {
   readonly delimiter: string
@@ -35,7 +35,7 @@ function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rej
     relax_quotes: true,
     record_delimiter: ['\r\n', '\n'],
     skip_empty_lines: true,
-    max_record_size: options.maxBytes,
+    max_record_size: READ_LIMITS.lineBytes,
     skip_records_with_error: true,
     // The returned value replaces the record; the parser's types only describe records.
     on_record: (fields, { lines, empty_lines }) => ({ ...upTo(lines, empty_lines), fields }) as unknown as string[],

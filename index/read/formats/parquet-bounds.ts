@@ -1,7 +1,7 @@
 import type { Compressors, FileMetaData } from 'hyparquet'
 import { compressors as decoders } from 'hyparquet-compressors'
 import { CodedError } from '../../../base/errors.ts'
-import { invalidCorpus, RATIO_FROM, type RawRow, type ReadLimits } from '../contract.ts'
+import { invalidCorpus, RATIO_FROM, READ_LIMITS, type RawRow } from '../contract.ts'
 
 /** Writers make pages of about a megabyte; a page that expands to more than this is malicious or damaged. */
 const MAX_PAGE_BYTES = 256 * 2 ** 20
@@ -85,7 +85,8 @@ export function* rowRanges(
  * Counts characters of rows and rejects a file that is far smaller: pages and dictionaries may repeat one text a million times.
  * @throws payload_too_large above the limits
  */
-export function boundOnRows(fileBytes: number, { expandedBytes, expansionRatio }: ReadLimits): (row: RawRow) => void {
+export function boundOnRows(fileBytes: number): (row: RawRow) => void {
+  const { expandedBytes, expansionRatio } = READ_LIMITS
   let held = 0
   return ({ id, title, text, source, metadata }) => {
     for (const value of [id, title, text, source, metadata]) held += charactersOf(value)

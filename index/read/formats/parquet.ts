@@ -2,7 +2,7 @@ import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetS
 import { at } from '../../../base/at.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { chooseColumns, FIELDS, type TableShape } from '../column-map.ts'
-import { invalidCorpus, READ_LIMITS, type RawRow, type ReadOptions } from '../contract.ts'
+import { invalidCorpus, type RawRow, type ReadOptions } from '../contract.ts'
 import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowRanges } from './parquet-bounds.ts'
 
 /** @throws corpus_invalid for missing columns, or metadata in two forms. */
@@ -32,13 +32,13 @@ function columnsOf(children: ReturnType<typeof parquetSchema>['children'], reads
  */
 export async function* readParquet(
   path: string,
-  { metadata: readsMetadata = true, limits, shape = {}, onShare }: ReadOptions,
+  { metadata: readsMetadata = true, shape = {}, onShare }: ReadOptions,
 ): AsyncGenerator<RawRow> {
   try {
     const file = await asyncBufferFromFile(path)
     const metadata = await parquetMetadataAsync(file)
     const columns = columnsOf(parquetSchema(metadata).children, readsMetadata, shape)
-    const count = boundOnRows(file.byteLength, { ...READ_LIMITS, ...limits })
+    const count = boundOnRows(file.byteLength)
     for (const [rowStart, rowEnd] of rowRanges(metadata, columns.read, columns.nested)) {
       const compressors = boundedCompressors(MAX_READ_BYTES)
       const range = { rowStart, rowEnd, columns: columns.read, compressors }

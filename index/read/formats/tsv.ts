@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Line } from './lines.ts'
-import { invalidCorpus, type RawRow, type Rejected } from '../contract.ts'
+import { invalidCorpus, READ_LIMITS, type RawRow, type Rejected } from '../contract.ts'
 import { columnsOf, rowOf, type ColumnPositions, type TableOptions } from './columns.ts'
 
 const QUOTE = '"'
@@ -130,7 +130,7 @@ class Records {
     const count = this.#columns?.count
     if (count === undefined || splitFields(line.text).values.length === count) return undefined
     const close = loneQuote(line.text, 0)
-    const roomy = this.#held.length < MAX_SPAN && this.#heldLength + line.text.length <= this.#options.maxBytes
+    const roomy = this.#held.length < MAX_SPAN && this.#heldLength + line.text.length <= READ_LIMITS.lineBytes
     if (close < 0) return roomy ? 'more' : undefined
     if (close + 1 < line.text.length && line.text[close + 1] !== '\t') return undefined
     const { values, open } = splitFields(this.#held.map(({ text, crlf }) => text + (crlf === true ? '\r\n' : '\n')).join('') + line.text)

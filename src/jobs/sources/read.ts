@@ -5,7 +5,7 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { Passage } from '../../../index/contract.ts'
 import { IdSet } from '../../../index/id-set.ts'
-import { READ_LIMITS, SPLIT_WORDS, type FileProblem, type ReadItem, type Rejected } from '../../../index/read/contract.ts'
+import { SPLIT_WORDS, type FileProblem, type ReadItem, type Rejected } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
 import { contentId, prefixOf } from '../../../index/read/row-ids.ts'
 import { checkRow } from '../../../index/read/validate.ts'
@@ -189,7 +189,7 @@ function documentItems({ file, modified }: FolderFile, read: DocumentPassages, {
       source,
       metadata: options.no_metadata === true ? undefined : metadata,
     }
-    return { ...checkRow(row, READ_LIMITS, READ_LIMITS.textBytes), file }
+    return { ...checkRow(row), file }
   })
   const kept = items.filter((item) => 'passage' in item)
   if (kept.length === 0) onEmptied?.(source)

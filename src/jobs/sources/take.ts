@@ -80,7 +80,7 @@ const KIND = 0o170000
 async function takeTar(archive: string, spool: FileSpool, budget: ArchiveBudget, within: string): Promise<void> {
   const { head, all } = await peek(fileBytes(archive), 2)
   const entries = extract()
-  const reading = pipeline(Readable.from(isGzip(head) ? gunzip(all, READ_LIMITS) : all), entries)
+  const reading = pipeline(Readable.from(isGzip(head) ? gunzip(all) : all), entries)
   // Awaited below: without a handler, an earlier failure would be unhandled.
   reading.catch(() => undefined)
   let read = 0

@@ -68,9 +68,9 @@ await t.test('tsv: bad lines are rejected by themselves, with their numbers', as
     Buffer.from('4\tb'),
     Buffer.from([0xff, 0xfe]),
     Buffer.from('d\tutf8\n\tno id\tB\n5\t"never closed\tC\n6\tstill read\tD\n1\tagain\tE\n7\ta\tb\tc\n'),
-    Buffer.from(`8\t${'x'.repeat(300)}\tF\n9\t${'y'.repeat(3000)}\tG\n`),
+    Buffer.from(`8\t${'x'.repeat(100_001)}\tF\n9\t${'y'.repeat(2 ** 24)}\tG\n`),
   ])
-  const items = await read(bad, { limits: { textBytes: 200, lineBytes: 1000 } })
+  const items = await read(bad)
   t.same(rejects(items), [
     [3, 'missing_column'],
     [4, 'empty_text'],
@@ -135,7 +135,6 @@ await t.test('gzip is recognised, cut-off streams and bombs are refused', async 
   await t.rejects(read(gzipSync(plain).subarray(0, 400)), { code: 'corpus_invalid', message: /cut off/ })
   const bomb = gzipSync(Buffer.concat([Buffer.from('id\ttext\n1\t'), Buffer.alloc(80 * 2 ** 20, 'a')]))
   await t.rejects(read(bomb, {}, 4096), { code: 'payload_too_large', message: /bomb/ })
-  await t.rejects(read(gzipSync(plain), { limits: { expandedBytes: 1000 } }), { code: 'payload_too_large' })
 })
 
 await t.test('an error of the source itself passes through the gzip reader', async (t) => {

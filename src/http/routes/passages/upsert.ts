@@ -5,7 +5,6 @@ import { setImmediate } from 'node:timers/promises'
 import { CodedError, invalidField } from '../../../../base/errors.ts'
 import { ModelChangedError, type Passage, passageText } from '../../../../index/contract.ts'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
-import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { checkRow } from '../../../../index/read/validate.ts'
 import { promptOf } from '../../../../models/manifest.ts'
@@ -193,7 +192,7 @@ function check(given: unknown, { at, seen, split }: { at: number; seen: Set<stri
     const { field, message } = describeValidation([...Value.Errors(PassageSchema, given)], 'passage')
     return reject(field === undefined ? `${path}: ${message}` : `${path}.${message}`, field === undefined ? path : `${path}.${field}`)
   }
-  const item = checkRow({ line: at, source: undefined, metadata: undefined, ...given }, READ_LIMITS, READ_LIMITS.textBytes, true)
+  const item = checkRow({ line: at, source: undefined, metadata: undefined, ...given }, { exact: true })
   if ('reason' in item) return reject(`${path}: ${item.detail}`)
   const { passage } = item
   if (seen.has(passage.id))
