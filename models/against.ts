@@ -112,17 +112,14 @@ type Distance = Awaited<ReturnType<typeof compareReaders | typeof compareRetriev
  */
 export async function compareBuilds(builtDir: string, otherDir: string, samples: readonly Sample[]): Promise<Distance> {
   if (samples.length === 0) throw unsupported('two builds can only be compared on some text; none was given')
-  const [model, other] = [await openModel(builtDir), await openModel(otherDir)]
-  try {
-    const [{ source }, { source: against }] = [model.manifest, other.manifest]
-    if (source.revision !== against.revision)
-      throw unsupported(`${builtDir} and ${otherDir} are builds of different checkpoints (${source.name}, ${against.name})`)
-    if (isReader(model) && isReader(other)) return await compareReaders(model, other, samples)
-    if (isRetriever(model) && isRetriever(other)) return await compareRetrievers(model, other, samples)
-    throw unsupported(`${builtDir} and ${otherDir} are models of different kinds`)
-  } finally {
-    await Promise.all([model.release(), other.release()])
-  }
+  await using model = await openModel(builtDir)
+  await using other = await openModel(otherDir)
+  const [{ source }, { source: against }] = [model.manifest, other.manifest]
+  if (source.revision !== against.revision)
+    throw unsupported(`${builtDir} and ${otherDir} are builds of different checkpoints (${source.name}, ${against.name})`)
+  if (isReader(model) && isReader(other)) return await compareReaders(model, other, samples)
+  if (isRetriever(model) && isRetriever(other)) return await compareRetrievers(model, other, samples)
+  throw unsupported(`${builtDir} and ${otherDir} are models of different kinds`)
 }
 
 export function formatDistance(distance: Distance): string {

@@ -12,10 +12,9 @@ const SESSION_OPTIONS: InferenceSession.SessionOptions = {
 }
 
 /** A built model with its sessions, for verification. */
-export interface OpenModel<Manifest extends ModelManifest = ModelManifest> {
+interface OpenModel<Manifest extends ModelManifest = ModelManifest> extends AsyncDisposable {
   readonly manifest: Manifest
   readonly run: (graph: string, feeds: Feeds) => Promise<Record<string, Tensor>>
-  release(): Promise<void>
 }
 export type OpenReader = OpenModel<CepeManifest>
 export type OpenRetriever = OpenModel<ContrieverManifest>
@@ -42,7 +41,7 @@ export async function openModel(dir: string): Promise<OpenModel> {
       const outputs = await (await open(graph)).run(feeds)
       return Object.fromEntries(Object.entries(outputs).flatMap(([name, value]) => (value instanceof Tensor ? [[name, value]] : [])))
     },
-    release: async () => {
+    [Symbol.asyncDispose]: async () => {
       await Promise.all([...sessions.values()].map(async (session) => (await session).release()))
     },
   }

@@ -138,18 +138,14 @@ async function verifyEmbedder(model: OpenRetriever, golden: Golden, atol: number
  * @throws model_invalid for a folder without built model; checkpoint_invalid for a golden file without a required tensor
  */
 export async function verifyGolden(builtDir: string, goldenFiles: readonly string[], atol: number): Promise<readonly Verification[]> {
-  const model = await openModel(builtDir)
-  try {
-    if (!isReader(model) && !isRetriever(model))
-      throw unsupported(`${builtDir} is a cross-encoder; golden files are of readers and retrievers`)
-    const results: Verification[] = []
-    for (const path of goldenFiles) {
-      const golden = await readGolden(path)
-      const differences = await (isReader(model) ? verifyReader(model, golden, atol) : verifyEmbedder(model, golden, atol))
-      results.push({ golden: golden.file, atol, differences, ok: differences.every(({ ok }) => ok) })
-    }
-    return results
-  } finally {
-    await model.release()
+  await using model = await openModel(builtDir)
+  if (!isReader(model) && !isRetriever(model))
+    throw unsupported(`${builtDir} is a cross-encoder; golden files are of readers and retrievers`)
+  const results: Verification[] = []
+  for (const path of goldenFiles) {
+    const golden = await readGolden(path)
+    const differences = await (isReader(model) ? verifyReader(model, golden, atol) : verifyEmbedder(model, golden, atol))
+    results.push({ golden: golden.file, atol, differences, ok: differences.every(({ ok }) => ok) })
   }
+  return results
 }

@@ -8,16 +8,6 @@ export interface QuantizeOptions {
   readonly scaleElem: 'f32' | 'f16'
 }
 
-/** A matrix [out,in] in the layout of com.microsoft.MatMulNBits. */
-export interface Quantized {
-  /** [out, blocks, blockSize * bits / 8], low nibble first; a row's last block is padded with zero points. */
-  readonly values: Uint8Array
-  /** [out * blocks] as bytes of scaleElem. */
-  readonly scales: Uint8Array
-  /** [out * ceil(blocks * bits / 8)], low nibble first. */
-  readonly zeroPoints: Uint8Array
-}
-
 export function blockCount(inSize: number, blockSize: number): number {
   return Math.ceil(inSize / blockSize)
 }
@@ -74,8 +64,10 @@ function packRows(numbers: Uint8Array, count: number, bits: 4 | 8): Uint8Array {
 /**
  * Quantises a matrix [out,in] per block with asymmetric min-max: w is about scale * (q - zero point), q of `bits` bits. The error of a
  * value is at most half a step, (max - min) / (2^bits - 1) / 2, and as much again where the zero point is rounded.
+ * @returns bytes in the layout of com.microsoft.MatMulNBits: values [out, blocks, blockSize * bits / 8], low nibble first, a row's last block
+ * padded with zero points; scales [out * blocks] of scaleElem; zeroPoints [out * ceil(blocks * bits / 8)], low nibble first
  */
-export function quantize(matrix: Float32Array, outSize: number, inSize: number, options: QuantizeOptions): Quantized {
+export function quantize(matrix: Float32Array, outSize: number, inSize: number, options: QuantizeOptions) {
   const { bits, blockSize } = options
   const blocks = blockCount(inSize, blockSize)
   const top = 2 ** bits - 1
@@ -95,4 +87,55 @@ export function quantize(matrix: Float32Array, outSize: number, inSize: number, 
     }
   }
   return { values: packRows(numbers, blockSize, bits), scales: stored, zeroPoints: packRows(zeros, blocks, bits) }
+}
+
+const LARGEST = 127
+/** Rows and columns of a tile, so that the transposed side stays in the CPU cache. */
+const TILE = 64
+
+/** Layout of a checkpoint's matrix: consecutive heads, each [outs,ins] or, `transposed`, [ins,outs]. */
+interface Matrix {
+  readonly heads: number
+  readonly ins: number
+  readonly outs: number
+  readonly transposed?: boolean
+}
+
+function quantizePart(matrix: Float32Array, { ins, outs, transposed }: Matrix, values: Int8Array, scales: Float32Array): void {
+  const [inStep, outStep] = transposed === true ? [outs, 1] : [1, ins]
+  for (let from = 0; from < outs; from += TILE) {
+    const to = Math.min(from + TILE, outs)
+    for (let out = from; out < to; out++) {
+      let most = 0
+      for (let i = 0; i < ins; i++) most = Math.max(most, Math.abs(matrix[i * inStep + out * outStep] as number))
+      scales[out] = most / LARGEST
+    }
+    for (let i = 0; i < ins; i++) {
+      for (let out = from; out < to; out++) {
+        const scale = scales[out] as number
+        values[i * outs + out] = scale === 0 ? 0 : Math.round((matrix[i * inStep + out * outStep] as number) / scale)
+      }
+    }
+  }
+}
+
+/**
+ * Quantises a matrix [heads*outs, ins] of a checkpoint symmetrically per output: w is about scales[output] * value. With `transposed`, the
+ * matrix is [heads*ins, outs]: a head's rows are its inputs.
+ * @returns values i8 [heads,ins,outs], scales [heads*outs]
+ */
+export function quantizeOutputs(matrix: Float32Array, layout: Matrix) {
+  const { heads, ins, outs } = layout
+  const values = new Int8Array(heads * ins * outs)
+  const scales = new Float32Array(heads * outs)
+  const size = ins * outs
+  for (let head = 0; head < heads; head++) {
+    quantizePart(
+      matrix.subarray(head * size, (head + 1) * size),
+      layout,
+      values.subarray(head * size, (head + 1) * size),
+      scales.subarray(head * outs, (head + 1) * outs),
+    )
+  }
+  return { values: new Uint8Array(values.buffer), scales }
 }

@@ -1,8 +1,7 @@
 import { f32ToF16 } from '../../base/binary16.ts'
 import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { readF32 } from '../checkpoint/weights.ts'
-import { quantizeOutputs } from './quantize-outputs.ts'
-import { quantize, blockCount, packedBytes, type QuantizeOptions } from './quantize.ts'
+import { blockCount, packedBytes, quantize, quantizeOutputs, type QuantizeOptions } from './quantize.ts'
 import { unsupported } from '../errors.ts'
 import type { Weight } from '../onnx/graph.ts'
 

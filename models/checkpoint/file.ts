@@ -61,17 +61,13 @@ async function readFully(handle: FileHandle, path: string, { offset, bytes }: Pa
 }
 
 async function withHandle<T>(path: string, use: (handle: FileHandle, stats: Stats) => Promise<T>): Promise<T> {
-  const handle = await open(path, 'r').catch((cause: unknown) => {
+  await using handle = await open(path, 'r').catch((cause: unknown) => {
     const isMissing = osCode(cause) === 'ENOENT'
     throw invalid(isMissing ? `${path} is missing; download it again` : `cannot open ${path}: ${messageOf(cause)}`, path)
   })
-  try {
-    const stats = await handle.stat()
-    if (!stats.isFile()) throw invalid(`${path} is not a regular file`, path)
-    return await use(handle, stats)
-  } finally {
-    await handle.close()
-  }
+  const stats = await handle.stat()
+  if (!stats.isFile()) throw invalid(`${path} is not a regular file`, path)
+  return await use(handle, stats)
 }
 
 /** Opens a weight file. @throws checkpoint_invalid if it is missing or not a regular file */

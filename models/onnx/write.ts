@@ -99,29 +99,24 @@ export async function writeGraphs(graphs: readonly Graph[], options: WriteOption
   const locations = new Map<string, WeightLocation>()
   const linked = new Set<string>()
   let done = 0
-  const file = await open(join(dir, dataFile), 'wx')
+  await using file = await open(join(dir, dataFile), 'wx')
   const data = dataFileOf(dataFile, file)
-  const files: WrittenFile[] = []
-  try {
-    for (const weight of weights) {
-      signal?.throwIfAborted()
-      const { inFile } = weight
-      if (inPlace && inFile) {
-        if (!linked.has(inFile.path)) await linkSource(dir, inFile.path)
-        linked.add(inFile.path)
-        // Not copied, but checked for damage like all others.
-        await weight.read()
-        locations.set(weight.key, { file: basename(inFile.path), offset: inFile.offset, bytes: sizeOf(weight) })
-      } else {
-        locations.set(weight.key, await data.write(weight))
-      }
-      done += sizeOf(weight)
-      onProgress({ done, total, name: weight.name })
+  for (const weight of weights) {
+    signal?.throwIfAborted()
+    const { inFile } = weight
+    if (inPlace && inFile) {
+      if (!linked.has(inFile.path)) await linkSource(dir, inFile.path)
+      linked.add(inFile.path)
+      // Not copied, but checked for damage like all others.
+      await weight.read()
+      locations.set(weight.key, { file: basename(inFile.path), offset: inFile.offset, bytes: sizeOf(weight) })
+    } else {
+      locations.set(weight.key, await data.write(weight))
     }
-    files.push(await data.finish())
-  } finally {
-    await file.close()
+    done += sizeOf(weight)
+    onProgress({ done, total, name: weight.name })
   }
+  const files = [await data.finish()]
   const locationOf = (weight: Weight): WeightLocation => present(locations.get(weight.key))
   for (const graph of graphs)
     files.push(await writeSmallFile(dir, `${graph.name}.onnx`, encodeModel(graph.toProto(locationOf, producerVersion))))

@@ -71,19 +71,15 @@ async function appendOnce(file: HubFile, have: number, { hub, repository, commit
     if (!response.ok || !response.body) throw new Error(`status ${response.status}`)
     // A server without range support sends the whole file again.
     const whole = have > 0 && response.status !== 206
-    const output = await open(target, whole ? 'w' : 'a')
+    await using output = await open(target, whole ? 'w' : 'a')
     if (whole) onBytes(-have)
-    try {
-      for await (const chunk of response.body) {
-        clearTimeout(timer)
-        timer = setTimeout(() => silence.abort(), SILENCE_MS)
-        await output.writeFile(chunk as Uint8Array)
-        onBytes((chunk as Uint8Array).length)
-      }
-      await output.sync()
-    } finally {
-      await output.close()
+    for await (const chunk of response.body) {
+      clearTimeout(timer)
+      timer = setTimeout(() => silence.abort(), SILENCE_MS)
+      await output.writeFile(chunk as Uint8Array)
+      onBytes((chunk as Uint8Array).length)
     }
+    await output.sync()
   } finally {
     clearTimeout(timer)
   }

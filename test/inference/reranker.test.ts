@@ -49,7 +49,7 @@ for (const kind of ['bert', 'xlm-roberta']) {
       await buildModel({ checkpointDir, outDir, dtype })
       const model = await openModel(outDir)
       const [score = NaN] = floatsOf(output(await model.run('reranker.onnx', feeds), 'score'))
-      await model.release()
+      await model[Symbol.asyncDispose]()
       const apart = Math.abs(score - (logits[0] ?? NaN))
       // 4 bits are coarse for matrices this small.
       t.ok(apart < (dtype === 'int4' || dtype === 'f16-int4' ? 3 : 0.3), `${dtype}: ${apart}`)

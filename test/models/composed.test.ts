@@ -90,7 +90,7 @@ async function logitsOf(dir: string): Promise<Float32Array> {
     const inputs = { input_ids: ids([9n, 10n, 11n]), attention_mask: int64(ones(3), [1, 3]), phi, ...emptyCache(manifest, 1) }
     return floatsOf(output(await model.run(manifest.graphs.step, inputs), 'logits')).slice()
   } finally {
-    await model.release()
+    await model[Symbol.asyncDispose]()
   }
 }
 
@@ -116,7 +116,7 @@ async function statesOf(dir: string, passage: readonly bigint[], padding: { read
   try {
     return floatsOf(output(await model.run(manifest.graphs.encoder ?? '', { input_ids: ids, attention_mask: mask }), 'phi')).slice()
   } finally {
-    await model.release()
+    await model[Symbol.asyncDispose]()
   }
 }
 

@@ -171,7 +171,7 @@ async function comparePlaces(t: Test, { dir, manifest, dtype }: Built, { prompts
       farthest = Math.max(farthest, Math.abs(logSum - top.log_sum), ...differences)
     }
   } finally {
-    await model.release()
+    await model[Symbol.asyncDispose]()
   }
   const share = (100 * same) / places
   t.comment(`likeliest token equal at ${same} of ${places} places (${share.toFixed(2)} %); logits differ by ${farthest.toExponential(1)}`)

@@ -1,10 +1,12 @@
+import { join } from 'node:path'
 import { Type } from 'typebox'
 import { unsupported } from '../../errors.ts'
+import { QaDefaultsSchema } from '../../manifest.ts'
 import type { ModelConfig } from './config.ts'
 import { parseContriever, parseModernBert, parseReranker } from './families/bert.ts'
 import { parseGemma2, parseGemma3 } from './families/gemma.ts'
 import { parseCepe, parseDecoderOnly, parseMistral, parseQwen2, parseQwen3 } from './families/llama.ts'
-import { parseAs } from './json.ts'
+import { parseAs, readJson } from './json.ts'
 
 const ArchitecturesSchema = Type.Object({ architectures: Type.Array(Type.String(), { minItems: 1 }) })
 
@@ -39,4 +41,13 @@ export function parseConfig(value: unknown): ModelConfig {
     `config.json: architectures is ${JSON.stringify(architectures)}; supported are ${[...PARSERS.keys()].join(', ')}: take a checkpoint of one of these`,
     'architectures',
   )
+}
+
+/**
+ * Reads a checkpoint folder's question answering settings: qa_config.json, raw and validated. Both are undefined without that file.
+ * @throws checkpoint_invalid naming the wrong field
+ */
+export async function readQaDefaults(dir: string) {
+  const qaConfig = await readJson(join(dir, 'qa_config.json'))
+  return { qaConfig, qaDefaults: qaConfig === undefined ? undefined : parseAs(QaDefaultsSchema, qaConfig, 'qa_config.json') }
 }

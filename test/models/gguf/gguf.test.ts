@@ -61,7 +61,7 @@ await t.test('a model built of it computes the logits of transformers', async (t
   t.ok(await isBuiltFrom(built, FILE))
   const manifest = await loadCepeManifest(outDir)
   const model = await openModel(outDir)
-  t.teardown(() => model.release())
+  t.teardown(() => model[Symbol.asyncDispose]())
   const length = GOLDENS.prompt.length
   const outputs = await model.run(manifest.graphs.step, {
     input_ids: int64(BigInt64Array.from(GOLDENS.prompt, BigInt), [1, length]),
