@@ -1,59 +1,37 @@
 import { storeOf } from './store/store-of.ts'
-import { checkTableName } from './versions/alias.ts'
+import { checkTableName, readAlias } from './versions/alias.ts'
 import { sqlFilter } from './search/filter.ts'
-import { CodedError } from '../base/errors.ts'
+import { CodedError, messageOf } from '../base/errors.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection, type Table } from './table/lance.ts'
-import { type ForWriting, LiveTable, type LiveTexts } from './versions/live-table.ts'
+import { type ForWriting, LiveTable, type LiveTableOptions, type LiveTexts } from './versions/live-table.ts'
 import { BackgroundCompaction } from './compaction/background.ts'
-import { migrateAutomatically } from './versions/migrate-index.ts'
 import { appendChange, watchingJobs } from './writers/change-log.ts'
 import { pinForReading } from './versions/read-pins.ts'
 import { changeRows, COALESCE_FILES, withSmallFiles } from './write/change-rows.ts'
 import { packVectors, PASSAGE_COLUMNS, passagesIn, type Rows } from './table/rows.ts'
 import { deleteRows, deleteWhere, idsWhere, sqlIds, storedRows } from './table/write.ts'
 import { countSources, exportPassages, listPassages, type ListOptions, sampleTitles } from './search/list.ts'
-import {
-  type EmbeddingModel,
-  type EmbedOf,
-  type IndexInfo,
-  ModelChangedError,
-  type Models,
-  type Passage,
-  type SearchFilter,
-} from './contract.ts'
-import { withMaintenanceLock, withWriterLock } from './writers/locks.ts'
+import { type EmbeddingModel, type IndexInfo, ModelChangedError, type Models, type Passage, type SearchFilter } from './contract.ts'
+import { withWriterLock } from './writers/locks.ts'
 import { infoOf, versionOf, viewOf, type TableVersion, type TableView } from './view.ts'
 import type { PassageIndex, UpsertOptions } from './passage-index.ts'
 
 export type { PassageIndex } from './passage-index.ts'
 
-/** The models are those that embed passages and questions. */
-interface OpenIndexOptions extends Models {
-  /** Folder of the tables, created if missing; or an address in an object store. */
-  readonly dir: string
-  readonly table?: string
-  /** Commits and replacements by other processes become visible within this time. */
-  readonly consistencyMs?: number
+/** `dir` is created if it is a folder. `onWarning`: by default a warning of the process. */
+interface OpenIndexOptions extends Pick<LiveTableOptions, 'dir' | 'model'>, Partial<Omit<LiveTableOptions, 'dir' | 'model'>> {
   /** Small files, of upserts of all processes, that trigger a compaction. */
   readonly compactAfter?: number
   /** Retention of replaced files, in milliseconds. */
   readonly keepMs?: number
-  /** Called with damage that was repaired or worked around. Default: a warning of the process. */
-  readonly onWarning?: ((message: string) => void) | undefined
-  /** Creates, migrates and repairs nothing, and rejects changes: for replicas. */
-  readonly readOnly?: boolean
-  /** A write makes no table where there is none (index_missing). */
-  readonly mustExist?: boolean
-  /** Compares tables of earlier builds of the models. Without it they must be embedded again. */
-  readonly embedOf?: EmbedOf | undefined
 }
 
 const DEFAULT_TABLE = 'passages'
 
 /**
- * Opens an index and migrates its table to the current schema if that is quick. The table need not exist: until it does, reads fail with
- * index_missing, and the first upsert or job creates it.
+ * Opens an index. Its table is migrated to the current schema on first use, if that is quick. The table need not exist: until it does, reads
+ * fail with index_missing, and the first upsert or job creates it.
  * @throws invalid_request for a bad table name. A table of another schema makes each call fail with index_invalid, one of another model
  * those that search or write vectors; so a running service recovers when the table is replaced.
  * @example
@@ -66,34 +44,19 @@ const DEFAULT_TABLE = 'passages'
  * ```
  */
 export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex> {
-  const {
-    dir,
-    model,
-    furtherModels = [],
-    table = DEFAULT_TABLE,
-    consistencyMs = 500,
-    compactAfter = 32,
-    keepMs,
-    onWarning = (message) => process.emitWarning(message),
-    readOnly = false,
-    mustExist = false,
-    embedOf,
-  } = options
-  checkTableName(table)
+  const { dir, model, furtherModels = [], table = DEFAULT_TABLE, consistencyMs = 500, compactAfter = 32, keepMs } = options
+  const { onWarning = (message: string) => process.emitWarning(message), readOnly = false } = options
+  const location = { dir, table: checkTableName(table) }
   if (!readOnly) {
     await storeOf(dir).files.makeFolder(dir)
-    await migrateAutomatically({ dir, table }, onWarning)
+    // A table that is there now and not later is a fault.
+    await readAlias(location).catch((error: unknown) => onWarning(messageOf(error)))
   }
   const connection = await connectLance(dir, consistencyMs)
-  const live = new LiveTable({ dir, table, connection, model, furtherModels, consistencyMs, onWarning, readOnly, mustExist, embedOf })
-  const compaction = new BackgroundCompaction({
-    surplus: compactAfter,
-    keepMs,
-    onWarning,
-    withMaintenanceLock: (work) => withMaintenanceLock({ dir, table }, { waitMs: 0 }, work),
-  })
+  const live = new LiveTable(connection, { ...options, ...location, consistencyMs, onWarning })
+  const compaction = new BackgroundCompaction(location, { surplus: compactAfter, keepMs, onWarning })
   if (!readOnly) compaction.watch(() => live.find().catch(() => undefined))
-  return new LanceIndex({ dir, table, model, furtherModels }, connection, live, compaction)
+  return new LanceIndex({ ...location, model, furtherModels }, connection, live, compaction)
 }
 
 class LanceIndex implements PassageIndex {
@@ -210,13 +173,11 @@ class LanceIndex implements PassageIndex {
 
   async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
     const { table } = await this.#live.getTexts()
-    const end = await pinForReading(table)
+    await using _pin = await pinForReading(table)
     try {
       yield* exportPassages(table, filter)
     } catch (error) {
       throw await this.#live.explained(error)
-    } finally {
-      await end()
     }
   }
 

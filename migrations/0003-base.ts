@@ -1,15 +1,15 @@
 import { Field, FixedSizeList, Float16, List, Schema, Utf8 } from 'apache-arrow'
-import type { BaseMigration } from './migration.ts'
 
 /**
+ * The columns of an empty table, of `dimension` numbers per vector. Tables of earlier versions are rejected.
+ *
  * Passages and their float16 vectors: half of float32's size at a recall within 0.005. `id` is the key, `source` a filter, `hash` saves
  * embedding an unchanged passage again. `metadata` is what a corpus says of a passage beside its text (JSON), `metadata_labels` a list
  * of its names and values, which equal ones are found in.
  */
-export const base: BaseMigration = {
+export const base = {
   version: 3,
-  name: 'passages with float16 vectors, sources, hashes and metadata',
-  schema: (dimension) =>
+  schema: (dimension: number): Schema =>
     new Schema([
       new Field('id', new Utf8(), false),
       new Field('title', new Utf8(), false),

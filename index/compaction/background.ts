@@ -2,6 +2,8 @@ import { lanceText } from '../../base/failures.ts'
 import { cleanTable, compactTable, fragmentation, isWasteful, KEEP_MS, MOST_SEGMENTS, vectorSegments } from './compact.ts'
 import type { Table } from '../table/lance.ts'
 import { areWordsIndexed, indexWords } from '../table/words.ts'
+import { withMaintenanceLock } from '../writers/locks.ts'
+import type { TableLocation } from '../contract.ts'
 import type { TableSync } from '../table/table-sync.ts'
 
 /** Checks per `surplus` writes. */
@@ -15,14 +17,12 @@ const PAUSE_FACTOR = 9
  */
 const MERGED_ROWS = 2 ** 18
 
-export interface BackgroundCompactionOptions {
+interface BackgroundCompactionOptions {
   /** Number of small fragments that triggers a compaction. */
   readonly surplus: number
   /** How long replaced files are kept, in milliseconds. */
   readonly keepMs?: number | undefined
   readonly onWarning: (message: string) => void
-  /** Runs `work` under the maintenance lock: see `withMaintenanceLock`. */
-  readonly withMaintenanceLock: (work: () => Promise<void>) => Promise<unknown>
 }
 
 /**
@@ -42,6 +42,7 @@ const MAX_CHECK_MS = 3_600_000
  * wrote them, files are compacted, indexes updated and expired files removed.
  */
 export class BackgroundCompaction {
+  readonly #location: TableLocation
   readonly #options: BackgroundCompactionOptions
   /** Infinity, so that the first write checks: fragments of earlier processes count too. */
   #writes = Infinity
@@ -51,7 +52,8 @@ export class BackgroundCompaction {
   #wordsNotBefore = 0
   #watch: NodeJS.Timeout | undefined
 
-  constructor(options: BackgroundCompactionOptions) {
+  constructor(location: TableLocation, options: BackgroundCompactionOptions) {
+    this.#location = location
     this.#options = options
   }
 
@@ -71,11 +73,11 @@ export class BackgroundCompaction {
 
   /** Removes expired files even without further writes. Does not keep the process alive. */
   watch(live: () => Promise<{ readonly table: Table; readonly sync: TableSync } | undefined>): void {
-    const { keepMs = KEEP_MS, onWarning, withMaintenanceLock } = this.#options
+    const { keepMs = KEEP_MS, onWarning } = this.#options
     const look = async (): Promise<void> => {
       const found = await live()
       if (found === undefined || this.#running !== undefined || !(await isWasteful(found.table, keepMs))) return
-      await withMaintenanceLock(async () => {
+      await this.#alone(async () => {
         await cleanTable(found.table, keepMs)
         await found.sync.flush()
       })
@@ -98,11 +100,16 @@ export class BackgroundCompaction {
     clearTimeout(this.#settling)
   }
 
+  /** Left out while another process maintains the table. */
+  #alone(work: () => Promise<void>): Promise<boolean> {
+    return withMaintenanceLock(this.#location, { waitMs: 0 }, work)
+  }
+
   #indexNewWords(table: Table, sync: TableSync): void {
     const index = async (): Promise<void> => {
       if ((await table.countRows()) > INDEXED_ROWS || (await areWordsIndexed(table))) return
       const from = performance.now()
-      await this.#options.withMaintenanceLock(async () => {
+      await this.#alone(async () => {
         await indexWords(table)
         await sync.flush()
       })
@@ -112,11 +119,11 @@ export class BackgroundCompaction {
   }
 
   async #compact(table: Table, sync: TableSync): Promise<void> {
-    const { surplus, keepMs = KEEP_MS, withMaintenanceLock } = this.#options
+    const { surplus, keepMs = KEEP_MS } = this.#options
     if ((await fragmentation(table)).surplus < surplus) return
     const from = performance.now()
     const merge = (await vectorSegments(table)) >= MOST_SEGMENTS && (await table.countRows()) <= MERGED_ROWS
-    await withMaintenanceLock(() => compactTable(table, sync, keepMs, merge ? 1 : Infinity))
+    await this.#alone(() => compactTable(table, sync, keepMs, merge ? 1 : Infinity))
     this.#notBefore = performance.now() + PAUSE_FACTOR * (performance.now() - from)
   }
 }

@@ -1,23 +1,7 @@
-import { base, migrations } from '../../migrations/list.ts'
+import { base, type Migration, migrations, SCHEMA_VERSION } from '../../migrations/list.ts'
 import { CodedError } from '../../base/errors.ts'
-import type { Migration } from '../../migrations/migration.ts'
 import { writing, type Table } from './lance.ts'
 import { readMetadata, writeSchemaVersion, type TableMetadata } from './metadata.ts'
-
-/** Schema version that this software reads and writes. */
-export const SCHEMA_VERSION = migrations.at(-1)?.version ?? base.version
-
-export interface MigrationReport {
-  readonly storedAs: string
-  /** True if every migration runs automatically. */
-  readonly automatic: boolean
-  readonly from: number
-  readonly to: number
-  /** Names of the migrations that were run (or would be, in a dry run). */
-  readonly migrations: readonly string[]
-  /** LanceDB version before the first migration, for `restoreVersion`. */
-  readonly restoreTo: number
-}
 
 interface MigrateTableOptions {
   /** Only report what would be done. */
@@ -52,8 +36,7 @@ export function unknownVersion(
  * for a current table.
  * @throws index_invalid for a table of a schema version that is not known.
  */
-export async function migrateTable(table: Table, options: MigrateTableOptions = {}): Promise<MigrationReport> {
-  const { dryRun = false, all = migrations } = options
+export async function migrateTable(table: Table, { dryRun = false, all = migrations }: MigrateTableOptions = {}) {
   await table.checkoutLatest()
   const restoreTo = await table.version()
   const { schemaVersion, requiredVersion } = await readMetadata(table)
@@ -72,10 +55,13 @@ export async function migrateTable(table: Table, options: MigrateTableOptions = 
   }
   return {
     storedAs: table.storedAs,
+    /** True if every migration runs automatically. */
     automatic: due.every(({ automatic }) => automatic),
     from: schemaVersion,
     to: Math.max(schemaVersion, known),
+    /** Names of the migrations that were run (or would be, in a dry run). */
     migrations: due.map(({ version, name }) => `${String(version).padStart(4, '0')} ${name}`),
+    /** LanceDB version before the first migration, for `restoreVersion`. */
     restoreTo,
   }
 }

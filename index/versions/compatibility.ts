@@ -2,7 +2,8 @@ import { CodedError } from '../../base/errors.ts'
 import { allModels, isBuildOf, type EmbeddingModel, type Models } from '../contract.ts'
 import type { Table } from '../table/lance.ts'
 import { readMetadata, type TableMetadata } from '../table/metadata.ts'
-import { migrateTable, SCHEMA_VERSION, unknownVersion } from '../table/migrate.ts'
+import { SCHEMA_VERSION } from '../../migrations/list.ts'
+import { migrateTable, unknownVersion } from '../table/migrate.ts'
 
 /** Returns the loaded model of a table's vectors; undefined if it is not loaded. */
 export function modelOf({ model, dimension }: TableMetadata, models: readonly EmbeddingModel[]): EmbeddingModel | undefined {

@@ -57,14 +57,17 @@ export type ForWriting<Of extends LiveTexts> = Of & {
   readonly idle: Table
 }
 
-interface LiveTableOptions extends Models, TableLocation {
-  readonly connection: Connection
+/** The models are those that embed passages and questions. */
+export interface LiveTableOptions extends Models, TableLocation {
+  /** Commits and replacements by other processes become visible within this time. */
   readonly consistencyMs: number
+  /** Called with damage that was repaired or worked around. */
   readonly onWarning: (message: string) => void
-  /** Neither migrates nor repairs. */
+  /** Creates, migrates and repairs nothing, and rejects changes: for replicas. */
   readonly readOnly?: boolean
-  /** A write makes no table where there is none. */
+  /** A write makes no table where there is none (index_missing). */
   readonly mustExist?: boolean
+  /** Compares tables of earlier builds of the models. Without it they must be embedded again. */
   readonly embedOf?: EmbedOf | undefined
 }
 
@@ -87,6 +90,7 @@ interface Incompatible {
  */
 export class LiveTable {
   readonly #options: LiveTableOptions
+  readonly #connection: Connection
   #held: { readonly live: Live; readonly stamp: string } | undefined
   /** Why the table cannot be used, by the last completed check. */
   #verdict: Incompatible | undefined
@@ -101,7 +105,8 @@ export class LiveTable {
   #writing: Connection | undefined
   #written: Table | undefined
 
-  constructor(options: LiveTableOptions) {
+  constructor(connection: Connection, options: LiveTableOptions) {
+    this.#connection = connection
     this.#options = options
   }
 
@@ -175,9 +180,9 @@ export class LiveTable {
    */
   async getForWriting(): Promise<ForWriting<Live>> {
     this.#checkWritable()
-    const { connection, table, mustExist, onWarning } = this.#options
+    const { table, mustExist, onWarning } = this.#options
     const isFirst = mustExist !== true && (await readAlias(this.#options)) === undefined && !wasFound(this.#options)
-    if (isFirst && (await createLiveTable(connection, this.#options)))
+    if (isFirst && (await createLiveTable(this.#connection, this.#options)))
       onWarning(`The table "${table}" did not exist and was created, empty.`)
     return this.#forWriting(await this.#newest())
   }
@@ -226,7 +231,7 @@ export class LiveTable {
     const { dir, onWarning } = this.#options
     this.#writing ??= await connectForWriting(dir)
     this.#written?.close()
-    this.#written = await openStored(this.#writing, dir, storedAs, { onWarning })
+    this.#written = await openStored(this.#writing, storedAs, { onWarning })
     return this.#written
   }
 
@@ -315,11 +320,11 @@ export class LiveTable {
 
   /** Opens the table that the alias points at. */
   async #open(): Promise<Live | Incompatible | undefined> {
-    const { dir, connection, onWarning, readOnly } = this.#options
+    const { onWarning, readOnly } = this.#options
     const storedAs = (await readAlias(this.#options))?.stored_as
     if (storedAs === undefined) return undefined
     const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.storedAs === storedAs)
-    const table = opened?.table ?? (await openStored(connection, dir, storedAs, { onWarning: readOnly ? undefined : onWarning }))
+    const table = opened?.table ?? (await openStored(this.#connection, storedAs, { onWarning: readOnly ? undefined : onWarning }))
     const found = await this.#checkCompatible(table, opened?.sync)
     if (opened !== undefined) return found
     if ('error' in found) {

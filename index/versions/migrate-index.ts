@@ -1,12 +1,10 @@
-import { lanceText } from '../../base/failures.ts'
 import type { TableLocation } from '../contract.ts'
-import { migrateTable, restoreVersion, type MigrationReport } from '../table/migrate.ts'
+import { migrateTable, restoreVersion } from '../table/migrate.ts'
 import type { Table } from '../table/lance.ts'
 import { indexWords, isWordIndexOutdated } from '../table/words.ts'
-import { readAlias } from './alias.ts'
 import { withLive } from './recover.ts'
 
-export interface MigrateOptions extends TableLocation {
+interface MigrateOptions extends TableLocation {
   /** Only report what would be done. */
   readonly dryRun?: boolean
   readonly onWarning?: (message: string) => void
@@ -17,31 +15,14 @@ export interface MigrateOptions extends TableLocation {
  * @returns what was done, and the version for `restoreIndex`
  * @throws index_missing if there is no such table, index_invalid if it is newer than this software
  */
-export async function migrateIndex({ dryRun = false, onWarning, ...location }: MigrateOptions): Promise<MigrationReport> {
-  const migrate = async (live: Table): Promise<MigrationReport> => {
+export async function migrateIndex({ dryRun = false, onWarning, ...location }: MigrateOptions) {
+  const migrate = async (live: Table) => {
     const done = await migrateTable(live, { dryRun })
     if (!(await isWordIndexOutdated(live))) return done
     if (!dryRun) await indexWords(live)
     return { ...done, migrations: [...done.migrations, 'the word index, for words of any script'] }
   }
   return withLive(location, migrate, onWarning)
-}
-
-/**
- * Runs automatic migrations at the start of a service. If others are pending, none is run, and using the table reports them. A table that
- * cannot be opened does not prevent the start: it is reported by `onWarning` and on use.
- */
-export async function migrateAutomatically(location: TableLocation, onWarning: (message: string) => void): Promise<void> {
-  try {
-    if ((await readAlias(location)) === undefined) return
-    const migrate = async (live: Table): Promise<void> => {
-      const due = await migrateTable(live, { dryRun: true })
-      if (due.migrations.length > 0 && due.automatic) await migrateTable(live)
-    }
-    await withLive(location, migrate, onWarning)
-  } catch (error) {
-    onWarning(lanceText(error))
-  }
 }
 
 /**

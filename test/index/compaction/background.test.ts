@@ -4,12 +4,10 @@ import { BackgroundCompaction } from '../../../index/compaction/background.ts'
 
 t.test('files that are kept for longer than a timer takes are not looked for without a pause', async (t) => {
   const warnings: string[] = []
-  const tidying = new BackgroundCompaction({
-    surplus: 1,
-    keepMs: 100_000 * 60_000,
-    onWarning: (message) => warnings.push(message),
-    withMaintenanceLock: (work) => work(),
-  })
+  const tidying = new BackgroundCompaction(
+    { dir: t.testdir({}), table: 'passages' },
+    { surplus: 1, keepMs: 100_000 * 60_000, onWarning: (message) => warnings.push(message) },
+  )
   t.teardown(() => tidying.close())
   let looks = 0
   tidying.watch(() => {
