@@ -10,16 +10,16 @@ import { openStored } from '../versions/recover.ts'
 import { changeRows } from '../write/change-rows.ts'
 import { withMaintenanceLock, withWriterLock } from '../writers/locks.ts'
 import { checkSpace, finishTable, report, stagesOf, type JobResult, type JobRun } from './job-run.ts'
-import { countCommitted, prepareShard, shardsOf, type PreparedShard } from './shard.ts'
+import { prepareShard, shardsOf, type PreparedShard } from './shard.ts'
 import { verifyShard } from './verify.ts'
 
 /** Adds a planned corpus to the live table, shard by shard; each shard is visible once committed. */
 export async function addRows(run: JobRun): Promise<JobResult> {
-  const { connection, dir, table: name, model, storedAs, before, plan, journal, policy, signal, onWarning } = run
+  const { connection, dir, table: name, model, storedAs, progress, plan, journal, policy, signal, onWarning } = run
   const folder = tableFolder(dir, storedAs)
-  const isResumed = before.shards.size > 0
+  const isResumed = progress.shards.size > 0
   const sync = isResumed ? TableSync.distrusting(folder) : await TableSync.start(folder)
-  const table = await openStored(connection, dir, storedAs, { onWarning })
+  const table = await openStored(connection, storedAs, { onWarning })
   const error = incompatibility(name, await migratedMetadata(table), { model })
   if (error !== undefined) throw error
   // What a killed run wrote is durable before a shard counts.
@@ -27,7 +27,7 @@ export async function addRows(run: JobRun): Promise<JobResult> {
   report(run, 'indexing')
   // A warning only: unchanged passages are not written again, and their number is not known in advance.
   await checkSpace(run).catch((error: unknown) => onWarning(messageOf(error)))
-  const remaining = [...plan.shard_rows.keys()].filter((number) => before.shards.get(number)?.state !== 'verified')
+  const remaining = [...plan.shard_rows.keys()].filter((number) => progress.shards.get(number)?.state !== 'verified')
   const compact = () => compactTable(table, sync, policy?.keepMs ?? KEEP_MS)
   const prepareOne = (number: number) => prepareShard(run, number, { present: table, previous: table })
   let [leftOut, doubles] = [0, 0]
@@ -43,7 +43,7 @@ export async function addRows(run: JobRun): Promise<JobResult> {
     await journal.add({ step: 'committed', shard: shard.number })
     if (written.version !== undefined) await verifyShard(connection, storedAs, written.version, written.rows)
     await journal.add({ step: 'verified', shard: shard.number })
-    countCommitted(run, shard)
+    report(run, 'indexing')
   }
   const locked = (work: () => Promise<unknown>) => withMaintenanceLock(run, { waitMs: Infinity, signal }, work)
   const ann = await finishTable(run, { table, sync, stages: stagesOf(run) }, locked)

@@ -17,27 +17,27 @@ import { incompatibility, isOfModel } from '../versions/compatibility.ts'
 import { hasVersion, openStored, rollbackUnreadable } from '../versions/recover.ts'
 import { checkSpace, finishTable, report, stagesOf, type JobResult, type JobRun } from './job-run.ts'
 import { promote } from './promote.ts'
-import { countCommitted, prepareShard, shardsOf } from './shard.ts'
+import { prepareShard, shardsOf } from './shard.ts'
 import { verifyTable } from './verify.ts'
 
 /** Builds a table of a planned corpus beside the live one, verifies it as a whole and promotes it. */
 export async function buildTable(run: JobRun): Promise<JobResult> {
-  const { dir, storedAs, before, plan, journal, signal, onWarning } = run
+  const { dir, storedAs, progress, plan, journal, signal, onWarning } = run
   const sync = TableSync.distrusting(tableFolder(dir, storedAs))
   const table = await openOwnTable(run)
   // Compaction would update them repeatedly; they are built at the end.
-  if (before.shards.size === 0) for (const { name } of await table.listIndices()) await writing(table, () => table.dropIndex(name))
+  if (progress.shards.size === 0) for (const { name } of await table.listIndices()) await writing(table, () => table.dropIndex(name))
   report(run, 'indexing')
-  if (!before.carrying) await writeShards(run, table, sync)
+  if (!progress.carrying) await writeShards(run, table, sync)
   const stages = stagesOf(run)
-  if (!before.carrying) {
+  if (!progress.carrying) {
     // Cheap while the table has neither readers nor indexes: it copies the last shards only.
     await stages.estimated('compacting', plan.accepted, () => compactWritten(table, sync, 1))
     await verifyTable(table, plan, signal, stages.counted('reading back'))
     await journal.add(...plan.shard_rows.map((_, shard) => ({ step: 'verified' as const, shard })))
   }
   const ann = await finishTable(run, { table, sync, stages })
-  if (!before.carrying) await journal.add({ step: 'carrying' })
+  if (!progress.carrying) await journal.add({ step: 'carrying' })
   const carried = await stages.estimated('taking over changes', plan.accepted, () => promote(run, table, sync))
   await journal.add({ step: 'live' })
   if (carried > 0) onWarning(`${carried} passages were changed or deleted in the live table during the job; the newer state is kept.`)
@@ -72,7 +72,7 @@ async function writeShards(run: JobRun, table: Table, sync: TableSync): Promise<
       const force = await sync.written()
       behind = force()
         .then(() => journal.add({ step: 'committed', shard: shard.number }))
-        .then(() => countCommitted(run, shard))
+        .then(() => report(run, 'indexing'))
       // Its error is thrown where it is awaited.
       behind.catch(() => undefined)
     }
@@ -94,8 +94,8 @@ async function compactWritten(table: Table, sync: TableSync, least: number): Pro
  * Returns the states of shards that the journal names. The row count of the table confirms them; after a damaged manifest was quarantined it
  * may not, and then every shard is looked up.
  */
-async function trusted({ plan, before, onWarning }: JobRun, table: Table): Promise<ReadonlyMap<number, 'committed' | 'embedded'>> {
-  const states = [...before.shards].map(([number, { state }]) => ({ number, isCommitted: state !== 'embedded' }))
+async function trusted({ plan, progress, onWarning }: JobRun, table: Table): Promise<ReadonlyMap<number, 'committed' | 'embedded'>> {
+  const states = [...progress.shards].map(([number, { state }]) => ({ number, isCommitted: state !== 'embedded' }))
   const sizeOf = (all: typeof states): number => all.reduce((sum, { number }) => sum + at(plan.shard_rows, number), 0)
   const expected = sizeOf(states.filter(({ isCommitted }) => isCommitted))
   const damage = await rollbackUnreadable(table, expected)
@@ -116,14 +116,14 @@ async function openOwnTable(run: JobRun): Promise<Table> {
   if ((await connection.tableNames()).includes(storedAs)) {
     const folder = tableFolder(dir, storedAs)
     // A table whose creation or removal was interrupted has none.
-    const table = (await hasVersion(folder)) ? await openStored(connection, dir, storedAs, { onWarning, unused: true }) : undefined
+    const table = (await hasVersion(folder)) ? await openStored(connection, storedAs, { onWarning, unused: true }) : undefined
     if (table !== undefined && (await isUsable(table, model))) return table
     table?.close()
     await storeOf(folder).files.removeTree(folder)
   }
   // The language that was chosen for the words of the table that is replaced.
-  const live = await openLive(run)
-  const language = live && (await readWordIndex(live).finally(() => live.close())).chosen
+  using live = await openLive(run)
+  const language = live && (await readWordIndex(live)).chosen
   return createTable(connection, storedAs, model, language)
 }
 
@@ -150,7 +150,7 @@ async function openPrevious(run: JobRun): Promise<Table | undefined> {
 async function openLive(run: JobRun, onWarning?: (message: string) => void): Promise<Table | undefined> {
   const alias = await readAlias(run)
   try {
-    return alias && (await openStored(run.connection, run.dir, alias.stored_as, { onWarning }))
+    return alias && (await openStored(run.connection, alias.stored_as, { onWarning }))
   } catch (error) {
     if (!(error instanceof CodedError && error.code === 'index_invalid')) throw error
     onWarning?.(error.message)

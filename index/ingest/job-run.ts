@@ -48,34 +48,30 @@ export interface JobRun extends RunJobOptions {
   readonly plan: Plan
   /** The table that is written to. */
   readonly storedAs: string
-  /** Progress of the job when it started or resumed. */
-  readonly before: Progress
+  readonly progress: Progress
   readonly journal: JournalWriter
   readonly connection: Connection
   /** Changes of the table since the job was ordered. */
   readonly later: ChangeLog
-  /** Updated as shards are embedded and committed. */
-  readonly counters: Counters
+  /** Passages embedded of a shard that is not in the journal yet. */
+  embedding: number
 }
 
-/** Counters of a job from its plan and its journal. */
-export function countersOf({ read, rejected, accepted, shard_rows }: Plan, { shards }: Progress): Counters {
-  const counters = { read, rejected, accepted, embedded: 0, skipped: 0, committed: 0 }
-  for (const [number, shard] of shards) {
+/** Reports the counters of a job, from its plan and its journal. */
+export function report({ onProgress, plan, progress, embedding }: JobRun, phase: Phase, stage?: Stage): void {
+  const { read, rejected, accepted, shard_rows } = plan
+  const counters = { read, rejected, accepted, embedded: embedding, skipped: 0, committed: 0 }
+  for (const [number, shard] of progress.shards) {
     counters.embedded += shard.embedded
     counters.skipped += shard.skipped
     if (shard.state !== 'embedded') counters.committed += at(shard_rows, number)
   }
-  return counters
-}
-
-export function report({ onProgress, counters }: JobRun, phase: Phase, stage?: Stage): void {
-  onProgress?.(phase, { ...counters }, stage)
+  onProgress?.(phase, counters, stage)
 }
 
 /** Checks that the remaining rows fit on the disk. @throws disk_full */
-export async function checkSpace({ dir, folder, model, plan, before }: JobRun): Promise<void> {
-  const first = [...plan.shard_rows.keys()].find((number) => !before.shards.has(number))
+export async function checkSpace({ dir, folder, model, plan, progress }: JobRun): Promise<void> {
+  const first = [...plan.shard_rows.keys()].find((number) => !progress.shards.has(number))
   if (first === undefined) return
   const rows = plan.shard_rows.slice(first).reduce((sum, size) => sum + size, 0)
   await requireSpace(dir, tableBytes(await plannedBytes(folder, plan, first), rows, model.dimension), 'The job')

@@ -39,42 +39,44 @@ export interface Target {
   readonly storedAs: string
 }
 
-/** State of a job, replayed from its journal. */
-export interface Progress {
-  readonly target: Target | undefined
-  readonly shards: ReadonlyMap<number, ShardState>
+/** State of a job, as its journal has it. */
+export class Progress {
+  target: Target | undefined
+  readonly shards = new Map<number, ShardState>()
   /** True once the job's table holds more than the plan. */
-  readonly carrying: boolean
-}
+  carrying = false
 
-/** Replays a journal. A later `target` starts over. A torn last line, from a kill during a write, is ignored. */
-export async function readJournal(path: string): Promise<Progress> {
-  let target: Target | undefined
-  let carrying = false
-  const shards = new Map<number, ShardState>()
-  for (const line of ((await orAbsent(readFile(path, 'utf8'))) ?? '').split('\n')) {
-    const entry = parseJson(line)
-    if (!Value.Check(JournalEntrySchema, entry)) continue
+  /** A later `target` starts over. */
+  add(entry: JournalEntry): void {
     if (entry.step === 'target') {
-      target = { isOwn: entry.replace, storedAs: entry.stored_as }
-      shards.clear()
-      carrying = false
+      this.target = { isOwn: entry.replace, storedAs: entry.stored_as }
+      this.shards.clear()
+      this.carrying = false
     } else if (entry.step === 'embedded') {
-      shards.set(entry.shard, { state: 'embedded', embedded: entry.embedded, skipped: entry.skipped })
+      this.shards.set(entry.shard, { state: 'embedded', embedded: entry.embedded, skipped: entry.skipped })
     } else if (entry.step === 'carrying' || entry.step === 'live') {
-      carrying = true
+      this.carrying = true
     } else {
-      const known = shards.get(entry.shard)
-      if (known !== undefined) shards.set(entry.shard, { ...known, state: entry.step })
+      const known = this.shards.get(entry.shard)
+      if (known !== undefined) this.shards.set(entry.shard, { ...known, state: entry.step })
     }
   }
-  return { target, shards, carrying }
+}
+
+/** Replays a journal. A torn last line, from a kill during a write, is ignored. */
+export async function readJournal(path: string): Promise<Progress> {
+  const progress = new Progress()
+  for (const line of ((await orAbsent(readFile(path, 'utf8'))) ?? '').split('\n')) {
+    const entry = parseJson(line)
+    if (Value.Check(JournalEntrySchema, entry)) progress.add(entry)
+  }
+  return progress
 }
 
 export type JournalWriter = Awaited<ReturnType<typeof openJournal>>
 
-/** Opens a journal to append to it. */
-export async function openJournal(path: string) {
+/** Opens a journal to append to it. @param progress of the journal, which follows the entries */
+export async function openJournal(path: string, progress: Progress) {
   const file = await open(path, 'a')
   await syncPath(dirname(path))
   const inTurn = pLimit(1)
@@ -86,7 +88,8 @@ export async function openJournal(path: string) {
       inTurn(async () => {
         await file.appendFile(entries.map((entry) => `\n${JSON.stringify(entry)}`).join(''))
         await file.datasync()
+        for (const entry of entries) progress.add(entry)
       }),
-    close: (): Promise<void> => file.close(),
+    [Symbol.asyncDispose]: (): Promise<void> => file.close(),
   }
 }

@@ -55,26 +55,20 @@ export async function notifyEarlierJobs(job: RunJobOptions, own: Table): Promise
 }
 
 async function catchUp(ids: readonly string[], run: JobRun, own: Table): Promise<void> {
-  const { dir, connection, model, onWarning, signal } = run
+  const { connection, model, onWarning, signal } = run
   const storedAs = (await readAlias(run))?.stored_as
   if (ids.length === 0 || typeof storedAs !== 'string') return
-  const live = await openStored(connection, dir, storedAs, { onWarning })
-  try {
-    // Another process may have promoted it since this process checked.
-    await migrateTable(live)
-    const sameModel = isOfModel(await readMetadata(live), model)
-    for (const some of chunks(ids, ROWS_PER_COMMIT)) {
-      signal.throwIfAborted()
-      const rows = await readRows(live, some, sameModel, run)
-      const present = new Set(rows.passages.map(({ id }) => id))
-      await deleteRows(
-        own,
-        some.filter((id) => !present.has(id)),
-      )
-      if (present.size > 0) await verifyShard(connection, own.storedAs, await mergeRows(own, rows, model.dimension), rows)
-    }
-  } finally {
-    live.close()
+  using live = await openStored(connection, storedAs, { onWarning })
+  // Another process may have promoted it since this process checked.
+  await migrateTable(live)
+  const sameModel = isOfModel(await readMetadata(live), model)
+  for (const some of chunks(ids, ROWS_PER_COMMIT)) {
+    signal.throwIfAborted()
+    const rows = await readRows(live, some, sameModel, run)
+    const present = new Set(rows.passages.map(({ id }) => id))
+    const gone = some.filter((id) => !present.has(id))
+    await deleteRows(own, gone)
+    if (present.size > 0) await verifyShard(connection, own.storedAs, await mergeRows(own, rows, model.dimension), rows)
   }
 }
 

@@ -39,21 +39,13 @@ export async function textBytes(live: TableLocation): Promise<number> {
 /** All passages of the live table, whatever its model, as planned rows. Of duplicate ids, the newest row. */
 export async function* livePassages(live: TableLocation): AsyncGenerator<ReadItem> {
   const storedAs = await storedNameOf(live)
-  const connection = await connectForWriting(live.dir)
-  try {
-    const table = await openStored(connection, live.dir, storedAs)
-    await readableMetadata(live, table)
-    await dropDoubles(live, table)
-    const end = await pinForReading(table)
-    try {
-      let line = 0
-      for await (const passage of exportPassages(table)) yield { line: ++line, passage }
-    } finally {
-      await end()
-    }
-  } finally {
-    connection.close()
-  }
+  using connection = await connectForWriting(live.dir)
+  const table = await openStored(connection, storedAs)
+  await readableMetadata(live, table)
+  await dropDoubles(live, table)
+  await using _pin = await pinForReading(table)
+  let line = 0
+  for await (const passage of exportPassages(table)) yield { line: ++line, passage }
 }
 
 /** Removes duplicate ids: see `removeDoubles`. */

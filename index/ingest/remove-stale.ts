@@ -87,9 +87,9 @@ export async function removeStale(location: TableLocation, knownJobs: FindJobs, 
 /** True if the table is of a loaded model and the live one is of another. A table that cannot be opened counts as such. */
 async function isStillServed(dir: string, storedAs: string, live: string, models: readonly EmbeddingModel[]): Promise<boolean> {
   if (models.length < 2 || !(await hasVersion(tableFolder(dir, storedAs)))) return false
-  const connection = await connectLance(dir, undefined)
+  using connection = await connectLance(dir, undefined)
   const idOf = async (name: string): Promise<string | undefined> => {
-    const table = await openStored(connection, dir, name)
+    const table = await openStored(connection, name)
     return modelOf(await readMetadata(table), models)?.id
   }
   try {
@@ -97,7 +97,5 @@ async function isStillServed(dir: string, storedAs: string, live: string, models
     return own !== undefined && own !== (await idOf(live))
   } catch {
     return true
-  } finally {
-    connection.close()
   }
 }

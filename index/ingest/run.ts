@@ -8,7 +8,7 @@ import { ChangeLog, unwatchChanges, watchChanges } from '../writers/change-log.t
 import { withWriterLock } from '../writers/locks.ts'
 import { addRows } from './add.ts'
 import { buildTable } from './build.ts'
-import { countersOf, type JobResult, type JobRun, type RunJobOptions } from './job-run.ts'
+import type { JobResult, JobRun, RunJobOptions } from './job-run.ts'
 import { openJournal, readJournal, type Target } from './journal.ts'
 import { jobFiles } from './plan/contract.ts'
 import { readPlan } from './plan/plan.ts'
@@ -27,31 +27,25 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   if (plan === undefined) throw new CodedError('internal', `The job ${jobId} was not planned. This is a bug.`)
   await checkTable(options, replace)
   const alias = await readAlias(options)
-  const before = await readJournal(jobFiles(folder).journal)
-  if (before.target?.isOwn === true && alias?.stored_as === before.target.storedAs) return finished(options, alias.stored_as)
+  const progress = await readJournal(jobFiles(folder).journal)
+  let { target } = progress
+  if (target?.isOwn === true && alias?.stored_as === target.storedAs) return finished(options, alias.stored_as)
   await watchChanges(options, jobId)
   const later = new ChangeLog(options, jobId)
   await later.read()
   if (later.replacedBy !== undefined) return { storedAs: '', rows: 0, supersededBy: later.replacedBy }
-  const journal = await openJournal(jobFiles(folder).journal)
-  const connection = await connectForWriting(dir)
+  await using journal = await openJournal(jobFiles(folder).journal, progress)
+  using connection = await connectForWriting(dir)
   try {
-    let progress = before
-    let { target } = before
     if (target === undefined || (await targetIsStale({ ...options, connection, later }, target, alias))) {
       const isOwn = replace || alias === undefined
       target = { isOwn, storedAs: isOwn ? storedName(name, jobId) : alias.stored_as }
       await journal.add({ step: 'target', replace: isOwn, stored_as: target.storedAs })
-      progress = { target, shards: new Map(), carrying: false }
     }
-    const counters = countersOf(plan, progress)
-    const run = { ...options, plan, storedAs: target.storedAs, before: progress, journal, connection, later, counters }
+    const run = { ...options, plan, storedAs: target.storedAs, progress, journal, connection, later, embedding: 0 }
     return await (target.isOwn ? buildTable : addRows)(run)
   } catch (error) {
     throw failureOf(error) ?? error
-  } finally {
-    connection.close()
-    await journal.close()
   }
 }
 
@@ -60,13 +54,13 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
  * first job was building does not count: the job copies its passages.
  */
 async function targetIsStale(
-  { dir, replace, connection, later }: Pick<JobRun, 'dir' | 'replace' | 'connection' | 'later'>,
+  { replace, connection, later }: Pick<JobRun, 'replace' | 'connection' | 'later'>,
   target: Target,
   alias: Alias | undefined,
 ): Promise<boolean> {
   if (!target.isOwn) return alias?.stored_as !== target.storedAs
   if (replace || alias === undefined) return false
-  const live = await openStored(connection, dir, alias.stored_as)
+  const live = await openStored(connection, alias.stored_as)
   for await (const batch of live.query().select(['id'])) if (stringsIn(batch, 'id').some((id) => !later.ids.has(id))) return true
   return false
 }
@@ -86,7 +80,6 @@ export async function abandonJob({ jobId, folder, ...location }: Pick<RunJobOpti
   const { target } = await readJournal(jobFiles(folder).journal)
   const alias = await readAlias(location)
   if (target === undefined || !target.isOwn || alias?.stored_as === target.storedAs) return
-  const connection = await connectLance(location.dir, 0)
+  using connection = await connectLance(location.dir, 0)
   if ((await connection.tableNames()).includes(target.storedAs)) await connection.dropTable(target.storedAs)
-  connection.close()
 }

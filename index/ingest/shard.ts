@@ -3,7 +3,7 @@ import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { chunks, sqlIn, storedRows } from '../table/write.ts'
 import { CONTENT_OF_HASH, contentPart } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
-import { checkVectorCount, halvesAt, packVector, pickHalves, stringAt, type Rows } from '../table/rows.ts'
+import { checkVectorCount, halvesAt, packVector, pickHalves, stringAt } from '../table/rows.ts'
 import { passageText } from '../contract.ts'
 import type { DocumentEnd } from '../write/change-rows.ts'
 import { report, type JobRun } from './job-run.ts'
@@ -15,22 +15,6 @@ const COMPACT_AFTER = 64
 /** Texts per call of the embedder: several of its batches, so that it is never idle, few enough for prompt cancellation. */
 const TEXTS_PER_CALL = 128
 const VALUES_PER_QUERY = 1000
-
-/** A shard whose vectors are ready. */
-export interface PreparedShard {
-  readonly number: number
-  /** All of its passages. */
-  readonly ids: readonly string[]
-  /** Rows to write; empty if all of them are in the table. */
-  readonly rows: Rows
-  /** Ids that have several rows in the table. */
-  readonly doubled: readonly string[]
-  /** Split documents and files that end in the shard. */
-  readonly ends: readonly DocumentEnd[]
-  /** Number of passages embedded, and of those whose vectors were known. */
-  readonly embedded: number
-  readonly skipped: number
-}
 
 /** Vectors of planned passages, float16 [planned.length, dimension]. */
 interface Vectors {
@@ -45,9 +29,13 @@ interface Tables {
   readonly previous: Table | undefined
 }
 
-/** Reads a shard, determines which of its rows to write, and embeds those without a vector (unless vectors are given). */
-export async function prepareShard(run: JobRun, number: number, { present, previous }: Tables): Promise<PreparedShard> {
-  const { folder, plan, byContent = false, readyVectors, signal, journal, counters } = run
+/**
+ * Reads a shard, determines which of its rows to write, and embeds those without a vector (unless vectors are given).
+ * @returns `ids`: of all its passages; `rows`: those to write, none if all of them are in the table; `doubled`: ids with several rows in the
+ * table; `ends`: split documents and files that end in the shard
+ */
+export async function prepareShard(run: JobRun, number: number, { present, previous }: Tables) {
+  const { folder, plan, byContent = false, readyVectors, signal, journal, progress } = run
   const { dimension } = run.model
   signal.throwIfAborted()
   const shard = await readShard(folder, number, plan)
@@ -59,7 +47,7 @@ export async function prepareShard(run: JobRun, number: number, { present, previ
   const halves = ready === undefined ? new Uint16Array(planned.length * dimension) : pickHalves(ready, open, dimension)
   const vectors = { planned, halves, dimension }
   const onEmbedded = (count: number): void => {
-    counters.embedded += count
+    run.embedding += count
     report(run, 'indexing')
   }
   let missing = [...planned.keys()]
@@ -72,10 +60,12 @@ export async function prepareShard(run: JobRun, number: number, { present, previ
   }
   const [embedded, skipped] = [missing.length, shard.length - missing.length]
   const rows = { passages: planned.map(({ passage }) => passage), hashes: planned.map(({ hash }) => hash), halves }
-  const prepared = { number, ids, rows, doubled: [...doubled], ends: shard.flatMap(endsOf), embedded, skipped }
-  if (!isPresent(run, prepared)) await journal.add({ step: 'embedded', shard: number, embedded, skipped })
-  return prepared
+  // Otherwise it was committed before a kill but not recorded.
+  if (planned.length > 0 || !progress.shards.has(number)) await journal.add({ step: 'embedded', shard: number, embedded, skipped })
+  run.embedding = 0
+  return { number, ids, rows, doubled: [...doubled], ends: shard.flatMap(endsOf) }
 }
+export type PreparedShard = Awaited<ReturnType<typeof prepareShard>>
 
 const NOTHING = { hashes: new Map<string, string>(), doubled: [] }
 
@@ -182,21 +172,4 @@ export async function* shardsOf<Shard>(
     }
     signal.throwIfAborted()
   }
-}
-
-/** True if the shard was committed before a kill but not recorded in the journal. */
-function isPresent({ before }: JobRun, { number, rows }: PreparedShard): boolean {
-  return rows.passages.length === 0 && before.shards.has(number)
-}
-
-/** Counts a durable shard. */
-export function countCommitted(run: JobRun, shard: PreparedShard): void {
-  const { counters } = run
-  const before = run.before.shards.get(shard.number)
-  if (!isPresent(run, shard)) {
-    counters.skipped += shard.skipped - (before?.skipped ?? 0)
-    counters.embedded -= before?.embedded ?? 0
-  }
-  if (before === undefined || before.state === 'embedded') counters.committed += shard.ids.length
-  report(run, 'indexing')
 }

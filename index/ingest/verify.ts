@@ -43,20 +43,16 @@ export async function verifyTable(
  * @throws index_invalid stating the difference
  */
 export async function verifyShard(connection: Connection, storedAs: string, version: number, rows: Omit<Rows, 'halves'>): Promise<void> {
-  const table = await connection.openTable(storedAs, version)
-  try {
-    const wanted = new Map(rows.passages.map(({ id }, row) => [id, rows.hashes[row]]))
-    for (const ids of chunks([...wanted.keys()], 1000)) {
-      const found = await table.query().where(sqlIds(ids)).select(['id', 'hash', 'vector']).toArrow()
-      for (const { id, hash } of soundRows(table, found)) {
-        if (wanted.get(id) !== hash) throw mismatch(table, `passage "${id}" occurs twice or is not the planned one`)
-        wanted.delete(id)
-      }
+  using table = await connection.openTable(storedAs, version)
+  const wanted = new Map(rows.passages.map(({ id }, row) => [id, rows.hashes[row]]))
+  for (const ids of chunks([...wanted.keys()], 1000)) {
+    const found = await table.query().where(sqlIds(ids)).select(['id', 'hash', 'vector']).toArrow()
+    for (const { id, hash } of soundRows(table, found)) {
+      if (wanted.get(id) !== hash) throw mismatch(table, `passage "${id}" occurs twice or is not the planned one`)
+      wanted.delete(id)
     }
-    if (wanted.size > 0) throw mismatch(table, `${wanted.size} of ${rows.passages.length} passages of a shard are missing`)
-  } finally {
-    table.close()
   }
+  if (wanted.size > 0) throw mismatch(table, `${wanted.size} of ${rows.passages.length} passages of a shard are missing`)
 }
 
 /** Ids and content hashes of a result. @throws index_invalid for a vector that is not finite */

@@ -66,7 +66,7 @@ export async function writeVectorFile(of: VectorFile, rows: readonly PlannedRow[
 
 /** Returns why the file's metadata does not match the shard; undefined if it does. @throws ENOENT */
 export async function foreignVectors(of: VectorFile): Promise<string | undefined> {
-  const file = await open(of.path, 'r')
+  await using file = await open(of.path, 'r')
   try {
     // Both are promises for a file handle, whatever the types state; only the end of the file is read.
     const reader = await Promise.resolve(RecordBatchReader.from(file))
@@ -74,8 +74,6 @@ export async function foreignVectors(of: VectorFile): Promise<string | undefined
     return differs(schema.metadata, of)
   } catch {
     return 'is not a complete Arrow file'
-  } finally {
-    await file.close()
   }
 }
 
@@ -135,14 +133,10 @@ async function readSound(of: VectorFile, flawOf: (ids: Column, hashes: Column) =
 
 /** Reads a file at once: Node reads half a megabyte at a time. */
 async function readWhole(path: string): Promise<Uint8Array> {
-  const file = await open(path, 'r')
-  try {
-    const bytes = Buffer.allocUnsafeSlow((await file.stat()).size)
-    const { bytesRead } = await file.read(bytes, 0, bytes.length)
-    return bytesRead === bytes.length ? bytes : await file.readFile()
-  } finally {
-    await file.close()
-  }
+  await using file = await open(path, 'r')
+  const bytes = Buffer.allocUnsafeSlow((await file.stat()).size)
+  const { bytesRead } = await file.read(bytes, 0, bytes.length)
+  return bytesRead === bytes.length ? bytes : await file.readFile()
 }
 
 function differs(metadata: ReadonlyMap<string, string>, of: VectorFile): string | undefined {
