@@ -23,12 +23,7 @@ export function contentHash({ title, text, source = '', metadata }: Passage): st
     : known + base64Hash(JSON.stringify(Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1))), METADATA_PART)
 }
 
-/** True if the passages of two content hashes have the same vector. */
-export function sameVector(a: string, b: string): boolean {
-  return a !== '' && a.slice(0, TEXT_PART) === b.slice(0, TEXT_PART)
-}
-
-/** The part of a content hash that covers title and text. */
+/** The part of a content hash that covers title and text: passages with equal parts have the same vector. */
 export function contentPart(hash: string): string {
   return hash.slice(0, TEXT_PART)
 }

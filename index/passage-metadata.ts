@@ -28,7 +28,7 @@ export const PassageMetadataSchema = Type.Record(Type.String(), ValueSchema, {
 export type PassageMetadata = Readonly<Static<typeof PassageMetadataSchema>>
 
 /** Validated metadata, or the problem; neither if there is none. */
-export interface CheckedMetadata {
+interface CheckedMetadata {
   readonly metadata?: PassageMetadata
   readonly problem?: string
   /** Names of nested fields that were dropped. */

@@ -7,13 +7,6 @@ import type { EmbeddingModel, IndexInfo, SearchHit, SearchOptions } from './cont
 
 const MAX_K = 1000
 
-/** Name, version and size of what is being searched. */
-export interface TableVersion {
-  readonly table: string
-  readonly version: number
-  readonly passages: number
-}
-
 /** The table behind a name at one moment: one question uses one view, even if the table is replaced in between. */
 export interface TableView {
   /** Model of the table's vectors: only its embeddings can be compared with them. */
@@ -50,11 +43,12 @@ export function viewOf(name: string, { table, metadata, model }: Live, reading: 
   }
 }
 
-/** @param name public name of the table */
-export async function versionOf(name: string, table: Table): Promise<TableVersion> {
+/** Name, version and size of what is being searched. @param name public name of the table */
+export async function versionOf(name: string, table: Table) {
   const [version, passages] = await Promise.all([table.version(), table.countRows()])
   return { table: name, version, passages }
 }
+export type TableVersion = Awaited<ReturnType<typeof versionOf>>
 
 /** Full information on a live table. */
 export async function infoOf(name: string, { table, storedAs, metadata }: LiveTexts): Promise<IndexInfo> {

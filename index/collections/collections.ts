@@ -152,17 +152,13 @@ class IndexCollections implements Collections {
   }
 
   async describe(names: readonly string[]): Promise<CollectionInfo[]> {
-    const connection = await connectLance(this.#dir, undefined)
-    try {
-      const found = new Map<string, CollectionInfo>()
-      await eachOf(names, AT_ONCE, async (name) => {
-        const info = name === this.main.table ? await this.#describeMain() : await this.#describe(connection, name)
-        if (info !== undefined) found.set(name, info)
-      })
-      return names.flatMap((name) => found.get(name) ?? [])
-    } finally {
-      connection.close()
-    }
+    using connection = await connectLance(this.#dir, undefined)
+    const found = new Map<string, CollectionInfo>()
+    await eachOf(names, AT_ONCE, async (name) => {
+      const info = name === this.main.table ? await this.#describeMain() : await this.#describe(connection, name)
+      if (info !== undefined) found.set(name, info)
+    })
+    return names.flatMap((name) => found.get(name) ?? [])
   }
 
   async create(name: string, language?: WordLanguage): Promise<boolean> {
@@ -171,16 +167,12 @@ class IndexCollections implements Collections {
     await checkFolder(dir)
     if ((await readAlias(location)) !== undefined) return false
     await this.#requireRoom()
-    const connection = await connectForWriting(dir)
-    try {
-      return await withWriterLock(location, async () => {
-        await finishRemoval(location, this.#belongings)
-        if ((await readAlias(location)) !== undefined) return false
-        return createLiveTable(connection, { ...location, model: this.main.model }, language)
-      })
-    } finally {
-      connection.close()
-    }
+    using connection = await connectForWriting(dir)
+    return await withWriterLock(location, async () => {
+      await finishRemoval(location, this.#belongings)
+      if ((await readAlias(location)) !== undefined) return false
+      return createLiveTable(connection, { ...location, model: this.main.model }, language)
+    })
   }
 
   async copy(name: string, of: string): Promise<boolean> {

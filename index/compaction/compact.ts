@@ -111,15 +111,11 @@ export const KEEP_MS = 3 * 60_000
 /** A version replaced this long ago was replaced by one that is durable by now. */
 const SETTLED_MS = 60_000
 
-export interface Fragmentation {
-  readonly fragments: number
-  /** Fragments in excess of a compacted table of this size, not counting those that segments of the vector index keep apart. */
-  readonly surplus: number
-  /** Of the newest version. */
-  readonly bytes: number
-}
-
-export async function fragmentation(table: Table): Promise<Fragmentation> {
+/**
+ * @returns `surplus`: fragments in excess of a compacted table of this size, not counting those that segments of the vector index keep apart;
+ * `bytes`: of the newest version
+ */
+export async function fragmentation(table: Table) {
   const { fragmentStats, numRows, totalBytes } = await table.stats()
   const fragments = fragmentStats.numFragments
   const expected = Math.max(1, Math.ceil(numRows / FRAGMENT_ROWS), await vectorSegments(table))
@@ -198,12 +194,16 @@ interface CompactionCommandOptions extends TableLocation {
   readonly dryRun: boolean
 }
 
-export interface FragmentationState extends Fragmentation {
-  /** Versions whose files have expired. */
-  readonly oldVersions: number
-  /** Bytes of all files of the table. */
-  readonly diskBytes: number
+async function fragmentationState(table: Table, keepMs: number) {
+  return {
+    ...(await fragmentation(table)),
+    /** Versions whose files have expired. */
+    oldVersions: await oldVersions(table, keepMs),
+    /** Bytes of all files of the table. */
+    diskBytes: await bytesUnder(tableFolder(table.dir, table.storedAs)),
+  }
 }
+export type FragmentationState = Awaited<ReturnType<typeof fragmentationState>>
 
 /**
  * Compacts a live table from outside the serving process; reads and writes continue.
@@ -212,19 +212,14 @@ export interface FragmentationState extends Fragmentation {
  */
 export async function compactionCommand({ task, keepMs, dryRun, ...location }: CompactionCommandOptions) {
   return withLive(location, async (table, sync) => {
-    const state = async (): Promise<FragmentationState> => ({
-      ...(await fragmentation(table)),
-      oldVersions: await oldVersions(table, keepMs),
-      diskBytes: await bytesUnder(tableFolder(table.dir, table.storedAs)),
-    })
-    const before = await state()
+    const before = await fragmentationState(table, keepMs)
     if (dryRun) return { before }
     const done = await withMaintenanceLock(location, { waitMs: RUNNING_MS }, async () => {
       if (task === 'compact') await compactTable(table, sync, keepMs, 1)
       else await cleanTable(table, keepMs)
       await sync.flushWithChecksums()
     })
-    if (done) return { before, after: await state() }
+    if (done) return { before, after: await fragmentationState(table, keepMs) }
     const message = `A job is building the indexes of "${location.table}". Compact the table when the job has ended.`
     throw new CodedError('conflict', message, { field: 'table' })
   })

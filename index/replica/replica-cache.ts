@@ -19,15 +19,6 @@ interface ReplicaCacheOptions extends CopyOptions {
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-interface ReplicaCacheStatus {
-  /** Why the last copy failed; earlier copies stay in use. */
-  readonly trouble: string | undefined
-  /** Why the newest table is not copied although the store is available; the copy of the previous one stays in use. */
-  readonly refused: CodedError | undefined
-  /** Time of the last successful check. */
-  readonly checkedAt: Date | undefined
-}
-
 /**
  * Starts to follow a table. Its immutable files are copied before the manifest that refers to them, and the alias last.
  * @throws disk_full if there is no copy and the table exceeds the limit
@@ -42,10 +33,13 @@ export async function startReplicaCache(options: ReplicaCacheOptions): Promise<R
 export class ReplicaCache {
   readonly #options: ReplicaCacheOptions
   readonly #copies: TableCopies
+  /** Why the last copy failed; earlier copies stay in use. */
   #trouble: string | undefined
+  /** Why the newest table is not copied although the store is available; the copy of the previous one stays in use. */
   #refused: CodedError | undefined
   /** The last table whose model was checked, and why it must not be copied. */
   #judged: { readonly storedAs: string; readonly verdict: CodedError | undefined } | undefined
+  /** Time of the last successful check. */
   #checkedAt: Date | undefined
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
@@ -56,7 +50,7 @@ export class ReplicaCache {
     this.#copies = new TableCopies(options)
   }
 
-  status(): ReplicaCacheStatus {
+  status() {
     return { trouble: this.#trouble, refused: this.#refused, checkedAt: this.#checkedAt }
   }
 
@@ -127,15 +121,11 @@ export class ReplicaCache {
     const { from, table: name, models } = this.#options
     if (models === undefined) return undefined
     if (this.#judged?.storedAs === storedAs) return this.#judged.verdict
-    const connection = await connectLance(from, undefined)
-    try {
-      const metadata = await readMetadata(await connection.openTable(storedAs))
-      const verdict = relatedModel(metadata, allModels(models)) === undefined ? incompatibility(name, metadata, models) : undefined
-      this.#judged = { storedAs, verdict }
-      return verdict
-    } finally {
-      connection.close()
-    }
+    using connection = await connectLance(from, undefined)
+    const metadata = await readMetadata(await connection.openTable(storedAs))
+    const verdict = relatedModel(metadata, allModels(models)) === undefined ? incompatibility(name, metadata, models) : undefined
+    this.#judged = { storedAs, verdict }
+    return verdict
   }
 
   /** Removes copies of replaced tables, after a delay. */

@@ -47,8 +47,8 @@ export async function measureDenseWeight(
   const rows = await table.countRows()
   if (hybrid !== undefined && rows < hybrid.rows * REMEASURE) return hybrid.denseWeight
   if (rows === 0) return DEFAULT_DENSE_WEIGHT
-  const aside = await connectLance(table.dir, 0, SMALL_CACHES)
-  const denseWeight = await measured(await aside.openTable(table.storedAs), ann, embed, { stages, signal }).finally(() => aside.close())
+  using aside = await connectLance(table.dir, 0, SMALL_CACHES)
+  const denseWeight = await measured(await aside.openTable(table.storedAs), ann, embed, { stages, signal })
   await writing(table, () => writeDenseWeight(table, { denseWeight, rows }))
   return denseWeight
 }

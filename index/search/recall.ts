@@ -24,13 +24,6 @@ export interface Probe {
   readonly crowded: boolean
 }
 
-/** A measured share. */
-interface Share {
-  readonly share: number
-  /** Lower bound of its 95 % interval. */
-  readonly atLeast: number
-}
-
 /** Exact results per probe: the ten that count, and others that may score equally. */
 const NEIGHBOURS = 64
 
@@ -84,7 +77,7 @@ export async function reachOf(
   { refinements, ...settings }: Omit<AnnSettings, 'refine'> & { readonly refinements: readonly number[] },
   probes: readonly Probe[],
   signal?: AbortSignal,
-): Promise<Share[]> {
+) {
   const found = refinements.map((): number[] => [])
   for (const probe of probes) {
     signal?.throwIfAborted()
@@ -140,10 +133,10 @@ export async function latenciesOf(
 const Z = 1.96
 
 /**
- * A share over groups with the lower bound of its interval: Wilson's, with as many independent trials as the variance between groups
+ * A share over groups with the lower bound of its 95 % interval: Wilson's, with as many independent trials as the variance between groups
  * implies, since the hits of one query are correlated.
  */
-export function shareOf(found: readonly number[], wanted: readonly number[]): Share {
+export function shareOf(found: readonly number[], wanted: readonly number[]) {
   const trials = wanted.reduce((sum, count) => sum + count, 0)
   if (trials === 0) return { share: 1, atLeast: 1 }
   const share = found.reduce((sum, count) => sum + count, 0) / trials

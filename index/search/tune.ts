@@ -26,16 +26,6 @@ function nprobesFor(partitions: number): number[] {
   return [...steps, partitions]
 }
 
-interface Tuned {
-  /**
-   * The fastest settings whose recall interval is above the required recall; else those of the highest recall if it reaches the requirement
-   * as measured; undefined otherwise.
-   */
-  readonly chosen: AnnSettings | undefined
-  /** The settings with the highest recall that were tried. */
-  readonly best: AnnSettings
-}
-
 interface TuneOptions {
   /** Of the vector index. */
   readonly partitions: number
@@ -52,6 +42,8 @@ const MOST_TIMED_SLOW = 8
 /**
  * Finds the fastest search settings that reach a recall, by measurement. Recall grows with partitions and with candidates, so only the edge
  * of their grid is walked: from the fewest partitions with the fewest sufficient candidates on, only towards fewer candidates.
+ * @returns `chosen`: the fastest settings whose recall interval is above the required recall; else those of the highest recall if it reaches
+ * the requirement as measured; undefined otherwise. `best`: the settings with the highest recall that were tried
  * @throws the signal's reason once aborted
  */
 export async function tune(
@@ -59,7 +51,7 @@ export async function tune(
   { partitions, rows, minRecall, onProbes }: TuneOptions,
   probes: readonly Probe[],
   signal?: AbortSignal,
-): Promise<Tuned> {
+) {
   const isAsked = probes.some(({ id }) => id === undefined)
   const timed = storeOf(table.dir).slowReads ? probes.slice(0, MOST_TIMED_SLOW) : probes
   let refinements = REFINE

@@ -30,9 +30,7 @@ interface UpdateIndexesOptions {
   readonly large: boolean
   /** Retention of replaced files. */
   readonly keepMs: number
-  /** Called if the indexes could not be updated. */
   readonly onWarning?: ((message: string) => void) | undefined
-  /** Reports progress. */
   readonly stages?: Stages
 }
 

@@ -105,21 +105,17 @@ export async function replaceWith(take: (folder: string) => Promise<void>, optio
 /** Migrates a copy to the current schema and verifies it. @returns its rows */
 async function fitted(storedAs: string, options: ReplaceOptions): Promise<number> {
   const { dir, table: name } = options
-  const connection = await connectForWriting(dir)
-  try {
-    const table = await connection.openTable(storedAs)
-    const metadata = await migratedMetadata(table)
-    const schema = unfitSchema(name, metadata)
-    if (schema !== undefined) throw schema
-    const model = relatedModel(metadata, allModels(options)) ?? fitModel(name, metadata, options)
-    // Replacing a table that cannot be searched here either loses nothing.
-    if (model instanceof CodedError && (await presentModel(connection, options)) !== metadata.model) throw model
-    const rows = await countedRows(table)
-    await TableSync.ofCopy(tableFolder(dir, storedAs)).flush()
-    return rows
-  } finally {
-    connection.close()
-  }
+  using connection = await connectForWriting(dir)
+  const table = await connection.openTable(storedAs)
+  const metadata = await migratedMetadata(table)
+  const schema = unfitSchema(name, metadata)
+  if (schema !== undefined) throw schema
+  const model = relatedModel(metadata, allModels(options)) ?? fitModel(name, metadata, options)
+  // Replacing a table that cannot be searched here either loses nothing.
+  if (model instanceof CodedError && (await presentModel(connection, options)) !== metadata.model) throw model
+  const rows = await countedRows(table)
+  await TableSync.ofCopy(tableFolder(dir, storedAs)).flush()
+  return rows
 }
 
 /** Model of the present table's vectors; undefined if there is none, or it cannot be opened. */

@@ -53,12 +53,8 @@ export async function createSnapshot(name: string, options: TableLocation): Prom
     const take = async (): Promise<void> => {
       const storedAs = await storedNameOf(options)
       await requireWhole(dir, storedAs)
-      const end = await pinForReading({ dir, storedAs })
-      try {
-        await cloneTable(tableFolder(dir, storedAs), tableFolder(making, SNAPSHOT_TABLE))
-      } finally {
-        await end()
-      }
+      await using _pin = await pinForReading({ dir, storedAs })
+      await cloneTable(tableFolder(dir, storedAs), tableFolder(making, SNAPSHOT_TABLE))
     }
     // Copies may take longer than the writer lock may be held; other processes keep the copied files for a limited time
     // (CEPE_KEEP_VERSIONS_MIN).
@@ -160,11 +156,7 @@ async function alone<T>(options: TableLocation, work: (aside: (name: string) => 
 }
 
 async function lookedThrough(folder: string): Promise<Pick<Snapshot, 'rows' | 'model'>> {
-  const connection = await connectLance(folder, 0)
-  try {
-    const table = await connection.openTable(SNAPSHOT_TABLE)
-    return { rows: await countedRows(table), model: (await readMetadata(table)).model }
-  } finally {
-    connection.close()
-  }
+  using connection = await connectLance(folder, 0)
+  const table = await connection.openTable(SNAPSHOT_TABLE)
+  return { rows: await countedRows(table), model: (await readMetadata(table)).model }
 }

@@ -7,37 +7,25 @@ import { type CheckedFiles, checkFiles, countedRows } from './verify.ts'
 import type { TableLocation } from '../contract.ts'
 import { lastSoundSnapshot } from './snapshots.ts'
 
-interface VerifiedIndex {
-  readonly passages: number
-  readonly files: number
-  readonly bytes: number
-  /** Files that had no checksum and have one now. */
-  readonly recorded: number
-}
-
 /**
  * Verifies the live table: every file unchanged, no row missing, no duplicate id. Records checksums for files without one, so that later
  * changes are detected.
+ * @returns `recorded`: number of files that had no checksum and have one now
  * @throws index_missing; index_invalid naming the damage and the last intact snapshot
  */
-export async function verifyIndex(options: TableLocation, onBytes?: (done: number, total: number) => void): Promise<VerifiedIndex> {
+export async function verifyIndex(options: TableLocation, onBytes?: (done: number, total: number) => void) {
   const { dir, table } = options
   const storedAs = await storedNameOf(options)
   const folder = tableFolder(dir, storedAs)
-  const end = await pinForReading({ dir, storedAs })
-  const connection = await connectLance(dir, 0)
-  try {
-    const checked: CheckedFiles = new Map()
-    const { sound, bytes, unknown, damaged } = await checkFiles(folder, checked, onBytes)
-    const [first] = damaged
-    if (first !== undefined) throw damage(`the table "${table}"`, first, await lastSoundSnapshot(options, checked))
-    const passages = await countedRows(await connection.openTable(storedAs))
-    const checksums = new Checksums(folder)
-    await checksums.add(unknown)
-    await checksums.settled()
-    return { passages, files: sound, bytes, recorded: unknown.length }
-  } finally {
-    connection.close()
-    await end()
-  }
+  await using _pin = await pinForReading({ dir, storedAs })
+  using connection = await connectLance(dir, 0)
+  const checked: CheckedFiles = new Map()
+  const { sound, bytes, unknown, damaged } = await checkFiles(folder, checked, onBytes)
+  const [first] = damaged
+  if (first !== undefined) throw damage(`the table "${table}"`, first, await lastSoundSnapshot(options, checked))
+  const passages = await countedRows(await connection.openTable(storedAs))
+  const checksums = new Checksums(folder)
+  await checksums.add(unknown)
+  await checksums.settled()
+  return { passages, files: sound, bytes, recorded: unknown.length }
 }

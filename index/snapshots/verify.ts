@@ -13,29 +13,20 @@ import { CHANGED, type Damage, LOST } from '../versions/recover.ts'
 /** SHA-256 of files by device and inode: tables share files with snapshots, and each is read once. */
 export type CheckedFiles = Map<string, string>
 
-interface Checked {
-  /** Number of unchanged files. */
-  readonly sound: number
-  readonly bytes: number
-  /** Files without a checksum: written by software that recorded none, or by a killed process. */
-  readonly unknown: readonly string[]
-  readonly damaged: readonly Damage[]
-}
-
 /**
  * Reads every file that the newest version of a stored table needs and compares it with its checksum. A table in an object store has none:
  * the store verifies its own.
  * @param onBytes called with the bytes read and the total
+ * @returns `sound`: number of unchanged files; `unknown`: files without a checksum, because a killed process wrote them
  */
-export async function checkFiles(
-  folder: string,
-  checked: CheckedFiles = new Map(),
-  onBytes: (done: number, total: number) => void = () => undefined,
-): Promise<Checked> {
-  if (storeOf(folder).durable) return { sound: 0, bytes: 0, unknown: [], damaged: [] }
+export async function checkFiles(folder: string, checked: CheckedFiles, onBytes?: (done: number, total: number) => void) {
+  const damaged: Damage[] = []
+  const unknown: string[] = []
+  let [sound, bytes] = [0, 0]
+  if (storeOf(folder).durable) return { sound, bytes, unknown, damaged }
   const recorded = await readChecksums(folder)
   const newest = await newestVersion(folder, recorded)
-  const damaged: Damage[] = newest.broken.map((file) => ({ file, problem: LOST }))
+  for (const file of newest.broken) damaged.push({ file, problem: LOST })
   const files = [newest.manifest, ...newest.named.map(({ file }) => file)].filter((file) => !newest.broken.includes(file))
   const statuses = await Promise.all(
     files.map(async (file) => {
@@ -44,8 +35,6 @@ export async function checkFiles(
     }),
   )
   const total = statuses.reduce((sum, { size }) => sum + size, 0)
-  const unknown: string[] = []
-  let [sound, bytes] = [0, 0]
   for (const { file, path, size, key } of statuses) {
     const sums = recorded.get(file)
     if (sums === undefined) unknown.push(path)
@@ -56,7 +45,7 @@ export async function checkFiles(
       else damaged.push({ file, problem: CHANGED })
     }
     bytes += size
-    onBytes(bytes, total)
+    onBytes?.(bytes, total)
   }
   return { sound, bytes, unknown, damaged }
 }

@@ -13,7 +13,7 @@ export { Index, MatchQuery, type Query, type VectorQuery } from '@lancedb/lanced
  * A LanceDB table. Its own `name` throws while another call on the table is running, so it is hidden, and the name used to open it takes
  * its place.
  */
-export interface Table extends Omit<LanceTable, 'name'> {
+export interface Table extends Omit<LanceTable, 'name'>, Disposable {
   readonly storedAs: string
   /** Folder or object store address of its index. */
   readonly dir: string
@@ -21,14 +21,7 @@ export interface Table extends Omit<LanceTable, 'name'> {
   addEmptyColumns(fields: readonly Field[]): Promise<unknown>
 }
 
-export interface Connection {
-  /** @param version to read an earlier version; the newest by default */
-  openTable(storedAs: string, version?: number): Promise<Table>
-  createEmptyTable(storedAs: string, schema: Schema): Promise<Table>
-  dropTable(storedAs: string): Promise<void>
-  tableNames(): Promise<string[]>
-  close(): void
-}
+export type Connection = Awaited<ReturnType<typeof connectLance>>
 
 /** Cache sizes of a connection, in bytes. */
 interface Caches {
@@ -50,7 +43,7 @@ export const SMALL_CACHES: Caches = { index: 48 * MIB, metadata: 16 * MIB }
  * @throws config_invalid without a folder for temporary files
  * @param caches LanceDB's defaults if absent, at most 6 GiB and 1 GiB
  */
-export async function connectLance(dir: string, consistencyMs: number | undefined, caches?: Caches): Promise<Connection> {
+export async function connectLance(dir: string, consistencyMs: number | undefined, caches?: Caches) {
   keepScratch()
   await checkTemporary()
   const storageOptions = storeOf(dir).lanceOptions()
@@ -72,14 +65,20 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
       addEmptyColumns,
       optimize: (...given: Parameters<typeof optimize>) => inScratch(() => optimize(...given)),
       createIndex: (...given: Parameters<typeof createIndex>) => inScratch(() => createIndex(...given)),
+      [Symbol.dispose]: () => table.close(),
     })
   }
+  const close = (): void => connection.close()
   return {
-    openTable: (storedAs, version) => named(storedAs, connection.openTable(storedAs, [], version === undefined ? {} : { version })),
-    createEmptyTable: (storedAs, schema) => named(storedAs, connection.createEmptyTable(storedAs, schema)),
-    dropTable: (storedAs) => connection.dropTable(storedAs),
+    dir,
+    /** @param version to read an earlier version; the newest by default */
+    openTable: (storedAs: string, version?: number) =>
+      named(storedAs, connection.openTable(storedAs, [], version === undefined ? {} : { version })),
+    createEmptyTable: (storedAs: string, schema: Schema) => named(storedAs, connection.createEmptyTable(storedAs, schema)),
+    dropTable: (storedAs: string) => connection.dropTable(storedAs),
     tableNames: () => allNames((startAfter) => connection.tableNames(startAfter === undefined ? {} : { startAfter })),
-    close: () => connection.close(),
+    close,
+    [Symbol.dispose]: close,
   }
 }
 

@@ -96,15 +96,8 @@ async function olderDoubles(table: Table, ids: readonly string[]): Promise<{ rea
   return older
 }
 
-export interface StoredRows {
-  /** Content hash of each id with one row. */
-  readonly hashes: ReadonlyMap<string, string>
-  /** Ids with several rows. */
-  readonly doubled: ReadonlySet<string>
-}
-
-/** Looks ids up, some at a time. */
-export async function storedRows(table: Table, ids: readonly string[]): Promise<StoredRows> {
+/** Looks ids up, some at a time. @returns `hashes`: content hash of each id with one row; `doubled`: ids with several rows */
+export async function storedRows(table: Table, ids: readonly string[]) {
   const [hashes, doubled] = [new Map<string, string>(), new Set<string>()]
   for (const some of chunks(ids, IDS_PER_QUERY)) {
     const found = await table.query().where(sqlIds(some)).select(['id', 'hash']).toArrow()

@@ -125,22 +125,18 @@ interface WantedRow {
 async function readRows(source: VectorSource, start: number, wanted: readonly WantedRow[], out: Uint16Array): Promise<void> {
   const { path, dimension, offset, type } = source
   const bytes = dimension * NUMBER_BYTES[type]
-  const file = await open(path, 'r')
-  try {
-    for (let from = 0; from < wanted.length;) {
-      const { row: first } = at(wanted, from)
-      let to = from + 1
-      while (wanted[to]?.row === first + to - from) to++
-      const run = wanted.slice(from, to)
-      const read = new Uint8Array(run.length * bytes)
-      const { bytesRead } = await file.read(read, 0, read.length, offset + (first - start) * bytes)
-      if (bytesRead !== read.length)
-        throw new CodedError('corpus_invalid', `${source.name} became shorter while it was read.`, { field: source.name })
-      for (const [i, one] of run.entries()) take(source, { ...one, bytes: read.subarray(i * bytes, (i + 1) * bytes) }, out)
-      from = to
-    }
-  } finally {
-    await file.close()
+  await using file = await open(path, 'r')
+  for (let from = 0; from < wanted.length;) {
+    const { row: first } = at(wanted, from)
+    let to = from + 1
+    while (wanted[to]?.row === first + to - from) to++
+    const run = wanted.slice(from, to)
+    const read = new Uint8Array(run.length * bytes)
+    const { bytesRead } = await file.read(read, 0, read.length, offset + (first - start) * bytes)
+    if (bytesRead !== read.length)
+      throw new CodedError('corpus_invalid', `${source.name} became shorter while it was read.`, { field: source.name })
+    for (const [i, one] of run.entries()) take(source, { ...one, bytes: read.subarray(i * bytes, (i + 1) * bytes) }, out)
+    from = to
   }
 }
 

@@ -11,7 +11,7 @@ const HEAD_BYTES = 12
 const MAX_HEADER_BYTES = 65_536
 
 /** Path of the ids of `vectors.npy`: `vectors.ids.txt`, one per line. */
-export function idsPath(npy: string): string {
+function idsPath(npy: string): string {
   return `${npy.replace(/\.npy$/i, '')}.ids.txt`
 }
 
@@ -27,31 +27,27 @@ export async function openNpy(path: string): Promise<VectorSource> {
 
 async function readNpyHeader(path: string): Promise<Matrix> {
   const name = basename(path)
-  const file = await open(path, 'r')
-  try {
-    const head = Buffer.alloc(HEAD_BYTES)
-    await file.read(head, 0, HEAD_BYTES, 0)
-    const long = head[NPY_MAGIC.length] !== 1
-    const start = long ? HEAD_BYTES : HEAD_BYTES - 2
-    const length = long ? head.readUInt32LE(8) : head.readUInt16LE(8)
-    if (length > MAX_HEADER_BYTES) refuse(name, `has a header of ${length} bytes`)
-    const header = Buffer.alloc(length)
-    await file.read(header, 0, length, start)
-    const text = header.toString('latin1')
-    const type = numberType(/'descr':\s*'([^']*)'/.exec(text)?.[1] ?? '')
-    const [rows, dimension, ...more] = (/'shape':\s*\(([^)]*)\)/.exec(text)?.[1] ?? '')
-      .split(',')
-      .filter((part) => part.trim() !== '')
-      .map(Number)
-    if (type === undefined || rows === undefined || dimension === undefined || more.length > 0 || !/'fortran_order':\s*False/.test(text))
-      return refuse(name, `holds ${text.trim().slice(0, 200)}: ${READ_ARRAYS}`)
-    const offset = start + length
-    const [expected, { size }] = [offset + rows * dimension * NUMBER_BYTES[type], await file.stat()]
-    if (size !== expected) refuse(name, `has ${size} bytes in place of ${expected}: it is truncated, or has trailing bytes`)
-    return { type, rows, dimension, offset }
-  } finally {
-    await file.close()
-  }
+  await using file = await open(path, 'r')
+  const head = Buffer.alloc(HEAD_BYTES)
+  await file.read(head, 0, HEAD_BYTES, 0)
+  const long = head[NPY_MAGIC.length] !== 1
+  const start = long ? HEAD_BYTES : HEAD_BYTES - 2
+  const length = long ? head.readUInt32LE(8) : head.readUInt16LE(8)
+  if (length > MAX_HEADER_BYTES) refuse(name, `has a header of ${length} bytes`)
+  const header = Buffer.alloc(length)
+  await file.read(header, 0, length, start)
+  const text = header.toString('latin1')
+  const type = numberType(/'descr':\s*'([^']*)'/.exec(text)?.[1] ?? '')
+  const [rows, dimension, ...more] = (/'shape':\s*\(([^)]*)\)/.exec(text)?.[1] ?? '')
+    .split(',')
+    .filter((part) => part.trim() !== '')
+    .map(Number)
+  if (type === undefined || rows === undefined || dimension === undefined || more.length > 0 || !/'fortran_order':\s*False/.test(text))
+    return refuse(name, `holds ${text.trim().slice(0, 200)}: ${READ_ARRAYS}`)
+  const offset = start + length
+  const [expected, { size }] = [offset + rows * dimension * NUMBER_BYTES[type], await file.stat()]
+  if (size !== expected) refuse(name, `has ${size} bytes in place of ${expected}: it is truncated, or has trailing bytes`)
+  return { type, rows, dimension, offset }
 }
 
 /** The ids of a text file, one per line. @throws vectors_invalid naming the line */

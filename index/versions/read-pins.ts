@@ -19,19 +19,21 @@ function folderOf({ dir, storedAs }: Stored): string {
 }
 
 /**
- * Pins the table's present files for a long read: no process removes them until the returned function is called or this process has ended.
+ * Pins the table's present files for a long read: no process removes them until the pin is disposed of or this process has ended.
  * In an object store, or in a folder without write permission, only this process honours it.
  */
-export async function pinForReading(table: Stored): Promise<() => Promise<void>> {
+export async function pinForReading(table: Stored): Promise<AsyncDisposable> {
   const key = keyOf(table)
   const mine = { at: Date.now() - STALE_READ_MS }
   const all = ownPins.get(key) ?? new Set()
   ownPins.set(key, all.add(mine))
   const release = await storeOf(table.dir).marks.put(folderOf(table), `${table.storedAs}~${mine.at}`)
-  return async () => {
-    all.delete(mine)
-    if (all.size === 0 && ownPins.get(key) === all) ownPins.delete(key)
-    await release()
+  return {
+    [Symbol.asyncDispose]: async () => {
+      all.delete(mine)
+      if (all.size === 0 && ownPins.get(key) === all) ownPins.delete(key)
+      await release()
+    },
   }
 }
 

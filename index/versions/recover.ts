@@ -71,10 +71,10 @@ interface OpenOptions {
  */
 export async function openStored(
   connection: Connection,
-  dir: string,
   storedAs: string,
   { onWarning, unused = false }: OpenOptions = {},
 ): Promise<Table> {
+  const { dir } = connection
   const folder = tableFolder(dir, storedAs)
   while (!storeOf(dir).durable) {
     const recorded = await readChecksums(folder)
@@ -124,14 +124,10 @@ export async function withLive<T>(
   const { dir } = location
   const storedAs = await storedNameOf(location)
   const sync = await TableSync.start(tableFolder(dir, storedAs))
-  const connection = await connectForWriting(dir)
-  try {
-    const result = await work(await openStored(connection, dir, storedAs, { onWarning }), sync)
-    await sync.flush()
-    return result
-  } finally {
-    connection.close()
-  }
+  using connection = await connectForWriting(dir)
+  const result = await work(await openStored(connection, storedAs, { onWarning }), sync)
+  await sync.flush()
+  return result
 }
 
 /**

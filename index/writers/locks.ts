@@ -27,14 +27,10 @@ export async function withLock<T>(location: string, options: LockOptions, work: 
  * a restore. The caller holds the writer lock of the tables.
  */
 async function fenceTables(dir: string, which: (storedAs: string) => boolean): Promise<void> {
-  const connection = await connectLance(dir, 0)
-  try {
-    for (const storedAs of (await connection.tableNames()).filter(which)) {
-      // A table whose removal was interrupted has no version to commit on top of.
-      if ((await manifestFiles(tableFolder(dir, storedAs))).length > 0) await fence(await connection.openTable(storedAs))
-    }
-  } finally {
-    connection.close()
+  using connection = await connectLance(dir, 0)
+  for (const storedAs of (await connection.tableNames()).filter(which)) {
+    // A table whose removal was interrupted has no version to commit on top of.
+    if ((await manifestFiles(tableFolder(dir, storedAs))).length > 0) await fence(await connection.openTable(storedAs))
   }
 }
 

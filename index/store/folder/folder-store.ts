@@ -135,14 +135,10 @@ const folderLogs: Logs = {
   end: (folder, name) => rm(pathOf(folder, name), { force: true }),
 
   async append(folder, name, entry) {
-    const file = await open(pathOf(folder, name), 'a')
-    try {
-      // Begins with a newline, so that an entry after a torn one is valid.
-      await file.appendFile(`\n${entry}`)
-      await file.datasync()
-    } finally {
-      await file.close()
-    }
+    await using file = await open(pathOf(folder, name), 'a')
+    // Begins with a newline, so that an entry after a torn one is valid.
+    await file.appendFile(`\n${entry}`)
+    await file.datasync()
   },
 
   reader(folder, name) {
@@ -160,18 +156,14 @@ const folderLogs: Logs = {
 
 /** Reads appended bytes up to the last newline; an entry after it may be incomplete. */
 async function readFrom(path: string, offset: number): Promise<Buffer> {
-  const file = await orAbsent(open(path, 'r'))
+  await using file = await orAbsent(open(path, 'r'))
   if (file === undefined) return Buffer.alloc(0)
-  try {
-    const { size } = await file.stat()
-    const bytes = Buffer.alloc(size - offset)
-    await file.read(bytes, 0, bytes.length, offset)
-    // An entry is complete once the next one begins or it parses; a torn one is read again, and never parses.
-    const end = parseJson(bytes.subarray(bytes.lastIndexOf(10) + 1).toString()) === undefined ? bytes.lastIndexOf(10) : bytes.length
-    return bytes.subarray(0, Math.max(0, end))
-  } finally {
-    await file.close()
-  }
+  const { size } = await file.stat()
+  const bytes = Buffer.alloc(size - offset)
+  await file.read(bytes, 0, bytes.length, offset)
+  // An entry is complete once the next one begins or it parses; a torn one is read again, and never parses.
+  const end = parseJson(bytes.subarray(bytes.lastIndexOf(10) + 1).toString()) === undefined ? bytes.lastIndexOf(10) : bytes.length
+  return bytes.subarray(0, Math.max(0, end))
 }
 
 /**
