@@ -79,7 +79,7 @@ async function* jsonLines(file: string): AsyncGenerator<RawRecord> {
 async function* jsonArray(file: string): AsyncGenerator<RawRecord> {
   for await (const element of readArrayElements(bytesOf(file) as AsyncIterable<Buffer>, Infinity, TRIVIAQA_KEY)) {
     if ('reason' in element) throw new SyntaxError(element.detail.replace(/\.$/, ''))
-    yield { at: `element ${element.line}`, value: parseJson(element.bytes.toString()) }
+    yield { at: `element ${element.line}`, value: parseJson(element.text) }
   }
 }
 

@@ -64,15 +64,6 @@ export function makesIds({ columns, ids }: TableShape): boolean {
   return ids !== undefined || (columns !== undefined && columns.fields.id === undefined)
 }
 
-/** Positions of a file's columns, from 0. */
-export interface ChosenColumns {
-  readonly of: Readonly<Partial<Record<Field, number>>>
-  /** Metadata fields in columns of their own. */
-  readonly metadata: readonly { readonly name: string; readonly at: number }[]
-  /** Names of columns that must be there and are not. */
-  readonly missing: readonly string[]
-}
-
 interface Choice {
   /** Subject of an error message. */
   readonly where: string
@@ -86,13 +77,15 @@ interface Choice {
 /**
  * Chooses the column of each field: the mapped one, else the one of that name. Metadata is in one column, or has a column for each field.
  * @param names columns of the file
+ * @returns positions of columns, from 0, `of` fields and of `metadata` fields in columns of their own; `missing`: names of columns that must be
+ * there and are not
  * @throws corpus_invalid for metadata in both forms
  */
 export function chooseColumns(
   names: readonly string[],
   { columns: map, ids }: TableShape,
   { where, anyCase = false, readsMetadata = true, known = {} }: Choice,
-): ChosenColumns {
+) {
   const { fields: mapped = {}, metadata: own = [] } = map ?? {}
   const normal = (name: string): string => (anyCase ? name.toLowerCase() : name)
   const normalNames = names.map(normal)
@@ -116,8 +109,9 @@ export function chooseColumns(
       `${where} names metadata and metadata.${first.name}: give the metadata as JSON in one column, or each field in a separate column.`,
       { field: 'metadata' },
     )
+  const of: Partial<Record<Field, number>> = Object.fromEntries(present.map(({ field, at }) => [field, at]))
   return {
-    of: Object.fromEntries(present.map(({ field, at }) => [field, at])),
+    of,
     metadata,
     missing: [...fields.filter(({ field }) => isNeeded(field)), ...metadata].filter(({ at }) => at < 0).map(({ column }) => column),
   }

@@ -1,5 +1,6 @@
 import { sentencesIn, type Span } from '../../base/sentences.ts'
 import type { Passage } from '../contract.ts'
+import type { Accepted } from './contract.ts'
 
 /** Words by which a passage may exceed its target, to keep a sentence intact or avoid a short remainder. */
 export const SURPLUS = 1.25
@@ -127,12 +128,6 @@ export function joinedText(units: readonly Unit[]): string {
   return units.map(({ text, join }, i) => (i === 0 ? text : join + text)).join('')
 }
 
-interface Part {
-  readonly passage: Passage
-  /** On the last passage: the number of passages of the document. */
-  readonly parts?: number
-}
-
 /**
  * Splits a document into passages of about `target` words (DPR: Karpukhin et al. 2020 use 100), at sentence ends where one is near, in
  * linear time. White space inside a passage is kept. Each passage keeps title and source; ids are `doc#1`, `doc#2`, ...
@@ -143,7 +138,7 @@ interface Part {
  * for (const { passage } of splitDocument({ id: 'doc', title: 'Handbook', text: 'A long text. Of many sentences.' }, 100)) console.log(passage.id)
  * ```
  */
-export function* splitDocument(document: Passage, target = 100): Generator<Part> {
+export function* splitDocument(document: Passage, target = 100): Generator<Pick<Accepted, 'passage' | 'parts'>> {
   const units = [...sentenceUnits(document.text, Math.ceil(target * SURPLUS))]
   let number = 0
   let ready: Passage | undefined

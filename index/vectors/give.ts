@@ -14,7 +14,7 @@ import { prefetchOne } from '../ingest/shard.ts'
 import { checkShardDirModel, hasVectors, type ShardDir, vectorsOf } from '../ingest/shard-dir/shard-dir.ts'
 import { writeVectorFile } from '../ingest/shard-dir/vector-file.ts'
 import { compared } from '../table/sample.ts'
-import { GivenVectors } from './given.ts'
+import { readGiven } from './given.ts'
 import { openVectors } from './open.ts'
 import type { VectorSource } from './rows.ts'
 
@@ -80,7 +80,7 @@ async function give(shardDir: ShardDir, sources: readonly VectorSource[], option
   const { folder, plan, dimension } = shardDir
   const shards = plan.shard_rows
   const total = sources.reduce((sum, { rows }) => sum + rows, 0)
-  const given = await GivenVectors.read(sources, signal, (ids) => onProgress('reading', ids, total))
+  const given = await readGiven(sources, signal, (ids) => onProgress('reading', ids, total))
   const count = Math.max(1, Math.ceil(sample / shards.length))
   const prepare = async (shard: number) => {
     signal.throwIfAborted()

@@ -17,95 +17,89 @@ const EXAMPLES = 3
 /** Rows are numbered over all files, in 32 bits. */
 const MOST_ROWS = 2 ** 32 - 1
 
-/** Vectors of all files, found by the ids of their passages. */
-export class GivenVectors {
-  readonly #sources: readonly VectorSource[]
-  /** Number of the first row of each file. */
-  readonly #starts: readonly number[]
-  readonly #byId: IdMap
+/**
+ * Reads the ids of all files; 16 to 24 bytes of memory per id.
+ * @returns numbers of rows over all files, by id
+ * @throws corpus_invalid for duplicate ids, or another number of ids than vectors
+ */
+async function rowsById(sources: readonly VectorSource[], signal: AbortSignal, onProgress: (ids: number) => void): Promise<IdMap> {
+  const byId = new IdMap()
+  const doubled: string[] = []
+  let [rows, doubles] = [0, 0]
+  const yieldToEventLoop = eventLoopYielder()
+  for (const source of sources) {
+    const end = rows + source.rows
+    if (end > MOST_ROWS)
+      throw new CodedError('corpus_invalid', `There are ${end} vectors or more; at most ${MOST_ROWS} are read at once.`, {
+        field: 'files',
+      })
+    for await (const id of source.ids()) {
+      if (rows === end) throw miscounted(source, 'more')
+      const pause = yieldToEventLoop()
+      if (pause !== undefined) {
+        await pause
+        signal.throwIfAborted()
+        onProgress(rows)
+      }
+      if (!byId.add(id, rows)) {
+        doubles++
+        if (doubled.length < EXAMPLES) doubled.push(`"${id}" in ${fileOf(sources, present(byId.get(id)))} and ${source.name}`)
+      }
+      rows++
+    }
+    if (rows < end) throw miscounted(source, 'fewer')
+  }
+  if (doubles > 0)
+    throw new CodedError(
+      'corpus_invalid',
+      `${doubles} ids occur more than once in the vector files (${doubled.join(', ')}): a passage has one vector. Nothing was written.`,
+      { field: 'id' },
+    )
+  return byId
+}
+
+/** Name of the file that holds a row. */
+function fileOf(sources: readonly VectorSource[], row: number): string {
+  let end = 0
+  return present(sources.find(({ rows }) => row < (end += rows))).name
+}
+
+/** Vectors of all files, found by the ids of their passages. @throws those of rowsById */
+export async function readGiven(sources: readonly VectorSource[], signal: AbortSignal, onProgress: (ids: number) => void) {
+  const byId = await rowsById(sources, signal, onProgress)
   /** By row: 1 if its passage is in the plan. */
-  readonly #used: Uint8Array
-
-  private constructor(sources: readonly VectorSource[], starts: readonly number[], rows: number, byId: IdMap) {
-    this.#sources = sources
-    this.#starts = starts
-    this.#byId = byId
-    this.#used = new Uint8Array(rows)
-  }
-
-  /**
-   * Reads the ids of all files; 16 to 24 bytes of memory per id.
-   * @throws corpus_invalid for duplicate ids, or another number of ids than vectors
-   */
-  static async read(sources: readonly VectorSource[], signal: AbortSignal, onProgress: (ids: number) => void): Promise<GivenVectors> {
-    const byId = new IdMap()
-    const starts: number[] = []
-    const doubled: string[] = []
-    let [rows, doubles] = [0, 0]
-    const fileOf = (row: number): string => present(sources[starts.findLastIndex((start) => start <= row)]).name
-    const yieldToEventLoop = eventLoopYielder()
-    for (const source of sources) {
-      starts.push(rows)
-      const end = rows + source.rows
-      if (end > MOST_ROWS)
-        throw new CodedError('corpus_invalid', `There are ${end} vectors or more; at most ${MOST_ROWS} are read at once.`, {
-          field: 'files',
-        })
-      for await (const id of source.ids()) {
-        if (rows === end) throw miscounted(source, 'more')
-        const pause = yieldToEventLoop()
-        if (pause !== undefined) {
-          await pause
-          signal.throwIfAborted()
-          onProgress(rows)
-        }
-        if (!byId.add(id, rows)) {
-          doubles++
-          if (doubled.length < EXAMPLES) doubled.push(`"${id}" in ${fileOf(present(byId.get(id)))} and ${source.name}`)
-        }
-        rows++
+  const used = new Uint8Array(sources.reduce((sum, { rows }) => sum + rows, 0))
+  return {
+    /** Returns the row of an id's vector and marks it as used; undefined if there is none. */
+    use: (id: string): number | undefined => {
+      const row = byId.get(id)
+      if (row !== undefined) used[row] = 1
+      return row
+    },
+    /** Vectors of passages as float16 [ids, dimension]. @throws index_invalid for numbers that are not finite or do not fit float16 */
+    read: async (wanted: readonly { readonly id: string; readonly row: number | undefined }[], dimension: number) => {
+      const out = new Uint16Array(wanted.length * dimension)
+      const order = wanted.map(({ id, row }, to) => ({ id, row: present(row), to })).sort((a, b) => a.row - b.row)
+      let start = 0
+      for (const source of sources) {
+        const inFile = order.filter(({ row }) => row >= start && row < start + source.rows)
+        if (inFile.length > 0) await readRows(source, start, inFile, out)
+        start += source.rows
       }
-      if (rows < end) throw miscounted(source, 'fewer')
-    }
-    if (doubles > 0)
-      throw new CodedError(
-        'corpus_invalid',
-        `${doubles} ids occur more than once in the vector files (${doubled.join(', ')}): a passage has one vector. Nothing was written.`,
-        { field: 'id' },
-      )
-    return new GivenVectors(sources, starts, rows, byId)
-  }
-
-  /** Returns the row of an id's vector and marks it as used; undefined if there is none. */
-  use(id: string): number | undefined {
-    const row = this.#byId.get(id)
-    if (row !== undefined) this.#used[row] = 1
-    return row
-  }
-
-  /** Vectors of passages as float16 [ids, dimension]. @throws index_invalid for numbers that are not finite or do not fit float16 */
-  async read(wanted: readonly { readonly id: string; readonly row: number | undefined }[], dimension: number): Promise<Uint16Array> {
-    const out = new Uint16Array(wanted.length * dimension)
-    const order = wanted.map(({ id, row }, to) => ({ id, row: present(row), to })).sort((a, b) => a.row - b.row)
-    for (const [file, source] of this.#sources.entries()) {
-      const start = at(this.#starts, file)
-      const inFile = order.filter(({ row }) => row >= start && row < start + source.rows)
-      if (inFile.length > 0) await readRows(source, start, inFile, out)
-    }
-    return out
-  }
-
-  async unused(): Promise<Named> {
-    const examples: string[] = []
-    const count = this.#used.reduce((sum, isUsed) => sum + 1 - isUsed, 0)
-    let row = 0
-    for (const source of count === 0 ? [] : this.#sources) {
-      for await (const id of source.ids()) {
-        if (this.#used[row++] === 0) examples.push(id)
-        if (examples.length === Math.min(EXAMPLES, count)) return { count, examples }
+      return out
+    },
+    unused: async (): Promise<Named> => {
+      const examples: string[] = []
+      const count = used.reduce((sum, isUsed) => sum + 1 - isUsed, 0)
+      let row = 0
+      for (const source of count === 0 ? [] : sources) {
+        for await (const id of source.ids()) {
+          if (used[row++] === 0) examples.push(id)
+          if (examples.length === Math.min(EXAMPLES, count)) return { count, examples }
+        }
       }
-    }
-    return { count, examples }
+      return { count, examples }
+    },
   }
 }
 

@@ -10,16 +10,14 @@ export const NPY_MAGIC = Buffer.from('\x93NUMPY', 'latin1')
 const HEAD_BYTES = 12
 const MAX_HEADER_BYTES = 65_536
 
-/** Path of the ids of `vectors.npy`: `vectors.ids.txt`, one per line. */
-function idsPath(npy: string): string {
-  return `${npy.replace(/\.npy$/i, '')}.ids.txt`
-}
-
-/** Opens the vectors of a .npy file (numpy/lib/format.py) with ids in a file next to it. @throws corpus_invalid */
+/**
+ * Opens the vectors of a .npy file (numpy/lib/format.py); the ids of `vectors.npy` are in `vectors.ids.txt`, one per line.
+ * @throws corpus_invalid
+ */
 export async function openNpy(path: string): Promise<VectorSource> {
   const name = basename(path)
   const matrix = await readNpyHeader(path)
-  const idFile = idsPath(path)
+  const idFile = `${path.replace(/\.npy$/i, '')}.ids.txt`
   if ((await stat(idFile).catch(() => undefined))?.isFile() !== true)
     refuse(name, `has no ids: put them into ${idFile}, the id of one row a line`)
   return { ...matrix, name, path, ids: () => idLines(idFile) }
@@ -55,6 +53,6 @@ export async function* idLines(path: string): AsyncGenerator<string> {
   for await (const line of readLines(fileBytes(path), READ_LIMITS.lineBytes)) {
     const at = `line ${line.line}`
     if ('reason' in line) refuse(basename(path), `is no list of ids: ${at}: ${line.detail}`)
-    else yield checkedId(line.bytes.toString('utf8'), basename(path), at)
+    else yield checkedId(line.text, basename(path), at)
   }
 }

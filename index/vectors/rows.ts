@@ -68,9 +68,8 @@ export async function* readJsonVectors(path: string): AsyncGenerator<VectorRow> 
   for await (const line of readLines(isGzip(head) ? gunzip(all) : all, READ_LIMITS.lineBytes)) {
     const at = `line ${line.line}`
     if ('reason' in line) refuse(name, `cannot be used: ${at}: ${line.detail}`)
-    const text = line.bytes.toString('utf8')
-    if (text.trim() === '') continue
-    const value = parseJson(text)
+    if (line.text.trim() === '') continue
+    const value = parseJson(line.text)
     if (typeof value !== 'object' || value === null) refuse(name, `has no JSON object in ${at}`)
     yield rowOf({ ...value }, name, at)
   }

@@ -7,7 +7,6 @@ import { embedShard, type ShardDir } from './shard-dir.ts'
 import { readLines } from '../../read/formats/lines.ts'
 import { describedError } from '../../../base/failures.ts'
 
-/** Maximum length of an input line. */
 const LINE_BYTES = 1000
 
 /** Input line: the number of a shard. */
@@ -30,8 +29,9 @@ export async function* answerWork(
 ): AsyncGenerator<WorkAnswer> {
   for await (const item of readLines(input, LINE_BYTES)) {
     const { line } = item
-    if ('bytes' in item && item.bytes.toString().trim() === '') continue
-    const work = 'bytes' in item ? parseJson(item.bytes.toString()) : undefined
+    const text = 'text' in item ? item.text : undefined
+    if (text?.trim() === '') continue
+    const work = text === undefined ? undefined : parseJson(text)
     if (!Value.Check(WorkSchema, work)) {
       const message = `Line ${line} is no work: send one JSON object a line, {"shard": <number>}.`
       yield { shard: null, state: 'failed', line, code: 'invalid_request', message }

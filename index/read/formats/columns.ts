@@ -1,5 +1,5 @@
 import { at } from '../../../base/at.ts'
-import { chooseColumns, type ChosenColumns, type Field, FIELDS, type TableShape } from '../column-map.ts'
+import { chooseColumns, type Field, FIELDS, type TableShape } from '../column-map.ts'
 import { invalidCorpus, type Position, type RawRow, type Rejected } from '../contract.ts'
 
 /** How to read a table in a text file. */
@@ -9,12 +9,6 @@ export interface TableOptions {
   readonly shape: TableShape
 }
 
-export interface ColumnPositions extends Omit<ChosenColumns, 'missing'> {
-  /** The header in lower case; empty if there is none. */
-  readonly header: readonly string[]
-  readonly count: number
-}
-
 /** Files with old Macintosh line ends are read as one line. */
 function remedy(names: readonly string[]): string {
   return names.some((name) => name.includes('\r'))
@@ -22,8 +16,12 @@ function remedy(names: readonly string[]): string {
     : 'Name the columns id, text and title in the first line, or say which columns are which (columns: text=content,id=docid; of a file without a header id=1,text=2).'
 }
 
-/** Columns by the first record: a header, unless columns are numbered. @throws corpus_invalid naming a missing or repeated column. */
-export function columnsOf(first: readonly string[], line: number, shape: TableShape): ColumnPositions {
+/**
+ * Columns by the first record: a header, unless columns are numbered.
+ * @returns their positions; `header`: in lower case, empty if there is none
+ * @throws corpus_invalid naming a missing or repeated column
+ */
+export function columnsOf(first: readonly string[], line: number, shape: TableShape) {
   const count = first.length
   const isNumbered = shape.columns?.isNumbered === true
   const names = first.map((name, i) => (isNumbered ? String(i + 1) : name.trim()))
@@ -38,8 +36,8 @@ export function columnsOf(first: readonly string[], line: number, shape: TableSh
       missing[0],
       `Line ${line}: the header has no column ${missing.join(' and ')} (found: ${first.slice(0, 8).join(', ').slice(0, 200)}). ${remedy(first)}`,
     )
-  if (isNumbered) return { ...columns, header: [], count }
   const header = names.map((name) => name.toLowerCase())
+  if (isNumbered) return { ...columns, header: [], count }
   const isTwice = (position: number | undefined): boolean => position !== undefined && header.includes(at(header, position), position + 1)
   const twice =
     FIELDS.find((field) => isTwice(columns.of[field])) ??
@@ -47,6 +45,7 @@ export function columnsOf(first: readonly string[], line: number, shape: TableSh
   if (twice !== undefined) throw invalidCorpus(twice, `Line ${line}: the header names the column ${twice} twice: keep one.`)
   return { ...columns, header, count }
 }
+export type ColumnPositions = ReturnType<typeof columnsOf>
 
 /** Builds a row from a record. @param separators names the separator in messages */
 export function rowOf(at: Position, values: readonly string[], columns: ColumnPositions, separators: string): RawRow | Rejected {

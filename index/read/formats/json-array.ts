@@ -1,11 +1,10 @@
-import type { Line } from './lines.ts'
+import { decoded, type Line } from './lines.ts'
 import type { Rejected } from '../contract.ts'
 
 const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, CLOSE_LIST, OPEN, CLOSE] = Buffer.from('"\\,[]{}')
 
 /**
- * Cuts a JSON array into its elements, each with its number in place of a line, without decoding them: what is inside them
- * is for JSON.parse. An element above `maxBytes` comes out as a rejection, and so does the end of an array that is cut off.
+ * Cuts a JSON array into the texts of its elements, each with its number in place of a line: what is inside them is for JSON.parse. An element above `maxBytes` comes out as a rejection, and so does the end of an array that is cut off.
  * Arrays are read as they come: the file may be larger than memory.
  * @param key under which the document, where it is an object, holds the array; a document without one is rejected
  */
@@ -23,7 +22,7 @@ export async function* readArrayElements(bytes: AsyncIterable<Buffer>, maxBytes:
     length = 0
     if (total > maxBytes)
       return { line: element++, reason: 'line_too_long', detail: `The element has ${total} bytes; at most ${maxBytes} are read.` }
-    return whole.toString('latin1').trim() === '' ? undefined : { line: element++, bytes: whole }
+    return whole.toString('latin1').trim() === '' ? undefined : decoded(element++, whole)
   }
   for await (const chunk of bytes) {
     let from = 0

@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import { parseJson } from '../../../base/json.ts'
 import type { ColumnMap } from '../column-map.ts'
 import type { Line } from './lines.ts'
 import type { RawRow, Rejected } from '../contract.ts'
@@ -51,24 +51,13 @@ export async function* readJsonl(
   columns: Partial<ColumnMap> = {},
 ): AsyncGenerator<RawRow | Rejected> {
   for await (const line of lines) {
-    if (!('bytes' in line)) {
+    if ('reason' in line) {
       yield line
       continue
     }
-    const at = line.line
-    if (!isUtf8(line.bytes)) {
-      yield { line: at, reason: 'bad_utf8', detail: 'The line is not valid UTF-8.' }
-      continue
-    }
-    const text = line.bytes.toString('utf8')
-    if (text.trim() === '') continue
-    let value: unknown
-    try {
-      value = JSON.parse(text)
-    } catch {
-      yield { line: at, reason: 'malformed', detail: 'The line is not valid JSON.' }
-      continue
-    }
-    yield isObject(value) ? rowOf(at, value, columns) : { line: at, reason: 'malformed', detail: 'The line is not a JSON object.' }
+    if (line.text.trim() === '') continue
+    const value = parseJson(line.text)
+    const detail = `The line is not ${value === undefined ? 'valid JSON' : 'a JSON object'}.`
+    yield isObject(value) ? rowOf(line.line, value, columns) : { line: line.line, reason: 'malformed', detail }
   }
 }

@@ -1,10 +1,16 @@
+import { isUtf8 } from 'node:buffer'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
 import type { Rejected } from '../contract.ts'
 
 export interface Line {
   readonly line: number
-  readonly bytes: Buffer
+  readonly text: string
   readonly crlf?: boolean
+}
+
+/** Decodes a line, or an element of an array, by its number. */
+export function decoded(line: number, bytes: Buffer): Line | Rejected {
+  return isUtf8(bytes) ? { line, text: bytes.toString('utf8') } : { line, reason: 'bad_utf8', detail: 'The line is not valid UTF-8.' }
 }
 
 const NEWLINE = 0x0a
@@ -12,8 +18,8 @@ const RETURN = 0x0d
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * Splits a byte stream at newlines (LF or CRLF) without decoding it. A byte order mark at the start of any line is dropped, since
- * concatenated files contain several. A line above `maxBytes` is yielded as a rejection, and its bytes are not kept.
+ * Splits a byte stream at newlines (LF or CRLF). A byte order mark at the start of any line is dropped, since
+ * concatenated files contain several. A line above `maxBytes` is yielded as a rejection, as is one that is not UTF-8; its bytes are not kept.
  */
 export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line | Rejected> {
   let held: Buffer[] = []
@@ -28,7 +34,7 @@ export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number)
     heldBytes = 0
     if (total > maxBytes) return { line: at, reason: 'line_too_long', detail: `The line has ${total} bytes; at most ${maxBytes} are read.` }
     const crlf = whole.at(-1) === RETURN
-    return { line: at, bytes: whole.subarray(whole.subarray(0, 3).equals(BOM) ? 3 : 0, crlf ? -1 : undefined), crlf }
+    return { ...decoded(at, whole.subarray(whole.subarray(0, 3).equals(BOM) ? 3 : 0, crlf ? -1 : undefined)), crlf }
   }
   for await (const chunk of bytes) {
     let from = 0

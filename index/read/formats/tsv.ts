@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import type { Line } from './lines.ts'
 import { invalidCorpus, READ_LIMITS, type RawRow, type Rejected } from '../contract.ts'
 import { columnsOf, rowOf, type ColumnPositions, type TableOptions } from './columns.ts'
@@ -13,17 +12,12 @@ function loneQuote(text: string, from: number): number {
   return -1
 }
 
-interface Fields {
-  readonly values: string[]
-  /** True if a field begins with an unclosed quote: it may continue on the next line. */
-  readonly open: boolean
-}
-
 /**
  * Splits one record at tabs. A field is quoted, with "" for a quote inside, if it begins with a quote and the next single quote precedes a
  * tab or the end. Other fields are literal: `"Weird Al" Yankovic` keeps its quotes.
+ * @returns `open`: true if a field begins with an unclosed quote: it may continue on the next line
  */
-function splitFields(record: string, quotes = true): Fields {
+function splitFields(record: string, quotes = true): { readonly values: string[]; readonly open: boolean } {
   if (!quotes || !record.includes(QUOTE)) return { values: record.split('\t'), open: false }
   const values: string[] = []
   let open = false
@@ -43,12 +37,6 @@ function splitFields(record: string, quotes = true): Fields {
   }
 }
 
-interface Held {
-  readonly line: number
-  readonly text: string
-  readonly crlf?: boolean | undefined
-}
-
 /**
  * Reads rows of a tab-separated file like DPR's psgs_w100.tsv: a header names the columns (id, text; title and source if present, in any
  * order), or columns are numbered; fields are quoted as in CSV or not at all. A quoted field may span lines if none of them is a complete
@@ -59,13 +47,10 @@ interface Held {
 export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: TableOptions): AsyncGenerator<RawRow | Rejected> {
   const records = new Records(options)
   for await (const line of lines) {
-    if (!('bytes' in line)) {
+    if ('reason' in line) {
       yield* records.flush()
       yield line
-    } else if (!isUtf8(line.bytes)) {
-      yield* records.flush()
-      yield { line: line.line, reason: 'bad_utf8', detail: 'The line is not valid UTF-8.' }
-    } else yield* records.take({ line: line.line, text: line.bytes.toString('utf8'), crlf: line.crlf })
+    } else yield* records.take(line)
   }
   yield* records.flush()
   if (records.empty)
@@ -79,7 +64,7 @@ class Records {
   readonly #options: TableOptions
   #columns: ColumnPositions | undefined
   /** Lines since an open quote. */
-  #held: Held[] = []
+  #held: Line[] = []
   #heldLength = 0
 
   constructor(options: TableOptions) {
@@ -90,7 +75,7 @@ class Records {
     return this.#columns === undefined
   }
 
-  *take(line: Held): Generator<RawRow | Rejected> {
+  *take(line: Line): Generator<RawRow | Rejected> {
     if (this.#held.length > 0) {
       const joined = this.#join(line)
       if (joined === 'more') return this.#hold(line)
@@ -126,7 +111,7 @@ class Records {
   }
 
   /** Joins the held lines with another: 'more' while a quote is open, undefined if they are not a record. */
-  #join(line: Held): string[] | 'more' | undefined {
+  #join(line: Line): string[] | 'more' | undefined {
     const count = this.#columns?.count
     if (count === undefined || splitFields(line.text).values.length === count) return undefined
     const close = loneQuote(line.text, 0)
@@ -145,7 +130,7 @@ class Records {
       : rowOf({ line, ...(span === 1 ? {} : { lines: span }) }, values, this.#columns, 'tabs')
   }
 
-  #hold(line: Held): void {
+  #hold(line: Line): void {
     this.#held.push(line)
     this.#heldLength += line.text.length
   }
