@@ -14,18 +14,14 @@ const CACHE_FILE = '.verified.json'
 const CacheSchema = Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), mtime_ms: Type.Number(), sha256: Type.String() }))
 type Cache = Static<typeof CacheSchema>
 
-async function readCache(dir: string): Promise<Cache> {
-  const value = await readFile(join(dir, CACHE_FILE), 'utf8').then(parseJson, () => undefined)
-  return Value.Check(CacheSchema, value) ? value : {}
-}
-
 /**
  * Verifies every file of a built model against the manifest's sizes and SHA-256. A file with the size and modification time of its last
  * check is not read again, so later starts take milliseconds.
  * @throws model_invalid naming the first file that is missing or differs
  */
 export async function checkFiles(dir: string, manifest: ModelManifest): Promise<void> {
-  const known = await readCache(dir)
+  const cached = await readFile(join(dir, CACHE_FILE), 'utf8').then(parseJson, () => undefined)
+  const known: Cache = Value.Check(CacheSchema, cached) ? cached : {}
   const sound: Cache = {}
   let read = 0
   for (const file of manifest.files) {

@@ -49,13 +49,6 @@ const LAYOUTS: readonly { readonly format: Checkpoint['format']; readonly single
 
 const IndexSchema = Type.Object({ weight_map: Type.Record(Type.String(), Type.String({ minLength: 1 })) })
 
-/** Shards must be beside their index: names with a path are rejected. */
-function checkShardName(shard: string, index: string): void {
-  if (/[/\\\0]/.test(shard) || shard === '..' || shard === '.') {
-    throw invalid(`${index}: shard ${JSON.stringify(shard)} is not a plain file name; shards must be in the folder of the index`, index)
-  }
-}
-
 /**
  * Finds the weight files of a checkpoint folder; with an index, also the file of each tensor.
  * @throws checkpoint_invalid if there are none, or the index is broken or names a missing file
@@ -68,7 +61,9 @@ async function findShards(dir: string) {
     const { weight_map: fileOf } = parseAs(IndexSchema, await readJson(join(dir, index)), index)
     const files = [...new Set(Object.values(fileOf))]
     if (files.length === 0) throw invalid(`${index}: weight_map is empty`, index)
-    for (const file of files) checkShardName(file, index)
+    const path = files.find((file) => /[/\\\0]/.test(file) || file === '..' || file === '.')
+    if (path !== undefined)
+      throw invalid(`${index}: shard ${JSON.stringify(path)} is not a plain file name; shards must be in the folder of the index`, index)
     const missing = files.filter((file) => !present.has(file))
     if (missing.length > 0) throw invalid(`${index} names ${missing.join(', ')}, missing from ${dir}; download the missing shards`, index)
     return { format, files, index: { name: index, fileOf } }

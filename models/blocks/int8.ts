@@ -49,7 +49,7 @@ export function int8Rows(x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8 {
   const before = known.get(x)
   if (before && middle === MIDDLE) return before
   const rows = x.graph.scope('int8', () => {
-    const flat = flattenRows(x)
+    const flat = reshape(x, [product(x.shape.slice(0, -1)), dimAt(x.shape, -1)])
     const count = dimAt(flat.shape, 0)
     const scales = reshape(div(reduceMax(abs(flat), -1, true), f32(x.graph, LARGEST)), [count])
     const one = filled(x.graph, middle === MIDDLE ? 'u8' : 'i8', [typeof count === 'number' ? count : 1], middle)
@@ -65,11 +65,6 @@ function product(sizes: Shape): string | number {
   const named = sizes.filter((size) => typeof size === 'string')
   const fixed = sizes.reduce<number>((all, size) => (typeof size === 'number' ? all * size : all), 1)
   return named.length === 0 ? fixed : [...(fixed === 1 ? [] : [fixed]), ...named].join('*')
-}
-
-/** [...,in] -> [rows,in] */
-function flattenRows(x: Value): Value {
-  return reshape(x, [product(x.shape.slice(0, -1)), dimAt(x.shape, -1)])
 }
 
 /** [rows,out] -> the leading axes of `like`, and out. */

@@ -14,19 +14,6 @@ interface Part {
   readonly bytes: number
 }
 
-/**
- * One weight file. Each read opens the file and closes it again, so there is nothing to release; it refuses a file that was replaced or
- * changed after openWeightFile.
- */
-export interface WeightFile {
-  readonly path: string
-  readonly size: number
-  /** Reads `length` bytes from `offset` into a new buffer. @throws checkpoint_invalid if the file ends earlier or has changed */
-  read(offset: number, length: number): Promise<Uint8Array>
-  /** Reads several parts. @throws those of read */
-  readParts(parts: readonly Part[]): Promise<readonly Uint8Array[]>
-}
-
 /** Bytes of each tensor's start and end that are hashed for the revision: fine-tuned copies differ only there. */
 const SAMPLE_BYTES = 256
 
@@ -70,8 +57,12 @@ async function withHandle<T>(path: string, use: (handle: FileHandle, stats: Stat
   return await use(handle, stats)
 }
 
-/** Opens a weight file. @throws checkpoint_invalid if it is missing or not a regular file */
-export async function openWeightFile(path: string): Promise<WeightFile> {
+/**
+ * Opens a weight file. Each read opens the file and closes it again, so there is nothing to release; it refuses a file that was replaced or
+ * changed since.
+ * @throws checkpoint_invalid if it is missing or not a regular file
+ */
+export async function openWeightFile(path: string) {
   const known = await withHandle(path, (_, stats) => Promise.resolve(stats))
   const readParts = (parts: readonly Part[]): Promise<readonly Uint8Array[]> =>
     withHandle(path, async (handle, stats) => {
@@ -81,5 +72,8 @@ export async function openWeightFile(path: string): Promise<WeightFile> {
       for (const part of parts) data.push(await readFully(handle, path, part))
       return data
     })
-  return { path, size: known.size, read: async (offset, bytes) => at(await readParts([{ offset, bytes }]), 0), readParts }
+  /** Reads `bytes` from `offset` into a new buffer. @throws checkpoint_invalid if the file ends earlier or has changed */
+  const read = async (offset: number, bytes: number): Promise<Uint8Array> => at(await readParts([{ offset, bytes }]), 0)
+  return { path, size: known.size, read, readParts }
 }
+export type WeightFile = Awaited<ReturnType<typeof openWeightFile>>

@@ -7,9 +7,6 @@ import type { WeightFile } from './file.ts'
 function words16(data: Uint8Array): Uint16Array {
   return new Uint16Array(data.buffer, data.byteOffset, data.length / 2)
 }
-function words32(data: Uint8Array): Uint32Array {
-  return new Uint32Array(data.buffer, data.byteOffset, data.length / 4)
-}
 
 /** First element whose masked bits are all ones: an exponent that means NaN or infinity. */
 function firstMasked(words: Uint16Array | Uint32Array, mask: number): number {
@@ -21,7 +18,7 @@ function firstMasked(words: Uint16Array | Uint32Array, mask: number): number {
 function firstNonFinite(dtype: TensorDtype, data: Uint8Array): number {
   switch (dtype) {
     case 'F32':
-      return firstMasked(words32(data), 0x7f800000)
+      return firstMasked(new Uint32Array(data.buffer, data.byteOffset, data.length / 4), 0x7f800000)
     case 'F16':
       return firstMasked(words16(data), 0x7c00)
     case 'BF16':

@@ -3,7 +3,7 @@ import { elementCount } from '../checkpoint/dtype.ts'
 import type { WeightFile } from '../checkpoint/file.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { GgufCursor, metadataValue, type MetadataValue } from './metadata.ts'
-import { GGUF_TYPES, ggufType, otherTypeName } from './types.ts'
+import { GGUF_TYPES, OTHER_TYPES, TYPES_BY_ID } from './types.ts'
 
 /** Limit for metadata and tensor list; a vocabulary of 262,144 tokens takes some 16 MB. */
 const MAX_HEADER_BYTES = 64 * 1024 * 1024
@@ -54,10 +54,10 @@ function readListed(cursor: GgufCursor, file: string) {
 
 function locate({ name, dims, typeId, offset }: ReturnType<typeof readListed>, dataStart: number, alignment: number, file: WeightFile) {
   const at = `${basename(file.path)}: tensor ${JSON.stringify(name)}`
-  const type = ggufType(typeId)
+  const type = TYPES_BY_ID.get(typeId)
   if (type === undefined) {
     throw unsupported(
-      `${at} is of the type ${otherTypeName(typeId)}; supported are ${Object.keys(GGUF_TYPES).join(', ')}: take the model in one of these`,
+      `${at} is of the type ${OTHER_TYPES[typeId] ?? `number ${typeId}`}; supported are ${Object.keys(GGUF_TYPES).join(', ')}: take the model in one of these`,
       name,
     )
   }

@@ -15,15 +15,13 @@ export const GGUF_TYPES = {
 
 export type GgufType = keyof typeof GGUF_TYPES
 
-const TYPES: ReadonlyMap<number, GgufType> = new Map((Object.keys(GGUF_TYPES) as GgufType[]).map((name) => [GGUF_TYPES[name].id, name]))
-
-/** The type of a number in a file; undefined if unsupported. */
-export function ggufType(id: number): GgufType | undefined {
-  return TYPES.get(id)
-}
+/** The supported types by their numbers in a file. */
+export const TYPES_BY_ID: ReadonlyMap<number, GgufType> = new Map(
+  (Object.keys(GGUF_TYPES) as GgufType[]).map((name) => [GGUF_TYPES[name].id, name]),
+)
 
 /** Names of unsupported types, for messages. */
-const OTHERS: Readonly<Record<number, string>> = {
+export const OTHER_TYPES: Readonly<Record<number, string>> = {
   9: 'Q8_1',
   10: 'Q2_K',
   11: 'Q3_K',
@@ -45,8 +43,4 @@ const OTHERS: Readonly<Record<number, string>> = {
   34: 'TQ1_0',
   35: 'TQ2_0',
   39: 'MXFP4',
-}
-
-export function otherTypeName(id: number): string {
-  return OTHERS[id] ?? `number ${id}`
 }

@@ -26,7 +26,8 @@ export function contrieverGraph(checkpoint: Checkpoint, config: RetrieverConfig,
   const states = config.family === 'modern' ? modernBertStates(params, config, input) : bertStates(params, config, input)
   const { pooling, normalised } = checkpoint.embedding ?? { pooling: 'mean', normalised: false }
   const pooled = pooling === 'cls' ? graph.scope('cls_pooling', () => firstState(states, hiddenSize)) : meanPooling(states, mask)
-  graph.output('embedding', normalised ? graph.scope('normalise', () => ofLengthOne(pooled)) : pooled)
+  const lengthOne = (): Value => div(pooled, max(sqrt(reduceSum(mul(pooled, pooled), 1, true)), f32(graph, SMALLEST_LENGTH)))
+  graph.output('embedding', normalised ? graph.scope('normalise', lengthOne) : pooled)
   return graph
 }
 
@@ -38,11 +39,6 @@ function meanPooling(states: Value, mask: Value): Value {
     const sum = reduceSum(mul(states, weights), 1)
     return div(sum, max(reduceSum(weights, 1), f32(graph, 1)))
   })
-}
-
-/** Rows [B,d] normalised to length 1. */
-function ofLengthOne(rows: Value): Value {
-  return div(rows, max(sqrt(reduceSum(mul(rows, rows), 1, true)), f32(rows.graph, SMALLEST_LENGTH)))
 }
 
 /**

@@ -1,6 +1,6 @@
 import { at } from '../../base/at.ts'
 import type { Attributes, TypeOf, Value } from './graph.ts'
-import { append, f32, filled, matmulShape, requireElem, requireRank, type Transposed } from './ops.ts'
+import { append, f32, filled, matmulShape, requireElem, requireRank } from './ops.ts'
 import { CONTRIB_DOMAIN, dimAt, GraphError, sameShape, withDim } from './shapes.ts'
 
 /*
@@ -12,14 +12,10 @@ function contrib(op: string, inputs: readonly (Value | null)[], type: TypeOf, at
   return append({ op, domain: CONTRIB_DOMAIN }, inputs, type, attributes)
 }
 
-/** a @ b with either transposed in its last two axes: weights are used as checkpoints store them, [out,in]. */
-export function fusedMatmul(a: Value, b: Value, { transA = false, transB = false }: Transposed = {}): Value {
-  return contrib(
-    'FusedMatMul',
-    [a, b],
-    { elem: a.elem, shape: matmulShape('FusedMatMul', a, b, { transA, transB }) },
-    { transA: transA ? 1 : 0, transB: transB ? 1 : 0 },
-  )
+/** a @ b, with b transposed in its last two axes if set: weights are used as checkpoints store them, [out,in]. */
+export function fusedMatmul(a: Value, b: Value, { transB }: { readonly transB: boolean }): Value {
+  const type = { elem: a.elem, shape: matmulShape('FusedMatMul', a, b, transB) }
+  return contrib('FusedMatMul', [a, b], type, { transA: 0, transB: transB ? 1 : 0 })
 }
 
 /** SiLU: x * sigmoid(x). */

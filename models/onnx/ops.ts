@@ -257,20 +257,14 @@ export function range(n: Value, dim: Dim): Value {
 
 // Matrix products
 
-/** Which sides of a product are transposed in their last two axes. */
-export interface Transposed {
-  readonly transA?: boolean
-  readonly transB?: boolean
-}
-
-/** Shape of a @ b, with a or b transposed in its last two axes; leading axes broadcast. */
-export function matmulShape(op: string, a: Value, b: Value, { transA = false, transB = false }: Transposed = {}): Shape {
+/** Shape of a @ b, or of a @ b^T over the last two axes; leading axes broadcast. */
+export function matmulShape(op: string, a: Value, b: Value, transB = false): Shape {
   if (a.shape.length < 2 || b.shape.length < 2) throw new GraphError(`${op}: ${formatShape(a.shape)} x ${formatShape(b.shape)}`)
   requireElem(op, b, a.elem)
-  const inner = [dimAt(a.shape, transA ? -2 : -1), dimAt(b.shape, transB ? -1 : -2)]
+  const inner = [dimAt(a.shape, -1), dimAt(b.shape, transB ? -1 : -2)]
   if (inner[0] !== inner[1])
     throw new GraphError(`${op}: ${formatShape(a.shape)} x ${formatShape(b.shape)}: inner sizes ${inner.join(' and ')} differ`)
-  return [...broadcast(a.shape.slice(0, -2), b.shape.slice(0, -2), op), dimAt(a.shape, transA ? -1 : -2), dimAt(b.shape, transB ? -2 : -1)]
+  return [...broadcast(a.shape.slice(0, -2), b.shape.slice(0, -2), op), dimAt(a.shape, -2), dimAt(b.shape, transB ? -2 : -1)]
 }
 
 export function matmul(a: Value, b: Value): Value {
@@ -280,5 +274,5 @@ export function matmul(a: Value, b: Value): Value {
 /** x [N,in], weight [out,in], bias [out] -> x weight^T + bias [N,out]. */
 export function gemm(x: Value, weight: Value, bias: Value): Value {
   requireRank('Gemm', x, 2)
-  return node('Gemm', [x, weight, bias], { elem: x.elem, shape: matmulShape('Gemm', x, weight, { transB: true }) }, { transB: 1 })
+  return node('Gemm', [x, weight, bias], { elem: x.elem, shape: matmulShape('Gemm', x, weight, true) }, { transB: 1 })
 }

@@ -34,15 +34,12 @@ function unread(path: string, json: unknown, problem: string): Error {
   )
 }
 
-function modelOf(json: unknown): Readonly<Record<string, unknown>> | undefined {
-  const { model } = Object(json) as { model?: unknown }
-  return typeof model === 'object' && model !== null ? (model as Readonly<Record<string, unknown>>) : undefined
-}
-
 function kindOf(json: unknown): string {
-  const model = modelOf(json)
-  if (model === undefined) return 'it has no model'
-  return typeof model['type'] === 'string' ? `its model is of the type ${model['type'].slice(0, 40)}` : 'its model names no type'
+  const { model } = Object(json) as { model?: unknown }
+  if (typeof model !== 'object' || model === null) return 'it has no model'
+  return 'type' in model && typeof model.type === 'string'
+    ? `its model is of the type ${model.type.slice(0, 40)}`
+    : 'its model names no type'
 }
 
 /** Problems on which the package would fail with an internal error. */

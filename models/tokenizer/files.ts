@@ -53,20 +53,15 @@ export async function tokenizerFiles(dir: string): Promise<TokenizerFiles> {
   return files
 }
 
-/** Rows of the smallest embedding matrix that token ids index, and of the largest. */
-function embeddingRows(config: ModelConfig): { least: number; most: number } {
-  if (config.architecture !== 'cepe') return { least: config.vocabSize, most: config.vocabSize }
-  const rows = [config.decoder.vocabSize, config.encoder?.vocabSize ?? config.decoder.vocabSize]
-  return { least: Math.min(...rows), most: Math.max(...rows) }
-}
-
 /**
  * Restricts the tokenizer to the model's vocabulary. One tokenizer serves CEPE's decoder and encoder; the encoder has one more row, for
  * padding: an added token with that id is dropped, because in text it would reach the decoder.
  * @throws checkpoint_invalid if any other id has no row, so that tokenizer and weights do not match
  */
 export function fitTokenizer(files: TokenizerFiles, config: ModelConfig): TokenizerFiles {
-  const { least, most } = embeddingRows(config)
+  const matrices = config.architecture === 'cepe' ? [config.decoder, config.encoder ?? config.decoder] : [config]
+  const rows = matrices.map(({ vocabSize }) => vocabSize)
+  const [least, most] = [Math.min(...rows), Math.max(...rows)]
   const added = files.tokenizer.added_tokens.filter(({ id }) => id < least || id >= most)
   const tokenizer: TokenizerJson = { ...files.tokenizer, added_tokens: added }
   const size = vocabularySize(tokenizer)

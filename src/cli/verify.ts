@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { existsSync } from 'node:fs'
 import { access, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { CodedError } from '../../base/errors.ts'
-import type { Sample } from '../../models/against.ts'
+import type { Sample } from '../../models/verify.ts'
 import { packageRoot } from '../package.ts'
 import { decimal, invalidOption, wholeNumber } from './program/options.ts'
 
@@ -14,7 +14,7 @@ const DEFAULT_SAMPLES = 16
 
 /** How far a build's results are from another's of the same checkpoint on groups of lines of a text, in lines for people. @throws those of compareBuilds; options_invalid for texts that cannot be read */
 async function buildDistance(built: string, other: string, texts: string, samples = DEFAULT_SAMPLES): Promise<string> {
-  const { compareBuilds, formatDistance } = await import('../../models/against.ts')
+  const { compareBuilds, formatDistance } = await import('../../models/verify.ts')
   return formatDistance(await compareBuilds(built, other, await samplesOf(built, texts, samples)))
 }
 
