@@ -80,33 +80,6 @@ export interface SearchOptions {
   readonly filter?: SearchFilter | undefined
 }
 
-/** The table being searched, as reported with every answer. */
-export interface IndexInfo {
-  /** Name that users give (the alias). */
-  readonly table: string
-  /** Stored table that the alias points at. */
-  readonly storedAs: string
-  /** LanceDB's version number; grows with every commit. */
-  readonly version: number
-  readonly rows: number
-  readonly dimension: number
-  readonly model: string
-  readonly schemaVersion: number
-  /** `exact`: every vector is compared; `ivf_rq`: inverted lists with RaBitQ codes, best candidates refined with the stored vectors. */
-  readonly kind: 'exact' | 'ivf_rq'
-  /** Partitions read per query; 0 for an exact scan. */
-  readonly nprobes: number
-  /** Candidates refined per hit wanted; 0 for an exact scan. */
-  readonly refine: number
-  /** recall@10 measured when the settings were chosen; null for an exact scan. */
-  readonly recall: number | null
-  /** The same if questions were the queries; null if stored vectors were. */
-  readonly questionRecall: number | null
-  /** Rows not covered by the vector index yet; they are scanned exactly. */
-  readonly unindexedRows: number
-  readonly fullText: boolean
-}
-
 export function passageText({ title, text }: Pick<Passage, 'title' | 'text'>): string {
   return title === '' ? text : `${title} ${text}`
 }

@@ -1,20 +1,22 @@
 import { storeOf } from './store/store-of.ts'
 import { checkTableName, readAlias } from './versions/alias.ts'
 import { sqlFilter } from './search/filter.ts'
-import { CodedError, messageOf } from '../base/errors.ts'
+import { CodedError } from '../base/errors.ts'
+import { lanceText } from '../base/failures.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection, type Table } from './table/lance.ts'
 import { type ForWriting, LiveTable, type LiveTableOptions, type LiveTexts } from './versions/live-table.ts'
 import { BackgroundCompaction } from './compaction/background.ts'
 import { appendChange, watchingJobs } from './writers/change-log.ts'
 import { pinForReading } from './versions/read-pins.ts'
+import { openStored } from './versions/recover.ts'
 import { changeRows, COALESCE_FILES, withSmallFiles } from './write/change-rows.ts'
 import { packVectors, PASSAGE_COLUMNS, passagesIn, type Rows } from './table/rows.ts'
 import { deleteRows, deleteWhere, idsWhere, sqlIds, storedRows } from './table/write.ts'
 import { countSources, exportPassages, listPassages, type ListOptions, sampleTitles } from './search/list.ts'
-import { type EmbeddingModel, type IndexInfo, ModelChangedError, type Models, type Passage, type SearchFilter } from './contract.ts'
+import { type EmbeddingModel, ModelChangedError, type Models, type Passage, type SearchFilter } from './contract.ts'
 import { withWriterLock } from './writers/locks.ts'
-import { infoOf, versionOf, viewOf, type TableVersion, type TableView } from './view.ts'
+import { infoOf, versionOf, viewOf } from './view.ts'
 import type { PassageIndex, UpsertOptions } from './passage-index.ts'
 
 export type { PassageIndex } from './passage-index.ts'
@@ -47,12 +49,14 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   const { dir, model, furtherModels = [], table = DEFAULT_TABLE, consistencyMs = 500, compactAfter = 32, keepMs } = options
   const { onWarning = (message: string) => process.emitWarning(message), readOnly = false } = options
   const location = { dir, table: checkTableName(table) }
-  if (!readOnly) {
-    await storeOf(dir).files.makeFolder(dir)
-    // A table that is there now and not later is a fault.
-    await readAlias(location).catch((error: unknown) => onWarning(messageOf(error)))
-  }
+  if (!readOnly) await storeOf(dir).files.makeFolder(dir)
   const connection = await connectLance(dir, consistencyMs)
+  /** Repairs damage, or reports it, before the first use. */
+  const check = async (): Promise<void> => {
+    const storedAs = await readAlias(location)
+    if (storedAs !== undefined) (await openStored(connection, storedAs, { onWarning })).close()
+  }
+  if (!readOnly) await check().catch((error: unknown) => onWarning(lanceText(error)))
   const live = new LiveTable(connection, { ...options, ...location, consistencyMs, onWarning })
   const compaction = new BackgroundCompaction(location, { surplus: compactAfter, keepMs, onWarning })
   if (!readOnly) compaction.watch(() => live.find().catch(() => undefined))
@@ -77,8 +81,8 @@ class LanceIndex implements PassageIndex {
   readonly list = async (options: ListOptions): Promise<Passage[]> => this.#read(({ table }) => listPassages(table, options))
   readonly titles = async (count: number): Promise<string[]> => this.#read(({ table }) => sampleTitles(table, count))
   readonly sources = () => this.#read(({ table }) => countSources(table))
-  readonly version = async (): Promise<TableVersion> => this.#read(({ table }) => versionOf(this.table, table))
-  readonly info = async (): Promise<IndexInfo> => this.#read((live) => infoOf(this.table, live))
+  readonly version = async () => this.#read(({ table }) => versionOf(this.table, table))
+  readonly info = async () => this.#read((live) => infoOf(this.table, live))
 
   constructor(
     { dir, table, model, furtherModels }: Pick<PassageIndex, 'dir' | 'table'> & Required<Models>,
@@ -95,7 +99,7 @@ class LanceIndex implements PassageIndex {
     this.#compaction = compaction
   }
 
-  async view(): Promise<TableView> {
+  async view() {
     const live = await this.#reading(() => this.#live.get())
     return viewOf(this.table, live, (work) => this.#reading(work))
   }

@@ -1,7 +1,7 @@
 import type { CodedError } from '../base/errors.ts'
 import type { ListOptions } from './search/list.ts'
-import type { EmbeddingModel, IndexInfo, Models, Passage, SearchFilter } from './contract.ts'
-import type { TableVersion, TableView } from './view.ts'
+import type { EmbeddingModel, Models, Passage, SearchFilter } from './contract.ts'
+import type { IndexInfo, TableVersion, TableView } from './view.ts'
 import type { DocumentEnd } from './write/change-rows.ts'
 
 export interface UpsertOptions {

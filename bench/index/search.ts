@@ -59,7 +59,7 @@ export async function* searchFigures(
 ): AsyncGenerator<SearchFigures> {
   const connection = await connectLance(dir, 500)
   const alias = await readAlias({ dir, table: name })
-  const table = await connection.openTable(alias?.stored_as ?? '')
+  const table = await connection.openTable(alias ?? '')
   const metadata = await readMetadata(table)
   const { ann } = metadata
   const vectors = Array.from({ length: queries }, (_, i) => clusteredVector(rows + i, rows))
@@ -109,6 +109,6 @@ async function faissFigures(python: string, queries: readonly Float32Array[], ro
 /** Bytes on disk of a stored table, by part. */
 export async function diskOf(dir: string, name: string): Promise<{ data: number; indexes: number }> {
   const alias = await readAlias({ dir, table: name })
-  const folder = tableFolder(dir, alias?.stored_as ?? '')
+  const folder = tableFolder(dir, alias ?? '')
   return { data: await bytesUnder(join(folder, 'data')), indexes: await bytesUnder(join(folder, '_indices')) }
 }

@@ -56,7 +56,6 @@ async function alone(location: TableLocation, work: () => Promise<void>): Promis
 
 /** What other parts keep by the name of a collection. A collection that is created under the name of a removed one must not get it. */
 interface Belongings {
-  /** Ids of jobs that have not ended. */
   readonly unfinishedJobs: (name: string) => Promise<readonly string[]>
   /** Deletes or detaches it; idempotent. Called under the writer lock, once the name is gone. */
   readonly release: (name: string) => Promise<void>
@@ -97,16 +96,8 @@ class IndexCollections implements Collections {
   readonly #tables: OpenTables
   readonly #belongings: Belongings
 
-  constructor({
-    main,
-    dir = main.dir,
-    mostOpen = DEFAULT_OPEN,
-    keepMs,
-    onWarning = () => undefined,
-    readOnly = false,
-    embedOf,
-    belongings = NO_BELONGINGS,
-  }: CollectionsOptions) {
+  constructor(options: CollectionsOptions) {
+    const { main, dir = main.dir, mostOpen = DEFAULT_OPEN, belongings = NO_BELONGINGS, onWarning = () => undefined, ...opening } = options
     this.#belongings = belongings
     this.main = main
     this.#dir = dir
@@ -114,13 +105,11 @@ class IndexCollections implements Collections {
     this.#tables = new OpenTables(mostOpen, async (table) => {
       await this.#require(table)
       return openIndex({
+        ...opening,
         ...this.#models,
         dir,
         table,
-        readOnly,
         mustExist: true,
-        embedOf,
-        ...(keepMs !== undefined && { keepMs }),
         onWarning: (message) => onWarning(`Collection ${table}: ${message}`),
       })
     })
@@ -254,7 +243,7 @@ class IndexCollections implements Collections {
   /** True for a damaged alias too: the collection is listed with its problem. */
   async #mayBe(name: string): Promise<boolean> {
     return readAlias({ dir: this.#dir, table: name }).then(
-      (alias) => alias !== undefined,
+      (storedAs) => storedAs !== undefined,
       () => true,
     )
   }
@@ -271,9 +260,9 @@ class IndexCollections implements Collections {
   /** @returns undefined if it was removed concurrently */
   async #describe(connection: Connection, name: string): Promise<CollectionInfo | undefined> {
     try {
-      const alias = await readAlias({ dir: this.#dir, table: name })
-      if (alias === undefined) return undefined
-      const table = await connection.openTable(alias.stored_as)
+      const storedAs = await readAlias({ dir: this.#dir, table: name })
+      if (storedAs === undefined) return undefined
+      const table = await connection.openTable(storedAs)
       const metadata = await readMetadata(table)
       const passages = await table.countRows()
       const fits = relatedModel(metadata, allModels(this.#models)) !== undefined

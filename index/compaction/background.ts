@@ -64,40 +64,36 @@ export class BackgroundCompaction {
     this.#settling = setTimeout(() => this.#indexNewWords(table, sync), wait).unref()
     if (++this.#writes < this.#options.surplus / CHECKS || this.#running !== undefined || performance.now() < this.#notBefore) return
     this.#writes = 0
-    this.#running = this.#compact(table, sync)
-      .catch((error: unknown) => this.#options.onWarning(`${table.storedAs} could not be compacted: ${lanceText(error)}`))
-      .finally(() => {
-        this.#running = undefined
-      })
+    this.#run(`${table.storedAs} could not be compacted`, () => this.#compact(table, sync))
   }
 
   /** Removes expired files even without further writes. Does not keep the process alive. */
   watch(live: () => Promise<{ readonly table: Table; readonly sync: TableSync } | undefined>): void {
-    const { keepMs = KEEP_MS, onWarning } = this.#options
+    const { keepMs = KEEP_MS } = this.#options
     const look = async (): Promise<void> => {
       const found = await live()
-      if (found === undefined || this.#running !== undefined || !(await isWasteful(found.table, keepMs))) return
+      if (found === undefined || !(await isWasteful(found.table, keepMs))) return
       await this.#alone(async () => {
         await cleanTable(found.table, keepMs)
         await found.sync.flush()
       })
     }
-    let looking: Promise<void> | undefined
-    this.#watch = setInterval(
-      () => {
-        looking ??= look()
-          .catch((error: unknown) => onWarning(`Expired files could not be removed: ${lanceText(error)}`))
-          .finally(() => {
-            looking = undefined
-          })
-      },
-      Math.min(MAX_CHECK_MS, Math.max(MIN_CHECK_MS, keepMs)),
-    ).unref()
+    const everyMs = Math.min(MAX_CHECK_MS, Math.max(MIN_CHECK_MS, keepMs))
+    this.#watch = setInterval(() => this.#run('Expired files could not be removed', look), everyMs).unref()
   }
 
   close(): void {
     clearInterval(this.#watch)
     clearTimeout(this.#settling)
+  }
+
+  /** One task at a time; does nothing while another one runs. */
+  #run(failure: string, work: () => Promise<void>): void {
+    this.#running ??= work()
+      .catch((error: unknown) => this.#options.onWarning(`${failure}: ${lanceText(error)}`))
+      .finally(() => {
+        this.#running = undefined
+      })
   }
 
   /** Left out while another process maintains the table. */

@@ -28,9 +28,11 @@ const MOST_HELD_MS = 45_000
  * @throws disk_full, conflict
  */
 async function optimize(table: Table, cleanupOlderThan: Date): Promise<unknown> {
+  const location = { dir: table.dir, table: tableOf(table.storedAs) }
   return writing(table, async () => {
-    if (!(await isLive(table))) return table.optimize({ cleanupOlderThan })
-    const { rest } = await withWriterLock({ dir: table.dir, table: tableOf(table.storedAs) }, async () => {
+    // A job's own table, or a replaced one, has no writers.
+    if ((await readAlias(location)) !== table.storedAs) return table.optimize({ cleanupOlderThan })
+    const { rest } = await withWriterLock(location, async () => {
       await table.checkoutLatest()
       const together = await watchFiles(table)
       const ended = new AbortController()
@@ -40,11 +42,6 @@ async function optimize(table: Table, cleanupOlderThan: Date): Promise<unknown> 
     })
     return rest
   })
-}
-
-/** A job's own table, or a replaced one, has no writers. */
-async function isLive({ dir, storedAs }: Table): Promise<boolean> {
-  return (await readAlias({ dir, table: tableOf(storedAs) }))?.stored_as === storedAs
 }
 
 /**

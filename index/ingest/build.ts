@@ -148,9 +148,9 @@ async function openPrevious(run: JobRun): Promise<Table | undefined> {
 
 /** Opens the live table; undefined if there is none, or if it is damaged, after `onWarning`. */
 async function openLive(run: JobRun, onWarning?: (message: string) => void): Promise<Table | undefined> {
-  const alias = await readAlias(run)
+  const storedAs = await readAlias(run)
   try {
-    return alias && (await openStored(run.connection, alias.stored_as, { onWarning }))
+    return storedAs === undefined ? undefined : await openStored(run.connection, storedAs, { onWarning })
   } catch (error) {
     if (!(error instanceof CodedError && error.code === 'index_invalid')) throw error
     onWarning?.(error.message)

@@ -38,7 +38,7 @@ export async function promote(run: JobRun, own: Table, sync: TableSync): Promise
   await withWriterLock(run, async () => {
     await catchUp([...fresh, ...(await changeLog.read())], run, own)
     await sync.flush()
-    await writeAlias(run, { stored_as: own.storedAs })
+    await writeAlias(run, own.storedAs)
     await notifyEarlierJobs(run, own)
   })
   return changeLog.ids.size
@@ -56,8 +56,8 @@ export async function notifyEarlierJobs(job: RunJobOptions, own: Table): Promise
 
 async function catchUp(ids: readonly string[], run: JobRun, own: Table): Promise<void> {
   const { connection, model, onWarning, signal } = run
-  const storedAs = (await readAlias(run))?.stored_as
-  if (ids.length === 0 || typeof storedAs !== 'string') return
+  const storedAs = await readAlias(run)
+  if (ids.length === 0 || storedAs === undefined) return
   using live = await openStored(connection, storedAs, { onWarning })
   // Another process may have promoted it since this process checked.
   await migrateTable(live)

@@ -36,8 +36,7 @@ export async function replacedTables(location: TableLocation, knownJobs: FindJob
 
 async function replacedNames(location: TableLocation, going: ReadonlySet<string>): Promise<string[]> {
   const { dir, table } = location
-  const alias = await readAlias(location)
-  const keep = [alias?.stored_as, ...[...going].map((id) => storedName(table, id))]
+  const keep = [await readAlias(location), ...[...going].map((id) => storedName(table, id))]
   return (await storeOf(dir).files.list(dir))
     .filter((name) => name.startsWith(`${table}.`) && name.endsWith('.lance'))
     .map((name) => name.slice(0, -'.lance'.length))
@@ -68,14 +67,14 @@ export async function removeStale(location: TableLocation, knownJobs: FindJobs, 
     if ((await files.age(path)) < MIN_AGE_MS) isLeft = true
     else await files.removeTree(path)
   }
-  const alias = await readAlias(location)
+  const live = await readAlias(location)
   const retiring = (await aliasAge(location)) < RETIRE_MS
   for (const name of await files.list(dir)) if (name.startsWith(`${table}.alias.json.`)) await drop(within(dir, name))
   for (const storedAs of await replacedNames(location, going)) {
     if (retiring || (await hasReadPins({ dir, storedAs }))) isLeft = true
-    else if (alias === undefined || !(await isStillServed(dir, storedAs, alias.stored_as, models))) await drop(tableFolder(dir, storedAs))
+    else if (live === undefined || !(await isStillServed(dir, storedAs, live, models))) await drop(tableFolder(dir, storedAs))
   }
-  for (const storedAs of [...[...going].map((id) => storedName(table, id)), ...(alias === undefined ? [] : [alias.stored_as])]) {
+  for (const storedAs of [...[...going].map((id) => storedName(table, id)), ...(live === undefined ? [] : [live])]) {
     const data = within(tableFolder(dir, storedAs), 'data')
     const names = durable ? [] : await files.list(data)
     for (const name of names.filter((file) => file.startsWith('.tmp'))) await drop(within(data, name))

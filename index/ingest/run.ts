@@ -2,7 +2,7 @@ import { CodedError } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
 import { connectForWriting, connectLance, type Table } from '../table/lance.ts'
 import { stringsIn } from '../table/rows.ts'
-import { checkTable, readAlias, storedName, type Alias } from '../versions/alias.ts'
+import { checkTable, readAlias, storedName } from '../versions/alias.ts'
 import { openStored, withLive } from '../versions/recover.ts'
 import { ChangeLog, unwatchChanges, watchChanges } from '../writers/change-log.ts'
 import { withWriterLock } from '../writers/locks.ts'
@@ -26,10 +26,10 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   const plan = await readPlan(folder)
   if (plan === undefined) throw new CodedError('internal', `The job ${jobId} was not planned. This is a bug.`)
   await checkTable(options, replace)
-  const alias = await readAlias(options)
+  const live = await readAlias(options)
   const progress = await readJournal(jobFiles(folder).journal)
   let { target } = progress
-  if (target?.isOwn === true && alias?.stored_as === target.storedAs) return finished(options, alias.stored_as)
+  if (target?.isOwn === true && live === target.storedAs) return finished(options, live)
   await watchChanges(options, jobId)
   const later = new ChangeLog(options, jobId)
   await later.read()
@@ -37,9 +37,9 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   await using journal = await openJournal(jobFiles(folder).journal, progress)
   using connection = await connectForWriting(dir)
   try {
-    if (target === undefined || (await targetIsStale({ ...options, connection, later }, target, alias))) {
-      const isOwn = replace || alias === undefined
-      target = { isOwn, storedAs: isOwn ? storedName(name, jobId) : alias.stored_as }
+    if (target === undefined || (await targetIsStale({ ...options, connection, later }, target, live))) {
+      const isOwn = replace || live === undefined
+      target = { isOwn, storedAs: isOwn ? storedName(name, jobId) : live }
       await journal.add({ step: 'target', replace: isOwn, stored_as: target.storedAs })
     }
     const run = { ...options, plan, storedAs: target.storedAs, progress, journal, connection, later, embedding: 0 }
@@ -56,12 +56,12 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
 async function targetIsStale(
   { replace, connection, later }: Pick<JobRun, 'replace' | 'connection' | 'later'>,
   target: Target,
-  alias: Alias | undefined,
+  live: string | undefined,
 ): Promise<boolean> {
-  if (!target.isOwn) return alias?.stored_as !== target.storedAs
-  if (replace || alias === undefined) return false
-  const live = await openStored(connection, alias.stored_as)
-  for await (const batch of live.query().select(['id'])) if (stringsIn(batch, 'id').some((id) => !later.ids.has(id))) return true
+  if (!target.isOwn) return live !== target.storedAs
+  if (replace || live === undefined) return false
+  const table = await openStored(connection, live)
+  for await (const batch of table.query().select(['id'])) if (stringsIn(batch, 'id').some((id) => !later.ids.has(id))) return true
   return false
 }
 
@@ -78,8 +78,7 @@ function finished(options: RunJobOptions, storedAs: string): Promise<JobResult> 
 export async function abandonJob({ jobId, folder, ...location }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId' | 'folder'>): Promise<void> {
   await unwatchChanges(location, jobId)
   const { target } = await readJournal(jobFiles(folder).journal)
-  const alias = await readAlias(location)
-  if (target === undefined || !target.isOwn || alias?.stored_as === target.storedAs) return
+  if (target === undefined || !target.isOwn || (await readAlias(location)) === target.storedAs) return
   using connection = await connectLance(location.dir, 0)
   if ((await connection.tableNames()).includes(target.storedAs)) await connection.dropTable(target.storedAs)
 }

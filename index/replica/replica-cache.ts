@@ -60,7 +60,7 @@ export class ReplicaCache {
     await this.sync().catch(() => undefined)
     const { from, to, table } = this.#options
     if (this.#refused?.code !== 'disk_full') return
-    const newest = (await readAlias({ dir: from, table }))?.stored_as ?? ''
+    const newest = (await readAlias({ dir: from, table })) ?? ''
     if (await this.#copies.fitsAlone(newest)) {
       await rm(aliasPath({ dir: to, table }), { force: true })
       await this.#copies.removeOthers('', '')
@@ -91,14 +91,14 @@ export class ReplicaCache {
   async #sync(): Promise<void> {
     const { from, to, table, onWarning } = this.#options
     try {
-      const alias = await readAlias({ dir: from, table })
+      const newest = await readAlias({ dir: from, table })
       const mine = await readAlias({ dir: to, table })
-      if (alias === undefined) throw new Error(`there is no table "${table}" in ${from}`)
-      const replaces = mine !== undefined && mine.stored_as !== alias.stored_as
-      this.#refuse((replaces ? await this.#judge(alias.stored_as) : undefined) ?? (await this.#copies.copy(alias.stored_as)))
+      if (newest === undefined) throw new Error(`there is no table "${table}" in ${from}`)
+      const replaces = mine !== undefined && mine !== newest
+      this.#refuse((replaces ? await this.#judge(newest) : undefined) ?? (await this.#copies.copy(newest)))
       if (this.#refused === undefined) {
-        if (mine?.stored_as !== alias.stored_as) await writeAlias({ dir: to, table }, { stored_as: alias.stored_as })
-        await this.#retire(alias.stored_as)
+        if (mine !== newest) await writeAlias({ dir: to, table }, newest)
+        await this.#retire(newest)
       }
       this.#trouble = undefined
       this.#checkedAt = new Date()

@@ -38,18 +38,12 @@ const REMEASURE = 1.1
 /** Lowest cosine of a sample for vectors of the loaded model, in any precision. */
 const OWN_COSINE = 0.9
 
-/** Number of partitions for a table of this size. */
-function partitionsFor(rows: number): number {
-  return Math.max(1, Math.min(MOST_PARTITIONS, Math.round(rows / PARTITION_ROWS)))
-}
-
 interface BuildOptions {
   /** Embeds passages, to see whether the table's vectors are those of the model; without it they are taken for such. */
   readonly embed?: Embed | undefined
   /** Embeds questions, to measure recall with them in place of stored vectors. */
   readonly embedQuestions?: Embed | undefined
   readonly signal?: AbortSignal | undefined
-  /** Reports progress. */
   readonly stages?: Stages
 }
 
@@ -90,22 +84,19 @@ export async function buildIndexes(
   // A table that is searched by its index stays so with the best settings: exact search may be too slow.
   const ann = chosen ?? (known && best)
   if (ann !== undefined) await writing(table, () => writeAnn(table, ann))
+  const probes = best.questionRecall === undefined ? '' : ' (for sentences of passages as questions)'
   if (chosen === undefined)
     onWarning?.(
-      `The vector index of ${table.storedAs} reaches recall@10 ${best.recall.toFixed(3)} of the required ${policy.minRecall}${ofQuestions(best)}, at nprobes ${best.nprobes} of ${best.partitions} and refine ${best.refine}: ` +
+      `The vector index of ${table.storedAs} reaches recall@10 ${best.recall.toFixed(3)} of the required ${policy.minRecall}${probes}, at nprobes ${best.nprobes} of ${best.partitions} and refine ${best.refine}: ` +
         `${ann === undefined ? 'it is not used, and searches compare every vector, which takes longer' : 'searches use it with these settings'}. ` +
         `Lower CEPE_MIN_RECALL, or set CEPE_EXACT_BELOW above ${rows}. Many equal vectors point to a wrong embedding model.`,
     )
   return ann
 }
 
-function ofQuestions({ questionRecall }: AnnSettings): string {
-  return questionRecall === undefined ? '' : ' (for sentences of passages as questions)'
-}
-
 /** @returns the number of partitions of the existing or new index */
 async function buildVectorIndex(table: Table, rows: number, built: number | undefined): Promise<number> {
-  const wanted = partitionsFor(rows)
+  const wanted = Math.max(1, Math.min(MOST_PARTITIONS, Math.round(rows / PARTITION_ROWS)))
   if (built !== undefined && wanted < built * REPARTITION && built < wanted * REPARTITION) {
     await mergeSegments(table, MOST_SEGMENTS)
     return built

@@ -27,7 +27,6 @@ export function middleSentence(text: string): string {
 
 interface MeasureOptions {
   readonly signal?: AbortSignal | undefined
-  /** Reports progress. */
   readonly stages?: Stages
 }
 

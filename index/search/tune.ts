@@ -26,11 +26,7 @@ function nprobesFor(partitions: number): number[] {
   return [...steps, partitions]
 }
 
-interface TuneOptions {
-  /** Of the vector index. */
-  readonly partitions: number
-  /** Of the table. */
-  readonly rows: number
+interface TuneOptions extends Pick<AnnSettings, 'partitions' | 'rows'> {
   readonly minRecall: number
   /** Called with the number of completed steps; there may be fewer than the total. */
   readonly onProbes?: (done: number, total: number) => void

@@ -18,13 +18,7 @@ const MAX_UPDATE_ROWS = 20_000
 const SAMPLE = 4096
 const FEW = 1000
 
-/** Titles also have a text index, under the column's own name. */
-function filterIndexName(column: string): string {
-  return `${column}_filter`
-}
-
 interface UpdateIndexesOptions {
-  /** Of the table. */
   readonly rows: number
   /** True if the table is large enough for indexes of filter columns. */
   readonly large: boolean
@@ -59,7 +53,8 @@ export async function updateIndexes(
     await made(indexName('id'), () => table.createIndex('id', { config: Index.btree() }))
     if (!large) return
     for (const column of FILTER_COLUMNS) {
-      const name = filterIndexName(column)
+      // Titles also have a text index, under the column's own name.
+      const name = `${column}_filter`
       await made(name, async () =>
         table.createIndex(column, { config: (await hasFewValues(table, column)) ? Index.bitmap() : Index.btree(), name }),
       )
@@ -72,7 +67,6 @@ export async function updateIndexes(
     await stages.estimated('compacting', rows, () => orLater(() => cleanTable(table, keepMs), onWarning))
 }
 
-/** Samples rows spread evenly over the table. */
 async function hasFewValues(table: Table, column: string): Promise<boolean> {
   const taken = await sampleRows(table, SAMPLE, [column])
   return new Set(stringsIn(taken, column)).size <= FEW

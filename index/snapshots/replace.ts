@@ -4,7 +4,7 @@ import { CodedError } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
 import { allModels, type Models, type TableLocation } from '../contract.ts'
 import { eachOf } from '../store/each-of.ts'
-import { bytesUnder, storeOf, within } from '../store/store-of.ts'
+import { storeOf, within } from '../store/store-of.ts'
 import type { FileInfo } from '../store/store.ts'
 import { CHECKSUMS } from '../table/checksums.ts'
 import { connectForWriting, type Connection } from '../table/lance.ts'
@@ -61,11 +61,6 @@ function topOf({ name }: FileInfo): string {
   return at(name.split('/'), 0)
 }
 
-/** Bytes of the files in a folder without another hard link: what deleting it would free. */
-export function ownBytes(folder: string): Promise<number> {
-  return bytesUnder(folder, ({ shared }) => !shared)
-}
-
 /** The models are those that can embed questions. */
 export interface ReplaceOptions extends TableLocation, Models {}
 
@@ -91,11 +86,11 @@ export async function replaceWith(take: (folder: string) => Promise<void>, optio
     await withWriterLock({ dir, table: name }, async () => {
       const meanwhile = await watchingJobs({ dir, table: name })
       if (meanwhile.length > 0) throw busy(name, meanwhile)
-      await writeAlias({ dir, table: name }, { stored_as: storedAs })
+      await writeAlias({ dir, table: name }, storedAs)
     })
     return rows
   } catch (error) {
-    if ((await readAlias({ dir, table: name }))?.stored_as !== storedAs) await storeOf(folder).files.removeTree(folder)
+    if ((await readAlias({ dir, table: name })) !== storedAs) await storeOf(folder).files.removeTree(folder)
     throw error
   } finally {
     await lock.release()
@@ -120,7 +115,7 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
 
 /** Model of the present table's vectors; undefined if there is none, or it cannot be opened. */
 async function presentModel(connection: Connection, options: ReplaceOptions): Promise<string | undefined> {
-  const storedAs = (await readAlias(options))?.stored_as
+  const storedAs = await readAlias(options)
   if (storedAs === undefined) return undefined
   try {
     return (await readMetadata(await connection.openTable(storedAs))).model

@@ -4,14 +4,14 @@ import { CodedError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { TableLocation } from '../contract.ts'
 import { SnapshotSchema, type Snapshot } from '../snapshot-schema.ts'
-import { storeOf, within } from '../store/store-of.ts'
+import { bytesUnder, storeOf, within } from '../store/store-of.ts'
 import { checkFolder, storedNameOf, SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, tableFolder } from '../versions/alias.ts'
 import { connectLance } from '../table/lance.ts'
 import { withLock, withWriterLock } from '../writers/locks.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { pinForReading } from '../versions/read-pins.ts'
 import { damage, requireWhole } from '../versions/recover.ts'
-import { cloneTable, ownBytes, type ReplaceOptions, replaceWith } from './replace.ts'
+import { cloneTable, type ReplaceOptions, replaceWith } from './replace.ts'
 import { type CheckedFiles, checkFiles, countedRows } from './verify.ts'
 
 const WAIT_MS = 60_000
@@ -75,7 +75,7 @@ export async function listSnapshots(options: TableLocation): Promise<(Snapshot &
     const folder = snapshotFolder(options, name)
     // Being created, or interrupted.
     if (!renames && (await files.read(recordOf(folder))) === undefined) continue
-    found.push({ ...(await readSnapshot(name, options)), bytes: await ownBytes(folder) })
+    found.push({ ...(await readSnapshot(name, options)), bytes: await bytesUnder(folder, ({ shared }) => !shared) })
   }
   return found.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
 }

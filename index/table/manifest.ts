@@ -76,14 +76,6 @@ interface IndexesProto {
 const FOOTER = 16
 const MAGIC = 'LANC'
 
-/** A file that a version needs. */
-interface NamedFile {
-  /** Path in the table, with slashes. */
-  readonly file: string
-  /** 0 if the manifest does not name it. */
-  readonly bytes: number
-}
-
 export function isManifest(name: string): boolean {
   return MANIFEST.test(name)
 }
@@ -96,9 +88,9 @@ export async function manifestFiles(folder: string): Promise<string[]> {
 /**
  * Reads which data, deletion and index files a version needs.
  * @param manifest name of its file
- * @returns undefined if the manifest is missing or incomplete: after a power loss it can be empty, truncated or full of zeros
+ * @returns their paths in the table, with slashes, and bytes (0 if the manifest does not name them); undefined if the manifest is missing or incomplete: after a power loss it can be empty, truncated or full of zeros
  */
-export async function namedFiles(folder: string, manifest: string): Promise<NamedFile[] | undefined> {
+export async function namedFiles(folder: string, manifest: string) {
   const bytes = await orAbsent(readFile(join(folder, VERSIONS, manifest)))
   if (bytes === undefined || bytes.length < FOOTER || bytes.toString('latin1', bytes.length - MAGIC.length) !== MAGIC) return undefined
   try {
@@ -155,8 +147,8 @@ export async function newestVersion(folder: string, recorded: ReadonlyMap<string
     const found = await namedFiles(folder, newest)
     const named = found ?? []
     const broken = found === undefined ? [manifest] : []
-    await eachOf(named, AT_ONCE, async (one) => {
-      if (!(await isWhole(folder, one))) broken.push(one.file)
+    await eachOf(named, AT_ONCE, async ({ file, bytes }) => {
+      if (!(await isWhole(folder, file, bytes))) broken.push(file)
     })
     for (const file of recorded.keys())
       if (dirname(file) === VERSIONS && basename(file) < newest && !(await exists(join(folder, file)))) broken.push(file)
@@ -167,7 +159,7 @@ export async function newestVersion(folder: string, recorded: ReadonlyMap<string
 }
 
 /** True if a file has its size and ends as its format requires: after a power loss it can be empty, truncated or full of zeros. */
-async function isWhole(folder: string, { file, bytes }: NamedFile): Promise<boolean> {
+async function isWhole(folder: string, file: string, bytes: number): Promise<boolean> {
   const ending = Buffer.from(ENDINGS.get(extname(file)) ?? '')
   await using handle = await orAbsent(open(join(folder, file)))
   if (handle === undefined) return false

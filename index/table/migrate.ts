@@ -3,13 +3,6 @@ import { CodedError } from '../../base/errors.ts'
 import { writing, type Table } from './lance.ts'
 import { readMetadata, writeSchemaVersion, type TableMetadata } from './metadata.ts'
 
-interface MigrateTableOptions {
-  /** Only report what would be done. */
-  readonly dryRun?: boolean
-  /** Default: those of this software. */
-  readonly all?: readonly Migration[]
-}
-
 /** Why a table's schema version is none that this software can read or migrate; undefined where it is one. */
 export function unknownVersion(
   name: string,
@@ -34,9 +27,13 @@ export function unknownVersion(
 /**
  * Migrates a table to the current schema version, one migration at a time. Reads and writes continue. Resumable after an interruption; does nothing
  * for a current table.
+ * @param dryRun only reports what would be done
  * @throws index_invalid for a table of a schema version that is not known.
  */
-export async function migrateTable(table: Table, { dryRun = false, all = migrations }: MigrateTableOptions = {}) {
+export async function migrateTable(
+  table: Table,
+  { dryRun = false, all = migrations }: { readonly dryRun?: boolean; readonly all?: readonly Migration[] } = {},
+) {
   await table.checkoutLatest()
   const restoreTo = await table.version()
   const { schemaVersion, requiredVersion } = await readMetadata(table)

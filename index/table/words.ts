@@ -41,14 +41,11 @@ const JUDGED_CHARACTERS = 300
 /** Share of the sampled texts that must be in one language. */
 const LEAST_SHARE = 0.6
 
-interface WordIndex {
-  /** Language of the stems; undefined for an index that earlier software built. */
-  readonly language: WordLanguage | undefined
-  /** Language that the operator chose; undefined for the detected one. */
-  readonly chosen: WordLanguage | undefined
-}
-
-export async function readWordIndex(table: Table): Promise<WordIndex> {
+/**
+ * @returns `language`: of the stems; undefined for an index that earlier software built. `chosen`: by the operator; undefined for the detected
+ * language
+ */
+export async function readWordIndex(table: Table) {
   const metadata = (await table.schema()).fields.find(({ name }) => name === 'text')?.metadata
   const [tokens, language] = metadata?.get(WORDS_KEY)?.split(' ') ?? []
   return { language: tokens === TOKENS ? known(language) : undefined, chosen: known(metadata?.get(LANGUAGE_KEY)) }

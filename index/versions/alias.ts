@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { at } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
@@ -12,7 +12,6 @@ import { TABLE_NAME } from '../table-name.ts'
  * of this value, under the writer lock.
  */
 const AliasSchema = Type.Object({ stored_as: Type.String() })
-export type Alias = Static<typeof AliasSchema>
 
 /** @throws invalid_request for an invalid table name */
 export function checkTableName(name: string): string {
@@ -51,8 +50,8 @@ export const SNAPSHOT_TABLE = 'snapshot'
 /** The tables that this process has found in an index, and the identity of the folder that held them. */
 const found = new Map<string, { readonly identity: string | undefined; readonly tables: Set<string> }>()
 
-/** @throws index_invalid for a damaged one */
-export async function readAlias(location: TableLocation): Promise<Alias | undefined> {
+/** The stored table behind a name; undefined if there is none. @throws index_invalid for a damaged alias */
+export async function readAlias(location: TableLocation): Promise<string | undefined> {
   const { dir, table } = location
   const path = aliasPath(location)
   const value = await storeOf(dir).values.read(path)
@@ -61,7 +60,7 @@ export async function readAlias(location: TableLocation): Promise<Alias | undefi
     const identity = await storeOf(dir).files.identity(dir)
     const { tables = new Set<string>() } = found.get(dir) ?? {}
     found.set(dir, { identity, tables: tables.add(table) })
-    return value
+    return value.stored_as
   }
   throw new CodedError('index_invalid', `${path} is damaged: it should read {"stored_as": "<a folder next to it, without .lance>"}.`, {
     field: path,
@@ -97,9 +96,9 @@ export async function checkTable(location: TableLocation, replace = false): Prom
 
 /** The stored table behind a name. @throws index_missing */
 export async function storedNameOf(location: TableLocation): Promise<string> {
-  const alias = await readAlias(location)
-  if (alias === undefined) throw missingTable(location)
-  return alias.stored_as
+  const storedAs = await readAlias(location)
+  if (storedAs === undefined) throw missingTable(location)
+  return storedAs
 }
 
 /** Error for a table that is not there. */
@@ -111,13 +110,13 @@ export function missingTable({ dir, table }: TableLocation): CodedError {
 }
 
 /** @throws conflict if the writer lock was lost */
-export function writeAlias(location: TableLocation, alias: Alias): Promise<void> {
-  return storeOf(location.dir).values.write(aliasPath(location), alias)
+export function writeAlias(location: TableLocation, storedAs: string): Promise<void> {
+  return storeOf(location.dir).values.write(aliasPath(location), { stored_as: storedAs })
 }
 
 /** Creates an alias; the caller holds the writer lock. @returns false if another process created one first */
-export function createAlias(location: TableLocation, alias: Alias): Promise<boolean> {
-  return storeOf(location.dir).values.create(aliasPath(location), alias)
+export function createAlias(location: TableLocation, storedAs: string): Promise<boolean> {
+  return storeOf(location.dir).values.create(aliasPath(location), { stored_as: storedAs })
 }
 
 /** Takes the name away; what is stored stays. To be called under the writer lock. */

@@ -28,7 +28,7 @@ export async function createLiveTable(
   const table = await createTable(connection, storedAs, model, language)
   table.close()
   await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
-  const isFirst = await createAlias(location, { stored_as: storedAs })
+  const isFirst = await createAlias(location, storedAs)
   if (isFirst) await readAlias(location)
   else await connection.dropTable(storedAs)
   return isFirst
@@ -200,9 +200,9 @@ export class LiveTable {
 
   /** The table that the alias points at now. */
   async #newest(): Promise<Live> {
-    const alias = await readAlias(this.#options)
+    const storedAs = await readAlias(this.#options)
     const held = this.#verdict === undefined ? this.#held?.live : undefined
-    const live = held !== undefined && alias?.stored_as === held.storedAs ? held : await this.refresh()
+    const live = held !== undefined && storedAs === held.storedAs ? held : await this.refresh()
     if (live === undefined) throw missingTable(this.#options)
     return live
   }
@@ -321,7 +321,7 @@ export class LiveTable {
   /** Opens the table that the alias points at. */
   async #open(): Promise<Live | Incompatible | undefined> {
     const { onWarning, readOnly } = this.#options
-    const storedAs = (await readAlias(this.#options))?.stored_as
+    const storedAs = await readAlias(this.#options)
     if (storedAs === undefined) return undefined
     const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.storedAs === storedAs)
     const table = opened?.table ?? (await openStored(this.#connection, storedAs, { onWarning: readOnly ? undefined : onWarning }))

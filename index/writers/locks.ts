@@ -50,8 +50,8 @@ async function fence(table: Table): Promise<void> {
 
 /** Fences off pending writes to the live table of a name. */
 export async function fenceLive(location: TableLocation): Promise<void> {
-  const storedAs = (await readAlias(location))?.stored_as
-  if (typeof storedAs === 'string') await fenceTables(location.dir, (name) => name === storedAs)
+  const storedAs = await readAlias(location)
+  if (storedAs !== undefined) await fenceTables(location.dir, (name) => name === storedAs)
 }
 
 /** Longest wait for the writer lock. */

@@ -50,7 +50,7 @@ await t.test('a first add makes the collection in a language; a later one cannot
   t.teardown(() => connection.close())
   const words = async () => {
     const live = await readAlias({ dir: path.join(dir, 'index'), table: 'passages' })
-    return readWordIndex(await connection.openTable(live?.stored_as ?? ''))
+    return readWordIndex(await connection.openTable(live ?? ''))
   }
   t.same(await words(), { language: 'de', chosen: 'de' }, 'although the text is English')
   t.match(await add('--language', 'en'), { code: 1, stderr: /"passages" exists.*leave --language out/ })

@@ -7,7 +7,7 @@ export async function storedRows(dir: string, name = 'passages'): Promise<readon
   const alias = await readAlias({ dir, table: name })
   const connection = await connectLance(dir, 0)
   try {
-    const table = await connection.openTable(alias?.stored_as ?? '')
+    const table = await connection.openTable(alias ?? '')
     const rows = await table.query().select(['id', 'hash', 'vector']).toArrow()
     return Array.from(
       { length: rows.numRows },

@@ -121,7 +121,7 @@ await t.test('who has not the model of the newest table answers from the one bef
 
   const late = await opened(t, dir, { model: A }, true)
   t.equal(await codeOf(late.view()), 'index_invalid', 'who has none from before has nothing to answer from')
-  await rm(tableFolder(dir, storedAs), { recursive: true })
+  await rm(tableFolder(dir, storedAs), { recursive: true, maxRetries: 5 })
   t.equal(await codeOf(found(replica, text)), 'index_invalid', 'once the files are gone the reason is the same')
   await replaced(dir, 'j2', A, somePassages(9))
   await replica.refresh()

@@ -42,7 +42,7 @@ async function ended(child: ChildProcess): Promise<{ code: number | null; output
 async function stored(dir: string): Promise<string[]> {
   const alias = await readAlias({ dir: join(dir, 'index'), table: 'passages' })
   const connection = await connectLance(join(dir, 'index'), 0)
-  const rows = await (await connection.openTable(alias?.stored_as ?? '')).query().select(['id', 'hash']).toArrow()
+  const rows = await (await connection.openTable(alias ?? '')).query().select(['id', 'hash']).toArrow()
   connection.close()
   return Array.from({ length: rows.numRows }, (_, row) => `${stringAt(rows, 'id', row)} ${stringAt(rows, 'hash', row)}`).sort()
 }

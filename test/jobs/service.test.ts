@@ -100,7 +100,7 @@ await t.test('a real corpus goes into the running service while it answers; kill
   for await (const item of readPassageFile(file)) if ('passage' in item) expected.push(`${item.passage.id} ${contentHash(item.passage)}`)
   const connection = await connectLance(join(dir, 'index'), 0)
   const alias = await readAlias({ dir: join(dir, 'index'), table: 'passages' })
-  const rows = await (await connection.openTable(alias?.stored_as ?? '')).query().select(['id', 'hash']).toArrow()
+  const rows = await (await connection.openTable(alias ?? '')).query().select(['id', 'hash']).toArrow()
   connection.close()
   t.same(
     Array.from({ length: rows.numRows }, (_, row) => `${stringAt(rows, 'id', row)} ${stringAt(rows, 'hash', row)}`).sort(),

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { IndexInfo } from '../../index/contract.ts'
+import type { IndexInfo } from '../../index/view.ts'
 import { sourcesOf } from '../../src/mcp/source-counts.ts'
 
 /** An index of which every count is held until it is let go. */

@@ -36,7 +36,7 @@ async function baseTable(t: Parameters<typeof tempDir>[0], rows: number): Promis
   t.teardown(() => connection.close())
   const table = await createTable(connection, 'passages.old', hashEmbedding)
   await table.add(await rowsOf(somePassages(rows)))
-  await writeAlias({ dir, table: 'passages' }, { stored_as: 'passages.old' })
+  await writeAlias({ dir, table: 'passages' }, 'passages.old')
   return { dir, table }
 }
 
@@ -168,6 +168,6 @@ await t.test('tables of the future, of before the first release and of other sof
   await t.rejects(index.count(), early)
   await connection.createEmptyTable('foreign', new Schema([new Field('id', new Utf8())]))
   await (await connection.openTable('foreign')).add(tableFromArrays({ id: ['a'] }))
-  await writeAlias({ dir, table: 'foreign' }, { stored_as: 'foreign' })
+  await writeAlias({ dir, table: 'foreign' }, 'foreign')
   await t.rejects(migrateIndex({ dir, table: 'foreign' }), { code: 'index_invalid', message: /not made by this software/ })
 })

@@ -8,28 +8,22 @@ import { orAbsent } from '../../../base/exists.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
-import type { ReadItem, WholeFile } from '../../read/contract.ts'
+import type { Accepted, ReadItem } from '../../read/contract.ts'
 import type { Passage } from '../../contract.ts'
 import { contentHash, RowsDigest } from '../../hash.ts'
 import { jobFiles, type Plan, PlanSchema, SHARD_ROWS } from './contract.ts'
-import { LineFile, ShardFiles } from './shard-files.ts'
+import { LineFile, shardFiles } from './shard-files.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 
 const READ_BYTES = 1024 * 1024
 const NEWLINE = 10
 
-/** A passage as planned. */
-export interface PlannedRow {
-  readonly passage: Passage
+/** A passage as planned, with its content hash. */
+export interface PlannedRow extends Pick<Accepted, 'passage' | 'parts' | 'whole'> {
   readonly hash: string
-  /** On the last passage of a split document: its number of passages. */
-  readonly parts?: number
-  /** On the last passage of a file of a folder. */
-  readonly whole?: WholeFile
 }
 
 export interface PlanOptions {
-  /** The job's folder. */
   readonly folder: string
   readonly shardRows?: number | undefined
   /** Share of rejected lines above which the corpus is refused. */
@@ -54,16 +48,13 @@ export interface PlanOptions {
  * ```
  */
 export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOptions): Promise<Plan> {
-  const { folder, shardRows = SHARD_ROWS } = options
-  const files = jobFiles(folder)
+  const files = jobFiles(options.folder)
   await rm(files.shards, { recursive: true, force: true })
   await rm(files.plan, { force: true })
   await makeFolder(files.shards)
-  const shards = new ShardFiles(files, shardRows)
-  const counts = await layOut(items, shards, options)
-  checkCounts(counts, options)
+  const plan = await layOut(items, options)
+  checkCounts(plan, options)
   await syncPath(files.shards)
-  const plan: Plan = { shard_rows: shards.rows, shard_digests: shards.digests, ...counts, digest: shards.digest.toString() }
   await writeFileDurably(files.plan, `${JSON.stringify(plan)}\n`)
   return plan
 }
@@ -71,8 +62,9 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
 type Counts = Pick<Plan, 'read' | 'rejected' | 'accepted'>
 
 /** Writes every item to a shard or to the report. On an error, removes what was written. */
-async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { folder, signal, onProgress }: PlanOptions): Promise<Counts> {
+async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHARD_ROWS, signal, onProgress }: PlanOptions): Promise<Plan> {
   const files = jobFiles(folder)
+  const shards = shardFiles(files, shardRows)
   const report = new LineFile(files.rejects)
   const counts = { read: 0, rejected: 0, accepted: 0 }
   const yieldToEventLoop = eventLoopYielder()
@@ -99,10 +91,10 @@ async function layOut(items: AsyncIterable<ReadItem>, shards: ShardFiles, { fold
       if (pause !== undefined) await pause
       await take(item)
     }
-    await shards.close()
+    const laidOut = await shards.finish()
     await report.close()
     onProgress?.({ ...counts })
-    return counts
+    return { ...counts, ...laidOut }
   } catch (error) {
     await shards.abandon()
     await report.close().catch(() => undefined)

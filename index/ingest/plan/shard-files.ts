@@ -43,43 +43,33 @@ export class LineFile {
 }
 
 /** Writes passages to consecutive shard files of `shardRows` rows. */
-export class ShardFiles {
-  readonly #files: ReturnType<typeof jobFiles>
-  readonly #shardRows: number
-  #open: LineFile | undefined
-  #rows = 0
-  #digest = new RowsDigest()
-  readonly rows: number[] = []
-  /** Digests of the closed shards. */
-  readonly digests: string[] = []
-  readonly digest = new RowsDigest()
-
-  constructor(files: ReturnType<typeof jobFiles>, shardRows: number) {
-    this.#files = files
-    this.#shardRows = shardRows
-  }
-
-  async write({ passage, parts, whole }: Accepted): Promise<void> {
-    const hash = contentHash(passage)
-    this.#open ??= new LineFile(this.#files.shard(this.rows.length))
-    await this.#open.write(JSON.stringify({ ...passage, hash, parts, whole }))
-    this.#digest.add(passage.id, hash)
-    if (++this.#rows === this.#shardRows) await this.close()
-  }
-
+export function shardFiles(files: ReturnType<typeof jobFiles>, shardRows: number) {
+  const shards: { readonly rows: number; readonly digest: string }[] = []
+  const digest = new RowsDigest()
+  const begin = () => ({ file: new LineFile(files.shard(shards.length)), rows: 0, digest: new RowsDigest() })
+  let open: ReturnType<typeof begin> | undefined
   /** Closes the open shard durably. */
-  async close(): Promise<void> {
-    if (this.#open === undefined) return
-    await this.#open.close()
-    this.rows.push(this.#rows)
-    this.digests.push(this.#digest.toString())
-    this.digest.addAll(this.#digest)
-    this.#open = undefined
-    this.#rows = 0
-    this.#digest = new RowsDigest()
+  const close = async (): Promise<void> => {
+    if (open === undefined) return
+    await open.file.close()
+    shards.push({ rows: open.rows, digest: open.digest.toString() })
+    digest.addAll(open.digest)
+    open = undefined
   }
-
-  async abandon(): Promise<void> {
-    await this.#open?.close().catch(() => undefined)
+  return {
+    write: async ({ passage, parts, whole }: Accepted): Promise<void> => {
+      const hash = contentHash(passage)
+      open ??= begin()
+      await open.file.write(JSON.stringify({ ...passage, hash, parts, whole }))
+      open.digest.add(passage.id, hash)
+      if (++open.rows === shardRows) await close()
+    },
+    /** Closes the last shard durably. */
+    finish: async () => {
+      await close()
+      const [shard_rows, shard_digests] = [shards.map(({ rows }) => rows), shards.map((shard) => shard.digest)]
+      return { shard_rows, shard_digests, digest: digest.toString() }
+    },
+    abandon: async (): Promise<void> => open?.file.close().catch(() => undefined),
   }
 }

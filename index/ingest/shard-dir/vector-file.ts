@@ -29,7 +29,6 @@ export const VECTOR_PRECISION = 'f16'
 /** A vector file and its expected identity. */
 export interface VectorFile {
   readonly path: string
-  /** Id of the embedding model. */
   readonly model: string
   readonly dimension: number
   readonly shard: number

@@ -11,7 +11,7 @@ import { ageOf } from '../../../base/locks/clock.ts'
 import { takeLock } from '../../../base/locks/lock.ts'
 import { processTag, stateOf } from '../../../base/locks/process.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
-import type { FileInfo, Files, Logs, Marks, Store, Values } from '../store.ts'
+import type { Files, Logs, Marks, Store, Values } from '../store.ts'
 
 /** Errors of a file system without hard links, or without links to the target. */
 const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EACCES']
@@ -23,7 +23,13 @@ const folderFiles: Files = {
     return ((await orAbsent(readdir(dir))) ?? []).sort()
   },
 
-  walk,
+  async *walk(dir, most = Infinity) {
+    for (const path of (await filesUnder(dir)).sort().slice(0, most)) {
+      const status = await orAbsent(stat(path))
+      if (status === undefined) continue
+      yield { name: relative(dir, path).split(sep).join('/'), bytes: status.size, shared: status.nlink > 1 }
+    }
+  },
 
   async age(path) {
     const status = await orAbsent(stat(path))
@@ -64,14 +70,6 @@ const folderFiles: Files = {
   },
 }
 
-async function* walk(dir: string, most = Infinity): AsyncGenerator<FileInfo> {
-  for (const path of (await filesUnder(dir)).sort().slice(0, most)) {
-    const status = await orAbsent(stat(path))
-    if (status === undefined) continue
-    yield { name: relative(dir, path).split(sep).join('/'), bytes: status.size, shared: status.nlink > 1 }
-  }
-}
-
 /** False if the source does not exist. */
 async function copied(copying: Promise<void>): Promise<boolean> {
   return (await orAbsent(copying.then(() => true))) ?? false
@@ -84,7 +82,7 @@ function textOf(value: Readonly<Record<string, unknown>>): string {
 /** Each value is a JSON file, replaced by a rename. */
 const folderValues: Values = {
   async read(path) {
-    const text = await orAbsent(readFile(path, 'utf8'))
+    const text = await folderFiles.read(path)
     const value = text === undefined ? undefined : parseJson(text)
     if (text !== undefined && value === undefined)
       throw new CodedError('index_invalid', `${path} is damaged: it should hold a value of JSON.`, { field: path })
@@ -201,16 +199,12 @@ const folderMarks: Marks = {
       const [, name, tag = ''] = MARK_FILE.exec(file) ?? []
       if (name === undefined) continue
       const path = join(folder, file)
-      if (await isHeld(path, tag)) held.push(name)
+      const state = await stateOf(tag)
+      if (state === 'elsewhere' ? (await folderFiles.age(path)) < SILENT_MS : state === 'alive') held.push(name)
       else await rm(path, { force: true })
     }
     return held
   },
-}
-
-async function isHeld(path: string, tag: string): Promise<boolean> {
-  const state = await stateOf(tag)
-  return state === 'elsewhere' ? (await folderFiles.age(path)) < SILENT_MS : state === 'alive'
 }
 
 /** An index in a folder, local or shared by machines. */

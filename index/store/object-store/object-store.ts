@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { isStoreFailure } from '../../../base/failures.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
-import type { FileInfo, Files, Logs, Store, Values } from '../store.ts'
+import type { Files, Logs, Store, Values } from '../store.ts'
 import { storeError } from './errors.ts'
 import { checkLeases, readValue, takeLease, writeValue } from './lease.ts'
 import { copyObject, deleteBeneath, deleteObject, downloadObject, listNames, listObjects, putObject, readObject } from './objects.ts'
@@ -108,7 +108,10 @@ const CLOCK_MS = 60_000
 const objectFiles: Files = {
   makeFolder: () => Promise.resolve(),
   list: listNames,
-  walk,
+
+  async *walk(dir, most) {
+    for await (const { name, bytes } of listObjects(dir, most)) yield { name, bytes, shared: false }
+  },
 
   async age(path) {
     let newest = -Infinity
@@ -148,10 +151,6 @@ const objectFiles: Files = {
   },
 
   download: downloadObject,
-}
-
-async function* walk(dir: string, most?: number): AsyncGenerator<FileInfo> {
-  for await (const { name, bytes } of listObjects(dir, most)) yield { name, bytes, shared: false }
 }
 
 function listAddress(folder: string, name: string): string {

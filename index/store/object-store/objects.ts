@@ -14,13 +14,6 @@ interface StoredObject {
   readonly etag: string
 }
 
-interface ObjectInfo {
-  /** Path relative to the listed address. */
-  readonly name: string
-  readonly bytes: number
-  readonly modified: Date
-}
-
 /** Precondition of a write: the object is absent, or unchanged since it was read. */
 type Condition = { readonly absent: true } | { readonly etag: string }
 
@@ -120,8 +113,8 @@ async function* pagesOf(address: string, options: Pick<Sdk.ListObjectsV2CommandI
   } while (token !== undefined)
 }
 
-/** Objects below an address, by name. @param most stops after this many */
-export async function* listObjects(address: string, most = Infinity): AsyncGenerator<ObjectInfo> {
+/** Objects below an address, by name, which is relative to it. @param most stops after this many */
+export async function* listObjects(address: string, most = Infinity) {
   let given = 0
   for await (const { page, prefix } of pagesOf(address, most < 1000 ? { MaxKeys: most } : {}))
     for (const { Key: key = '', Size: bytes, LastModified: modified } of page.Contents ?? []) {

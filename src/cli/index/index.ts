@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { IndexInfo } from '../../../index/contract.ts'
+import type { IndexInfo } from '../../../index/view.ts'
 import type { ReplacedTable } from '../../../index/ingest/remove-stale.ts'
 import type { FragmentationState } from '../../../index/compaction/compact.ts'
 import type { Indexing } from '../../service/indexing.ts'

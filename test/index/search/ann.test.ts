@@ -27,7 +27,7 @@ async function stored(t: Test) {
   t.teardown(() => connection.close())
   const table = await createTable(connection, 'passages.a', hashEmbedding)
   const goLive = async (options: Partial<Parameters<typeof openIndex>[0]> = {}) => {
-    await writeAlias({ dir, table: 'passages' }, { stored_as: 'passages.a' })
+    await writeAlias({ dir, table: 'passages' }, 'passages.a')
     const index = await openIndex({ dir, model: hashEmbedding, ...options })
     t.teardown(() => index.close())
     return index

@@ -24,7 +24,7 @@ async function filled(t: Parameters<typeof tempDir>[0], passages: readonly Passa
 async function storedTable(t: Parameters<typeof tempDir>[0], dir: string) {
   const connection = await connectLance(dir, 0)
   t.teardown(() => connection.close())
-  const storedAs = (await readAlias({ dir, table: 'passages' }))?.stored_as ?? ''
+  const storedAs = (await readAlias({ dir, table: 'passages' })) ?? ''
   return connection.openTable(storedAs)
 }
 

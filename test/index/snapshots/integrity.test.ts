@@ -25,7 +25,7 @@ async function put(index: PassageIndex, passages: readonly Passage[]): Promise<v
 }
 
 async function liveFolder(dir: string): Promise<string> {
-  return tableFolder(dir, (await readAlias({ dir, table: 'passages' }))?.stored_as ?? '')
+  return tableFolder(dir, (await readAlias({ dir, table: 'passages' })) ?? '')
 }
 
 /** Files of a folder of the live table, the newest first. */

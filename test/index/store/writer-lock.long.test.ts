@@ -33,7 +33,7 @@ await t.test('who lost the turn changes nothing any more', HERE, async (t) => {
   }
   const flip = withWriterLock({ dir: address, table: 'passages' }, async () => {
     await takenOver()
-    await writeAlias({ dir: address, table: 'passages' }, { stored_as: 'passages.wrong' })
+    await writeAlias({ dir: address, table: 'passages' }, 'passages.wrong')
   })
   t.equal(await codeOf(flip), 'conflict')
   t.same(await readAlias({ dir: address, table: 'passages' }), before, 'the alias stays')
@@ -93,7 +93,7 @@ await t.test('a commit that comes in between a fence is kept', HERE, async (t) =
   t.teardown(() => index.close())
   const some = somePassages(10)
   await index.upsert(some, await embed(some.map(passageText)))
-  const storedAs = (await readAlias({ dir: address, table: 'passages' }))?.stored_as ?? ''
+  const storedAs = (await readAlias({ dir: address, table: 'passages' })) ?? ''
   const connection = await connectLance(address, 0)
   t.teardown(() => connection.close())
   const late = somePassages(5, 50)

@@ -30,14 +30,14 @@ async function indexed(t: Parameters<typeof tempDir>[0], rows = 1500) {
   const table = await createTable(connection, 'passages.a', hashEmbedding)
   await append(table, somePassages(rows))
   t.ok(await buildIndexes(table, { exactBelow: 1000, minRecall: 0.9, sample: 8 }))
-  await writeAlias({ dir, table: 'passages' }, { stored_as: 'passages.a' })
+  await writeAlias({ dir, table: 'passages' }, 'passages.a')
   return { dir, table }
 }
 
 async function storedIds(dir: string): Promise<string[]> {
   const connection = await connectLance(dir, 0)
   const alias = await readAlias({ dir, table: 'passages' })
-  const rows = await (await connection.openTable(alias?.stored_as ?? '')).query().select(['id']).toArrow()
+  const rows = await (await connection.openTable(alias ?? '')).query().select(['id']).toArrow()
   connection.close()
   return Array.from({ length: rows.numRows }, (_, row) => stringAt(rows, 'id', row))
 }
