@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Value } from '#typebox/value'
+import { Value } from 'typebox/value'
 import { readAlias, tableFolder } from '../../../index/versions/alias.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { updateIndexes } from '../../../index/search/update-indexes.ts'
