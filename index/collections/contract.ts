@@ -8,27 +8,22 @@ export interface PageRange {
   readonly limit: number
 }
 
-/** A page of collections, sorted by name. */
-export interface CollectionPage {
-  readonly collections: readonly (CollectionInfo & { readonly default: boolean })[]
-  /** Last name of the page; undefined if no collection follows. */
-  readonly next: string | undefined
-}
-
 /**
- * Returns a page of the collections that a caller may use. Describes only those of the page.
+ * Returns a page of the collections that a caller may use, sorted by name. Describes only those of the page.
  * @param meant the caller's default collection
+ * @returns `next`: last name of the page; undefined if no collection follows
  */
 export async function collectionPage(
   collections: Pick<Collections, 'names' | 'describe'>,
   { meant, mayUse = () => true }: { readonly meant: string; readonly mayUse?: (name: string) => boolean },
   { after = '', limit }: PageRange,
-): Promise<CollectionPage> {
+) {
   const mine = (await collections.names()).filter((name) => name > after && mayUse(name))
   const names = mine.slice(0, limit)
   const found = (await collections.describe(names)).map((info) => ({ ...info, default: info.name === meant }))
   return { collections: found, next: names.length < mine.length ? names.at(-1) : undefined }
 }
+export type CollectionPage = Awaited<ReturnType<typeof collectionPage>>
 
 /**
  * ready: searchable. incompatible: its vectors are of a model that is not loaded, or it was written by other software. missing: it has no

@@ -6,7 +6,7 @@ import { bytesUnder, storeOf, within } from '../store/store-of.ts'
 import { type Table, vectorIndexConfig, writing } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 import type { TableSync } from '../table/table-sync.ts'
-import { type Version, versionsOf } from '../table/manifest.ts'
+import { type Versions, versionsOf } from '../table/manifest.ts'
 import { readAlias, tableFolder, tableOf } from '../versions/alias.ts'
 import { retentionMs } from '../versions/read-pins.ts'
 import { withLive } from '../versions/recover.ts'
@@ -165,7 +165,7 @@ export async function oldVersions(table: Table, keepMs: number): Promise<number>
  * Returns when the version that was newest `keepMs` ago was written; older ones had been replaced by then. LanceDB expires versions by
  * their write time, but readers may use a version written long ago and replaced just now.
  */
-function keptFrom(versions: readonly Version[], keepMs: number): Date {
+function keptFrom(versions: Versions, keepMs: number): Date {
   const times = versions.map(({ timestamp }) => timestamp.getTime()).filter((time) => ageOf(time) >= keepMs)
   return new Date(times.reduce((latest, time) => Math.max(latest, time), 0))
 }

@@ -27,22 +27,11 @@ const JournalEntrySchema = Type.Union([
 ])
 type JournalEntry = Static<typeof JournalEntrySchema>
 
-interface ShardState {
-  readonly state: 'embedded' | 'committed' | 'verified'
-  readonly embedded: number
-  readonly skipped: number
-}
-
-export interface Target {
-  /** True for a table of the job's own; false for the live one. */
-  readonly isOwn: boolean
-  readonly storedAs: string
-}
-
 /** State of a job, as its journal has it. */
 export class Progress {
-  target: Target | undefined
-  readonly shards = new Map<number, ShardState>()
+  /** `isOwn`: true for a table of the job's own; false for the live one. */
+  target: { readonly isOwn: boolean; readonly storedAs: string } | undefined
+  readonly shards = new Map<number, { state: 'embedded' | 'committed' | 'verified'; embedded: number; skipped: number }>()
   /** True once the job's table holds more than the plan. */
   carrying = false
 

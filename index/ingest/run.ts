@@ -9,7 +9,7 @@ import { withWriterLock } from '../writers/locks.ts'
 import { addRows } from './add.ts'
 import { buildTable } from './build.ts'
 import type { JobResult, JobRun, RunJobOptions } from './job-run.ts'
-import { openJournal, readJournal, type Target } from './journal.ts'
+import { openJournal, type Progress, readJournal } from './journal.ts'
 import { jobFiles } from './plan/contract.ts'
 import { readPlan } from './plan/plan.ts'
 import { notifyEarlierJobs } from './promote.ts'
@@ -55,7 +55,7 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
  */
 async function targetIsStale(
   { replace, connection, later }: Pick<JobRun, 'replace' | 'connection' | 'later'>,
-  target: Target,
+  target: NonNullable<Progress['target']>,
   live: string | undefined,
 ): Promise<boolean> {
   if (!target.isOwn) return live !== target.storedAs

@@ -23,18 +23,14 @@ interface Vectors {
   readonly dimension: number
 }
 
-/** Where a shard's rows may exist already, and a table of the same model from which vectors of equal passages are copied. */
-interface Tables {
-  readonly present: Table | undefined
-  readonly previous: Table | undefined
-}
-
 /**
  * Reads a shard, determines which of its rows to write, and embeds those without a vector (unless vectors are given).
+ * @param tables where the rows may exist already, and a table of the same model from which vectors of equal passages are copied
  * @returns `ids`: of all its passages; `rows`: those to write, none if all of them are in the table; `doubled`: ids with several rows in the
  * table; `ends`: split documents and files that end in the shard
  */
-export async function prepareShard(run: JobRun, number: number, { present, previous }: Tables) {
+export async function prepareShard(run: JobRun, number: number, tables: Readonly<Record<'present' | 'previous', Table | undefined>>) {
+  const { present, previous } = tables
   const { folder, plan, byContent = false, readyVectors, signal, journal, progress } = run
   const { dimension } = run.model
   signal.throwIfAborted()

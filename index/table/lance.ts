@@ -23,27 +23,21 @@ export interface Table extends Omit<LanceTable, 'name'>, Disposable {
 
 export type Connection = Awaited<ReturnType<typeof connectLance>>
 
-/** Cache sizes of a connection, in bytes. */
-interface Caches {
-  readonly index: number
-  readonly metadata: number
-}
-
 const MIB = 2 ** 20
 /**
  * Caches of a connection that is closed while the process serves: they are freed in one blocking call (0.4 ms per megabyte of posting
  * lists, 150 ms after a job of 360,000 passages). For writers: the ids of 21 million passages take 0.4 GB, in few large blocks.
  */
-const WRITING_CACHES: Caches = { index: 512 * MIB, metadata: 128 * MIB }
-/** Caches of a connection for text search. */
-export const SMALL_CACHES: Caches = { index: 48 * MIB, metadata: 16 * MIB }
+const WRITING_CACHES = { index: 512 * MIB, metadata: 128 * MIB }
+/** Caches of a connection for text search, in bytes. */
+export const SMALL_CACHES = { index: 48 * MIB, metadata: 16 * MIB }
 
 /**
  * Opens a database folder. Commits of other processes become visible within `consistencyMs`; without it they never do.
  * @throws config_invalid without a folder for temporary files
  * @param caches LanceDB's defaults if absent, at most 6 GiB and 1 GiB
  */
-export async function connectLance(dir: string, consistencyMs: number | undefined, caches?: Caches) {
+export async function connectLance(dir: string, consistencyMs: number | undefined, caches?: typeof SMALL_CACHES) {
   keepScratch()
   await checkTemporary()
   const storageOptions = storeOf(dir).lanceOptions()

@@ -13,17 +13,11 @@ import type { Table } from './lance.ts'
 const ATTEMPTS = 50
 const PAUSE_MS = 20
 
-export interface Version {
-  readonly version: number
-  /** Time of its write. */
-  readonly timestamp: Date
-}
-
 /**
  * All versions of a table. LanceDB reads every manifest and fails if another process removes one during the listing: then it is retried.
  * @throws conflict if versions keep disappearing for seconds
  */
-export async function versionsOf(table: Table): Promise<readonly Version[]> {
+export async function versionsOf(table: Table) {
   for (let attempt = 1; ; attempt++) {
     try {
       return await table.listVersions()
@@ -38,6 +32,7 @@ export async function versionsOf(table: Table): Promise<readonly Version[]> {
     }
   }
 }
+export type Versions = Awaited<ReturnType<typeof versionsOf>>
 
 /** Folder of a stored table's manifests, one per version. */
 export const VERSIONS = '_versions'

@@ -2,21 +2,6 @@ import { DataType } from 'apache-arrow'
 import { CodedError } from '../../base/errors.ts'
 import type { Table } from './lance.ts'
 
-/** Settings of a table, stored in the metadata of its columns: versioned and restored with the table. */
-export interface TableMetadata {
-  readonly schemaVersion: number
-  /** Schema version that software must support to use the table: lower if later migrations are backward compatible. */
-  readonly requiredVersion: number
-  readonly model: string
-  readonly dimension: number
-  /** Partitions of the last vector index; it is used once `ann` is set too. */
-  readonly partitions?: number | undefined
-  /** Absent if every vector is compared. */
-  readonly ann?: AnnSettings | undefined
-  /** Absent if the corpus was not measured. */
-  readonly hybrid?: HybridSettings | undefined
-}
-
 /** Hits for measuring recall: recall@10, as in the literature, and about what a question is answered from. */
 export const RECALL_AT = 10
 
@@ -35,14 +20,6 @@ export interface AnnSettings {
   readonly questionRecall?: number | undefined
 }
 
-/** Weight of dense search in hybrid searches, measured on the corpus. */
-interface HybridSettings {
-  /** 0 to 1. */
-  readonly denseWeight: number
-  /** Rows of the table when it was measured. */
-  readonly rows: number
-}
-
 /** Required schema version, compared by software of every version. */
 export const SCHEMA_KEY = 'cepe:schema_version'
 /** Version of the last migration, if later. */
@@ -54,8 +31,11 @@ const ANN_KEY = 'cepe:ann'
 const PARTITIONS_KEY = 'cepe:partitions'
 const HYBRID_KEY = 'cepe:hybrid'
 
-/** Reads a table's settings. @throws index_invalid for a table of other software */
-export async function readMetadata(table: Table): Promise<TableMetadata> {
+/**
+ * Reads a table's settings, stored in the metadata of its columns: versioned and restored with the table.
+ * @throws index_invalid for a table of other software
+ */
+export async function readMetadata(table: Table) {
   const { fields } = await table.schema()
   const [id, vector] = ['id', 'vector'].map((name) => fields.find((field) => field.name === name))
   const stored = new Map([...(id?.metadata ?? []), ...(vector?.metadata ?? [])])
@@ -74,17 +54,25 @@ export async function readMetadata(table: Table): Promise<TableMetadata> {
   const partitions = Number(stored.get(PARTITIONS_KEY))
   return {
     schemaVersion: Number.isSafeInteger(reached) ? Math.max(reached, requiredVersion) : requiredVersion,
+    /** Schema version that software must support to use the table: lower if later migrations are backward compatible. */
     requiredVersion,
     model,
     dimension: type.listSize,
+    /** Partitions of the last vector index; it is used once `ann` is set too. */
     partitions: Number.isSafeInteger(partitions) ? partitions : undefined,
+    /** Undefined if every vector is compared. */
     ann: ann === undefined ? undefined : parseAnn(ann, table.storedAs),
+    /** Undefined if the corpus was not measured. */
     hybrid: parseHybrid(stored.get(HYBRID_KEY)),
   }
 }
+export type TableMetadata = Awaited<ReturnType<typeof readMetadata>>
 
-/** Damaged settings are ignored: the next job measures the table again. */
-function parseHybrid(text: string | undefined): HybridSettings | undefined {
+/**
+ * The weight of dense search in hybrid searches, 0 to 1, and the rows of the table when it was measured. Damaged settings are ignored: the
+ * next job measures the table again.
+ */
+function parseHybrid(text: string | undefined) {
   const [denseWeight = Number.NaN, rows = Number.NaN] = text?.split(' ').map(Number) ?? []
   return denseWeight >= 0 && denseWeight <= 1 && rows >= 0 ? { denseWeight, rows } : undefined
 }
@@ -120,7 +108,7 @@ export async function writeModel(table: Table, id: string): Promise<void> {
   await table.updateFieldMetadata([{ path: 'vector', metadata: { [ADOPTED_KEY]: id } }])
 }
 
-export async function writeDenseWeight(table: Table, { denseWeight, rows }: HybridSettings): Promise<void> {
+export async function writeDenseWeight(table: Table, { denseWeight, rows }: NonNullable<TableMetadata['hybrid']>): Promise<void> {
   await table.updateFieldMetadata([{ path: 'vector', metadata: { [HYBRID_KEY]: `${denseWeight} ${rows}` } }])
 }
 

@@ -18,12 +18,7 @@ const ARCHITECTURES: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Metadata of one architecture: keys are prefixed with `general.architecture`. */
-interface OfModel {
-  readonly name: string
-  readonly metadata: Metadata
-}
-
-function modelOf(metadata: Metadata): OfModel {
+function modelOf(metadata: Metadata) {
   const name = stringIn(metadata, ARCHITECTURE)
   if (name === undefined) throw invalid(`metadata ${ARCHITECTURE} is missing; convert the model again`, ARCHITECTURE)
   if (!ARCHITECTURES.has(name)) {
@@ -37,6 +32,7 @@ function modelOf(metadata: Metadata): OfModel {
     throw unsupported(`metadata ${name}.expert_count is ${experts}; supported are models without experts`, `${name}.expert_count`)
   return { name, metadata }
 }
+type OfModel = ReturnType<typeof modelOf>
 
 /** True if rows of queries and keys are not in Hugging Face's order, as in LLaMA's files. */
 export function turnsRows(metadata: Metadata): boolean {

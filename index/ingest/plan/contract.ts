@@ -16,6 +16,9 @@ export function jobFiles(folder: string) {
     /** What servers said of the pages of the web that were fetched. */
     fetched: join(folder, 'fetched.json'),
     shards: join(folder, 'shards'),
+    /** Of a shard folder, which is laid out like a job's: its record and the vectors of its shards. */
+    place: join(folder, 'place.json'),
+    vectors: join(folder, 'vectors'),
     shard: (number: number): string => join(folder, 'shards', `${String(number).padStart(6, '0')}.jsonl`),
   }
 }

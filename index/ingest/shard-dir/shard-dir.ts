@@ -78,14 +78,6 @@ export interface ShardDir extends ShardDirRecord {
 
 const OWN_FILES = /^(plan\.json|rejects\.jsonl|shards|vectors|place\.json|(plan|place)\.json\..*\.tmp)$/
 
-function recordPath(folder: string): string {
-  return join(folder, 'place.json')
-}
-
-function vectorsFolder(folder: string): string {
-  return join(folder, 'vectors')
-}
-
 interface PlanShardDirOptions extends PlanOptions, Pick<ShardDirRecord, 'name' | 'corpus'> {
   readonly model: EmbeddingModel
 }
@@ -110,9 +102,9 @@ export async function planShardDir(items: () => AsyncIterable<ReadItem>, options
     return openShardDir(folder)
   }
   await planCorpus(items(), { folder, ...planning })
-  await makeFolder(vectorsFolder(folder))
+  await makeFolder(jobFiles(folder).vectors)
   const record: ShardDirRecord = { version: 1, corpus, name, model: model.id, dimension: model.dimension, precision: VECTOR_PRECISION }
-  await writeFileDurably(recordPath(folder), `${JSON.stringify(record)}\n`)
+  await writeFileDurably(jobFiles(folder).place, `${JSON.stringify(record)}\n`)
   return openShardDir(folder)
 }
 
@@ -128,14 +120,15 @@ export async function openShardDir(folder: string): Promise<ShardDir> {
 }
 
 async function readRecord(folder: string): Promise<ShardDirRecord | undefined> {
+  const { place } = jobFiles(folder)
   try {
-    const value = parseJson(await readFile(recordPath(folder), 'utf8'))
+    const value = parseJson(await readFile(place, 'utf8'))
     if (Value.Check(ShardDirSchema, value)) return value
   } catch (error) {
     if (osCode(error) === 'ENOENT' || osCode(error) === 'ENOTDIR') return undefined
     throw error
   }
-  throw new CodedError('index_invalid', `${recordPath(folder)} is damaged or was written by newer software: plan into another folder.`, {
+  throw new CodedError('index_invalid', `${place} is damaged or was written by newer software: plan into another folder.`, {
     field: 'place',
   })
 }
@@ -161,7 +154,7 @@ export function vectorsOf({ folder, plan, model, dimension }: ShardDir, shard: n
     throw new CodedError('not_found', `The plan has no shard ${shard}: its shards are 0 to ${plan.shard_rows.length - 1}.`, {
       field: 'shard',
     })
-  const path = join(vectorsFolder(folder), `${String(shard).padStart(6, '0')}.arrow`)
+  const path = join(jobFiles(folder).vectors, `${String(shard).padStart(6, '0')}.arrow`)
   return { path, model, dimension, shard, rows, digest }
 }
 
@@ -179,7 +172,7 @@ const VECTOR_FILE = /^\d{6,}\.arrow$/
  */
 export async function inspectShardDir(shardDir: ShardDir, { whole }: { readonly whole: boolean }) {
   const flawOf = whole ? unsoundVectors : foreignVectors
-  const files = new Set((await readdir(vectorsFolder(shardDir.folder))).filter((file) => VECTOR_FILE.test(file)))
+  const files = new Set((await readdir(jobFiles(shardDir.folder).vectors)).filter((file) => VECTOR_FILE.test(file)))
   const missing: number[] = []
   const foreign: { file: string; why: string; shard?: number }[] = []
   for (const shard of shardDir.plan.shard_rows.keys()) {

@@ -17,15 +17,8 @@ interface StoredObject {
 /** Precondition of a write: the object is absent, or unchanged since it was read. */
 type Condition = { readonly absent: true } | { readonly etag: string }
 
-interface Opened {
-  readonly s3: typeof Sdk
-  readonly client: Sdk.S3Client
-}
-
-let opened: { readonly with: ReturnType<typeof storeSettings>; readonly by: Promise<Opened> } | undefined
-
 /** Loaded on demand: an index in a folder does not need it. */
-async function open(): Promise<Opened> {
+async function open() {
   const s3 = await import('@aws-sdk/client-s3')
   const { endpoint, region, credentials, answerMs } = storeSettings()
   const client = new s3.S3Client({
@@ -40,6 +33,9 @@ async function open(): Promise<Opened> {
   })
   return { s3, client }
 }
+type Opened = Awaited<ReturnType<typeof open>>
+
+let opened: { readonly with: ReturnType<typeof storeSettings>; readonly by: Promise<Opened> } | undefined
 
 /**
  * @param ifAbsent called if the object does not exist
