@@ -70,7 +70,7 @@ await t.test('tsv: bad lines are rejected by themselves, with their numbers', as
     Buffer.from('d\tutf8\n\tno id\tB\n5\t"never closed\tC\n6\tstill read\tD\n1\tagain\tE\n7\ta\tb\tc\n'),
     Buffer.from(`8\t${'x'.repeat(100_001)}\tF\n9\t${'y'.repeat(2 ** 24)}\tG\n`),
   ])
-  const items = await read(bad)
+  const items = await read(bad, {}, 4096)
   t.same(rejects(items), [
     [3, 'missing_column'],
     [4, 'empty_text'],
