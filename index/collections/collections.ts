@@ -1,5 +1,5 @@
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { allModels, type EmbedOf, type Models, type TableLocation } from '../contract.ts'
+import { type EmbedOf, type Models, type TableLocation } from '../contract.ts'
 import { openIndex } from '../open.ts'
 import type { PassageIndex } from '../passage-index.ts'
 import { switchTable } from '../snapshots/replace.ts'
@@ -8,7 +8,7 @@ import { storeOf, within } from '../store/store-of.ts'
 import { connectForWriting, type Connection, connectLance } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { checkFolder, checkTableName, readAlias, removeAlias } from '../versions/alias.ts'
-import { incompatibility, relatedModel } from '../versions/compatibility.ts'
+import { unservable } from '../versions/compatibility.ts'
 import { createLiveTable } from '../versions/live-table.ts'
 import type { WordLanguage } from '../word-languages.ts'
 import { watchingJobs } from '../writers/change-log.ts'
@@ -265,8 +265,7 @@ class IndexCollections implements Collections {
       const table = await connection.openTable(storedAs)
       const metadata = await readMetadata(table)
       const passages = await table.countRows()
-      const fits = relatedModel(metadata, allModels(this.#models)) !== undefined
-      const problem = fits ? undefined : incompatibility(name, metadata, this.#models)
+      const problem = unservable(name, metadata, this.#models)
       return { name, passages, state: problem === undefined ? 'ready' : 'incompatible', problem }
     } catch (error) {
       return notRead(name, error)

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises'
 import { type CodedError, messageOf } from '../../base/errors.ts'
-import { allModels, type Models } from '../contract.ts'
+import { type Models } from '../contract.ts'
 import { aliasAge, aliasPath, readAlias, writeAlias } from '../versions/alias.ts'
-import { relatedModel, incompatibility } from '../versions/compatibility.ts'
+import { unservable } from '../versions/compatibility.ts'
 import { connectLance } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { RETIRE_MS, TableCopies, type CopyOptions } from './table-copies.ts'
@@ -123,7 +123,7 @@ export class ReplicaCache {
     if (this.#judged?.storedAs === storedAs) return this.#judged.verdict
     using connection = await connectLance(from, undefined)
     const metadata = await readMetadata(await connection.openTable(storedAs))
-    const verdict = relatedModel(metadata, allModels(models)) === undefined ? incompatibility(name, metadata, models) : undefined
+    const verdict = unservable(name, metadata, models)
     this.#judged = { storedAs, verdict }
     return verdict
   }

@@ -27,6 +27,12 @@ export function incompatibility(name: string, metadata: TableMetadata, models: M
   return found instanceof CodedError ? found : undefined
 }
 
+/** As `incompatibility`, of a table that is not opened yet: vectors of another build of a loaded checkpoint are compared when it is. */
+export function unservable(name: string, metadata: TableMetadata, models: Models): CodedError | undefined {
+  const found = unfitSchema(name, metadata) ?? relatedModel(metadata, allModels(models)) ?? fitModel(name, metadata, models)
+  return found instanceof CodedError ? found : undefined
+}
+
 /** Returns the loaded model of a table's vectors, or an error if it is not loaded; operations without vectors remain possible then. */
 export function fitModel(name: string, metadata: TableMetadata, models: Models): EmbeddingModel | CodedError {
   const model = modelOf(metadata, allModels(models))

@@ -7,6 +7,9 @@ import { openIndex } from '../../../index/open.ts'
 import { startReplicaCache } from '../../../index/replica/replica-cache.ts'
 import { createSnapshot } from '../../../index/snapshots/snapshots.ts'
 import { watchChanges } from '../../../index/writers/change-log.ts'
+import { connectLance } from '../../../index/table/lance.ts'
+import { writeSchemaVersion } from '../../../index/table/metadata.ts'
+import { SCHEMA_VERSION } from '../../../migrations/list.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 
 const MODEL = { model: hashEmbedding }
@@ -105,6 +108,23 @@ await t.test('one of another model is listed as such, and refused by its name', 
   const index = await collections.open('foreign')
   await t.rejects(index.view(), { code: 'index_invalid', message: /"foreign".*another-model/ })
   t.equal(await index.count(), 1, 'what needs no vectors can be read')
+})
+
+await t.test('one that needs newer software is listed as such, although its model is loaded, and refused by its name', async (t) => {
+  const dir = await tempDir(t)
+  const { collections } = await opened(t, dir)
+  await collections.create('future')
+  const connection = await connectLance(dir, undefined)
+  const table = await connection.openTable((await connection.tableNames()).find((name) => name.startsWith('future.')) ?? '')
+  await writeSchemaVersion(table, SCHEMA_VERSION + 1, SCHEMA_VERSION + 1)
+  connection.close()
+  t.match(await collections.describe(['future']), [
+    { name: 'future', passages: 0, state: 'incompatible', problem: { code: 'index_invalid', message: /made for newer software/ } },
+  ])
+  await t.rejects(
+    collections.open('future').then((index) => index.view()),
+    { code: 'index_invalid', message: /"future".*newer software/ },
+  )
 })
 
 await t.test('a removed collection is gone for all, and no write brings it back', async (t) => {
