@@ -4,7 +4,7 @@ import { textsOf, type Block, type BlockDocument } from '../contract.ts'
 import { markupBlocks } from './markup.ts'
 import { lengths, letterCount } from './navigation.ts'
 import { parseMarkup, type ParsedMarkup } from './tidy.ts'
-import { textOf } from './text.ts'
+import { ancestors, textOf } from './text.ts'
 
 const LONGEST_TITLE = 300
 /** Minimum share of the page's text, without links, for a main-text candidate. */
@@ -19,7 +19,7 @@ const UNSEEN = new Set(['script', 'style', 'template', 'noscript', 'title', 'svg
  */
 export function htmlDocument(source: string, options: ParserOptions = {}): BlockDocument {
   const page = parseMarkup(source, { ...options, withoutMenus: true })
-  const title = page.elements.find(({ name }) => name === 'title')
+  const title = page.elements.find((element) => element.name === 'title' && ![...ancestors(element)].some(isDrawing))
   const found = mainBlocks(page)
   // A page of nothing but links.
   const blocks = found.length > 0 ? found : mainBlocks(parseMarkup(source, options))
@@ -28,6 +28,10 @@ export function htmlDocument(source: string, options: ParserOptions = {}): Block
     blocks,
     warnings: [...shareWarnings(page.elements, blocks), ...drawingWarnings(page.elements)],
   }
+}
+
+function isDrawing({ name, attribs }: Element): boolean {
+  return name === 'svg' || attribs['data-image'] !== undefined
 }
 
 function mainBlocks({ nodes, elements }: ParsedMarkup): Block[] {

@@ -58,9 +58,12 @@ export function codeText(nodes: readonly AnyNode[], depth = 0): string {
     .normalize()
 }
 
-export function isSkipped({ name, attribs, children }: Element): boolean {
+export function isSkipped(element: Element): boolean {
+  return SKIPPED.has(element.name) || isHidden(element)
+}
+
+export function isHidden({ name, attribs, children }: Element): boolean {
   return (
-    SKIPPED.has(name) ||
     attribs.hidden !== undefined ||
     (name === 'dialog' && attribs.open === undefined) ||
     attribs.role === 'navigation' ||

@@ -4,7 +4,7 @@ import { removeNavigation } from './navigation.ts'
 import { mathText } from './math.ts'
 import { placeNotes } from './notes.ts'
 import { namePanels } from './panels.ts'
-import { BLOCKS, raisedText, textOf } from './text.ts'
+import { BLOCKS, isHidden, raisedText, textOf } from './text.ts'
 
 const ROLES: Readonly<Record<string, string>> = {
   table: 'table',
@@ -21,6 +21,8 @@ const ROLES: Readonly<Record<string, string>> = {
 const BADGE = /badge|shields\.io|travis-ci|codecov|coveralls/i
 const FILE_NAME = /^[\w-]+\.(?:png|jpe?g|gif|svg|webp)$/i
 const SHOWN_APART = /display\s*:\s*(?:block|flex|grid|table|list-item)/i
+/** Types of inputs whose values are shown as text. */
+const TYPED = /^(?:text|email|number|tel|url|date|time|datetime-local|month|week)$/i
 const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
 /** Nodes that are searched for the text before an element, and characters of it. */
 const SEARCHED = 20
@@ -34,7 +36,7 @@ export interface ParsedMarkup {
 
 /**
  * Parses HTML and rewrites it to say in text what it shows by other means: superscripts, alternative texts of images, formulas, states of
- * check boxes, names of tabs, notes at their references.
+ * check boxes, values of forms, names of tabs, notes at their references.
  * @param options.withoutMenus removes menus, and headers and footers of the page
  */
 export function parseMarkup(
@@ -73,6 +75,7 @@ function rewrite(element: Element): void {
   if (role === 'heading') element.name = `h${/^[1-6]$/.exec(level)?.[0] ?? '2'}`
   else if (name === 'div' || name === 'span') element.name = ROLES[role] ?? name
   if ((element.name === 'span' || name === 'a') && SHOWN_APART.test(attribs.style ?? '')) element.name = 'div'
+  if (isHidden(element)) return
   switch ((name === 'span' ? scriptIn(attribs.style) : undefined) ?? name) {
     case 'sup':
     case 'sub':
@@ -82,7 +85,23 @@ function rewrite(element: Element): void {
     case 'svg':
       return say(element, apart(element, alternativeOf(element)), { 'data-image': '' })
     case 'input':
-      if (attribs.type === 'checkbox' && CHECKABLE.has(parentName(element))) say(element, attribs.checked === undefined ? '[ ] ' : '[x] ')
+      if (/^(?:checkbox|radio)$/i.test(attribs.type ?? '')) {
+        if (CHECKABLE.has(parentName(element))) say(element, attribs.checked === undefined ? '[ ] ' : '[x] ')
+      } else if (TYPED.test(attribs.type ?? 'text')) say(element, apart(element, attribs.value ?? ''))
+      return
+    case 'textarea': {
+      // The parser leaves the entities in it.
+      const { children: texts } = parseDocument(textOf(children).replaceAll('<', '&lt;'))
+      return say(element, apart(element, textOf(texts)))
+    }
+    case 'select': {
+      const chosen = DomUtils.getElementsByTagName('option', children).filter((option) => option.attribs.selected !== undefined)
+      return say(element, apart(element, chosen.map((option) => textOf(option.children)).join(', ')))
+    }
+    case 'noscript':
+      // An image in it is shown by a script too.
+      for (const image of DomUtils.getElementsByTagName('img', children)) DomUtils.removeElement(image)
+      if (!/java\s?script/i.test(textOf(children))) element.name = 'div'
       return
     case 'math':
       return say(element, mathText(element))

@@ -219,6 +219,30 @@ const SHOWN: readonly FidelityCase[] = [
     says: 'Map of the harbour Press OK now. - [x] paid - [ ] sent',
   },
   {
+    file: 'fields.html',
+    content: main(
+      '<p>Name:<input value="Ann Berg">, <input type="hidden" value="1"><input type="password" value="2"><input type="submit" value="Send">' +
+        '<select><option>Three</option><option selected>four</option></select> berths.</p><textarea>Near the\n&lt;mole&gt;, please.</textarea>' +
+        '<ul><li><input type="radio" checked> daily</li></ul>',
+    ),
+    says: 'Name: Ann Berg, four berths. Near the <mole>, please. - [x] daily',
+  },
+  {
+    file: 'noscript.html',
+    content: main(
+      '<p>It is lit.</p><noscript><p>The table: six at night.</p><img src="t.gif" alt="pixel"></noscript><noscript>Please enable JavaScript.</noscript>',
+    ),
+    says: 'It is lit. The table: six at night.',
+  },
+  // What is hidden says nothing, and the name of a drawing is not the page's.
+  {
+    file: 'unseen.html',
+    content:
+      '<body><p><svg><title>Ship</title></svg> sails<sup style="display:none">9</sup> at <img hidden src="i" alt="icon">six.<svg aria-hidden="true"><title>arrow</title></svg></p>',
+    title: 'unseen',
+    says: 'Ship sails at six.',
+  },
+  {
     file: 'lists.html',
     content: main(
       '<ol><li>Open<ol type="a"><li>left</li><li>right</li></ol></li><li>Close<ul><li>door</li></ul>then lock</li><li value="9">Nine</li></ol><ol start="3" type="I"><li>three</li></ol><ol reversed><li>two</li><li>one</li></ol><ul><li>- dash</li></ul>',
