@@ -1,4 +1,4 @@
-import { Marked, type MarkedExtension, type Tokens } from 'marked'
+import { Marked, type MarkedExtension, type TokenizerAndRendererExtension } from 'marked'
 import { isMap, isScalar, isSeq, parseDocument as parseYaml } from 'yaml'
 import { inline, type BlockDocument } from '../contract.ts'
 import { htmlDocument } from './html.ts'
@@ -19,33 +19,47 @@ const REFERENCE = /^\[\^([^\]\s]+)\]/
 /** What looks like an element without attributes: it is none if nothing closes it, unless its kind need not be closed. */
 const PLACEHOLDER = /^\s*<([a-z][\w-]*)[\w -]*>\s*$/i
 const OPEN = /^(?:br|hr|img|input|p|li|d[td]|t[dhr]|thead|tbody|tfoot|wbr|col|option|source)$/
-/** Characters that are searched for the next formula. */
+/** Characters that are searched for the next formula or product. */
 const SEARCHED = 10_000
 
-/** What is not Markdown's: formulas, footnotes, and words in angle brackets. */
-function extensionsOf(source: string): MarkedExtension {
+/** A product of numbers, and a name of Python's: their signs mark no emphasis. */
+const LITERAL = /^(?:\d[\d.,]*(?:\*\d[\d.,]*)+(?!\*)|__\w{1,40}__(?=\.py\b|\())/
+const LITERAL_START = /(?<![\w*])(?:\d[\d.,]{0,20}\*\d|__\w{1,40}__(?:\.py|\())/
+
+/** An extension for text without marks. @param start what its beginning looks like */
+function asItIs(name: string, level: 'block' | 'inline', pattern: RegExp, start = pattern): TokenizerAndRendererExtension {
+  return {
+    name,
+    level,
+    ...(level === 'inline' && { start: (text) => text.slice(0, SEARCHED).search(start) }),
+    tokenizer: (text) => {
+      const [raw] = pattern.exec(text) ?? []
+      return raw === undefined ? undefined : { type: name, raw }
+    },
+    renderer: ({ raw }) => (level === 'block' ? `<p>${escaped(raw)}</p>` : escaped(raw)),
+  }
+}
+
+/** What is not Markdown's: formulas, footnotes, products, and words in angle brackets. */
+function extensions(): MarkedExtension {
   /** Numbers of footnotes by their labels; 0 before the first reference. */
   const notes = new Map<string, number>()
   let count = 0
-  const closed = new Set(source.toLowerCase().match(/(?<=<\/)[a-z][\w-]*/g))
+  /** Names of elements that the text closes. */
+  const closed = new Set<string>()
   const html = ({ text }: { readonly text: string }): string => {
     const name = PLACEHOLDER.exec(text)?.[1]?.toLowerCase()
     return name === undefined || OPEN.test(name) || closed.has(name) ? text : escaped(text)
   }
-  const formula = (level: 'block' | 'inline', pattern: RegExp) => ({
-    name: `${level} formula`,
-    level,
-    tokenizer: (text: string) => {
-      const [raw] = pattern.exec(text) ?? []
-      return raw === undefined ? undefined : { type: `${level} formula`, raw }
-    },
-    renderer: ({ raw }: Tokens.Generic) => (level === 'block' ? `<p>${escaped(raw)}</p>` : escaped(raw)),
-  })
   return {
     renderer: { html },
+    walkTokens: ({ type, raw }) => {
+      if (type === 'html') for (const [name] of raw.toLowerCase().matchAll(/(?<=<\/)[a-z][\w-]*/g)) closed.add(name)
+    },
     extensions: [
-      formula('block', BLOCK_FORMULA),
-      { ...formula('inline', FORMULA), start: (text) => text.slice(0, SEARCHED).indexOf('$') },
+      asItIs('block formula', 'block', BLOCK_FORMULA),
+      asItIs('formula', 'inline', FORMULA, /\$/),
+      asItIs('literal', 'inline', LITERAL, LITERAL_START),
       {
         name: 'note',
         level: 'block',
@@ -85,7 +99,7 @@ export function markdownDocument(source: string): BlockDocument {
   const [whole = '', front = ''] = FRONT_MATTER.exec(source) ?? []
   const fields = fieldsIn(front)
   const text = fields === undefined ? source : source.slice(whole.length)
-  const html = new Marked({ gfm: true }, extensionsOf(text)).parse(text, { async: false })
+  const html = new Marked({ gfm: true }, extensions()).parse(text, { async: false })
   const { blocks: shown, warnings = [] } = htmlDocument(html)
   const rows = (fields ?? []).flatMap(([name, value]) => (READ.test(name) && value !== '' ? [`${name}: ${value}`] : []))
   const blocks = [...shown]

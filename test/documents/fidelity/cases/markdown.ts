@@ -31,6 +31,13 @@ export const MARKDOWN_CASES: readonly FidelityCase[] = [
       'It is $a*b$ and $c*d$, $5 and $6, \\(\\alpha*b*c\\) and \\[optional\\].\n\n$$\nx_1 * y_1 * z \\\\\n= 2\n$$\n\nUse `List<A>` or List<String> in <your name>, not <b>bold</b><br>text.\n',
     says: 'It is $a*b$ and $c*d$, $5 and $6, \\(\\alpha*b*c\\) and [optional]. $$ x_1 * y_1 * z \\\\ = 2 $$ Use List<A> or List<String> in <your name>, not bold text.',
   },
+  // What code closes is not closed in the text.
+  {
+    file: 'literal.md',
+    content:
+      'Use <name> in __init__.py or __main__(), 2*3*4 = 24, *2*, **3*4** and 3.5*2,5*6; __bold__ and *a*b.\n\n```\n<name>Ann</name>\n```\n\nIt costs $5 and $10.\n',
+    says: 'Use <name> in __init__.py or __main__(), 2*3*4 = 24, 2, 3*4 and 3.5*2,5*6; bold and ab. <name>Ann</name> It costs $5 and $10.',
+  },
   {
     file: 'footnotes.md',
     content:
