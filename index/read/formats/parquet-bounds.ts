@@ -100,6 +100,7 @@ export function boundOnRows(fileBytes: number): (row: RawRow) => void {
 /** Characters of all strings in a value, nested ones included. */
 function charactersOf(value: unknown): number {
   if (typeof value === 'string') return value.length
+  if (value instanceof Uint8Array) return value.length
   if (typeof value !== 'object' || value === null) return 0
   return Object.values(value).reduce((sum: number, one) => sum + charactersOf(one), 0)
 }

@@ -1,9 +1,18 @@
+import { isUtf8 } from 'node:buffer'
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { at } from '../../../base/at.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { chooseColumns, FIELDS, type TableShape } from '../column-map.ts'
-import { invalidCorpus, type RawRow, type ReadOptions } from '../contract.ts'
+import { invalidCorpus, type RawRow, type ReadOptions, type Rejected } from '../contract.ts'
 import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowRanges } from './parquet-bounds.ts'
+
+const DAY_MS = 86_400_000
+/** Text that is not UTF-8 stays bytes, and a date has no time. */
+const PARSERS = {
+  dateFromDays: (days: number) => new Date(days * DAY_MS).toISOString().replace(/T.*/, ''),
+  stringFromBytes: (bytes: Uint8Array | undefined) =>
+    bytes && isUtf8(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString() : bytes,
+}
 
 /** @throws corpus_invalid for missing columns, or metadata in two forms. */
 function columnsOf(children: ReturnType<typeof parquetSchema>['children'], readsMetadata: boolean, shape: TableShape) {
@@ -33,7 +42,7 @@ function columnsOf(children: ReturnType<typeof parquetSchema>['children'], reads
 export async function* readParquet(
   path: string,
   { metadata: readsMetadata = true, shape = {}, onShare }: ReadOptions,
-): AsyncGenerator<RawRow> {
+): AsyncGenerator<RawRow | Rejected> {
   try {
     const file = await asyncBufferFromFile(path)
     const metadata = await parquetMetadataAsync(file)
@@ -41,12 +50,13 @@ export async function* readParquet(
     const count = boundOnRows(file.byteLength)
     for (const [rowStart, rowEnd] of rowRanges(metadata, columns.read, columns.nested)) {
       const compressors = boundedCompressors(MAX_READ_BYTES)
-      const range = { rowStart, rowEnd, columns: columns.read, compressors }
+      const range = { rowStart, rowEnd, columns: columns.read, compressors, parsers: PARSERS }
       const rows: Record<string, unknown>[] = await parquetReadObjects({ file, metadata, ...range })
       for (const [i, row] of rows.entries()) {
         const raw = rowOf(rowStart + i + 1, row, columns)
         count(raw)
-        yield raw
+        const broken = FIELDS.find((field) => raw[field] instanceof Uint8Array)
+        yield broken === undefined ? raw : { line: raw.line, reason: 'bad_utf8', detail: `The ${broken} is not valid UTF-8.` }
       }
       onShare?.(rowEnd / Number(metadata.num_rows))
     }

@@ -185,6 +185,13 @@ await t.test('parquet: rows of a file, checked as any others', async (t) => {
   await t.rejects(first('test/fixtures/index/no-text.parquet'), { code: 'corpus_invalid', message: /no column text/ })
 })
 
+await t.test('parquet: text that is not UTF-8 is rejected, and a date is no time', async (t) => {
+  const items: ReadItem[] = []
+  for await (const item of readPassageFile('test/fixtures/index/broken-text.parquet')) items.push(item)
+  t.same(passages(items), [{ id: '1', title: '', text: 'fünf', metadata: { day: '2024-05-31', mark: 'a' } }])
+  t.same(rejects(items), [[2, 'bad_utf8']])
+})
+
 await t.test('parquet that is asked for and is none says so, whatever it is', async (t) => {
   const file = join(t.testdir({ 'c.jsonl': '{"id": "1", "text": "a"}\n' }), 'c.jsonl')
   const read = async (path: string): Promise<void> => {
