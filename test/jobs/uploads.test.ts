@@ -125,6 +125,8 @@ await t.test('an archive gives the files in it, with their paths', async (t) => 
   t.match(await ended(await form({ 'docs.tar.gz': tar })), expected)
   t.match(await ended(await form({ 'a.zip': zip, 'b.md': NOTE })), { files: { indexed: 3 } })
   t.equal(await index.count({ source: ['a/docs/lamps.md', 'b.md'] }), 2, 'of several, under its name')
+  t.match(await ended(await form({ 'c.zip': makeZip([{ name: 'K\u00fcste.md', content: NOTE }]) })), { files: { indexed: 1 } })
+  t.equal(await index.count({ source: ['K\u00fcste.md'] }), 1, 'a name in UTF-8 without its flag')
 })
 
 await t.test('archives that are hostile or broken are refused, and leave nothing behind', async (t) => {

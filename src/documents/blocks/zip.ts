@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { fromBufferPromise, type Entry, type ZipFile } from 'yauzl'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
@@ -50,9 +51,14 @@ async function entriesOf(zip: ZipFile, size: number): Promise<ReadonlyMap<string
       const message = `The file expands to more than is read (${MOST_ENTRIES} entries, ${MOST_BYTES} bytes, ${MOST_RATIO} times its size).`
       throw new DocumentError('too_large', message)
     }
-    entries.set(entry.fileName, entry)
+    entries.set(zipName(entry), entry)
   }
   return entries
+}
+
+/** The name of an entry. Some programs write UTF-8 without its flag, which would be read as code page 437. */
+export function zipName({ fileName, fileNameRaw }: Entry): string {
+  return isUtf8(fileNameRaw) ? fileNameRaw.toString() : fileName
 }
 
 /** yauzl destroys a stream whose size differs from the declared one. */
@@ -66,6 +72,6 @@ async function readEntry(zip: ZipFile, entry: Entry): Promise<Buffer> {
     for await (const chunk of content as AsyncIterable<Buffer>) chunks.push(chunk)
     return Buffer.concat(chunks)
   } catch (error) {
-    throw damaged(`The file is damaged at ${JSON.stringify(entry.fileName.slice(0, 100))} (${messageOf(error)}).`, error)
+    throw damaged(`The file is damaged at ${JSON.stringify(zipName(entry).slice(0, 100))} (${messageOf(error)}).`, error)
   }
 }

@@ -8,6 +8,7 @@ import { fileBytes } from '../../../base/files.ts'
 import { RATIO_FROM, READ_LIMITS } from '../../../index/read/contract.ts'
 import { gunzip } from '../../../index/read/expand.ts'
 import { isGzip, peek } from '../../../index/read/sniff.ts'
+import { zipName } from '../../documents/blocks/zip.ts'
 import { ARCHIVE, isArchive } from './list.ts'
 import { entryName, type FileSpool } from './spool.ts'
 
@@ -111,8 +112,9 @@ async function takeZip(archive: string, spool: FileSpool, budget: ArchiveBudget,
     try {
       budget.entries(zip.entryCount)
       for await (const entry of zip.eachEntry()) {
-        const file = within + entryName(entry.fileName)
-        if (entry.fileName.endsWith('/')) continue
+        const name = zipName(entry)
+        const file = within + entryName(name)
+        if (name.endsWith('/')) continue
         if (((entry.externalFileAttributes >>> 16) & KIND) === LINK) spool.leaveOut(file, 'link', 'Links in archives are not followed.')
         else if (entry.isEncrypted()) spool.leaveOut(file, 'encrypted', 'The entry is encrypted.')
         else {

@@ -28,6 +28,18 @@ const book = (): Buffer =>
     },
   ])
 
+/** A book whose file names are UTF-8, which its archive does not say. */
+const unflagged = (): Buffer =>
+  makeZip([
+    { name: 'META-INF/container.xml', content: '<container><rootfiles><rootfile full-path="p.opf"/></rootfiles></container>' },
+    {
+      name: 'p.opf',
+      content:
+        '<package><manifest><item id="a" href="K%C3%BCste.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine></package>',
+    },
+    { name: 'K\u00fcste.xhtml', content: '<html><body><p>Sand.</p></body></html>' },
+  ])
+
 export const EPUB_CASES: readonly FidelityCase[] = [
   {
     file: 'tides.epub',
@@ -36,4 +48,5 @@ export const EPUB_CASES: readonly FidelityCase[] = [
     says: '[Ebb] Water[1] falls[2]. [1] Salt water. [Flood] Water rises.',
     warnings: [/^Chapters are missing in the EPUB: b\.xhtml\.$/, /^Chapters that are no web pages were not read: d\.svg\.$/],
   },
+  { file: 'coast.epub', content: unflagged, says: 'Sand.', warnings: [] },
 ]
