@@ -66,14 +66,19 @@ async function parsedMail(bytes: Uint8Array) {
     if (!isBroken(again)) mail = again
     warnings.push(...(isBroken(again) ? ['Letters of the e-mail are lost: its text is not of the encoding that it names.'] : read.warnings))
   }
-  const decoded = (text = ''): string => {
+  const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  const types = file.match(/^content-type:[ \t]*text\/.*(?:\r?\n[ \t].*)*/gim) ?? []
+  const isUtf8 = types.length > 0 && types.every((type) => /\bcharset\s*=\s*"?utf-?8\b/i.test(type))
+  const isSubjectUtf8 = !/=\?(?!utf-?8\?)[\w-]+\?[bq]\?/i.test(file.slice(0, file.search(/\r?\n\r?\n|$/)))
+  const decoded = (text = '', isNamed = isUtf8): string => {
+    if (isNamed) return text
     const letters = withWindowsLetters(text)
     const utf8 = /[^\0-\u007f]/.test(letters) ? decodedAs('utf-8', windowsBytes(letters)) : undefined
     if (utf8 !== undefined) warnings.push('The text of the e-mail is utf-8, not of the encoding that it names: it was read as that.')
     return utf8 ?? letters
   }
   return {
-    mail: { ...mail, subject: decoded(mail.subject), text: decoded(mail.text), html: decoded(mail.html) },
+    mail: { ...mail, subject: decoded(mail.subject, isSubjectUtf8), text: decoded(mail.text), html: decoded(mail.html) },
     warnings: [...new Set(warnings)],
   }
 }

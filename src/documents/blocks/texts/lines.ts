@@ -23,6 +23,8 @@ const LEVELS = '=-~^"\'`#*+.:_<>'
 const SECTIONS = ['part', 'chapter', 'section', 'subsection', 'subsubsection', 'paragraph']
 const LISTING = 'verbatim|lstlisting|minted|Verbatim'
 const MOST_LEVELS = 6
+/** What is between two braces of LaTeX, which may have others in it. */
+const BRACED = String.raw`(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\])*\})*`
 
 const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
   rst: {
@@ -65,8 +67,9 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
   latex: {
     heading: (line) => {
       const [, name, text] =
-        new RegExp(`^\\s*\\\\(${SECTIONS.join('|')})\\*?(?:\\[[^\\]]*\\])?\\{(.*?)\\}(?:\\s*\\\\label\\{[^}]*\\}|\\}|\\s)*$`).exec(line) ??
-        []
+        new RegExp(`^\\s*\\\\(${SECTIONS.join('|')})\\*?(?:\\[[^\\]]*\\])?\\{(${BRACED})\\}(?:\\s*\\\\label\\{[^}]*\\}|\\}|\\s)*$`).exec(
+          line,
+        ) ?? []
       return name === undefined || text === undefined ? undefined : { level: SECTIONS.indexOf(name) + 1, text }
     },
     fence: new RegExp(`^\\s*\\\\begin\\{(?:${LISTING})\\}`),
@@ -119,20 +122,26 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
       const end = endOf(i, (one) => one.trim() !== '')
       push({ kind: 'code', text: lines.slice(i, end).join('\n') })
       i = end - 1
-    } else if (!dropped.test(line)) prose.push(type === 'latex' ? listLine(line) : line)
+    } else if (!dropped.test(line)) prose.push(...(type === 'latex' ? listLines(line) : [line]))
   }
   endProse()
   return blocks
 }
 
-/** A line of a list of LaTeX, as plain text has it. */
-function listLine(line: string): string {
-  return line.replace(/^\s*\\(?:begin|end)\{(?:itemize|enumerate|description)\}.*$/, '').replace(/^\s*\\item\b\s*/, '- ')
+/** A line of a list of LaTeX, as plain text has it: each item is a line. */
+function listLines(line: string): string[] {
+  return line
+    .replace(/\\(?:begin\{(?:itemize|enumerate|description)\}(?:\[[^\]]*\])?|end\{(?:itemize|enumerate|description)\})/g, '\n')
+    .replace(/\s*(?<!\\)\\item\b\s*/g, '\n- ')
+    .split('\n')
 }
+
+/** What names a document, not in a comment. */
+const NAMED = new RegExp(String.raw`(?<!%.{0,200})\\(?:title|author|date)\{${BRACED}\}`, 'g')
 
 /** What LaTeX prints: its title and its document. */
 function printed(text: string): string {
   const [preamble = '', ...body] = text.split('\\begin{document}')
-  const named = body.length === 0 ? [] : (preamble.match(/^\s*\\(?:title|author|date)\{.*\}/gm) ?? [])
-  return [...named, ...(body.length === 0 ? [text] : body)].join('\n\n').replace(/^\s*\\title\{/m, '\\part{')
+  const named = body.length === 0 ? [] : (preamble.match(NAMED) ?? [])
+  return [...named.map(inline), ...(body.length === 0 ? [text] : body)].join('\n\n').replace(/^\s*\\title\{/m, '\\part{')
 }

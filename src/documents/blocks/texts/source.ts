@@ -4,6 +4,8 @@ import { textOf } from '../markup/text.ts'
 
 /** Characters of a part of source code, about a passage. */
 const PART_CHARACTERS = 800
+/** The sign before a word that is no element of subtitles. */
+const WORDS_IN_BRACKETS = /<(?!\/?(?:b|i|u|s|c|v|font|lang|ruby|rt|em|strong|br)\b)/gi
 const CUE = /^\d{0,3}:?\d{1,2}:\d{2}[.,]\d{3}\s+-->/
 
 /** A log as its lines; source code as parts that end at blank lines between definitions where they can. */
@@ -34,7 +36,8 @@ export function subtitleBlocks(text: string): Block[] {
       .slice(time + 1)
       .join(' ')
       .replace(/<v(?:\.\S+)?\s+([^>]*)>/g, '$1: ')
-    return [textOf(parseDocument(shown.replace(/\{\\[^}]*\}/g, '')).children)]
+    const marked = shown.replace(/\{\\[^}]*\}|<\d[\d:.]*>/g, '').replace(WORDS_IN_BRACKETS, '&lt;')
+    return [textOf(parseDocument(marked).children)]
   })
   const paragraphs: string[] = []
   for (const one of said) {

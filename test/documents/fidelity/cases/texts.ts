@@ -237,4 +237,39 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     content: '1\n00:00:01,000 --> 00:00:02,000\n<i>It&#39;s 5 < 6 &amp; 7</i>\n',
     says: "It's 5 < 6 & 7",
   },
+  // Times of words, and words in angle brackets.
+  {
+    file: 'words.vtt',
+    content:
+      'WEBVTT\n\n00:00:00.160 --> 00:00:02.000\nthe<00:00:00.320><c> lamp</c><00:00:00.480><c.yellow> burns</c>\n\n00:02.000 --> 00:03.000\n<i>for <name>.</i>\n',
+    says: 'the lamp burns for <name>.',
+  },
+  // Text that is what its e-mail says is not read as another encoding, although it could be.
+  {
+    file: 'signs.eml',
+    content: mail(
+      'MIME-Version: 1.0\r\nContent-Type: text/plain;\r\n charset="UTF-8"',
+      'The signs \u00c3\u00a9 stand for a letter, \u00c2\u00a9 for a mark.',
+    ),
+    says: 'From: ann@example.org The signs \u00c3\u00a9 stand for a letter, \u00c2\u00a9 for a mark.',
+    warnings: [],
+  },
+  {
+    file: 'flowed.eml',
+    content: mail(
+      'MIME-Version: 1.0\r\nContent-Type: text/plain; format=flowed; delsp=yes',
+      'The lamp bu \r\nrns  \r\nall night.\r\nIt is lit.',
+    ),
+    says: 'From: ann@example.org The lamp burns all night. It is lit.',
+    warnings: [],
+  },
+  // Lists of LaTeX on one line, and a title on several.
+  {
+    file: 'line.tex',
+    content:
+      '\\documentclass{article} \\title{Oil\n \\emph{lamps}}\n% \\title{Old}\n\\begin{document}\nBuy: \\begin{itemize}[a]\\item oil \\item wick\\end{itemize} Then light it.\n\\end{document}\n',
+    title: 'Oil \\emph{lamps}',
+    says: 'Buy: - oil - wick Then light it.',
+    lacks: ['Old'],
+  },
 ]
