@@ -1,5 +1,6 @@
 import { at } from '../../../base/at.ts'
 import { inline } from './contract.ts'
+import { romanValue } from './markup/list.ts'
 import type { Line } from './pdf-lines.ts'
 
 /** Lines at a page's edges that can be running heads. */
@@ -24,7 +25,6 @@ const PLACE = '\ue000'
 /** The number of pages after a page's number. */
 const TOTAL = /\ue000\s*(?:\/|\p{L}+)\s*[1-9]\d*/u
 const LONGEST_NUMBER = 6
-const ROMAN = new Map([...'ivxlc'].map((letter, i) => [letter, [1, 5, 10, 50, 100].at(i)]))
 
 /**
  * Finds running heads: lines at the edges of pages that are equal and stand apart, or differ in a number that rises by one with each page
@@ -111,14 +111,4 @@ function isAlone(rest: string): boolean {
 /** Whether a number that can be the page's is apart from the words. */
 function isApart(rest: string, canBePage: boolean): boolean {
   return canBePage && rest.split(APART).some((part) => part.trim() === PLACE)
-}
-
-/** The value of a number that is written as "xiv"; undefined for other text. */
-function romanValue(text: string): number | undefined {
-  if (!/^[ivxlc]+$/i.test(text)) return undefined
-  const values = Array.from(text.toLowerCase(), (letter) => ROMAN.get(letter) ?? 0)
-  return values.reduceRight(({ sum, after }, value) => ({ sum: value < after ? sum - value : sum + value, after: value }), {
-    sum: 0,
-    after: 0,
-  }).sum
 }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { buffer } from 'node:stream/consumers'
 import { fromBufferPromise, type Entry, type ZipFile } from 'yauzl'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
@@ -65,12 +66,10 @@ export function zipName({ fileName, fileNameRaw }: Entry): string {
 async function readEntry(zip: ZipFile, entry: Entry): Promise<Buffer> {
   if (entry.isEncrypted()) throw new DocumentError('encrypted', 'The file is encrypted: save it without a password.')
   try {
-    const chunks: Buffer[] = []
     const content = await zip.openReadStreamPromise(entry)
     // A stream with a wrong declared size emits a second error after it was destroyed.
     content.on('error', () => undefined)
-    for await (const chunk of content as AsyncIterable<Buffer>) chunks.push(chunk)
-    return Buffer.concat(chunks)
+    return await buffer(content)
   } catch (error) {
     throw damaged(`The file is damaged at ${JSON.stringify(zipName(entry).slice(0, 100))} (${messageOf(error)}).`, error)
   }

@@ -37,6 +37,13 @@ export function numberText(number: number, type = '1'): string {
   return type === 'A' ? text.toUpperCase() : text
 }
 
+/** The value of a number that is written as "xiv"; undefined for other text. */
+export function romanValue(text: string): number | undefined {
+  let [rest, value] = [text.toLowerCase(), 0]
+  for (const [letters, one] of ROMAN) for (; rest.startsWith(letters); rest = rest.slice(letters.length)) value += one
+  return rest === '' && value > 0 ? value : undefined
+}
+
 /** An item's own text after its mark, code included; the items and rows inside it, and text after them, are indented. */
 function itemTexts(blocks: readonly Block[], mark: string): string[] {
   const texts: string[] = []

@@ -1,4 +1,4 @@
-import { isTag, isText, Text, type AnyNode, type ChildNode, type Element } from 'domhandler'
+import { isTag, isText, Text, type AnyNode, type Element } from 'domhandler'
 import { DomUtils, parseDocument, type ParserOptions } from 'htmlparser2'
 import { removeNavigation } from './navigation.ts'
 import { mathText } from './math.ts'
@@ -28,21 +28,18 @@ const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
 const SEARCHED = 20
 const LONGEST_BEFORE = 20
 
-/** The nodes of a page, and all elements that were in it. */
-export interface ParsedMarkup {
-  readonly nodes: ChildNode[]
-  readonly elements: readonly Element[]
-}
+export type ParsedMarkup = ReturnType<typeof parseMarkup>
 
 /**
  * Parses HTML and rewrites it to say in text what it shows by other means: superscripts, alternative texts of images, formulas, states of
  * check boxes, values of forms, names of tabs, notes at their references.
  * @param options.withoutMenus removes menus, and headers and footers of the page
+ * @returns the nodes of the page, and all elements that were in it
  */
 export function parseMarkup(
   source: string,
   { withoutMenus = false, ...options }: ParserOptions & { readonly withoutMenus?: boolean } = {},
-): ParsedMarkup {
+) {
   const { children } = parseDocument(source, options)
   const elements = elementsIn(children)
   tidy(elements, withoutMenus)
@@ -95,13 +92,15 @@ function rewrite(element: Element): void {
       return say(element, apart(element, textOf(texts)))
     }
     case 'select': {
-      const chosen = DomUtils.getElementsByTagName('option', children).filter((option) => option.attribs.selected !== undefined)
+      const options = children.flatMap((node) => (isTag(node) && node.name === 'optgroup' ? node.children : [node])).filter(isTag)
+      const chosen = options.filter((option) => option.attribs.selected !== undefined)
       return say(element, apart(element, chosen.map((option) => textOf(option.children)).join(', ')))
     }
     case 'noscript':
+      if (/java\s?script/i.test(textOf(children))) return
+      element.name = 'div'
       // An image in it is shown by a script too.
       for (const image of DomUtils.getElementsByTagName('img', children)) DomUtils.removeElement(image)
-      if (!/java\s?script/i.test(textOf(children))) element.name = 'div'
       return
     case 'math':
       return say(element, mathText(element))

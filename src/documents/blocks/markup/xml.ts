@@ -4,6 +4,8 @@ import { inline } from '../contract.ts'
 import { elementsIn } from './tidy.ts'
 
 const LONGEST_TEXT = 300
+/** Levels of nested lists. */
+const MOST_LEVELS = 9
 
 /** Parses XML; names of elements and attributes lose their namespace prefixes, unless another attribute has that name. Entities of a DTD are not resolved. */
 export function parseXml(xml: string): Document {
@@ -49,6 +51,13 @@ export function made(name: string, children: readonly (ChildNode | string)[], at
   const element = new Element(name, attribs, [])
   for (const child of children) DomUtils.appendChild(element, typeof child === 'string' ? new Text(child) : child)
   return element
+}
+
+/** An item in so many lists. */
+export function nested(item: Element, level: number): Element {
+  let node = item
+  for (let i = 0; i < Math.min(level, MOST_LEVELS); i++) node = made('ul', [node])
+  return node
 }
 
 function localName(name: string): string {

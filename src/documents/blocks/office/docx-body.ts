@@ -1,10 +1,9 @@
 import { isTag, type AnyNode, type ChildNode, type Element } from 'domhandler'
-import { DomUtils } from 'htmlparser2'
 import { hex } from 'dingbat-to-unicode'
 import { mathText } from '../markup/math.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
-import { childOf, childrenOf, made, textIn } from '../markup/xml.ts'
+import { childOf, childrenOf, made, nested, textIn } from '../markup/xml.ts'
 import { valueOf, type Numbering, type Styles } from './docx-styles.ts'
 import { Unread } from '../contract.ts'
 
@@ -249,21 +248,13 @@ export class Body {
   }
 }
 
-/** A nested list of consecutive items. */
+/** A list of consecutive items, in lists of their levels. */
 function listOf(items: readonly Item[]): Element {
-  const root = made('ul', [])
-  const open = [{ level: items[0]?.level ?? 0, list: root }]
-  for (const { level, item } of items) {
-    while (open.length > 1 && (open.at(-1)?.level ?? 0) > level) open.pop()
-    const top = open.at(-1)
-    const last = top?.list.lastChild
-    if (top !== undefined && level > top.level && last !== undefined && last !== null && isTag(last)) {
-      const list = made('ul', [item])
-      DomUtils.appendChild(last, list)
-      open.push({ level, list })
-    } else DomUtils.appendChild(top?.list ?? root, item)
-  }
-  return root
+  const least = Math.min(...items.map(({ level }) => level))
+  return made(
+    'ul',
+    items.map(({ level, item }) => nested(item, level - least)),
+  )
 }
 
 /** The first version of a drawing that holds text, or a description. */

@@ -5,7 +5,7 @@ import { madeBlocks } from '../markup/markup.ts'
 import { mathText } from '../markup/math.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
-import { childOf, childrenOf, elementsOf, made, parseXml, textIn } from '../markup/xml.ts'
+import { childOf, childrenOf, elementsOf, made, nested, parseXml, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
 import { openOffice, partText, relatedParts } from './parts.ts'
 
@@ -93,9 +93,7 @@ function item(paragraph: Element, numbers: number[]): Element {
   const number = (numbers[level] ?? Number(startAt) - 1) + 1
   if (type === undefined) numbers.splice(level)
   else numbers[level] = number
-  let node = made('li', runs(paragraph), { 'data-mark': type === undefined ? '-' : numberMark(number, type) })
-  for (let i = 0; i < level; i++) node = made('ul', [node])
-  return node
+  return nested(made('li', runs(paragraph), { 'data-mark': type === undefined ? '-' : numberMark(number, type) }), level)
 }
 
 function numberMark(number: number, type: string): string {
