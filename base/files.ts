@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -36,4 +37,9 @@ export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<
     hash.update(chunk)
   }
   return hash.digest('hex')
+}
+
+/** The name of an entry of a ZIP archive. Some programs write UTF-8 without its flag, which yauzl reads as code page 437. */
+export function zipName({ fileName, fileNameRaw }: { readonly fileName: string; readonly fileNameRaw: Buffer }): string {
+  return isUtf8(fileNameRaw) ? fileNameRaw.toString() : fileName
 }

@@ -1,6 +1,6 @@
-import { isUtf8 } from 'node:buffer'
 import { buffer } from 'node:stream/consumers'
 import { fromBufferPromise, type Entry, type ZipFile } from 'yauzl'
+import { zipName } from '../../../base/files.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
 
@@ -55,11 +55,6 @@ async function entriesOf(zip: ZipFile, size: number): Promise<ReadonlyMap<string
     entries.set(zipName(entry), entry)
   }
   return entries
-}
-
-/** The name of an entry. Some programs write UTF-8 without its flag, which would be read as code page 437. */
-export function zipName({ fileName, fileNameRaw }: Entry): string {
-  return isUtf8(fileNameRaw) ? fileNameRaw.toString() : fileName
 }
 
 /** yauzl destroys a stream whose size differs from the declared one. */
