@@ -23,7 +23,7 @@ const OPEN = /^(?:br|hr|img|input|p|li|d[td]|t[dhr]|thead|tbody|tfoot|wbr|col|op
 const SEARCHED = 10_000
 
 /** A product of numbers, and a name of Python's: their signs mark no emphasis. */
-const LITERAL = /^(?:\d[\d.,]*(?:\*\d[\d.,]*)+(?!\*)|__\w{1,40}__(?=\.py\b|\())/
+const LITERAL = /^(?:\d[\d.,]{0,20}(?:\*\d[\d.,]{0,20}){1,20}(?!\*)|__\w{1,40}__(?=\.py\b|\())/
 const LITERAL_START = /(?<![\w*])(?:\d[\d.,]{0,20}\*\d|__\w{1,40}__(?:\.py|\())/
 
 /** An extension for text without marks. @param start what its beginning looks like */
