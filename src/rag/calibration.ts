@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { at } from '../../base/at.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
@@ -64,14 +65,11 @@ const PromptSchema = Type.Object({
 })
 export type PromptForm = Static<typeof PromptSchema>
 
-/** Form of the prompts of files that do not record it; they fit any mode and number of demonstrations. */
-const UNRECORDED = { chat_template: 'none', instruction: '' } as const
-
 const CalibrationSchema = Type.Object({
   version: Type.Literal(CALIBRATION_VERSION),
   fitted_at: Type.String(),
   reader: Type.String({ description: 'Id of the model whose answers were judged: another one is not judged by it.' }),
-  prompt: Type.Optional(PromptSchema),
+  prompt: PromptSchema,
   retriever: Type.Union([Type.String(), Type.Null()]),
   index: Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() }),
   asked: Type.Object({
@@ -116,18 +114,17 @@ async function loadCalibration(file: string): Promise<Calibration | undefined> {
       value === undefined ? 'is not valid JSON' : `is not what this version reads (${problem?.instancePath} ${problem?.message})`,
     )
   }
-  const names = value.signals.map(({ name }) => name).join()
-  // Files of version 1 may lack the last signal, which was added later.
-  if (names !== SIGNALS.join() && names !== SIGNALS.slice(0, -1).join()) throw invalid('weighs other signals than this version measures')
+  const names = value.signals.map(({ name }) => name)
+  if (names.join() !== SIGNALS.join()) throw invalid('weighs other signals than this version measures')
   return value
 }
 
 /** Minimum share of its answers for a calibration to cover a way of reading. */
 const FEW = 0.01
 
-/** Whether it was fitted on answers read that way: in the prompt alone, or with the encoder. Without the signal, it covers the encoder. */
+/** Whether it was fitted on answers read that way: in the prompt alone, or with the encoder. */
 function covers({ signals }: Calibration, { from_prompt: fromPrompt }: Signals): boolean {
-  const mean = signals.find(({ name }) => name === 'from_prompt')?.mean ?? 0
+  const { mean } = at(signals, SIGNALS.indexOf('from_prompt'))
   return fromPrompt === 1 ? mean > FEW : mean < 1 - FEW
 }
 
@@ -193,8 +190,7 @@ function usable(file: string, log?: Log): Promise<Calibration | undefined> {
 /** The calibration if it was fitted on answers of this kind; undefined, with a warning, if not. */
 export function fittedOn(calibration: Calibration | undefined, judged: Partial<Judged>, file = '', log?: Log): Calibration | undefined {
   if (calibration === undefined) return undefined
-  const { reader, prompt = UNRECORDED } = calibration
-  const fitted = { ...judged, ...prompt, reader }
+  const fitted: Judged = { ...calibration.prompt, reader: calibration.reader }
   const other = (Object.keys(judged) as (keyof Judged)[]).find((name) => fitted[name] !== judged[name])
   if (other === undefined) return calibration
   const named = (value: unknown) => (other === 'reader' ? String(value) : `${other} ${JSON.stringify(value)}`)

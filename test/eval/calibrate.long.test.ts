@@ -134,6 +134,7 @@ t.test('a fit tells right answers apart, says how well on held-out groups, and s
     version: 1 as const,
     fitted_at: '',
     reader: '',
+    prompt: { chat_template: 'none', instruction: '', mode: 'cepe', demonstrations: 0 } as const,
     retriever: null,
     index: { table: '', version: 1, passages: 1 },
     ...fitted,

@@ -13,6 +13,8 @@ import { resolveRequest } from '../../src/rag/resolve-request.ts'
 import { factServices } from '../helpers/fact-services.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 
+const PLAIN = { chat_template: 'none', instruction: '', mode: 'cepe', demonstrations: 0 } as const
+
 /** A calibration that looks at one signal alone. */
 function calibrationBy(name: (typeof SIGNALS)[number], { weight = 1, bias = 0, reader = 'r' } = {}): Calibration {
   const quality = { log_loss: 0.3, ece: 0.02, auroc: 0.9 }
@@ -20,6 +22,7 @@ function calibrationBy(name: (typeof SIGNALS)[number], { weight = 1, bias = 0, r
     version: 1,
     fitted_at: '2026-11-22T00:00:00.000Z',
     reader,
+    prompt: PLAIN,
     retriever: 'c',
     index: { table: 'passages', version: 3, passages: 20 },
     asked: { files: [], k: [null], answers: 40, right: 20, unanswerable: 10, unanswerable_share: null },
@@ -91,11 +94,9 @@ t.test('a calibration judges answers that were read as those it was fitted on', 
     ...encoded,
     signals: encoded.signals.map((signal) => (signal.name === 'from_prompt' ? { ...signal, mean: 1 } : signal)),
   }
-  const older = { ...encoded, signals: encoded.signals.filter(({ name }) => name !== 'from_prompt') }
   const both = { ...encoded, signals: encoded.signals.map((signal) => (signal.name === 'from_prompt' ? { ...signal, mean: 0.5 } : signal)) }
   for (const [calibration, withEncoder, inPrompt] of [
     [encoded, 0.5, null],
-    [older, 0.5, null],
     [prompted, null, 0.5],
     [both, 0.5, 0.5],
   ] as const) {
@@ -171,14 +172,20 @@ t.test('calibrations on the disk are checked, and those of other readers left al
     ['broken.json', '{"version": 1'],
     ['old.json', JSON.stringify({ ...good, version: 0 })],
     ['scaleless.json', JSON.stringify({ ...good, signals: signals.map((signal) => ({ ...signal, scale: 0 })) })],
+    ['promptless.json', JSON.stringify({ ...good, prompt: undefined })],
     ['fewer.json', JSON.stringify({ ...good, signals: signals.slice(1) })],
+    ['without-last.json', JSON.stringify({ ...good, signals: signals.slice(0, -1) })],
+    ['in-other-order.json', JSON.stringify({ ...good, signals: signals.toReversed() })],
   ] as const)
     await writeFile(at(name), content)
   for (const [name, says] of [
     ['broken.json', /is not valid JSON/],
     ['old.json', /not what this version reads \(\/version/],
     ['scaleless.json', /\/signals\/0\/scale/],
+    ['promptless.json', /not what this version reads \(.*prompt/],
     ['fewer.json', /weighs other signals/],
+    ['without-last.json', /weighs other signals/],
+    ['in-other-order.json', /weighs other signals/],
   ] as const)
     await t.rejects(chooseCalibration({ named: at(name), shipped: at('none.json') }, { reader: 'r' }), {
       code: 'config_invalid',
@@ -216,34 +223,36 @@ t.test('calibrations on the disk are checked, and those of other readers left al
 
 t.test('a calibration judges the prompts that it was fitted on, and no others', async (t) => {
   const { services } = factServices()
-  const unrecorded: Calibration = calibrationBy('confidence')
+  const plain = calibrationBy('confidence')
   const inst = { chat_template: 'inst', instruction: 'Be brief.', mode: 'cepe', demonstrations: 0 } as const
+  const briefed = { ...plain, prompt: inst }
   const probability = async (calibration: Calibration, request: Partial<AnswerRequest> = {}) =>
     (await answerQuestion({ question: 'what is fact 7', min_confidence: 0, ...request }, { ...services, calibration })).probability_correct
   const briefly = { chat_template: 'inst', instruction: ' Be brief. ' } as const
   for (const [calibration, request, isJudged] of [
-    [unrecorded, {}, true],
-    [unrecorded, { chat_template: 'inst' }, false],
-    [unrecorded, { chat_template: 'inst', instruction: '' }, false],
-    [unrecorded, { instruction: 'Be brief.' }, false],
-    [unrecorded, { demonstrations: 1 }, true],
-    [{ ...unrecorded, prompt: inst }, {}, false],
-    [{ ...unrecorded, prompt: inst }, briefly, true],
-    [{ ...unrecorded, prompt: inst }, { ...briefly, instruction: 'Be long.' }, false],
-    [{ ...unrecorded, prompt: inst }, { ...briefly, mode: 'map-rerank' }, false],
-    [{ ...unrecorded, prompt: inst }, { ...briefly, demonstrations: 1 }, false],
+    [plain, {}, true],
+    [plain, { chat_template: 'inst' }, false],
+    [plain, { chat_template: 'inst', instruction: '' }, false],
+    [plain, { instruction: 'Be brief.' }, false],
+    [plain, { demonstrations: 1 }, false],
+    [plain, { mode: 'map-rerank' }, false],
+    [briefed, {}, false],
+    [briefed, briefly, true],
+    [briefed, { ...briefly, instruction: 'Be long.' }, false],
+    [briefed, { ...briefly, mode: 'map-rerank' }, false],
+    [briefed, { ...briefly, demonstrations: 1 }, false],
   ] as const)
     t.equal(typeof (await probability(calibration, request)), isJudged ? 'number' : 'object', JSON.stringify([calibration.prompt, request]))
 
-  const dir = t.testdir({ 'old.json': JSON.stringify(unrecorded), 'inst.json': JSON.stringify({ ...unrecorded, prompt: inst }) })
+  const dir = t.testdir({ 'plain.json': JSON.stringify(plain), 'inst.json': JSON.stringify(briefed) })
   const said: string[] = []
   const choose = (name: string, now: object, files = { named: path.join(dir, name), shipped: '' }) =>
     chooseCalibration(files, { reader: 'r', ...inst, ...now }, (_, message) => void said.push(message))
-  t.same(await choose('inst.json', {}), { ...unrecorded, prompt: inst })
-  t.same(await choose('old.json', { chat_template: 'none', instruction: '', demonstrations: 2 }), unrecorded)
+  t.same(await choose('inst.json', {}), briefed)
+  t.same(await choose('plain.json', { chat_template: 'none', instruction: '', demonstrations: 0 }), plain)
   t.same(said, [])
   for (const [file, now, difference] of [
-    ['old.json', {}, 'chat_template "none", not of chat_template "inst"'],
+    ['plain.json', {}, 'chat_template "none", not of chat_template "inst"'],
     ['inst.json', { chat_template: 'none' }, 'chat_template "inst", not of chat_template "none"'],
     ['inst.json', { instruction: '' }, 'instruction "Be brief.", not of instruction ""'],
     ['inst.json', { mode: 'map-rerank' }, 'mode "cepe", not of mode "map-rerank"'],
@@ -252,7 +261,7 @@ t.test('a calibration judges the prompts that it was fitted on, and no others', 
     t.equal(await choose(file, now), undefined)
     t.match(said.splice(0), [`is of ${difference}, and is not used: create it again (cepe calibrate).`])
   }
-  t.equal(await choose('', {}, { named: undefined, shipped: path.join(dir, 'old.json') } as never), undefined)
+  t.equal(await choose('', {}, { named: undefined, shipped: path.join(dir, 'plain.json') } as never), undefined)
   t.match(said, [/^The calibration that is shipped is of chat_template "none"/])
 })
 
