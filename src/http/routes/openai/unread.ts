@@ -1,4 +1,5 @@
-import { isDeepStrictEqual } from 'node:util'
+import { type TSchema, Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { invalidField } from '../../../../base/errors.ts'
 
 /** Ignored fields: they do not change the answer. */
@@ -7,31 +8,35 @@ const IGNORED = new Set([
   ...['parallel_tool_calls', 'reasoning', 'reasoning_effort', 'verbosity'],
 ])
 
-const EMPTY: readonly unknown[] = [[], {}]
-const TEXT = { type: 'text' }
+const Empty = Type.Union([Type.Array(Type.Unknown(), { maxItems: 0 }), Type.Object({}, { maxProperties: 0 })])
+const Text = Type.Object({ type: Type.Literal('text') })
+const Off = Type.Literal(false)
+const Zero = Type.Literal(0)
+const One = Type.Literal(1)
+const NoneOrAuto = Type.Enum(['none', 'auto'])
 
 /** Unsupported fields, each with the values that request nothing. */
-const NOTHING: ReadonlyMap<string, readonly unknown[]> = new Map([
-  ['tools', EMPTY],
-  ['functions', EMPTY],
-  ['tool_choice', ['none', 'auto']],
-  ['function_call', ['none', 'auto']],
-  ['response_format', [TEXT]],
-  ['text', [...EMPTY, { format: TEXT }]],
-  ['truncation', ['disabled']],
-  ['background', [false]],
-  ['include', EMPTY],
-  ['stream_options', EMPTY],
-  ['modalities', [[], ['text']]],
-  ['logprobs', [false]],
-  ['top_logprobs', [0]],
-  ['logit_bias', EMPTY],
-  ['frequency_penalty', [0]],
-  ['presence_penalty', [0]],
-  ['repetition_penalty', [1]],
-  ['repeat_penalty', [1]],
-  ['min_p', [0]],
-  ['ignore_eos', [false]],
+const NOTHING: ReadonlyMap<string, TSchema> = new Map<string, TSchema>([
+  ['tools', Empty],
+  ['functions', Empty],
+  ['tool_choice', NoneOrAuto],
+  ['function_call', NoneOrAuto],
+  ['response_format', Text],
+  ['text', Type.Union([Empty, Type.Object({ format: Text }, { additionalProperties: false })])],
+  ['truncation', Type.Literal('disabled')],
+  ['background', Off],
+  ['include', Empty],
+  ['stream_options', Empty],
+  ['modalities', Type.Array(Type.Literal('text'))],
+  ['logprobs', Off],
+  ['top_logprobs', Zero],
+  ['logit_bias', Empty],
+  ['frequency_penalty', Zero],
+  ['presence_penalty', Zero],
+  ['repetition_penalty', One],
+  ['repeat_penalty', One],
+  ['min_p', Zero],
+  ['ignore_eos', Off],
 ])
 
 /**
@@ -42,7 +47,8 @@ const NOTHING: ReadonlyMap<string, readonly unknown[]> = new Map([
 export function refuseUnread(body: object, known: object): void {
   for (const [field, value] of Object.entries(body)) {
     if (field in known || value === null || IGNORED.has(field)) continue
-    if (NOTHING.get(field)?.some((nothing) => isDeepStrictEqual(nothing, value)) === true) continue
+    const nothing = NOTHING.get(field)
+    if (nothing !== undefined && Value.Check(nothing, value)) continue
     throw invalidField(field, 'is not supported by this service: leave it out')
   }
 }

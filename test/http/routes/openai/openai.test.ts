@@ -230,6 +230,42 @@ t.test('errors have the shape that the client reads', async (t) => {
   await t.rejects(limited.client.chat.completions.create(ask('q')), { status: 429, type: 'rate_limit_error', message: /rate/i })
 })
 
+t.test('fields that request nothing are accepted in every way of writing that; others are refused', async (t) => {
+  const { address } = await withClient(t)
+  const statusOf = async (route: string, body: string) => {
+    const asked = { method: 'POST', headers: { 'content-type': 'application/json' }, body }
+    return (await fetch(`${address}/v1/${route}`, asked)).status
+  }
+  for (const [field, nothing, something] of [
+    ['tools', ['[]', '{}', 'null'], ['[1]', '{"a":1}', '0', '""']],
+    ['tool_choice', ['"none"', '"auto"'], ['"required"', '["none"]']],
+    ['modalities', ['[]', '["text"]', '["text","text"]'], ['["audio"]', '["text","audio"]', '"text"']],
+    ['frequency_penalty', ['0', '0.0', '-0', '-0.0'], ['1', 'false', '"0"', '[]']],
+    ['repetition_penalty', ['1', '1.0'], ['0', 'true']],
+    ['min_p', ['0', '-0.0'], ['0.1']],
+    ['logit_bias', ['{}', '[]'], ['{"1":2}']],
+    ['ignore_eos', ['false'], ['true', '0']],
+  ] as const) {
+    for (const [values, status] of [
+      [nothing, 200],
+      [something, 400],
+    ] as const)
+      for (const value of values) {
+        const chat = `{"model":"fake","messages":[{"role":"user","content":"q"}],"${field}":${value}}`
+        t.equal(await statusOf('chat/completions', chat), status, `${field}: ${value}`)
+      }
+  }
+  for (const [text, status] of [
+    ['{}', 200],
+    ['{"format":{"type":"text"}}', 200],
+    ['{"format":{"type":"text","name":"plain"}}', 200],
+    ['{"format":{"type":"json_object"}}', 400],
+    ['{"format":{"type":"text"},"other":1}', 400],
+    ['"text"', 400],
+  ] as const)
+    t.equal(await statusOf('responses', `{"model":"fake","input":"q","text":${text}}`), status, text)
+})
+
 t.test('a client that goes away takes its question with it', async (t) => {
   let signal: AbortSignal | undefined
   const { client } = await withClient(t, {
