@@ -144,7 +144,7 @@ export class JobQueue {
     }
   }
 
-  /** Runs a job if it is its turn. @returns milliseconds until it is tried again if other jobs come first */
+  /** Runs a job if it is its turn. @returns milliseconds until it is tried again if other jobs come first, or its end could not be saved */
   async #attempt(id: string): Promise<number | undefined> {
     const { index, indexOf = () => index, onIndexed } = this.#parts
     const waitMs = POLL_MS * (1 + Math.random() * 4)
@@ -160,11 +160,12 @@ export class JobQueue {
       this.#current = { live, ended: run.catch(() => undefined) }
       await run
       // With records stored apart from the index, no other process resumes the job: record why it stopped.
-      if (lock.lost.aborted && !storeOf(index.dir).keepsFiles) await this.#stop(id, lock.lost.reason)
+      const isAbandoned = lock.lost.aborted && !storeOf(index.dir).keepsFiles
+      const retryMs = isAbandoned ? await this.#stop(id, lock.lost.reason) : undefined
       // Removes tables that were replaced by this job, or too recently when it began.
       if (!this.closing.aborted) await this.#removeStale(job.table).catch(this.#warnOf('index jobs'))
       onIndexed?.(job.table)
-      return undefined
+      return retryMs
     } finally {
       this.#current = undefined
       await lock.release()
