@@ -37,9 +37,9 @@ export function answerTokens(
 }
 
 /**
- * Ids of a space, a text and a line end after a prompt. They are taken from the tokens of both together, since a tokenizer may treat the start of a text differently. If those
- * do not begin with the prompt's tokens (one crosses the boundary), the text is tokenised alone, with or without the space: whichever
- * decodes equally after the prompt.
+ * Ids of a space, a text and a line end after a prompt. They are taken from the tokens of both together, since a tokenizer may treat the
+ * start of a text differently. If those do not begin with the prompt's tokens (one crosses the boundary), the text is tokenised alone, with
+ * or without the space: whichever decodes equally after the prompt.
  * @param promptIds without BOS
  */
 export function continuationIds(prompt: string, promptIds: readonly number[], text: string, tokenizer: PromptTokenizer): number[] {
