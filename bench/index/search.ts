@@ -13,7 +13,6 @@ import { connectLance, prewarm } from '../../index/table/lance.ts'
 import { readMetadata, type AnnSettings } from '../../index/table/metadata.ts'
 import { searchHybrid } from '../../index/search/hybrid.ts'
 import { searchVector, searchWords } from '../../index/search/search.ts'
-import { packageRoot } from '../../src/package.ts'
 import { clusteredVector, DIMENSION, syntheticPassage } from '../../test/fixtures/synthetic-corpus.ts'
 import { inFolder, quantile } from '../measure.ts'
 
@@ -99,8 +98,8 @@ async function faissFigures(python: string, queries: readonly Float32Array[], ro
   return inFolder(async (folder) => {
     await writeFile(join(folder, 'queries.f32'), Buffer.concat(queries.map((vector) => new Uint8Array(vector.buffer))))
     for (let row = 0; row < rows; row++) await appendFile(join(folder, 'vectors.f32'), new Uint8Array(clusteredVector(row, rows).buffer))
-    const script = join(packageRoot(), 'bench/index/faiss_search.py')
-    const { stdout } = await promisify(execFile)(python, [script, folder, String(DIMENSION)])
+    // npm runs scripts in the package's folder.
+    const { stdout } = await promisify(execFile)(python, ['bench/index/faiss_search.py', folder, String(DIMENSION)])
     const lines = stdout.trim().split('\n')
     return lines.map((line) => ({ ...Value.Parse(FaissSchema, parseJson(line)), p50: NaN, p95: NaN }))
   })

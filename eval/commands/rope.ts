@@ -8,7 +8,6 @@ import { writeReport } from '../report/report.ts'
 import { lengthOf } from '../tasks/language/score.ts'
 import { lines } from '../tasks/lines/task.ts'
 import { lm } from '../tasks/lm/task.ts'
-import type { Estimate } from '../statistics/bootstrap.ts'
 import { invalidOption, listedWords, taskOptions, wholeNumber } from '../run/options.ts'
 import { readRunOf } from '../tasks/runs.ts'
 import { runTask } from '../run/run-task.ts'
@@ -58,7 +57,7 @@ async function measure(
     const into = await runTask({ task, options: taskOptions(task, options), client, folder: path.join(folder, task.name) })
     return summariseTask(task, await readRunOf(into)).settings
   }
-  const point = (x: number, score: Estimate | undefined): LinePoint => ({ series: kind, x, y: score?.mean ?? Number.NaN })
+  const point = (x: number, score: { readonly mean: number } | undefined): LinePoint => ({ series: kind, x, y: score?.mean ?? Number.NaN })
   try {
     for (const setting of await settingsOf(lm, LM)) points.perplexity.push(point(lengthOf(setting), setting.scores['loss']))
     for (const { groups } of await settingsOf(lines, LINES))

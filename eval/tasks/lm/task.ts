@@ -1,5 +1,4 @@
 import { CodedError } from '../../../base/errors.ts'
-import type { CepeManifest } from '../../../models/manifest.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { taskData } from '../../run/task-data.ts'
@@ -77,7 +76,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
 }
 
 /** Why the model's cached keys cannot be shifted, as streaming requires; undefined if they can. */
-function whyKeysStay({ rotary, dtype }: CepeManifest): string | undefined {
+function whyKeysStay({ rotary, dtype }: ReaderClient['manifest']): string | undefined {
   if (rotary === undefined) return 'setting needs a manifest with the rotary frequencies: build the model again'
   if (rotary === null || !('frequencies' in rotary)) return 'setting shifts cached keys, which this rotary embedding does not allow'
   return dtype.startsWith('f16') ? 'setting needs f32 keys and values: build with dtype f32, int8, int8+int4 or int4' : undefined
