@@ -64,7 +64,9 @@ function contrieverFields(config: RetrieverConfig, tokenizer: TokenizerFiles | n
     dims: encoderDims(config, embedding?.maxTokens ?? undefined),
     ...(embedding && {
       embedding: {
-        ...{ pooling: embedding.pooling, normalised: embedding.normalised, query_prompt: embedding.queryPrompt },
+        pooling: embedding.pooling,
+        normalised: embedding.normalised,
+        query_prompt: embedding.queryPrompt,
         ...(embedding.passagePrompt !== undefined && { passage_prompt: embedding.passagePrompt }),
       },
     }),

@@ -91,8 +91,16 @@ export async function buildApp(
 const COLLECTIONS = [collectionsRoutes, upsertRoutes, passagesRoutes, browseRoutes, passageFileRoutes]
 /** Routes that need a reader: an indexer has none of them. */
 const QUESTIONS = [
-  ...[infoRoutes, pageRoutes, answerRoutes, answersRoutes, feedbackRoutes, searchRoutes, rerankRoutes, documentsRoutes],
-  ...[mcpRoutes, openAiRoutes],
+  infoRoutes,
+  pageRoutes,
+  answerRoutes,
+  answersRoutes,
+  feedbackRoutes,
+  searchRoutes,
+  rerankRoutes,
+  documentsRoutes,
+  mcpRoutes,
+  openAiRoutes,
 ]
 const ADMIN = [adminPassagesRoutes, adminIndexRoutes, adminSnapshotsRoutes, adminKeysRoutes, adminIndexJobsRoutes]
 

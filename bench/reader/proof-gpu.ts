@@ -35,13 +35,29 @@ const LEAST_EXACT_MATCH = { tiny: 0.78, reader: 0.64 } as const
 const CHECKPOINTS = { tiny: 'models/tiny/checkpoint/cepe', reader: 'models/reader/checkpoint/smollm2-135m-qa' } as const
 /** Bytes per weight read for each token; 4 bits with one f32 scale per 128. */
 const TOKEN_BYTES: Readonly<Record<Dtype, number>> = {
-  ...{ f32: 4, f16: 2, int8: 1, 'int8-blocks': 1.1, 'int8+int4': 0.53, int4: 0.53, 'f16-int4': 0.53 },
+  f32: 4,
+  f16: 2,
+  int8: 1,
+  'int8-blocks': 1.1,
+  'int8+int4': 0.53,
+  int4: 0.53,
+  'f16-int4': 0.53,
 }
 
 const options = benchOptions({
-  ...{ provider: 'cuda', device: '0', parts: 'goldens,zero-keys,tiny,reader,shape', dtype: '', keep: '', threads: '1' },
-  ...{ shape: '7b', k: '10,20,30,60', 'k-decoder': '0,2,10', questions: '200', folder: tmpdir() },
-  ...{ corpus: demoCorpus(), 'question-file': questionFile('test.jsonl') },
+  provider: 'cuda',
+  device: '0',
+  parts: 'goldens,zero-keys,tiny,reader,shape',
+  dtype: '',
+  keep: '',
+  threads: '1',
+  shape: '7b',
+  k: '10,20,30,60',
+  'k-decoder': '0,2,10',
+  questions: '200',
+  folder: tmpdir(),
+  corpus: demoCorpus(),
+  'question-file': questionFile('test.jsonl'),
 })
 
 /** Each part, and the options that its result depends on. */
@@ -58,10 +74,16 @@ const PART_NAMES = Object.keys(PARTS) as PartName[]
 /** A shipped reader with the shipped retriever, corpus and questions. */
 async function endToEnd(name: keyof typeof CHECKPOINTS, { folder, dtype, provider }: PartOptions): Promise<PartResult> {
   const client = await createInProcessClient({
-    ...{ PROVIDER: provider.name, DTYPE: dtype, CPU_FALLBACK: false, ...(provider.name === 'cuda' && { DEVICE_ID: provider.deviceId }) },
-    ...{ READER_CHECKPOINT: join(packageRoot(), CHECKPOINTS[name]), READER_DIR: join(folder, `reader-${dtype}`) },
-    ...{ RETRIEVER_CHECKPOINT: join(packageRoot(), 'models/tiny/checkpoint/contriever'), RETRIEVER_DIR: join(folder, 'retriever') },
-    ...{ INDEX_DIR: join(folder, 'index'), CORPUS: options.text('corpus') },
+    PROVIDER: provider.name,
+    DTYPE: dtype,
+    CPU_FALLBACK: false,
+    ...(provider.name === 'cuda' && { DEVICE_ID: provider.deviceId }),
+    READER_CHECKPOINT: join(packageRoot(), CHECKPOINTS[name]),
+    READER_DIR: join(folder, `reader-${dtype}`),
+    RETRIEVER_CHECKPOINT: join(packageRoot(), 'models/tiny/checkpoint/contriever'),
+    RETRIEVER_DIR: join(folder, 'retriever'),
+    INDEX_DIR: join(folder, 'index'),
+    CORPUS: options.text('corpus'),
   })
   try {
     const { questions } = await readDataset(options.text('question-file'))

@@ -40,8 +40,17 @@ const HEAD = [
 /** A question with new passages, which no earlier one has encoded. */
 function readOf(passages: AnswerRead['passages'], kDecoder: number): AnswerRead {
   return {
-    ...{ question: QUESTION, mode: 'cepe', passages, kDecoder, encoderPassages: 'others', demonstrations: [] },
-    ...{ contextTokens: 256, maxNewTokens: NEW_TOKENS, packing: 'passages', replugTemperature: 1, includePrompts: false },
+    question: QUESTION,
+    mode: 'cepe',
+    passages,
+    kDecoder,
+    encoderPassages: 'others',
+    demonstrations: [],
+    contextTokens: 256,
+    maxNewTokens: NEW_TOKENS,
+    packing: 'passages',
+    replugTemperature: 1,
+    includePrompts: false,
   }
 }
 
@@ -54,7 +63,11 @@ export async function stageLines(options: StagesOptions): Promise<string[]> {
   const { modelDir, provider, threads, ks, kDecoders, stateDir } = options
   const since = performance.now()
   const reader = await createReader({
-    ...{ modelDir, provider, threads, stateCacheBytes: 0, stateDtype: 'f16' },
+    modelDir,
+    provider,
+    threads,
+    stateCacheBytes: 0,
+    stateDtype: 'f16',
     stateDisk: { dir: stateDir, maxBytes: STATE_BYTES },
   })
   const ready = (performance.now() - since) / 1000

@@ -26,14 +26,23 @@ export function shapeConfig(name: string, depth: { readonly layers?: number; rea
   const shape = present(shapes[name])
   const { layers = shape.layers, encoderLayers = shape.encoder_layers } = depth
   return {
-    ...{ ...decoder, ...shape.decoder, num_hidden_layers: layers, num_cross_attn_layers: layers },
+    ...decoder,
+    ...shape.decoder,
+    num_hidden_layers: layers,
+    num_cross_attn_layers: layers,
     encoder_config: { ...encoder, ...shape.encoder, num_hidden_layers: encoderLayers },
   }
 }
 
 /** Maximum bytes on disk per weight. */
 const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = {
-  ...{ f32: 4, f16: 2, int8: 1.15, 'int8-blocks': 1.2, 'int8+int4': 1.7, int4: 0.85, 'f16-int4': 0.85 },
+  f32: 4,
+  f16: 2,
+  int8: 1.15,
+  'int8-blocks': 1.2,
+  'int8+int4': 1.7,
+  int4: 0.85,
+  'f16-int4': 0.85,
 }
 const CHECKPOINT_BYTES = 2
 const SHARDS = 4

@@ -15,8 +15,13 @@ import { summariseTask } from '../run/summary.ts'
 import type { Task } from '../run/contract.ts'
 
 const LM = {
-  ...{ methods: 'full-context', contexts: '0,4,8,16,24', contextTokens: '64', decoderTokens: '256', scoredTokens: '64' },
-  ...{ windows: '4', step: '4096' },
+  methods: 'full-context',
+  contexts: '0,4,8,16,24',
+  contextTokens: '64',
+  decoderTokens: '256',
+  scoredTokens: '64',
+  windows: '4',
+  step: '4096',
 }
 const LINES = { methods: 'decoder-only', lines: '5,10,20,40', cases: '4', maxNewTokens: '8', minNewTokens: '2', decoderTokens: '2048' }
 

@@ -156,7 +156,9 @@ function parseQuestion(
   const id = record['id'] ?? record['question_id']
   return {
     id: typeof id === 'string' || typeof id === 'number' ? String(id) : at,
-    ...{ question, answers: answerable ? answers : [], answerable },
+    question,
+    answers: answerable ? answers : [],
+    answerable,
     groups: { ...(answerable && first !== undefined && { answer_type: answerType(first) }), ...groupsOf(record) },
     ...(passages && { passages: passages.slice(0, keepPassages).map(toPassage) }),
     ...((typeof gold === 'string' || typeof gold === 'number') && { goldPassage: String(gold) }),

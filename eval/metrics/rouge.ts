@@ -42,7 +42,13 @@ function longestCommonSubsequence(a: readonly string[], b: readonly string[]): n
 /** NLTK: irregular words. */
 const KNOWN: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    ...{ skies: 'sky', dying: 'die', lying: 'lie', tying: 'tie', innings: 'inning', outings: 'outing', cannings: 'canning' },
+    skies: 'sky',
+    dying: 'die',
+    lying: 'lie',
+    tying: 'tie',
+    innings: 'inning',
+    outings: 'outing',
+    cannings: 'canning',
     ...Object.fromEntries(
       ['sky', 'news', 'inning', 'outing', 'canning', 'howe', 'proceed', 'exceed', 'succeed'].map((word) => [word, word]),
     ),

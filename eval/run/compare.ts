@@ -33,10 +33,13 @@ export function compareRuns(a: TaskRun, b: TaskRun) {
       const isBinary = scores.every((pair) => [pair.a, pair.b].every((score) => score === 0 || score === 1))
       const wins = (difference: number) => scores.filter((pair) => pair.a - pair.b === difference).length
       return {
-        ...{ setting, metric: aggregate === 'perplexity' ? `${label} (as loss)` : label },
-        ...{ digits, scale: aggregate === 'percent' ? 100 : 1 },
+        setting,
+        metric: aggregate === 'perplexity' ? `${label} (as loss)` : label,
+        digits,
+        scale: aggregate === 'percent' ? 100 : 1,
         ...pairedBootstrap(scores, a.seed),
-        ...{ a: mean(scores.map((pair) => pair.a)), b: mean(scores.map((pair) => pair.b)) },
+        a: mean(scores.map((pair) => pair.a)),
+        b: mean(scores.map((pair) => pair.b)),
         mcnemarP: isBinary ? mcnemar(wins(1), wins(-1)) : undefined,
       }
     }),

@@ -81,9 +81,11 @@ function settingsTable({ metrics }: Evaluation, { settings }: TaskSummary, recor
     settings.map(({ setting, scores, tokens, cacheMiB, medianMs }, i) => [
       setting,
       ...metrics.map((metric) => cell(metric, scores[metric.name])),
-      ...[number(tokens.decoder, 0), number(tokens.encoder, 0)],
+      number(tokens.decoder, 0),
+      number(tokens.encoder, 0),
       ...(timed ? [cell(RELATIVE, speeds[i])] : []),
-      ...[number(cacheMiB, 2), number(medianMs, 0)],
+      number(cacheMiB, 2),
+      number(medianMs, 0),
     ]),
   )
 }

@@ -60,7 +60,13 @@ export async function runTask({
   problems.forEach(onProblem)
   const into = folder ?? runFolder(task.name, manifest.subject)
   await runItems({
-    ...{ ...run, folder: into, format: TASK_RUNS, manifest, items: prepared.items, what: 'items', settings: prepared.settings.length },
+    ...run,
+    folder: into,
+    format: TASK_RUNS,
+    manifest,
+    items: prepared.items,
+    what: 'items',
+    settings: prepared.settings.length,
     tokensOf: ({ results }) => results.reduce((sum, { tokens }) => sum + tokens.decoder + tokens.encoder + tokens.generated, 0),
     concurrency: CONCURRENCY,
     ask: async ({ id, groups, cluster }): Promise<TaskRecord> => {

@@ -6,7 +6,9 @@ import type { TaskOption } from './options.ts'
 
 const Text = Type.String()
 const OptionSchema = Type.Array(Text, {
-  ...{ minItems: 2, maxItems: 4, description: 'Flags, description, default (empty for none), default with --small.' },
+  minItems: 2,
+  maxItems: 4,
+  description: 'Flags, description, default (empty for none), default with --small.',
 })
 const TasksSchema = Type.Object({
   shared: Type.Record(Text, Type.Array(OptionSchema), { description: 'Options of several tasks.' }),
@@ -31,7 +33,8 @@ const { shared, tasks } = readShipped('eval/tasks.json', TasksSchema)
 export function taskData(name: string) {
   const data = present(tasks[name])
   return {
-    ...{ name, ...data },
+    name,
+    ...data,
     metrics: data.metrics.map(([key, label, aggregate, digits]): Metric => ({ name: key, label, aggregate, digits })),
     options: data.options
       .flatMap((row) => (typeof row === 'string' ? present(shared[row]) : [row]))

@@ -23,8 +23,11 @@ export const demo: Suite = {
     const common = { limit, dumpPrompts: false }
     const protocol = modelProtocol([mode], [...ks], 'dense', 100)
     const attributes = await ask('attributes', {
-      ...{ ...common, dataset: 'demo, attributes', questions: questionFile('test.jsonl') },
-      ...{ unanswerable: questionFile('unanswerable.jsonl'), protocol: { ...protocol, modes: [mode, 'closed-book'] } },
+      ...common,
+      dataset: 'demo, attributes',
+      questions: questionFile('test.jsonl'),
+      unanswerable: questionFile('unanswerable.jsonl'),
+      protocol: { ...protocol, modes: [mode, 'closed-book'] },
     })
     const free = await ask('free', { ...common, dataset: 'demo, free sentences', questions: questionFile('free.jsonl'), protocol })
     const [k, more] = [at(ks, 0), ks.slice(1)]

@@ -36,8 +36,12 @@ export const documentation: Suite = {
     const questions = questionFile('documentation.jsonl')
     const files = await listedFiles(LIST)
     const run = await ask('run', {
-      ...{ dataset: 'documentation', questions, unanswerable: questionFile('documentation_unanswerable.jsonl'), limit },
-      ...{ protocol: modelProtocol([mode], [...ks], 'hybrid', RECALL_DEPTH), dumpPrompts: true },
+      dataset: 'documentation',
+      questions,
+      unanswerable: questionFile('documentation_unanswerable.jsonl'),
+      limit,
+      protocol: modelProtocol([mode], [...ks], 'hybrid', RECALL_DEPTH),
+      dumpPrompts: true,
     })
     const asked = askedQuestions(run.records, await sourcesOf(questions))
     return {
@@ -66,7 +70,11 @@ function askedQuestions(records: readonly EvalRecord[], sources: ReadonlyMap<str
     const rank = (retrieval?.ids ?? []).findIndex((id) => id.slice(0, Math.max(0, id.lastIndexOf('#'))) === sources.get(question))
     const texts = prompts?.slice(0, 1).flatMap(({ decoder, encoder }) => [...decoder, ...encoder]) ?? []
     return {
-      ...{ question, answers, answerable, prediction, probability: correct ?? confidence },
+      question,
+      answers,
+      answerable,
+      prediction,
+      probability: correct ?? confidence,
       right: answerable && bestOver(exactMatch, answer, answers) === 1,
       given: answer !== '' && (correct ?? confidence) >= GIVEN_FROM,
       strangeWords: strangeWords(answer, texts),

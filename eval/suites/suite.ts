@@ -88,7 +88,13 @@ export async function runSuite(suite: Suite, given: string | undefined, options:
     const client = await connect()
     const defaults = await client.defaults()
     const { lead, runs: measured } = await suite.measure({
-      ...{ folder, work, limit: options.questions, services, client, mode: defaults.mode, ks: ks ?? suite.ks(defaults) },
+      folder,
+      work,
+      limit: options.questions,
+      services,
+      client,
+      mode: defaults.mode,
+      ks: ks ?? suite.ks(defaults),
       ask: async (name, options, asked = client) => {
         const run = { client: asked, options, folder: path.join(work, name), concurrency: suite.concurrency }
         await followed(`Evaluating ${options.dataset}`, { yes: true }, (watched) => askQuestions({ ...run, ...watched }))

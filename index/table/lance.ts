@@ -123,7 +123,11 @@ const LONGEST_WORD = 128
  */
 export function textIndexConfig(language?: string): Index {
   return Index.fts({
-    ...{ baseTokenizer: 'icu/split', maxTokenLength: LONGEST_WORD, withPosition: false, removeStopWords: false, asciiFolding: true },
+    baseTokenizer: 'icu/split',
+    maxTokenLength: LONGEST_WORD,
+    withPosition: false,
+    removeStopWords: false,
+    asciiFolding: true,
     ...(language === undefined ? { stem: false } : { stem: true, language }),
   })
 }

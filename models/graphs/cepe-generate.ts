@@ -120,7 +120,8 @@ export function cepeGenerateGraph(checkpoint: Checkpoint, config: CepeConfig, pr
     since: prompt.keyValues.map(() => ({ keys: empty, values: empty })),
     rounds: min(sub(maxNewTokens, i64(graph, 1)), sub(i64(graph, decoder.window), length)),
     proceed: goesOn(stopIds, chosen.token),
-    ...{ stopIds, ropes },
+    stopIds,
+    ropes,
   })
 
   const first = { tokens: chosen.token, logprobs: chosen.logprob, attention: prompt.attention }

@@ -19,7 +19,9 @@ export function pullCommand(): Command {
       const progress = createProgress('Fetching', 'MB')
       const { commit, files, bytes } = await pullCheckpoint({
         hub: hubSettings(),
-        ...{ repository, revision, outDir },
+        repository,
+        revision,
+        outDir,
         onProgress: ({ done, total, name: file }) => progress.update(megabytes(done), megabytes(total), file),
         onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
       }).finally(() => progress.stop())

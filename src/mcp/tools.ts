@@ -66,12 +66,21 @@ const { question, k } = AnswerRequestSchema.properties
 const { answer, abstained, reason, extract, suggestion, confidence, probability_correct } = AnswerResponseSchema.properties
 const { id, title, source, rank } = EvidenceSchema.properties
 const ShownSchema = Type.Object({
-  ...{ id, title, source, rank },
+  id,
+  title,
+  source,
+  rank,
   quote: Type.String({ description: 'Sentence that contains the answer, else the beginning of the passage.' }),
   says_answer: Type.Boolean({ description: 'Whether the passage contains the answer.' }),
 })
 const AnswerSchema = Type.Object({
-  ...{ answer, abstained, reason, extract, suggestion, confidence, probability_correct },
+  answer,
+  abstained,
+  reason,
+  extract,
+  suggestion,
+  confidence,
+  probability_correct,
   evidence: Type.Array(ShownSchema, {
     description: `At most ${MOST_SHOWN} passages: those that contain the answer, else those with most attention. get_passage returns the whole text.`,
   }),
@@ -101,7 +110,10 @@ function shown(evidence: readonly Evidence[]): Static<typeof ShownSchema>[] {
   return chosen.slice(0, MOST_SHOWN).map(({ id, title, source, rank, text, highlights }) => {
     const [first] = highlights
     return {
-      ...{ id, title, ...(source !== undefined && { source }), rank },
+      id,
+      title,
+      ...(source !== undefined && { source }),
+      rank,
       quote: first === undefined ? text.slice(0, QUOTE_CHARACTERS) : text.slice(first.sentence.start, first.sentence.end),
       says_answer: first !== undefined,
     }

@@ -50,7 +50,10 @@ export async function* answerEvents(
   const answered = answerQuestion(request, services, cancelledBy(leaving.signal, run), {
     passages: (asked) => {
       const evidence = asked.passages.map(({ id, title, text, source, score }, i) => ({
-        ...{ id, title, text, score },
+        id,
+        title,
+        text,
+        score,
         ...(source !== undefined && { source }),
         rank: i + 1,
       }))

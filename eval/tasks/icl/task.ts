@@ -82,7 +82,9 @@ async function classificationOf(
   const { bos_id: bosId } = client.manifest.tokens
   const optionIds = labels.map((label) => client.tokenizer.encode(` ${label}`))
   return {
-    ...{ labels, pool, optionIds },
+    labels,
+    pool,
+    optionIds,
     calibration: bosId === null ? labels.map(() => 0) : await optionSums([bosId], [], optionIds, client),
     textName: present(options.text('textName')),
     labelName: present(options.text('labelName')),

@@ -33,8 +33,15 @@ async function askQuestion(question: EvalQuestion, context: AskContext): Promise
   const { client, protocol } = context
   const { id, answers, answerable, groups } = question
   const record: EvalRecord = {
-    ...{ id, question: question.question, answers: [...answers], answerable, groups: { ...groups } },
-    ...{ has_gold_passage: question.goldPassage !== undefined, demonstrations: [], retrieval: null, predictions: [] },
+    id,
+    question: question.question,
+    answers: [...answers],
+    answerable,
+    groups: { ...groups },
+    has_gold_passage: question.goldPassage !== undefined,
+    demonstrations: [],
+    retrieval: null,
+    predictions: [],
   }
   let setting: string | null = null
   try {
@@ -180,7 +187,12 @@ export async function askQuestions({ client, options, onProblem, onProgress, ...
   const context: AskContext = { client, protocol, pool, dumpPrompts, topPassages: new Map() }
   const running = runningScores(protocol)
   return runItems({
-    ...{ ...run, format: QA_RUNS, manifest, items: questions, what: 'questions', settings: settingsOf(protocol).length },
+    ...run,
+    format: QA_RUNS,
+    manifest,
+    items: questions,
+    what: 'questions',
+    settings: settingsOf(protocol).length,
     tokensOf: ({ predictions }) =>
       predictions.reduce((sum, { prompt_tokens: read, context_tokens: encoded, generated_tokens: made }) => sum + read + encoded + made, 0),
     ask: (question) => askQuestion(question, context),

@@ -15,8 +15,11 @@ function chart(name: string, data: object): TopLevelSpec {
 /** Exact match over k, one line per mode with 95 % intervals (the paper's Figure 3); closed-book, which has no k, as a dashed line. */
 export function exactMatchOverK(settings: readonly SettingSummary[]): TopLevelSpec {
   const all = settings.map(({ method, k, exactMatch: { mean, low, high } }) => ({
-    ...{ method, k },
-    ...{ em: 100 * mean, low: 100 * low, high: 100 * high },
+    method,
+    k,
+    em: 100 * mean,
+    low: 100 * low,
+    high: 100 * high,
   }))
   const points = all.filter(({ k }) => k > 0)
   const flat = all.flatMap(({ method, k, em }) => (k === 0 ? { method, em } : []))

@@ -18,7 +18,10 @@ export function parseOptions(given: Readonly<Record<string, unknown>>): Evaluati
   const questions = file ?? (published ? undefined : dataset)
   if (questions === undefined) throw invalidOption(`--questions is missing: the file with ${dataset ?? ''}'s questions as published.`)
   return {
-    ...{ questions, passages, train: options.text('train'), unanswerable: options.text('unanswerable') },
+    questions,
+    passages,
+    train: options.text('train'),
+    unanswerable: options.text('unanswerable'),
     dataset: published ?? path.basename(file !== undefined && dataset !== undefined ? dataset : questions),
     limit: options.text('limit') === undefined ? undefined : options.integer('limit', 1),
     protocol: readProtocol(options, passages !== undefined),

@@ -33,7 +33,9 @@ export function buildReport(
 ): Report {
   const named = runs.map((run, i): SummarisedRun => ({ ...run, name: nameOf(run, i, runs), summary: summarise(run.manifest, run.records) }))
   const tableRuns = named.map(({ name, manifest: { subject }, summary }) => ({
-    ...{ dataset: name, summary, published: matchingScores(published, subject.dataset, subject.reader) },
+    dataset: name,
+    summary,
+    published: matchingScores(published, subject.dataset, subject.reader),
   }))
   const blocks: Block[] = [
     heading(1, title),

@@ -16,7 +16,10 @@ export function taskRunOf({ manifest, records }: StoredRun): TaskRun {
   const files = [subject.questions, subject.passages, subject.train].flatMap((file) => file ?? [])
   const settings = settingsOf(protocol).map(settingName)
   const common: TaskManifest = {
-    ...{ task: OPEN_DOMAIN_QA, environment, started_at, resumed },
+    task: OPEN_DOMAIN_QA,
+    environment,
+    started_at,
+    resumed,
     subject: { version, options: {}, settings, files, reader },
     data: { items: data.answerable, problems: data.problems },
   }
@@ -26,10 +29,15 @@ export function taskRunOf({ manifest, records }: StoredRun): TaskRun {
 function scored({ id, groups, question, answers, predictions, skipped }: EvalRecord): TaskRecord {
   return {
     // Files without ids number their questions.
-    ...{ id: `${id} ${question}`, groups, cluster: id },
+    id: `${id} ${question}`,
+    groups,
+    cluster: id,
     ...(skipped && { skipped }),
     results: predictions.map((prediction) => ({
-      ...{ setting: settingName(prediction), output: prediction.answer, expected: answers, prompt_sha256: prediction.prompt_sha256 },
+      setting: settingName(prediction),
+      output: prediction.answer,
+      expected: answers,
+      prompt_sha256: prediction.prompt_sha256,
       scores: scoresOf(prediction.answer, answers),
       tokens: { decoder: prediction.prompt_tokens, encoder: prediction.context_tokens, generated: prediction.generated_tokens },
       ms: prediction.timings_ms.total,

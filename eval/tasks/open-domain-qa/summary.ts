@@ -13,7 +13,9 @@ const RECALL_DEPTHS = [1, 5, 20, 50, 100] as const
 export const STAGES = ['queue', 'encode', 'generate'] as const
 
 const METRICS = (['exact_match', 'f1', 'substring_match', 'popqa'] as const).map((name) => ({
-  ...{ name, label: name, digits: 1 },
+  name,
+  label: name,
+  digits: 1,
   aggregate: 'share' as const,
 }))
 

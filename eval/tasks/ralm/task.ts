@@ -111,7 +111,9 @@ async function retrieved(texts: readonly LanguageText[], sizes: Retrieval, clien
   const articles = joinTexts(texts, 4 * decoderTokens)
   const pieces = articles.flatMap((article, index) =>
     slices(article.ids, decoderTokens).map((ids, i) => ({
-      ...{ article, ids, id: `${article.id} @ ${i * decoderTokens}` },
+      article,
+      ids,
+      id: `${article.id} @ ${i * decoderTokens}`,
       asked: i % 2 === 0 && index < domains,
     })),
   )

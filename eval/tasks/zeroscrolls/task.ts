@@ -46,7 +46,9 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const maxNewTokens = options.integer('maxNewTokens', 1, { otherwise: set.maxNewTokens })
   const wanted = options.integers('encoderTokens')
   const asking: Asking = {
-    ...{ set, maxNewTokens, temperature: options.decimal('temperature') },
+    set,
+    maxNewTokens,
+    temperature: options.decimal('temperature'),
     template: options.word('chatTemplate', ['none', 'inst']) === 'inst',
     ...promptSizes(options, { maxNewTokens, needsEncoder: wanted.some((tokens) => tokens > 0), without: '--encoder-tokens 0' }, client),
   }

@@ -24,14 +24,23 @@ export function indexCommand(): Command {
   const commands = [
     addCommand(),
     indexingCommand('status', 'show the index and its jobs', status).argument('[job]'),
-    ...[sources, remove, report],
+    sources,
+    remove,
+    report,
     indexingCommand('resume', 'resume a stopped job', resume, 'embeds').argument('<job>'),
     indexingCommand('cancel', 'cancel a job; passages already committed stay', ({ jobs }, [id = '']) => cancel(jobs, id)).argument('<job>'),
-    ...[exporting, snapshot, alias, verify],
+    exporting,
+    snapshot,
+    alias,
+    verify,
     indexingCommand('reembed', REEMBED, ({ jobs }, _, { collection }) => follow(jobs, jobs.addReembed(), collection), 'embeds'),
     maintenanceCommand('compact', 'compact small files, update the indexes and remove expired versions'),
     maintenanceCommand('cleanup', 'remove the files of expired versions'),
-    ...[encodeAheadCommand(), planCommand(), vectorsCommand(), pendingCommand(), commitCommand()],
+    encodeAheadCommand(),
+    planCommand(),
+    vectorsCommand(),
+    pendingCommand(),
+    commitCommand(),
   ]
   for (const one of commands) command.addCommand(one)
   return command

@@ -51,8 +51,13 @@ function addField(items: Item[], { text, rect }: { readonly text: string; readon
   const beside = items[isLabelled ? label : next]
   const [height, base] = beside === undefined ? [HEIGHT, low] : [beside.height, baseOf(beside)]
   const field: Item = {
-    ...{ str: isLabelled ? ` ${text}` : next >= 0 ? `${text} ` : text, dir: 'ltr', fontName: '', hasEOL: false },
-    ...{ transform: [height, 0, 0, height, left, base], width: (text.length * height) / 2, height },
+    str: isLabelled ? ` ${text}` : next >= 0 ? `${text} ` : text,
+    dir: 'ltr',
+    fontName: '',
+    hasEOL: false,
+    transform: [height, 0, 0, height, left, base],
+    width: (text.length * height) / 2,
+    height,
   }
   if (isLabelled) items.splice(label, 1, { ...items[label], hasEOL: false } as Item, { ...field, hasEOL: beside?.hasEOL === true })
   else if (next >= 0) items.splice(next, 0, field)

@@ -30,7 +30,11 @@ export const InfoSchema = Type.Object({
     defaults: Type.Object(
       {
         mode: Type.String(),
-        ...{ k: number, k_decoder: number, demonstrations: number, context_tokens: number, max_new_tokens: number },
+        k: number,
+        k_decoder: number,
+        demonstrations: number,
+        context_tokens: number,
+        max_new_tokens: number,
         chat_template: Type.String(),
         instruction: Type.String({ description: 'Text after the question; empty: none.' }),
       },

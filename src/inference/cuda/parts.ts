@@ -23,8 +23,12 @@ const FIRST_DRIVER: ReadonlyMap<string, number> = new Map([
   ['13', 580],
 ])
 const NAMES: Readonly<Record<string, string>> = {
-  ...{ libcudart: 'CUDA runtime', libcublas: 'cuBLAS', libcublasLt: 'cuBLASLt' },
-  ...{ libcurand: 'cuRAND', libcufft: 'cuFFT', libcudnn: 'cuDNN' },
+  libcudart: 'CUDA runtime',
+  libcublas: 'cuBLAS',
+  libcublasLt: 'cuBLASLt',
+  libcurand: 'cuRAND',
+  libcufft: 'cuFFT',
+  libcudnn: 'cuDNN',
 }
 /** The names of linked libraries stand near the front of a library's file. */
 const FRONT_BYTES = 2 ** 20

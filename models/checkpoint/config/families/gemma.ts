@@ -69,7 +69,8 @@ function parseGemma(value: unknown, version: Version): DecoderOnlyConfig {
     tie_word_embeddings: raw.tie_word_embeddings ?? true,
     sliding_window: null,
     rope_parameters: null,
-    ...{ rope_theta, rope_scaling },
+    rope_theta,
+    rope_scaling,
   }
   return parseDecoderOnly(plain, {
     headNorms: version.headNorms,

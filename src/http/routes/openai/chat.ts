@@ -37,7 +37,16 @@ export interface Named {
 export function extensionOf(response: AnswerResponse, { ignored }: Pick<Named, 'ignored'>): ChatResponse['cepe'] {
   const { question, reason, extract, evidence, confidence, probability_correct, abstained, mode, timings_ms, index } = response
   return {
-    ...{ question, reason, extract, evidence, confidence, probability_correct, abstained, mode, timings_ms, index },
+    question,
+    reason,
+    extract,
+    evidence,
+    confidence,
+    probability_correct,
+    abstained,
+    mode,
+    timings_ms,
+    index,
     ...(ignored.length > 0 && { ignored: [...ignored] }),
   }
 }

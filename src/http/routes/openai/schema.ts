@@ -136,8 +136,16 @@ export const ChatResponseSchema = Type.Object({
   ),
   usage: UsageSchema,
   cepe: Type.Object({
-    ...{ question, reason, extract, evidence: Type.Array(EvidenceSchema), confidence: Type.Number() },
-    ...{ probability_correct, abstained, mode: usedMode, timings_ms, index },
+    question,
+    reason,
+    extract,
+    evidence: Type.Array(EvidenceSchema),
+    confidence: Type.Number(),
+    probability_correct,
+    abstained,
+    mode: usedMode,
+    timings_ms,
+    index,
     ignored: Type.Optional(
       Type.Array(Type.String(), { description: 'Paths of request fields that had no effect; also in the header x-cepe-ignored.' }),
     ),

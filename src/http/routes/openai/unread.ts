@@ -4,8 +4,17 @@ import { invalidField } from '../../../../base/errors.ts'
 
 /** Ignored fields: they do not change the answer. */
 const IGNORED = new Set([
-  ...['user', 'metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention'],
-  ...['parallel_tool_calls', 'reasoning', 'reasoning_effort', 'verbosity'],
+  'user',
+  'metadata',
+  'store',
+  'service_tier',
+  'safety_identifier',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'parallel_tool_calls',
+  'reasoning',
+  'reasoning_effort',
+  'verbosity',
 ])
 
 const Empty = Type.Union([Type.Array(Type.Unknown(), { maxItems: 0 }), Type.Object({}, { maxProperties: 0 })])
