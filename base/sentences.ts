@@ -10,7 +10,7 @@ const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' })
 /** What a sentence without space after it ends with where the text goes on: `a != b`, `search?q=`, `v20.Alpha`, `done.[3]`. */
 const RUNS_ON = /[.!?]\p{P}{0,8}$/u
 
-/** Initials and titles: the name or term goes on after their full stop. */
+/** Abbreviations before a name or a term, such as initials and titles: their full stop ends no sentence. */
 const ABBREVIATED =
   /(?<![\p{L}\p{N}])(?:\p{Lu}|Mrs?|Ms|Mx|Dr|Prof|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Gov|Sen|Rep|Sts?|Mt|Ft|Hr|Fr|vs|cf|al|e\.g|i\.e|z\.B|d\.h)\.[ \u00A0]+$/u
 /** What is followed by its number. */
@@ -36,7 +36,7 @@ export function* sentencesIn(text: string, from = 0, to = text.length): Generato
   for (let start = from; start < to;) {
     for (const end of nextEnds(text, start, to)) {
       start = end
-      if (end < to && goesOn(text.slice(Math.max(first, end - 12), end), text.slice(end, Math.min(to, end + 8)))) continue
+      if (end < to && isInside(text.slice(Math.max(first, end - 12), end), text.slice(end, Math.min(to, end + 8)))) continue
       yield { start: first, end }
       first = end
     }
@@ -48,8 +48,8 @@ export function* sentencesOf(text: string): Generator<Span> {
   for (const { start, end } of sentencesIn(text)) yield { start, end: start + text.slice(start, end).trimEnd().length }
 }
 
-/** Whether a sentence goes on after what the segmenter takes for its end. */
-function goesOn(end: string, next: string): boolean {
+/** Whether a boundary of the segmenter lies inside a sentence. */
+function isInside(end: string, next: string): boolean {
   if (end.charCodeAt(end.length - 1) > SPACE) return RUNS_ON.test(end)
   return (ABBREVIATED.test(end) && WORD.test(next) && !BEGINS.test(next)) || (NUMBERED.test(end) && DIGIT.test(next))
 }

@@ -37,7 +37,7 @@ async function writeCorpus(folder: string): Promise<void> {
   await writeFile(join(folder, 'passages.tsv'), lines.join('\n'))
 }
 
-/** Uses a warm service with these settings, in a process of its own. */
+/** Starts a service with these settings in a separate process and warms it up. */
 async function withService(folder: string, settings: Settings, use: (url: string) => Promise<void>): Promise<void> {
   const own = { CEPE_INDEX_DIR: join(folder, 'index'), CEPE_CORPUS: join(folder, 'passages.tsv') }
   const env = { ...process.env, CEPE_LOG_LEVEL: 'silent', ...own, ...settings }

@@ -65,7 +65,7 @@ export interface LiveTableOptions extends Models, TableLocation {
   readonly onWarning: (message: string) => void
   /** Creates, migrates and repairs nothing, and rejects changes: for replicas. */
   readonly readOnly?: boolean
-  /** A write makes no table where there is none (index_missing). */
+  /** Writes to a missing table fail with index_missing. */
   readonly mustExist?: boolean
   /** Compares tables of earlier builds of the models. Without it they must be embedded again. */
   readonly embedOf?: EmbedOf | undefined

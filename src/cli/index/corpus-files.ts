@@ -7,7 +7,7 @@ import { isArchive, isDocument, isTable, listFolder, type LeftOutFile } from '..
 
 /** A part of a corpus that becomes a job. */
 export type Source =
-  /** A file of passages; a JSON file beside documents in a folder may be something else. */
+  /** A passage file. JSON files next to documents may have other contents. */
   | { readonly kind: 'table'; readonly path: string; readonly besideDocuments?: boolean }
   /** A folder of documents, or documents in a folder. */
   | { readonly kind: 'documents'; readonly path: string; readonly only?: readonly string[] }

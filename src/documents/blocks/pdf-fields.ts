@@ -20,11 +20,11 @@ export interface Annotation {
 }
 
 const HIDDEN = 0x22
-/** Height of a field's letters where no text is beside it, in points. */
+/** Default font size of a field without adjacent text, in points. */
 const HEIGHT = 10
 const NO_COMMENTS = new Set(['Link', 'Popup', 'Widget', 'FreeText'])
 
-/** Adds what the fields of forms and text boxes show to the items of a page, beside their labels. Comments are counted. */
+/** Inserts the values of form fields and text boxes into the items of a page, after their labels. Counts comments as not read. */
 export function addFields(items: Item[], annotations: readonly Annotation[], unread: Unread): void {
   const shown = annotations.filter(({ annotationFlags = 0 }) => (annotationFlags & HIDDEN) === 0)
   const fields = shown.map((one) => ({ text: textOf(one), rect: one.rect })).filter(({ text }) => text !== '')
@@ -48,8 +48,8 @@ function addField(items: Item[], { text, rect }: { readonly text: string; readon
   const label = items.findLastIndex((item) => isBeside(item) && leftOf(item) <= left)
   const isLabelled = label >= 0
   const next = isLabelled ? -1 : items.findIndex(isBeside)
-  const beside = items[isLabelled ? label : next]
-  const [height, base] = beside === undefined ? [HEIGHT, low] : [beside.height, baseOf(beside)]
+  const adjacent = items[isLabelled ? label : next]
+  const [height, base] = adjacent === undefined ? [HEIGHT, low] : [adjacent.height, baseOf(adjacent)]
   const field: Item = {
     str: isLabelled ? ` ${text}` : next >= 0 ? `${text} ` : text,
     dir: 'ltr',
@@ -59,7 +59,7 @@ function addField(items: Item[], { text, rect }: { readonly text: string; readon
     width: (text.length * height) / 2,
     height,
   }
-  if (isLabelled) items.splice(label, 1, { ...items[label], hasEOL: false } as Item, { ...field, hasEOL: beside?.hasEOL === true })
+  if (isLabelled) items.splice(label, 1, { ...items[label], hasEOL: false } as Item, { ...field, hasEOL: adjacent?.hasEOL === true })
   else if (next >= 0) items.splice(next, 0, field)
   else {
     // A line of its own, below the last text above it.
