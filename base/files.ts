@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { orAbsent } from './exists.ts'
+import { eventLoopYielder } from './yield-to-event-loop.ts'
 
 /**
  * Paths of all files in a folder and below it, unordered. Skips files that are removed during the walk, and only those: Node's own
@@ -42,4 +43,62 @@ export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<
 /** The name of an entry of a ZIP archive. Some programs write UTF-8 without its flag, which yauzl reads as code page 437. */
 export function zipName({ fileName, fileNameRaw }: { readonly fileName: string; readonly fileNameRaw: Buffer }): string {
   return isUtf8(fileNameRaw) ? fileNameRaw.toString() : fileName
+}
+
+export interface Line {
+  readonly line: number
+  readonly text: string
+  readonly crlf?: boolean
+}
+
+/** A line that cannot be read. */
+export interface BadLine {
+  readonly line: number
+  readonly reason: 'bad_utf8' | 'line_too_long'
+  /** The problem, as a sentence. */
+  readonly detail: string
+}
+
+/** Decodes a line, or an element of an array, by its number. */
+export function decoded(line: number, bytes: Buffer): Line | BadLine {
+  return isUtf8(bytes) ? { line, text: bytes.toString('utf8') } : { line, reason: 'bad_utf8', detail: 'The line is not valid UTF-8.' }
+}
+
+const NEWLINE = 0x0a
+const RETURN = 0x0d
+const BOM = Buffer.from([0xef, 0xbb, 0xbf])
+
+/**
+ * Splits a byte stream at newlines (LF or CRLF). A byte order mark at the start of any line is dropped, since
+ * concatenated files contain several. A line above `maxBytes` is yielded as a rejection, as is one that is not UTF-8; its bytes are not kept.
+ */
+export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line | BadLine> {
+  let held: Buffer[] = []
+  let heldBytes = 0
+  let line = 1
+  const yieldToEventLoop = eventLoopYielder()
+  const finish = (last: Buffer): Line | BadLine => {
+    const total = heldBytes + last.length
+    const at = line++
+    const whole = total > maxBytes ? Buffer.alloc(0) : Buffer.concat([...held, last])
+    held = []
+    heldBytes = 0
+    if (total > maxBytes) return { line: at, reason: 'line_too_long', detail: `The line has ${total} bytes; at most ${maxBytes} are read.` }
+    const crlf = whole.at(-1) === RETURN
+    return { ...decoded(at, whole.subarray(whole.subarray(0, 3).equals(BOM) ? 3 : 0, crlf ? -1 : undefined)), crlf }
+  }
+  for await (const chunk of bytes) {
+    let from = 0
+    for (let to = chunk.indexOf(NEWLINE); to >= 0; to = chunk.indexOf(NEWLINE, from)) {
+      const pause = yieldToEventLoop()
+      if (pause !== undefined) await pause
+      yield finish(chunk.subarray(from, to))
+      from = to + 1
+    }
+    const rest = chunk.subarray(from)
+    heldBytes += rest.length
+    if (heldBytes > maxBytes) held = []
+    else if (rest.length > 0) held.push(rest)
+  }
+  if (heldBytes > 0) yield finish(Buffer.alloc(0))
 }

@@ -1,9 +1,8 @@
 import { createReadStream } from 'node:fs'
 import path from 'node:path'
-import { createInterface } from 'node:readline'
 import { pipeline, Readable } from 'node:stream'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { sha256OfFile } from '../../base/files.ts'
+import { readLines, sha256OfFile } from '../../base/files.ts'
 import { parseJson } from '../../base/json.ts'
 import { gunzip } from '../../index/read/expand.ts'
 import { isParquet } from '../../index/read/sniff.ts'
@@ -19,10 +18,6 @@ function bytesOf(file: string): Readable {
   return file.endsWith('.gz') ? Readable.from(gunzip(source), { objectMode: false }) : source
 }
 
-function open(file: string): Readable {
-  return bytesOf(file).setEncoding('utf8')
-}
-
 /** A file as a run's manifest names it. */
 export async function namedFile(file: string): Promise<Omit<ReadFile, 'problems'>> {
   return { file: path.basename(file), sha256: await sha256OfFile(file) }
@@ -32,20 +27,13 @@ export async function namedFile(file: string): Promise<Omit<ReadFile, 'problems'
 async function layoutOf(file: string): Promise<'parquet' | 'csv' | 'tsv' | 'json' | 'jsonl'> {
   for await (const head of createReadStream(file, { end: 3 })) if (isParquet(head as Buffer)) return 'parquet'
   if (/\.csv(\.gz)?$/.test(file)) return 'csv'
-  const stream = open(file)
-  const lines = createInterface({ input: stream, crlfDelay: Infinity })
-  try {
-    for await (const line of lines) {
-      const start = line.replace(/^\uFEFF/, '').trimStart()
-      if (start === '') continue
-      if (start.startsWith('[')) return 'json'
-      if (!start.startsWith('{')) return 'tsv'
-      const value = parseJson(start)
-      return value === undefined || (typeof value === 'object' && value !== null && TRIVIAQA_KEY in value) ? 'json' : 'jsonl'
-    }
-  } finally {
-    lines.close()
-    stream.destroy()
+  for await (const line of readLines(bytesOf(file), Infinity)) {
+    const start = 'text' in line ? line.text.trimStart() : ''
+    if (start === '') continue
+    if (start.startsWith('[')) return 'json'
+    if (!start.startsWith('{')) return 'tsv'
+    const value = parseJson(start)
+    return value === undefined || (typeof value === 'object' && value !== null && TRIVIAQA_KEY in value) ? 'json' : 'jsonl'
   }
   throw new CodedError('dataset_invalid', `${file} is empty.`)
 }
@@ -69,10 +57,9 @@ export async function* readRecords(file: string): AsyncGenerator<RawRecord> {
 }
 
 async function* jsonLines(file: string): AsyncGenerator<RawRecord> {
-  let line = 0
-  for await (const text of createInterface({ input: open(file), crlfDelay: Infinity })) {
-    line++
-    if (text.trim() !== '') yield { at: `line ${line}`, value: parseJson(line === 1 ? text.replace(/^\uFEFF/, '') : text) }
+  for await (const line of readLines(bytesOf(file), Infinity)) {
+    const text = 'text' in line ? line.text : undefined
+    if (text?.trim() !== '') yield { at: `line ${line.line}`, value: text && parseJson(text) }
   }
 }
 
@@ -97,7 +84,9 @@ async function* table(file: string, delimiter: string): AsyncGenerator<RawRecord
       return undefined
     },
   })
-  for await (const row of pipeline(open(file), parser, () => undefined)) {
+  // Fails where the file is not UTF-8.
+  const text = Readable.toWeb(bytesOf(file)).pipeThrough(new TextDecoderStream('utf-8', { fatal: true }))
+  for await (const row of pipeline(text, parser, () => undefined)) {
     const { info, record } = row as { info: { lines: number }; record: Record<string, string> }
     yield { at: `line ${info.lines}`, value: record }
   }

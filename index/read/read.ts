@@ -5,7 +5,6 @@ import { readArrayElements } from './formats/json-array.ts'
 import { splitDocument } from './units.ts'
 import { gunzip, unzstd } from './expand.ts'
 import { readJsonl } from './formats/jsonl.ts'
-import { readLines } from './formats/lines.ts'
 import { readParquet } from './formats/parquet.ts'
 import { rowIds } from './row-ids.ts'
 import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek, resumed } from './sniff.ts'
@@ -14,7 +13,7 @@ import { invalidCorpus, READ_LIMITS, type RawRow, type ReadItem, type ReadOption
 import { checkRow } from './validate.ts'
 import { strictDecoder } from './decode.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
-import { fileBytes } from '../../base/files.ts'
+import { fileBytes, readLines } from '../../base/files.ts'
 
 const NEWLINE = 0x0a
 

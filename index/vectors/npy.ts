@@ -1,8 +1,7 @@
 import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { fileBytes } from '../../base/files.ts'
+import { fileBytes, readLines } from '../../base/files.ts'
 import { READ_LIMITS } from '../read/contract.ts'
-import { readLines } from '../read/formats/lines.ts'
 import { checkedId, type Matrix, NUMBER_BYTES, numberType, READ_ARRAYS, refuse, type VectorSource } from './rows.ts'
 
 export const NPY_MAGIC = Buffer.from('\x93NUMPY', 'latin1')

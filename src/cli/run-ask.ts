@@ -1,8 +1,7 @@
-import { createReadStream } from 'node:fs'
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
-import { createInterface } from 'node:readline'
 import { appendLine } from '../../base/durable.ts'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { type BadLine, fileBytes, type Line, readLines } from '../../base/files.ts'
 import { loadConfig } from '../config.ts'
 import { parseLine, readQuestion } from '../http/request/read-question.ts'
 import type { RunOptions } from '../inference/contract.ts'
@@ -17,6 +16,9 @@ import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import { invalidOption } from './program/options.ts'
 import { createProgress, print } from './program/progress.ts'
+
+/** Longest line of a file. */
+const LINE_BYTES = 16 * 2 ** 20
 
 interface AskFileOptions extends BatchOptions {
   readonly file: string
@@ -48,14 +50,14 @@ export async function newFile(file: string): Promise<FileHandle> {
  */
 export async function askFile({ file, write, defaults, onFailed, startProgress, ...batch }: AskFileOptions) {
   let total = 0
-  for await (const _ of numberedLines(file)) total++
+  for await (const _ of filledLines(file)) total++
   const asked: { readonly number: number; question?: string }[] = []
   async function* questions(): AsyncGenerator<() => AnswerRequest> {
-    for await (const { number, text } of numberedLines(file)) {
-      const line: { number: number; question?: string } = { number }
+    for await (const item of filledLines(file)) {
+      const line: { number: number; question?: string } = { number: item.line }
       asked.push(line)
       yield () => {
-        const request = { ...defaults, ...requestOf(text) }
+        const request = { ...defaults, ...requestOf(item) }
         line.question = request.question
         return request
       }
@@ -83,16 +85,15 @@ export async function askFile({ file, write, defaults, onFailed, startProgress, 
   return { answered: done - failed, failed }
 }
 
-async function* numberedLines(file: string): AsyncGenerator<{ readonly number: number; readonly text: string }> {
-  let number = 0
-  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
-    number++
-    const text = line.replace(/^\uFEFF/, '').trim()
-    if (text !== '') yield { number, text }
-  }
+/** Lines of a file that are not blank. */
+async function* filledLines(file: string): AsyncGenerator<Line | BadLine> {
+  for await (const item of readLines(fileBytes(file), LINE_BYTES)) if ('reason' in item || item.text.trim() !== '') yield item
 }
 
-function requestOf(text: string): AnswerRequest {
+/** @throws invalid_request */
+function requestOf(line: Line | BadLine): AnswerRequest {
+  if ('reason' in line) throw new CodedError('invalid_request', line.detail)
+  const text = line.text.trim()
   return readQuestion(text.startsWith('{') ? parseLine(text) : { question: text })
 }
 

@@ -45,6 +45,29 @@ t.test('a file of questions, a line each: every line has its answer or what is w
   t.equal(asked.generate.length, 4, 'what could be read was asked')
 })
 
+t.test('a line is a line, and letters of another encoding are not replaced', async (t) => {
+  const { services } = factServices()
+  const file = path.join(t.testdir({}), 'questions.jsonl')
+  const latin = Buffer.from('what is fact 2 \u00e9\n', 'latin1')
+  writeFileSync(file, Buffer.concat([Buffer.from('{"question": "what is\u2028fact 1"}\n'), latin, Buffer.from('what is\u2029fact 3')]))
+  const written: unknown[] = []
+  const counts = await askFile({
+    file,
+    services,
+    run: {},
+    defaults: {},
+    write: (line) => Promise.resolve(void written.push(JSON.parse(line))),
+    onFailed: () => undefined,
+    startProgress: () => ({ update: () => undefined, stop: () => undefined }),
+  })
+  t.same(counts, { answered: 2, failed: 1 })
+  t.match(written, [
+    { line: 1, question: 'what is\u2028fact 1', result: { answer: 'a1' } },
+    { line: 2, error: { code: 'invalid_request', message: /not valid UTF-8/ } },
+    { line: 3, question: 'what is\u2029fact 3', result: { answer: 'a3' } },
+  ])
+})
+
 t.test('a file that is not there, and one that would be written over', async (t) => {
   const dir = t.testdir({ 'old.jsonl': 'kept' })
   await t.rejects(checkFile(path.join(dir, 'none')), { code: 'not_found', message: /none/ })

@@ -210,6 +210,17 @@ t.test('bad records are counted, named and left out', async (t) => {
   )
 })
 
+t.test('a line is a line, and no letter of another encoding is replaced', async (t) => {
+  const answer = ['x']
+  const latin = Buffer.from('{"question": "\u00e9", "answer": ["x"]}\n', 'latin1')
+  const content = Buffer.concat([latin, Buffer.from(lines({ question: 'a\u2028b', answer }))])
+  const { questions, problems } = await readDataset(await file(t, 'lines.jsonl', content))
+  t.match(questions, [{ id: 'line 2', question: 'a\u2028b', answers: ['x'] }])
+  t.match(problems, [{ kind: 'not valid JSON', count: 1, places: ['line 1'] }])
+  const table = await file(t, 'table.tsv', Buffer.from('question\tpossible_answers\n\u00e9\tx\n', 'latin1'))
+  await t.rejects(readDataset(table), { code: 'dataset_invalid', message: /not valid for encoding utf-8/ })
+})
+
 t.test('files as a whole that cannot be used are refused', async (t) => {
   await t.rejects(readDataset(await file(t, 'none.jsonl', lines({ question: 'x' }))), {
     code: 'dataset_invalid',

@@ -4,7 +4,7 @@ import { messageOf } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import type { Embed } from '../../contract.ts'
 import { embedShard, type ShardDir } from './shard-dir.ts'
-import { readLines } from '../../read/formats/lines.ts'
+import { readLines } from '../../../base/files.ts'
 import { describedError } from '../../../base/failures.ts'
 
 const LINE_BYTES = 1000

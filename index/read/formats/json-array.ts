@@ -1,4 +1,4 @@
-import { decoded, type Line } from './lines.ts'
+import { decoded, type Line } from '../../../base/files.ts'
 import type { Rejected } from '../contract.ts'
 
 const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, CLOSE_LIST, OPEN, CLOSE] = Buffer.from('"\\,[]{}')

@@ -1,6 +1,6 @@
 import { parseJson } from '../../../base/json.ts'
 import type { ColumnMap } from '../column-map.ts'
-import type { Line } from './lines.ts'
+import type { Line } from '../../../base/files.ts'
 import type { RawRow, Rejected } from '../contract.ts'
 
 /** FlashRAG's and Pyserini's `contents`: the title (sometimes quoted) on the first line, the text below. */

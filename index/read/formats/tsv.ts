@@ -1,4 +1,4 @@
-import type { Line } from './lines.ts'
+import type { Line } from '../../../base/files.ts'
 import { invalidCorpus, READ_LIMITS, type RawRow, type Rejected } from '../contract.ts'
 import { columnsOf, rowOf, type ColumnPositions, type TableOptions } from './columns.ts'
 

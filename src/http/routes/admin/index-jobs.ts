@@ -1,9 +1,8 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
 import { Type, type Static } from 'typebox'
 import { exists } from '../../../../base/exists.ts'
+import { fileBytes, readLines } from '../../../../base/files.ts'
 import { unknownJob } from '../../../jobs/record/store.ts'
 import { JOB_ID, JobSchema, type Job } from '../../../jobs/record/schema.ts'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
@@ -133,7 +132,7 @@ function followingRoutes(app: App, { services: { jobs }, access }: RouteContext)
       const path = await jobs.reportPath(await own(request))
       const lines = async function* (): AsyncGenerator<string> {
         if (await exists(path))
-          for await (const line of createInterface({ input: createReadStream(path) })) yield `${app.publicText(line, true)}\n`
+          for await (const line of readLines(fileBytes(path), Infinity)) if ('text' in line) yield `${app.publicText(line.text, true)}\n`
       }
       return streamResponse(reply, 'application/x-ndjson', lines())
     },
