@@ -79,3 +79,8 @@ function certainEnds(window: string, isLast: boolean, most: number): number[] {
   const isWhole = isLast && ends.at(-1) === window.length
   return ends.slice(0, isWhole ? undefined : -2).slice(0, most)
 }
+
+/** The beginning of a text: at most so many UTF-16 code units, and no half of a surrogate pair, which UTF-8 cannot represent. */
+export function clipped(text: string, most: number): string {
+  return text.length <= most ? text : text.slice(0, most).replace(/[\ud800-\udbff]$/, '')
+}

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { clipped } from '../../base/sentences.ts'
 import { COLLECTION_STATES } from '../../index/collections/contract.ts'
 import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
 import { READ_LIMITS } from '../../index/read/contract.ts'
@@ -114,7 +115,7 @@ function shown(evidence: readonly Evidence[]): Static<typeof ShownSchema>[] {
       title,
       ...(source !== undefined && { source }),
       rank,
-      quote: first === undefined ? text.slice(0, QUOTE_CHARACTERS) : text.slice(first.sentence.start, first.sentence.end),
+      quote: first === undefined ? clipped(text, QUOTE_CHARACTERS) : text.slice(first.sentence.start, first.sentence.end),
       says_answer: first !== undefined,
     }
   })

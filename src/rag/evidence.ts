@@ -4,7 +4,7 @@ import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './retrieve.ts'
 import type { Evidence, Extract } from './schema.ts'
 import { contentStems, plainWords, stemsOf, wordsOf } from '../text/words.ts'
-import { sentencesOf, type Span } from '../../base/sentences.ts'
+import { clipped, sentencesOf, type Span } from '../../base/sentences.ts'
 
 interface EvidenceOptions {
   /** Cross-attention share of each context; empty if not measured. */
@@ -68,7 +68,7 @@ export function nearestSentence(question: string, passages: readonly Evidence[])
     let sentences = 0
     for (const { start, end } of sentencesOf(text)) {
       if (++sentences > MOST_SENTENCES) break
-      const said = text.slice(start, Math.min(end, start + SENTENCE_CHARACTERS))
+      const said = clipped(text.slice(start, end), SENTENCE_CHARACTERS)
       const words = stemsOf(said)
       const shared = [...wanted].filter((word) => words.has(word)).length + [...wanted].filter((word) => named.has(word)).length / 2
       if (said !== '' && (best === undefined || shared > best.shared))

@@ -28,6 +28,15 @@ function withoutSpacing(passages: readonly DocumentPassage[]): string[] {
   return passages.map(({ text }) => text.replace(/\s+/g, ' '))
 }
 
+t.test('a title or an output that is too long is cut between characters, and its text is kept', async (t) => {
+  const { titles, texts } = readerFor(t)
+  const page = `<title>${'x'.repeat(299)}\u{1f600} more</title><p>The capital of the country is in the north.</p>`
+  t.same(await titles('page.html', page), ['x'.repeat(299)])
+  const cell = { cell_type: 'code', source: 'print(1)', outputs: [{ text: `${'y'.repeat(3999)}\u{1f600} more` }] }
+  const [said, output] = await texts('book.ipynb', JSON.stringify({ cells: [cell], nbformat: 4, nbformat_minor: 5, metadata: {} }))
+  t.equal([said, output].join('').endsWith('y'), true)
+})
+
 t.test('the same handbook gives the same passages as Markdown, HTML, PDF, DOCX, EPUB and text', async (t) => {
   const { file } = readerFor(t)
   const { passages: expected, type } = await file('handbook.md')

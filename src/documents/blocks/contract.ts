@@ -1,3 +1,5 @@
+import { clipped } from '../../../base/sentences.ts'
+
 const MOST_LISTED = 10
 const [MOST_QUOTED, QUOTED_CHARACTERS] = [3, 60]
 
@@ -44,6 +46,11 @@ export function inline(text: string): string {
     .replace(/\s+/g, ' ')
     .trim()
     .normalize()
+}
+
+/** A title as a file declares it, of so many characters at most. */
+export function titleText(text: string, most = 300): string {
+  return clipped(text, most)
 }
 
 /** Names or numbers in a warning: the first ones. */

@@ -2,7 +2,7 @@ import { getDocumentProxy } from 'unpdf'
 import { messageOf } from '../../../base/errors.ts'
 import { DOCUMENT_LIMITS, OCR_LIMITS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
-import { inline, listed, Unread } from './contract.ts'
+import { inline, listed, titleText, Unread } from './contract.ts'
 import { raisedText } from './markup/text.ts'
 import type { Ocr } from './ocr/engine.ts'
 import { addFields, type Annotation } from './pdf-fields.ts'
@@ -97,7 +97,7 @@ async function aboutFile(document: Awaited<ReturnType<typeof getDocumentProxy>>,
   const { Title: title, IsXFAPresent: hasXfa } = (info ?? {}) as Readonly<Record<string, unknown>>
   if (hasXfa === true) unread.add('XFA forms')
   const attached = Object.keys(((await document.getAttachments().catch(() => undefined)) ?? {}) as object)
-  return { title: typeof title === 'string' ? inline(title).slice(0, LONGEST_TITLE) : '', attached }
+  return { title: typeof title === 'string' ? titleText(inline(title), LONGEST_TITLE) : '', attached }
 }
 
 /** Letters' height in points, where no page has text, and widths in heights. */

@@ -1,3 +1,4 @@
+import { clipped } from '../../../base/sentences.ts'
 import { groupsOf, joinedText, SURPLUS } from '../../../index/read/units.ts'
 import type { Block, BlockDocument } from '../blocks/contract.ts'
 import type { DocumentPassage } from '../schema.ts'
@@ -31,7 +32,7 @@ function passageTitle(path: readonly string[]): string {
 }
 
 function shortened(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 3).replace(/[\ud800-\udbff]$/, '')}...`
+  return text.length <= most ? text : `${clipped(text, most - 3)}...`
 }
 
 type Heading = Extract<Block, { kind: 'heading' }>

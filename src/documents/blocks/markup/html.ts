@@ -1,12 +1,11 @@
 import { isText, type AnyNode, type Element } from 'domhandler'
 import type { ParserOptions } from 'htmlparser2'
-import { textsOf, type Block, type BlockDocument } from '../contract.ts'
+import { textsOf, titleText, type Block, type BlockDocument } from '../contract.ts'
 import { markupBlocks } from './markup.ts'
 import { lengths, letterCount } from './navigation.ts'
 import { parseMarkup, type ParsedMarkup } from './tidy.ts'
 import { ancestors, textOf } from './text.ts'
 
-const LONGEST_TITLE = 300
 /** Minimum share of the page's text, without links, for a main-text candidate. */
 const LEAST_SHARE = 0.5
 /** Share of the page's text below which a warning says what was read. */
@@ -24,7 +23,7 @@ export function htmlDocument(source: string, options: ParserOptions = {}): Block
   // A page of nothing but links.
   const blocks = found.length > 0 ? found : mainBlocks(parseMarkup(source, options))
   return {
-    title: title === undefined ? '' : textOf(title.children).slice(0, LONGEST_TITLE),
+    title: title === undefined ? '' : titleText(textOf(title.children)),
     blocks,
     warnings: [...shareWarnings(page.elements, blocks), ...drawingWarnings(page.elements)],
   }

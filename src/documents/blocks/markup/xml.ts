@@ -1,9 +1,8 @@
 import { Element, isTag, isText, Text, type AnyNode, type ChildNode, type Document } from 'domhandler'
 import { DomUtils, parseDocument } from 'htmlparser2'
-import { inline } from '../contract.ts'
+import { inline, titleText } from '../contract.ts'
 import { elementsIn } from './tidy.ts'
 
-const LONGEST_TEXT = 300
 /** Levels of nested lists. */
 const MOST_LEVELS = 9
 
@@ -28,7 +27,7 @@ export function elementsOf(xml: string, name: string): Element[] {
 /** Text of the first element with a local name; empty without one. */
 export function elementText(xml: string, name: string): string {
   const [first] = elementsOf(xml, name)
-  return inline(textIn(first === undefined ? [] : [first])).slice(0, LONGEST_TEXT)
+  return titleText(inline(textIn(first === undefined ? [] : [first])))
 }
 
 export function textIn(nodes: readonly AnyNode[]): string {

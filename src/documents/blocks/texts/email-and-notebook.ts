@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { type Address, type Attachment, type Email, default as PostalMime } from 'postal-mime'
 import { windowsBytes, withWindowsLetters } from '../../../../index/read/decode.ts'
+import { clipped } from '../../../../base/sentences.ts'
 import { messageOf } from '../../../../base/errors.ts'
 import { parseJson } from '../../../../base/json.ts'
 import { DocumentError } from '../../errors.ts'
@@ -116,7 +117,7 @@ export function notebookDocument(text: string): BlockDocument {
     })
     const output = stripVTControlCharacters(shown.join('\n')).trim()
     if (output.length > MOST_OUTPUT) cut++
-    return [said, output.slice(0, MOST_OUTPUT)].filter((one) => one.trim() !== '').map((one) => ({ kind: 'code', text: one.trimEnd() }))
+    return [said, clipped(output, MOST_OUTPUT)].filter((one) => one.trim() !== '').map((one) => ({ kind: 'code', text: one.trimEnd() }))
   })
   const warnings = cut === 0 ? [] : [`Outputs longer than ${MOST_OUTPUT} characters were cut (${cut}).`]
   return { title: '', blocks, warnings: [...unread.warnings, ...warnings] }

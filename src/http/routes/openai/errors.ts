@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { clipped } from '../../../../base/sentences.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import { documentedErrors } from '../../errors/error-body.ts'
 import type { Described } from '../../errors/describe-error.ts'
@@ -25,7 +26,7 @@ export function openAiErrorResponses(...statuses: number[]) {
 /** An unknown model; OpenAI's clients expect its code with the 404. */
 export class UnknownModelError extends CodedError {
   constructor(model: string) {
-    super('not_found', `The model "${model.slice(0, 100)}" does not exist: GET /v1/models lists those that do.`, { field: 'model' })
+    super('not_found', `The model "${clipped(model, 100)}" does not exist: GET /v1/models lists those that do.`, { field: 'model' })
   }
 }
 
