@@ -6,7 +6,7 @@ import type { Admission } from '../../src/inference/contract.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
 import { defaultPrompt } from '../../src/rag/resolve-request.ts'
-import { searchPassages } from '../../src/rag/search.ts'
+import { search } from '../../src/rag/search.ts'
 import { answerDefaults } from '../../src/service/models.ts'
 import { openService, type Services } from '../../src/service/services.ts'
 import { ensureArtefacts } from '../../src/service/setup.ts'
@@ -26,7 +26,7 @@ export function servicesClient(started: Pick<Services, 'answering' | 'close'>): 
     defaults: () =>
       Promise.resolve({ ...manifest.qa_defaults, ...defaultPrompt(manifest, services.demonstrations, services.chatTemplate) }),
     answer: (request) => answerQuestion(request, services),
-    search: (request) => searchPassages(request, services.retriever, { admitted: true }),
+    search: (request) => search(request, services, { admitted: true }),
     close: () => started.close(),
   }
 }

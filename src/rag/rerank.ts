@@ -69,7 +69,8 @@ export async function rerank(
 
 /** As `rerank`, within an admitted request. */
 export async function rerankAdmitted(request: RerankRequest, models: RankingModels, run: RunOptions): Promise<Reranking> {
-  const { query: question, passages } = request
+  const { passages } = request
+  const question = request.query.trim().normalize()
   const { reader, reranker } = models
   if (passages.length === 0) return { ranked: [], promptTokens: 0 }
   if (!reranker) {

@@ -29,12 +29,13 @@ type Retrieved = Awaited<ReturnType<typeof retrieve>>
  * and model of an answer are consistent.
  */
 export async function retrieve(
-  query: string,
+  asked: string,
   { method: wanted, ...options }: SearchOptions & { readonly method?: Method | undefined },
   retriever: Retriever,
   run: RunOptions = {},
 ) {
   const started = performance.now()
+  const query = asked.trim().normalize()
   const method = wanted ?? retriever.method ?? 'dense'
   const { table, embedder, vector } = await (method === 'text' ? notEmbedded(retriever) : embedForTable(query, retriever, run))
   const embedded = performance.now()
@@ -118,7 +119,6 @@ export async function gatherPassages(
   if (k === 0) return { passages: [], found: null }
   // RePlug weighs passages by the retriever's own scores (Shi et al., 2023, section 3.2): fused ones have another scale.
   const method = request.method ?? (request.mode === 'replug' ? 'dense' : undefined)
-  const options = { k, method, filter: request.filter }
-  const found = await retrieve(request.question.trim().normalize(), options, retriever, run)
+  const found = await retrieve(request.question, { k, method, filter: request.filter }, retriever, run)
   return { passages: found.hits, found }
 }

@@ -1,3 +1,4 @@
+import { clipped } from '../../base/sentences.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Passage } from '../../index/contract.ts'
 import type { PassageIndex } from '../../index/passage-index.ts'
@@ -5,7 +6,7 @@ import { storedId } from '../../index/read/validate.ts'
 import { withTimeLeft, type RunOptions } from '../inference/contract.ts'
 import { type AnswerServices, inCollection } from './pipeline.ts'
 import { candidatesFor, firstOf, rerank } from './rerank.ts'
-import { retrieve, roundedMs, type Retriever } from './retrieve.ts'
+import { retrieve, roundedMs } from './retrieve.ts'
 import type { SearchRequest, SearchResponse } from './schema.ts'
 
 const DEFAULT_K = 10
@@ -16,34 +17,19 @@ export async function search(
   given: Pick<AnswerServices, 'retriever' | 'reader' | 'reranker' | 'admission' | 'fileOf'>,
   run: RunOptions = {},
 ): Promise<SearchResponse> {
-  const services = await inCollection(given, request.collection)
-  const { fileOf } = services
-  const withFiles = async ({ passages, ...found }: SearchResponse): Promise<SearchResponse> => ({
-    ...found,
-    passages: await Promise.all(passages.map(async (passage) => withFile(passage, await fileOf?.(passage)))),
-  })
-  if (!request.rerank) return withFiles(await searchPassages(request, services.retriever, run))
-  const started = performance.now()
-  const { k = DEFAULT_K } = request
-  const found = await searchPassages({ ...request, k: candidatesFor(k) }, services.retriever, run)
-  const order = await rerank({ query: request.query.trim(), passages: found.passages }, services, withTimeLeft(run, started))
-  return withFiles({
-    ...found,
-    passages: firstOf(found.passages, order, k).map((passage, i) => ({ ...passage, rank: i + 1 })),
-    timings_ms: { ...found.timings_ms, ...roundedMs({ total: performance.now() - started }) },
-  })
-}
-
-/** Retrieves passages, without reranking. */
-export async function searchPassages(request: SearchRequest, retriever: Retriever, run: RunOptions = {}): Promise<SearchResponse> {
   const { query, k = DEFAULT_K, filter, method } = request
-  const found = await retrieve(query.trim(), { k, filter, method }, retriever, run)
-  const { embed, retrieve: searched } = found.timings
+  const services = await inCollection(given, request.collection)
+  const started = performance.now()
+  const wanted = { k: request.rerank ? candidatesFor(k) : k, filter, method }
+  const { hits, timings, model, index } = await retrieve(query, wanted, services.retriever, run)
+  const order = request.rerank && (await rerank({ query, passages: hits }, services, withTimeLeft(run, started)))
+  const passages = order ? firstOf(hits, order, k).map((passage, i) => ({ ...passage, rank: i + 1 })) : hits
+  const total = performance.now() - started
   return {
-    passages: found.hits,
-    timings_ms: roundedMs({ embed, retrieve: searched, total: embed + searched }),
-    model: { retriever: found.model },
-    index: found.index,
+    passages: await Promise.all(passages.map(async (passage) => withFile(passage, await services.fileOf?.(passage)))),
+    timings_ms: roundedMs({ ...timings, total }),
+    model: { retriever: model },
+    index,
   }
 }
 
@@ -55,7 +41,7 @@ export async function passageOf(index: Pick<PassageIndex, 'get'>, id: string): P
 }
 
 export function noPassage(id: string): CodedError {
-  return new CodedError('not_found', `There is no passage "${id.slice(0, 100)}".`, { field: 'id' })
+  return new CodedError('not_found', `There is no passage "${clipped(id, 100)}".`, { field: 'id' })
 }
 
 /** A passage with the address of its file, if it has one. */

@@ -19,6 +19,28 @@ t.test('search finds more than it keeps, and keeps the likeliest', async (t) => 
   t.equal(passages.length, 2)
 })
 
+t.test('letters written in two parts are those written in one, in every query', async (t) => {
+  const { services } = late()
+  const seen: string[] = []
+  const { reader, retriever } = services
+  const { embedder } = retriever
+  const watched = {
+    ...services,
+    retriever: {
+      ...retriever,
+      embedder: { ...embedder, embed: (...given: Parameters<typeof embedder.embed>) => (seen.push(...given[0]), embedder.embed(...given)) },
+    },
+    reader: {
+      ...reader,
+      likelihoods: (...given: Parameters<typeof reader.likelihoods>) => (seen.push(given[0].question), reader.likelihoods(...given)),
+    },
+  }
+  const query = ' what is fact 7, Cafe\u0301 '
+  await search({ query, k: 1, method: 'dense', rerank: true }, watched)
+  await answerQuestion({ question: query, k: 1, method: 'dense', rerank: true }, watched)
+  t.same(seen, Array(4).fill('what is fact 7, Caf\u00e9'))
+})
+
 t.test('an answer is read from the likeliest passages', async (t) => {
   const { services } = late()
   const question = { question: 'what is fact 7', k: 2 }

@@ -105,6 +105,16 @@ t.test('each form is understood at every path, and answered in its own; null cou
   t.ok(raw.results.every(({ relevance_score: score }) => score < 0))
 })
 
+t.test('documents whose letters are written in two parts score as those written in one', async (t) => {
+  const { post } = await testApp(t)
+  const scores = async (body: object) => (await post('/v1/rerank', body)).json<{ results: Result[] }>().results
+  const documents = ['Caf\u00e9 is here', 'cafe', { title: 'Caf\u00e9', text: 'it' }]
+  const expected = await scores({ query: 'Caf\u00e9', documents })
+  const apart = JSON.parse(JSON.stringify({ query: 'Caf\u00e9', documents }).normalize('NFD')) as object
+  t.same(await scores(apart), expected)
+  t.not(expected[0]?.relevance_score, expected[2]?.relevance_score)
+})
+
 t.test('titles of documents are read, but for those of fields that are left out', async (t) => {
   const { post } = await testApp(t)
   const documents = [
