@@ -1,4 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox'
+import { MetadataNameSchema } from './passage-metadata.ts'
 
 /** Bounds of the filters of one request. */
 const FILTER_LIMITS = { values: 100, textCharacters: 1000, fields: 16 } as const
@@ -42,7 +43,7 @@ export const FilterSchema = Type.Object(
     title: textFilter('Only passages with this title (or one of these).'),
     id: textFilter('Only passages with this id (or one of these).'),
     metadata: Type.Optional(
-      Type.Record(Type.String(), Type.Union([scalar, Type.Array(scalar, values), ConditionSchema]), {
+      Type.Record(MetadataNameSchema, Type.Union([scalar, Type.Array(scalar, values), ConditionSchema]), {
         minProperties: 1,
         maxProperties: FILTER_LIMITS.fields,
         description:

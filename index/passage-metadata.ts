@@ -19,8 +19,11 @@ const ValueSchema = Type.Union([
 ])
 export type MetadataValue = Static<typeof ValueSchema>
 
+/** Any name, also one with a line separator: values under names that the pattern leaves out would be neither checked nor sent. */
+export const MetadataNameSchema = Type.String({ pattern: '^[\\s\\S]*$' })
+
 /** Named values of a passage in addition to its text; not nested. */
-export const PassageMetadataSchema = Type.Record(Type.String(), ValueSchema, {
+export const PassageMetadataSchema = Type.Record(MetadataNameSchema, ValueSchema, {
   title: 'PassageMetadata',
   maxProperties: METADATA_LIMITS.fields,
   description: `Named strings, numbers, booleans, nulls or lists of strings; can be filtered. At most ${METADATA_LIMITS.fields}, and ${METADATA_LIMITS.bytes} bytes of JSON.`,
@@ -39,7 +42,7 @@ interface CheckedMetadata {
 const BAD_NAME = /[\u0000-\u001f\u007f]|\p{Surrogate}|^\s*$|^__proto__$/u
 
 /**
- * Validates metadata of a corpus or a request and normalises it: names sorted, text well-formed.
+ * Validates metadata of a corpus or a request, and sorts its names.
  * @param given an object, its JSON, or nothing
  * @param nested whether to refuse or drop fields that hold objects, or lists of anything but strings
  */
@@ -69,7 +72,7 @@ function isNested(value: unknown): boolean {
 }
 
 /** Characters are code points, as in all limits: most emoji and rare ideographs are one, but two UTF-16 units. */
-function isLonger(text: string, most: number): boolean {
+export function isLonger(text: string, most: number): boolean {
   return text.length > most && (text.length > 2 * most || Array.from(text).length > most)
 }
 
@@ -81,6 +84,8 @@ function nameProblem(name: string): string | undefined {
 function valueProblem(value: unknown): string | undefined {
   const { textCharacters, listValues } = METADATA_LIMITS
   const tooLong = (text: string): boolean => isLonger(text, textCharacters)
+  if ([value].flat().some((one) => typeof one === 'string' && !one.isWellFormed()))
+    return 'holds half of a surrogate pair: it was cut within a character. Cut it elsewhere'
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'is not a finite number'
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? undefined : 'is not an exact integer: write it as a string'
   if (value === null || typeof value === 'boolean' || value instanceof Date) return undefined
@@ -91,17 +96,12 @@ function valueProblem(value: unknown): string | undefined {
   return value.some(tooLong) ? `holds a string longer than ${textCharacters} characters` : undefined
 }
 
-/** JSON can contain lone surrogates, UTF-8 cannot: they become U+FFFD. */
-export function wellFormed(text: string): string {
-  return Buffer.from(text).toString('utf8')
-}
-
 /** @param value a valid one. Parquet yields 64-bit integers and dates. */
 function inForm(value: unknown): MetadataValue {
   if (typeof value === 'bigint') return Number(value)
   // JSON has no negative zero.
   if (typeof value === 'number') return value + 0
-  if (typeof value === 'string') return wellFormed(value)
+  if (typeof value === 'string') return value
   if (value instanceof Date) return value.toISOString()
-  return Array.isArray(value) ? value.map((one) => wellFormed(String(one))) : value === null ? null : value === true
+  return Array.isArray(value) ? value.map(String) : value === null ? null : value === true
 }

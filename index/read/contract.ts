@@ -98,6 +98,8 @@ export const READ_LIMITS = {
   textBytes: 100_000,
   titleBytes: 2_000,
   idBytes: 512,
+  /** What filters and lists take. */
+  sourceCharacters: 1000,
   /** Longest line in memory; longer ones are skipped. */
   lineBytes: 16 * 2 ** 20,
   /** Most bytes that a compressed file may expand to. */

@@ -1,12 +1,9 @@
 import type { Passage } from '../contract.ts'
-import { checkMetadata } from '../passage-metadata.ts'
+import { checkMetadata, isLonger } from '../passage-metadata.ts'
 import { READ_LIMITS, type RawRow, type ReadItem, type Rejected } from './contract.ts'
 
 /** Control characters and lone surrogates cannot be represented in a URL or in UTF-8. */
 const UNREPRESENTABLE = /[\u0000-\u001f\u007f]|\p{Surrogate}/u
-
-/** Half of a surrogate pair, which UTF-8 cannot represent: a text that was cut within a character. */
-const HALF_PAIR = /\p{Surrogate}/u
 
 /** Byte order marks of concatenated files. Arrow drops one when it reads a value back, so such an id would never be found. */
 const MARKS = /^\ufeff+|\ufeff+$/g
@@ -32,13 +29,14 @@ export function passageId(given: unknown): string | Problem {
   if (value.trim() === '') return { problem: 'The id is empty.' }
   if (Buffer.byteLength(value) > idBytes)
     return { problem: `The id has ${Buffer.byteLength(value)} bytes; at most ${idBytes} are allowed.` }
+  if (/^\.{1,2}$/.test(value)) return { problem: `The id is ${value}, which is no name in the path of a URL: add another character.` }
   if (UNREPRESENTABLE.test(value)) return { problem: 'The id holds control characters or half of a surrogate pair.' }
   return value
 }
 
 function optionalText(field: string, value: unknown): string | Problem {
   if (value === undefined || value === null) return ''
-  if (typeof value === 'string') return HALF_PAIR.test(value) ? { problem: halfPair(field) } : value.replace(LEADING_MARKS, '')
+  if (typeof value === 'string') return !value.isWellFormed() ? { problem: halfPair(field) } : value.replace(LEADING_MARKS, '')
   if (typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value))) return String(value)
   const kind = Array.isArray(value) ? 'a list' : typeof value === 'number' ? 'not an exact number' : `a JSON ${typeof value}`
   return { problem: `The ${field} is ${kind}: write it as one string.` }
@@ -68,7 +66,7 @@ export function checkRow(row: RawRow, { maxTextBytes = READ_LIMITS.textBytes, ex
   if (typeof id !== 'string') return reject('bad_id', id.problem)
   const given = exact ? row.text : joined(row.text)
   if (typeof given !== 'string') return reject('malformed', 'The text is neither a string nor a list of strings.')
-  if (HALF_PAIR.test(given)) return reject('malformed', halfPair('text'))
+  if (!given.isWellFormed()) return reject('malformed', halfPair('text'))
   const text = given.replace(LEADING_MARKS, '').normalize()
   if (text.trim() === '') return reject('empty_text', 'The text is empty.')
   const bytes = Buffer.byteLength(text)
@@ -80,6 +78,8 @@ export function checkRow(row: RawRow, { maxTextBytes = READ_LIMITS.textBytes, ex
     return reject('title_too_long', `The title has ${Buffer.byteLength(title)} bytes; at most ${READ_LIMITS.titleBytes} are allowed.`)
   const source = optionalText('source', row.source)
   if (typeof source !== 'string') return reject('malformed', source.problem)
+  const { sourceCharacters } = READ_LIMITS
+  if (isLonger(source, sourceCharacters)) return reject('malformed', `The source has more than the ${sourceCharacters} characters allowed.`)
   const { metadata, problem, leftOut } = checkMetadata(row.metadata, exact ? 'refuse' : 'leave out')
   if (problem !== undefined) return reject('bad_metadata', problem)
   const passage: Passage = { id, title: title.normalize(), text, ...(source === '' ? {} : { source }), ...(metadata && { metadata }) }

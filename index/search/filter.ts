@@ -35,6 +35,8 @@ export function filtered<Asked extends { where(condition: string): Asked }>(quer
 }
 
 function columnConditions(column: string, given: Given): string[] {
+  // Stored titles are composed.
+  const literal = (value: Scalar): string => sqlString(column === 'title' ? String(value).normalize() : String(value))
   return conditionsOf(given).map(([operator, value]) => {
     if (Array.isArray(value)) return `${column} IN (${value.map(literal).join(', ')})`
     // Passages without a source are listed and counted under ''.
@@ -55,13 +57,11 @@ function metadataConditions(name: string, given: Given): string[] {
   return conditions.map(([operator, value]) => {
     if (Array.isArray(value)) return `array_has_any(${LABELS_COLUMN}, [${value.map(labelOf).join(', ')}])`
     if (operator === 'equal') return `array_has(${LABELS_COLUMN}, ${labelOf(value)})`
-    if (operator === 'prefix') return `starts_with(${text}, ${literal(value)})`
-    return typeof value === 'number' ? `${number} ${boundOf(operator)} ${value}` : `${text} ${boundOf(operator)} ${literal(value)}`
+    if (operator === 'prefix') return `starts_with(${text}, ${sqlString(String(value))})`
+    return typeof value === 'number'
+      ? `${number} ${boundOf(operator)} ${value}`
+      : `${text} ${boundOf(operator)} ${sqlString(String(value))}`
   })
-}
-
-function literal(value: Scalar): string {
-  return sqlString(String(value))
 }
 
 /** The conditions of a filter's value by operator; a list always stands under `in`. */

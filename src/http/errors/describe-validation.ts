@@ -28,7 +28,12 @@ export function describeValidation(
   const relevant = withoutUnions(errors)
   const error = relevant.find(({ keyword }) => keyword === 'additionalProperties') ?? relevant[0]
   if (error === undefined) return { field: undefined, message: `The ${where} is not valid.` }
-  const field = (name?: string) => [...error.instancePath.split('/').filter(Boolean), ...(name === undefined ? [] : [name])].join('.')
+  // A JSON pointer (RFC 6901, section 4).
+  const path = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const field = (name?: string) => [...path, ...(name === undefined ? [] : [name])].join('.')
   switch (error.keyword) {
     case 'additionalProperties': {
       const unknown = field(String(first(error.params['additionalProperties'])))

@@ -1,5 +1,4 @@
 import { CodedError } from '../../../base/errors.ts'
-import { wellFormed } from '../../../index/passage-metadata.ts'
 import { parseColumns, type TableShape } from '../../../index/read/column-map.ts'
 import type { ReadItem, ReadOptions } from '../../../index/read/contract.ts'
 import type { Files, Job, JobOptions } from '../record/schema.ts'
@@ -45,7 +44,7 @@ export class ReadingNotes {
     const more = this.#warned - this.#ofFiles.length
     const ofFiles = more === 0 ? this.#ofFiles : [...this.#ofFiles, `${more} more warnings of files are in the report.`]
     if (this.#nested.size === 0) return [...ofFiles]
-    const fields = [...this.#nested].map(([name, rows]) => `${wellFormed(name).slice(0, NAME_CHARACTERS)} (${rows} rows)`)
+    const fields = [...this.#nested].map(([name, rows]) => `${name.slice(0, NAME_CHARACTERS).toWellFormed()} (${rows} rows)`)
     return [...ofFiles, `Nested metadata is not stored and was left out: ${fields.join(', ')}.`]
   }
 }

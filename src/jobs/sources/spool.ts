@@ -8,7 +8,6 @@ import { CodedError } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
-import { wellFormed } from '../../../index/passage-metadata.ts'
 import { FILE_PROBLEMS, type FileProblem } from '../../../index/read/contract.ts'
 import { isDocument, isTable, UNREAD_KIND, type FolderFile, type ListedFile } from './list.ts'
 
@@ -154,5 +153,5 @@ export async function listSpool(folder: string): Promise<ListedFile[]> {
 
 /** Makes a name well-formed and short enough for records and messages. */
 function shown(file: string): string {
-  return wellFormed(file).slice(0, LONGEST_NAME)
+  return file.slice(0, LONGEST_NAME).toWellFormed()
 }

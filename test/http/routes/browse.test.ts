@@ -76,6 +76,42 @@ t.test('the passages of a source in reading order, in pages; those without posit
   t.same(ids(await get('/v1/passages')), ['a', 'b', 'm', 'n', 't1', 't2', 'z'], 'of all sources by id')
 })
 
+t.test('a cursor continues in its own order, whatever is added or deleted between two pages', async (t) => {
+  const { get, add, services } = await served(t)
+  const part = (id: string, position: number) => page(id, position, 'doc')
+  await add([part('e', 1), part('d', 2), part('c', 3), part('b', 4), part('a', 5)])
+  const list = async (after: string | null = null) => {
+    const { body } = await get(`/v1/passages?source=doc&limit=2${after === null ? '' : `&after=${encodeURIComponent(after)}`}`)
+    return {
+      ids: (body['passages'] as { id: string }[] | undefined)?.map(({ id }) => id),
+      order: body['order'],
+      next: body['next'] as string | null,
+      error: body['error'],
+    }
+  }
+  const first = await list()
+  t.match(first, { ids: ['e', 'd'], order: 'position' })
+  // The first passage by id has no position now; the last of the page is gone.
+  await add([{ id: 'A', title: '', text: 'added', source: 'doc' }])
+  await services.index.delete(['d'])
+  const second = await list(first.next)
+  t.match(second, { ids: ['c', 'b'], order: 'position' })
+  t.match(await list(second.next), { ids: ['a', 'A'], order: 'position', next: null })
+
+  const byId = await list()
+  t.match(byId, { ids: ['A', 'a'], order: 'id', next: 'a' })
+  await services.index.delete(['A'])
+  t.match(await list(byId.next), { ids: ['b', 'c'], order: 'id', next: 'c' }, 'the others have positions again')
+  const everywhere = await get(`/v1/passages?after=${encodeURIComponent(first.next ?? '')}`)
+  t.match(everywhere, { status: 400, body: { error: { code: 'invalid_request', field: 'after' } } })
+
+  await services.index.delete({ source: 'doc' })
+  await add(['\u{1f600}', '\uffee', 'z'].map((id) => part(id, 7)))
+  const same = await list()
+  t.match(same, { ids: ['z', '\uffee'] }, 'of one position by id, in the order of UTF-8')
+  t.match(await list(same.next), { ids: ['\u{1f600}'], next: null })
+})
+
 t.test('passages have the address of their file wherever they are given out', async (t) => {
   const { services } = await testApp(t)
   const answering = { ...services.answering, fileOf: ({ id }: { id: string }, name?: string) => `/f/${id}${name ? `?${name}` : ''}` }

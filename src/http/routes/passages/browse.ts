@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { at } from '../../../../base/at.ts'
+import { invalidField } from '../../../../base/errors.ts'
 import type { Passage } from '../../../../index/contract.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
@@ -16,7 +17,7 @@ export const PAGE = 100
 /** Maximum passages of a source that are sorted by position. */
 const MOST_SORTED = 10_000
 
-const SOURCE_CHARACTERS = 1000
+const { sourceCharacters: SOURCE_CHARACTERS } = READ_LIMITS
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: PAGE }))
 const collection = Type.Optional(CollectionNameSchema)
 const after = (maxLength: number) => Type.Optional(Type.String({ maxLength, description: 'Value of `next` of the previous page.' }))
@@ -102,34 +103,43 @@ function bySource({ source: a }: { readonly source: string }, { source: b }: { r
   return a < b ? -1 : Number(a > b)
 }
 
-/** A page of a source's passages. Only documents have positions; they are short enough to be sorted here. */
+/** Stands between position and id in a cursor of that order; ids cannot contain it. */
+const TAB = '\t'
+
+/**
+ * A page of a source's passages. Only documents have positions; they are short enough to be sorted here. A cursor continues in its own
+ * order, although the passages may have another by now.
+ * @throws invalid_request for a cursor of positions where there are too many passages by now
+ */
 async function passagesOf(
   index: PassageIndex,
   { source, limit = PAGE, after }: Static<typeof PassagesQuerySchema>,
 ): Promise<Omit<Static<typeof PassagesSchema>, 'passages'> & { readonly passages: Passage[] }> {
   const filter = source === undefined ? {} : { source }
   const [total, [first]] = await Promise.all([index.count(filter), index.list({ limit: 1, filter })])
-  const sorted = source !== undefined && total <= MOST_SORTED && first !== undefined && Number.isFinite(positionOf(first))
-  if (!sorted) {
+  const canSort = source !== undefined && total <= MOST_SORTED
+  const isSorted = after === undefined ? canSort && first !== undefined && Number.isFinite(placeOf(first)[0]) : after.includes(TAB)
+  if (!isSorted) {
     const found = await index.list({ limit: limit + 1, filter, ...(after !== undefined && { after }) })
     const passages = found.slice(0, limit)
     return { passages, total, order: 'id', next: found.length > limit ? (passages.at(-1)?.id ?? null) : null }
   }
-  // Sorting is stable: of one position, ids stay in order.
-  const all = (await index.list({ limit: MOST_SORTED, filter })).sort((a, b) => positionOf(a) - positionOf(b) || 0)
-  const start = after === undefined ? 0 : all.findIndex((one) => isAfter(one, after))
-  const passages = start < 0 ? [] : all.slice(start, start + limit)
-  const last = passages.at(-1)
-  return { passages, total, order: 'position', next: last === undefined || last === all.at(-1) ? null : `${positionOf(last)} ${last.id}` }
+  if (!canSort) throw invalidField('after', 'is a position, by which these passages are not listed any more: begin with the first page')
+  const [position, id = ''] = after?.split(TAB) ?? []
+  const all = (await index.list({ limit: MOST_SORTED, filter })).sort((a, b) => byPlace(placeOf(a), placeOf(b)))
+  const rest = position === undefined ? all : all.filter((one) => byPlace(placeOf(one), [Number(position), id]) > 0)
+  const passages = rest.slice(0, limit)
+  const last = rest.length > limit ? passages.at(-1) : undefined
+  return { passages, total, order: 'position', next: last === undefined ? null : placeOf(last).join(TAB) }
 }
 
-function positionOf({ metadata }: Passage): number {
-  return typeof metadata?.position === 'number' ? metadata.position : Infinity
+type Place = readonly [position: number, id: string]
+
+function placeOf({ id, metadata }: Passage): Place {
+  return [typeof metadata?.position === 'number' ? metadata.position : Infinity, id]
 }
 
-/** Whether a passage follows a cursor, the position and id of another. */
-function isAfter(one: Passage, cursor: string): boolean {
-  const space = cursor.indexOf(' ')
-  const position = Number(cursor.slice(0, Math.max(0, space)))
-  return positionOf(one) > position || (positionOf(one) === position && one.id > cursor.slice(space + 1))
+/** By position, then by id in the order of `index.list`. */
+function byPlace([a, id]: Place, [b, other]: Place): number {
+  return a - b || Buffer.compare(Buffer.from(id), Buffer.from(other))
 }

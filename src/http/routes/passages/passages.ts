@@ -5,7 +5,7 @@ import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { storedId } from '../../../../index/read/validate.ts'
 import { FilterSchema } from '../../../../index/filter-schema.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
-import { PassageMetadataSchema, wellFormed } from '../../../../index/passage-metadata.ts'
+import { PassageMetadataSchema } from '../../../../index/passage-metadata.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import { openPassageFile } from '../../../jobs/kept/served-file.ts'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
@@ -22,7 +22,7 @@ export const PassageSchema = Type.Object(
     id: IdSchema,
     title: Type.String({ maxLength: READ_LIMITS.titleBytes }),
     text: Type.String({ minLength: 1, maxLength: READ_LIMITS.textBytes }),
-    source: Type.Optional(Type.String({ maxLength: 1000, description: 'Origin of the passage; can be filtered.' })),
+    source: Type.Optional(Type.String({ maxLength: READ_LIMITS.sourceCharacters, description: 'Origin of the passage; can be filtered.' })),
     metadata: Type.Optional(PassageMetadataSchema),
   },
   { additionalProperties: false, title: 'Passage' },
@@ -113,7 +113,7 @@ function shownAs(name: string): { readonly type: string; readonly disposition: '
 
 /** Encodes a file name for a header (RFC 5987). */
 function quotedName(name: string): string {
-  return encodeURIComponent(wellFormed(name)).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
+  return encodeURIComponent(name.toWellFormed()).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
 /** GET /v1/passages/:id/file: the source file of a passage. */

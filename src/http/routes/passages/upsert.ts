@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { setImmediate } from 'node:timers/promises'
+import { clipped } from '../../../../base/sentences.ts'
 import { CodedError, invalidField } from '../../../../base/errors.ts'
 import { ModelChangedError, type Passage, passageText } from '../../../../index/contract.ts'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
@@ -71,7 +71,7 @@ export const UpsertSchema = Type.Object(
   { passages: Type.Array(PassageSchema, { minItems: 1, maxItems: MOST_PASSAGES }), split },
   { additionalProperties: false },
 )
-/** For `partial`: passages are validated one by one. */
+/** Schema of the envelope: each passage is validated separately, and fails alone with `partial`. */
 const LooseSchema = Type.Object(
   { passages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MOST_PASSAGES }), split },
   { additionalProperties: false },
@@ -126,22 +126,20 @@ export const upsertRoutes: Routes = (app, { access, once, services }) => {
     method: ['PUT', 'POST'],
     url: '/v1/passages',
     onRequest: app.requireAdmin,
-    attachValidation: true,
+    config: { documentedBody: { content: { 'application/json': { schema: UpsertSchema } } } },
     schema: {
       tags: ['passages'],
       operationId: 'upsertPassages',
       summary: 'Insert or replace passages by id',
       headers: IdempotencyHeaders,
       querystring: QuerySchema,
-      body: UpsertSchema,
+      body: LooseSchema,
       response: { 200: UpsertedSchema, ...errorResponses(404, 409, 422, 507) },
     },
     handler: async (request, reply) => {
-      // If the body is invalid, the query has not been validated or converted yet.
-      const partial = String(request.query.partial) === 'true'
-      const items = checkAll(request, partial)
-      const { collection } = request.query
-      const index = await access.index(request, collection === undefined ? undefined : String(collection))
+      const { partial = false, collection } = request.query
+      const items = checkAll(request.body, partial)
+      const index = await access.index(request, collection)
       return once(request, reply, {
         collection: index.table,
         work: async (): Promise<Upserted> => {
@@ -169,13 +167,9 @@ function resultOf(item: Checked, changed: ReadonlySet<string>): Result {
 
 /**
  * Validates each passage of a request.
- * @throws the validation error of the request; that of the first invalid passage, unless `partial`
+ * @throws the error of the first invalid passage, unless `partial`
  */
-function checkAll(request: FastifyRequest, partial: boolean): Checked[] {
-  const { validationError, body } = request
-  if (validationError !== undefined && (!partial || validationError.validationContext !== 'body' || !Value.Check(LooseSchema, body)))
-    throw validationError
-  const { passages: given, split = false } = body as Static<typeof LooseSchema>
+function checkAll({ passages: given, split = false }: Static<typeof LooseSchema>, partial: boolean): Checked[] {
   const seen = new Set<string>()
   return given.map((one, at) => {
     const item = check(one, { at, seen, split })
@@ -186,7 +180,7 @@ function checkAll(request: FastifyRequest, partial: boolean): Checked[] {
 
 function check(given: unknown, { at, seen, split }: { at: number; seen: Set<string>; split: boolean }): Checked {
   const path = `passages.${at}`
-  const id = typeof given === 'object' && given !== null && 'id' in given && typeof given.id === 'string' ? given.id.slice(0, 512) : null
+  const id = typeof given === 'object' && given !== null && 'id' in given && typeof given.id === 'string' ? clipped(given.id, 512) : null
   const reject = (message: string, field = path): Checked => ({ id, error: { code: 'invalid_request', message, field } })
   if (!Value.Check(PassageSchema, given)) {
     const { field, message } = describeValidation([...Value.Errors(PassageSchema, given)], 'passage')
@@ -196,7 +190,7 @@ function check(given: unknown, { at, seen, split }: { at: number; seen: Set<stri
   if ('reason' in item) return reject(`${path}: ${item.detail}`)
   const { passage } = item
   if (seen.has(passage.id))
-    return reject(`${path}: the id "${passage.id.slice(0, 100)}" occurs twice; send each passage once.`, `${path}.id`)
+    return reject(`${path}: the id "${clipped(passage.id, 100)}" occurs twice; send each passage once.`, `${path}.id`)
   seen.add(passage.id)
   const passages = split ? Array.from(splitDocument(passage), (part) => part.passage) : [passage]
   return { id: passage.id, passages, isSplit: split }
