@@ -38,7 +38,8 @@ async function readDocument(file: string, question: string | undefined, options:
   await ensureReader(config, createProgress)
   const reader = await createReader(readerOptions(config))
   const parser = createDocumentParser(documentBounds(config))
-  const { title, maxNewTokens, chatTemplate, json: _, ...same } = options
+  const name = path.basename(file)
+  const { maxNewTokens, chatTemplate, json: _, ...same } = options
   const form: DocumentForm = {
     ...same,
     ...(question !== undefined && { question }),
@@ -50,10 +51,8 @@ async function readDocument(file: string, question: string | undefined, options:
       {
         form,
         bytes: bytes.length,
-        load: async (run) => {
-          const document = await parser.read({ bytes, name: path.basename(file) }, run)
-          return { ...document, title: title ?? (document.title || path.parse(file).name) }
-        },
+        name,
+        load: (run) => parser.read({ bytes, name }, run),
       },
       { reader, admission: createAdmission({ maxWaiting: 0, concurrency: 1 }), ...documentDefaults(config) },
       { deadlineMs: config.DEADLINE_MS },

@@ -19,12 +19,15 @@ interface DocumentAsked {
   readonly form: DocumentForm
   /** Bytes of the file, for a first estimate of the work. */
   readonly bytes: number
+  /** File name; without its ending, the title of a document that declares none. */
+  readonly name?: string | undefined
   /** Extracts the text of the file, after admission. */
   readonly load: (run: RunOptions) => Promise<LoadedDocument>
 }
 
 const DEFAULT_EVIDENCE = 5
 const BYTES_PER_TOKEN = 4
+const ENDING = /\.[^./\\]+$/
 
 /**
  * Answers a question about a document, or summarises it: its end is in the decoder's prompt, the encoder reads the rest in chunks; a model that
@@ -33,7 +36,7 @@ const BYTES_PER_TOKEN = 4
  * field; payload_too_large for a document of too many tokens
  */
 export async function answerDocument(
-  { form, bytes, load }: DocumentAsked,
+  { form, bytes, name = '', load }: DocumentAsked,
   services: DocumentServices,
   run: RunOptions = {},
 ): Promise<DocumentResponse> {
@@ -44,7 +47,8 @@ export async function answerDocument(
     Math.min(documentTokens, Math.ceil(bytes / BYTES_PER_TOKEN)) +
     (form.max_new_tokens ?? reader.manifest.qa_defaults.max_new_tokens)
   return withAdmission(admission, { cost }, run, async (left) => {
-    const document = await load(left())
+    const parsed = await load(left())
+    const document = { ...parsed, title: form.title ?? (parsed.title || name.replace(ENDING, '')) }
     const loaded = performance.now() - started
     run.observe?.stage('parse', started, loaded)
     const resolved = resolveDocument(form, document, reader.manifest, services)

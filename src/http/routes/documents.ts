@@ -37,6 +37,8 @@ async function readDocumentForm(request: FastifyRequest, maxBytes: number): Prom
       if (size > maxBytes) problem ??= tooLarge('file', `has ${size} bytes; ${maxBytes} are read at most (CEPE_DOCUMENT_MB)`)
       file = { bytes, name: part.filename, mediaType: typeOf(0) || part.mimetype }
     } else if (part.valueTruncated === true) problem ??= tooLarge(part.fieldname, `is longer than ${FORM_LIMITS.fieldSize} bytes`)
+    // What the parser puts in the place of bytes that are not UTF-8.
+    else if (String(part.value).includes('\ufffd')) problem ??= invalidField(part.fieldname, 'is not UTF-8: send it in that encoding')
     else if (Object.hasOwn(fields, part.fieldname)) problem ??= invalidField(part.fieldname, 'is set twice: set it once')
     else fields[part.fieldname] = valueOf(part.fieldname, String(part.value))
   }
@@ -73,7 +75,6 @@ async function wholeFile(file: AsyncIterable<Buffer>, maxBytes: number): Promise
 
 /** Maximum files of one client received or processed concurrently, each in memory. Several clients together may have twice as many. */
 const MOST_FILES = 16
-const ENDING = /\.[^./\\]+$/
 
 const FILE = 'The document: text, Markdown, HTML, PDF, DOCX, XLSX, PPTX, ODT, EPUB, e-mail or another supported format.'
 const DOCUMENTED_BODY = { content: documentedForm(FILE, DocumentFormSchema.properties) }
@@ -99,29 +100,21 @@ export const documentsRoutes: Routes = async (app, { services: { documents }, co
     },
     async (request, reply) => {
       const run = runOptions(request, reply, config.DEADLINE_MS)
-      const ask = (form: DocumentForm, bytes: number, read: (run: RunOptions) => Promise<ReadDocument>, name = '') => {
-        const load = async (left: RunOptions): Promise<ReadDocument> => {
-          const document = await read(left)
-          return { ...document, title: form.title ?? (document.title || name.replace(ENDING, '')) }
-        }
-        return answerDocument({ form, bytes, load }, services, run)
-      }
       const giveBack = slots.take(run.client ?? '')
       if (giveBack === undefined)
         throw new CodedError('overloaded', `${slots.taken} documents are being received or read already. Try again later.`)
       try {
         if (request.isMultipart()) {
           const { form, file } = await readDocumentForm(request, config.DOCUMENT_MB * 2 ** 20)
-          return await ask(form, file.bytes.length, (left) => parser.read(file, left), file.name)
+          const { bytes, name } = file
+          return await answerDocument({ form, bytes: bytes.length, name, load: (left) => parser.read(file, left) }, services, run)
         }
         if (request.body === undefined || request.body === null)
           throw invalidRequest('body', 'The body is empty: send a form with the document as its file, or JSON with text.')
         const { text, type = 'text', ...form } = request.body as Static<typeof DocumentRequestSchema>
-        return await ask(form, text.length, (left) =>
-          type === 'text'
-            ? Promise.resolve(plainDocument(text))
-            : parser.read({ bytes: Buffer.from(text), mediaType: `text/${type}; charset=utf-8` }, left),
-        )
+        const load = async (left: RunOptions): Promise<ReadDocument> =>
+          type === 'text' ? plainDocument(text) : parser.read({ bytes: Buffer.from(text), mediaType: `text/${type}; charset=utf-8` }, left)
+        return await answerDocument({ form, bytes: text.length, load }, services, run)
       } finally {
         giveBack()
       }

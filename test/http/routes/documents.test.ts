@@ -142,13 +142,15 @@ t.test('what cannot be asked is named, and no place is kept', async (t) => {
   await refused({ text: ' \n', question: 'a' }, 422, { code: 'document_without_text' })
 
   const boundary = 'cut-here'
-  const form = (parts: string[]) =>
+  const send = (payload: string | Buffer) =>
     app.inject({
       method: 'POST',
       url: '/v1/documents/answer',
       headers: { 'content-type': `multipart/form-data; boundary=${boundary}` },
-      payload: `${parts.map((part) => `--${boundary}\r\ncontent-disposition: form-data; ${part}\r\n`).join('')}--${boundary}--\r\n`,
+      payload,
     })
+  const form = (parts: string[]) =>
+    send(`${parts.map((part) => `--${boundary}\r\ncontent-disposition: form-data; ${part}\r\n`).join('')}--${boundary}--\r\n`)
   const question = 'name="question"\r\n\r\nwho'
   const cases: [string[], number, object][] = [
     [[question], 400, { code, field: 'file' }],
@@ -165,6 +167,11 @@ t.test('what cannot be asked is named, and no place is kept', async (t) => {
     ],
     [Array.from({ length: 31 }, (_, i) => `name="f${i}"\r\n\r\nx`), 400, { code, field: 'form', message: /too many fields/ }],
   ]
+  const latin = Buffer.from(
+    `--${boundary}\r\ncontent-disposition: form-data; name="question"\r\n\r\n\u00e9\r\n--${boundary}--\r\n`,
+    'latin1',
+  )
+  t.match((await send(latin)).json<ErrorBody>(), { error: { code, field, message: /not UTF-8/ } })
   for (const [parts, status, error] of cases) {
     const response = await form(parts)
     t.equal(response.statusCode, status, response.body)

@@ -32,7 +32,8 @@ export function questionOf(conversation: Conversation, chat: ChatOptions, own: C
           temperature: Math.max(LIMITS.leastTemperature, temperature),
           top_p: topP === 0 ? Number.MIN_VALUE : (topP ?? 1),
           ...(typeof topK === 'number' && topK > 0 && { top_k: topK }),
-          seed: unsigned(seed ?? randomInt(2 ** 32)),
+          // Modulo 2^32.
+          seed: (seed ?? randomInt(2 ** 32)) >>> 0,
         },
       }),
   }
@@ -49,10 +50,6 @@ export function ignoredIn(
 ): string[] {
   if (template === 'tokenizer') return []
   return messages.flatMap(({ role }, i) => (role === 'system' || role === 'developer' ? [`${field}.${i}`] : []))
-}
-
-function unsigned(seed: number): number {
-  return ((seed % 2 ** 32) + 2 ** 32) % 2 ** 32
 }
 
 type Message = ChatRequest['messages'][number]
@@ -85,14 +82,14 @@ export function conversationOf(messages: readonly Message[], field: keyof typeof
   const last = messages.findLastIndex(({ role }) => role === 'user')
   if (last >= 0 && last < messages.length - 1)
     throw invalidField(`${field}.${last + 1}`, "comes after the user's last message: the question must be the last one")
-  const turns = messages.map((message, i) => turnOf(message, `${field}.${i}`, TEXT_PARTS[field])).filter(({ content }) => content !== '')
-  const asked = last < 0 ? undefined : turns.at(-1)
-  if (asked?.role !== 'user') throw invalidField(field, 'has no text from the user: the last message of role "user" is the question')
+  const turns = messages.map((message, i) => turnOf(message, `${field}.${i}`, TEXT_PARTS[field]))
+  const asked = turns[last]
+  if (!asked?.content) throw invalidField(field, 'has no text from the user: the last message of role "user" is the question')
   // Code points, as JSON schema counts characters.
   const characters = Array.from(asked.content).length
   if (characters > LIMITS.questionCharacters)
     throw invalidField(field, `ends with a question that has ${characters} characters; the most is ${LIMITS.questionCharacters}`)
-  return { question: asked.content, earlier: turns.slice(0, -1) }
+  return { question: asked.content, earlier: turns.slice(0, -1).filter(({ content }) => content !== '') }
 }
 
 /** @param name path of the message. @param types of its parts that are read */

@@ -107,15 +107,6 @@ export async function* toResponseEvents(
   events: AsyncGenerator<AnswerEvent, void, undefined>,
   named: Named,
   request: ResponsesRequest,
-): AsyncGenerator<StreamEvent & { readonly sequence_number: number }, void, undefined> {
-  let number = 0
-  for await (const event of unnumbered(events, named, request)) yield { ...event, sequence_number: number++ }
-}
-
-async function* unnumbered(
-  events: AsyncGenerator<AnswerEvent, void, undefined>,
-  named: Named,
-  request: ResponsesRequest,
 ): AsyncGenerator<StreamEvent, void, undefined> {
   const id = messageId(named)
   const target = { item_id: id, output_index: 0, content_index: 0 }

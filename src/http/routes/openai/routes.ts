@@ -140,9 +140,10 @@ function responsesRoute(app: App, context: RouteContext): void {
     const own = named(reply, question, { id: `resp_${randomUUID()}`, sources, isFormed: false, ignored: ignoredOf(body, question) })
     const services = access.answering(request)
     if (body.stream !== true) return answered(await answerQuestion(question, services, run), own, body)
+    let number = 0
     return sendEvents(reply, {
       events: toResponseEvents(answerEvents(question, services, run), own, body),
-      format: (event) => serverEvent(JSON.stringify(event), event.type),
+      format: (event) => serverEvent(JSON.stringify({ ...event, sequence_number: number++ }), event.type),
       failed: (error) => {
         const { error: told } = failure(error, request)
         const { code, message, param } = told

@@ -184,6 +184,7 @@ t.test('errors have the shape that the client reads', async (t) => {
   const cases: [object, string, RegExp][] = [
     [{ model: 'fake', messages: [] }, 'messages', /messages/],
     [{ model: 'fake', messages: [{ role: 'system', content: 'x' }] }, 'messages', /no text from the user/],
+    [{ model: 'fake', messages: [...ask('q').messages, { role: 'user', content: ' \n' }] }, 'messages', /no text from the user/],
     [ask('x'.repeat(4097)), 'messages', /4097 characters/],
     [{ ...ask('q'), n: 2 }, 'n', /n/],
     [{ ...ask('q'), tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools', /tools is not supported/],
