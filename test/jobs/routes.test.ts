@@ -235,6 +235,7 @@ await t.test('what the index holds: pages, an export, counts by source', async (
   t.equal((await call('PUT', '/v1/passages', own)).status, 200)
   const first = await call('GET', '/v1/admin/passages?limit=3')
   t.match(first.json, { passages: [{ id: '1', source: 'a' }, { id: '2' }, { id: '3' }], next: '3' })
+  t.match((await call('GET', '/v1/admin/passages?limit=4')).json, { next: null }, 'the last page is full')
   t.match((await call('GET', '/v1/admin/passages?limit=3&after=3')).json, { passages: [{ id: '4' }], next: null })
   t.match((await call('GET', '/v1/admin/passages?source=b')).json, { passages: [{ id: '4' }], next: null })
   t.equal((await call('GET', '/v1/admin/passages?limit=5000')).status, 400)

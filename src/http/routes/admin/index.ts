@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { Routes } from '../context.ts'
-import { ListFields, PAGE } from '../passages/browse.ts'
+import { ListFields, pageById } from '../passages/browse.ts'
 import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
 import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import { SnapshotSchema } from '../../../../index/snapshot-schema.ts'
@@ -86,10 +86,7 @@ export const adminPassagesRoutes: Routes = (app, { access }) => {
   const list = { ...keyed, operationId: 'listPassages', summary: 'List passages by id', querystring: PageSchema }
   const failures = errorResponses(404)
   app.get('/v1/admin/passages', { schema: { ...list, response: { 200: PassagesSchema, ...failures } } }, async (request) => {
-    const { limit = PAGE, after, source, collection } = request.query
-    const index = await access.index(request, collection)
-    const passages = await index.list({ limit, ...(after && { after }), ...(source !== undefined && { filter: { source } }) })
-    return { passages, next: passages.length < limit ? null : (passages.at(-1)?.id ?? null) }
+    return pageById(await access.index(request, request.query.collection), request.query)
   })
 
   const schema = {

@@ -13,7 +13,7 @@ import { StoredPassageSchema } from './passages.ts'
 
 const MOST = 1000
 /** Default of `limit`. */
-export const PAGE = 100
+const PAGE = 100
 /** Maximum passages of a source that are sorted by position. */
 const MOST_SORTED = 10_000
 
@@ -76,7 +76,9 @@ export const browseRoutes: Routes = (app, { access }) => {
     async (request) => {
       const { contains = '', limit = PAGE, after, collection } = request.query
       const all = await sourcesOf(await access.index(request, collection), 0)
-      const found = all.filter(({ source }) => source.toLowerCase().includes(contains.toLowerCase())).sort(bySource)
+      const found = all
+        .filter(({ source }) => source.toLowerCase().includes(contains.toLowerCase()))
+        .sort((a, b) => (a.source < b.source ? -1 : 1))
       const rest = after === undefined ? found : found.filter(({ source }) => source > after)
       return {
         sources: rest.slice(0, limit).map(({ source, passages }) => ({ source, passages })),
@@ -99,8 +101,12 @@ export const browseRoutes: Routes = (app, { access }) => {
   )
 }
 
-function bySource({ source: a }: { readonly source: string }, { source: b }: { readonly source: string }): number {
-  return a < b ? -1 : Number(a > b)
+/** A page of passages, of one source if it is named, by id. */
+export async function pageById(index: PassageIndex, { source, limit = PAGE, after }: Static<typeof PassagesQuerySchema>) {
+  const narrowed = { ...(source !== undefined && { filter: { source } }), ...(after !== undefined && { after }) }
+  const found = await index.list({ limit: limit + 1, ...narrowed })
+  const passages = found.slice(0, limit)
+  return { passages, next: found.length > limit ? (passages.at(-1)?.id ?? null) : null }
 }
 
 /** Stands between position and id in a cursor of that order; ids cannot contain it. */
@@ -113,17 +119,14 @@ const TAB = '\t'
  */
 async function passagesOf(
   index: PassageIndex,
-  { source, limit = PAGE, after }: Static<typeof PassagesQuerySchema>,
+  query: Static<typeof PassagesQuerySchema>,
 ): Promise<Omit<Static<typeof PassagesSchema>, 'passages'> & { readonly passages: Passage[] }> {
+  const { source, limit = PAGE, after } = query
   const filter = source === undefined ? {} : { source }
   const [total, [first]] = await Promise.all([index.count(filter), index.list({ limit: 1, filter })])
   const canSort = source !== undefined && total <= MOST_SORTED
   const isSorted = after === undefined ? canSort && first !== undefined && Number.isFinite(placeOf(first)[0]) : after.includes(TAB)
-  if (!isSorted) {
-    const found = await index.list({ limit: limit + 1, filter, ...(after !== undefined && { after }) })
-    const passages = found.slice(0, limit)
-    return { passages, total, order: 'id', next: found.length > limit ? (passages.at(-1)?.id ?? null) : null }
-  }
+  if (!isSorted) return { ...(await pageById(index, query)), total, order: 'id' }
   if (!canSort) throw invalidField('after', 'is a position, by which these passages are not listed any more: begin with the first page')
   const [position, id = ''] = after?.split(TAB) ?? []
   const all = (await index.list({ limit: MOST_SORTED, filter })).sort((a, b) => byPlace(placeOf(a), placeOf(b)))
