@@ -24,11 +24,14 @@ export async function loadDemonstrations(file: string): Promise<Demonstration[]>
   const content = await readFile(file, 'utf8').catch((error: unknown) => {
     throw invalid(messageOf(error), error)
   })
-  return content.split('\n').flatMap((line, i) => {
-    if (line.trim() === '') return []
-    const value = parseJson(line)
-    if (!DemonstrationLine.Check(value)) throw invalid(`line ${i + 1} is not {"question", "answer", "title"?, "text"?}`)
-    const { question, answer, title, text } = value
-    return [{ question, answer, ...(text !== undefined && { passage: { title: title ?? '', text } }) }]
-  })
+  return content
+    .normalize()
+    .split('\n')
+    .flatMap((line, i) => {
+      if (line.trim() === '') return []
+      const value = parseJson(line)
+      if (!DemonstrationLine.Check(value)) throw invalid(`line ${i + 1} is not {"question", "answer", "title"?, "text"?}`)
+      const { question, answer, title, text } = value
+      return [{ question, answer, ...(text !== undefined && { passage: { title: title ?? '', text } }) }]
+    })
 }

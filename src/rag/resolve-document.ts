@@ -97,7 +97,7 @@ function questionOf({ question, summarise, instruction: wanted }: DocumentForm, 
       isOwn: false,
     }
   if (summarise === true)
-    return { parts: { ...whole, query: `\n\n${wanted?.trim() || SUMMARY}\n\nSummary:\n` }, isLine: false, isOwn: false }
+    return { parts: { ...whole, query: `\n\n${wanted?.trim().normalize() || SUMMARY}\n\nSummary:\n` }, isLine: false, isOwn: false }
   const file = readPromptFile(text)
   if (file === undefined)
     throw invalidField(

@@ -19,7 +19,7 @@ export interface ResolvedQuestion extends Omit<AnswerRead, 'passages'> {
 }
 
 /**
- * Resolves a request's defaults from the model's own protocol.
+ * Resolves a request's defaults from the model's own protocol. Its texts are composed, as passages are: other forms are other tokens.
  * @param own the service's worked examples
  * @param chatTemplate the service's default
  * @throws invalid_request naming the field that the model or the service does not support
@@ -42,7 +42,7 @@ export function resolveRequest(
     throw invalidField('context_tokens', `is ${contextTokens}, but this model's encoder takes ${dims.encoder_window} at most`)
   const { sampling, stop, turns = [], logprobs, grammar } = request
   const template = request.chat_template ?? chatTemplate
-  const earlier = template === 'tokenizer' ? turns : []
+  const earlier = template === 'tokenizer' ? turns.map(({ role, content }) => ({ role, content: content.normalize() })) : []
   const k = request.k ?? (request.passages === undefined ? defaults.k : request.passages.length)
   return {
     question: request.question.trim().normalize(),
@@ -59,7 +59,7 @@ export function resolveRequest(
     packing: request.packing ?? 'passages',
     // Of each value of a response format.
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens * (grammar ? valueCount(grammar) : 1),
-    ...(stop && stop.length > 0 && { stop }),
+    ...(stop && stop.length > 0 && { stop: stop.map((text) => text.normalize()) }),
     ...(earlier.length > 0 && { earlier }),
     ...(sampling && { sampling: samplingOf(sampling) }),
     ...(logprobs !== undefined && { topTokens: logprobs }),
@@ -95,7 +95,7 @@ export function instructionOf(
   defaults: QaDefaults,
 ): Pick<AnswerRead, 'instruction'> {
   const text = instruction ?? (template === 'none' ? '' : (defaults.instruction ?? SHORT_ANSWER))
-  return text.trim() === '' ? {} : { instruction: text.trim() }
+  return text.trim() === '' ? {} : { instruction: text.trim().normalize() }
 }
 
 /** The mode that scores given answers: passages are read together. */
@@ -122,7 +122,12 @@ function chooseDemonstrations(
   wanted: NonNullable<AnswerRequest['demonstrations']>,
   own: readonly Demonstration[],
 ): readonly Demonstration[] {
-  if (typeof wanted !== 'number') return wanted.map(({ passage, ...example }) => ({ ...example, ...(passage && { passage }) }))
+  if (typeof wanted !== 'number')
+    return wanted.map(({ question, answer, passage }) => ({
+      question: question.normalize(),
+      answer: answer.normalize(),
+      ...(passage && { passage: { title: passage.title.normalize(), text: passage.text.normalize() } }),
+    }))
   const remedy = 'send the examples themselves, or set CEPE_DEMONSTRATIONS'
   if (wanted > own.length) throw invalidField('demonstrations', `is ${wanted}, but the service has ${own.length}: ${remedy}`)
   return own.slice(0, wanted)

@@ -66,7 +66,7 @@ export async function scoreChoices(
     if (hasNoPassages(asked)) return { choices: [], best: null, reason: 'no_passages', evidence: [], ...sources(services, asked) }
     const { reader } = services
     const mode = scoringMode(resolved.mode, reader.manifest)
-    const read = await reader.choices({ ...resolved, mode, passages, choices }, asked.run())
+    const read = await reader.choices({ ...resolved, mode, passages, choices: choices.map((choice) => choice.normalize()) }, asked.run())
     return { ...ranked(choices, read.logprobs), reason: null, evidence: await evidence(passages, read), ...sources(services, asked) }
   })
 }

@@ -24,10 +24,9 @@ export async function search(
   const { hits, timings, model, index } = await retrieve(query, wanted, services.retriever, run)
   const order = request.rerank && (await rerank({ query, passages: hits }, services, withTimeLeft(run, started)))
   const passages = order ? firstOf(hits, order, k).map((passage, i) => ({ ...passage, rank: i + 1 })) : hits
-  const total = performance.now() - started
   return {
     passages: await Promise.all(passages.map(async (passage) => withFile(passage, await services.fileOf?.(passage)))),
-    timings_ms: roundedMs({ ...timings, total }),
+    timings_ms: roundedMs({ ...timings, total: performance.now() - started }),
     model: { retriever: model },
     index,
   }

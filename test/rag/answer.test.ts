@@ -30,6 +30,63 @@ t.test('cepe: the first k_decoder passages stand in the prompt, the others go to
   t.match(response.index, { table: 'passages', version: 3 })
 })
 
+t.test('every text of a request is read composed, as stored passages are', async (t) => {
+  const { services } = recordingServices()
+  const seen: object[] = []
+  const { reader } = services
+  const watched = {
+    ...services,
+    reader: {
+      ...reader,
+      answer: (...given: Parameters<typeof reader.answer>) => {
+        seen.push(given[0])
+        return reader.answer({ ...given[0], earlier: [], chatTemplate: 'none' }, given[1])
+      },
+      choices: (...given: Parameters<typeof reader.choices>) => {
+        seen.push(given[0])
+        return reader.choices(...given)
+      },
+    },
+  }
+  const text = 'Cafe\u0301'
+  const composed = 'Caf\u00e9'
+  const passage = { title: text, text }
+  const demonstrations = [{ question: text, answer: text, passage }]
+  await answerQuestion(
+    {
+      question: text,
+      passages: [passage],
+      demonstrations,
+      stop: [text],
+      instruction: text,
+      chat_template: 'tokenizer',
+      earlier: [{ question: text, answer: text }],
+    },
+    watched,
+  )
+  const { choices } = await scoreChoices({ question: text, choices: [text, 'tea'], passages: [passage] }, watched)
+  t.same(
+    choices.map(({ choice }) => choice),
+    [text, 'tea'],
+    'given back as they were sent',
+  )
+  const read = { title: composed, text: composed }
+  t.match(seen, [
+    {
+      question: composed,
+      passages: [read],
+      demonstrations: [{ question: composed, answer: composed, passage: read }],
+      stop: [composed],
+      instruction: composed,
+      earlier: [
+        { role: 'user', content: composed },
+        { role: 'assistant', content: composed },
+      ],
+    },
+    { question: composed, choices: [composed, 'tea'], passages: [read] },
+  ])
+})
+
 t.test('encoder_passages all: the encoder reads every passage', async (t) => {
   const { services, asked } = recordingServices()
   const response = await answerQuestion({ question: 'what', encoder_passages: 'all' }, services)
