@@ -1,7 +1,8 @@
 import { isTag, type AnyNode, type ChildNode, type Element } from 'domhandler'
-import { hex } from 'dingbat-to-unicode'
+import { DomUtils } from 'htmlparser2'
 import { mathText } from '../markup/math.ts'
-import { checkDepth } from '../markup/text.ts'
+import { symbolsIn } from '../markup/symbols.ts'
+import { ancestors, checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, made, nested, textIn } from '../markup/xml.ts'
 import { valueOf, type Numbering, type Styles } from './docx-styles.ts'
@@ -164,13 +165,15 @@ export class Body {
   }
 
   #formatted(run: Element, depth: number): (ChildNode | string)[] {
-    const all = this.#parts.styles.ofRun(childOf(run, 'rPr'))
+    const paragraph = [...ancestors(run)].find(({ name }) => name === 'p')
+    const all = this.#parts.styles.ofRun(childOf(run, 'rPr'), childOf(paragraph, 'pPr'))
     const property = (name: string): Element | undefined => all.find((one) => one.name === name)
     if (isOn(property('vanish'))) {
       if (childOf(run, 't') !== undefined) this.unread.add('hidden texts')
       return []
     }
-    const inside = this.#inline(run.children, depth + 1)
+    const font = property('rFonts')?.attribs.ascii
+    const inside = this.#inline(run.children, depth + 1).map((node) => (typeof node === 'string' ? symbolsIn(node, font) : node))
     if (inside.length === 0) return inside
     const raised = valueOf(property('vertAlign'))
     const isStruck = isOn(property('strike')) || isOn(property('dstrike'))
@@ -188,9 +191,11 @@ export class Body {
   }
 
   #symbol({ font = '', char = '' }: Readonly<Record<string, string>>): string {
-    const symbol = hex(font, char.replace(/^F0/i, ''))?.string
-    if (symbol === undefined) this.unread.add(`symbols of the font ${font}`)
-    return symbol ?? ''
+    const letter = String.fromCharCode(Number.parseInt(char, 16))
+    const symbol = symbolsIn(letter, font)
+    if (symbol !== letter) return symbol
+    this.unread.add(`symbols of the font ${font}`)
+    return ''
   }
 
   #reference(key: string, depth: number): string[] {
@@ -245,6 +250,21 @@ export class Body {
     const kind = UNREAD[node.name]
     if (kind !== undefined) this.unread.add(kind)
     return !SKIPPED.has(node.name) && !PROPERTIES.test(node.name)
+  }
+}
+
+/** Moves a text that goes on in the next paragraph there: a large initial, or one whose paragraph mark was deleted. */
+export function joinParagraphs(elements: readonly Element[]): void {
+  for (const paragraph of elements) {
+    const properties = childOf(paragraph, 'pPr')
+    const [frame, mark] = [childOf(properties, 'framePr'), childOf(properties, 'rPr')]
+    const isInitial = /^(?:drop|margin)$/.test(frame?.attribs.dropCap ?? '')
+    if (!isInitial && (childOf(mark, 'del') ?? childOf(mark, 'moveFrom')) === undefined) continue
+    let next = DomUtils.nextElementSibling(paragraph)
+    while (next !== null && /^bookmark/.test(next.name)) next = DomUtils.nextElementSibling(next)
+    if (next?.name !== 'p') continue
+    for (const child of paragraph.children.toReversed()) if (child !== properties) DomUtils.prependChild(next, child)
+    DomUtils.removeElement(paragraph)
   }
 }
 

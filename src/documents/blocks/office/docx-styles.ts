@@ -18,9 +18,10 @@ export class Styles {
     return valueOf(childOf(this.#styles.get(id), 'name'))
   }
 
-  /** Properties of a run: its own, then those of its style. */
-  ofRun(properties: Element | undefined): Element[] {
-    const styles = this.#chain(valueOf(childOf(properties, 'rStyle')))
+  /** Properties of a run: its own, then those of its style, then those of its paragraph's. */
+  ofRun(properties: Element | undefined, paragraph: Element | undefined): Element[] {
+    const named = [childOf(properties, 'rStyle'), childOf(paragraph, 'pStyle')]
+    const styles = named.flatMap((style) => this.#chain(valueOf(style)))
     return [properties, ...styles.map((style) => childOf(style, 'rPr'))].flatMap((one) => one?.children.filter(isTag) ?? [])
   }
 
@@ -69,6 +70,8 @@ interface Level {
   readonly text: string
   /** Whether all numbers in it are decimal. */
   readonly isLegal: boolean
+  /** Its numbers begin anew after one of so many upper levels. */
+  readonly restarts: number
 }
 
 export class Numbering {
@@ -110,9 +113,10 @@ export class Numbering {
     const before = this.#counts.get(key) ?? []
     const counts = Array.from({ length: level + 1 }, (_, i) => before[i] ?? (levels?.get(i)?.start ?? 1) - (i === level ? 1 : 0))
     counts.push((counts.pop() ?? 0) + 1)
+    for (const [i, { restarts }] of levels ?? []) if (i > level && level >= restarts && before[i] !== undefined) counts[i] = before[i]
     this.#counts.set(key, counts)
     if (own.format === 'bullet') return own.text.trim() === '' ? undefined : '-'
-    if (own.format === 'none') return undefined
+    if (own.format === 'none') return own.text.replace(/%\d/g, '').trim() || undefined
     return own.text.replace(/%(\d)/g, (_, digit: string) => {
       const i = Number(digit) - 1
       return levelNumber(counts.at(i) ?? 1, own.isLegal ? '' : (levels?.get(i)?.format ?? ''))
@@ -136,6 +140,7 @@ function levelsOf(element: Element): Map<number, Level> {
         format: valueOf(childOf(level, 'numFmt')) || 'decimal',
         text: valueOf(childOf(level, 'lvlText')),
         isLegal: childOf(level, 'isLgl') !== undefined,
+        restarts: Number(valueOf(childOf(level, 'lvlRestart')) || Infinity),
       },
     ]),
   )

@@ -6,8 +6,9 @@ import { type Block, type BlockDocument, inline } from '../contract.ts'
 import { type GridRow, rowTexts } from '../markup/row-texts.ts'
 import { plainBlocks } from '../texts/plain.ts'
 import { madeBlocks } from '../markup/markup.ts'
+import { elementsIn } from '../markup/tidy.ts'
 import { elementsOf, parseXml, textIn } from '../markup/xml.ts'
-import { Body } from './docx-body.ts'
+import { Body, joinParagraphs } from './docx-body.ts'
 import { Numbering, Styles } from './docx-styles.ts'
 import { edgeWarnings, openOffice, partText } from './parts.ts'
 
@@ -78,7 +79,9 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
     numbering: new Numbering(await part('numbering')),
     notes: [...elementsOf(await part('footnotes'), 'footnote'), ...elementsOf(await part('endnotes'), 'endnote')],
   })
-  const blocks = madeBlocks(body.read(parseXml((await zip.read(main)).toString()).children))
+  const { children } = parseXml((await zip.read(main)).toString())
+  joinParagraphs(elementsIn(children))
+  const blocks = madeBlocks(body.read(children))
   const edges = related.filter(({ type }) => type === 'header' || type === 'footer')
   const texts = await Promise.all(edges.map(async ({ part }) => elementsOf(await partText(zip, part), 't').map((one) => textIn([one]))))
   return { title, blocks, warnings: [...body.warnings, ...edgeWarnings(texts.map((parts) => parts.join('')))] }

@@ -26,7 +26,9 @@ const run = (text: string, properties = ''): string => `<w:r><w:rPr>${properties
 const p = (inside: string, properties = ''): string =>
   `<w:p><w:pPr>${properties}</w:pPr>${inside.startsWith('<') ? inside : run(inside)}</w:p>`
 const heading = (text: string, level = 1, more = ''): string => p(text, `<w:outlineLvl w:val="${level - 1}"/>${more}`)
-const item = (text: string, level: number): string => p(text, `<w:numPr><w:ilvl w:val="${level}"/><w:numId w:val="5"/></w:numPr>`)
+const numbers = (level: number): string => `<w:numPr><w:ilvl w:val="${level}"/><w:numId w:val="5"/></w:numPr>`
+const item = (text: string, level: number): string => p(text, numbers(level))
+const SYMBOL = '<w:rFonts w:ascii="Symbol" w:hAnsi="Symbol"/>'
 const cell = (inside: string, properties = ''): string =>
   `<w:tc><w:tcPr>${properties}</w:tcPr>${inside.startsWith('<') ? inside : p(inside)}</w:tc>`
 const row = (cells: readonly string[], properties = ''): string =>
@@ -231,6 +233,49 @@ export const DOCX_CASES: readonly FidelityCase[] = [
         ),
     ),
     has: ['sin x+p\u0302', '_6^14 Ca=1; b=2', 'binom(n, k))c/(2a)', '\u2211_(i=1)^n x_i y'],
+  },
+  // A large initial and a paragraph whose mark was deleted go on in the next paragraph; a deleted item has no number.
+  {
+    file: 'continued.docx',
+    content: docx(
+      p(run('T'), '<w:framePr w:dropCap="drop" w:lines="3"/>') +
+        p(`${run('he ship waits')}<w:r><w:footnoteReference w:id="2"/></w:r>${run(' for')}`, '<w:rPr><w:del/></w:rPr>') +
+        p(run(' its pilot.')) +
+        item('one', 0) +
+        p('<w:del><w:r><w:delText>two</w:delText></w:r></w:del>', `${numbers(0)}<w:rPr><w:del/></w:rPr>`) +
+        item('two now', 0) +
+        table([row([cell(p(run('A'), '<w:framePr w:dropCap="drop"/>')), 'b'])]) +
+        p(run('L'), '<w:framePr w:dropCap="margin"/>'),
+      { numbering: NUMBERING, footnotes: `<w:footnote w:id="2">${p('At noon.')}</w:footnote>` },
+    ),
+    says: 'The ship waits[1] for its pilot. [1] At noon. 1. one 2. two now A: b L',
+    has: ['The ship waits[1] for its pilot.'],
+  },
+  // Numbers that go on through upper levels, and marks without numbers.
+  {
+    file: 'restarts.docx',
+    content: docx(item('Quay', 0) + item('six', 1) + item('two', 1) + item('Mole', 0) + item('lamp', 1) + marked('oil', 0, 6), {
+      numbering:
+        `<w:abstractNum w:abstractNumId="1">${level(0, 'decimal', 'Part %1.')}${level(1, 'decimal', '\u00a7 %2').replace('</w:lvl>', '<w:lvlRestart w:val="0"/></w:lvl>')}</w:abstractNum>` +
+        `<w:abstractNum w:abstractNumId="2">${level(0, 'none', 'Note:')}</w:abstractNum>` +
+        [5, 6].map((id) => `<w:num w:numId="${id}"><w:abstractNumId w:val="${id - 4}"/></w:num>`).join(''),
+    }),
+    says: 'Part 1. Quay \u00a7 1 six \u00a7 2 two Part 2. Mole \u00a7 3 lamp Note: oil',
+  },
+  // Letters of fonts of symbols; what the style of a paragraph hides, or marks as names of columns.
+  {
+    file: 'fonts.docx',
+    content: docx(
+      p(`${run('5 ')}${run('m', SYMBOL)}${run('g at ')}${run('\uf061', SYMBOL)}${run(' mm', '<w:rFonts w:ascii="Arial"/>')}`) +
+        p('secret', '<w:pStyle w:val="Unseen"/>') +
+        table([row(['Kind', 'Use'].map((one) => cell(p(run(one), '<w:pStyle w:val="Head"/>')))), row(['lamp', 'light'])]),
+      {
+        styles:
+          '<w:style w:styleId="Unseen"><w:rPr><w:vanish/></w:rPr></w:style><w:style w:styleId="Head"><w:name w:val="Table Heading"/><w:rPr><w:b/></w:rPr></w:style>',
+      },
+    ),
+    says: '5 \u03bcg at \u03b1 mm Kind: lamp; Use: light',
+    warnings: [/^Not read: hidden texts \(1\)\.$/],
   },
 ]
 
