@@ -5,7 +5,8 @@ import { Unread, type BlockDocument } from '../contract.ts'
 import { madeBlocks } from '../markup/markup.ts'
 import { numberText } from '../markup/list.ts'
 import { mathText } from '../markup/math.ts'
-import { checkDepth, textOf } from '../markup/text.ts'
+import { symbolsIn } from '../markup/symbols.ts'
+import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, elementsOf, elementText, made, parseXml, textIn } from '../markup/xml.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
@@ -16,7 +17,10 @@ interface List {
   readonly level: number
 }
 
-const SKIPPED = new Set('annotation tracked-changes forms sequence-decls note covered-table-cell change scripts settings'.split(' '))
+const SKIPPED =
+  /^(?:annotation|tracked-changes|forms|sequence-decls|covered-table-cell|change|scripts|settings|content-validations|binary-data|.*index-source|bibliography-source)$/
+/** Drawings, which may have texts in them. */
+const DRAWN = /^(?:custom-shape|rect|ellipse|circle|polygon|path|line|connector|caption|g)$/
 const MOST_LEVELS = 6
 const CODE = /^Preformatted/i
 const MOST_BASES = 20
@@ -31,7 +35,8 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
   const content = parseXml((await zip.read('content.xml')).toString())
   const elements = elementsIn(content.children)
   const styles = parseXml(await partText(zip, 'styles.xml'))
-  const reader = new Reader([...elements, ...elementsIn(styles.children)], await formulasOf(zip, elements), type === 'ods')
+  // The styles of both may have the same names.
+  const reader = new Reader([...elementsIn(styles.children), ...elements], await formulasOf(zip, elements), type === 'ods')
   const blocksOf = (nodes: readonly AnyNode[]) => madeBlocks(reader.read(nodes))
   const pages = elements.filter(({ name }) => name === 'page')
   const blocks =
@@ -61,7 +66,9 @@ class Reader {
   readonly #formulas: ReadonlyMap<string, string>
   readonly #isSheet: boolean
   /** Numbers of the current items, and of the current headings, by level. */
-  readonly #items: number[] = []
+  #items: number[] = []
+  /** Those of lists that others may continue, by id, and of the last one of each style. */
+  readonly #lists = new Map<string, number[]>()
   readonly #headings: number[] = []
   readonly unread = new Unread()
   #notes = 0
@@ -89,7 +96,6 @@ class Reader {
 
   #element(element: Element, depth: number, list?: List): (Element | string)[] {
     const { name, attribs, children } = element
-    const { 'number-columns-spanned': columns = '1', 'number-rows-spanned': rows = '1' } = attribs
     const inside = (): (Element | string)[] => this.#nodes(children, depth, list)
     switch (name) {
       case 'h':
@@ -101,11 +107,12 @@ class Reader {
         return [made('li', this.read(children, depth, list), { 'data-mark': this.#mark(element, list) })]
       case 'note': {
         const number = ++this.#notes
-        this.#after?.push(made('p', [`[${number}] ${textOf(this.read(childOf(element, 'note-body')?.children ?? [], depth))}`]))
+        const body = this.read(childOf(element, 'note-body')?.children ?? [], depth)
+        this.#after?.push(made('p', [`[${number}] `, ...body.flatMap((one) => (one.name === 'p' ? [...one.children, ' '] : [one]))]))
         return [`[${number}]`]
       }
       case 'span':
-        return [made(this.#spanName(attribs['style-name']), inside())]
+        return [made(this.#spanName(attribs['style-name']), this.#symbols(inside(), attribs['style-name']))]
       case 's':
         return [' '.repeat(Math.min(MOST_REPEATED, Number(attribs.c ?? 1) || 1))]
       case 'tab':
@@ -120,6 +127,10 @@ class Reader {
         if (formula === undefined) this.unread.add(name === 'object' ? 'embedded objects' : 'tables of contents')
         return formula?.split('\n') ?? []
       }
+      case 'section':
+        if (attribs.display !== 'none') return inside()
+        this.unread.add('hidden texts')
+        return []
       case 'frame':
         return this.#frame(element, depth)
       case 'table':
@@ -131,18 +142,24 @@ class Reader {
         return [made('thead', this.read(children, depth))]
       case 'table-row':
         return this.#repeated(made('tr', this.read(children, depth)), attribs['number-rows-repeated'])
-      case 'table-cell': {
-        const day = this.#isSheet
-          ? attribs['date-value']?.replace(/(?:T00:00(?::00)?|(T\d\d:\d\d):00)$/, '$1').replace('T', ' ')
-          : undefined
-        const shown = day === undefined ? this.read(children, depth) : [made('p', [day])]
-        return this.#repeated(made('td', shown, { colspan: columns, rowspan: rows }), attribs['number-columns-repeated'])
-      }
+      case 'table-cell':
+        return this.#cell(element, depth)
       default:
         if (name === 'annotation') this.unread.add('comments')
         if (name === 'tracked-changes') this.unread.add('deletions', elementsIn(children).filter((one) => one.name === 'deletion').length)
-        return SKIPPED.has(name) ? [] : inside()
+        if (DRAWN.test(name)) return this.#frame(element, depth)
+        return SKIPPED.test(name) ? [] : inside()
     }
+  }
+
+  #cell({ attribs, children }: Element, depth: number): Element[] {
+    const { 'number-columns-spanned': colspan = '1', 'number-rows-spanned': rowspan = '1' } = attribs
+    const day = this.#isSheet ? attribs['date-value']?.replace(/(?:T00:00(?::00)?|(T\d\d:\d\d):00)$/, '$1').replace('T', ' ') : undefined
+    const texts = day === undefined ? this.read(children, depth) : [made('p', [day])]
+    // Some programs store no text of a value.
+    const value = attribs['string-value'] ?? attribs.value ?? attribs['boolean-value']
+    const shown = texts.length === 0 && value !== undefined ? [made('p', [value])] : texts
+    return this.#repeated(made('td', shown, { colspan, rowspan }), attribs['number-columns-repeated'])
   }
 
   #paragraph(element: Element, depth: number): Element[] {
@@ -154,7 +171,8 @@ class Reader {
     const { 'style-name': style = '', 'outline-level': outline = '1' } = element.attribs
     if (element.name === 'h') {
       const level = Math.max(1, Number(outline) || 1)
-      const isUnnumbered = element.attribs['is-list-header'] === 'true'
+      const { 'list-style-name': numbers, 'default-outline-level': own } = this.#styles.get(`style ${style}`)?.attribs ?? {}
+      const isUnnumbered = element.attribs['is-list-header'] === 'true' || (numbers === '' && own === undefined)
       const mark = isUnnumbered ? '' : this.#number(this.#headings, level, this.#levels('outline-style', level))
       return [made(`h${Math.min(level, MOST_LEVELS)}`, [mark, ' ', ...inside]), ...after]
     }
@@ -164,21 +182,30 @@ class Reader {
   }
 
   #frame(element: Element, depth: number): (Element | string)[] {
-    if (element.attribs.class === 'title') return [made('h2', [textIn([element])])]
+    if (element.attribs.class === 'title') return [made('h2', this.read(element.children, depth))]
     const texts = ['title', 'desc'].map((name) => textIn([childOf(element, name) ?? made('p', [])])).filter((text) => text !== '')
     const shown = element.children.filter((node) => !isTag(node) || (node.name !== 'title' && node.name !== 'desc'))
     const inside = this.#nodes(shown, depth)
-    if (this.#after === undefined || !shown.some((node) => isTag(node) && (node.name === 'text-box' || node.name === 'table')))
+    if (this.#after === undefined || inside.every((node) => typeof node === 'string'))
       return [...texts.map((text) => ` ${text} `), ...inside]
     this.#after.push(...inside.filter((node) => typeof node !== 'string'))
-    return texts.map((text) => ` ${text} `)
+    return [...texts.map((text) => ` ${text} `), ...inside.filter((node) => typeof node === 'string')]
   }
 
   #list({ attribs }: Element, around: List | undefined): List {
     const list = { style: attribs['style-name'] ?? around?.style ?? '', level: (around?.level ?? 0) + 1 }
     const isContinued = attribs['continue-numbering'] === 'true' || attribs['continue-list'] !== undefined
-    if (!isContinued) this.#items.splice(list.level)
+    if (list.level === 1) {
+      const byStyle = `style ${list.style}`
+      this.#items = (isContinued ? this.#lists.get(attribs['continue-list'] ?? byStyle) : undefined) ?? []
+      for (const key of [attribs.id ?? '', byStyle]) this.#lists.set(key, this.#items)
+    } else if (!isContinued) this.#items.splice(list.level)
     return list
+  }
+
+  #symbols(nodes: readonly (Element | string)[], style = ''): (Element | string)[] {
+    const font = childOf(this.#styles.get(`style ${style}`), 'text-properties')?.attribs['font-name']
+    return nodes.map((node) => (typeof node === 'string' ? symbolsIn(node, font) : node))
   }
 
   #mark({ attribs }: Element, list: List | undefined): string {

@@ -3,6 +3,7 @@ import { Unread, type Block, type BlockDocument } from '../contract.ts'
 import { numberText } from '../markup/list.ts'
 import { madeBlocks } from '../markup/markup.ts'
 import { mathText } from '../markup/math.ts'
+import { symbolsIn } from '../markup/symbols.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, made, nested, parseXml, textIn } from '../markup/xml.ts'
@@ -25,8 +26,9 @@ export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const parts = new Map(related.map(({ id, part }) => [id, part]))
   const blocks: Block[] = []
   const unread = new Unread()
-  for (const [i, { attribs }] of elementsOf((await zip.read(main)).toString(), 'sldId').entries()) {
-    const { 'r:id': id = '' } = attribs
+  // The ids of sections name the slides again.
+  const ids = elementsOf((await zip.read(main)).toString(), 'sldId').flatMap(({ attribs: { 'r:id': id } }) => id ?? [])
+  for (const [i, id] of ids.entries()) {
     const nodes = await slideNodes(zip, parts.get(id) ?? '', unread)
     blocks.push(...madeBlocks(nodes).map((block) => ({ ...block, page: i + 1 })))
   }
@@ -74,25 +76,36 @@ function shape(element: Element): Element[] {
   }
   if (paragraphs.length === 0) return [made('p', [inside.find(({ name }) => name === 'cNvPr')?.attribs.descr ?? ''])]
   const found: Element[] = []
-  /** Numbers of the current items, by level. */
-  const numbers: number[] = []
+  const numbers: Numbered[] = []
   for (const one of paragraphs) {
     const last = found.at(-1)
-    if (!isBulleted(one)) found.push(made('p', runs(one)))
-    else if (last?.name === 'ul') found.splice(-1, 1, made('ul', [...last.children, item(one, numbers)]))
+    if (!isBulleted(one)) {
+      numbers.splice(levelOf(one))
+      found.push(made('p', runs(one)))
+    } else if (last?.name === 'ul') found.splice(-1, 1, made('ul', [...last.children, item(one, numbers)]))
     else found.push(made('ul', [item(one, numbers)]))
   }
   return found
 }
 
-function item(paragraph: Element, numbers: number[]): Element {
-  const properties = childOf(paragraph, 'pPr')
-  const level = Math.min(8, Number(properties?.attribs.lvl ?? 0) || 0)
-  const { type, startAt = '1' } = childOf(properties, 'buAutoNum')?.attribs ?? {}
-  numbers.splice(level + 1)
-  const number = (numbers[level] ?? Number(startAt) - 1) + 1
-  if (type === undefined) numbers.splice(level)
-  else numbers[level] = number
+/** The last number of a level, and the kind of its list: another kind, and text between, begin anew. */
+interface Numbered {
+  readonly kind: string
+  readonly number: number
+}
+
+function levelOf(paragraph: Element): number {
+  return Math.min(8, Number(childOf(paragraph, 'pPr')?.attribs.lvl ?? 0) || 0)
+}
+
+/** @param numbers of the items before, by level */
+function item(paragraph: Element, numbers: Numbered[]): Element {
+  const level = levelOf(paragraph)
+  const { type, startAt = '1' } = childOf(childOf(paragraph, 'pPr'), 'buAutoNum')?.attribs ?? {}
+  const [before] = numbers.splice(level)
+  const kind = `${type} ${startAt}`
+  const number = before?.kind === kind ? before.number + 1 : Number(startAt)
+  if (type !== undefined) numbers[level] = { kind, number }
   return nested(made('li', runs(paragraph), { 'data-mark': type === undefined ? '-' : numberMark(number, type) }), level)
 }
 
@@ -114,8 +127,11 @@ function runs({ children }: Element, depth = 0): (Element | string)[] {
         .slice(0, 1)
         .flatMap((version) => runs(version, depth + 1))
     if (one.name !== 'r' && one.name !== 'fld') return runs(one, depth + 1)
-    const text = textIn([childOf(one, 't') ?? made('t', [])])
-    const { baseline = '0', strike = 'noStrike' } = childOf(one, 'rPr')?.attribs ?? {}
+    const properties = childOf(one, 'rPr')
+    const fontOf = (name: string): string | undefined => childOf(properties, name)?.attribs.typeface
+    const letters = symbolsIn(textIn([childOf(one, 't') ?? made('t', [])]), fontOf('latin'))
+    const text = symbolsIn(letters, fontOf('sym'), { areAll: false })
+    const { baseline = '0', strike = 'noStrike' } = properties?.attribs ?? {}
     if (Number(baseline) !== 0) return [made(Number(baseline) > 0 ? 'sup' : 'sub', [text])]
     return [strike === 'noStrike' ? text : made('del', [text])]
   })
@@ -127,7 +143,7 @@ function table(element: Element): Element {
   return made(
     'table',
     rows.map((row, i) => {
-      const cells = childrenOf(row, 'tc').filter(({ attribs }) => attribs.hMerge === undefined && attribs.vMerge === undefined)
+      const cells = childrenOf(row, 'tc').filter(({ attribs: { hMerge = '0', vMerge = '0' } }) => !/1|true/.test(hMerge + vMerge))
       const columns = cells.map((cell) => {
         const paragraphs = elementsIn([cell]).filter(({ name }) => name === 'p')
         const { gridSpan: colspan = '1', rowSpan: rowspan = '1' } = cell.attribs

@@ -2,8 +2,9 @@ import { Parser } from 'htmlparser2'
 import { format, getFormatFromId, isDateFormat } from 'numfmt'
 import { inline, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { rowTexts, type GridCell, type GridRow } from '../markup/row-texts.ts'
+import { symbolsIn } from '../markup/symbols.ts'
 import { raisedText } from '../markup/text.ts'
-import { childrenOf, elementsOf, textIn } from '../markup/xml.ts'
+import { childOf, childrenOf, elementsOf, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
 import { openOffice, partText, relatedParts } from './parts.ts'
 
@@ -18,8 +19,8 @@ const DIGITS = 15
 
 interface Workbook {
   readonly strings: readonly string[]
-  /** Number formats by the style of a cell. */
-  readonly formats: readonly string[]
+  /** Number formats and fonts by the style of a cell. */
+  readonly styles: readonly { readonly pattern: string; readonly font: string }[]
   /** Days to add to a date. */
   readonly days: number
 }
@@ -27,11 +28,19 @@ interface Workbook {
 /** A spreadsheet (XLSX): the rows of its visible sheets, values as they are shown, dates as 2024-05-31. @throws document_invalid (damaged), payload_too_large */
 export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const { zip, main, related, title } = await openOffice(bytes, 'xl/workbook.xml')
-  const part = async (wanted: string): Promise<string> => partText(zip, related.find(({ type }) => type === wanted)?.part ?? '')
+  const part = async (wanted: string): Promise<string> => {
+    const found = related.find(({ type }) => type === wanted)
+    return found === undefined ? '' : (await zip.read(found.part)).toString()
+  }
+  const strings: string[] = []
+  walk(
+    await part('sharedStrings'),
+    richText((text) => strings.push(text)),
+  )
   const xml = (await zip.read(main)).toString()
   const book: Workbook = {
-    strings: sharedStrings(await part('sharedStrings')),
-    formats: formatsOf(await part('styles')),
+    strings,
+    styles: stylesOf(await part('styles')),
     days: elementsOf(xml, 'workbookPr').some(({ attribs }) => /^(?:1|true)$/.test(attribs.date1904 ?? '')) ? MACINTOSH_DAYS : 0,
   }
   const blocks: Block[] = []
@@ -42,7 +51,7 @@ export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
     const found = related.find(({ id }) => id === attribs.id)
     if (state !== 'visible') warnings.push(`The hidden sheet ${JSON.stringify(name.slice(0, 100))} was left out.`)
     else if (found?.type === 'worksheet') {
-      const { rows, unknown } = readSheet(await partText(zip, found.part), book, unread)
+      const { rows, unknown } = readSheet((await zip.read(found.part)).toString(), book, unread)
       await countUnread(zip, found.part, unread)
       if (unknown > 0) warnings.push(`${unknown} formulas of the sheet ${JSON.stringify(name.slice(0, 100))} have no stored value.`)
       const texts = rowTexts(rows, true)
@@ -80,35 +89,35 @@ function walk(
   parser.end(xml)
 }
 
-function sharedStrings(xml: string): string[] {
-  const strings: string[] = []
-  let [text, run, script] = ['', '', '']
+/** The text of a string, without its phonetic letters. @param end called with each string of the workbook, or of a cell */
+function richText(end: (text: string) => void) {
+  let [text, run, script, font] = ['', '', '', '']
   let isText = false
   let phonetic = 0
-  const endRun = (): void => {
-    text += script === 'superscript' ? raisedText(run, text) : script === 'strike' ? `${run} ` : run
-    run = script = ''
-  }
-  walk(xml, {
-    open: (name, { val = '1' }) => {
+  return {
+    open: (name: string, { val = '1' }: Readonly<Record<string, string>>) => {
       isText = name === 't' && phonetic === 0
       if (name === 'rPh') phonetic++
       if (name === 'vertAlign') script = val
       if (name === 'strike' && val === '1') script = name
+      if (name === 'rFont') font = val
     },
-    text: (part) => {
+    text: (part: string) => {
       if (isText) run += unescaped(part)
     },
-    close: (name) => {
+    close: (name: string) => {
       isText = false
       if (name === 'rPh') phonetic--
-      if (name === 'r' || name === 'si') endRun()
-      if (name !== 'si') return
-      strings.push(inline(text))
+      const isString = name === 'si' || name === 'is'
+      if (name !== 'r' && !isString) return
+      const shown = symbolsIn(run, font)
+      text += script === 'superscript' ? raisedText(shown, text) : script === 'strike' ? `${shown} ` : shown
+      run = script = font = ''
+      if (!isString) return
+      end(inline(text))
       text = ''
     },
-  })
-  return strings
+  }
 }
 
 /** A text without escapes of characters that XML does not allow. */
@@ -116,12 +125,14 @@ function unescaped(text: string): string {
   return text.replace(/_x([\dA-F]{4})_/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }
 
-function formatsOf(xml: string): string[] {
+function stylesOf(xml: string): Workbook['styles'] {
+  const fonts = childrenOf(elementsOf(xml, 'fonts')[0], 'font').map((font) => childOf(font, 'name')?.attribs.val ?? '')
   const own = new Map(elementsOf(xml, 'numFmt').map(({ attribs }) => [attribs.numFmtId ?? '', attribs.formatCode ?? 'General']))
   const [styles] = elementsOf(xml, 'cellXfs')
-  return childrenOf(styles, 'xf').map(
-    ({ attribs: { numFmtId = '0' } }) => own.get(numFmtId) ?? getFormatFromId(Number(numFmtId)) ?? 'General',
-  )
+  return childrenOf(styles, 'xf').map(({ attribs: { numFmtId = '0', fontId = '0' } }) => ({
+    pattern: own.get(numFmtId) ?? getFormatFromId(Number(numFmtId)) ?? 'General',
+    font: fonts.at(Number(fontId)) ?? '',
+  }))
 }
 
 /** The rows of a sheet by their numbers, merged cells repeated. */
@@ -132,8 +143,10 @@ function readSheet(xml: string, book: Workbook, unread: Unread): { readonly rows
   let row: GridCell[] = []
   let [number, value, inside, hasFormula] = [0, '', '', false]
   let cell: Readonly<Record<string, string>> = {}
+  const rich = richText((text) => (value = text))
   walk(xml, {
     open: (name, attributes) => {
+      rich.open(name, attributes)
       if (name === 'row') {
         number = Number(attributes.r ?? number + 1)
         rows.set(number, (row = []))
@@ -143,9 +156,11 @@ function readSheet(xml: string, book: Workbook, unread: Unread): { readonly rows
       inside = name
     },
     text: (text) => {
-      if (inside === 'v' || inside === 't') value += text
+      rich.text(text)
+      if (inside === 'v') value += text
     },
     close: (name) => {
+      rich.close(name)
       inside = ''
       if (name !== 'c') return
       // The text of a formula may be empty.
@@ -202,17 +217,20 @@ function withGaps(rows: ReadonlyMap<number, readonly GridCell[]>): GridRow[] {
 function shownValue(
   value: string,
   { t: type = 'n', s: style = '0' }: Readonly<Record<string, string>>,
-  { strings, formats, days }: Workbook,
+  { strings, styles, days }: Workbook,
 ): string {
   if (value === '') return ''
-  if (type === 's') return strings.at(Number(value)) ?? ''
+  const { pattern = 'General', font } = styles.at(Number(style)) ?? {}
+  if (type === 's') return symbolsIn(strings.at(Number(value)) ?? '', font)
   if (type === 'b') return value === '1' ? 'TRUE' : 'FALSE'
   const number = Number(value)
-  if (type !== 'n' || !Number.isFinite(number)) return unescaped(value)
-  const pattern = formats.at(Number(style)) ?? 'General'
+  if (type !== 'n' || !Number.isFinite(number)) return symbolsIn(type === 'inlineStr' ? value : unescaped(value), font)
   if (isDateFormat(pattern)) return dateText(number, pattern, days)
-  const exact = Number(number.toPrecision(DIGITS))
-  return pattern === 'General' ? String(exact) : format(pattern, exact, { throws: false })
+  const exact = Number.isSafeInteger(number) ? number : Number(number.toPrecision(DIGITS))
+  if (/^(?:general|@)$/i.test(pattern)) return String(exact)
+  // The program shows a number by its own settings, not by those of a currency, and a longer one than the library's.
+  const shown = pattern.replace(/\[\$([^\]-]*)-[^\]]*\]/g, (_, sign: string) => (sign === '' ? '' : `[$${sign}]`))
+  return format(Number.isInteger(exact) ? shown.replace(/general/gi, '0') : shown, exact, { throws: false })
 }
 
 /** "2024-05-31", "2024-05-31 14:30" or "14:30". */

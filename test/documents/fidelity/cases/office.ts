@@ -57,7 +57,9 @@ const workbook = (): Buffer =>
   ])
 
 interface Book {
+  /** The last one is of the second font. */
   readonly formats?: readonly string[]
+  readonly fonts?: string
   /** Items of the shared strings. */
   readonly strings?: string
   readonly properties?: string
@@ -65,7 +67,10 @@ interface Book {
 }
 
 /** A workbook of one sheet with two columns: names and cells. The format of style 1 is the first. */
-const book = (rows: Readonly<Record<string, string>>, { formats = [], strings = '', properties = '', parts = [] }: Book = {}): Buffer =>
+const book = (
+  rows: Readonly<Record<string, string>>,
+  { formats = [], fonts = '', strings = '', properties = '', parts = [] }: Book = {},
+): Buffer =>
   makeZip([
     { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'xl/workbook.xml']]) },
     {
@@ -83,7 +88,7 @@ const book = (rows: Readonly<Record<string, string>>, { formats = [], strings = 
     { name: 'xl/sharedStrings.xml', content: `<sst>${strings}</sst>` },
     {
       name: 'xl/styles.xml',
-      content: `<styleSheet><numFmts>${formats.map((format, i) => `<numFmt numFmtId="${164 + i}" formatCode="${format}"/>`).join('')}</numFmts><cellXfs><xf numFmtId="0"/>${formats.map((_, i) => `<xf numFmtId="${164 + i}"/>`).join('')}</cellXfs></styleSheet>`,
+      content: `<styleSheet><numFmts>${formats.map((format, i) => `<numFmt numFmtId="${164 + i}" formatCode="${format}"/>`).join('')}</numFmts><fonts>${fonts}</fonts><cellXfs><xf numFmtId="0"/>${formats.map((_, i) => `<xf numFmtId="${164 + i}" fontId="${i === formats.length - 1 ? 1 : 0}"/>`).join('')}</cellXfs></styleSheet>`,
     },
     {
       name: 'xl/worksheets/sheet1.xml',
@@ -101,11 +106,15 @@ const shape = (type: string, paragraphs: string): string =>
 const line = (said: string, properties = ''): string => `<a:p><a:pPr ${properties}/><a:r><a:rPr/><a:t>${said}</a:t></a:r></a:p>`
 const numbered = (said: string, type: string, depth = 0): string =>
   `<a:p><a:pPr lvl="${depth}"><a:buAutoNum type="${type}"/></a:pPr><a:r><a:t>${said}</a:t></a:r></a:p>`
-/** A presentation of one slide, which has comments. */
+/** A presentation of one slide, which has comments and is in a section. */
 const slides = (shapes: string): Buffer =>
   makeZip([
     { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'ppt/presentation.xml']]) },
-    { name: 'ppt/presentation.xml', content: '<p:presentation><p:sldIdLst><p:sldId id="256" r:id="r1"/></p:sldIdLst></p:presentation>' },
+    {
+      name: 'ppt/presentation.xml',
+      content:
+        '<p:presentation><p:sldIdLst><p:sldId id="256" r:id="r1"/></p:sldIdLst><p:extLst><p:ext><p14:sectionLst><p14:section><p14:sldIdLst><p14:sldId id="256"/></p14:sldIdLst></p14:section></p14:sectionLst></p:ext></p:extLst></p:presentation>',
+    },
     { name: 'ppt/_rels/presentation.xml.rels', content: related([['r1', 'slide', 'slides/slide1.xml']]) },
     { name: 'ppt/slides/slide1.xml', content: slide(shapes) },
     { name: 'ppt/slides/_rels/slide1.xml.rels', content: related([['r1', 'comments', '../comments/comment1.xml']]) },
@@ -159,6 +168,8 @@ const odf =
     ])
 const LIST =
   '<text:list-style style:name="L1"><text:list-level-style-number text:level="1" style:num-format="1" style:num-suffix="."/><text:list-level-style-number text:level="2" style:num-format="a" style:num-suffix=")" text:display-levels="1"/></text:list-style><style:style style:name="T1"><style:text-properties style:text-position="super 58%"/></style:style>'
+const items = (id: string, said: readonly string[], more = ''): string =>
+  `<text:list xml:id="${id}" text:style-name="L1" ${more}>${said.map((one) => `<text:list-item><text:p>${one}</text:p></text:list-item>`).join('')}</text:list>`
 const td = (said: string, more = ''): string => `<table:table-cell ${more}><text:p>${said}</text:p></table:table-cell>`
 
 export const OFFICE_CASES: readonly FidelityCase[] = [
@@ -316,6 +327,104 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
       ),
     says: '1. Fill a) slowly b) gently 2. Light - Done I. Again Area x^2 12 15 chosen A lamp',
     warnings: [/^Not read: comments \(1\)\.$/],
+  },
+  // Numbers begin anew after text and in another kind of list; cells that no other covers; letters of a font of symbols.
+  {
+    file: 'anew.pptx',
+    content: () =>
+      slides(
+        shape(
+          'x',
+          numbered('Fill', 'arabicPeriod') +
+            numbered('Wait', 'arabicPeriod') +
+            line('Then:') +
+            numbered('Light', 'arabicPeriod') +
+            numbered('Leave', 'alphaLcPeriod'),
+        ) +
+          shape(
+            'x',
+            '<a:p><a:r><a:t>Quay </a:t></a:r><a:r><a:rPr><a:sym typeface="Wingdings"/></a:rPr><a:t>\uf0fc in J</a:t></a:r><a:r><a:rPr><a:latin typeface="Symbol"/></a:rPr><a:t> m</a:t></a:r></a:p>',
+          ) +
+          '<p:graphicFrame><a:tbl><a:tr><a:tc hMerge="0" vMerge="false"><a:txBody><a:p><a:r><a:t>Owner</a:t></a:r></a:p></a:txBody></a:tc><a:tc><a:txBody><a:p><a:r><a:t>Ann</a:t></a:r></a:p></a:txBody></a:tc><a:tc hMerge="1"><a:txBody><a:p/></a:txBody></a:tc></a:tr></a:tbl></p:graphicFrame>',
+      ),
+    says: '1. Fill 2. Wait Then: 1. Light a. Leave Quay \u2713 in J \u03bc Owner: Ann',
+  },
+  // Long numbers and numbers with a currency as the program shows them; letters of fonts of symbols; strings in cells, without phonetic letters.
+  {
+    file: 'cells.xlsx',
+    content: () =>
+      book(
+        {
+          phone: '<c s="1"><v>491511234567890</v></c>',
+          card: '<c s="1"><v>4915112345678901</v></c>',
+          weight: '<c s="2"><v>1234567890123</v></c>',
+          price: '<c s="3"><v>1234.5</v></c>',
+          mark: '<c t="s"><v>0</v></c>',
+          far: '<c t="inlineStr"><is><r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><t xml:space="preserve"> km</t></r><rPh><t>no</t></rPh></is></c>',
+          dose: '<c t="inlineStr"><is><r><t xml:space="preserve">5 </t></r><r><rPr><rFont val="Symbol"/></rPr><t>m</t></r><r><rPr><rFont val="Arial"/></rPr><t>g</t></r></is></c>',
+          done: '<c t="inlineStr" s="4"><is><t>\u00fc</t></is></c>',
+        },
+        {
+          formats: ['@', 'General&quot; kg&quot;', '[$\u20ac-407] #,##0.00', '0'],
+          fonts: '<font><name val="Arial"/></font><font><name val="Wingdings"/></font>',
+          strings: '<si><r><rPr><rFont val="Wingdings"/></rPr><t>\u00fb</t></r><r><t xml:space="preserve"> no J</t></r></si>',
+        },
+      ),
+    says: 'phone: 491511234567890 card: 4915112345678901 weight: 1234567890123 kg price: \u20ac 1,234.50 mark: \u{1f5f6} no J far: 10^6 km dose: 5 \u03bcg done: \u2713',
+  },
+  // Titles of several lines, drawings in running text, notes with superscripts, and styles of the same names in both files.
+  {
+    file: 'lines.odp',
+    content: odf(
+      'presentation',
+      '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Harbour<text:line-break/>rules</text:p><text:p>of<text:s/>May</text:p></draw:text-box></draw:frame><draw:custom-shape><text:p>Six berths</text:p></draw:custom-shape></draw:page>',
+    ),
+    title: 'Harbour rules of May',
+    says: 'Six berths',
+  },
+  {
+    file: 'drawn.odt',
+    content: odf(
+      'text',
+      '<text:p>The quay <draw:custom-shape><svg:title>A sign</svg:title><text:p>Keep off.</text:p></draw:custom-shape>is 10<text:span text:style-name="T1">2</text:span> m long<text:note><text:note-body><text:p>Or 10<text:span text:style-name="T1">3</text:span> ft.</text:p></text:note-body></text:note>, 5 <text:span text:style-name="T2">m</text:span>g.</text:p>',
+      '<style:style style:name="T1"><style:text-properties style:text-position="super 58%"/></style:style><style:style style:name="T2"><style:text-properties style:font-name="Symbol"/></style:style>',
+      {
+        'styles.xml':
+          '<o><office:automatic-styles><style:style style:name="T1"><style:text-properties fo:font-weight="bold"/></style:style></office:automatic-styles></o>',
+      },
+    ),
+    says: 'The quay A sign is 10^2 m long[1], 5 \u03bcg. Keep off. [1] Or 10^3 ft.',
+  },
+  // Lists that go on with another between, headings without number, templates of an index, hidden sections.
+  {
+    file: 'numbers.odt',
+    content: odf(
+      'text',
+      '<text:h text:style-name="P1" text:outline-level="1">Preface</text:h><text:p>Read it.</text:p><text:h text:style-name="Heading" text:outline-level="1">Quay</text:h>' +
+        items('a', ['fill', 'light']) +
+        items('b', ['oil', 'wick', 'wax']) +
+        items('c', ['leave'], 'text:continue-list="a"') +
+        items('d', ['return'], 'text:continue-numbering="true"') +
+        '<text:section text:display="none"><text:p>secret</text:p></text:section>' +
+        '<text:bibliography><text:bibliography-source><text:index-title-template>Sources</text:index-title-template></text:bibliography-source><text:index-body><text:p>Harbour law</text:p></text:index-body></text:bibliography>',
+      `${LIST}<style:style style:name="P1" style:parent-style-name="Heading" style:list-style-name=""/>`,
+      {
+        'styles.xml':
+          '<o><text:outline-style style:name="Outline"><text:outline-level-style text:level="1" style:num-format="1" style:num-suffix="."/></text:outline-style><style:style style:name="Heading" style:default-outline-level="1" style:list-style-name=""/></o>',
+      },
+    ),
+    says: '[Preface] Read it. [1. Quay] 1. fill 2. light 1. oil 2. wick 3. wax 3. leave 4. return Harbour law',
+    has: ['4. return'],
+    warnings: [/^Not read: hidden texts \(1\)\.$/],
+  },
+  // Values without a stored text, and messages for wrong input.
+  {
+    file: 'values.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:content-validations><table:content-validation><table:error-message><text:p>Wrong!</text:p></table:error-message></table:content-validation></table:content-validations><table:table table:name="Fees"><table:table-row>${td('Raft')}<table:table-cell office:value-type="float" office:value="7.5"/></table:table-row><table:table-row>${td('Yacht')}<table:table-cell office:value-type="string" office:string-value="none"/></table:table-row></table:table>`,
+    ),
+    says: 'Raft: 7.5 Yacht: none',
   },
   {
     file: 'struck.odt',
