@@ -1,6 +1,6 @@
-import { isTag, isText, type AnyNode, type Element } from 'domhandler'
+import { Element, isTag, isText, type AnyNode } from 'domhandler'
 import { textsOf, type Block } from '../contract.ts'
-import { textOf } from './text.ts'
+import { isSkipped, textOf } from './text.ts'
 
 type BlocksOf = (nodes: readonly AnyNode[], depth: number) => Block[]
 
@@ -10,16 +10,25 @@ const ROMAN = Object.entries({ m: 1000, cm: 900, d: 500, cd: 400, c: 100, xc: 90
 /** Items of a list with their marks, those of nested lists indented; a definition list's read "term: definition". */
 export function listItems(list: Element, blocksOf: BlocksOf, depth: number): string[] {
   if (list.name === 'dl') return definitions(list, blocksOf, depth)
-  const items = list.children.filter(isTag)
+  const items = entriesOf(list)
   const isReversed = list.attribs.reversed !== undefined
   let number = integer(list.attribs.start) ?? (isReversed ? items.filter(({ name }) => name === 'li').length : 1)
   return items.flatMap((item) => {
     // Some editors nest a list without an enclosing item.
     if (item.name === 'ul' || item.name === 'ol') return listItems(item, blocksOf, depth + 1).map((line) => INDENT + line)
     const own = integer(item.attribs.value) ?? number
-    number = own + (isReversed ? -1 : 1)
-    const mark = item.attribs['data-mark'] ?? (list.name === 'ol' ? `${numberText(own, list.attribs.type ?? '1')}.` : '-')
+    const isNumbered = list.name === 'ol' && item.name === 'li'
+    if (isNumbered) number = own + (isReversed ? -1 : 1)
+    const mark = item.attribs['data-mark'] ?? (isNumbered ? `${numberText(own, list.attribs.type ?? '1')}.` : '-')
     return itemTexts(blocksOf(item.children, depth + 1), mark)
+  })
+}
+
+/** What a list shows: its elements, and text between them. */
+function entriesOf({ children }: Element): Element[] {
+  return children.flatMap((node) => {
+    if (isText(node)) return node.data.trim() === '' ? [] : [new Element('span', {}, [node.cloneNode()])]
+    return isTag(node) && !isSkipped(node) ? [node] : []
   })
 }
 
@@ -70,7 +79,7 @@ function itemTexts(blocks: readonly Block[], mark: string): string[] {
 function definitions(list: Element, blocksOf: BlocksOf, depth: number): string[] {
   const items: string[] = []
   let terms: string[] = []
-  for (const entry of list.children.filter(isTag).flatMap((one) => (isGroup(one) ? one.children.filter(isTag) : [one]))) {
+  for (const entry of entriesOf(list).flatMap((one) => (isGroup(one) ? entriesOf(one) : [one]))) {
     if (entry.name === 'dt') terms.push(textOf(entry.children, depth + 1))
     else {
       const term = terms.filter((one) => one !== '').join(', ')

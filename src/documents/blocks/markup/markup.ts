@@ -40,10 +40,9 @@ export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {
       return push({ kind: 'table', rows })
     }
     if (name === 'br') text += '\n'
-    const isBlock = BLOCKS.has(name) || name === 'table'
-    if (isBlock) endParagraph()
+    if (BLOCKS.has(name)) endParagraph()
     read(children, depth + 1)
-    if (isBlock) endParagraph()
+    if (BLOCKS.has(name)) endParagraph()
   }
   const read = (nodes: readonly AnyNode[], depth: number): void => {
     checkDepth(depth)

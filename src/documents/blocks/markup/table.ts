@@ -1,11 +1,12 @@
 import { isTag, isText, type AnyNode, type Element } from 'domhandler'
-import { textOf } from './text.ts'
+import { isSkipped, textOf } from './text.ts'
 import { rowTexts, type GridCell, type GridRow } from './row-texts.ts'
 
 /** Elements that a cell of a data table does not contain. */
 const LAYOUT = new Set(['table', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
 const BOLD = new Set(['b', 'strong'])
-const SECTIONS = new Set(['thead', 'tbody', 'tfoot'])
+/** What may be around rows; a form around cells too. */
+const SECTIONS = new Set(['thead', 'tbody', 'tfoot', 'form'])
 const MOST_SPAN = 100
 const SEARCHED = 2000
 
@@ -45,11 +46,13 @@ export function tableRows(
 }
 
 export function rowsOf(table: Element): Row[] {
+  const shown = (nodes: readonly AnyNode[]): Element[] => nodes.filter(isTag).filter((node) => !isSkipped(node))
   const inside = (nodes: readonly AnyNode[], isHead: boolean): Row[] =>
-    nodes.filter(isTag).flatMap((node): Row[] => {
+    shown(nodes).flatMap((node): Row[] => {
       if (SECTIONS.has(node.name)) return inside(node.children, node.name === 'thead')
       if (node.name !== 'tr') return []
-      const cells = node.children.filter(isTag).filter(({ name }) => name === 'td' || name === 'th')
+      const parts = shown(node.children).flatMap((part) => (part.name === 'form' ? shown(part.children) : [part]))
+      const cells = parts.filter(({ name }) => name === 'td' || name === 'th')
       return cells.length === 0 ? [] : [{ cells, isHead }]
     })
   return inside(table.children, false)

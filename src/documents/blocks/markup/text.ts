@@ -4,7 +4,7 @@ import { inline } from '../contract.ts'
 
 /** What holds no sentences of the page. */
 const SKIPPED = new Set(
-  'script style noscript template svg math-annotation button select input textarea iframe object img audio video canvas nav title'.split(
+  'script style noscript template svg math-annotation button select datalist input textarea iframe object img audio video canvas nav title'.split(
     ' ',
   ),
 )
@@ -12,7 +12,7 @@ const SKIPPED = new Set(
 export const BLOCKS = new Set(
   (
     'address article aside blockquote body caption center details dd div dl dt fieldset figcaption figure footer form header hr html li main ' +
-    'hgroup legend menu p section summary tbody td tfoot th thead tr'
+    'h1 h2 h3 h4 h5 h6 hgroup legend menu p pre section summary table tbody td tfoot th thead tr'
   ).split(' '),
 )
 /** Links that a generator puts beside headings: a mark, an icon, or a word for it. Others of these classes hold the text itself. */

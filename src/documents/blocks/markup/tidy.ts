@@ -4,6 +4,7 @@ import { removeNavigation } from './navigation.ts'
 import { mathText } from './math.ts'
 import { placeNotes } from './notes.ts'
 import { namePanels } from './panels.ts'
+import { symbolsIn } from './symbols.ts'
 import { BLOCKS, isHidden, raisedText, textOf } from './text.ts'
 
 const ROLES: Readonly<Record<string, string>> = {
@@ -20,6 +21,7 @@ const ROLES: Readonly<Record<string, string>> = {
 /** Pictures that show the state of a project, not a part of the text. */
 const BADGE = /badge|shields\.io|travis-ci|codecov|coveralls/i
 const FILE_NAME = /^[\w-]+\.(?:png|jpe?g|gif|svg|webp)$/i
+const FONT = /font(?:-family)?\s*:\s*["']?([\w ]+)/i
 const SHOWN_APART = /display\s*:\s*(?:block|flex|grid|table|list-item)/i
 /** Types of inputs whose values are shown as text. */
 const TYPED = /^(?:text|email|number|tel|url|date|time|datetime-local|month|week)$/i
@@ -71,6 +73,8 @@ function rewrite(element: Element): void {
   const { role = '', 'aria-level': level = '' } = attribs
   if (role === 'heading') element.name = `h${/^[1-6]$/.exec(level)?.[0] ?? '2'}`
   else if (name === 'div' || name === 'span') element.name = ROLES[role] ?? name
+  const font = fontOf(element)
+  if (font !== undefined) showSymbols(element, font)
   if ((element.name === 'span' || name === 'a') && SHOWN_APART.test(attribs.style ?? '')) element.name = 'div'
   if (isHidden(element)) return
   switch ((name === 'span' ? scriptIn(attribs.style) : undefined) ?? name) {
@@ -102,8 +106,12 @@ function rewrite(element: Element): void {
       // An image in it is shown by a script too.
       for (const image of DomUtils.getElementsByTagName('img', children)) DomUtils.removeElement(image)
       return
-    case 'math':
+    case 'math': {
+      const { parent } = element
+      // A formula for readers that do not see its picture.
+      if (parent !== null && isTag(parent) && DomUtils.nextElementSibling(parent)?.name === 'img') parent.attribs = {}
       return say(element, mathText(element))
+    }
     case 'script':
       if (/^math\/tex/.test(attribs.type ?? '')) say(element, ` ${children.map((node) => (isText(node) ? node.data : '')).join('')} `)
       return
@@ -123,6 +131,19 @@ function rewrite(element: Element): void {
       DomUtils.appendChild(element, new Text(' '))
       if (element.prev !== null && isTag(element.prev)) DomUtils.prependChild(element, new Text(' '))
   }
+}
+
+function fontOf({ attribs: { face, style = '' } }: Element): string | undefined {
+  return FONT.exec(style)?.[1]?.trim() ?? face
+}
+
+/** Rewrites the text of an element, apart from those in it with a font of their own. */
+function showSymbols(element: Element, font: string): void {
+  const waiting = [element]
+  for (let one = waiting.pop(); one !== undefined; one = waiting.pop())
+    for (const node of one.children)
+      if (isText(node)) node.data = symbolsIn(node.data, font)
+      else if (isTag(node) && fontOf(node) === undefined) waiting.push(node)
 }
 
 /** The element that shows text as a style does: raised, lowered or struck out. */

@@ -309,7 +309,58 @@ const SHOWN: readonly FidelityCase[] = [
   },
 ]
 
-export const HTML_CASES: readonly FidelityCase[] = [...MAIN_TEXT, ...NAVIGATION, ...TABLES, ...SHOWN]
+/** What stands where HTML expects only items, rows and cells, or is hidden there. */
+const MISPLACED: readonly FidelityCase[] = [
+  {
+    file: 'between.html',
+    content: main(
+      '<ul>Bring<li>oil</li>and<li>wax</li></ul><ol><li>fill</li><b>slowly</b><li>light</li></ol><dl><dt>Mole</dt><dd>a wall</dd>near<dt>Quay</dt><dd>a berth</dd></dl>',
+    ),
+    says: '- Bring - oil - and - wax 1. fill - slowly 2. light - Mole: a wall - near - Quay: a berth',
+  },
+  {
+    file: 'hidden.html',
+    content: main(
+      '<ul><script>var x = 1</script><li>oil</li><li hidden>secret</li><li style="display:none">gone</li></ul><dl><dt>Mole</dt><dd>a wall</dd><dt hidden>Old</dt><dd hidden>none</dd></dl>' +
+        '<table><tr><td>Raft</td><td>7</td></tr><tr style="display:none"><td>Tug</td><td>8</td></tr><tr><td>Yacht</td><td>9</td><td hidden>id</td></tr></table><datalist><option>Oslo</option></datalist>',
+    ),
+    says: '- oil - Mole: a wall Raft: 7 Yacht: 9',
+  },
+  {
+    file: 'forms.html',
+    content: main(
+      '<table><tr><th>Boat</th><th>Fee</th></tr><form action="x"><tr><td>Raft</td><td>7</td></tr></form><tr><form><td>Yacht</td><td>9</td></form></tr></table>',
+    ),
+    lines: ['Boat: Raft; Fee: 7', 'Boat: Yacht; Fee: 9'],
+    warnings: [],
+  },
+  {
+    file: 'blocks.html',
+    content: main(
+      '<dl><dt><h4>Mole</h4>of stone</dt><dd>a wall</dd></dl><p>It is lit.<sup><a href="#n1">1</a></sup></p><div id="n1">By<pre>oil</pre>at night.</div>',
+    ),
+    says: '- Mole of stone: a wall It is lit.[1] [1] By oil at night.',
+  },
+  // Formulas of encyclopedias, whose pictures are hidden from readers; letters of fonts of symbols.
+  {
+    file: 'energy.html',
+    content: main(
+      '<p>Its energy <span><span style="display: none;"><math><semantics><mrow><mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup></mrow><annotation>{\\displaystyle}</annotation></semantics></math></span><img src="x.svg" aria-hidden="true" alt="{\\displaystyle E}"></span> is known.</p>',
+    ),
+    says: 'Its energy E=mc^2 is known.',
+    warnings: [],
+  },
+  {
+    file: 'fonts.html',
+    content: main(
+      `<p>Take 5 <font face="Symbol">m</font>g <span style='font-family:Wingdings;mso-ascii-font-family:Arial'><span>J</span></span>, <b style="font-family: 'Symbol'">a<i style="font-family:Arial">a</i></b> a day.</p>` +
+        `<p style='mso-list:l0'><span style='font-family:Symbol'><span>\u00b7<span style='font:7.0pt "Times New Roman"'>&nbsp; </span></span></span>daily</p>`,
+    ),
+    says: 'Take 5 \u03bcg \u263a, \u03b1a a day. \u2022 daily',
+  },
+]
+
+export const HTML_CASES: readonly FidelityCase[] = [...MAIN_TEXT, ...NAVIGATION, ...TABLES, ...SHOWN, ...MISPLACED]
 
 /** Cases of files in ../shared. */
 export const SHARED_HTML_CASES: readonly FidelityCase[] = [
