@@ -6,7 +6,13 @@ import { textOf } from '../markup/text.ts'
 const PART_CHARACTERS = 800
 /** The sign before a word that is no element of subtitles. */
 const WORDS_IN_BRACKETS = /<(?!\/?(?:b|i|u|s|c|v|font|lang|ruby|rt|em|strong|br)\b)/gi
-const CUE = /^\d{0,3}:?\d{1,2}:\d{2}[.,]\d{3}\s+-->/
+const TIMES = /^\s*((?:\d+:)?\d{1,2}:\d{2}[.,]\d{3})\s+-->\s+((?:\d+:)?\d{1,2}:\d{2}[.,]\d{3})/
+/** Ends of cues: blank lines, which may be left out before a number and times. */
+const CUE_END = /\n{2,}|\n\s*(?=(?:\d+[ \t]*\n)?[ \t]*[\d:]+[.,]\d{3}\s+-->)/
+/** Parts of WebVTT that are no cues, and numbers of cues. */
+const NO_CUE = /^(?:\ufeff?WEBVTT|NOTE|STYLE|REGION)\b|^\s*\d*\s*$/
+/** Milliseconds between two cues at most, of which the second may repeat the end of the first. */
+const NEXT_MS = 50
 
 /** A log as its lines; source code as parts that end at blank lines between definitions where they can. */
 export function sourceBlocks(text: string, type: 'code' | 'log'): Block[] {
@@ -25,25 +31,41 @@ export function sourceBlocks(text: string, type: 'code' | 'log'): Block[] {
   return [...parts, part].filter((one) => one.trim() !== '').map((one) => ({ kind: 'code', text: one.replace(/^\n+/, '').trimEnd() }))
 }
 
+function shownIn(line: string): string {
+  const named = line.replace(/<v(?:\.\S+)?\s+([^>]*)>/g, '$1: ')
+  return textOf(parseDocument(named.replace(/\{\\[^}]*\}|<\d[\d:.]*>/g, '').replace(WORDS_IN_BRACKETS, '&lt;')).children)
+}
+
+function millisecondsOf(time: string): number {
+  return time.split(/[:.,]/).reduce((sum, part, i, all) => sum * (i === all.length - 1 ? 1000 : 60) + Number(part), 0)
+}
+
 /** What subtitles (WebVTT, SubRip) say, without times; a cue that continues a sentence continues its paragraph. */
 export function subtitleBlocks(text: string): Block[] {
-  const cues = text.replace(/\r\n?/g, '\n').split(/\n{2,}/)
-  const said = cues.flatMap((cue) => {
-    const lines = cue.split('\n')
-    const time = lines.findIndex((line) => CUE.test(line.trim()))
-    if (time < 0) return []
-    const shown = lines
-      .slice(time + 1)
-      .join(' ')
-      .replace(/<v(?:\.\S+)?\s+([^>]*)>/g, '$1: ')
-    const marked = shown.replace(/\{\\[^}]*\}|<\d[\d:.]*>/g, '').replace(WORDS_IN_BRACKETS, '&lt;')
-    return [textOf(parseDocument(marked).children)]
-  })
+  let [before, ended]: [string[], number] = [[], -Infinity]
+  const said = text
+    .replace(/\r\n?/g, '\n')
+    .split(CUE_END)
+    .map((cue) => {
+      const lines = cue.split('\n')
+      const time = lines.findIndex((line) => TIMES.test(line))
+      // Before the first cue there is nothing to continue.
+      if (time < 0 && (ended < 0 || NO_CUE.test(cue))) return ''
+      const [, from, to] = TIMES.exec(lines.at(time) ?? '') ?? []
+      const shown = lines
+        .slice(time + 1)
+        .map(shownIn)
+        .filter((line) => line !== '')
+      let repeated = from !== undefined && millisecondsOf(from) - ended <= NEXT_MS ? shown.length : 0
+      while (repeated > 0 && before.slice(-repeated).join('\n') !== shown.slice(0, repeated).join('\n')) repeated--
+      before = shown
+      if (to !== undefined) ended = millisecondsOf(to)
+      return shown.slice(repeated).join(' ')
+    })
   const paragraphs: string[] = []
   for (const one of said) {
     const last = paragraphs.at(-1)
-    // A cue may repeat the one before it.
-    if (one === '' || one === last) continue
+    if (one === '') continue
     if (last === undefined || /[.!?\u2026\u3002"\u201d)\]]$/.test(last) || /^(?:-|[^:]{1,30}: )/.test(one)) paragraphs.push(one)
     else paragraphs.splice(-1, 1, `${last} ${one}`)
   }

@@ -244,6 +244,21 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
       'WEBVTT\n\n00:00:00.160 --> 00:00:02.000\nthe<00:00:00.320><c> lamp</c><00:00:00.480><c.yellow> burns</c>\n\n00:02.000 --> 00:03.000\n<i>for <name>.</i>\n',
     says: 'the lamp burns for <name>.',
   },
+  // Captions that roll up: each repeats the lines of the one before; later, the same is said again.
+  {
+    file: 'rolling.vtt',
+    content:
+      'WEBVTT\nKind: captions\n\n00:00:00.160 --> 00:00:02.000 align:start\n \nthe<00:00:00.320><c> lamp</c><00:00:00.480><c> burns</c>\n\n00:00:02.000 --> 00:00:02.010\nthe lamp burns\n \n\n' +
+      '00:00:02.010 --> 00:00:04.000\nthe lamp burns\nall<00:00:02.320><c> night.</c>\n\n00:00:04.000 --> 00:00:04.010\nall night.\n \n\n00:00:09.010 --> 00:00:12.000\nall night.\n',
+    says: 'the lamp burns all night. all night.',
+  },
+  // Blank lines with spaces, none at all, and one in a cue.
+  {
+    file: 'loose.srt',
+    content:
+      '1\n00:00:01,000 --> 00:00:02,000\nThe lamp\n \n2\n00:00:02,500 --> 00:00:03,000\nburns\n3\n00:00:03,500 --> 00:00:04,000\n12 hours.\n\nThen it is out.\n\n\n4\n\n00:00:05,000 --> 00:00:06,000\nDark.\n',
+    says: 'The lamp burns 12 hours. Then it is out. Dark.',
+  },
   // Text that is what its e-mail says is not read as another encoding, although it could be.
   {
     file: 'signs.eml',
