@@ -37,11 +37,15 @@ const RAISED = { height: 0.85, rise: 0.15 }
 /** An item is printed again (bold type, shadows) within this distance, in heights. */
 const OVERPRINT = 0.1
 const MOST_COMPARED = 20
+/** A gap between letters, in heights, that separates words. */
+const WORD_GAP = 0.2
 const LONGEST_TITLE = 200
 
 /** @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large */
 export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPages> {
+  const { encodings, BinaryDataFactory } = missingFiles()
   const document = await getDocumentProxy(new Uint8Array(bytes), {
+    BinaryDataFactory,
     isEvalSupported: false,
     stopAtErrors: false,
     disableFontFace: true,
@@ -82,14 +86,29 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
     (empty.length === 0
       ? []
       : [`${empty.length} of ${numPages} pages have no text, and may be scanned (${listed(empty)}): set CEPE_OCR to read such pages.`])
+  if (encodings.size > 0)
+    warnings.push(`Text in fonts of the encodings ${listed([...encodings])} is missing: save the PDF with its fonts embedded.`)
   if (pages.every((lines) => lines.length === 0)) {
-    const remedy = read === undefined ? 'it seems to be scanned. Set CEPE_OCR, or send one with recognised text.' : warnings.join(' ')
+    const isScan = read === undefined && encodings.size === 0
+    const remedy = isScan ? 'it seems to be scanned. Set CEPE_OCR, or send one with recognised text.' : warnings.join(' ')
     throw new DocumentError('scanned', `The PDF has ${numPages} ${numPages === 1 ? 'page' : 'pages'} and no text: ${remedy}`)
   }
   if (unknown.size > 0) warnings.push(`Characters of fonts without Unicode values are missing (pages ${listed([...unknown])}).`)
   const { title, attached } = await aboutFile(document, unread)
   if (attached.length > 0) warnings.push(`Attachments were not read: ${listed(attached)}.`)
   return { pages, title, warnings: [...warnings, ...unread.warnings] }
+}
+
+/** What the library asks for and is not there: the names of encodings that only files of their own explain. */
+function missingFiles() {
+  const encodings = new Set<string>()
+  class BinaryDataFactory {
+    fetch({ kind, filename }: { readonly kind: string; readonly filename: string }): Promise<never> {
+      if (kind === 'cMapUrl') encodings.add(filename.replace(/\.bcmap$/, ''))
+      return Promise.reject(new Error(`${filename} is not there`))
+    }
+  }
+  return { encodings, BinaryDataFactory }
 }
 
 async function aboutFile(document: Awaited<ReturnType<typeof getDocumentProxy>>, unread: Unread) {
@@ -105,21 +124,14 @@ const [OCR_HEIGHT, LETTER_WIDTH] = [10, 0.5]
 
 /** Lines of a recognised text; blank ones separate paragraphs. */
 export function textLines(text: string, page: number, height = OCR_HEIGHT): Line[] {
-  const lines = text.split('\n').map((line) => line.trim())
-  return lines.flatMap((text, i) =>
-    text === ''
-      ? []
-      : [
-          {
-            text,
-            page,
-            height,
-            base: -1.2 * height * (i + lines.slice(0, i).filter((line) => line === '').length),
-            left: 0,
-            right: text.length * LETTER_WIDTH * height,
-          },
-        ],
-  )
+  let base = 0
+  const lines = text.split('\n').map((line) => {
+    const text = line.trim()
+    const shown = { text, page, height, base, left: 0, right: text.length * LETTER_WIDTH * height }
+    base -= (text === '' ? 2 : 1) * 1.2 * height
+    return shown
+  })
+  return lines.filter(({ text }) => text !== '')
 }
 
 /** An item as on a page that is turned so that the item's line is horizontal. */
@@ -137,6 +149,13 @@ function linesOf(items: readonly Item[], page: number): Line[] {
   const printed = new Map<string, Item[]>()
   for (const item of items) {
     const same = printed.get(item.str) ?? []
+    const last = line.at(-1)
+    // Parts that a page is composed of end no line.
+    if (last !== undefined && last.str.trim() !== '' && item.str.trim() !== '') {
+      const height = Math.max(last.height, item.height)
+      if (Math.abs(Number(item.transform[5]) - Number(last.transform[5])) > height) lines.push(...lineOf(line.splice(0), page))
+      else if (leftOf(item) - leftOf(last) - last.width > WORD_GAP * height) line.push({ ...last, str: ' ', width: 0 })
+    }
     if (item.str.trim() === '' || !same.some((other) => isOver(item, other))) line.push(item)
     printed.set(item.str, [...same.slice(-MOST_COMPARED), item])
     if (item.hasEOL) lines.push(...lineOf(line.splice(0), page))
@@ -190,12 +209,8 @@ export function mostOf(weighted: readonly (readonly [value: number, weight: numb
 }
 
 function unreadable(error: unknown, page?: number): DocumentError {
-  const encrypted = error instanceof Error && error.name === 'PasswordException'
-  return new DocumentError(
-    encrypted ? 'encrypted' : 'damaged',
-    encrypted
-      ? 'The PDF is encrypted: send it without a password.'
-      : `The PDF cannot be read${page === undefined ? '' : ` at page ${page}`} (${messageOf(error)}).`,
-    error,
-  )
+  if (error instanceof Error && error.name === 'PasswordException')
+    return new DocumentError('encrypted', 'The PDF is encrypted: send it without a password.', error)
+  const place = page === undefined ? '' : ` at page ${page}`
+  return new DocumentError('damaged', `The PDF cannot be read${place} (${messageOf(error)}).`, error)
 }

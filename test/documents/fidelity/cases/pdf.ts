@@ -72,6 +72,35 @@ export const PDF_CASES: readonly FidelityCase[] = [
     lacks: ['Part 5', 'Part 12'],
     warnings: [/^Not read: tables of contents and indexes \(pages 1\)\.$/],
   },
+  // A part that the page is composed of is no part of the line before it.
+  {
+    file: 'composed.pdf',
+    content: () =>
+      makePdfOf({
+        content: 'BT /F1 12 Tf 50 700 Td (Before) Tj ET /X1 Do BT /F1 12 Tf 50 600 Td (After) Tj ET /X2 Do',
+        page: '/Resources << /Font << /F1 3 0 R >> /XObject << /X1 10 0 R /X2 11 0 R >> >>',
+        objects: ['50 650 Td (Inside)', '150 600 Td (beside)'].map((part) => {
+          const shown = `BT /F1 12 Tf ${part} Tj ET`
+          return `<< /Type /XObject /Subtype /Form /BBox [0 0 600 800] /Resources << /Font << /F1 3 0 R >> >> /Length ${shown.length} >>\nstream\n${shown}\nendstream`
+        }),
+      }),
+    says: 'Before Inside After beside',
+  },
+  // Letters by an encoding that only a file of the reader's own would explain.
+  {
+    file: 'encoded.pdf',
+    content: () =>
+      makePdfOf({
+        content: 'BT /F1 12 Tf 50 700 Td (Price list) Tj ET BT /F2 12 Tf 50 680 Td <8d60> Tj ET',
+        font: '<< /Type /Font /Subtype /Type0 /BaseFont /MS-Mincho /Encoding /90ms-RKSJ-H /DescendantFonts [10 0 R] >>',
+        objects: [
+          '<< /Type /Font /Subtype /CIDFontType2 /BaseFont /MS-Mincho /CIDSystemInfo << /Registry (Adobe) /Ordering (Japan1) /Supplement 2 >> /FontDescriptor 11 0 R >>',
+          '<< /Type /FontDescriptor /FontName /MS-Mincho /Flags 6 /FontBBox [0 0 1000 1000] /ItalicAngle 0 /Ascent 800 /Descent -200 /CapHeight 700 /StemV 80 >>',
+        ],
+      }),
+    says: 'Price list',
+    warnings: [/^Text in fonts of the encodings 90ms-RKSJ-H is missing/],
+  },
   // Amounts that pages of the file could have, in no order.
   {
     file: 'stock.pdf',
