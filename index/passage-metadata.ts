@@ -50,7 +50,8 @@ export function checkMetadata(given: unknown, nested: 'refuse' | 'leave out' = '
   if (given === undefined || given === null || given === '') return {}
   const value = typeof given === 'string' ? parseJson(given) : given
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { problem: 'The metadata is not a JSON object.' }
-  const all = Object.entries(value as Record<string, unknown>).sort(([a], [b]) => (a < b ? -1 : 1))
+  const present = Object.entries(value as Record<string, unknown>).filter(([, one]) => one !== undefined)
+  const all = present.sort(([a], [b]) => (a < b ? -1 : 1))
   const entries = nested === 'refuse' ? all : all.filter(([, one]) => !isNested(one))
   const leftOut = entries.length === all.length ? {} : { leftOut: all.flatMap(([name, one]) => (isNested(one) ? [name] : [])) }
   const { fields, bytes } = METADATA_LIMITS

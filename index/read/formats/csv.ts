@@ -68,7 +68,8 @@ export async function* readCsv(bytes: AsyncIterable<Buffer>, options: CsvOptions
       yield { ...at, reason: 'bad_utf8', detail: 'The record is not valid UTF-8.' }
       continue
     }
-    const texts = values.map((value, i) => value.toString('utf8').replace(i === 0 ? /^\ufeff/ : '', ''))
+    // A quote after a byte order mark is no quote for the parser.
+    const texts = values.map((value, i) => (i === 0 ? value.toString().replace(/^\ufeff(?:"([^]*)"$)?/, '$1') : value.toString()))
     if (columns === undefined) {
       columns = columnsOf(texts, at.line, options.shape)
       if (columns.header.length > 0) continue

@@ -7,15 +7,42 @@ import { invalidCorpus, type RawRow, type ReadOptions, type Rejected } from '../
 import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowRanges } from './parquet-bounds.ts'
 
 const DAY_MS = 86_400_000
-/** Text that is not UTF-8 stays bytes, and a date has no time. */
+/** Digits of a decimal, which is read as a binary fraction. */
+const DECIMAL_DIGITS = 15
+/** Text that is not UTF-8 stays bytes, a date has no time, and fractions of a second keep their digits. */
 const PARSERS = {
+  timestampFromMicroseconds: (micros: bigint) => timestamp(micros, 1000n),
+  timestampFromNanoseconds: (nanos: bigint) => timestamp(nanos, 1_000_000n),
   dateFromDays: (days: number) => new Date(days * DAY_MS).toISOString().replace(/T.*/, ''),
   stringFromBytes: (bytes: Uint8Array | undefined) =>
     bytes && isUtf8(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString() : bytes,
 }
 
+function timestamp(value: bigint, perMillisecond: bigint): Date | string {
+  const rest = ((value % perMillisecond) + perMillisecond) % perMillisecond
+  const date = new Date(Number((value - rest) / perMillisecond))
+  const digits = String(perMillisecond + rest)
+    .slice(1)
+    .replace(/0+$/, '')
+  return rest === 0n ? date : date.toISOString().replace('Z', `${digits}Z`)
+}
+
+type Column = ReturnType<typeof parquetSchema>
+
+/** A value whose decimals have the digits that the file names: 1.15, not 1.1500000000000001. */
+function withDecimals(value: unknown, { element, children }: Column): unknown {
+  if (typeof value === 'number')
+    return element.converted_type === 'DECIMAL' && !Number.isInteger(value) ? Number(value.toPrecision(DECIMAL_DIGITS)) : value
+  if (children.length === 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const fields = Object.entries(value).map(([name, one]: [string, unknown]) => {
+    const child = children.find((other) => other.element.name === name)
+    return [name, child === undefined ? one : withDecimals(one, child)] as const
+  })
+  return Object.fromEntries(fields)
+}
+
 /** @throws corpus_invalid for missing columns, or metadata in two forms. */
-function columnsOf(children: ReturnType<typeof parquetSchema>['children'], readsMetadata: boolean, shape: TableShape) {
+function columnsOf(children: Column['children'], readsMetadata: boolean, shape: TableShape) {
   if (shape.columns?.isNumbered === true)
     throw invalidCorpus('columns', 'The columns of a Parquet file have names: give those in columns, not numbers.')
   const names = children.map(({ element }) => element.name)
@@ -29,8 +56,8 @@ function columnsOf(children: ReturnType<typeof parquetSchema>['children'], reads
   const read = [...new Set([...Object.values(of), ...metadata.map((one) => one.at)])]
   const nested = read.filter((i) => at(children, i).children.length > 0)
   const nameOf = (i: number): string => at(names, i)
-  const fields = metadata.map((one) => ({ name: one.name, column: nameOf(one.at) }))
-  return { of: FIELDS.map((field) => names[of[field] ?? -1]), fields, read: read.map(nameOf), nested: nested.map(nameOf) }
+  const fields = metadata.map((one) => ({ name: one.name, column: at(children, one.at) }))
+  return { of: FIELDS.map((field) => children[of[field] ?? -1]), fields, read: read.map(nameOf), nested: nested.map(nameOf) }
 }
 
 /**
@@ -67,9 +94,12 @@ export async function* readParquet(
 }
 
 function rowOf(line: number, row: Record<string, unknown>, { of, fields }: ReturnType<typeof columnsOf>): RawRow {
-  const [id, text, title, source, metadata] = of.map((column) => (column === undefined ? undefined : row[column]))
+  const valueOf = (column: Column): unknown => withDecimals(row[column.element.name], column)
+  const [id, text, title, source, metadata] = of.map((column) => column && valueOf(column))
   // Null values are absent.
-  const given = fields.map(({ name, column }) => [name, row[column]] as const).filter(([, value]) => value !== undefined && value !== null)
+  const given = fields
+    .map(({ name, column }) => [name, valueOf(column)] as const)
+    .filter(([, value]) => value !== undefined && value !== null)
   return {
     line,
     id: typeof id === 'bigint' ? String(id) : id,

@@ -44,6 +44,10 @@ await t.test('tsv: columns by header, CSV quoting, CRLF, byte order mark', async
   ])
 })
 
+await t.test('csv: names in quotes after a byte order mark', async (t) => {
+  t.same(passages(await read('\ufeff"id","text"\r\n"1","a ""b"", c"\r\n')), [{ id: '1', title: '', text: 'a "b", c' }])
+})
+
 await t.test('tsv: line breaks and blanks inside fields stay as they are', async (t) => {
   const rows = 'id\ttitle\ttext\r\n1\t A \t"one\r\ntwo\nthree "\r\n2\t"\tB"\t  four\u00a0\r\n'
   t.same(passages(await read(rows)), [
@@ -190,6 +194,23 @@ await t.test('parquet: text that is not UTF-8 is rejected, and a date is no time
   for await (const item of readPassageFile('test/fixtures/index/broken-text.parquet')) items.push(item)
   t.same(passages(items), [{ id: '1', title: '', text: 'fünf', metadata: { day: '2024-05-31', mark: 'a' } }])
   t.same(rejects(items), [[2, 'bad_utf8']])
+})
+
+await t.test('parquet: decimals and fractions of a second keep their digits, and empty structs are absent', async (t) => {
+  const all = async (name: string) => {
+    const items: ReadItem[] = []
+    for await (const item of readPassageFile(`test/fixtures/index/${name}.parquet`)) items.push(item)
+    return passages(items).map(({ title, metadata }) => [title, metadata])
+  }
+  t.same(await all('digits'), [
+    ['1.15', { price: 1.15, at: '2024-05-31T14:30:01.123456Z', ns: '2024-05-31T14:30:01.123456789Z' }],
+    ['8.2', { price: 1.1, at: '1960-01-01T00:00:00.000001Z', ns: '1969-12-31T23:59:59.999999999Z' }],
+    ['-0.07', { price: 123456789012.34, at: '2024-05-31T14:30:01.000Z', ns: '2024-05-31T14:30:01.000Z' }],
+  ])
+  t.same(await all('struct'), [
+    ['', { p: 1.15 }],
+    ['', { p: null }],
+  ])
 })
 
 await t.test('parquet that is asked for and is none says so, whatever it is', async (t) => {
