@@ -7,10 +7,10 @@ import type { Passage } from '../../../index/contract.ts'
 import { IdSet } from '../../../index/id-set.ts'
 import { SPLIT_WORDS, type FileProblem, type ReadItem, type Rejected } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
-import { contentId, prefixOf } from '../../../index/read/row-ids.ts'
+import { prefixOf, rowIds } from '../../../index/read/row-ids.ts'
 import { checkRow } from '../../../index/read/validate.ts'
 import { isPageAddress } from '../../crawl/page-address.ts'
-import type { DocumentPassage, DocumentPassages } from '../../documents/schema.ts'
+import type { DocumentPassages } from '../../documents/schema.ts'
 import { typeOfName } from '../../documents/type.ts'
 import { createPassageReader, type PassageReader } from '../../documents/corpus/reader.ts'
 import { DocumentError, NEEDS_OCR } from '../../documents/errors.ts'
@@ -172,7 +172,8 @@ function documentItems({ file, modified }: FolderFile, read: DocumentPassages, {
   const { passages, type, warnings } = read
   const source = sourceOf(file, options.label)
   const prefix = prefixOf(source)
-  const ids = passageIds(passages)
+  // By the content, not the place: a passage keeps its id while its title and text stay the same.
+  const identified = rowIds({ ids: 'hash' }, source)
   const items = passages.map(({ title, text, heading, page }, i) => {
     const metadata = {
       ...(heading !== '' && { heading }),
@@ -183,13 +184,13 @@ function documentItems({ file, modified }: FolderFile, read: DocumentPassages, {
     }
     const row = {
       line: 0,
-      id: prefix + at(ids, i),
+      id: undefined,
       title,
       text,
       source,
       metadata: options.no_metadata === true ? undefined : metadata,
     }
-    return { ...checkRow(row), file }
+    return { ...checkRow(identified(row)), file }
   })
   const kept = items.filter((item) => 'passage' in item)
   if (kept.length === 0) onEmptied?.(source)
@@ -199,18 +200,4 @@ function documentItems({ file, modified }: FolderFile, read: DocumentPassages, {
     ...(item === kept[0] && warnings.length > 0 && { warnings }),
     ...(item === kept.at(-1) && { whole }),
   }))
-}
-
-/**
- * Ids of a file's passages after its prefix: `path/to/file.md#4kJq0Zr2vX1b`. They are derived from the content, not the position, so that a
- * passage keeps its id while its title and text stay the same. Equal passages get different ids.
- */
-function passageIds(passages: readonly Pick<DocumentPassage, 'title' | 'text'>[]): string[] {
-  const counts = new Map<string, number>()
-  return passages.map(({ title, text }) => {
-    const content = JSON.stringify([title, text])
-    const number = (counts.get(content) ?? 0) + 1
-    counts.set(content, number)
-    return contentId(title, text, number)
-  })
 }
