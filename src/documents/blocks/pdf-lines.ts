@@ -179,7 +179,7 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   let column: number | undefined
   let heightBefore = 0
   const endRaised = (): void => {
-    text += text.trim() === '' && /^\d{1,3}$/.test(raised.trim()) ? `[${raised.trim()}] ` : raisedText(inline(raised), text)
+    text += text.trim() === '' && /^\d{1,3}$/.test(raised.trim()) ? `[${raised.trim()}] ` : raisedText(raised.replace(/\s+/g, ' '), text)
     raised = ''
   }
   for (const { str, width, ...item } of inReadingOrder(items)) {

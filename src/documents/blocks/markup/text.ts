@@ -97,7 +97,8 @@ export function checkDepth(depth: number): void {
 
 /** The text of a superscript: "^6" in 10^6, "nd" in 2nd, "[1]" of a note. @param before the text before it */
 export function raisedText(text: string, before: string, isNote = NOTED.test(before.slice(-8))): string {
-  if (text === '' || before === '' || /\s$/.test(before)) return text
+  if (text === '' || before === '' || /\s$/.test(before) || /^\s/.test(text)) return text
+  if (/\s$/.test(text)) return `${raisedText(text.trimEnd(), before, isNote)} `
   if (/^TM$/i.test(text)) return '\u2122'
   if (/^\d+$/.test(text) ? isNote : /^\p{Ll}$/u.test(text) && LETTERED.test(before.slice(-8))) return `[${text}]`
   if (ORDINAL.test(text) || !/^[-+\u2212\p{L}\p{N}]/u.test(text)) return text

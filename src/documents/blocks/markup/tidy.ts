@@ -166,7 +166,9 @@ function parentName({ parent }: Element): string {
 
 /** The text of a superscript or subscript: "10^6", "[1]" of a note, "H2O". */
 function scriptText(element: Element): string {
-  const text = textOf(element.children)
+  const [shown, whole] = [textOf(element.children), DomUtils.textContent(element.children)]
+  // A space before or after it separates words.
+  const text = shown === '' ? '' : `${/^\s/.test(whole) ? ' ' : ''}${shown}${/\s$/.test(whole) ? ' ' : ''}`
   const before = textBefore(element)
   const { name, attribs, next } = element
   if ((scriptIn(attribs.style) ?? name) === 'sub') return /\d$/.test(before) && /^\d/.test(text) ? `_${text}` : text

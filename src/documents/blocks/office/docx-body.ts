@@ -191,7 +191,7 @@ export class Body {
   }
 
   #symbol({ font = '', char = '' }: Readonly<Record<string, string>>): string {
-    const letter = String.fromCharCode(Number.parseInt(char, 16))
+    const letter = String.fromCharCode(0xf000 | Number.parseInt(char, 16))
     const symbol = symbolsIn(letter, font)
     if (symbol !== letter) return symbol
     this.unread.add(`symbols of the font ${font}`)

@@ -158,7 +158,7 @@ class Reader {
     const texts = day === undefined ? this.read(children, depth) : [made('p', [day])]
     // Some programs store no text of a value.
     const value = attribs['string-value'] ?? attribs.value ?? attribs['boolean-value']
-    const shown = texts.length === 0 && value !== undefined ? [made('p', [value])] : texts
+    const shown = textIn(texts).trim() === '' && value !== undefined ? [made('p', [value])] : texts
     return this.#repeated(made('td', shown, { colspan, rowspan }), attribs['number-columns-repeated'])
   }
 

@@ -8,7 +8,7 @@ const PART_CHARACTERS = 800
 const WORDS_IN_BRACKETS = /<(?!\/?(?:b|i|u|s|c|v|font|lang|ruby|rt|em|strong|br)\b)/gi
 const TIMES = /^\s*((?:\d+:)?\d{1,2}:\d{2}[.,]\d{3})\s+-->\s+((?:\d+:)?\d{1,2}:\d{2}[.,]\d{3})/
 /** Ends of cues: blank lines, which may be left out before a number and times. */
-const CUE_END = /\n{2,}|\n\s*(?=(?:\d+[ \t]*\n)?[ \t]*[\d:]+[.,]\d{3}\s+-->)/
+const CUE_END = /\n{2,}|\n\s{0,20}(?=(?:\d+[ \t]*\n)?[ \t]*[\d:]+[.,]\d{3}\s+-->)/
 /** Parts of WebVTT that are no cues, and numbers of cues. */
 const NO_CUE = /^(?:\ufeff?WEBVTT|NOTE|STYLE|REGION)\b|^\s*\d*\s*$/
 /** Milliseconds between two cues at most, of which the second may repeat the end of the first. */

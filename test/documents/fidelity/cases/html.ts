@@ -286,6 +286,11 @@ const SHOWN: readonly FidelityCase[] = [
     says: 'log2 8, x^2 3, Textnew old text, Note[a] of the XVIIIe, 2a, b^c. Pier: four; Ship: Ants; At: 7 Pier: four; Ship: Bees; At: 8',
   },
   {
+    file: 'spaced.html',
+    content: main('<p>5 m<sup>2 </sup>of 10<sup>6 </sup>in<sub> all </sub>places.<sup>1 </sup>Or<sup> not</sup>.'),
+    says: '5 m^2 of 10^6 in all places.[1] Or not.',
+  },
+  {
     file: 'apart.html',
     content: main(
       '<p>Pier<span style="display:block">four</span>at<a href="x" style="color: red; display: flex">noon</a>sharp, or with the last ship of the evening.</p><svg><text x="1">Axis</text></svg>',

@@ -360,7 +360,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
           weight: '<c s="2"><v>1234567890123</v></c>',
           price: '<c s="3"><v>1234.5</v></c>',
           mark: '<c t="s"><v>0</v></c>',
-          far: '<c t="inlineStr"><is><r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><t xml:space="preserve"> km</t></r><rPh><t>no</t></rPh></is></c>',
+          far: '<c t="inlineStr"><is><r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t xml:space="preserve">6 </t></r><r><t>km</t></r><rPh><t>no</t></rPh></is></c>',
           dose: '<c t="inlineStr"><is><r><t xml:space="preserve">5 </t></r><r><rPr><rFont val="Symbol"/></rPr><t>m</t></r><r><rPr><rFont val="Arial"/></rPr><t>g</t></r></is></c>',
           done: '<c t="inlineStr" s="4"><is><t>\u00fc</t></is></c>',
         },
@@ -422,9 +422,9 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     file: 'values.ods',
     content: odf(
       'spreadsheet',
-      `<table:content-validations><table:content-validation><table:error-message><text:p>Wrong!</text:p></table:error-message></table:content-validation></table:content-validations><table:table table:name="Fees"><table:table-row>${td('Raft')}<table:table-cell office:value-type="float" office:value="7.5"/></table:table-row><table:table-row>${td('Yacht')}<table:table-cell office:value-type="string" office:string-value="none"/></table:table-row></table:table>`,
+      `<table:content-validations><table:content-validation><table:error-message><text:p>Wrong!</text:p></table:error-message></table:content-validation></table:content-validations><table:table table:name="Fees"><table:table-row>${td('Raft')}<table:table-cell office:value-type="float" office:value="7.5"/></table:table-row><table:table-row>${td('Yacht')}<table:table-cell office:value-type="string" office:string-value="none"/></table:table-row><table:table-row>${td('Tug')}<table:table-cell office:value-type="float" office:value="0"><text:p/></table:table-cell></table:table-row></table:table>`,
     ),
-    says: 'Raft: 7.5 Yacht: none',
+    says: 'Raft: 7.5 Yacht: none Tug: 0',
   },
   {
     file: 'struck.odt',
