@@ -128,5 +128,5 @@ function valueText(value: unknown): string {
       .map(valueText)
       .filter((text) => text !== '')
       .join(', ')
-  return isScalar(value) && (typeof value.value === 'string' || typeof value.value === 'number') ? inline(String(value.value)) : ''
+  return isScalar(value) && (typeof value.value === 'string' || typeof value.value === 'number') ? inline(value.source ?? String(value.value)) : ''
 }

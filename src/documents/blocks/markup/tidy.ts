@@ -176,7 +176,9 @@ function scriptText(element: Element): string {
   // "3 1/2" is neither 31/2 nor 3^1/2.
   if (next !== null && isText(next) && /^\s*[/\u2044]\s*$/.test(next.data) && under?.name === 'sub')
     return /\d$/.test(before) ? ` ${text}` : text
-  return raisedText(text, before, DomUtils.getElementsByTagName('a', element.children, true, 1).length > 0 || undefined)
+  const { parent } = element
+  const isLink = parent !== null && isTag(parent) && parent.name === 'a' && textOf(parent.children) === shown
+  return raisedText(text, before, isLink || DomUtils.getElementsByTagName('a', element.children, true, 1).length > 0 || undefined)
 }
 
 /** A text that is not one number with the digits after its element. */

@@ -19,6 +19,8 @@ export const FRONT_MATTER_CASES: readonly FidelityCase[] = [
   titled('title:\n  The lamp', 'The lamp', 8),
   titled('title: 2025', '2025', 9),
   titled('title: ""', 'front-10', 10),
+  titled('title: 1.10', '1.10', 12),
+  titled('title: 0x1F', '0x1F', 13),
   titled('sidebar_position: 3\nslug: /lamp\ndraft: false', 'front-11', 11),
   {
     file: 'fields.md',

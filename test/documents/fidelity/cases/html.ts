@@ -287,8 +287,8 @@ const SHOWN: readonly FidelityCase[] = [
   },
   {
     file: 'spaced.html',
-    content: main('<p>5 m<sup>2 </sup>of 10<sup>6 </sup>in<sub> all </sub>places.<sup>1 </sup>Or<sup> not</sup>.'),
-    says: '5 m^2 of 10^6 in all places.[1] Or not.',
+    content: main('<p>5 m<sup>2 </sup>of 10<sup>6 </sup>in<sub> all </sub>places.<sup>1 </sup>Or<sup> not</sup>. So<a href="notes.html#2"><sup>2</sup></a> <a href="m.html">10<sup>6</sup> ways</a>'),
+    says: '5 m^2 of 10^6 in all places.[1] Or not. So[2] 10^6 ways',
   },
   {
     file: 'apart.html',
