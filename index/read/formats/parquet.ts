@@ -30,15 +30,12 @@ function timestamp(value: bigint, perMillisecond: bigint): Date | string {
 type Column = ReturnType<typeof parquetSchema>
 
 /** A value whose decimals have the digits that the file names: 1.15, not 1.1500000000000001. */
-function withDecimals(value: unknown, { element, children }: Column): unknown {
+function withDecimals(value: unknown, column: Column | undefined): unknown {
   if (typeof value === 'number')
-    return element.converted_type === 'DECIMAL' && !Number.isInteger(value) ? Number(value.toPrecision(DECIMAL_DIGITS)) : value
-  if (children.length === 0 || typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  const fields = Object.entries(value).map(([name, one]: [string, unknown]) => {
-    const child = children.find((other) => other.element.name === name)
-    return [name, child === undefined ? one : withDecimals(one, child)] as const
-  })
-  return Object.fromEntries(fields)
+    return column?.element.converted_type === 'DECIMAL' && !Number.isInteger(value) ? Number(value.toPrecision(DECIMAL_DIGITS)) : value
+  if (!column?.children.length || typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const childOf = (name: string): Column | undefined => column.children.find(({ element }) => element.name === name)
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withDecimals(one, childOf(name))]))
 }
 
 /** @throws corpus_invalid for missing columns, or metadata in two forms. */

@@ -77,7 +77,7 @@ function rewrite(element: Element): void {
   if (font !== undefined) showSymbols(element, font)
   if ((element.name === 'span' || name === 'a') && SHOWN_APART.test(attribs.style ?? '')) element.name = 'div'
   if (isHidden(element)) return
-  switch ((name === 'span' ? scriptIn(attribs.style) : undefined) ?? name) {
+  switch ((name === 'span' ? scriptIn(attribs.style) : undefined) ?? name.replace(/^m(?:ml)?:/, '')) {
     case 'sup':
     case 'sub':
       return say(element, beforeNumber(element, scriptText(element)))

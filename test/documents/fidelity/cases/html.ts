@@ -287,7 +287,9 @@ const SHOWN: readonly FidelityCase[] = [
   },
   {
     file: 'spaced.html',
-    content: main('<p>5 m<sup>2 </sup>of 10<sup>6 </sup>in<sub> all </sub>places.<sup>1 </sup>Or<sup> not</sup>. So<a href="notes.html#2"><sup>2</sup></a> <a href="m.html">10<sup>6</sup> ways</a>'),
+    content: main(
+      '<p>5 m<sup>2 </sup>of 10<sup>6 </sup>in<sub> all </sub>places.<sup>1 </sup>Or<sup> not</sup>. So<a href="notes.html#2"><sup>2</sup></a> <a href="m.html">10<sup>6</sup> ways</a>',
+    ),
     says: '5 m^2 of 10^6 in all places.[1] Or not. So[2] 10^6 ways',
   },
   {
@@ -350,9 +352,9 @@ const MISPLACED: readonly FidelityCase[] = [
   {
     file: 'energy.html',
     content: main(
-      '<p>Its energy <span><span style="display: none;"><math><semantics><mrow><mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup></mrow><annotation>{\\displaystyle}</annotation></semantics></math></span><img src="x.svg" aria-hidden="true" alt="{\\displaystyle E}"></span> is known.</p>',
+      '<p>Its energy <span><span style="display: none;"><math><semantics><mrow><mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup></mrow><annotation>{\\displaystyle}</annotation></semantics></math></span><img src="x.svg" aria-hidden="true" alt="{\\displaystyle E}"></span> is known, <mml:math><mml:msup><mml:mi>c</mml:mi><mml:mn>2</mml:mn></mml:msup></mml:math> too.</p>',
     ),
-    says: 'Its energy E=mc^2 is known.',
+    says: 'Its energy E=mc^2 is known, c^2 too.',
     warnings: [],
   },
   {
