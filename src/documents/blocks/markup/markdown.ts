@@ -128,5 +128,7 @@ function valueText(value: unknown): string {
       .map(valueText)
       .filter((text) => text !== '')
       .join(', ')
-  return isScalar(value) && (typeof value.value === 'string' || typeof value.value === 'number') ? inline(value.source ?? String(value.value)) : ''
+  return isScalar(value) && (typeof value.value === 'string' || typeof value.value === 'number')
+    ? inline(value.source ?? String(value.value))
+    : ''
 }

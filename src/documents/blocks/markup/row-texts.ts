@@ -76,7 +76,8 @@ function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: b
   const areNames =
     texts.length > 1 &&
     new Set(texts).size === texts.length &&
-    texts.every((text) => text !== '' && text.length <= LONGEST_NAME && !NUMBER.test(text))
+    // In a sheet the corner above the names of rows may be empty.
+    texts.every((text, i) => (text !== '' || (isSheet && i === 0)) && text.length <= LONGEST_NAME && !NUMBER.test(text))
   if (!areNames || rest.some((row) => row.cells.length > cells.length)) return false
   // Sheets of more than two columns begin with names.
   if (isSheet && texts.length > 2) return true

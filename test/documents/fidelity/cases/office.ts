@@ -426,6 +426,15 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     ),
     says: 'Raft: 7.5 Yacht: none Tug: 0',
   },
+  // As programs write their tables with the numbers of rows.
+  {
+    file: 'frame.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:table table:name="Fees"><table:table-row><table:table-cell/>${td('Boat')}${td('Fee')}</table:table-row><table:table-row>${td('0')}${td('Raft')}${td('7 kr')}</table:table-row><table:table-row>${td('1')}${td('Yacht')}${td('none')}</table:table-row></table:table>`,
+    ),
+    lines: ['0; Boat: Raft; Fee: 7 kr', '1; Boat: Yacht; Fee: none'],
+  },
   {
     file: 'struck.odt',
     content: odf(
