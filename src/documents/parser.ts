@@ -1,5 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
-import { hasShareLeft } from '../../base/fair-share.ts'
+import { createSharedSlots } from '../../base/fair-share.ts'
 import { ReadDocumentSchema, type ReadDocument } from './schema.ts'
 import { ReadingProcess, type ProcessOptions, type ReadTask } from './corpus/process.ts'
 import { readText, plainDocument } from './text.ts'
@@ -81,7 +81,8 @@ type InTurn = <Result>(client: string, work: () => Promise<Result>) => Promise<R
 export function createTurns({ atOnce, mostWaiting }: { readonly atOnce: number; readonly mostWaiting: number }): InTurn {
   /** By client, the one served longest ago first. */
   const clients = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
-  let [running, waiting] = [0, 0]
+  const room = createSharedSlots(mostWaiting)
+  let running = 0
 
   const start = (): void => {
     if (running >= atOnce) return
@@ -93,23 +94,20 @@ export function createTurns({ atOnce, mostWaiting }: { readonly atOnce: number; 
     clients.set(name, client)
     client.running++
     running++
-    waiting--
     begin?.()
   }
 
-  const checkRoom = (client: string): void => {
-    const own = clients.get(client)?.waiting.length ?? 0
-    if (hasShareLeft(mostWaiting, { total: waiting, own, clients: clients.size + (clients.has(client) ? 0 : 1) })) return
-    throw new CodedError('overloaded', `${waiting} files are queued already. Try again later.`, { retryAfterS: RETRY_AFTER_S })
-  }
-
   return async (name, work) => {
-    checkRoom(name)
+    const leave = room.take(name)
+    if (leave === undefined)
+      throw new CodedError('overloaded', `${room.taken} files are queued already. Try again later.`, { retryAfterS: RETRY_AFTER_S })
     const client = clients.get(name) ?? { running: 0, waiting: [] }
     clients.set(name, client)
-    waiting++
     await new Promise<void>((resolve) => {
-      client.waiting.push(resolve)
+      client.waiting.push(() => {
+        leave()
+        resolve()
+      })
       start()
     })
     try {

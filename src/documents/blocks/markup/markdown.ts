@@ -128,7 +128,6 @@ function valueText(value: unknown): string {
       .map(valueText)
       .filter((text) => text !== '')
       .join(', ')
-  return isScalar(value) && (typeof value.value === 'string' || typeof value.value === 'number')
-    ? inline(value.source ?? String(value.value))
-    : ''
+  const isText = isScalar(value) && (typeof value.value === 'string' || typeof value.value === 'number')
+  return isText ? inline(value.source ?? String(value.value)) : ''
 }

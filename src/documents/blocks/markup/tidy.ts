@@ -134,7 +134,7 @@ function rewrite(element: Element): void {
 }
 
 function fontOf({ attribs: { face, style = '' } }: Element): string | undefined {
-  return FONT.exec(style)?.[1]?.trim() ?? face
+  return (FONT.exec(style)?.[1] ?? face?.replace(/,[^]*/, ''))?.trim()
 }
 
 /** Rewrites the text of an element, apart from those in it with a font of their own. */

@@ -360,7 +360,7 @@ const MISPLACED: readonly FidelityCase[] = [
   {
     file: 'fonts.html',
     content: main(
-      `<p>Take 5 <font face="Symbol">m</font>g <span style='font-family:Wingdings;mso-ascii-font-family:Arial'><span>J</span></span>, <b style="font-family: 'Symbol'">a<i style="font-family:Arial">a</i></b> a day.</p>` +
+      `<p>Take 5 <font face="Symbol, serif">m</font>g <span style='font-family:Wingdings;mso-ascii-font-family:Arial'><span>J</span></span>, <b style="font-family: 'Symbol'">a<i style="font-family:Arial">a</i></b> a day.</p>` +
         `<p style='mso-list:l0'><span style='font-family:Symbol'><span>\u00b7<span style='font:7.0pt "Times New Roman"'>&nbsp; </span></span></span>daily</p>`,
     ),
     says: 'Take 5 \u03bcg \u263a, \u03b1a a day. \u2022 daily',
