@@ -6,3 +6,11 @@ export function parseJson(text: string): unknown {
     return undefined
   }
 }
+
+/** Significant digits that a double has of every number. */
+const EXACT_DIGITS = 15
+
+/** Whether a number is the one that was written: JSON's integers beyond 2^53 are rounded, unless they have few digits (9.46e15). */
+export function isExact(value: number): boolean {
+  return !Number.isInteger(value) || Number.isSafeInteger(value) || Number(value.toPrecision(EXACT_DIGITS)) === value
+}

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { parseJson } from '../base/json.ts'
+import { isExact, parseJson } from '../base/json.ts'
 
 const METADATA_LIMITS = {
   fields: 32,
@@ -77,6 +77,8 @@ export function isLonger(text: string, most: number): boolean {
   return text.length > most && (text.length > 2 * most || Array.from(text).length > most)
 }
 
+export const INEXACT = 'is not an exact integer: write it as a string'
+
 function nameProblem(name: string): string | undefined {
   if (isLonger(name, METADATA_LIMITS.nameCharacters)) return `has a name of more than ${METADATA_LIMITS.nameCharacters} characters`
   return BAD_NAME.test(name) ? 'has no usable name: it is blank, reserved or holds control characters' : undefined
@@ -87,8 +89,9 @@ function valueProblem(value: unknown): string | undefined {
   const tooLong = (text: string): boolean => isLonger(text, textCharacters)
   if ([value].flat().some((one) => typeof one === 'string' && !one.isWellFormed()))
     return 'holds half of a surrogate pair: it was cut within a character. Cut it elsewhere'
-  if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'is not a finite number'
-  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? undefined : 'is not an exact integer: write it as a string'
+  if (typeof value === 'number' && !Number.isFinite(value)) return 'is not a finite number'
+  if (typeof value === 'number') return isExact(value) ? undefined : INEXACT
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? undefined : INEXACT
   if (value === null || typeof value === 'boolean' || value instanceof Date) return undefined
   if (typeof value === 'string') return tooLong(value) ? `is longer than ${textCharacters} characters` : undefined
   if (!Array.isArray(value)) return 'is neither a string, a number, true, false, null nor a list of strings'

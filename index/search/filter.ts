@@ -1,6 +1,8 @@
 import { invalidField } from '../../base/errors.ts'
+import { isExact } from '../../base/json.ts'
 import type { SearchFilter } from '../contract.ts'
 import type { Condition } from '../filter-schema.ts'
+import { INEXACT } from '../passage-metadata.ts'
 import { label, LABELS_COLUMN, typedName } from '../table/metadata-columns.ts'
 import { sqlString } from '../table/write.ts'
 
@@ -16,7 +18,7 @@ type Given = Scalar | Scalar[] | Condition
  * fields and values only as literals.
  * @param filter as its schema validates it
  * @returns undefined for a filter without conditions
- * @throws invalid_request for bounds of different types
+ * @throws invalid_request for bounds of different types, or an integer that JSON rounds
  */
 export function sqlFilter(filter: SearchFilter = {}): string | undefined {
   const columns = ([...FILTER_COLUMNS, 'id'] as const).flatMap((column) => {
@@ -48,7 +50,10 @@ function columnConditions(column: string, given: Given): string[] {
 
 /** Equality uses the labels, which are indexed; other operators compare row by row. */
 function metadataConditions(name: string, given: Given): string[] {
-  const labelOf = (value: Scalar): string => sqlString(label(name, value))
+  const labelOf = (value: Scalar): string => {
+    if (typeof value === 'number' && !isExact(value)) throw invalidField(`filter.metadata.${name}`, INEXACT)
+    return sqlString(label(name, value))
+  }
   const text = `json_get_string(metadata, ${sqlString(typedName(name, ''))})`
   const number = `json_get_float(metadata, ${sqlString(typedName(name, 0))})`
   const conditions = conditionsOf(given)

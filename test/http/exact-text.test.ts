@@ -92,6 +92,18 @@ await t.test('names and values of metadata are the same in every response, or re
   const cut = { title: { title: half }, text: { text: half }, source: { source: half }, metadata: { metadata: { s: half } } }
   for (const [name, part] of Object.entries(cut))
     t.match(await put({ id: 'half', title: '', text: 'x', ...part }), { error: { message: /half of a surrogate pair/ } }, name)
+
+  // JSON rounds 2^53 + 1 to 2^53.
+  const rounded = { n: Number('9007199254740993') }
+  const inexact = /is not an exact integer: write it as a string/
+  t.match(await put({ id: 'n', title: '', text: 'x', metadata: rounded }), { error: { message: inexact } })
+  for (const n of [rounded.n, [rounded.n], { equal: rounded.n }])
+    t.match(await asked('POST', '/v1/search', { query: 'q', filter: { metadata: { n } } }), {
+      error: { code: 'invalid_request', field: 'filter.metadata.n', message: inexact },
+    })
+  t.match(await asked('POST', '/v1/answer', { question: 'q', passages: [{ title: '', text: 'x', metadata: rounded }] }), {
+    error: { field: 'passages.0.metadata', message: inexact },
+  })
 })
 
 await t.test('an id is found by its address, whatever it holds; one that no address can have is refused', async (t) => {

@@ -10,7 +10,8 @@ const BOOLEANS: ReadonlyMap<string, readonly string[]> = new Map([
   ['false', ['false', 'no']],
 ])
 const NUMBER = /(?:(?<![\p{L}\p{N}])[-−])?\d+(?:,\d{3})*(?:\.\d+)?/gu
-const SCALES = new Map(Object.entries({ hundred: 1e2, thousand: 1e3, million: 1e6, billion: 1e9, trillion: 1e12 }))
+/** Powers of ten. */
+const SCALES = new Map(Object.entries({ hundred: 2, thousand: 3, million: 6, billion: 9, trillion: 12 }))
 
 function isValue(part: Part): part is Value {
   return part.kind !== 'literal'
@@ -74,8 +75,17 @@ function valueIn(part: Value, answer: string): string | undefined {
   if (numbers.length !== 1) return undefined
   const { 0: digits, index } = at(numbers, 0)
   const [next] = wordsOf(answer.slice(index + digits.length))
-  const number = Number(digits.replace('−', '-').replaceAll(',', '')) * (SCALES.get(next?.plain ?? '') ?? 1)
-  return matches([part], String(number)) ? String(number) : undefined
+  const number = shifted(digits.replace('−', '-').replaceAll(',', ''), SCALES.get(next?.plain ?? '') ?? 0)
+  return matches([part], number) ? number : undefined
+}
+
+/** A decimal times a power of ten. In binary 8.2e9 is not 8.2 * 1e9, and long integers are rounded. */
+function shifted(decimal: string, power: number): string {
+  const [whole = '', fraction = ''] = decimal.split('.')
+  const digits = fraction.padEnd(power, '0')
+  const integer = (whole + digits.slice(0, power)).replace(/^(-?)0+(?=\d)/, '$1')
+  const rest = digits.slice(power).replace(/0+$/, '')
+  return rest === '' ? integer : `${integer}.${rest}`
 }
 
 function choiceIn(texts: readonly string[], answer: string): string | undefined {

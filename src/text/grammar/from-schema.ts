@@ -1,3 +1,4 @@
+import { isExact } from '../../../base/json.ts'
 import { invalidRequest, type CodedError } from '../../../base/errors.ts'
 import type { Grammar, Part } from './grammar.ts'
 
@@ -67,6 +68,8 @@ function choiceOf(schema: Schema, field: string): Part {
   const isScalar = (value: unknown): boolean => value === null || ['string', 'number', 'boolean'].includes(typeof value)
   if (!Array.isArray(values) || values.length === 0 || values.length > GRAMMAR_LIMITS.choices || !values.every(isScalar))
     throw refused(`${field}.enum`, `must be a list of 1 to ${GRAMMAR_LIMITS.choices} strings, numbers, true, false or null`)
+  if (values.some((value) => typeof value === 'number' && !isExact(value)))
+    throw refused(`${field}.enum`, 'has an integer that JSON rounds: give it as a string')
   const texts = values.map((value) => JSON.stringify(value))
   if (texts.some((text) => text.length > GRAMMAR_LIMITS.choiceCharacters || !isPrintable(text)))
     throw refused(`${field}.enum`, `has a value of more than ${GRAMMAR_LIMITS.choiceCharacters} characters`)

@@ -169,6 +169,7 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
     [{ enum: [] }, 's.enum'],
     [{ enum: [{}] }, 's.enum'],
     [{ enum: ['x'.repeat(200)] }, 's.enum'],
+    [{ const: Number('9007199254740993') }, 's.enum'],
     [{ anyOf: [] }, 's'],
     [{ ...one({ type: 'boolean' }), required: [] }, 's.required'],
     [{ ...one({ type: 'boolean' }), additionalProperties: true }, 's.additionalProperties'],
