@@ -6,12 +6,8 @@ import { makeFolder } from './make-folder.ts'
 
 /** Fsyncs a file or folder. A missing file is no error: compaction removes some. */
 export async function syncPath(path: string): Promise<void> {
-  const handle = await orAbsent(open(path, 'r'))
-  try {
-    await handle?.sync()
-  } finally {
-    await handle?.close()
-  }
+  await using handle = await orAbsent(open(path, 'r'))
+  await handle?.sync()
 }
 
 /**

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { readdir } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { orAbsent } from './exists.ts'
 import { eventLoopYielder } from './yield-to-event-loop.ts'
@@ -101,4 +101,19 @@ export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number)
     else if (rest.length > 0) held.push(rest)
   }
   if (heldBytes > 0) yield finish(Buffer.alloc(0))
+}
+
+/** The resource, closed at the end of its block: `await using client = closing(await connect())`. */
+export function closing<Resource extends { close(): unknown }>(resource: Resource): Resource & AsyncDisposable {
+  return Object.assign(resource, {
+    [Symbol.asyncDispose]: async () => {
+      await resource.close()
+    },
+  })
+}
+
+/** A folder that is removed at the end of its block. @param prefix its path, which random characters complete */
+export async function temporaryFolder(prefix: string) {
+  const path = await mkdtemp(prefix)
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
 }

@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { at } from '../base/at.ts'
 import { f32ToF16 } from '../base/binary16.ts'
+import { temporaryFolder } from '../base/files.ts'
 import { optionValues } from '../eval/run/options.ts'
 import { Tensor, env } from '../models/runtime.ts'
 import { encodeModel } from '../models/onnx/proto.ts'
@@ -35,14 +35,9 @@ export function printHeading(title: string, threads: number): void {
   console.log(`# ${title}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(threads)}\n`)
 }
 
-/** Runs in a temporary folder, which is removed afterwards. */
-export async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'cepe-bench-'))
-  try {
-    return await use(folder)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+/** The folder of a measurement, removed at the end of the block. */
+export function benchFolder() {
+  return temporaryFolder(join(tmpdir(), 'cepe-bench-'))
 }
 
 /** Milliseconds of the fastest of `times` runs: other load only adds to them. */

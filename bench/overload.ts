@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { present } from '../base/at.ts'
 import { packageRoot } from '../src/package.ts'
 import { mean } from '../eval/statistics/bootstrap.ts'
-import { inFolder, printHeading, quantile, table } from './measure.ts'
+import { benchFolder, printHeading, quantile, table } from './measure.ts'
 import { CLI as OWN_CLI, serving, startNode, type Settings } from '../test/helpers/processes.ts'
 
 const SECONDS = Number(process.argv.at(2) ?? 8)
@@ -167,8 +167,7 @@ async function fullTable(folder: string): Promise<void> {
 }
 
 printHeading('Overload', cpus().length)
-await inFolder(async (folder) => {
-  await writeCorpus(folder)
-  const parts = { overload: overloadTable, full: fullTable }
-  for (const [name, measure] of Object.entries(parts)) if (PART === 'all' || PART === name) await measure(folder)
-})
+await using folder = await benchFolder()
+await writeCorpus(folder.path)
+const parts = { overload: overloadTable, full: fullTable }
+for (const [name, measure] of Object.entries(parts)) if (PART === 'all' || PART === name) await measure(folder.path)

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { closing } from '../../base/files.ts'
 import type { Random } from '../../base/random.ts'
 import type { Passage } from '../../index/contract.ts'
 import { openIndex } from '../../index/open.ts'
@@ -67,15 +68,11 @@ async function killedAfter(script: string, args: readonly string[], ms: number) 
 
 /** Text of all passages by id. @throws Error for a duplicate id */
 async function textsIn(dir: string): Promise<Map<string, string>> {
-  const index = await openIndex({ dir, model: hashedWords })
+  await using index = closing(await openIndex({ dir, model: hashedWords }))
   const texts = new Map<string, string>()
-  try {
-    for await (const { id, text } of index.export()) {
-      if (texts.has(id)) throw new Error(`${dir}: "${id}" is there twice`)
-      texts.set(id, text)
-    }
-  } finally {
-    index.close()
+  for await (const { id, text } of index.export()) {
+    if (texts.has(id)) throw new Error(`${dir}: "${id}" is there twice`)
+    texts.set(id, text)
   }
   return texts
 }

@@ -14,7 +14,7 @@ import { readMetadata, type AnnSettings } from '../../index/table/metadata.ts'
 import { searchHybrid } from '../../index/search/hybrid.ts'
 import { searchVector, searchWords } from '../../index/search/search.ts'
 import { clusteredVector, DIMENSION, syntheticPassage } from '../../test/fixtures/synthetic-corpus.ts'
-import { inFolder, quantile } from '../measure.ts'
+import { benchFolder, quantile } from '../measure.ts'
 
 const K = 10
 
@@ -95,14 +95,14 @@ const FaissSchema = Type.Object({ name: Type.String(), recall: Type.Number(), cp
 
 /** faiss in memory on the same vectors, one thread (faiss_search.py). */
 async function faissFigures(python: string, queries: readonly Float32Array[], rows: number): Promise<SearchFigures[]> {
-  return inFolder(async (folder) => {
-    await writeFile(join(folder, 'queries.f32'), Buffer.concat(queries.map((vector) => new Uint8Array(vector.buffer))))
-    for (let row = 0; row < rows; row++) await appendFile(join(folder, 'vectors.f32'), new Uint8Array(clusteredVector(row, rows).buffer))
-    // npm runs scripts in the package's folder.
-    const { stdout } = await promisify(execFile)(python, ['bench/index/faiss_search.py', folder, String(DIMENSION)])
-    const lines = stdout.trim().split('\n')
-    return lines.map((line) => ({ ...Value.Parse(FaissSchema, parseJson(line)), p50: NaN, p95: NaN }))
-  })
+  await using temporary = await benchFolder()
+  const folder = temporary.path
+  await writeFile(join(folder, 'queries.f32'), Buffer.concat(queries.map((vector) => new Uint8Array(vector.buffer))))
+  for (let row = 0; row < rows; row++) await appendFile(join(folder, 'vectors.f32'), new Uint8Array(clusteredVector(row, rows).buffer))
+  // npm runs scripts in the package's folder.
+  const { stdout } = await promisify(execFile)(python, ['bench/index/faiss_search.py', folder, String(DIMENSION)])
+  const lines = stdout.trim().split('\n')
+  return lines.map((line) => ({ ...Value.Parse(FaissSchema, parseJson(line)), p50: NaN, p95: NaN }))
 }
 
 /** Bytes on disk of a stored table, by part. */

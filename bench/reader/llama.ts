@@ -10,6 +10,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import { closing } from '../../base/files.ts'
 import { parseJson } from '../../base/json.ts'
 import { loadConfig } from '../../src/config.ts'
 import { packageRoot } from '../../src/package.ts'
@@ -79,7 +80,7 @@ async function startLlama(python: string) {
       child.stdin.write(`${JSON.stringify(request)}\n`)
       return next(GeneratedSchema)
     },
-    stop: () => void child.stdin.end(),
+    close: () => void child.stdin.end(),
   }
 }
 
@@ -186,17 +187,9 @@ async function compare(services: Services, llama: Llama): Promise<string> {
 }
 
 async function run(python: string): Promise<void> {
-  const services = await startServices(settings())
-  try {
-    const llama = await startLlama(python)
-    try {
-      console.log(await compare(services, llama))
-    } finally {
-      llama.stop()
-    }
-  } finally {
-    await services.close()
-  }
+  await using services = closing(await startServices(settings()))
+  await using llama = closing(await startLlama(python))
+  console.log(await compare(services, llama))
 }
 
 const python = options.text('python')

@@ -14,6 +14,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { closing } from '../../base/files.ts'
 import { messageOf } from '../../base/errors.ts'
 import { DTYPES } from '../../models/dtypes.ts'
 import type { Dtype } from '../../models/manifest.ts'
@@ -73,35 +74,33 @@ const PART_NAMES = Object.keys(PARTS) as PartName[]
 
 /** A shipped reader with the shipped retriever, corpus and questions. */
 async function endToEnd(name: keyof typeof CHECKPOINTS, { folder, dtype, provider }: PartOptions): Promise<PartResult> {
-  const client = await createInProcessClient({
-    PROVIDER: provider.name,
-    DTYPE: dtype,
-    CPU_FALLBACK: false,
-    ...(provider.name === 'cuda' && { DEVICE_ID: provider.deviceId }),
-    READER_CHECKPOINT: join(packageRoot(), CHECKPOINTS[name]),
-    READER_DIR: join(folder, `reader-${dtype}`),
-    RETRIEVER_CHECKPOINT: join(packageRoot(), 'models/tiny/checkpoint/contriever'),
-    RETRIEVER_DIR: join(folder, 'retriever'),
-    INDEX_DIR: join(folder, 'index'),
-    CORPUS: options.text('corpus'),
-  })
-  try {
-    const { questions } = await readDataset(options.text('question-file'))
-    const stride = Math.max(1, Math.floor(questions.length / options.count('questions')))
-    const asked = questions.filter((_, i) => i % stride === 0).slice(0, options.count('questions'))
-    let right = 0
-    const times: number[] = []
-    for (const { question, answers } of asked) {
-      const { answer, timings_ms: timings } = await client.answer({ question, k: K })
-      right += Math.max(...answers.map((gold) => exactMatch(answer ?? '', gold)))
-      times.push(timings.total)
-    }
-    const share = right / asked.length
-    const text = `Exact match ${share.toFixed(3)} of ${asked.length} questions, k = ${K}; ${quantile(times, 0.5).toFixed(1)} ms in the middle.`
-    return { text, ok: share >= LEAST_EXACT_MATCH[name] }
-  } finally {
-    await client.close()
+  await using client = closing(
+    await createInProcessClient({
+      PROVIDER: provider.name,
+      DTYPE: dtype,
+      CPU_FALLBACK: false,
+      ...(provider.name === 'cuda' && { DEVICE_ID: provider.deviceId }),
+      READER_CHECKPOINT: join(packageRoot(), CHECKPOINTS[name]),
+      READER_DIR: join(folder, `reader-${dtype}`),
+      RETRIEVER_CHECKPOINT: join(packageRoot(), 'models/tiny/checkpoint/contriever'),
+      RETRIEVER_DIR: join(folder, 'retriever'),
+      INDEX_DIR: join(folder, 'index'),
+      CORPUS: options.text('corpus'),
+    }),
+  )
+  const { questions } = await readDataset(options.text('question-file'))
+  const stride = Math.max(1, Math.floor(questions.length / options.count('questions')))
+  const asked = questions.filter((_, i) => i % stride === 0).slice(0, options.count('questions'))
+  let right = 0
+  const times: number[] = []
+  for (const { question, answers } of asked) {
+    const { answer, timings_ms: timings } = await client.answer({ question, k: K })
+    right += Math.max(...answers.map((gold) => exactMatch(answer ?? '', gold)))
+    times.push(timings.total)
   }
+  const share = right / asked.length
+  const text = `Exact match ${share.toFixed(3)} of ${asked.length} questions, k = ${K}; ${quantile(times, 0.5).toFixed(1)} ms in the middle.`
+  return { text, ok: share >= LEAST_EXACT_MATCH[name] }
 }
 
 let machineLimits: ReturnType<typeof measureLimits> | undefined

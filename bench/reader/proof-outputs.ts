@@ -1,5 +1,6 @@
 import { cp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { closing } from '../../base/files.ts'
 import { exists } from '../../base/exists.ts'
 import { buildModel } from '../../models/build.ts'
 import { readGolden } from '../../models/golden.ts'
@@ -90,14 +91,10 @@ async function compared(
     if (asked.length === 0) return []
     const modelDir = join(folder, inDtype)
     if (!(await exists(join(modelDir, MANIFEST_FILE)))) await build(modelDir, inDtype)
-    const reader = await createReader({ modelDir, provider: on })
-    try {
-      const outputs: Outputs[] = []
-      for (const { request } of asked) outputs.push(await reader.generate(request))
-      return outputs
-    } finally {
-      await reader.close({ drainMs: 0 })
-    }
+    await using reader = closing(await createReader({ modelDir, provider: on }))
+    const outputs: Outputs[] = []
+    for (const { request } of asked) outputs.push(await reader.generate(request))
+    return outputs
   }
   const unrecorded = cases.filter(({ recorded }) => recorded === undefined || !isFloat)
   const expected = new Map<Case, Outputs | undefined>(cases.map((one) => [one, one.recorded]))

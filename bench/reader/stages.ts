@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import { closing } from '../../base/files.ts'
 import type { CepeReaderConfig } from '../../models/checkpoint/config/config.ts'
 import { readCorpus } from '../../eval/datasets/read.ts'
 import { demoCorpus } from '../../eval/datasets/shipped.ts'
@@ -62,35 +63,33 @@ function readOf(passages: AnswerRead['passages'], kDecoder: number): AnswerRead 
 export async function stageLines(options: StagesOptions): Promise<string[]> {
   const { modelDir, provider, threads, ks, kDecoders, stateDir } = options
   const since = performance.now()
-  const reader = await createReader({
-    modelDir,
-    provider,
-    threads,
-    stateCacheBytes: 0,
-    stateDtype: 'f16',
-    stateDisk: { dir: stateDir, maxBytes: STATE_BYTES },
-  })
+  await using reader = closing(
+    await createReader({
+      modelDir,
+      provider,
+      threads,
+      stateCacheBytes: 0,
+      stateDtype: 'f16',
+      stateDisk: { dir: stateDir, maxBytes: STATE_BYTES },
+    }),
+  )
   const ready = (performance.now() - since) / 1000
-  try {
-    const most = Math.max(...ks)
-    const passages = await corpusPassages(most * ks.length * kDecoders.length)
-    const resident = (): string => `${(Math.max(...reader.status().children.map(({ rssBytes }) => rssBytes)) / 2 ** 30).toFixed(2)} GiB`
-    const loaded = resident()
-    const rows: string[][] = []
-    for (const k of ks) {
-      for (const kDecoder of kDecoders) {
-        const first = rows.length * most
-        const read = readOf(passages.slice(first, first + k), kDecoder)
-        const fresh = await reader.answer(read)
-        await setTimeout(WRITE_MS)
-        const again = await reader.answer(read)
-        rows.push([String(k), String(kDecoder), ...stageCells(options, fresh, again), resident()])
-      }
+  const most = Math.max(...ks)
+  const passages = await corpusPassages(most * ks.length * kDecoders.length)
+  const resident = (): string => `${(Math.max(...reader.status().children.map(({ rssBytes }) => rssBytes)) / 2 ** 30).toFixed(2)} GiB`
+  const loaded = resident()
+  const rows: string[][] = []
+  for (const k of ks) {
+    for (const kDecoder of kDecoders) {
+      const first = rows.length * most
+      const read = readOf(passages.slice(first, first + k), kDecoder)
+      const fresh = await reader.answer(read)
+      await setTimeout(WRITE_MS)
+      const again = await reader.answer(read)
+      rows.push([String(k), String(kDecoder), ...stageCells(options, fresh, again), resident()])
     }
-    return [`Ready in ${ready.toFixed(1)} s, ${loaded} resident then.`, '', table(HEAD, rows)]
-  } finally {
-    await reader.close({ drainMs: 0 })
   }
+  return [`Ready in ${ready.toFixed(1)} s, ${loaded} resident then.`, '', table(HEAD, rows)]
 }
 
 /** @param again the same question again, with all states stored */

@@ -13,7 +13,7 @@ import { createStateCache, createStateCodec } from '../../src/inference/worker/e
 import { createStateStore } from '../../src/inference/worker/encoder/state-store.ts'
 import { renderPassage } from '../../src/text/prompt.ts'
 import { loadTokenizer } from '../../src/text/tokenizer.ts'
-import { fastest, inFolder, printHeading, table } from '../measure.ts'
+import { benchFolder, fastest, printHeading, table } from '../measure.ts'
 import { corpusPassages } from './stages.ts'
 import { shapeConfig } from './whole-shape.ts'
 import { uniform, writeSyntheticCheckpoint } from '../../test/fixtures/synthetic-checkpoint.ts'
@@ -52,26 +52,24 @@ async function measured(folder: string, modelDir: string, input: EncoderInput, d
   ]
 }
 
-await inFolder(async (folder) => {
-  printHeading(`Encoder states, k = ${k}`, 1)
-  const shipped = path.join(packageRoot(), 'models/built/cepe-f32')
-  const checkpointDir = await writeSyntheticCheckpoint(
-    path.join(folder, 'checkpoint'),
-    shapeConfig('1.1b', { layers: 1, encoderLayers: layers }),
-  )
-  const wide = path.join(folder, 'wide')
-  await buildModel({ checkpointDir, outDir: wide, dtype: 'f32', inPlace: true })
-  const next = uniform(1)
-  const ids = Array.from({ length: k }, () => Array.from({ length: PASSAGE_TOKENS }, () => 3 + Math.floor(next() * 31_000)))
-  const shapes: [string, string, EncoderInput][] = [
-    ['shipped reader (d_enc 256, 3 layers)', shipped, { contexts: (await corpusPassages(k)).map(renderPassage), contextTokens: 256 }],
-    [`d_enc 1024, ${layers} layers`, wide, { contexts: [], contextIds: ids, contextTokens: 256 }],
-  ]
-  const rows: string[][] = []
-  for (const [name, modelDir, input] of shapes) {
-    for (const dtype of ['f32', 'f16'] as const) rows.push([name, ...(await measured(path.join(folder, 'states'), modelDir, input, dtype))])
-  }
-  console.log(
-    table(['reader', 'states', 'context rows', 'encoded, ms', 'disk, ms', 'memory, ms', 'encoded against disk', 'a passage'], rows),
-  )
-})
+await using folder = await benchFolder()
+printHeading(`Encoder states, k = ${k}`, 1)
+const shipped = path.join(packageRoot(), 'models/built/cepe-f32')
+const checkpointDir = await writeSyntheticCheckpoint(
+  path.join(folder.path, 'checkpoint'),
+  shapeConfig('1.1b', { layers: 1, encoderLayers: layers }),
+)
+const wide = path.join(folder.path, 'wide')
+await buildModel({ checkpointDir, outDir: wide, dtype: 'f32', inPlace: true })
+const next = uniform(1)
+const ids = Array.from({ length: k }, () => Array.from({ length: PASSAGE_TOKENS }, () => 3 + Math.floor(next() * 31_000)))
+const shapes: [string, string, EncoderInput][] = [
+  ['shipped reader (d_enc 256, 3 layers)', shipped, { contexts: (await corpusPassages(k)).map(renderPassage), contextTokens: 256 }],
+  [`d_enc 1024, ${layers} layers`, wide, { contexts: [], contextIds: ids, contextTokens: 256 }],
+]
+const rows: string[][] = []
+for (const [name, modelDir, input] of shapes) {
+  for (const dtype of ['f32', 'f16'] as const)
+    rows.push([name, ...(await measured(path.join(folder.path, 'states'), modelDir, input, dtype))])
+}
+console.log(table(['reader', 'states', 'context rows', 'encoded, ms', 'disk, ms', 'memory, ms', 'encoded against disk', 'a passage'], rows))

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, mkdtemp, open, rm, stat } from 'node:fs/promises'
+import { mkdir, open, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pLimit from 'p-limit'
+import { closing, temporaryFolder } from '../../base/files.ts'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, type ErrorCode, messageOf } from '../../base/errors.ts'
 import { fitCalibration, type JudgedSignals } from './fit.ts'
@@ -44,13 +45,9 @@ export async function calibrate(given: string[], options: CalibrateOptions): Pro
   if (isShipped && options.url !== undefined)
     throw new CodedError('options_invalid', 'Name question files: the shipped ones are about the shipped corpus, not that of --url.')
   if (!isShipped) return fit(given, options, {})
-  const folder = await mkdtemp(path.join(tmpdir(), 'cepe-calibrate-'))
-  const index = { INDEX_DIR: folder, JOBS_DIR: path.join(folder, 'jobs'), CORPUS: demoCorpus() }
-  try {
-    await fit(SHIPPED.files, { unanswerableShare: SHIPPED.share, ...options }, index)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  await using folder = await temporaryFolder(path.join(tmpdir(), 'cepe-calibrate-'))
+  const index = { INDEX_DIR: folder.path, JOBS_DIR: path.join(folder.path, 'jobs'), CORPUS: demoCorpus() }
+  await fit(SHIPPED.files, { unanswerableShare: SHIPPED.share, ...options }, index)
 }
 
 /** @param index settings of the index that is asked, in place of the configured one's */
@@ -68,33 +65,30 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   for (const line of skipped) process.stderr.write(`${line}\n`)
   await refuseUnwritable(out)
   const { createInProcessClient } = await import('../client/in-process.ts')
-  const client =
-    url === undefined ? await createInProcessClient({ ...overrides, ...index }) : createHttpClient(url, options.key ?? clientKey())
-  try {
-    const { judged, left, questions: counts, sources, defaults } = await askAll(client, questions, { ks, concurrency: options.concurrency })
-    const { mode, demonstrations, chat_template = 'none', instruction = '' } = defaults
-    const calibration: Calibration = {
-      version: CALIBRATION_VERSION,
-      fitted_at: new Date().toISOString(),
-      reader: sources.model.reader,
-      prompt: { chat_template, instruction, mode, demonstrations },
-      retriever: sources.model.retriever,
-      index: sources.index,
-      asked: {
-        files: [...read],
-        k: [...ks],
-        answers: judged.length,
-        right: judged.filter(({ right }) => right).length,
-        unanswerable: judged.filter(({ answerable }) => !answerable).length,
-        unanswerable_share: unanswerableShare,
-      },
-      ...fitCalibration(judged, unanswerableShare, counts),
-    }
-    await writeFileDurably(out, `${JSON.stringify(calibration, null, 2)}\n`)
-    process.stdout.write(`${describe(calibration, left, counts.unanswerable)}\n${out}: read when the service starts next\n`)
-  } finally {
-    await client.close()
+  await using client = closing(
+    url === undefined ? await createInProcessClient({ ...overrides, ...index }) : createHttpClient(url, options.key ?? clientKey()),
+  )
+  const { judged, left, questions: counts, sources, defaults } = await askAll(client, questions, { ks, concurrency: options.concurrency })
+  const { mode, demonstrations, chat_template = 'none', instruction = '' } = defaults
+  const calibration: Calibration = {
+    version: CALIBRATION_VERSION,
+    fitted_at: new Date().toISOString(),
+    reader: sources.model.reader,
+    prompt: { chat_template, instruction, mode, demonstrations },
+    retriever: sources.model.retriever,
+    index: sources.index,
+    asked: {
+      files: [...read],
+      k: [...ks],
+      answers: judged.length,
+      right: judged.filter(({ right }) => right).length,
+      unanswerable: judged.filter(({ answerable }) => !answerable).length,
+      unanswerable_share: unanswerableShare,
+    },
+    ...fitCalibration(judged, unanswerableShare, counts),
   }
+  await writeFileDurably(out, `${JSON.stringify(calibration, null, 2)}\n`)
+  process.stdout.write(`${describe(calibration, left, counts.unanswerable)}\n${out}: read when the service starts next\n`)
 }
 
 function describe(

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { closing } from '../../base/files.ts'
 import { parseRopeOption } from '../../models/blocks/rope-option.ts'
 import { buildModel } from '../../models/build.ts'
 import { loadConfig } from '../../src/config.ts'
@@ -57,19 +58,15 @@ async function measure(
   const outDir = path.join(folder, 'model')
   await buildModel({ checkpointDir, outDir, dtype: 'f32', rope: { rope: kind, window } })
   const { createReaderClient } = await import('../client/reader.ts')
-  const client = await createReaderClient({ READER_DIR: outDir, READER_CHECKPOINT: '' })
+  await using client = closing(await createReaderClient({ READER_DIR: outDir, READER_CHECKPOINT: '' }))
   const settingsOf = async (task: Task, options: Record<string, string>) => {
     const into = await runTask({ task, options: taskOptions(task, options), client, folder: path.join(folder, task.name) })
     return summariseTask(task, await readRunOf(into)).settings
   }
   const point = (x: number, score: { readonly mean: number } | undefined): LinePoint => ({ series: kind, x, y: score?.mean ?? Number.NaN })
-  try {
-    for (const setting of await settingsOf(lm, LM)) points.perplexity.push(point(lengthOf(setting), setting.scores['loss']))
-    for (const { groups } of await settingsOf(lines, LINES))
-      points.accuracy.push(...groups.map(({ value, scores }) => point(Number(value), scores['accuracy'])))
-  } finally {
-    await client.close()
-  }
+  for (const setting of await settingsOf(lm, LM)) points.perplexity.push(point(lengthOf(setting), setting.scores['loss']))
+  for (const { groups } of await settingsOf(lines, LINES))
+    points.accuracy.push(...groups.map(({ value, scores }) => point(Number(value), scores['accuracy'])))
 }
 
 async function report({ perplexity, accuracy }: Points, window: number, out: string): Promise<void> {

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { at } from '../../base/at.ts'
+import { closing } from '../../base/files.ts'
 import { toMarkdown, table, text } from '../report/blocks.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { createHttpClient } from '../client/http.ts'
@@ -40,17 +41,13 @@ async function createReader(): Promise<ReaderClient> {
 export async function runQuestions(given: GivenOptions): Promise<void> {
   const parsed = await chooseRetrieval(parseOptions(given))
   await readPublished(given.published)
-  const client = await connect(given, parsed.protocol.retrieval)
-  try {
-    const own = given['protocol'] === 'model' ? await client.defaults() : undefined
-    const isGiven = { modes: given['modes'] !== undefined, k: given['k'] !== undefined }
-    const options = own === undefined ? parsed : followModel(parsed, own, isGiven)
-    const folder = given.out ?? runFolder(options.dataset, [options, given.url ?? null])
-    await followedQuestions({ client, options, folder, concurrency: given.concurrency ?? 1 }, given)
-    if (given.plan !== true) await reportRuns([folder], folder, { published: given.published })
-  } finally {
-    await client.close()
-  }
+  await using client = closing(await connect(given, parsed.protocol.retrieval))
+  const own = given['protocol'] === 'model' ? await client.defaults() : undefined
+  const isGiven = { modes: given['modes'] !== undefined, k: given['k'] !== undefined }
+  const options = own === undefined ? parsed : followModel(parsed, own, isGiven)
+  const folder = given.out ?? runFolder(options.dataset, [options, given.url ?? null])
+  await followedQuestions({ client, options, folder, concurrency: given.concurrency ?? 1 }, given)
+  if (given.plan !== true) await reportRuns([folder], folder, { published: given.published })
 }
 
 function followedQuestions(asked: Parameters<typeof askQuestions>[0], given: RunCommandOptions): Promise<unknown> {
@@ -60,13 +57,9 @@ function followedQuestions(asked: Parameters<typeof askQuestions>[0], given: Run
 /** `cepe eval <task>`, with the configured reader. */
 export async function runTaskCommand(task: Task, given: GivenOptions): Promise<void> {
   const options = taskOptions(task, given, given.small)
-  const client = await createReader()
-  try {
-    const folder = await followedTask({ task, options, client, folder: given.out, dumpPrompts: given.dumpPrompts ?? false }, given)
-    if (given.plan !== true) await reportRuns([folder], folder)
-  } finally {
-    await client.close()
-  }
+  await using client = closing(await createReader())
+  const folder = await followedTask({ task, options, client, folder: given.out, dumpPrompts: given.dumpPrompts ?? false }, given)
+  if (given.plan !== true) await reportRuns([folder], folder)
 }
 
 /** @returns the run folder */
@@ -94,32 +87,20 @@ const QUESTIONS = 10
 
 /** Runs every task on its small data. @param out folder of the report */
 export async function runAll(runs: string, out: string): Promise<void> {
-  const folders: string[] = []
   const took: string[][] = []
-  const timed = async (title: string, run: () => Promise<unknown>) => {
+  const timed = async <Result>(title: string, run: () => Promise<Result>): Promise<Result> => {
     const started = performance.now()
-    await run()
+    const result = await run()
     took.push([title, ((performance.now() - started) / 1000).toFixed(0)])
+    return result
   }
-  const reader = await createReader()
-  try {
-    for (const task of TASKS.filter(({ needsData }) => needsData !== true)) {
-      const asked = { task, options: taskOptions(task, {}, true), client: reader, folder: path.join(runs, task.name) }
-      await timed(task.title, async () => folders.push(await followedTask(asked, { yes: true })))
-    }
-  } finally {
-    await reader.close()
-  }
+  const folders = await runTasks(runs, timed)
   const folder = path.join(runs, 'open-domain')
   const protocol = modelProtocol(['cepe', 'decoder-only', 'replug', 'closed-book'], [2, 10], 'dense', 10)
   const options = { dataset: 'demo', questions: questionFile('test.jsonl'), limit: QUESTIONS, protocol, dumpPrompts: false }
   await timed('Open-domain question answering', async () => {
-    const client = await connect({}, 'dense')
-    try {
-      await followedQuestions({ client, options, folder, concurrency: 1 }, { yes: true })
-    } finally {
-      await client.close()
-    }
+    await using client = closing(await connect({}, 'dense'))
+    await followedQuestions({ client, options, folder, concurrency: 1 }, { yes: true })
   })
   await reportRuns([...folders, folder], out, {
     title: 'Every task in small',
@@ -130,4 +111,15 @@ export async function runAll(runs: string, out: string): Promise<void> {
       table(['task', 'seconds'], took),
     ],
   })
+}
+
+/** @returns the run folders of all tasks that need no data */
+async function runTasks(runs: string, timed: (title: string, run: () => Promise<string>) => Promise<string>): Promise<string[]> {
+  await using client = closing(await createReader())
+  const folders: string[] = []
+  for (const task of TASKS.filter(({ needsData }) => needsData !== true)) {
+    const asked = { task, options: taskOptions(task, {}, true), client, folder: path.join(runs, task.name) }
+    folders.push(await timed(task.title, () => followedTask(asked, { yes: true })))
+  }
+  return folders
 }

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { at, present } from '../../base/at.ts'
+import { closing } from '../../base/files.ts'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import type { AnswerClient } from '../client/client.ts'
@@ -69,25 +70,22 @@ async function askCells(
   { preset, cells, fileOf, connect }: Pick<RunCellsOptions, 'cells' | 'fileOf'> & { preset: Preset; connect: () => Promise<AnswerClient> },
   { as, out, plan = false, yes, dumpPrompts = false, concurrency = 1 }: TableOptions & { readonly out: string },
 ): Promise<NotAsked> {
-  const client = preset.task === OPEN_DOMAIN_QA ? await connect() : await (await import('../client/reader.ts')).createReaderClient()
+  await using client = closing(
+    preset.task === OPEN_DOMAIN_QA ? await connect() : await (await import('../client/reader.ts')).createReaderClient(),
+  )
+  const reader = await readerOf(client)
+  const { name } = chooseModel(preset, reader, as)
+  const folder = path.join(modelFolder(out, name), folderName(reader.id))
+  const asked = { preset, client, fileOf, dumpPrompts, concurrency, folder, cells: cellsOfModel(cells, name) }
+  const onCost = costGate({ yes })
+  const left = await runCells({ ...asked, follow: () => ({ planOnly: true, onCost }) })
+  if (plan) return left
   const progress = createProgress(preset.title, 'answers')
-  try {
-    const reader = await readerOf(client)
-    const { name } = chooseModel(preset, reader, as)
-    const folder = path.join(modelFolder(out, name), folderName(reader.id))
-    const asked = { preset, client, fileOf, dumpPrompts, concurrency, folder, cells: cellsOfModel(cells, name) }
-    const onCost = costGate({ yes })
-    const left = await runCells({ ...asked, follow: () => ({ planOnly: true, onCost }) })
-    if (plan) return left
-    const follow = (cell: Cell): RunOptions => ({
-      onProblem: (problem) => process.stderr.write(`${cellName(cell)}: ${describeProblem(problem)}\n`),
-      onProgress: (done, total, time) => progress.update(done, total, `${cellName(cell)}${time && `, ${time}`}`),
-    })
-    return await runCells({ ...asked, follow })
-  } finally {
-    progress.stop()
-    await client.close()
-  }
+  const follow = (cell: Cell): RunOptions => ({
+    onProblem: (problem) => process.stderr.write(`${cellName(cell)}: ${describeProblem(problem)}\n`),
+    onProgress: (done, total, time) => progress.update(done, total, `${cellName(cell)}${time && `, ${time}`}`),
+  })
+  return await runCells({ ...asked, follow }).finally(() => progress.stop())
 }
 
 /** The reader behind a client; a service names it only in an answer. */

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
+import { closing } from '../../base/files.ts'
 import { CodedError } from '../../base/errors.ts'
 import { buildApp } from '../../src/app.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
@@ -83,31 +84,28 @@ export async function runSuite(suite: Suite, given: string | undefined, options:
   const work = isShipped ? runs : out
   // Present models and parsers are under test, not those of an earlier run.
   if (isShipped) await rm(runs, { recursive: true, force: true })
-  const { services, connect, close } = await started(suite, folder, work, options)
-  try {
-    const client = await connect()
-    const defaults = await client.defaults()
-    const { lead, runs: measured } = await suite.measure({
-      folder,
-      work,
-      limit: options.questions,
-      services,
-      client,
-      mode: defaults.mode,
-      ks: ks ?? suite.ks(defaults),
-      ask: async (name, options, asked = client) => {
-        const run = { client: asked, options, folder: path.join(work, name), concurrency: suite.concurrency }
-        await followed(`Evaluating ${options.dataset}`, { yes: true }, (watched) => askQuestions({ ...run, ...watched }))
-        return readRun(run.folder)
-      },
-    })
-    const report = buildReport(measured, await readPublished(), { title, lead })
-    const perRun = report.blocks.findIndex((block) => block.kind === 'heading' && block.text.startsWith('Run: '))
-    process.stdout.write(toMarkdown(report.blocks.slice(0, perRun)))
-    await writeReport(report, out)
-  } finally {
-    await close()
-  }
+  await using pipeline = closing(await started(suite, folder, work, options))
+  const { services, connect } = pipeline
+  const client = await connect()
+  const defaults = await client.defaults()
+  const { lead, runs: measured } = await suite.measure({
+    folder,
+    work,
+    limit: options.questions,
+    services,
+    client,
+    mode: defaults.mode,
+    ks: ks ?? suite.ks(defaults),
+    ask: async (name, options, asked = client) => {
+      const run = { client: asked, options, folder: path.join(work, name), concurrency: suite.concurrency }
+      await followed(`Evaluating ${options.dataset}`, { yes: true }, (watched) => askQuestions({ ...run, ...watched }))
+      return readRun(run.folder)
+    },
+  })
+  const report = buildReport(measured, await readPublished(), { title, lead })
+  const perRun = report.blocks.findIndex((block) => block.kind === 'heading' && block.text.startsWith('Run: '))
+  process.stdout.write(toMarkdown(report.blocks.slice(0, perRun)))
+  await writeReport(report, out)
 }
 
 /** Indexes the data and starts the pipeline. */

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { Command } from 'commander'
+import { closing } from '../../base/files.ts'
 import { loadConfig } from './program/run-program.ts'
 import { createProgress, print } from './program/progress.ts'
 
@@ -18,18 +19,14 @@ export function embedWorkerCommand(): Command {
       ])
       const shardDir = await openShardDir(path.resolve(folder))
       await ensureRetriever(config, createProgress)
-      const embedding = await openEmbedding(config)
-      try {
-        checkShardDirModel(shardDir, embedding.model)
-        const { model, plan } = shardDir
-        await answer({ state: 'ready', model, shards: plan.shard_rows.length, passages: plan.accepted })
-        const input = process.stdin as AsyncIterable<Buffer>
-        for await (const done of answerWork(input, shardDir, embedding.embed, new AbortController().signal)) {
-          if (done.state === 'failed') process.exitCode = 1
-          await answer(done)
-        }
-      } finally {
-        await embedding.close()
+      await using embedding = closing(await openEmbedding(config))
+      checkShardDirModel(shardDir, embedding.model)
+      const { model, plan } = shardDir
+      await answer({ state: 'ready', model, shards: plan.shard_rows.length, passages: plan.accepted })
+      const input = process.stdin as AsyncIterable<Buffer>
+      for await (const done of answerWork(input, shardDir, embedding.embed, new AbortController().signal)) {
+        if (done.state === 'failed') process.exitCode = 1
+        await answer(done)
       }
     })
 }

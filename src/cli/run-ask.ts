@@ -1,7 +1,7 @@
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { appendLine } from '../../base/durable.ts'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
-import { type BadLine, fileBytes, type Line, readLines } from '../../base/files.ts'
+import { type BadLine, closing, fileBytes, type Line, readLines } from '../../base/files.ts'
 import { loadConfig } from '../config.ts'
 import { parseLine, readQuestion } from '../http/request/read-question.ts'
 import type { RunOptions } from '../inference/contract.ts'
@@ -124,19 +124,15 @@ export async function runAsk(question: string | undefined, options: AskOptions):
   const out = outFile === undefined ? undefined : await newFile(outFile)
   try {
     await ensureArtefacts(config, createProgress)
-    const services = await openService(config)
-    try {
-      if (single !== undefined) await askOne(single, services.answering, run, json)
-      else if (file !== undefined) {
-        const write = (line: string): Promise<void> => (out ? appendLine(out, line) : print(`${line}\n`))
-        const onFailed = (message: string) => process.stderr.write(`${message}\n`)
-        const asked = { file, defaults, write, onFailed, startProgress: createProgress }
-        const { answered, failed } = await askFile({ ...asked, services: services.answering, run })
-        process.stderr.write(`${answered} answered, ${failed} failed\n`)
-        if (failed > 0) process.exitCode = 1
-      }
-    } finally {
-      await services.close()
+    await using services = closing(await openService(config))
+    if (single !== undefined) await askOne(single, services.answering, run, json)
+    else if (file !== undefined) {
+      const write = (line: string): Promise<void> => (out ? appendLine(out, line) : print(`${line}\n`))
+      const onFailed = (message: string) => process.stderr.write(`${message}\n`)
+      const asked = { file, defaults, write, onFailed, startProgress: createProgress }
+      const { answered, failed } = await askFile({ ...asked, services: services.answering, run })
+      process.stderr.write(`${answered} answered, ${failed} failed\n`)
+      if (failed > 0) process.exitCode = 1
     }
   } finally {
     const isEmpty = (await out?.stat())?.size === 0

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { closing } from '../../base/files.ts'
 import { CodedError } from '../../base/errors.ts'
 import { documentBounds, loadConfig } from '../config.ts'
 import { createDocumentParser } from '../documents/parser.ts'
@@ -36,8 +37,8 @@ async function readDocument(file: string, question: string | undefined, options:
   const config = loadConfig()
   const bytes = await bytesOf(file, config.DOCUMENT_MB * 2 ** 20)
   await ensureReader(config, createProgress)
-  const reader = await createReader(readerOptions(config))
-  const parser = createDocumentParser(documentBounds(config))
+  await using reader = closing(await createReader(readerOptions(config)))
+  await using parser = closing(createDocumentParser(documentBounds(config)))
   const name = path.basename(file)
   const { maxNewTokens, chatTemplate, json: _, ...same } = options
   const form: DocumentForm = {
@@ -46,21 +47,16 @@ async function readDocument(file: string, question: string | undefined, options:
     ...(maxNewTokens !== undefined && { max_new_tokens: maxNewTokens }),
     ...(chatTemplate && { chat_template: chatTemplate }),
   }
-  try {
-    return await answerDocument(
-      {
-        form,
-        bytes: bytes.length,
-        name,
-        load: (run) => parser.read({ bytes, name }, run),
-      },
-      { reader, admission: createAdmission({ maxWaiting: 0, concurrency: 1 }), ...documentDefaults(config) },
-      { deadlineMs: config.DEADLINE_MS },
-    )
-  } finally {
-    parser.close()
-    await reader.close()
-  }
+  return await answerDocument(
+    {
+      form,
+      bytes: bytes.length,
+      name,
+      load: (run) => parser.read({ bytes, name }, run),
+    },
+    { reader, admission: createAdmission({ maxWaiting: 0, concurrency: 1 }), ...documentDefaults(config) },
+    { deadlineMs: config.DEADLINE_MS },
+  )
 }
 
 async function bytesOf(file: string, most: number): Promise<Buffer> {

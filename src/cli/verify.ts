@@ -1,7 +1,8 @@
 import path from 'node:path'
 import { Command } from 'commander'
 import { existsSync } from 'node:fs'
-import { access, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
+import { temporaryFolder } from '../../base/files.ts'
 import { CodedError } from '../../base/errors.ts'
 import type { Sample } from '../../models/verify.ts'
 import { packageRoot } from '../package.ts'
@@ -24,14 +25,10 @@ async function buildDistance(built: string, other: string, texts: string, sample
  * @throws those of buildF32 and buildDistance
  */
 export async function distanceFromF32(built: string, texts: string, buildF32: (folder: string) => Promise<unknown>): Promise<string> {
-  const folder = await mkdtemp(`${path.resolve(built)}.f32-`)
-  try {
-    const f32 = path.join(folder, 'f32')
-    await buildF32(f32)
-    return await buildDistance(built, f32, texts)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  await using folder = await temporaryFolder(`${path.resolve(built)}.f32-`)
+  const f32 = path.join(folder.path, 'f32')
+  await buildF32(f32)
+  return await buildDistance(built, f32, texts)
 }
 
 /** @throws options_invalid where the file cannot be read: said before a build that takes minutes */

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { closing } from '../../base/files.ts'
 import { CodedError, messageOf, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import type { PassageIndex } from '../../index/open.ts'
@@ -31,16 +32,12 @@ export async function ensureArtefacts(config: Config, startProgress: StartProgre
 /** Indexes the configured corpus if the table is missing; an interrupted first start is resumed. An existing table is left unchanged. */
 async function ensureIndex(config: Config, startProgress: StartProgress, log: Log | undefined): Promise<void> {
   if (config.CORPUS === '') return
-  const indexing = await openCommand(config, log)
-  try {
-    if (!(await isMissing(indexing.index))) return
-    await indexing.jobs.start()
-    const unfinished = (await indexing.jobs.list()).find((job) => job.source.path === config.CORPUS && !isSettled(job.state))
-    const job = unfinished ?? (await indexing.jobs.addFile(config.CORPUS, { replace: true }))
-    await followJob(indexing.jobs, job.id, startProgress)
-  } finally {
-    await indexing.close()
-  }
+  await using indexing = closing(await openCommand(config, log))
+  if (!(await isMissing(indexing.index))) return
+  await indexing.jobs.start()
+  const unfinished = (await indexing.jobs.list()).find((job) => job.source.path === config.CORPUS && !isSettled(job.state))
+  const job = unfinished ?? (await indexing.jobs.addFile(config.CORPUS, { replace: true }))
+  await followJob(indexing.jobs, job.id, startProgress)
 }
 
 function isMissing(index: PassageIndex): Promise<boolean> {

@@ -1,8 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { fileBytes } from '../../../base/files.ts'
+import { fileBytes, temporaryFolder } from '../../../base/files.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import { documentBounds, loadConfig } from '../../config.ts'
 import { checkFile, checkFolder, type Checking, type CheckReport } from '../../jobs/check.ts'
@@ -66,37 +65,32 @@ async function checkDocuments(source: FolderSource, checking: Checking, name = s
 
 /** Extracts the archive to a temporary folder. */
 async function checkArchive(file: string, checking: Checking): Promise<Files | undefined> {
-  return withSpool(async (spool, folder) => {
-    const opening = takeFiles([{ name: path.basename(file), bytes: fileBytes(file) }], spool, loadConfig().UPLOAD_LIMIT_MB * 2 ** 20)
-    const taken = opening.then(() => true)
-    if ((await reported(file, taken)) === undefined) return undefined
-    await spool.finish()
-    return checkDocuments({ path: folder, uploaded: true }, checking, file)
-  })
+  await using folder = await temporary()
+  const spool = new FileSpool(folder.path)
+  const opening = takeFiles([{ name: path.basename(file), bytes: fileBytes(file) }], spool, loadConfig().UPLOAD_LIMIT_MB * 2 ** 20)
+  const taken = opening.then(() => true)
+  if ((await reported(file, taken)) === undefined) return undefined
+  await spool.finish()
+  return await checkDocuments({ path: folder.path, uploaded: true }, checking, file)
 }
 
 /** Fetches the pages to a temporary folder. */
 async function checkPages(web: WebSource, checking: Checking): Promise<Files | undefined> {
   const urls = checkedAddresses(web)
   const config = loadConfig()
-  return withSpool(async (spool, folder) => {
-    const bounds = documentBounds(config)
-    await interruptibleAtOnce(
-      () => fetchInto(spool, { ...web, urls }, { settings: crawlSettings(config), bounds, signal: new AbortController().signal }),
-      'Interrupted; nothing was indexed.',
-    )
-    await spool.finish()
-    return checkDocuments({ path: folder, uploaded: true }, checking, urls.join(', '))
-  })
+  await using folder = await temporary()
+  const spool = new FileSpool(folder.path)
+  const bounds = documentBounds(config)
+  await interruptibleAtOnce(
+    () => fetchInto(spool, { ...web, urls }, { settings: crawlSettings(config), bounds, signal: new AbortController().signal }),
+    'Interrupted; nothing was indexed.',
+  )
+  await spool.finish()
+  return await checkDocuments({ path: folder.path, uploaded: true }, checking, urls.join(', '))
 }
 
-async function withSpool<Result>(work: (spool: FileSpool, folder: string) => Promise<Result>): Promise<Result> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'cepe-check-'))
-  try {
-    return await work(new FileSpool(folder), folder)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+function temporary() {
+  return temporaryFolder(path.join(tmpdir(), 'cepe-check-'))
 }
 
 /** Prints a passage as it would be indexed. */

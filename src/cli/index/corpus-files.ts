@@ -86,11 +86,7 @@ async function isTableFile(file: string, hasColumns: boolean): Promise<boolean> 
 }
 
 async function headOf(file: string): Promise<string> {
-  const handle = await open(file)
-  try {
-    const { bytesRead, buffer } = await handle.read(Buffer.alloc(1024), 0, 1024, 0)
-    return buffer.subarray(0, bytesRead).toString('latin1')
-  } finally {
-    await handle.close()
-  }
+  await using handle = await open(file)
+  const { bytesRead, buffer } = await handle.read(Buffer.alloc(1024), 0, 1024, 0)
+  return buffer.subarray(0, bytesRead).toString('latin1')
 }

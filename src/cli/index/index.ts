@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { closing } from '../../../base/files.ts'
 import type { IndexInfo } from '../../../index/view.ts'
 import type { ReplacedTable } from '../../../index/ingest/remove-stale.ts'
 import type { FragmentationState } from '../../../index/compaction/compact.ts'
@@ -115,20 +116,14 @@ function encodeAheadCommand(): Command {
       ])
       requireStateDisk(config)
       await ensureReader(config, createProgress)
-      const { index, reader, close } = await openAheadEncoding(config)
+      await using encoding = closing(await openAheadEncoding(config))
       const progress = createProgress('Encoding passages ahead', 'passages')
-      try {
-        const onProgress = (now: AheadProgress): void => progress.update(now.done, now.total, detail(now))
-        const { done, stored, bytes } = await interruptible(
-          (signal) => encodeIndexAhead({ index, reader, onProgress, signal }),
-          () => 'Interrupted: stored states are kept; run the command again to resume.',
-        )
-        progress.stop()
-        process.stdout.write(`${done} passages have states on the disk: ${stored} new ones of ${megabytes(bytes)} MB\n`)
-      } finally {
-        progress.stop()
-        await close()
-      }
+      const onProgress = (now: AheadProgress): void => progress.update(now.done, now.total, detail(now))
+      const { done, stored, bytes } = await interruptible(
+        (signal) => encodeIndexAhead({ ...encoding, onProgress, signal }),
+        () => 'Interrupted: stored states are kept; run the command again to resume.',
+      ).finally(() => progress.stop())
+      process.stdout.write(`${done} passages have states on the disk: ${stored} new ones of ${megabytes(bytes)} MB\n`)
     })
 }
 

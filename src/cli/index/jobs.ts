@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { closing } from '../../../base/files.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import { describeFiles } from '../../jobs/sources/summary.ts'
 import type { Job } from '../../jobs/record/schema.ts'
@@ -15,15 +16,12 @@ type Need = 'embeds' | 'looks'
 export async function withIndexing(table: string | undefined, need: Need, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
   const config = await loadConfig({ TABLE: table })
   const [{ openCommand }, { ensureRetriever }] = await Promise.all([import('../../service/indexing.ts'), import('../../service/setup.ts')])
-  const indexing = await interruptibleAtOnce(async () => {
+  const opening = interruptibleAtOnce(async () => {
     if (need === 'embeds') await ensureRetriever(config, createProgress)
     return openCommand(config)
   }, 'Interrupted before anything was begun: run the command again.')
-  try {
-    await run(indexing)
-  } finally {
-    await indexing.close()
-  }
+  await using indexing = closing(await opening)
+  await run(indexing)
 }
 
 /** Options that the commands share. */

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { closing } from '../../../base/files.ts'
 import { CodedError } from '../../../base/errors.ts'
 import type { Named } from '../../../index/vectors/given.ts'
 import { interruptible } from '../program/interrupted.ts'
@@ -49,7 +50,7 @@ export function vectorsCommand(): Command {
       const shardDir = await openShardDir(path.resolve(folder))
       const files = await vectorFiles(given.map((file) => path.resolve(file)))
       await ensureRetriever(config, createProgress)
-      const embedding = await openEmbedding(config)
+      await using embedding = closing(await openEmbedding(config))
       const bars = { reading: createProgress('Reading ids', 'ids'), writing: createProgress('Comparing and writing', 'shards') }
       try {
         const { written, present, missing, foreign, compared, leastCosine } = await interruptible(
@@ -79,7 +80,6 @@ export function vectorsCommand(): Command {
       } finally {
         bars.reading.stop()
         bars.writing.stop()
-        await embedding.close()
       }
     })
 }

@@ -131,14 +131,10 @@ export function outputOf(program: string, options: readonly string[], env?: Node
 
 /** Names of libraries in a library's front; undefined if the file is missing. */
 async function linkedLibraries(file: string): Promise<string[] | undefined> {
-  const handle = await open(file).catch(() => undefined)
+  await using handle = await open(file).catch(() => undefined)
   if (!handle) return undefined
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(FRONT_BYTES))
-    return [...new Set(buffer.toString('latin1', 0, bytesRead).match(/(?<=\0)lib\w+\.so\.\d+(?=\0)/g))]
-  } finally {
-    await handle.close()
-  }
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(FRONT_BYTES))
+  return [...new Set(buffer.toString('latin1', 0, bytesRead).match(/(?<=\0)lib\w+\.so\.\d+(?=\0)/g))]
 }
 
 /** Path of every library that the loader finds by name: first in LD_LIBRARY_PATH, then in its cache. */

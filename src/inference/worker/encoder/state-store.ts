@@ -224,18 +224,14 @@ export class StateStore {
 
 /** Reads a file; removes a damaged one, so that it is stored again. */
 async function readStates(file: string, width: number, dtype: StateDtype): Promise<ContextStates | undefined> {
-  const handle = await orAbsent(open(file, 'r'))
+  await using handle = await orAbsent(open(file, 'r'))
   if (!handle) return undefined
-  try {
-    const states = decodeStateFile(await handle.readFile(), width, dtype)
-    if (!states) await rm(file, { force: true })
-    else if (Math.abs(Date.now() - (await handle.stat()).mtimeMs) > TOUCH_MS) {
-      const now = new Date()
-      // Without permission to touch another user's file, it is only evicted earlier.
-      await handle.utimes(now, now).catch(() => undefined)
-    }
-    return states
-  } finally {
-    await handle.close()
+  const states = decodeStateFile(await handle.readFile(), width, dtype)
+  if (!states) await rm(file, { force: true })
+  else if (Math.abs(Date.now() - (await handle.stat()).mtimeMs) > TOUCH_MS) {
+    const now = new Date()
+    // Without permission to touch another user's file, it is only evicted earlier.
+    await handle.utimes(now, now).catch(() => undefined)
   }
+  return states
 }
