@@ -104,6 +104,26 @@ export function unprocessable(field: string, message: string, cause?: unknown): 
   return new CodedError('unprocessable', message, { field, cause })
 }
 
+/** The error of an index whose files are not as they must be. @param field that the remedy is about */
+export function invalidIndex(field: string, message: string, cause?: unknown): CodedError {
+  return new CodedError('index_invalid', message, { field, cause })
+}
+
+/** The error of a configuration that cannot work. @param field the setting */
+export function invalidConfig(field: string, message: string, cause?: unknown): CodedError {
+  return new CodedError('config_invalid', message, { field, cause })
+}
+
+/** @param field that names what is missing */
+export function notFound(field: string, message: string, cause?: unknown): CodedError {
+  return new CodedError('not_found', message, { field, cause })
+}
+
+/** The error of a request that the present state rules out. @param field that the remedy is about */
+export function conflict(field: string, message: string, cause?: unknown): CodedError {
+  return new CodedError('conflict', message, { field, cause })
+}
+
 export function clientClosed(): CodedError {
   return new CodedError('client_closed', 'The client closed the connection.')
 }

@@ -1,7 +1,7 @@
 import { storeOf } from './store/store-of.ts'
 import { checkTableName, readAlias } from './versions/alias.ts'
 import { sqlFilter } from './search/filter.ts'
-import { CodedError } from '../base/errors.ts'
+import { type CodedError, invalidRequest } from '../base/errors.ts'
 import { lanceText } from '../base/failures.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection, type Table } from './table/lance.ts'
@@ -230,8 +230,6 @@ function isIdList(which: readonly string[] | SearchFilter): which is readonly st
 function wholeFilter(filter: SearchFilter): string {
   const condition = sqlFilter(filter)
   if (condition === undefined)
-    throw new CodedError('invalid_request', 'The filter is empty and would delete everything: name a source, a title, ids or metadata.', {
-      field: 'filter',
-    })
+    throw invalidRequest('filter', 'The filter is empty and would delete everything: name a source, a title, ids or metadata.')
   return condition
 }

@@ -1,4 +1,4 @@
-import { CodedError, invalidField } from '../base/errors.ts'
+import { invalidField, invalidIndex } from '../base/errors.ts'
 import { searchHybrid } from './search/hybrid.ts'
 import { searchVector, searchWords } from './search/search.ts'
 import type { Table } from './table/lance.ts'
@@ -82,14 +82,8 @@ function check({ k }: SearchOptions, { id, dimension }: EmbeddingModel, vector?:
   if (!Number.isInteger(k) || k < 1 || k > MAX_K) throw invalidField('k', `is ${k}; it must be 1 to ${MAX_K}`)
   if (vector === undefined) return
   if (vector.length !== dimension) {
-    throw new CodedError(
-      'index_invalid',
-      `The question's vector has ${vector.length} numbers, the index's have ${dimension}: embed it with ${id}.`,
-      { field: 'vector' },
-    )
+    throw invalidIndex('vector', `The question's vector has ${vector.length} numbers, the index's have ${dimension}: embed it with ${id}.`)
   }
   if (!vector.every(Number.isFinite))
-    throw new CodedError('index_invalid', "The question's vector holds NaN or infinite numbers: check the embedding model.", {
-      field: 'vector',
-    })
+    throw invalidIndex('vector', "The question's vector holds NaN or infinite numbers: check the embedding model.")
 }

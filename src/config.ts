@@ -3,7 +3,7 @@ import path from 'node:path'
 import { statSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import Value from 'typebox/value'
-import { CodedError, withoutSecrets } from '../base/errors.ts'
+import { type CodedError, invalidConfig, withoutSecrets } from '../base/errors.ts'
 import { checkAddress, configureStores, storeSettingsOf } from '../index/store/object-store/settings.ts'
 import { storeOf } from '../index/store/store-of.ts'
 import { TABLE_NAME } from '../index/table-name.ts'
@@ -46,7 +46,7 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   const unknown = Object.keys(given).find((name) => !(name in ConfigSchema.properties))
   if (unknown !== undefined) {
     const message = `Unknown setting ${PREFIX}${unknown}; docs/configuration.md and docs/tuning.md list the settings.`
-    throw new CodedError('config_invalid', message, { field: PREFIX + unknown })
+    throw invalidConfig(PREFIX + unknown, message)
   }
   for (const [name, value] of Object.entries(overrides)) if (value !== undefined) given[name] = value
   Object.assign(given, companions(given))
@@ -183,7 +183,7 @@ function invalidSetting(
 }
 
 function refused(name: keyof Config, problem: string): CodedError {
-  return new CodedError('config_invalid', `Setting ${PREFIX}${name} ${withoutSecrets(problem)}.`, { field: PREFIX + name })
+  return invalidConfig(PREFIX + name, `Setting ${PREFIX}${name} ${withoutSecrets(problem)}.`)
 }
 
 /** Allowed values of a setting, if they can be described briefly. */

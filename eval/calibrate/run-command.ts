@@ -13,7 +13,7 @@ import { describeProblem, type EvalQuestion, spread } from '../datasets/question
 import { demoCorpus, questionFile } from '../datasets/shipped.ts'
 import { readDataset } from '../datasets/read.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
-import { wholeNumbers } from '../run/options.ts'
+import { invalidOption, wholeNumbers } from '../run/options.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { calibrationFiles, clientKey, loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'
@@ -43,7 +43,7 @@ const SHIPPED = { files: ['dev.jsonl', 'dev_unanswerable.jsonl'].map(questionFil
 export async function calibrate(given: string[], options: CalibrateOptions): Promise<void> {
   const isShipped = given.length === 0 && options.unanswerable.length === 0
   if (isShipped && options.url !== undefined)
-    throw new CodedError('options_invalid', 'Name question files: the shipped ones are about the shipped corpus, not that of --url.')
+    throw invalidOption('Name question files: the shipped ones are about the shipped corpus, not that of --url.')
   if (!isShipped) return fit(given, options, {})
   await using folder = await temporaryFolder(path.join(tmpdir(), 'cepe-calibrate-'))
   const index = { INDEX_DIR: folder.path, JOBS_DIR: path.join(folder.path, 'jobs'), CORPUS: demoCorpus() }
@@ -55,10 +55,9 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   const { model, url, unanswerableShare = null } = options
   const overrides = { ...(model !== undefined && { READER_DIR: model, READER_CHECKPOINT: '' }) }
   if (url !== undefined && (options.out === undefined || model !== undefined))
-    throw new CodedError('options_invalid', '--url needs --out, and takes the model that the service has (no --model).')
+    throw invalidOption('--url needs --out, and takes the model that the service has (no --model).')
   const out = options.out ?? calibrationFiles(loadConfig(overrides)).own
-  if (out === undefined)
-    throw new CodedError('options_invalid', 'The index is in an object store: name the file with --out and set CEPE_CALIBRATION to it.')
+  if (out === undefined) throw invalidOption('The index is in an object store: name the file with --out and set CEPE_CALIBRATION to it.')
   const ks = options.k === undefined ? [null] : wholeNumbers('--k', options.k, 1, LIMITS.k)
   const { questions: all, files: read, skipped } = await readQuestions(files, options.unanswerable)
   const questions = spread(all, options.limit ?? all.length)
@@ -173,8 +172,7 @@ async function askAll(
     ({ response }) =>
       response.model.reader === model.reader && response.index?.table === index?.table && response.index?.passages === index?.passages,
   )
-  if (!same || index === null)
-    throw new CodedError('options_invalid', 'The model or the index changed while questions were asked: run the command again.')
+  if (!same || index === null) throw invalidOption('The model or the index changed while questions were asked: run the command again.')
   const judged = answers.flatMap(({ question, response }) => judge(question, response))
   if (judged.length === 0)
     throw new CodedError(

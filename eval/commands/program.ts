@@ -1,5 +1,5 @@
+import { invalidOption } from '../run/options.ts'
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
-import { CodedError } from '../../base/errors.ts'
 import { wholeNumber } from '../../src/cli/program/options.ts'
 import type { Paper } from '../presets/read.ts'
 import type { SuiteOptions } from '../suites/suite.ts'
@@ -81,8 +81,7 @@ function allCommand(): Command {
     .description('run every task on its small data and write one report')
     .option('--small', 'required: for large data sets run each task')
     .action(async ({ small, runs, out = runs }: { small?: boolean; runs: string; out?: string }) => {
-      if (small !== true)
-        throw new CodedError('options_invalid', 'all takes --small: for other sizes name the data of each task (cepe eval lm --help).')
+      if (small !== true) throw invalidOption('all takes --small: for other sizes name the data of each task (cepe eval lm --help).')
       await (await import('./run.ts')).runAll(runs, out)
     })
 }

@@ -1,10 +1,9 @@
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { CodedError } from '../../base/errors.ts'
 import type { Passage } from '../../index/contract.ts'
 import { parseJson } from '../../base/json.ts'
 import { type Dataset, describeProblem, type EvalPassage, type EvalQuestion, ProblemLog } from './question-set.ts'
-import { readItems, readRecords } from './records.ts'
+import { invalidDataset, readItems, readRecords } from './records.ts'
 
 export interface ReadOptions {
   /** False: the questions have no answer in the corpus, and need none in the file. null: those without an answer in the file. */
@@ -67,7 +66,7 @@ export async function readPassages(file: string, keepPassages: number): Promise<
     const question = parseQuestion(value, at, { answerable: false, keepPassages })
     if (typeof question !== 'string' && question.passages) byQuestion.set(sameQuestion(question.question), question.passages)
   }
-  if (byQuestion.size === 0) throw new CodedError('dataset_invalid', `${file} has no question with passages (ctxs or docs).`)
+  if (byQuestion.size === 0) throw invalidDataset(`${file} has no question with passages (ctxs or docs).`)
   return byQuestion
 }
 
@@ -88,8 +87,7 @@ export function withPassages(dataset: Dataset, byQuestion: ReadonlyMap<string, r
     else questions.push({ ...question, passages })
   }
   if (questions.length === 0) {
-    throw new CodedError(
-      'dataset_invalid',
+    throw invalidDataset(
       `No question of ${dataset.file} has ${k} passages (the most is ${most}): lower --k to ${most}, or supply more passages.`,
     )
   }

@@ -35,7 +35,12 @@ async function layoutOf(file: string): Promise<'parquet' | 'csv' | 'tsv' | 'json
     const value = parseJson(start)
     return value === undefined || (typeof value === 'object' && value !== null && TRIVIAQA_KEY in value) ? 'json' : 'jsonl'
   }
-  throw new CodedError('dataset_invalid', `${file} is empty.`)
+  throw invalidDataset(`${file} is empty.`)
+}
+
+/** The error of a data file that cannot be used. */
+export function invalidDataset(message: string, cause?: unknown): CodedError {
+  return new CodedError('dataset_invalid', message, { cause })
 }
 
 /**
@@ -52,7 +57,7 @@ export async function* readRecords(file: string): AsyncGenerator<RawRecord> {
     else yield* table(file, layout === 'csv' ? ',' : '\t')
   } catch (error) {
     if (error instanceof CodedError && error.code !== 'corpus_invalid') throw error
-    throw new CodedError('dataset_invalid', `${file} cannot be read: ${messageOf(error)}.`, { cause: error })
+    throw invalidDataset(`${file} cannot be read: ${messageOf(error)}.`, error)
   }
 }
 
@@ -116,6 +121,6 @@ export async function readItems<Item extends object>(
     if (typeof item === 'string') problems.add(item, at)
     else if (item !== undefined) items.push(item)
   }
-  if (items.length === 0) throw new CodedError('dataset_invalid', `${file} has ${typeof wanted === 'string' ? wanted : wanted(problems)}`)
+  if (items.length === 0) throw invalidDataset(`${file} has ${typeof wanted === 'string' ? wanted : wanted(problems)}`)
   return { items, problems: problems.list(), ...(await namedFile(file)) }
 }

@@ -2,9 +2,10 @@ import { readdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { type Static, type TProperties, Type } from 'typebox'
-import { CodedError, osCode } from '../../base/errors.ts'
+import { osCode } from '../../base/errors.ts'
 import { packageRoot } from '../../src/package.ts'
 import { readShipped } from '../datasets/shipped.ts'
+import { invalidOption } from '../run/options.ts'
 
 export const PAPERS = { cepe: 'CEPE', giraffe: 'Giraffe', pi: 'Position Interpolation' } as const
 
@@ -23,7 +24,7 @@ export function readPreset(paper: Paper, table: string): Preset {
   const known = presetTables(paper)
   if (known.includes(table)) return readShipped(`eval/presets/tables/${paper}-${table}.json`, PresetSchema)
   const reason = readShipped('eval/presets/tables/unavailable.json', UnavailableSchema)[paper]?.[table]
-  throw new CodedError('options_invalid', reason ?? `${PAPERS[paper]} has the tables ${known.join(', ')}, not ${JSON.stringify(table)}.`)
+  throw invalidOption(reason ?? `${PAPERS[paper]} has the tables ${known.join(', ')}, not ${JSON.stringify(table)}.`)
 }
 
 function strict<Properties extends TProperties>(properties: Properties) {
@@ -87,9 +88,7 @@ export async function dataFiles(folder: string): Promise<(name: string) => strin
   const there = new Set(
     await readdir(folder).catch((error: unknown) => {
       if (!['ENOENT', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
-      throw new CodedError('options_invalid', `--data must be a folder with the data files, and ${folder} is not a folder: see --plan.`, {
-        cause: error,
-      })
+      throw invalidOption(`--data must be a folder with the data files, and ${folder} is not a folder: see --plan.`, error)
     }),
   )
   return (name) => {
@@ -112,7 +111,7 @@ export function chooseModel(
   const names = models.map(({ name }) => JSON.stringify(name)).join(', ')
   if (as !== undefined) {
     const named = models.find(({ name }) => name === as)
-    if (named === undefined) throw new CodedError('options_invalid', `--as takes ${names}, not ${JSON.stringify(as)}.`)
+    if (named === undefined) throw invalidOption(`--as takes ${names}, not ${JSON.stringify(as)}.`)
     return named
   }
   const name = id.split('@')[0]
@@ -120,8 +119,7 @@ export function chooseModel(
     models.find(({ checkpoints }) => checkpoints.some((checkpoint) => checkpoint.split('/').at(-1) === name)) ??
     models.find(({ fallback }) => fallback === 'any' || fallback === (hasEncoder ? 'encoder' : 'decoder'))
   if (found) return found
-  throw new CodedError(
-    'options_invalid',
+  throw invalidOption(
     `Table ${table} has no row for ${id}${hasEncoder ? '' : ', which has no encoder'}: name the represented model with --as (${names}).`,
   )
 }

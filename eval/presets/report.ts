@@ -1,6 +1,6 @@
+import { invalidOption } from '../run/options.ts'
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { hasRun, OPEN_DOMAIN_QA } from '../run/folder.ts'
 import {
@@ -169,7 +169,7 @@ async function readOne(folder: string) {
     scoreOf: (cell: Cell): Score | undefined => {
       const { metric: name, row } = cell
       const metric = [...run.task.metrics, ...(run.task.derived ?? [])].find((candidate) => candidate.name === name)
-      if (metric === undefined) throw new CodedError('options_invalid', `The task ${run.task.name} has no score ${name}.`)
+      if (metric === undefined) throw invalidOption(`The task ${run.task.name} has no score ${name}.`)
       // A cell's options identify the one setting of a task's run; questions are asked in the settings of several cells.
       const setting = run.task.name === OPEN_DOMAIN_QA ? settings.find((known) => known.setting === questionSetting(cell)) : settings[0]
       const [group] = Object.entries(row.group ?? {})

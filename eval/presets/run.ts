@@ -10,7 +10,7 @@ import { toMarkdown } from '../report/blocks.ts'
 import { writeReport } from '../report/report.ts'
 import { OPEN_DOMAIN_QA, runsFolder } from '../run/folder.ts'
 import { BeyondADay, costGate, type RunCommandOptions, type RunOptions } from '../run/follow.ts'
-import { optionKey, optionValues, taskOptions } from '../run/options.ts'
+import { invalidOption, optionKey, optionValues, taskOptions } from '../run/options.ts'
 import { runTask } from '../run/run-task.ts'
 import { TASKS } from '../tasks/runs.ts'
 import { askQuestions } from '../tasks/open-domain-qa/ask.ts'
@@ -55,8 +55,7 @@ function checkFiles(preset: Preset, cells: readonly Cell[], fileOf: FileOf, data
   const missing = [...new Set(cells.flatMap((cell) => missingFiles(cell, fileOf)))]
   const sources = missing.map((name) => `${name}: ${preset.files[name]?.what ?? ''}; ${preset.files[name]?.from ?? ''}`)
   if (cells.every((cell) => missingFiles(cell, fileOf).length > 0))
-    throw new CodedError(
-      'options_invalid',
+    throw invalidOption(
       `${data === undefined ? '--data is missing: the folder of' : `${data} has none of`} the data files of this table, each as .jsonl, .json, .parquet or .csv:\n${sources.map((source) => `- ${source}`).join('\n')}`,
     )
   for (const source of sources) process.stderr.write(`Missing ${source}\n`)

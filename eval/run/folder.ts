@@ -10,6 +10,7 @@ import { parseJson } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
 import { packageRoot } from '../../src/package.ts'
 import type { ManifestFields } from './record.ts'
+import { invalidOption } from './options.ts'
 
 const MANIFEST_FILE = 'manifest.json'
 const PREDICTIONS_FILE = 'predictions.jsonl'
@@ -125,7 +126,7 @@ export async function openRun<R extends Identified>(
 ): Promise<OpenRun<R>> {
   await mkdir(folder, { recursive: true }).catch((error: unknown) => {
     if (!['EEXIST', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
-    throw new CodedError('options_invalid', `${folder} is a file, or is inside one: name a folder with --out.`, { cause: error })
+    throw invalidOption(`${folder} is a file, or is inside one: name a folder with --out.`, error)
   })
   const lock = await takeLock(path.join(folder, WRITER), 0)
   if (lock === undefined)

@@ -73,8 +73,8 @@ function allowedWord<Word extends string>(flag: string, word: string, allowed: r
   return known
 }
 
-export function invalidOption(message: string): CodedError {
-  return new CodedError('options_invalid', message)
+export function invalidOption(message: string, cause?: unknown): CodedError {
+  return new CodedError('options_invalid', message, { cause })
 }
 
 /** @param flag the option as written by the user @throws options_invalid */

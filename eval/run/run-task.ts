@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { CodedError } from '../../base/errors.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import { describeProblem } from '../datasets/question-set.ts'
+import { invalidDataset } from '../datasets/records.ts'
 import type { RunOptions } from './follow.ts'
 import { runFolder } from './folder.ts'
 import { runItems } from './items.ts'
@@ -40,7 +40,7 @@ export async function runTask({
   const problems = [...prepared.files.flatMap((read) => read.problems ?? []), ...prepared.problems]
   if (prepared.items.length === 0) {
     const why = problems.map(describeProblem).join('; ')
-    throw new CodedError('dataset_invalid', `There is nothing to ask in the data of ${task.name}${why === '' ? '' : `: ${why}`}.`)
+    throw invalidDataset(`There is nothing to ask in the data of ${task.name}${why === '' ? '' : `: ${why}`}.`)
   }
   const { layers, kv_heads, head_dim, encoder_hidden_size, window } = client.manifest.dims
   const manifest: TaskManifest = {

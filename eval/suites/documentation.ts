@@ -3,11 +3,11 @@ import path from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { at } from '../../base/at.ts'
-import { CodedError } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
 import { sha256OfFile } from '../../base/files.ts'
 import { questionFile } from '../datasets/shipped.ts'
+import { invalidDataset } from '../datasets/records.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { heading, table, text } from '../report/blocks.ts'
 import { estimateShare } from '../statistics/bootstrap.ts'
@@ -144,8 +144,7 @@ export async function checkListed(folder: string, list = LIST): Promise<void> {
     if (!(await exists(file)) || (await sha256OfFile(file)) !== hash) other.push(name)
   }
   if (other.length > 0)
-    throw new CodedError(
-      'dataset_invalid',
+    throw invalidDataset(
       `${other.length} of the ${lines.length} files of ${path.basename(list)} are missing from ${folder} or differ, ${other.slice(0, 3).join(', ')} among them: the questions were written from those.`,
     )
 }

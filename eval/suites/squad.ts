@@ -2,11 +2,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import pLimit from 'p-limit'
 import { at, present } from '../../base/at.ts'
-import { CodedError } from '../../base/errors.ts'
 import { answerDocument, type DocumentServices } from '../../src/rag/document.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { type EvalPassage, type EvalQuestion, spread } from '../datasets/question-set.ts'
 import { readCorpus, readDataset } from '../datasets/read.ts'
+import { invalidDataset } from '../datasets/records.ts'
 import { bestOver, exactMatch, f1 } from '../metrics/answer.ts'
 import { answerFinder } from '../metrics/retrieval.ts'
 import { heading, text } from '../report/blocks.ts'
@@ -97,8 +97,7 @@ export async function realQuestions(folder: string, out: string, most = Infinity
     const place = places.get(question.goldPassage ?? '')
     return place === undefined ? [] : [{ question, place, own: at(passages, place), answers: answeredBy(question) }]
   })
-  if (named.length === 0)
-    throw new CodedError('dataset_invalid', `${folder} has no question whose passage_id names a passage of passages.tsv.`)
+  if (named.length === 0) throw invalidDataset(`${folder} has no question whose passage_id names a passage of passages.tsv.`)
   const article = (title: string) => (byTitle.get(title) ?? []).map(({ text }) => text).join('\n\n')
   const others = named.flatMap(({ question, place, answers }) => {
     const other = neighbour(passages, place, answers)

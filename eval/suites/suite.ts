@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { closing } from '../../base/files.ts'
-import { CodedError } from '../../base/errors.ts'
 import { buildApp } from '../../src/app.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { loadConfig } from '../../src/config.ts'
@@ -24,6 +23,7 @@ import type { EvaluationOptions } from '../tasks/open-domain-qa/prepare.ts'
 import { readRun, type StoredRun } from '../tasks/open-domain-qa/record.ts'
 import { buildReport } from '../tasks/open-domain-qa/report.ts'
 import { readPublished } from '../tasks/open-domain-qa/tables.ts'
+import { invalidDataset } from '../datasets/records.ts'
 
 /** Questions that are asked in several settings, and the tables of their report. */
 export interface Suite {
@@ -140,5 +140,5 @@ async function addDocuments(folder: string, settings: Readonly<Record<string, st
   const env = Object.fromEntries(Object.entries(settings).map(([name, value]) => [`CEPE_${name}`, value]))
   const child = spawn(process.execPath, command, { cwd: settings['INDEX_DIR'], env, stdio: ['ignore', 'ignore', 'inherit'] })
   const [code] = (await once(child, 'exit')) as [number | null]
-  if (code !== 0) throw new CodedError('dataset_invalid', `${folder} was not indexed; the command's message stands above.`)
+  if (code !== 0) throw invalidDataset(`${folder} was not indexed; the command's message stands above.`)
 }

@@ -1,4 +1,4 @@
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError, conflict, invalidRequest, messageOf } from '../../base/errors.ts'
 import { type EmbedOf, type Models, type TableLocation } from '../contract.ts'
 import { openIndex } from '../open.ts'
 import type { PassageIndex } from '../passage-index.ts'
@@ -166,7 +166,7 @@ class IndexCollections implements Collections {
 
   async copy(name: string, of: string): Promise<boolean> {
     const location = { dir: this.#dir, table: checkTableName(name) }
-    if (of === name) throw new CodedError('invalid_request', `"${of}" is the collection itself: name another one.`, { field: 'copy_of' })
+    if (of === name) throw invalidRequest('copy_of', `"${of}" is the collection itself: name another one.`)
     if (of !== this.main.table) await this.#require(of, 'copy_of')
     const isNew = (await readAlias(location)) === undefined
     if (isNew) {
@@ -182,10 +182,9 @@ class IndexCollections implements Collections {
 
   async remove(name: string): Promise<void> {
     if (name === this.main.table)
-      throw new CodedError(
-        'conflict',
+      throw conflict(
+        'name',
         `"${name}" is the default collection of this service (CEPE_TABLE), which stays: replace its passages, or delete them.`,
-        { field: 'name' },
       )
     await this.#require(name, 'name')
     await this.#remove({ dir: this.#dir, table: name }).finally(() => this.#tables.drop(name))
@@ -215,10 +214,9 @@ class IndexCollections implements Collections {
       if ((await readAlias(location)) === undefined) throw unknownCollection(table)
       const jobs = [...new Set([...(await watchingJobs(location)), ...(await this.#belongings.unfinishedJobs(table))])]
       if (jobs.length > 0)
-        throw new CodedError(
-          'conflict',
+        throw conflict(
+          'name',
           `Jobs of the collection "${table}" have not ended (${jobs.slice(0, 5).join(', ')}): let them end, or cancel them (DELETE /v1/admin/index-jobs/<id>), and try again.`,
-          { field: 'name' },
         )
       await storeOf(dir).files.write(intentOf(location), '')
       await removeAlias(location)

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, conflict } from '../../base/errors.ts'
 import { ageOf } from '../../base/locks/clock.ts'
 import type { TableLocation } from '../contract.ts'
 import { bytesUnder, storeOf, within } from '../store/store-of.ts'
@@ -218,6 +218,6 @@ export async function compactionCommand({ task, keepMs, dryRun, ...location }: C
     })
     if (done) return { before, after: await fragmentationState(table, keepMs) }
     const message = `A job is building the indexes of "${location.table}". Compact the table when the job has ended.`
-    throw new CodedError('conflict', message, { field: 'table' })
+    throw conflict('table', message)
   })
 }

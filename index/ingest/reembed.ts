@@ -1,4 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
+import { type CodedError, conflict } from '../../base/errors.ts'
 import { IdSet } from '../id-set.ts'
 import type { ReadItem } from '../read/contract.ts'
 import { exportPassages } from '../search/list.ts'
@@ -21,7 +21,7 @@ import type { EmbeddingModel, TableLocation } from '../contract.ts'
 export async function checkReembed(live: TableLocation, model: EmbeddingModel): Promise<void> {
   await withLive(live, async (table) => {
     const metadata = await readableMetadata(live, table)
-    const refuse = (why: string): CodedError => new CodedError('conflict', `The table "${live.table}" ${why}`, { field: 'table' })
+    const refuse = (why: string): CodedError => conflict('table', `The table "${live.table}" ${why}`)
     if (isOfModel(metadata, model)) throw refuse(`already has vectors of ${model.id}.`)
     if ((await table.countRows()) === 0) throw refuse('has no passages: index a corpus with `cepe index add --replace`.')
   })

@@ -1,5 +1,5 @@
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
-import { CodedError } from '../../base/errors.ts'
+import { type CodedError, invalidIndex } from '../../base/errors.ts'
 import { halvesFinite } from '../../base/binary16.ts'
 import { RowsDigest } from '../hash.ts'
 import { IdSet } from '../id-set.ts'
@@ -66,9 +66,5 @@ function* soundRows(table: Table, found: Columns): Generator<{ readonly id: stri
 }
 
 function mismatch(table: Table, what: string): CodedError {
-  return new CodedError(
-    'index_invalid',
-    `Verification of the table ${table.storedAs} failed: ${what}. It is not promoted; run the job again.`,
-    { field: table.storedAs },
-  )
+  return invalidIndex(table.storedAs, `Verification of the table ${table.storedAs} failed: ${what}. It is not promoted; run the job again.`)
 }

@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { at } from '../../base/at.ts'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, conflict, invalidRequest } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
 import { allModels, type Models, type TableLocation } from '../contract.ts'
 import { eachOf } from '../store/each-of.ts'
@@ -132,7 +132,7 @@ async function presentModel(connection: Connection, options: ReplaceOptions): Pr
  */
 export async function switchTable(other: string, options: ReplaceOptions): Promise<number> {
   const { dir, table } = options
-  if (other === table) throw new CodedError('invalid_request', `"${other}" is the table itself: name another one.`, { field: 'table' })
+  if (other === table) throw invalidRequest('table', `"${other}" is the table itself: name another one.`)
   const storedAs = await storedNameOf({ dir, table: other })
   await requireWhole(dir, storedAs)
   // Real copies may take longer than the other table's writers would wait; the copied version outlives them.
@@ -143,5 +143,5 @@ export async function switchTable(other: string, options: ReplaceOptions): Promi
 function busy(table: string, jobs: readonly string[]): CodedError {
   const which =
     jobs.length === 0 ? 'A job is running in this index' : `Jobs of the table "${table}" are still running (${jobs.slice(0, 5).join(', ')})`
-  return new CodedError('conflict', `${which}: let it end, or cancel it (cepe index cancel <job>), and try again.`, { field: 'table' })
+  return conflict('table', `${which}: let it end, or cancel it (cepe index cancel <job>), and try again.`)
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Value } from 'typebox/value'
-import { CodedError } from '../../base/errors.ts'
+import { conflict, invalidIndex, invalidRequest, notFound } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { TableLocation } from '../contract.ts'
 import { SnapshotSchema, type Snapshot } from '../snapshot-schema.ts'
@@ -18,11 +18,7 @@ const WAIT_MS = 60_000
 
 function snapshotFolder(options: TableLocation, name: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name))
-    throw new CodedError(
-      'invalid_request',
-      `"${name.slice(0, 80)}" is not a valid snapshot name: use 1 to 64 letters, digits, "-" and "_".`,
-      { field: 'name' },
-    )
+    throw invalidRequest('name', `"${name.slice(0, 80)}" is not a valid snapshot name: use 1 to 64 letters, digits, "-" and "_".`)
   return within(snapshotsFolder(options), name)
 }
 
@@ -47,7 +43,7 @@ export async function createSnapshot(name: string, options: TableLocation): Prom
   const { files, renames } = storeOf(dir)
   return alone(options, async (aside) => {
     if ((await files.list(snapshotsFolder(options))).includes(name))
-      throw new CodedError('conflict', `There is a snapshot "${name}" already: choose another name, or delete it first.`, { field: 'name' })
+      throw conflict('name', `There is a snapshot "${name}" already: choose another name, or delete it first.`)
     // Without atomic renames, the record, written last, marks the snapshot as complete.
     const making = renames ? aside(name) : folder
     const take = async (): Promise<void> => {
@@ -118,18 +114,10 @@ export async function deleteSnapshot(name: string, options: TableLocation): Prom
 async function readSnapshot(name: string, options: TableLocation): Promise<Snapshot> {
   const text = await storeOf(options.dir).files.read(recordOf(snapshotFolder(options, name)))
   if (text === undefined)
-    throw new CodedError(
-      'not_found',
-      `There is no snapshot "${name}" of the table "${options.table}"; cepe index snapshot list shows them.`,
-      { field: 'name' },
-    )
+    throw notFound('name', `There is no snapshot "${name}" of the table "${options.table}"; cepe index snapshot list shows them.`)
   const value = parseJson(text)
   if (Value.Check(SnapshotSchema, value)) return value
-  throw new CodedError(
-    'index_invalid',
-    `The record of the snapshot "${name}" is damaged: its files are in ${snapshotFolder(options, name)}.`,
-    { field: 'name' },
-  )
+  throw invalidIndex('name', `The record of the snapshot "${name}" is damaged: its files are in ${snapshotFolder(options, name)}.`)
 }
 
 /** Creates and deletes snapshots one at a time. First removes leftovers of killed processes. */

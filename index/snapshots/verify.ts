@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CodedError } from '../../base/errors.ts'
+import { invalidIndex } from '../../base/errors.ts'
 import { sha256OfFile } from '../../base/files.ts'
 import { IdSet } from '../id-set.ts'
 import { storeOf } from '../store/store-of.ts'
@@ -64,10 +64,9 @@ export async function countedRows(table: Table): Promise<number> {
   }
   const wanted = await table.countRows()
   if (rows !== wanted || ids.size !== rows)
-    throw new CodedError(
-      'index_invalid',
+    throw invalidIndex(
+      table.storedAs,
       `The table ${table.storedAs} has ${rows} of ${wanted} rows and ${ids.size} distinct ids: it is not used.`,
-      { field: table.storedAs },
     )
   return rows
 }

@@ -2,7 +2,7 @@ import { access, constants } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { connect, Index, makeArrowTable, Session, type Table as LanceTable } from '@lancedb/lancedb'
 import { Schema, type Field } from 'apache-arrow'
-import { CodedError } from '../../base/errors.ts'
+import { conflict, invalidConfig } from '../../base/errors.ts'
 import { failureOf, isCommitConflict, isDiskFull } from '../../base/failures.ts'
 import { inScratch, keepScratch } from '../../base/locks/scratch.ts'
 import { storeOf } from '../store/store-of.ts'
@@ -80,10 +80,7 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
 async function checkTemporary(): Promise<void> {
   const folder = tmpdir()
   await access(folder, constants.W_OK | constants.X_OK).catch((cause: unknown) => {
-    throw new CodedError('config_invalid', `The folder for temporary files, ${folder}, cannot be written to: set TMPDIR to another.`, {
-      field: 'TMPDIR',
-      cause,
-    })
+    throw invalidConfig('TMPDIR', `The folder for temporary files, ${folder}, cannot be written to: set TMPDIR to another.`, cause)
   })
 }
 
@@ -154,10 +151,10 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
       if (isDiskFull(error)) throw failureOf(error) ?? error
       if (!isCommitConflict(error)) throw error
       if (attempt === ATTEMPTS) {
-        throw new CodedError(
-          'conflict',
+        throw conflict(
+          table.storedAs,
           `Other writers committed to ${table.storedAs} first, ${ATTEMPTS} times in a row: try again later.`,
-          { field: table.storedAs, cause: error },
+          error,
         )
       }
       await new Promise((resolve) => setTimeout(resolve, 2 ** attempt * (5 + Math.random() * 5)))

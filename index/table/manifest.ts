@@ -2,7 +2,7 @@ import { open, readFile } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import protobuf from 'protobufjs'
-import { CodedError } from '../../base/errors.ts'
+import { conflict } from '../../base/errors.ts'
 import { exists, orAbsent } from '../../base/exists.ts'
 import { isVersionGone } from '../../base/failures.ts'
 import { eachOf } from '../store/each-of.ts'
@@ -24,10 +24,7 @@ export async function versionsOf(table: Table) {
     } catch (error) {
       if (!isVersionGone(error)) throw error
       if (attempt === ATTEMPTS)
-        throw new CodedError('conflict', `Other processes keep removing versions of ${table.storedAs}: try again later.`, {
-          field: table.storedAs,
-          cause: error,
-        })
+        throw conflict(table.storedAs, `Other processes keep removing versions of ${table.storedAs}: try again later.`, error)
       await sleep(PAUSE_MS)
     }
   }

@@ -1,5 +1,5 @@
 import { type Data, Field, List, makeData, Utf8 } from 'apache-arrow'
-import { CodedError } from '../../base/errors.ts'
+import { invalidIndex } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { MetadataValue, PassageMetadata } from '../passage-metadata.ts'
 
@@ -30,9 +30,7 @@ export function utf8(values: readonly (string | undefined)[]): Data<Utf8> {
     valueOffsets[i + 1] = bytes
   }
   if (bytes > MOST_BYTES)
-    throw new CodedError('index_invalid', `${values.length} texts of ${bytes} bytes are too many for one commit: plan smaller shards.`, {
-      field: '--shard-rows',
-    })
+    throw invalidIndex('--shard-rows', `${values.length} texts of ${bytes} bytes are too many for one commit: plan smaller shards.`)
   return makeData({
     type: new Utf8(),
     length: values.length,

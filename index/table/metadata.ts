@@ -1,5 +1,5 @@
 import { DataType } from 'apache-arrow'
-import { CodedError } from '../../base/errors.ts'
+import { invalidIndex } from '../../base/errors.ts'
 import type { Table } from './lance.ts'
 
 /** Hits for measuring recall: recall@10, as in the literature, and about what a question is answered from. */
@@ -44,10 +44,9 @@ export async function readMetadata(table: Table) {
   const model = stored.get(ADOPTED_KEY) ?? stored.get(MODEL_KEY)
   const type: unknown = vector?.type
   if (!Number.isSafeInteger(requiredVersion) || model === undefined || !DataType.isFixedSizeList(type)) {
-    throw new CodedError(
-      'index_invalid',
+    throw invalidIndex(
+      table.storedAs,
       `The table ${table.storedAs} was not made by this software (no schema version or model is stored with it): use another table name or index folder.`,
-      { field: table.storedAs },
     )
   }
   const ann = stored.get(ANN_KEY)
@@ -80,10 +79,9 @@ function parseHybrid(text: string | undefined) {
 function parseAnn(text: string, table: string): AnnSettings {
   const [partitions, nprobes, refine, rows, recall, questionRecall] = text.split(' ').map(Number)
   if (partitions === undefined || nprobes === undefined || refine === undefined || rows === undefined || recall === undefined) {
-    throw new CodedError(
-      'index_invalid',
+    throw invalidIndex(
+      table,
       `The search settings stored with the table ${table} are damaged ("${text.slice(0, 80)}"): go back to an earlier version of the table with \`cepe migrate --restore <version>\`.`,
-      { field: table },
     )
   }
   return { partitions, nprobes, refine, rows, recall, questionRecall }

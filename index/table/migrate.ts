@@ -1,5 +1,5 @@
 import { base, type Migration, migrations, SCHEMA_VERSION } from '../../migrations/list.ts'
-import { CodedError } from '../../base/errors.ts'
+import { type CodedError, invalidIndex, notFound } from '../../base/errors.ts'
 import { writing, type Table } from './lance.ts'
 import { readMetadata, writeSchemaVersion, type TableMetadata } from './metadata.ts'
 
@@ -10,16 +10,14 @@ export function unknownVersion(
   known = SCHEMA_VERSION,
 ): CodedError | undefined {
   if (requiredVersion > known)
-    return new CodedError(
-      'index_invalid',
+    return invalidIndex(
+      'table',
       `The table "${name}" was made for newer software (schema version ${requiredVersion}, this one supports ${known}). The table is sound: update this software.`,
-      { field: 'table' },
     )
   if (schemaVersion < base.version)
-    return new CodedError(
-      'index_invalid',
+    return invalidIndex(
+      'table',
       `The table "${name}" has schema version ${schemaVersion}, which belongs to no release; this software reads ${base.version} and later: index its corpus again, into another table (CEPE_TABLE).`,
-      { field: 'table' },
     )
   return undefined
 }
@@ -72,7 +70,7 @@ export async function restoreVersion(table: Table, version: number): Promise<voi
     await table.checkout(version)
   } catch (error) {
     await table.checkoutLatest()
-    throw new CodedError('not_found', `The table ${table.storedAs} has no version ${version} any more.`, { field: 'version', cause: error })
+    throw notFound('version', `The table ${table.storedAs} has no version ${version} any more.`, error)
   }
   await table.restore()
   await table.checkoutLatest()

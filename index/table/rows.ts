@@ -1,7 +1,7 @@
 import { Field, FixedSizeList, Float16, makeData, RecordBatch, Struct, Table } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { halvesSomeNonZero, writeHalves } from '../../base/binary16.ts'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, invalidIndex } from '../../base/errors.ts'
 import { base } from '../../migrations/list.ts'
 import type { Passage } from '../contract.ts'
 import { metadataColumns, storedMetadata, utf8 } from './metadata-columns.ts'
@@ -53,7 +53,7 @@ export function packVector(
 }
 
 function invalidVector(message: string): CodedError {
-  return new CodedError('index_invalid', message, { field: 'vector' })
+  return invalidIndex('vector', message)
 }
 
 /** A zero vector has no direction: its score is 0 for every question. */

@@ -1,4 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
+import { invalidRequest } from '../../base/errors.ts'
 import { type Table, writing } from './lance.ts'
 import { arrowTable, type Columns, type Rows, stringsIn, stringsOf } from './rows.ts'
 
@@ -38,8 +38,7 @@ export async function appendRows(table: Table, rows: Rows, dimension: number, so
 export async function mergeRows(table: Table, rows: Rows, dimension: number): Promise<number> {
   const ids = new Set<string>()
   for (const { id } of rows.passages) {
-    if (ids.has(id))
-      throw new CodedError('invalid_request', `The id "${id}" occurs twice in one upsert: send each passage once.`, { field: 'passages' })
+    if (ids.has(id)) throw invalidRequest('passages', `The id "${id}" occurs twice in one upsert: send each passage once.`)
     ids.add(id)
   }
   const source = arrowTable(rows, dimension)

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
-import { CodedError } from '../../base/errors.ts'
+import { invalidIndex } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
 import { processTag } from '../../base/locks/process.ts'
 import { removeStaleFiles } from '../../base/locks/stale-files.ts'
@@ -52,10 +52,9 @@ export async function giveVectors(shardDir: ShardDir, options: GiveOptions) {
   const { madeBy, sameModel, model } = options
   checkShardDirModel(shardDir, model)
   if (madeBy !== shardDir.model && !sameModel)
-    throw new CodedError(
-      'index_invalid',
+    throw invalidIndex(
+      '--made-by',
       `The vectors are of ${madeBy} (--made-by), the plan is for ${shardDir.model}: vectors of different models cannot be compared. If it is the same model (in another precision or another software), say so with --same-model; a sample is compared in any case.`,
-      { field: '--made-by' },
     )
   await makeFolder(options.work)
   const tag = /^cepe-vectors-(.+)-[^-]+$/
@@ -138,10 +137,9 @@ async function compareSome(
     const { cosine, lengths } = compared(f16ToF32(halves.subarray(row * dimension, (row + 1) * dimension)), at(own, i))
     const direction = cosine >= minCosine
     if (!direction || Math.abs(lengths - 1) > LENGTH_TOLERANCE)
-      throw new CodedError(
-        'index_invalid',
+      throw invalidIndex(
+        'vector',
         `The vector given for passage "${at(rows, row).passage.id}" is not what ${model.id} makes of it: ${direction ? `it is ${lengths.toFixed(3)} times as long (give vectors of the retriever's own length)` : `their cosine is ${cosine.toFixed(3)}, and ${minCosine} is asked for`}. Were the vectors made by another model, of texts without titles, or are ids and vectors out of step? What was compared before is right and stays; nothing is in a table yet.`,
-        { field: 'vector' },
       )
     least = Math.min(least, cosine)
   }

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { at, present } from '../../base/at.ts'
 import { halvesFinite, halvesSomeNonZero } from '../../base/binary16.ts'
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, invalidIndex } from '../../base/errors.ts'
 import { IdMap } from '../id-set.ts'
 import { packVector, zeroVector } from '../table/rows.ts'
 import { NUMBER_BYTES, type NumberType, type VectorSource } from './rows.ts'
@@ -141,8 +141,7 @@ function take(
 ): void {
   if (type !== 'f16') return packVector({ id, vector: numbersOf(type, bytes) }, out, to, dimension)
   const halves = new Uint16Array(bytes.slice().buffer)
-  if (!halvesFinite(halves))
-    throw new CodedError('index_invalid', `${name}: the vector of passage "${id}" holds numbers that are not finite.`, { field: 'vector' })
+  if (!halvesFinite(halves)) throw invalidIndex('vector', `${name}: the vector of passage "${id}" holds numbers that are not finite.`)
   if (!halvesSomeNonZero(halves)) throw zeroVector(id)
   out.set(halves, to * dimension)
 }

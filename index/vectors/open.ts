@@ -1,6 +1,6 @@
 import { open, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { CodedError } from '../../base/errors.ts'
+import { notFound } from '../../base/errors.ts'
 import { fileBytes } from '../../base/files.ts'
 import { LineFile } from '../ingest/plan/shard-files.ts'
 import { isGzip, isParquet } from '../read/sniff.ts'
@@ -57,12 +57,12 @@ export async function vectorFiles(given: readonly string[]): Promise<string[]> {
   const files: string[] = []
   for (const path of given) {
     const found = await stat(path).catch(() => undefined)
-    if (found === undefined) throw new CodedError('not_found', `The file ${path} does not exist.`, { field: 'files' })
+    if (found === undefined) throw notFound('files', `The file ${path} does not exist.`)
     const names = found.isDirectory() ? (await readdir(path)).filter((name) => !name.startsWith('.')).sort() : ['']
     files.push(...names.map((name) => join(path, name)))
   }
   const vectors = files.filter((path) => !IDS.test(path))
-  if (vectors.length === 0) throw new CodedError('not_found', 'These folders hold no vector files.', { field: 'files' })
+  if (vectors.length === 0) throw notFound('files', 'These folders hold no vector files.')
   return vectors
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { at } from '../../base/at.ts'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, invalidIndex, invalidRequest } from '../../base/errors.ts'
 import type { TableLocation } from '../contract.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { TABLE_NAME } from '../table-name.ts'
@@ -17,7 +17,7 @@ const AliasSchema = Type.Object({ stored_as: Type.String() })
 export function checkTableName(name: string): string {
   if (new RegExp(TABLE_NAME).test(name)) return name
   const problem = `"${name.slice(0, 80)}" is not a valid table name: use 1 to 64 letters, digits, "-" and "_", a letter first.`
-  throw new CodedError('invalid_request', problem, { field: 'table' })
+  throw invalidRequest('table', problem)
 }
 
 export function aliasPath({ dir, table }: TableLocation): string {
@@ -62,9 +62,7 @@ export async function readAlias(location: TableLocation): Promise<string | undef
     found.set(dir, { identity, tables: tables.add(table) })
     return value.stored_as
   }
-  throw new CodedError('index_invalid', `${path} is damaged: it should read {"stored_as": "<a folder next to it, without .lance>"}.`, {
-    field: path,
-  })
+  throw invalidIndex(path, `${path} is damaged: it should read {"stored_as": "<a folder next to it, without .lance>"}.`)
 }
 
 /** True if this process has found the table before, so that its absence is a fault. */

@@ -1,4 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, invalidIndex } from '../../base/errors.ts'
 import { allModels, isBuildOf, type EmbeddingModel, type Models } from '../contract.ts'
 import type { Table } from '../table/lance.ts'
 import { readMetadata, type TableMetadata } from '../table/metadata.ts'
@@ -38,12 +38,11 @@ export function fitModel(name: string, metadata: TableMetadata, models: Models):
   const model = modelOf(metadata, allModels(models))
   if (model !== undefined) return model
   const here = allModels(models).map(({ id, dimension }) => `${id} (${dimension})`)
-  return new CodedError(
-    'index_invalid',
+  return invalidIndex(
+    'model',
     `The table "${name}" holds vectors of the model ${metadata.model} (${metadata.dimension} numbers), this process embeds with ${here.join(' and ')}. ` +
       `The table is sound: its passages can be read, exported and deleted. To search it, embed its own texts again (\`cepe index reembed\`; it stays until the new one is verified), ` +
       `start with the model it was made with (CEPE_RETRIEVER_DIR, or in addition in CEPE_FURTHER_RETRIEVERS), or use another table (CEPE_TABLE).`,
-    { field: 'model' },
   )
 }
 
@@ -51,10 +50,9 @@ export function fitModel(name: string, metadata: TableMetadata, models: Models):
 export function unfitSchema(name: string, metadata: TableMetadata): CodedError | undefined {
   const unknown = unknownVersion(name, metadata)
   if (unknown !== undefined || metadata.schemaVersion >= SCHEMA_VERSION) return unknown
-  return new CodedError(
-    'index_invalid',
+  return invalidIndex(
+    'table',
     `The table "${name}" has schema version ${metadata.schemaVersion}, this software needs ${SCHEMA_VERSION}: run \`cepe migrate\`, which keeps every passage.`,
-    { field: 'table' },
   )
 }
 

@@ -2,7 +2,7 @@ import { rename } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
 import type { TableLocation } from '../contract.ts'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { type CodedError, invalidIndex, messageOf } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'
 import { failureOf, lanceText } from '../../base/failures.ts'
 import { makeFolder } from '../../base/make-folder.ts'
@@ -85,10 +85,9 @@ export async function openStored(
     const isAcknowledged = [newest.manifest, ...newest.broken].some((file) => recorded.has(file))
     if (newest.older === undefined || (isAcknowledged && !unused)) throw await damageTo(dir, storedAs, lost)
     if (onWarning === undefined)
-      throw new CodedError(
-        'index_invalid',
+      throw invalidIndex(
+        lost,
         `${lost} of ${storedAs} is incomplete, as after a power loss: start the service that writes the index, which rolls back to the version before.`,
-        { field: lost },
       )
     await putAside(folder, newest.manifest)
     // They name versions that are written again.
@@ -104,10 +103,10 @@ export async function openStored(
     if (failure !== undefined && failure.code !== 'index_invalid') throw failure
     // Also thrown if a store does not answer; then this reports it.
     if (storeOf(dir).durable && (await manifestFiles(folder)).length === 0) throw await damageTo(dir, storedAs, VERSIONS)
-    throw new CodedError(
-      'index_invalid',
+    throw invalidIndex(
+      storedAs,
       `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Check the cause and the folder's permissions; if newer software wrote it, update this software; otherwise restore the folder from a backup.`,
-      { field: storedAs, cause: error },
+      error,
     )
   }
 }
@@ -169,7 +168,7 @@ export function damage(what: string, { file, problem }: Damage, snapshot: string
     snapshot === undefined
       ? 'No snapshot of the table is intact: restore it from a backup, or index the corpus again.'
       : `The last intact snapshot is "${snapshot}": cepe index snapshot restore ${snapshot}.`
-  return new CodedError('index_invalid', `${file} of ${what} ${problem}. ${remedy}`, { field: file })
+  return invalidIndex(file, `${file} of ${what} ${problem}. ${remedy}`)
 }
 
 /** The newest snapshot of a table of which no file is missing or incomplete. */

@@ -1,5 +1,5 @@
 import { HubApiError, listFiles, modelInfo } from '@huggingface/hub'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError, invalidRequest, messageOf, notFound } from '../../base/errors.ts'
 
 export interface Hub {
   /** Address without a trailing slash. */
@@ -43,9 +43,7 @@ export async function filesOf(hub: Hub, repository: string, commit: string): Pro
 
 function credentials({ token }: Hub): { accessToken?: string } {
   if (token !== null && !token.startsWith('hf_')) {
-    throw new CodedError('invalid_request', 'HF_TOKEN holds no access token of a Hugging Face hub: those start with "hf_".', {
-      field: 'HF_TOKEN',
-    })
+    throw invalidRequest('HF_TOKEN', 'HF_TOKEN holds no access token of a Hugging Face hub: those start with "hf_".')
   }
   return token === null ? {} : { accessToken: token }
 }
@@ -68,8 +66,7 @@ export function hubError(repository: string, revision: string, status: number | 
       { field: repository, cause },
     )
   }
-  if (status === 404)
-    return new CodedError('not_found', `The hub has no model ${repository} at revision ${revision}.`, { field: repository, cause })
+  if (status === 404) return notFound(repository, `The hub has no model ${repository} at revision ${revision}.`, cause)
   const what = status === undefined ? messageOf(cause) : `status ${status}`
   return new CodedError('hub_unreachable', `The hub does not answer for ${repository} (${what}). Repeat the command to resume.`, {
     field: repository,

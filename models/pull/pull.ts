@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, conflict, invalidRequest } from '../../base/errors.ts'
 import { unsupported } from '../errors.ts'
 import { fetchFile, sizeOf } from './fetch-file.ts'
 import { commitOf, filesOf, type Hub, type HubFile } from './hub.ts'
@@ -77,12 +77,10 @@ interface PullOptions {
 export async function pullCheckpoint(options: PullOptions) {
   const { hub, repository, revision, outDir, onProgress = () => undefined, onWarning = () => undefined, signal, pauseMs } = options
   if (!/^[\w.-]+\/[\w.-]+$/.test(repository)) {
-    throw new CodedError('invalid_request', `${JSON.stringify(repository)} names no model; give owner/name, as in hyen/CEPE-LLaMA-2-7B.`, {
-      field: 'name',
-    })
+    throw invalidRequest('name', `${JSON.stringify(repository)} names no model; give owner/name, as in hyen/CEPE-LLaMA-2-7B.`)
   }
   if (await stat(outDir).catch(() => undefined)) {
-    throw new CodedError('conflict', `${outDir} exists already; choose another folder with --out, or remove it.`, { field: '--out' })
+    throw conflict('--out', `${outDir} exists already; choose another folder with --out, or remove it.`)
   }
   const commit = await commitOf(hub, repository, revision)
   const files = chooseFiles(repository, await filesOf(hub, repository, commit))

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { type CodedError, invalidConfig, messageOf, osCode } from '../../base/errors.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import type { Config } from '../settings.ts'
 import { openKeys } from '../keys/keys.ts'
@@ -19,7 +19,7 @@ export async function checkAddress(host: string, port: number): Promise<void> {
 
 /** Maps a failed listen to the setting. */
 export function cannotListen(error: unknown, host: string, port: number): CodedError {
-  const refused = (field: string, problem: string): CodedError => new CodedError('config_invalid', problem, { field, cause: error })
+  const refused = (field: string, problem: string): CodedError => invalidConfig(field, problem, error)
   switch (osCode(error)) {
     case 'EADDRINUSE':
       return refused('CEPE_PORT', `Port ${port} of ${host} is in use: end what listens there, or choose another port (CEPE_PORT).`)
@@ -41,9 +41,8 @@ export async function checkExposure({ HOST: host, ALLOW_OPEN: allowed, KEYS_DIR:
   const keys = await openKeys({ dir })
   keys.close()
   if (allowed || isLoopback(host) || keys.required) return
-  throw new CodedError(
-    'config_invalid',
+  throw invalidConfig(
+    'CEPE_HOST',
     `Everyone who reaches ${host} could ask: make a key (cepe keys add <name>; folder ${dir}), set CEPE_ALLOW_OPEN=true to allow it, or listen on 127.0.0.1 (CEPE_HOST).`,
-    { field: 'CEPE_HOST' },
   )
 }

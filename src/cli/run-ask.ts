@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { appendLine } from '../../base/durable.ts'
-import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { CodedError, conflict, messageOf, notFound, osCode } from '../../base/errors.ts'
 import { type BadLine, closing, fileBytes, type Line, readLines } from '../../base/files.ts'
 import { loadConfig } from '../config.ts'
 import { parseLine, readQuestion } from '../http/request/read-question.ts'
@@ -32,14 +32,13 @@ interface AskFileOptions extends BatchOptions {
 /** @throws not_found if the file does not exist */
 export async function checkFile(file: string): Promise<void> {
   if ((await stat(file).catch(() => undefined))?.isFile() !== true)
-    throw new CodedError('not_found', `There is no file ${file}: name one with a question a line.`, { field: '--file' })
+    throw notFound('--file', `There is no file ${file}: name one with a question a line.`)
 }
 
 /** Creates a file for answers. @throws conflict if it exists, so that its content is kept; options_invalid if it cannot be made */
 export async function newFile(file: string): Promise<FileHandle> {
   return open(file, 'ax+').catch((error: unknown) => {
-    if (osCode(error) === 'EEXIST')
-      throw new CodedError('conflict', `${file} exists already: name another file, or move it away.`, { field: '--out' })
+    if (osCode(error) === 'EEXIST') throw conflict('--out', `${file} exists already: name another file, or move it away.`)
     throw invalidOption('--out', `--out ${file} cannot be written (${messageOf(error)}): name a file in a folder that exists.`)
   })
 }

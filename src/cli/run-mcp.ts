@@ -1,6 +1,6 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Readable } from 'node:stream'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError, invalidConfig, messageOf } from '../../base/errors.ts'
 import { collectionPage } from '../../index/collections/contract.ts'
 import { loadConfig } from '../config.ts'
 import { packageVersion } from '../package.ts'
@@ -24,9 +24,7 @@ export async function runMcp(): Promise<void> {
   // An agent asks one question at a time and needs no second reader.
   const config = { READERS: 1, ...loadConfig() }
   if (config.ROLE === 'indexer')
-    throw new CodedError('config_invalid', 'CEPE_ROLE is indexer, which answers no questions: unset it, or set replica.', {
-      field: 'CEPE_ROLE',
-    })
+    throw invalidConfig('CEPE_ROLE', 'CEPE_ROLE is indexer, which answers no questions: unset it, or set replica.')
   const left = hostLeaves(process.stdin)
   const starting = start(config)
   const context: ToolContext = {

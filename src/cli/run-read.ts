@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { closing } from '../../base/files.ts'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, notFound } from '../../base/errors.ts'
 import { documentBounds, loadConfig } from '../config.ts'
 import { createDocumentParser } from '../documents/parser.ts'
 import { createAdmission } from '../inference/pool/admission.ts'
@@ -63,7 +63,7 @@ async function bytesOf(file: string, most: number): Promise<Buffer> {
   const found = await stat(file).catch(() => undefined)
   if (found?.isFile() !== true) {
     const remedy = found?.isDirectory() === true ? 'it is a folder; name one document, or use cepe index add' : 'name the document'
-    throw new CodedError('not_found', `There is no file ${file}: ${remedy}.`, { field: 'file' })
+    throw notFound('file', `There is no file ${file}: ${remedy}.`)
   }
   const { size } = found
   if (size > most)

@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { existsSync } from 'node:fs'
 import { access, readFile } from 'node:fs/promises'
 import { temporaryFolder } from '../../base/files.ts'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, notFound } from '../../base/errors.ts'
 import type { Sample } from '../../models/verify.ts'
 import { packageRoot } from '../package.ts'
 import { decimal, invalidOption, wholeNumber } from './program/options.ts'
@@ -76,12 +76,11 @@ async function described(model: string): Promise<string> {
   if (/\.gguf$/i.test(model)) return inspectGguf(model)
   if (existsSync(path.join(model, 'manifest.json'))) return inspectModel(model)
   if (existsSync(path.join(model, 'config.json'))) return inspectCheckpoint(model)
-  throw new CodedError(
-    'not_found',
+  throw notFound(
+    'model',
     existsSync(model)
       ? `${model} holds no model: neither manifest.json of a built one nor config.json of a checkpoint.`
       : `There is no folder ${model}: name that of a built model or a checkpoint, or a .gguf file.`,
-    { field: 'model' },
   )
 }
 

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path'
 import { Value } from 'typebox/value'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError, conflict, invalidRequest, messageOf } from '../../base/errors.ts'
 import { describedError, failureOf } from '../../base/failures.ts'
 import { fileBytes } from '../../base/files.ts'
 import type { Lock } from '../../base/locks/lock.ts'
@@ -131,7 +131,7 @@ async function orderShardDir(desk: Desk, folder: string, options: Pick<JobOption
   const open = await openJob(desk, ({ source, table }) => source.place === true && source.path === folder && table === index.table)
   if (open !== undefined && (open.options.replace ?? false) !== (options.replace ?? false)) {
     const message = `The job ${open.id} commits ${folder} already, ordered ${open.options.replace === true ? 'with' : 'without'} --replace: resume or cancel it.`
-    throw new CodedError('conflict', message, { field: '--replace' })
+    throw conflict('--replace', message)
   }
   if (open !== undefined) return desk.resume(open.id)
   await checkShardDir(shardDir)
@@ -196,8 +196,7 @@ async function orderFiles(desk: Desk, { files, options, table }: FilesUpload): P
     newJob('')
     const spool = new FileSpool(jobFiles(store.folder(id)).uploads)
     const names = await takeFiles(files, spool, parts.maxUploadBytes ?? DEFAULT_UPLOAD_BYTES)
-    if (names.length === 0)
-      throw new CodedError('invalid_request', 'The form holds no file: send documents, tables, or an archive of them.', { field: 'body' })
+    if (names.length === 0) throw invalidRequest('body', 'The form holds no file: send documents, tables, or an archive of them.')
     await spool.finish()
     return enqueue(desk, newJob(nameOf(names)), lease)
   })
@@ -259,7 +258,7 @@ function newJobOf({ parts: { index } }: Desk, id: string, source: Job['source'],
   }
   checkDeleteMissing(source, options)
   if (source.files?.web !== undefined && options.label !== undefined)
-    throw new CodedError('invalid_request', 'label goes with files: the source of a page of the web is its address.', { field: 'label' })
+    throw invalidRequest('label', 'label goes with files: the source of a page of the web is its address.')
   checkReading(options)
   return {
     version: JOB_VERSION,

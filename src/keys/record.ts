@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Type, type Static } from 'typebox'
-import { CodedError } from '../../base/errors.ts'
+import { type CodedError, invalidConfig } from '../../base/errors.ts'
 import { TABLE_NAME } from '../../index/table-name.ts'
 
 /** user: asks questions. admin: also changes the index. */
@@ -40,7 +40,7 @@ export function hashKey(key: string): Buffer {
 
 /** The error of a folder of keys that cannot be read or written to. */
 export function keysFailed(message: string, cause?: unknown): CodedError {
-  return new CodedError('config_invalid', message, { field: 'CEPE_KEYS_DIR', cause })
+  return invalidConfig('CEPE_KEYS_DIR', message, cause)
 }
 
 const CLIENT = 'key:'

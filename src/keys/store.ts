@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
-import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { CodedError, conflict, messageOf, notFound, osCode } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { parseJson } from '../../base/json.ts'
@@ -40,7 +40,7 @@ export async function addKey(dir: string, asked: NewKey): Promise<string> {
   } catch (error) {
     if (['EACCES', 'EPERM', 'EROFS'].includes(osCode(error) ?? '')) refused(error)
     if (osCode(error) !== 'EEXIST') throw error
-    throw new CodedError('conflict', `There is, or was, a key named ${record.name}: choose another name.`, { field: 'name' })
+    throw conflict('name', `There is, or was, a key named ${record.name}: choose another name.`)
   }
   return key
 }
@@ -51,8 +51,7 @@ export async function addKey(dir: string, asked: NewKey): Promise<string> {
  */
 export async function revokeKey(dir: string, name: string): Promise<KeyRecord> {
   const file = name + KEY_FILE
-  if (!(await keyFiles(dir)).includes(file))
-    throw new CodedError('not_found', `There is no key named ${name} in ${dir}.`, { field: 'name' })
+  if (!(await keyFiles(dir)).includes(file)) throw notFound('name', `There is no key named ${name} in ${dir}.`)
   const record = await readKey(dir, file)
   if (record.revoked_at !== undefined) return record
   const revoked = { ...record, revoked_at: new Date().toISOString() }

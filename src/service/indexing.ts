@@ -1,4 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
+import { invalidConfig } from '../../base/errors.ts'
 import type { Collections } from '../../index/collections/contract.ts'
 import { documentBounds } from '../config.ts'
 import { packageVersion } from '../package.ts'
@@ -58,9 +58,7 @@ export function openAheadEncoding(config: Config, log?: Log) {
 /** @throws config_invalid if no disk is configured for encoder states */
 export function requireStateDisk({ STATE_DISK_MB }: Config): void {
   if (STATE_DISK_MB > 0) return
-  throw new CodedError('config_invalid', 'Set CEPE_STATE_DISK_MB to the disk that encoder states may take.', {
-    field: 'CEPE_STATE_DISK_MB',
-  })
+  throw invalidConfig('CEPE_STATE_DISK_MB', 'Set CEPE_STATE_DISK_MB to the disk that encoder states may take.')
 }
 
 export function crawlSettings({ FETCH_DELAY_MS: delayMs, UPLOAD_LIMIT_MB: megabytes }: Config): CrawlSettings {

@@ -1,5 +1,5 @@
 /** The models of a service: retrievers with their embedders, the reader and the cross-encoder. */
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { invalidConfig, messageOf } from '../../base/errors.ts'
 import type { EmbeddingModel } from '../../index/contract.ts'
 import { loadCepeManifest, loadContrieverManifest } from '../../models/folder.ts'
 import { modelId, modelOrigin, promptOf, type ContrieverManifest } from '../../models/manifest.ts'
@@ -43,10 +43,7 @@ export async function configuredRetrievers(config: Config) {
 export function furtherFolders(config: Config): Promise<RetrieverFolder[]> {
   const folders = furtherRetrievers(config).map((dir) =>
     retrieverIn(dir).catch((cause: unknown) => {
-      throw new CodedError('config_invalid', `CEPE_FURTHER_RETRIEVERS: ${messageOf(cause)}, or take it out of the list.`, {
-        field: 'CEPE_FURTHER_RETRIEVERS',
-        cause,
-      })
+      throw invalidConfig('CEPE_FURTHER_RETRIEVERS', `CEPE_FURTHER_RETRIEVERS: ${messageOf(cause)}, or take it out of the list.`, cause)
     }),
   )
   return Promise.all(folders)
@@ -188,8 +185,7 @@ async function chatTemplates({ CHAT_TEMPLATE: wanted, READER_DIR: dir }: Config,
   try {
     chatWrap('tokenizer', config)
   } catch (error) {
-    if (wanted !== undefined)
-      throw new CodedError('config_invalid', `CEPE_CHAT_TEMPLATE: ${messageOf(error)}`, { field: 'CEPE_CHAT_TEMPLATE', cause: error })
+    if (wanted !== undefined) throw invalidConfig('CEPE_CHAT_TEMPLATE', `CEPE_CHAT_TEMPLATE: ${messageOf(error)}`, error)
     if ('chat_template' in config) log?.('warn', `Chats are asked without the model's own template: ${messageOf(error)}`)
     return { chatTemplate: 'none', chatRouteTemplate: 'none' } as const
   }

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { closing } from '../../base/files.ts'
-import { CodedError, messageOf, osCode } from '../../base/errors.ts'
+import { CodedError, invalidConfig, messageOf, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { buildModel, isBuiltFrom } from '../../models/build.ts'
@@ -50,10 +50,7 @@ function isMissing(index: PassageIndex): Promise<boolean> {
 /** @throws config_invalid if the folder holds no cross-encoder; model_invalid if it is damaged */
 async function checkReranker(dir: string): Promise<void> {
   const manifest = await loadRerankerManifest(dir).catch((cause: unknown) => {
-    throw new CodedError('config_invalid', `CEPE_RERANKER_DIR: ${messageOf(cause)}, or unset it to rank with the reader.`, {
-      field: 'CEPE_RERANKER_DIR',
-      cause,
-    })
+    throw invalidConfig('CEPE_RERANKER_DIR', `CEPE_RERANKER_DIR: ${messageOf(cause)}, or unset it to rank with the reader.`, cause)
   })
   await checkFiles(dir, manifest)
 }
@@ -106,10 +103,9 @@ async function ensureModel(wanted: Wanted, { PROVIDER, DEVICE_ID, CPU_FALLBACK }
   }
   if (built && built.dtype === dtype && (await isBuiltFrom(built, checkpointDir))) return checkFiles(modelDir, built)
   if (built && built.source.name !== path.basename(path.resolve(checkpointDir), '.gguf'))
-    throw new CodedError(
-      'config_invalid',
+    throw invalidConfig(
+      `CEPE_${setting}_DIR`,
       `${modelDir} holds a model built from ${built.source.name}, not from ${checkpointDir}, and is not replaced: set CEPE_${setting}_DIR to another folder, or unset CEPE_${setting}_CHECKPOINT to serve it.`,
-      { field: `CEPE_${setting}_DIR` },
     )
   // A device that cannot be used is found before minutes of building.
   if (PROVIDER === 'cuda' && !CPU_FALLBACK) await probeCuda(DEVICE_ID)
@@ -128,10 +124,10 @@ async function buildWanted({ setting, from: checkpointDir, to: modelDir, dtype }
     })
   } catch (error) {
     if (error instanceof CodedError || osCode(error) === undefined) throw error
-    throw new CodedError(
-      'config_invalid',
+    throw invalidConfig(
+      `CEPE_${setting}_DIR`,
       `The model cannot be built in ${modelDir} (${messageOf(error)}): set CEPE_${setting}_DIR to another folder.`,
-      { field: `CEPE_${setting}_DIR`, cause: error },
+      error,
     )
   } finally {
     progress.stop()

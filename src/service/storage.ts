@@ -1,7 +1,7 @@
 /** Folders and tables of a service. They are checked before anything is opened. */
 import { access, constants, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError, invalidConfig, messageOf } from '../../base/errors.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { openScratch } from '../../base/locks/scratch.ts'
 import { openCollections } from '../../index/collections/collections.ts'
@@ -93,7 +93,7 @@ async function hasTables(indexDir: string): Promise<boolean> {
 
 function refuse(setting: string, problem: string): (cause: unknown) => never {
   return (cause) => {
-    throw new CodedError('config_invalid', `${problem} (${messageOf(cause)}): set ${setting} to another.`, { field: setting, cause })
+    throw invalidConfig(setting, `${problem} (${messageOf(cause)}): set ${setting} to another.`, cause)
   }
 }
 

@@ -2,12 +2,11 @@ import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { at } from '../../../base/at.ts'
 import { seededRandom, type Random } from '../../../base/random.ts'
-import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { EvalQuestion } from '../../datasets/question-set.ts'
 import { demoCorpus, questionFile } from '../../datasets/shipped.ts'
 import { readCorpus, readDataset } from '../../datasets/read.ts'
-import { namedFile, readItems } from '../../datasets/records.ts'
+import { invalidDataset, namedFile, readItems } from '../../datasets/records.ts'
 import type { Passage } from '../../../index/contract.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { taskData } from '../../run/task-data.ts'
@@ -58,8 +57,7 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
       .flatMap(({ question, gold }) => lengths.flatMap((characters) => rows({ question, gold }, paragraphs, { kind, characters, seed }))),
   )
   if (items.length === 0)
-    throw new CodedError(
-      'dataset_invalid',
+    throw invalidDataset(
       `No question of ${dataset.file} can be asked: wanted are answers in the passage that passage_id or entity names (numbers, for altered).`,
     )
   const without = dataset.questions.length - found.length

@@ -1,10 +1,9 @@
 import { at, present } from '../../../base/at.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
-import { CodedError } from '../../../base/errors.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ProblemLog, spread } from '../../datasets/question-set.ts'
 import { questionFile } from '../../datasets/shipped.ts'
-import { type ItemsFile, readItems } from '../../datasets/records.ts'
+import { invalidDataset, type ItemsFile, readItems } from '../../datasets/records.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { taskData } from '../../run/task-data.ts'
 import { askedInTurn, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
@@ -40,7 +39,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const train = await readLabelled(trainFile, fields)
   const problems = new ProblemLog()
   const labels = [...new Set(train.items.map(({ label }) => label))].sort()
-  if (labels.length < 2) throw new CodedError('dataset_invalid', `${trainFile} has ${labels.length} label: two are needed to choose from.`)
+  if (labels.length < 2) throw invalidDataset(`${trainFile} has ${labels.length} label: two are needed to choose from.`)
   const tested = new Set(test.items.map(({ text }) => text))
   const pool = train.items.filter(({ id, text }) => {
     if (tested.has(text)) problems.add('training example that is a test item', id)

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { readCorpus } from '../../datasets/read.ts'
-import { namedFile, readItems } from '../../datasets/records.ts'
+import { invalidDataset, namedFile, readItems } from '../../datasets/records.ts'
 
 export interface LanguageText {
   readonly id: string
@@ -42,7 +42,7 @@ const isText = Compile(TextSchema)
  */
 export async function readTexts(file: string, tokenizer: Tokenizer, textField = 'text') {
   const named = await namedFile(file).catch((error: unknown) => {
-    throw new CodedError('dataset_invalid', `${file} cannot be read.`, { cause: error })
+    throw invalidDataset(`${file} cannot be read.`, error)
   })
   if (isPassageFile(file)) return { ...named, texts: await articles(file, tokenizer), problems: [] }
   if (!/\.(jsonl?(\.gz)?|parquet)$/.test(file)) {
@@ -73,15 +73,15 @@ function withText(record: unknown, field: string): unknown {
 function plainText(bytes: Uint8Array, file: string): string {
   const wanted =
     'wanted is plain text in UTF-8, .jsonl or a passage .tsv (cepe read takes PDF and HTML, one document and question at a time)'
-  if (bytes.includes(0)) throw new CodedError('dataset_invalid', `${file} is no text file: ${wanted}.`)
+  if (bytes.includes(0)) throw invalidDataset(`${file} is no text file: ${wanted}.`)
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    if (text.startsWith('%PDF-')) throw new CodedError('dataset_invalid', `${file} is a PDF file: ${wanted}.`)
-    if (text.trim() === '') throw new CodedError('dataset_invalid', `${file} has no text: ${wanted}.`)
+    if (text.startsWith('%PDF-')) throw invalidDataset(`${file} is a PDF file: ${wanted}.`)
+    if (text.trim() === '') throw invalidDataset(`${file} has no text: ${wanted}.`)
     return text
   } catch (error) {
     if (error instanceof CodedError) throw error
-    throw new CodedError('dataset_invalid', `${file} is not UTF-8: ${wanted}.`, { cause: error })
+    throw invalidDataset(`${file} is not UTF-8: ${wanted}.`, error)
   }
 }
 

@@ -1,7 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { at } from '../../../base/at.ts'
-import { CodedError } from '../../../base/errors.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { readItems } from '../../datasets/records.ts'
@@ -9,6 +8,7 @@ import { figure } from '../../report/blocks.ts'
 import type { PreparedTask, Task } from '../../run/contract.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { taskData } from '../../run/task-data.ts'
+import { invalidOption } from '../../run/options.ts'
 import { sizeFor, VICUNA } from '../documents/generate.ts'
 import { type NeedleItem, type NeedleTask, NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
 
@@ -59,7 +59,7 @@ function linesFor(tokens: number, seed: number, index: number, { tokenizer }: Re
 
 function checked(count: number, unit: string): number {
   if (count <= MOST_LINES) return count
-  throw new CodedError('options_invalid', `--${unit} takes what ${MOST_LINES} lines fill, since names are different; not ${count} lines.`)
+  throw invalidOption(`--${unit} takes what ${MOST_LINES} lines fill, since names are different; not ${count} lines.`)
 }
 
 const ADJECTIVES =

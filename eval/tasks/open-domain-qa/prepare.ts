@@ -1,13 +1,13 @@
 import path from 'node:path'
 import type { AnswerClient, ServiceDefaults } from '../../client/client.ts'
 import { readDataset, readPassages, sameQuestion, withPassages } from '../../datasets/read.ts'
-import { namedFile } from '../../datasets/records.ts'
+import { invalidDataset, namedFile } from '../../datasets/records.ts'
 import { type Dataset, type EvalQuestion, ProblemLog } from '../../datasets/question-set.ts'
-import { CodedError } from '../../../base/errors.ts'
 import { OPEN_DOMAIN_QA } from '../../run/folder.ts'
 import { identify, type QaManifest } from './record.ts'
 import { openDomainQa } from './scores.ts'
 import { startedNow } from '../../run/record.ts'
+import { invalidOption } from '../../run/options.ts'
 import { checkDemonstrationSource, largestK, retrievalDepth, type Protocol } from './protocol.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 
@@ -40,8 +40,7 @@ export async function chooseRetrieval(options: EvaluationOptions): Promise<Evalu
   const withOwn = questions.filter(({ passages }) => passages !== undefined && passages.length > 0).length
   if (withOwn === 0) return rest
   if (withOwn < questions.length)
-    throw new CodedError(
-      'options_invalid',
+    throw invalidOption(
       `${withOwn} of the ${questions.length} questions of ${path.basename(options.questions)} have passages (ctxs): choose --retrieval supplied (the others are skipped) or --retrieval dense (all are searched for).`,
     )
   return { ...rest, protocol: { ...rest.protocol, retrieval: 'supplied' } }
@@ -64,8 +63,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient) 
   checkDemonstrationSource(protocol, train?.questions.length ?? 0)
   const identity = await identify(client, protocol)
   if (identity.index && identity.index.passages < largestK(protocol)) {
-    throw new CodedError(
-      'options_invalid',
+    throw invalidOption(
       `The index ${identity.index.table} has ${identity.index.passages} passages, fewer than k = ${largestK(protocol)}: lower --k.`,
     )
   }
@@ -146,8 +144,7 @@ async function trainingQuestions(
   if (train === undefined) return dataset === 'popqa' ? questions : undefined
   const read = await readDataset(train, { keepPassages: 1 })
   if (retrieval === 'supplied' && !read.questions.some(({ passages }) => passages?.length)) {
-    throw new CodedError(
-      'dataset_invalid',
+    throw invalidDataset(
       `${read.file} has no passages for its questions, and nothing is retrieved: supply a training file with ctxs, or --shots 0.`,
     )
   }

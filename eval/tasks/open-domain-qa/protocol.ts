@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
 import type { AnswerRequest } from '../../../src/rag/schema.ts'
 import { MODES } from '../../../src/text/plan.ts'
-import { CodedError } from '../../../base/errors.ts'
 import type { EvalPassage } from '../../datasets/question-set.ts'
 import type { Demonstration } from '../../../src/text/prompt.ts'
+import { invalidOption } from '../../run/options.ts'
 
 function orServiceDefault(minimum: number) {
   return Type.Union([Type.Integer({ minimum }), Type.Null()], { description: "null: the service's own default for its model." })
@@ -126,8 +126,7 @@ export function answerRequest(
 export function checkDemonstrationSource(protocol: Protocol, poolSize: number): void {
   const { shots } = protocol
   if (shots === null || shots === 0 || poolSize > shots) return
-  throw new CodedError(
-    'options_invalid',
+  throw invalidOption(
     poolSize === 0
       ? `The protocol has ${shots} demonstrations per question: name the training file with --train, or choose --shots 0 (none) or --shots service (the service's own).`
       : `${shots} demonstrations are requested, but the training file has ${poolSize} questions: lower --shots.`,

@@ -2,11 +2,12 @@ import { readFile } from 'node:fs/promises'
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { present } from '../../../base/at.ts'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { messageOf } from '../../../base/errors.ts'
 import { bestOver, exactMatch } from '../../metrics/answer.ts'
 import { type Block, number, table, text } from '../../report/blocks.ts'
 import { type PublishedTables, readPublishedTables } from '../../report/published-tables.ts'
 import type { Estimate } from '../../statistics/bootstrap.ts'
+import { invalidOption } from '../../run/options.ts'
 import { DATASETS, settingName } from './protocol.ts'
 import type { EvalRecord } from './record.ts'
 import { answersOf, type Latency, type SettingSummary, type Summary, wasAsked } from './summary.ts'
@@ -159,7 +160,7 @@ export async function readPublished(file?: string): Promise<Published> {
     const [error] = validator.Errors(value)
     throw new Error(`${error?.instancePath ?? ''} ${error?.message ?? 'is not valid'}`)
   } catch (error) {
-    throw new CodedError('options_invalid', `${file} holds no published scores: ${messageOf(error)}.`, { cause: error })
+    throw invalidOption(`${file} holds no published scores: ${messageOf(error)}.`, error)
   }
 }
 

@@ -1,4 +1,3 @@
-import { CodedError } from '../../../base/errors.ts'
 import { seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import type { TaskOptions } from '../../run/options.ts'
@@ -6,6 +5,7 @@ import { taskData } from '../../run/task-data.ts'
 import type { PreparedTask, Task } from '../../run/contract.ts'
 import { figure, table, text, type Block } from '../../report/blocks.ts'
 import type { SettingSummary, TaskSummary } from '../../run/summary.ts'
+import { invalidOption } from '../../run/options.ts'
 import { sizeFor } from '../documents/generate.ts'
 import { NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
 
@@ -99,7 +99,7 @@ function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTa
   const count = (text: string): number => client.tokenizer.encode(text).length
   // Directly after the task's sentence.
   const farthest = tokens - count([TASK, keyLine('10000')].join('\n'))
-  if (farthest < 1) throw new CodedError('options_invalid', `--tokens ${tokens} leaves no room for filler: take more.`)
+  if (farthest < 1) throw invalidOption(`--tokens ${tokens} leaves no room for filler: take more.`)
   const distances = options.integer('distances', 1)
   const seed = options.integer('seed')
   const items = Array.from({ length: distances }, (_, d) => Math.round((farthest * (d + 1)) / distances)).flatMap((distance) =>

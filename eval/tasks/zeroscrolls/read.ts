@@ -1,6 +1,5 @@
-import { CodedError } from '../../../base/errors.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
-import { namedFile, readItems } from '../../datasets/records.ts'
+import { invalidDataset, namedFile, readItems } from '../../datasets/records.ts'
 import { readCorpus, readDataset } from '../../datasets/read.ts'
 import type { ScrollsSet } from './sets.ts'
 
@@ -91,6 +90,6 @@ export async function articlesWithQuestions(passages: string, questions: string)
     if (article === undefined) problems.add('no article for the question', id)
     return article ? [{ id, document: article.map(({ text }) => text).join('\n'), query: question, answers }] : []
   })
-  if (items.length === 0) throw new CodedError('dataset_invalid', `No question of ${questions} has an article in ${passages}.`)
+  if (items.length === 0) throw invalidDataset(`No question of ${questions} has an article in ${passages}.`)
   return { items, files: [await namedFile(passages), { ...dataset, problems: [...dataset.problems, ...problems.list()] }] }
 }

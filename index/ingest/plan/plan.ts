@@ -3,7 +3,7 @@ import { Value } from 'typebox/value'
 import { at } from '../../../base/at.ts'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidIndex, messageOf } from '../../../base/errors.ts'
 import { orAbsent } from '../../../base/exists.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { fileBytes } from '../../../base/files.ts'
@@ -147,10 +147,10 @@ export async function plannedBytes(folder: string, { shard_rows }: Plan, from = 
 export async function readShard(folder: string, number: number, { shard_rows, shard_digests }: Plan): Promise<PlannedRow[]> {
   const path = jobFiles(folder).shard(number)
   const refuse = (what: string, cause?: unknown): CodedError =>
-    new CodedError(
-      'index_invalid',
+    invalidIndex(
+      'shard',
       `Shard ${number} of the plan cannot be used: ${path} ${what}. Plan the corpus into a new folder, or cancel its job and start it again.`,
-      { field: 'shard', cause },
+      cause,
     )
   const rows = await parsedRows(path).catch((cause: unknown) => {
     throw refuse(`is missing or damaged (${messageOf(cause)})`, cause)

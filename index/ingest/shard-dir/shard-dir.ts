@@ -3,7 +3,7 @@ import { Value } from 'typebox/value'
 import { copyFile, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, osCode } from '../../../base/errors.ts'
+import { type CodedError, conflict, invalidIndex, notFound, osCode } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
@@ -26,7 +26,7 @@ export async function adoptPlan({ folder: place, plan }: ShardDir, folder: strin
   for (const shard of plan.shard_rows.keys()) {
     const [planned, own] = [from.shard(shard), to.shard(shard)]
     if (!(await storeOf(folder).files.copy(planned, own, { bytes: 0, writtenOnce: true })))
-      throw new CodedError('index_invalid', `${planned} is missing: plan the corpus into a new folder.`, { field: 'place' })
+      throw invalidIndex('place', `${planned} is missing: plan the corpus into a new folder.`)
     await syncPath(own)
   }
   if (await exists(from.rejects)) await copyFile(from.rejects, to.rejects)
@@ -113,9 +113,7 @@ export async function openShardDir(folder: string): Promise<ShardDir> {
   const record = await readRecord(folder)
   const plan = record && (await readPlan(folder))
   if (record === undefined || plan === undefined || plan.shard_digests.length !== plan.shard_rows.length)
-    throw new CodedError('index_invalid', `${folder} has no complete plan: create it with \`cepe index plan <corpus> --out ${folder}\`.`, {
-      field: 'place',
-    })
+    throw invalidIndex('place', `${folder} has no complete plan: create it with \`cepe index plan <corpus> --out ${folder}\`.`)
   return { ...record, folder, plan }
 }
 
@@ -128,22 +126,19 @@ async function readRecord(folder: string): Promise<ShardDirRecord | undefined> {
     if (osCode(error) === 'ENOENT' || osCode(error) === 'ENOTDIR') return undefined
     throw error
   }
-  throw new CodedError('index_invalid', `${place} is damaged or was written by newer software: plan into another folder.`, {
-    field: 'place',
-  })
+  throw invalidIndex('place', `${place} is damaged or was written by newer software: plan into another folder.`)
 }
 
 function occupied(folder: string, what: string): CodedError {
-  return new CodedError('conflict', `${folder} ${what}: choose another folder.`, { field: '--out' })
+  return conflict('--out', `${folder} ${what}: choose another folder.`)
 }
 
 /** @throws index_invalid unless the folder was planned for this model: vectors of different models cannot be compared */
 export function checkShardDirModel(shardDir: ShardDir, model: EmbeddingModel): void {
   if (shardDir.model === model.id && shardDir.dimension === model.dimension) return
-  throw new CodedError(
-    'index_invalid',
+  throw invalidIndex(
+    'place',
     `${shardDir.folder} was planned for the model ${shardDir.model}, this process embeds with ${model.id}: set CEPE_RETRIEVER_DIR to that model, or plan the corpus again.`,
-    { field: 'place' },
   )
 }
 
@@ -151,9 +146,7 @@ export function checkShardDirModel(shardDir: ShardDir, model: EmbeddingModel): v
 export function vectorsOf({ folder, plan, model, dimension }: ShardDir, shard: number): VectorFile {
   const [rows, digest] = [plan.shard_rows[shard], plan.shard_digests[shard]]
   if (rows === undefined || digest === undefined)
-    throw new CodedError('not_found', `The plan has no shard ${shard}: its shards are 0 to ${plan.shard_rows.length - 1}.`, {
-      field: 'shard',
-    })
+    throw notFound('shard', `The plan has no shard ${shard}: its shards are 0 to ${plan.shard_rows.length - 1}.`)
   const path = join(jobFiles(folder).vectors, `${String(shard).padStart(6, '0')}.arrow`)
   return { path, model, dimension, shard, rows, digest }
 }
@@ -199,10 +192,9 @@ export async function checkShardDir(shardDir: ShardDir): Promise<void> {
     ...foreign.slice(0, NAMED).map(({ file, why }) => `${file} ${why}`),
     ...(foreign.length > NAMED ? [`${foreign.length - NAMED} more files are foreign`] : []),
   ]
-  throw new CodedError(
-    'index_invalid',
+  throw invalidIndex(
+    'place',
     `${shardDir.folder} cannot be committed: ${parts.join('; ')}. Nothing was written. Remove foreign files, and give what is missing to \`cepe embed-worker\` (\`cepe index pending\` lists it).`,
-    { field: 'place' },
   )
 }
 

@@ -17,7 +17,7 @@ import {
 import { at } from '../../../base/at.ts'
 import { halvesFinite } from '../../../base/binary16.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { invalidIndex, messageOf } from '../../../base/errors.ts'
 import { RowsDigest } from '../../hash.ts'
 import { stringsOf } from '../../table/rows.ts'
 import { utf8 } from '../../table/metadata-columns.ts'
@@ -98,11 +98,7 @@ export async function readVectorFile(of: VectorFile, rows: readonly PlannedRow[]
     return other < 0 ? undefined : `has another passage than "${at(rows, other).passage.id}" in row ${other}`
   })
   if (typeof found !== 'string') return found
-  throw new CodedError(
-    'index_invalid',
-    `The vectors of shard ${of.shard} cannot be used: ${of.path} ${found}. Remove it and embed the shard again.`,
-    { field: of.path },
-  )
+  throw invalidIndex(of.path, `The vectors of shard ${of.shard} cannot be used: ${of.path} ${found}. Remove it and embed the shard again.`)
 }
 
 type Column = (row: number) => string

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants, copyFile, link, open, readdir, readFile, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { CodedError, invalidIndex, messageOf, osCode } from '../../../base/errors.ts'
 import { orAbsent } from '../../../base/exists.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { filesUnder } from '../../../base/files.ts'
@@ -84,8 +84,7 @@ const folderValues: Values = {
   async read(path) {
     const text = await folderFiles.read(path)
     const value = text === undefined ? undefined : parseJson(text)
-    if (text !== undefined && value === undefined)
-      throw new CodedError('index_invalid', `${path} is damaged: it should hold a value of JSON.`, { field: path })
+    if (text !== undefined && value === undefined) throw invalidIndex(path, `${path} is damaged: it should hold a value of JSON.`)
     return value
   },
 

@@ -1,4 +1,4 @@
-import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { CodedError, invalidConfig, messageOf, osCode } from '../../../base/errors.ts'
 import { bucketAndKey, storeSettings } from './settings.ts'
 
 /** HTTP status of the store's response, if there was one. */
@@ -22,7 +22,7 @@ export function storeError(error: unknown, address: string): CodedError {
   if (error instanceof CodedError) return error
   const { Bucket: bucket } = bucketAndKey(address)
   const [name, status] = [nameOf(error), statusOf(error)]
-  const invalid = (what: string): CodedError => new CodedError('config_invalid', what, { field: 'CEPE_INDEX_DIR', cause: error })
+  const invalid = (what: string): CodedError => invalidConfig('CEPE_INDEX_DIR', what, error)
   if (name === 'CredentialsProviderError' || /could not load credentials/i.test(messageOf(error)))
     return invalid(
       `There are no credentials for s3://${bucket}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where a role is given.`,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, invalidIndex } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import { lockWaitReporter } from '../../../base/locks/lock-wait.ts'
 import { processTag, stateOf } from '../../../base/locks/process.ts'
@@ -45,7 +45,7 @@ async function read(address: string): Promise<Found | undefined> {
   if (object === undefined) return undefined
   const value = parseJson(object.text)
   if (Value.Check(LeasedSchema, value)) return { ...value, etag: object.etag }
-  throw new CodedError('index_invalid', `${address} is damaged, or was written by newer software.`, { field: address })
+  throw invalidIndex(address, `${address} is damaged, or was written by newer software.`)
 }
 
 /**

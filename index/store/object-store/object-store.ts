@@ -3,7 +3,7 @@ import { Value } from 'typebox/value'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidConfig, messageOf } from '../../../base/errors.ts'
 import { isStoreFailure } from '../../../base/failures.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
 import type { Files, Logs, Store, Values } from '../store.ts'
@@ -49,10 +49,9 @@ async function look(address: string, writes: boolean): Promise<void> {
     if (found === 'heeds') return
     if (found === 'ignores') break
   }
-  throw new CodedError(
-    'config_invalid',
+  throw invalidConfig(
+    'CEPE_INDEX_DIR',
     `The store of ${address} does not support conditional writes (If-None-Match and If-Match of PUT): concurrent writers would not be safe. Use a store that does; replicas can read from any store.`,
-    { field: 'CEPE_INDEX_DIR' },
   )
 }
 

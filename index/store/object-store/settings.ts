@@ -1,4 +1,4 @@
-import { CodedError } from '../../../base/errors.ts'
+import { invalidConfig } from '../../../base/errors.ts'
 
 /** Bucket name, and a path without special segments. */
 const ADDRESS = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9._=+-]+)*)\/*$/
@@ -10,17 +10,15 @@ const ADDRESS = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9._=+-
 export function checkAddress(address: string, field: string): string {
   const scheme = address.slice(0, address.indexOf(':')).toLowerCase()
   if (scheme !== 's3')
-    throw new CodedError(
-      'config_invalid',
+    throw invalidConfig(
+      field,
       `${field} is an address of ${scheme}://, which is not supported: of object stores those of the S3 protocol are (s3://bucket/prefix), since an index is changed by conditional writes, which differ elsewhere.`,
-      { field },
     )
   const [, bucket, path = ''] = ADDRESS.exec(address) ?? []
   if (bucket === undefined || path.split('/').some((part) => /^\.+$/.test(part)))
-    throw new CodedError(
-      'config_invalid',
+    throw invalidConfig(
+      field,
       `${field} is not a bucket address: use s3://bucket/prefix, the prefix of letters, digits and . _ = + - (got ${JSON.stringify(address.slice(0, 200))}).`,
-      { field },
     )
   return `s3://${bucket}${path}`
 }
@@ -39,19 +37,18 @@ export function storeSettingsOf(env: Readonly<Record<string, string | undefined>
   const region = env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || (endpoint === undefined ? undefined : 'us-east-1')
   const { AWS_ALLOW_HTTP: http = '' } = env
   const allowHttp = /^(true|1)$/i.test(http)
-  const bad = (field: string, message: string): CodedError => new CodedError('config_invalid', message, { field })
   if (endpoint !== undefined && !/^https?:$/.test(URL.canParse(endpoint) ? new URL(endpoint).protocol : ''))
-    throw bad('AWS_ENDPOINT_URL', 'AWS_ENDPOINT_URL must be an http or https address, for instance https://minio.internal:9000.')
+    throw invalidConfig('AWS_ENDPOINT_URL', 'AWS_ENDPOINT_URL must be an http or https address, for instance https://minio.internal:9000.')
   if (endpoint?.startsWith('http:') === true && !allowHttp)
-    throw bad(
+    throw invalidConfig(
       'AWS_ALLOW_HTTP',
       'AWS_ENDPOINT_URL is an http address: passages would travel unencrypted. Set AWS_ALLOW_HTTP=true to allow it.',
     )
   if (region === undefined)
-    throw bad('AWS_REGION', 'CEPE_INDEX_DIR is in an object store of AWS: set AWS_REGION to the region of its bucket.')
+    throw invalidConfig('AWS_REGION', 'CEPE_INDEX_DIR is in an object store of AWS: set AWS_REGION to the region of its bucket.')
   const [accessKeyId, secretAccessKey, sessionToken] = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY'], env['AWS_SESSION_TOKEN']]
   if (Boolean(accessKeyId) !== Boolean(secretAccessKey))
-    throw bad('AWS_ACCESS_KEY_ID', 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together: one of them is not set.')
+    throw invalidConfig('AWS_ACCESS_KEY_ID', 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together: one of them is not set.')
   return {
     ...(endpoint !== undefined && { endpoint: endpoint.replace(/\/+$/, '') }),
     region,

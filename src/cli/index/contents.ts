@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { CodedError } from '../../../base/errors.ts'
+import { notFound } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { invalidOption } from '../program/options.ts'
@@ -97,7 +97,7 @@ function notEmpty(source: string): string {
 async function requireSource(index: Pick<PassageIndex, 'count' | 'table'>, source: string): Promise<void> {
   if ((await index.count({ source })) > 0) return
   const problem = `There are no passages from ${JSON.stringify(source)} in the collection ${index.table}`
-  throw new CodedError('not_found', `${problem}: \`cepe index sources\` lists the sources.`, { field: '--source' })
+  throw notFound('--source', `${problem}: \`cepe index sources\` lists the sources.`)
 }
 
 function print(stream: Readable): Promise<void> {

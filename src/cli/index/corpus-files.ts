@@ -1,6 +1,6 @@
 import { open, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, notFound } from '../../../base/errors.ts'
 import { isPageAddress } from '../../crawl/page-address.ts'
 import type { ReadingOptions } from './reading-options.ts'
 import { isArchive, isDocument, isTable, listFolder, type LeftOutFile } from '../../jobs/sources/list.ts'
@@ -45,7 +45,7 @@ export async function corpusFiles(
     if (isPageAddress(name)) continue
     const at = path.resolve(name)
     const found = await stat(at).catch(() => undefined)
-    if (found === undefined) throw new CodedError('not_found', `The file ${at} does not exist.`, { field: 'file' })
+    if (found === undefined) throw notFound('file', `The file ${at} does not exist.`)
     if (found.isDirectory()) {
       const listed = await listFolder(at, true)
       const found = listed.filter((file) => 'bytes' in file)

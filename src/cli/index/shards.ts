@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { closing } from '../../../base/files.ts'
-import { CodedError } from '../../../base/errors.ts'
+import { notFound } from '../../../base/errors.ts'
 import type { Named } from '../../../index/vectors/given.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { collectionOption, decimal, wholeNumber } from '../program/options.ts'
@@ -99,7 +99,7 @@ export function planCommand(): Command {
       const config = await loadConfig()
       const file = path.resolve(given)
       const found = await stat(file).catch(() => undefined)
-      if (found?.isFile() !== true) throw new CodedError('not_found', `The file ${file} does not exist.`, { field: 'corpus' })
+      if (found?.isFile() !== true) throw notFound('corpus', `The file ${file} does not exist.`)
       const [
         { planShardDir },
         { readPassageFile },

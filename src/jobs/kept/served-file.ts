@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { lstat, open, realpath } from 'node:fs/promises'
 import path, { basename, join, relative, sep } from 'node:path'
 import { LRUCache } from 'lru-cache'
-import { CodedError, type ErrorCode } from '../../../base/errors.ts'
+import { CodedError, type ErrorCode, notFound } from '../../../base/errors.ts'
 import { prefixOf } from '../../../index/read/row-ids.ts'
 import { isDocument, isTable, sourceOf } from '../sources/list.ts'
 import { listedBy } from '../sources/missing.ts'
@@ -79,7 +79,7 @@ export async function openPassageFile(
   store: Pick<JobStore, 'list' | 'folder'> = new JobStore(jobsDir),
 ) {
   const message = 'No job read the file of this passage from the import folder, and it is no upload that was kept.'
-  const none = new CodedError('not_found', message, { field: 'id' })
+  const none = notFound('id', message)
   const { id, source, table, isBound } = passage
   // Tables have ids of their own.
   if (source === undefined || !isSourceFile(source) || !(isTable(source) || id.startsWith(prefixOf(source)))) throw none

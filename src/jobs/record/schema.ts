@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { CodedError } from '../../../base/errors.ts'
+import { conflict } from '../../../base/errors.ts'
 import { STAGES } from '../../../index/stages.ts'
 import { MADE_IDS } from '../../../index/read/column-map.ts'
 import { FILE_PROBLEMS, FORMATS, SPLIT_WORDS } from '../../../index/read/contract.ts'
@@ -209,7 +209,7 @@ export function moved(job: Job, state: JobState, part: Partial<Job> = {}): Job {
 
 /** @throws conflict for a job in a final state */
 export function checkOpen({ id, state }: Pick<Job, 'id' | 'state'>): void {
-  if (isFinal(state)) throw new CodedError('conflict', `The job ${id} is ${state} already.`, { field: 'id' })
+  if (isFinal(state)) throw conflict('id', `The job ${id} is ${state} already.`)
 }
 
 export const JOB_ID = '^[0-9]{8}T[0-9]{9}-[0-9a-f]{4}$'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { CodedError } from '../../../base/errors.ts'
+import { type CodedError, conflict, notFound } from '../../../base/errors.ts'
 import { exists, orAbsent } from '../../../base/exists.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import { isLockHeld, takeLock, type Lock } from '../../../base/locks/lock.ts'
@@ -20,9 +20,7 @@ const RESERVE_BYTES = 64 * 1024
 
 export function unknownJob(id: string): CodedError {
   const shown = JSON.stringify(id.slice(0, 40))
-  return new CodedError('not_found', `There is no index job ${shown}; \`cepe index status\` and GET /v1/admin/index-jobs list them.`, {
-    field: 'id',
-  })
+  return notFound('id', `There is no index job ${shown}; \`cepe index status\` and GET /v1/admin/index-jobs list them.`)
 }
 
 /** Runs work while a lock is held. @returns undefined if the lock was not free */
@@ -67,7 +65,7 @@ export class JobStore {
     const job = new RegExp(JOB_ID).test(id) ? await this.#read(id) : undefined
     if (job === 'unreadable') {
       const message = `The record ${this.#record(id)} was written by newer software or is damaged. Nothing of the job is removed: update this software, or, to give the job up, remove its folder.`
-      throw new CodedError('conflict', message, { field: 'id' })
+      throw conflict('id', message)
     }
     if (job === undefined) throw unknownJob(id)
     return job

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { CodedError } from '../../../../base/errors.ts'
+import { CodedError, invalidConfig } from '../../../../base/errors.ts'
 import { runsOnCuda } from '../../../../models/dtypes.ts'
 import type { ModelManifest } from '../../../../models/manifest.ts'
 import { outputOf } from '../../cuda/parts.ts'
@@ -59,10 +59,9 @@ export async function checkDevice(
   if (provider?.name !== 'cuda') return undefined
   const { architecture, dtype, source } = manifest
   if (!runsOnCuda(architecture, dtype))
-    throw new CodedError(
-      'config_invalid',
+    throw invalidConfig(
+      'CEPE_PROVIDER',
       `${source.name} is a build in ${dtype}, whose operators CUDA leaves to the CPU: build it with --dtype f16 or f16-int4, or set CEPE_PROVIDER=cpu.`,
-      { field: 'CEPE_PROVIDER' },
     )
   const free = await freeDeviceBytes(provider.deviceId)
   // Encoder states and KV caches are small in comparison: 2 KiB a context token and 0.5 MiB a prompt token for LLaMA-2-7B in f16.
