@@ -1,4 +1,3 @@
-import { invalidOption } from '../run/options.ts'
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { exists } from '../../base/exists.ts'
@@ -20,7 +19,9 @@ import { type PublishedTables, readPublishedTables } from '../report/published-t
 import type { Report } from '../report/report.ts'
 import { type Estimate, mean } from '../statistics/bootstrap.ts'
 import { readRunOf } from '../tasks/runs.ts'
-import { type Metric, shown, summariseTask } from '../run/summary.ts'
+import { shown, summariseTask } from '../run/summary.ts'
+import type { Metric } from '../run/task-data.ts'
+import { invalidOption } from '../run/options.ts'
 
 /** Reasons for cells without a score, by cell name. */
 export type NotAsked = ReadonlyMap<string, string>

@@ -1,14 +1,14 @@
+import { Type, type Static } from 'typebox'
 import { CodedError } from '../../base/errors.ts'
 
 /** An option of a task's command, in Commander's form. */
-export interface TaskOption {
-  /** Such as `--contexts <numbers>`. */
-  readonly flags: string
-  readonly description: string
-  readonly byDefault?: string | undefined
-  /** Value with `--small`, if different. */
-  readonly small?: string | undefined
-}
+export const TaskOptionSchema = Type.Object({
+  flags: Type.String({ description: 'Such as `--contexts <numbers>`.' }),
+  description: Type.String(),
+  byDefault: Type.Optional(Type.String()),
+  small: Type.Optional(Type.String({ description: 'Value with `--small`, if different.' })),
+})
+export type TaskOption = Static<typeof TaskOptionSchema>
 
 /** `--context-tokens <number>` -> `contextTokens`, as in Commander. */
 export function optionKey(flags: string): string {

@@ -5,7 +5,8 @@ import type { Estimate } from '../statistics/bootstrap.ts'
 import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
 import type { Evaluation, TaskRun } from './contract.ts'
 import type { ManifestFields, SettingResult, TaskManifest, TaskRecord } from './record.ts'
-import { type GroupScores, type Metric, shown, summariseTask, type TaskSummary } from './summary.ts'
+import { type GroupScores, shown, summariseTask, type TaskSummary } from './summary.ts'
+import type { Metric } from './task-data.ts'
 
 /** Outputs shown per setting. */
 const EXAMPLES = 5

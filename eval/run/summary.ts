@@ -1,16 +1,7 @@
 import type { Stored } from './folder.ts'
 import { estimate, estimateShare, mean, median, type Estimate, type Sample } from '../statistics/bootstrap.ts'
 import { clusterOf, skippedProblems, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
-
-/** How scores of a metric are aggregated. */
-export interface Metric {
-  /** Key of a result's scores. */
-  readonly name: string
-  readonly label: string
-  /** share: mean of scores from 0 to 1; percent: that times 100. perplexity: exp of the mean of losses. */
-  readonly aggregate: 'share' | 'percent' | 'mean' | 'perplexity'
-  readonly digits: number
-}
+import type { Metric } from './task-data.ts'
 
 /** A score of a setting that is no mean over items. */
 export interface DerivedMetric extends Metric {
