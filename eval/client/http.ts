@@ -2,10 +2,17 @@ import { Type, type TSchema, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { CodedError, isErrorCode } from '../../base/errors.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from './client.ts'
+import { clientKey } from '../../src/config.ts'
 import { CepeError, type ClientOptions, createClient, type RetryOptions } from '../../src/client/index.ts'
 import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema.ts'
 
 const InfoSchema = Type.Object({ reader: Type.Object({ defaults: ServiceDefaultsSchema }) })
+
+/** Options of a command that can ask a running service. */
+export interface ServiceOptions {
+  readonly url?: string
+  readonly key?: string
+}
 
 /**
  * Busy services and limits per minute are waited for, also where others keep the service busy for long; a used-up daily quota would take
@@ -28,6 +35,13 @@ export function createHttpClient(url: string, key?: string, retry: RetryOptions 
     defaults: async () => checked(InfoSchema, await client.getInfo().catch(rethrow), `${client.url}/v1/info`).reader.defaults,
     close: () => Promise.resolve(),
   }
+}
+
+/** The service that is named, or else the pipeline, which is loaded only if it runs in this process. */
+export async function connect({ url, key }: ServiceOptions, retrieval: string): Promise<AnswerClient> {
+  if (url !== undefined) return createHttpClient(url, key ?? clientKey())
+  const { createInProcessClient, createReadingClient } = await import('./in-process.ts')
+  return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
 }
 
 function created(options: ClientOptions): ReturnType<typeof createClient> {

@@ -70,7 +70,7 @@ function tableCommand(paper: Paper): Command {
     .option('--columns <list>', 'columns of the table (default: all)')
     .option('--as <model>', "the table's model that the configured one represents (default: by its name)")
     .option('--limit <number>', 'items per cell')
-    .action(async (table: string, given: TableOptions & GivenOptions) => (await import('./run.ts')).runTable(paper, table, given))
+    .action(async (table: string, given: TableOptions) => (await import('../presets/run.ts')).runTable(paper, table, given))
   return addService(addRun(command, `eval/runs/${paper}-<number>`))
 }
 

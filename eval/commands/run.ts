@@ -2,13 +2,9 @@ import path from 'node:path'
 import { at } from '../../base/at.ts'
 import { closing } from '../../base/files.ts'
 import { toMarkdown, table, text } from '../report/blocks.ts'
-import type { AnswerClient } from '../client/client.ts'
-import { createHttpClient } from '../client/http.ts'
+import { connect, type ServiceOptions } from '../client/http.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import { questionFile } from '../datasets/shipped.ts'
-import { clientKey } from '../../src/config.ts'
-import type { TableOptions } from '../presets/run.ts'
-import type { Paper } from '../presets/read.ts'
 import { followed, type RunCommandOptions } from '../run/follow.ts'
 import { runFolder } from '../run/folder.ts'
 import { compareRuns, comparisonBlocks } from '../run/compare.ts'
@@ -24,14 +20,8 @@ import { readPublished } from '../tasks/open-domain-qa/tables.ts'
 
 /** Options of a run, including the task's. */
 export type GivenOptions = Record<string, unknown> &
-  RunCommandOptions & { readonly small?: boolean; readonly published?: string; readonly url?: string; readonly key?: string }
-
-/** The pipeline is loaded only if it runs in this process. */
-async function connect({ url, key }: Pick<GivenOptions, 'url' | 'key'>, retrieval: string): Promise<AnswerClient> {
-  if (url !== undefined) return createHttpClient(url, key ?? clientKey())
-  const { createInProcessClient, createReadingClient } = await import('../client/in-process.ts')
-  return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
-}
+  RunCommandOptions &
+  ServiceOptions & { readonly small?: boolean; readonly published?: string }
 
 async function createReader(): Promise<ReaderClient> {
   return (await import('../client/reader.ts')).createReaderClient()
@@ -65,12 +55,6 @@ export async function runTaskCommand(task: Task, given: GivenOptions): Promise<v
 /** @returns the run folder */
 function followedTask(asked: RunTaskOptions, given: RunCommandOptions): Promise<string> {
   return followed(asked.task.title, given, (run) => runTask({ ...asked, ...run }))
-}
-
-/** `cepe eval table`, `giraffe` and `pi`. */
-export async function runTable(paper: Paper, number: string, given: TableOptions & GivenOptions): Promise<void> {
-  const table = await import('../presets/run.ts')
-  await table.runTable(paper, number, given, () => connect(given, 'supplied'))
 }
 
 /** `cepe eval compare`. */

@@ -4,6 +4,7 @@ import { closing } from '../../base/files.ts'
 import { CodedError, type ErrorCode } from '../../base/errors.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import type { AnswerClient } from '../client/client.ts'
+import { connect, type ServiceOptions } from '../client/http.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import { describeProblem } from '../datasets/question-set.ts'
 import { toMarkdown } from '../report/blocks.ts'
@@ -23,7 +24,7 @@ import { chooseModel, dataFiles, type Paper, type Preset, readPreset } from './r
 import { type NotAsked, presetReport, readScores } from './report.ts'
 
 /** Options of `cepe eval table`, `giraffe` and `pi`. */
-export interface TableOptions extends RunCommandOptions {
+export interface TableOptions extends RunCommandOptions, ServiceOptions {
   /** Folder of the data files. */
   readonly data?: string
   readonly columns?: string
@@ -33,10 +34,9 @@ export interface TableOptions extends RunCommandOptions {
 
 /**
  * Runs a table of a paper with the configured reader, and prints the published scores next to those of all measured readers.
- * @param connect to the pipeline for questions with passages, in this process or over HTTP
  * @throws options_invalid if nothing can be asked
  */
-export async function runTable(paper: Paper, number: string, given: TableOptions, connect: () => Promise<AnswerClient>): Promise<void> {
+export async function runTable(paper: Paper, number: string, given: TableOptions): Promise<void> {
   const { data, columns, limit, plan = false, out = runsFolder(`${paper}-${number}`) } = given
   const preset = readPreset(paper, number)
   const names = preset.columns.filter(({ mean_of: averaged }) => averaged === undefined).map(({ name }) => name)
@@ -44,7 +44,7 @@ export async function runTable(paper: Paper, number: string, given: TableOptions
   const fileOf = data === undefined ? () => undefined : await dataFiles(data)
   const isPlanAlone = plan && cells.every((cell) => missingFiles(cell, fileOf).length > 0)
   if (!isPlanAlone) checkFiles(preset, cells, fileOf, data)
-  const notAsked = isPlanAlone ? new Map<string, string>() : await askCells({ preset, cells, fileOf, connect }, { ...given, out })
+  const notAsked = isPlanAlone ? new Map<string, string>() : await askCells({ preset, cells, fileOf }, { ...given, out })
   const report = presetReport(preset, { cells, readers: await readScores(out, preset, cells), notAsked, fileOf })
   process.stdout.write(toMarkdown(report.blocks))
   if (!plan) await writeReport(report, out)
@@ -66,11 +66,11 @@ function checkFiles(preset: Preset, cells: readonly Cell[], fileOf: FileOf, data
  * that the reader represents, and its run to that model's folder.
  */
 async function askCells(
-  { preset, cells, fileOf, connect }: Pick<RunCellsOptions, 'cells' | 'fileOf'> & { preset: Preset; connect: () => Promise<AnswerClient> },
-  { as, out, plan = false, yes, dumpPrompts = false, concurrency = 1 }: TableOptions & { readonly out: string },
+  { preset, cells, fileOf }: Pick<RunCellsOptions, 'cells' | 'fileOf'> & { readonly preset: Preset },
+  { as, out, plan = false, yes, dumpPrompts = false, concurrency = 1, ...service }: TableOptions & { readonly out: string },
 ): Promise<NotAsked> {
   await using client = closing(
-    preset.task === OPEN_DOMAIN_QA ? await connect() : await (await import('../client/reader.ts')).createReaderClient(),
+    preset.task === OPEN_DOMAIN_QA ? await connect(service, 'supplied') : await (await import('../client/reader.ts')).createReaderClient(),
   )
   const reader = await readerOf(client)
   const { name } = chooseModel(preset, reader, as)
