@@ -9,11 +9,9 @@ export function doctorCommand(): Command {
       'show what of CUDA this machine has (driver, provider, libraries), and test the device; ends with 1 if something is missing',
     )
     .action(async () => {
-      const [{ loadConfig }, { cudaParts }, { probeCuda }] = await Promise.all([
-        import('../config.ts'),
-        import('../inference/cuda/parts.ts'),
-        import('../inference/cuda/probe.ts'),
-      ])
+      const { loadConfig } = await import('../config.ts')
+      const { cudaParts } = await import('../inference/cuda/parts.ts')
+      const { probeCuda } = await import('../inference/cuda/probe.ts')
       const { DEVICE_ID: device } = loadConfig()
       const parts = await cudaParts()
       // Missing libraries are already named.

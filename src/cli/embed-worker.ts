@@ -11,12 +11,10 @@ export function embedWorkerCommand(): Command {
     .argument('<folder>', 'folder of `cepe index plan`')
     .action(async (folder: string) => {
       const config = await loadConfig()
-      const [{ checkShardDirModel, openShardDir }, { answerWork }, { openEmbedding }, { ensureRetriever }] = await Promise.all([
-        import('../../index/ingest/shard-dir/shard-dir.ts'),
-        import('../../index/ingest/shard-dir/embed-work.ts'),
-        import('../service/models.ts'),
-        import('../service/setup.ts'),
-      ])
+      const { checkShardDirModel, openShardDir } = await import('../../index/ingest/shard-dir/shard-dir.ts')
+      const { answerWork } = await import('../../index/ingest/shard-dir/embed-work.ts')
+      const { openEmbedding } = await import('../service/models.ts')
+      const { ensureRetriever } = await import('../service/setup.ts')
       const shardDir = await openShardDir(path.resolve(folder))
       await ensureRetriever(config, createProgress)
       await using embedding = closing(await openEmbedding(config))

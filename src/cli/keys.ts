@@ -54,11 +54,9 @@ export function keysCommand(): Command {
 }
 
 async function add(name: string, { admin, requestsPerMinute, questionsPerDay, collections }: AddOptions): Promise<void> {
-  const [config, { addKey, readChanges }, { needsKey }] = await Promise.all([
-    loadConfig(),
-    import('../keys/store.ts'),
-    import('../keys/keys.ts'),
-  ])
+  const { addKey, readChanges } = await import('../keys/store.ts')
+  const { needsKey } = await import('../keys/keys.ts')
+  const config = await loadConfig()
   const before = [...(await readChanges(config.KEYS_DIR)).values()].flatMap(({ record }) => record ?? [])
   const names = collections?.split(',').map((one) => one.trim())
   const key = await addKey(config.KEYS_DIR, {

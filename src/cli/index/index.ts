@@ -57,12 +57,10 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
     .action(async ({ dryRun = false, collection: name }: { dryRun?: boolean; collection?: string }) => {
       const config = await loadConfig({ TABLE: name })
       const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = config
-      const [{ jobsDir, useScratch }, { configuredRetrievers }, { compactionCommand }, { removeReplaced }] = await Promise.all([
-        import('../../service/storage.ts'),
-        import('../../service/models.ts'),
-        import('../../../index/compaction/compact.ts'),
-        import('../../jobs/run/runner.ts'),
-      ])
+      const { jobsDir, useScratch } = await import('../../service/storage.ts')
+      const { configuredRetrievers } = await import('../../service/models.ts')
+      const { compactionCommand } = await import('../../../index/compaction/compact.ts')
+      const { removeReplaced } = await import('../../jobs/run/runner.ts')
       await useScratch()
       // Without a built retriever it is unknown what replaced tables still serve.
       const models = dryRun ? undefined : await configuredRetrievers(config).catch(() => undefined)
@@ -109,11 +107,9 @@ function encodeAheadCommand(): Command {
     .addOption(collectionOption())
     .action(async ({ collection: table }: { collection?: string }) => {
       const config = await loadConfig({ TABLE: table })
-      const [{ encodeIndexAhead }, { openAheadEncoding, requireStateDisk }, { ensureReader }] = await Promise.all([
-        import('../../inference/encode-ahead.ts'),
-        import('../../service/indexing.ts'),
-        import('../../service/setup.ts'),
-      ])
+      const { encodeIndexAhead } = await import('../../inference/encode-ahead.ts')
+      const { openAheadEncoding, requireStateDisk } = await import('../../service/indexing.ts')
+      const { ensureReader } = await import('../../service/setup.ts')
       requireStateDisk(config)
       await ensureReader(config, createProgress)
       await using encoding = closing(await openAheadEncoding(config))

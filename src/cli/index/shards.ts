@@ -40,13 +40,11 @@ export function vectorsCommand(): Command {
     .option('--work <folder>', 'folder for temporary files of JSON lines and Parquet, 2 bytes per number', tmpdir())
     .action(async (folder: string, given: string[], { work, sameModel = false, ...options }: VectorsOptions) => {
       const config = await loadConfig()
-      const [{ openShardDir }, { giveVectors }, { vectorFiles }, { openEmbedding }, { ensureRetriever }] = await Promise.all([
-        import('../../../index/ingest/shard-dir/shard-dir.ts'),
-        import('../../../index/vectors/give.ts'),
-        import('../../../index/vectors/open.ts'),
-        import('../../service/models.ts'),
-        import('../../service/setup.ts'),
-      ])
+      const { openShardDir } = await import('../../../index/ingest/shard-dir/shard-dir.ts')
+      const { giveVectors } = await import('../../../index/vectors/give.ts')
+      const { vectorFiles } = await import('../../../index/vectors/open.ts')
+      const { openEmbedding } = await import('../../service/models.ts')
+      const { ensureRetriever } = await import('../../service/setup.ts')
       const shardDir = await openShardDir(path.resolve(folder))
       const files = await vectorFiles(given.map((file) => path.resolve(file)))
       await ensureRetriever(config, createProgress)
@@ -100,21 +98,12 @@ export function planCommand(): Command {
       const file = path.resolve(given)
       const found = await stat(file).catch(() => undefined)
       if (found?.isFile() !== true) throw notFound('corpus', `The file ${file} does not exist.`)
-      const [
-        { planShardDir },
-        { readPassageFile },
-        { corpusReadOptions },
-        { DEFAULT_REJECTED_SHARE },
-        { configuredRetrievers },
-        { ensureRetriever },
-      ] = await Promise.all([
-        import('../../../index/ingest/shard-dir/shard-dir.ts'),
-        import('../../../index/read/read.ts'),
-        import('../../jobs/sources/reading.ts'),
-        import('../../jobs/record/schema.ts'),
-        import('../../service/models.ts'),
-        import('../../service/setup.ts'),
-      ])
+      const { planShardDir } = await import('../../../index/ingest/shard-dir/shard-dir.ts')
+      const { readPassageFile } = await import('../../../index/read/read.ts')
+      const { corpusReadOptions } = await import('../../jobs/sources/reading.ts')
+      const { DEFAULT_REJECTED_SHARE } = await import('../../jobs/record/schema.ts')
+      const { configuredRetrievers } = await import('../../service/models.ts')
+      const { ensureRetriever } = await import('../../service/setup.ts')
       await ensureRetriever(config, createProgress)
       const options = jobOptions(reading)
       const progress = createProgress(`Planning ${path.basename(file)}`, 'lines')
