@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { link, open, rename, rm, type FileHandle } from 'node:fs/promises'
+import { link, open, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { orAbsent } from './exists.ts'
 import { makeFolder } from './make-folder.ts'
@@ -23,13 +23,7 @@ export async function writeFileDurably(
   const aside = `${path}.${randomUUID()}.tmp`
   await makeFolder(dirname(path))
   try {
-    const handle = await open(aside, 'wx', mode)
-    try {
-      await handle.writeFile(content)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
+    await writeFile(aside, content, { mode, flag: 'wx', flush: true })
     if (exclusive) {
       await link(aside, path)
       await rm(aside)

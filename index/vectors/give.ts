@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
+import { temporaryFolder } from '../../base/files.ts'
 import { invalidIndex } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
 import { processTag } from '../../base/locks/process.ts'
@@ -21,7 +21,7 @@ import type { VectorSource } from './rows.ts'
 /** Vectors of one model in different precisions differ by a few percent in length. */
 const LENGTH_TOLERANCE = 0.05
 
-interface GiveOptions {
+export interface GiveOptions {
   readonly files: readonly string[]
   /** Name of the model that made the vectors. */
   readonly madeBy: string
@@ -59,18 +59,16 @@ export async function giveVectors(shardDir: ShardDir, options: GiveOptions) {
   await makeFolder(options.work)
   const tag = /^cepe-vectors-(.+)-[^-]+$/
   await removeStaleFiles(options.work, (name) => tag.exec(name)?.[1])
-  const work = await mkdtemp(join(options.work, `cepe-vectors-${await processTag()}-`))
+  await using work = await temporaryFolder(join(options.work, `cepe-vectors-${await processTag()}-`))
   try {
     const sources: VectorSource[] = []
     for (const [number, path] of options.files.entries()) {
       options.signal.throwIfAborted()
-      sources.push(await openVectors({ path, dimension: shardDir.dimension, work, number }))
+      sources.push(await openVectors({ path, dimension: shardDir.dimension, work: work.path, number }))
     }
     return await give(shardDir, sources, options)
   } catch (error) {
     throw failureOf(error) ?? error
-  } finally {
-    await rm(work, { recursive: true, force: true })
   }
 }
 

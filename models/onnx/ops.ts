@@ -84,23 +84,17 @@ export function where(condition: Value, a: Value, b: Value): Value {
   })
 }
 
-function unary(op: string) {
-  return (x: Value): Value => node(op, [x], x)
+function unary(op: string, attributes?: Attributes) {
+  return (x: Value): Value => node(op, [x], x, attributes)
 }
 export const abs = unary('Abs')
 export const sqrt = unary('Sqrt')
 export const cos = unary('Cos')
 export const sin = unary('Sin')
 export const tanh = unary('Tanh')
-
 /** Gelu in its exact erf form. */
-export function gelu(x: Value): Value {
-  return node('Gelu', [x], x, { approximate: 'none' })
-}
-
-export function geluTanh(x: Value): Value {
-  return node('Gelu', [x], x, { approximate: 'tanh' })
-}
+export const gelu = unary('Gelu', { approximate: 'none' })
+export const geluTanh = unary('Gelu', { approximate: 'tanh' })
 
 /** Adds no node if the type is right already. */
 export function cast(x: Value, elem: Elem): Value {

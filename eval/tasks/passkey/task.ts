@@ -1,11 +1,10 @@
 import { seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import type { TaskOptions } from '../../run/options.ts'
+import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import { taskData } from '../../run/task-data.ts'
 import type { PreparedTask, Task } from '../../run/contract.ts'
 import { figure, table, text, type Block } from '../../report/blocks.ts'
 import type { SettingSummary, TaskSummary } from '../../run/summary.ts'
-import { invalidOption } from '../../run/options.ts'
 import { sizeFor } from '../documents/generate.ts'
 import { NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { closing } from '../../../base/files.ts'
 import { notFound } from '../../../base/errors.ts'
+import type { GiveOptions } from '../../../index/vectors/give.ts'
 import type { Named } from '../../../index/vectors/given.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { collectionOption, decimal, wholeNumber } from '../program/options.ts'
@@ -16,12 +17,8 @@ const SAMPLE = 64
 /** Half precision and other kernels give more than 0.999; a model's int8 build some 0.99. */
 const MIN_COSINE = 0.98
 
-interface VectorsOptions {
-  readonly madeBy: string
+interface VectorsOptions extends Pick<GiveOptions, 'madeBy' | 'sample' | 'minCosine' | 'work'> {
   readonly sameModel?: boolean
-  readonly sample: number
-  readonly minCosine: number
-  readonly work: string
 }
 
 /** `cepe index vectors`: imports precomputed vectors for a planned corpus. */

@@ -7,8 +7,7 @@ import { LONGEST_TIMER_MS, trackTask, type PendingTask, type SubmittedTask } fro
 import { FairQueue, LANES, type Lane } from './queue.ts'
 import { RunTimes } from './run-times.ts'
 import { Slot } from './slot.ts'
-import { DEFAULT_DRAIN_MS, POOL_DEFAULTS } from './contract.ts'
-import type { PoolOptions, PoolResult, PoolRunOptions } from './contract.ts'
+import { DEFAULT_DRAIN_MS, POOL_DEFAULTS, type PoolOptions, type PoolResult, type PoolRunOptions } from './contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
 /** Consecutive crashes after which waiting requests are rejected; one question that crashes its process does so twice. */
