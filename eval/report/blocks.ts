@@ -34,6 +34,18 @@ export function list(items: readonly string[]): Block {
 export function table(header: readonly string[], rows: readonly (readonly string[])[], wordColumns = 1): Block {
   return { kind: 'table', header, rows, wordColumns }
 }
+
+/** A column of a table: its header, and what it shows of an item. */
+export type Column<Item> = readonly [header: string, of: (item: Item, position: number) => string]
+
+/** One row per item. */
+export function itemTable<Item>(items: readonly Item[], columns: readonly Column<Item>[]): Block {
+  const rows = items.map((item, i) => columns.map(([, of]) => of(item, i)))
+  return table(
+    columns.map(([header]) => header),
+    rows,
+  )
+}
 export function figure(name: string, caption: string, spec: TopLevelSpec): Figure {
   return { kind: 'figure', name, caption, spec }
 }

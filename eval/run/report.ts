@@ -1,11 +1,11 @@
-import { type Block, heading, list, number, table, text } from '../report/blocks.ts'
+import { type Block, type Column, heading, itemTable, list, number, table, text } from '../report/blocks.ts'
 import { publishedBlocks, type PublishedTables } from '../report/published-tables.ts'
 import { problemBlock, type Report } from '../report/report.ts'
 import type { Estimate } from '../statistics/bootstrap.ts'
 import { relativeSpeed, type TimedPair } from '../statistics/speed.ts'
 import type { Evaluation, TaskRun } from './contract.ts'
 import type { ManifestFields, SettingResult, TaskManifest, TaskRecord } from './record.ts'
-import { type GroupScores, shown, summariseTask, type TaskSummary } from './summary.ts'
+import { type GroupScores, type SettingSummary, shown, summariseTask, type TaskSummary } from './summary.ts'
 import type { Metric } from './task-data.ts'
 
 /** Outputs shown per setting. */
@@ -27,6 +27,7 @@ export function buildTaskReport(runs: readonly TaskRun[], published: PublishedTa
 
 function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[], published: PublishedTables): Block[] {
   const { task, manifest } = run
+  const { subject } = manifest
   return [
     text(`${task.description} ${summary.scored} of ${summary.items} items are scored.`),
     leftOut(summary),
@@ -34,20 +35,9 @@ function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[
     ...figures,
     ...firstMetricByGroup(task, summary),
     ...(task.tables?.(summary) ?? []),
-    ...(task.publishedTable === undefined ? [] : publishedBlocks(published, task.publishedTable, manifest.subject.reader)),
+    ...(task.publishedTable === undefined ? [] : publishedBlocks(published, task.publishedTable, subject.reader)),
     ...examples(run),
-    heading(3, 'How it was measured'),
-    table(
-      ['what', 'value'],
-      [
-        ['reader', manifest.subject.reader],
-        ...manifest.subject.files.map((file) => ['data', fileText(file)]),
-        ...Object.entries(manifest.subject.options).map(([name, value]) => [name, value]),
-        ...environmentRows(manifest),
-      ],
-      2,
-    ),
-    list(task.notes),
+    ...provenance(manifest, [...subject.files.map((file) => ['data', fileText(file)]), ...Object.entries(subject.options)], task.notes),
   ]
 }
 
@@ -68,27 +58,16 @@ function settingsTable({ metrics }: Evaluation, { settings }: TaskSummary, recor
   const speeds = settings.map(({ setting }) => relativeSpeed(timedPairs(records, settings[0]?.setting, setting)))
   const timed = speeds.some((speed) => speed !== undefined)
   const cell = (metric: Metric, value: Estimate | undefined) => (value ? shown(metric, value) : '-')
-  const speedName = timed ? ['tokens/s, relative'] : []
-  return table(
-    [
-      'setting',
-      ...metrics.map(({ label }) => label),
-      'decoder tokens',
-      'encoder tokens',
-      ...speedName,
-      'cache (MiB, computed)',
-      'median ms',
-    ],
-    settings.map(({ setting, scores, tokens, cacheMiB, medianMs }, i) => [
-      setting,
-      ...metrics.map((metric) => cell(metric, scores[metric.name])),
-      number(tokens.decoder, 0),
-      number(tokens.encoder, 0),
-      ...(timed ? [cell(RELATIVE, speeds[i])] : []),
-      number(cacheMiB, 2),
-      number(medianMs, 0),
-    ]),
-  )
+  const speed: Column<SettingSummary> = ['tokens/s, relative', (_, i) => cell(RELATIVE, speeds[i])]
+  return itemTable(settings, [
+    ['setting', ({ setting }) => setting],
+    ...metrics.map((metric): Column<SettingSummary> => [metric.label, ({ scores }) => cell(metric, scores[metric.name])]),
+    ['decoder tokens', ({ tokens }) => number(tokens.decoder, 0)],
+    ['encoder tokens', ({ tokens }) => number(tokens.encoder, 0)],
+    ...(timed ? [speed] : []),
+    ['cache (MiB, computed)', ({ cacheMiB }) => number(cacheMiB, 2)],
+    ['median ms', ({ medianMs }) => number(medianMs, 0)],
+  ])
 }
 
 /** Items in the first setting and in another, without the very first item, which finds cold caches. */
@@ -162,12 +141,19 @@ export function fileText({ file, sha256 }: TaskManifest['subject']['files'][numb
   return `${file} (SHA-256 ${sha256.slice(0, 12)})`
 }
 
-/** Rows of a report's last table: date and environment of a run. */
-export function environmentRows({ environment, started_at: startedAt, resumed }: ManifestFields): string[][] {
+/** The end of a report: how a run was measured, with what and when. @param rows what the task adds to its table */
+export function provenance(
+  { subject, environment, started_at: startedAt, resumed }: ManifestFields & { readonly subject: { readonly reader: string } },
+  rows: readonly (readonly string[])[],
+  notes: readonly string[],
+): Block[] {
   const { client, version, node, platform, cores, cpu, memory_gb: memory } = environment
-  return [
+  const measured = [
+    ['reader', subject.reader],
+    ...rows,
     ['asked', `${client}, from ${startedAt}`],
     ...resumed.map(({ at, index_version: index }) => ['resumed', index === null ? at : `${at}, index version ${index}`]),
     ['evaluated with', `version ${version}, Node ${node}, ${platform}, ${cores} x ${cpu}, ${memory} GB`],
   ]
+  return [heading(3, 'How it was measured'), table(['what', 'value'], measured, 2), list(notes)]
 }

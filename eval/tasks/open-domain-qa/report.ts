@@ -1,8 +1,8 @@
 import type { TopLevelSpec } from 'vega-lite'
-import { figure, heading, list, table, text, type Block } from '../../report/blocks.ts'
+import { figure, heading, text, type Block } from '../../report/blocks.ts'
 import { problemBlock, type Report } from '../../report/report.ts'
 import type { GroupScores } from '../../run/summary.ts'
-import { environmentRows, fileText, groupTables } from '../../run/report.ts'
+import { fileText, groupTables, provenance } from '../../run/report.ts'
 import { atLargestK, exactMatchOverK, latencyBars, recallCurve, riskCoverageCurves } from './figures.ts'
 import { settingName, settingsOf } from './protocol.ts'
 import type { StoredRun } from './record.ts'
@@ -99,8 +99,7 @@ function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: 
     drawn('latency', 'Mean time by stage.', latencyBars(summary)),
     latencyTable(summary),
     ...(shown ? [heading(3, `Most confident wrong answers (${settingName(shown)})`), worstExamples(records, shown, WORST_EXAMPLES)] : []),
-    heading(3, 'How it was measured'),
-    ...provenance(manifest),
+    ...measuredBlocks(manifest),
   ]
 }
 
@@ -134,34 +133,29 @@ function serviceText({ subject: { protocol }, service }: StoredRun['manifest']):
   ]
 }
 
-function provenance(manifest: StoredRun['manifest']): Block[] {
+function measuredBlocks(manifest: StoredRun['manifest']): Block[] {
   const { subject, service } = manifest
   const { protocol, index } = subject
   const { shots, seed } = protocol
   const orDefault = (value: number | null) => (value === null ? "the model's own" : String(value))
   const file = (named: { file: string; sha256: string } | null) => (named ? fileText(named) : 'none')
   const demonstrations = shots === 0 ? 'none' : `${shots} per question from ${file(subject.train)}, seed ${seed}`
-  return [
-    table(
-      ['what', 'value'],
-      [
-        ['reader', subject.reader],
-        ['retriever', subject.retriever ?? 'passages supplied with the questions'],
-        ['index', index ? `${index.table}, version ${index.version}, ${index.passages} passages` : 'none'],
-        ['questions', `${file(subject.questions)}${subject.limit === null ? '' : `, ${subject.limit} drawn with seed ${seed}`}`],
-        ['demonstrations', shots === null ? `the service's own${service ? `: ${service.demonstrations}` : ''}` : demonstrations],
-        ['unanswerable questions', file(subject.unanswerable)],
-        ['passages in the decoder', orDefault(protocol.k_decoder)],
-        ['tokens per passage', orDefault(protocol.context_tokens)],
-        ['new tokens at most', orDefault(protocol.max_new_tokens)],
-        ['retrieval', protocol.retrieval],
-        ...environmentRows(manifest),
-      ],
-      2,
-    ),
-    list([
+  return provenance(
+    manifest,
+    [
+      ['retriever', subject.retriever ?? 'passages supplied with the questions'],
+      ['index', index ? `${index.table}, version ${index.version}, ${index.passages} passages` : 'none'],
+      ['questions', `${file(subject.questions)}${subject.limit === null ? '' : `, ${subject.limit} drawn with seed ${seed}`}`],
+      ['demonstrations', shots === null ? `the service's own${service ? `: ${service.demonstrations}` : ''}` : demonstrations],
+      ['unanswerable questions', file(subject.unanswerable)],
+      ['passages in the decoder', orDefault(protocol.k_decoder)],
+      ['tokens per passage', orDefault(protocol.context_tokens)],
+      ['new tokens at most', orDefault(protocol.max_new_tokens)],
+      ['retrieval', protocol.retrieval],
+    ],
+    [
       'Greedy decoding; an answer ends at a line break or the end token.',
       "Recall: DPR's token-span match of a gold answer in the passage's text.",
-    ]),
-  ]
+    ],
+  )
 }

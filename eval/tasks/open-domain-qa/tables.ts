@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import { present } from '../../../base/at.ts'
 import { messageOf } from '../../../base/errors.ts'
 import { bestOver, exactMatch } from '../../metrics/answer.ts'
-import { type Block, number, table, text } from '../../report/blocks.ts'
+import { type Block, type Column, itemTable, number, table, text } from '../../report/blocks.ts'
 import { type PublishedTables, readPublishedTables } from '../../report/published-tables.ts'
 import type { Estimate } from '../../statistics/bootstrap.ts'
 import { invalidOption } from '../../run/options.ts'
@@ -62,11 +62,10 @@ export function resultsTable(runs: readonly TableRun[]): Block {
 }
 
 export function metricsTable({ settings }: Summary): Block {
-  type Column = readonly [name: string, of: (setting: SettingSummary) => string]
   const isPopqa = settings.some(({ popqa }) => popqa !== null)
   const isUnanswerable = settings.some(({ aurocUnanswerable }) => !Number.isNaN(aurocUnanswerable))
-  const only = (isShown: boolean, ...column: Column): Column[] => (isShown ? [column] : [])
-  const columns: readonly Column[] = [
+  const only = (isShown: boolean, ...column: Column<SettingSummary>) => (isShown ? [column] : [])
+  return itemTable(settings, [
     ['setting', settingName],
     ['EM', ({ exactMatch }) => withInterval(exactMatch)],
     ['F1', ({ f1 }) => withInterval(f1)],
@@ -77,11 +76,7 @@ export function metricsTable({ settings }: Summary): Block {
     ['area under risk-coverage', ({ riskCoverage }) => number(riskCoverage.area, 3)],
     ['passages in decoder', ({ passagesInDecoder }) => number(passagesInDecoder, 1)],
     ['in encoder', ({ passagesInEncoder }) => number(passagesInEncoder, 1)],
-  ]
-  return table(
-    columns.map(([name]) => name),
-    settings.map((setting) => columns.map(([, of]) => of(setting))),
-  )
+  ])
 }
 
 /** Recall, nDCG and MRR by depth, and those of the gold passage if the dataset names one. */
