@@ -114,6 +114,21 @@ export function invalidConfig(field: string, message: string, cause?: unknown): 
   return new CodedError('config_invalid', message, { field, cause })
 }
 
+/** The error of a corpus or a table of it that cannot be read. @param field the file or option */
+export function invalidCorpus(field: string, message: string, cause?: unknown): CodedError {
+  return new CodedError('corpus_invalid', message, { field, cause })
+}
+
+/** The error of a built model that is broken. @param field the file */
+export function invalidModel(field: string, message: string, cause?: unknown): CodedError {
+  return new CodedError('model_invalid', message, { field, cause })
+}
+
+/** @param field the folder or setting that has too little space */
+export function diskFull(field: string, message: string, cause?: unknown): CodedError {
+  return new CodedError('disk_full', message, { field, cause })
+}
+
 /** @param field that names what is missing */
 export function notFound(field: string, message: string, cause?: unknown): CodedError {
   return new CodedError('not_found', message, { field, cause })

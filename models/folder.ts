@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Value } from 'typebox/value'
-import { CodedError } from '../base/errors.ts'
+import { type CodedError, invalidModel } from '../base/errors.ts'
 import {
   BUILDER_VERSION,
   CepeManifestSchema,
@@ -14,7 +14,7 @@ import {
 
 /** Error for an unusable built model: `problem` continues the file's name. */
 export function damaged(file: string, problem: string, cause?: unknown): CodedError {
-  return new CodedError('model_invalid', `${file} ${problem}; build the model again (cepe build)`, { field: file, cause })
+  return invalidModel(file, `${file} ${problem}; build the model again (cepe build)`, cause)
 }
 
 /** Reads the manifest of a built model. @throws model_invalid if the folder has none, or one of an unsupported version */

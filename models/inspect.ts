@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { CodedError, messageOf } from '../base/errors.ts'
+import { invalidModel, messageOf } from '../base/errors.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import type { LlamaConfig, ModelConfig } from './checkpoint/config/config.ts'
 import { openWeightFile } from './checkpoint/file.ts'
@@ -70,10 +70,7 @@ async function readGraph(dir: string, file: string): Promise<string[]> {
   try {
     return graphLines(file, decodeModel(await readFile(join(dir, file))).graph)
   } catch (cause) {
-    throw new CodedError('model_invalid', `${join(dir, file)} cannot be read as an ONNX graph; build the model again (cepe build)`, {
-      field: file,
-      cause,
-    })
+    throw invalidModel(file, `${join(dir, file)} cannot be read as an ONNX graph; build the model again (cepe build)`, cause)
   }
 }
 

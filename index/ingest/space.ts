@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { CodedError } from '../../base/errors.ts'
+import { diskFull } from '../../base/errors.ts'
 import { storeOf } from '../store/store-of.ts'
 
 /** Bytes of a passage in a table beside its text and vector: offsets, indexes, manifests. */
@@ -26,10 +26,9 @@ export function tableBytes(text: number, rows: number, dimension: number): numbe
 export async function requireSpace(folder: string, bytes: number, what: string): Promise<void> {
   const free = await storeOf(folder).freeBytes(folder)
   if (free >= bytes + MARGIN) return
-  throw new CodedError(
-    'disk_full',
+  throw diskFull(
+    folder,
     `${what} needs about ${megabytes(bytes)} in ${folder}, where ${megabytes(free)} are free: free space, then resume.`,
-    { field: folder },
   )
 }
 

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { at, present } from '../../base/at.ts'
 import { halvesFinite, halvesSomeNonZero } from '../../base/binary16.ts'
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
-import { CodedError, invalidIndex } from '../../base/errors.ts'
+import { type CodedError, invalidCorpus, invalidIndex } from '../../base/errors.ts'
 import { IdMap } from '../id-set.ts'
 import { packVector, zeroVector } from '../table/rows.ts'
 import { NUMBER_BYTES, type NumberType, type VectorSource } from './rows.ts'
@@ -29,10 +29,7 @@ async function rowsById(sources: readonly VectorSource[], signal: AbortSignal, o
   const yieldToEventLoop = eventLoopYielder()
   for (const source of sources) {
     const end = rows + source.rows
-    if (end > MOST_ROWS)
-      throw new CodedError('corpus_invalid', `There are ${end} vectors or more; at most ${MOST_ROWS} are read at once.`, {
-        field: 'files',
-      })
+    if (end > MOST_ROWS) throw invalidCorpus('files', `There are ${end} vectors or more; at most ${MOST_ROWS} are read at once.`)
     for await (const id of source.ids()) {
       if (rows === end) throw miscounted(source, 'more')
       const pause = yieldToEventLoop()
@@ -50,10 +47,9 @@ async function rowsById(sources: readonly VectorSource[], signal: AbortSignal, o
     if (rows < end) throw miscounted(source, 'fewer')
   }
   if (doubles > 0)
-    throw new CodedError(
-      'corpus_invalid',
+    throw invalidCorpus(
+      'id',
       `${doubles} ids occur more than once in the vector files (${doubled.join(', ')}): a passage has one vector. Nothing was written.`,
-      { field: 'id' },
     )
   return byId
 }
@@ -104,7 +100,7 @@ export async function readGiven(sources: readonly VectorSource[], signal: AbortS
 }
 
 function miscounted({ name, rows }: VectorSource, what: string): CodedError {
-  return new CodedError('corpus_invalid', `${name} has ${what} ids than its ${rows} vectors: each needs one.`, { field: name })
+  return invalidCorpus(name, `${name} has ${what} ids than its ${rows} vectors: each needs one.`)
 }
 
 interface WantedRow {
@@ -127,8 +123,7 @@ async function readRows(source: VectorSource, start: number, wanted: readonly Wa
     const run = wanted.slice(from, to)
     const read = new Uint8Array(run.length * bytes)
     const { bytesRead } = await file.read(read, 0, read.length, offset + (first - start) * bytes)
-    if (bytesRead !== read.length)
-      throw new CodedError('corpus_invalid', `${source.name} became shorter while it was read.`, { field: source.name })
+    if (bytesRead !== read.length) throw invalidCorpus(source.name, `${source.name} became shorter while it was read.`)
     for (const [i, one] of run.entries()) take(source, { ...one, bytes: read.subarray(i * bytes, (i + 1) * bytes) }, out)
     from = to
   }

@@ -1,6 +1,6 @@
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { basename } from 'node:path'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError, invalidCorpus, messageOf } from '../../base/errors.ts'
 import { fileBytes, readLines } from '../../base/files.ts'
 import { parseJson } from '../../base/json.ts'
 import { READ_LIMITS } from '../read/contract.ts'
@@ -39,7 +39,7 @@ export interface VectorSource extends Matrix {
 
 /** @throws corpus_invalid with the file's problem */
 export function refuse(name: string, what: string, cause?: unknown): never {
-  throw new CodedError('corpus_invalid', `${name} ${what}.`, { field: name, cause })
+  throw invalidCorpus(name, `${name} ${what}.`, cause)
 }
 
 /** Maps numpy's name of a number type (`<f2`); undefined for others. */

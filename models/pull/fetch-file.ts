@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { open, rm, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, diskFull } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { fileBytes } from '../../base/files.ts'
 import { hubError, type Hub, type HubFile } from './hub.ts'
@@ -45,9 +45,7 @@ export async function fetchFile(file: HubFile, options: FetchOptions): Promise<v
     if (have === file.size) break
     if (problem instanceof CodedError) throw problem
     if (isDiskFull(problem)) {
-      throw new CodedError('disk_full', `The disk is full; ${file.path} is kept as far as it came. Make room and repeat the command.`, {
-        field: file.path,
-      })
+      throw diskFull(file.path, `The disk is full; ${file.path} is kept as far as it came. Make room and repeat the command.`)
     }
     failures = have > before ? 0 : failures + 1
     if (failures >= ATTEMPTS) throw hubError(options.repository, options.commit, undefined, problem ?? new Error('the connection broke'))

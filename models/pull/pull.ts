@@ -1,6 +1,6 @@
 import { mkdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { CodedError, conflict, invalidRequest } from '../../base/errors.ts'
+import { conflict, diskFull, invalidRequest } from '../../base/errors.ts'
 import { unsupported } from '../errors.ts'
 import { fetchFile, sizeOf } from './fetch-file.ts'
 import { commitOf, filesOf, type Hub, type HubFile } from './hub.ts'
@@ -122,9 +122,5 @@ async function checkSpace(staging: string, files: readonly HubFile[]): Promise<v
   const { bavail, bsize } = await statfs(dirname(staging))
   if (missing + SPARE_BYTES <= bavail * bsize) return
   const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
-  throw new CodedError(
-    'disk_full',
-    `${gigabytes(missing)} are still to be fetched, ${gigabytes(bavail * bsize)} are free at ${dirname(staging)}.`,
-    { field: '--out' },
-  )
+  throw diskFull('--out', `${gigabytes(missing)} are still to be fetched, ${gigabytes(bavail * bsize)} are free at ${dirname(staging)}.`)
 }

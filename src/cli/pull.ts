@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Command } from 'commander'
-import { CodedError } from '../../base/errors.ts'
 import { megabytes } from '../service/follow-job.ts'
+import { invalidOption } from './program/options.ts'
 import { createProgress } from './program/progress.ts'
 
 /** `cepe pull`: fetches a checkpoint from a hub. */
@@ -12,8 +12,7 @@ export function pullCommand(): Command {
     .option('--out <folder>', 'folder of the checkpoint (default: the name without its owner)')
     .action(async (name: string, { out }: { out?: string }) => {
       const [repository = '', revision = 'main'] = name.split('@')
-      if (revision === '')
-        throw new CodedError('options_invalid', `${name} names no revision after the @: give a branch, tag or commit.`, { field: 'name' })
+      if (revision === '') throw invalidOption('name', `${name} names no revision after the @: give a branch, tag or commit.`)
       const [{ pullCheckpoint }, { hubSettings }] = await Promise.all([import('../../models/pull/pull.ts'), import('../config.ts')])
       const outDir = out ?? path.basename(repository)
       const progress = createProgress('Fetching', 'MB')

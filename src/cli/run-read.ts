@@ -11,6 +11,7 @@ import type { DocumentForm, DocumentResponse } from '../rag/document-schema.ts'
 import { documentDefaults, readerOptions } from '../service/models.ts'
 import { ensureReader } from '../service/setup.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
+import { invalidOption } from './program/options.ts'
 import { createProgress } from './program/progress.ts'
 
 /** Characters of a chunk shown without --json. */
@@ -28,7 +29,7 @@ export interface ReadOptions extends Pick<DocumentForm, 'summarise' | 'chunking'
 export async function runRead(file: string, question: string | undefined, options: ReadOptions): Promise<void> {
   const response = await readDocument(file, question, options).catch((error: unknown) => {
     const isUnasked = error instanceof CodedError && error.field === 'question' && question === undefined
-    throw isUnasked ? new CodedError('options_invalid', NO_QUESTION, { field: 'question' }) : error
+    throw isUnasked ? invalidOption('question', NO_QUESTION) : error
   })
   process.stdout.write(options.json ? `${JSON.stringify(response, null, 2)}\n` : readable(response))
 }

@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { existsSync } from 'node:fs'
 import { access, readFile } from 'node:fs/promises'
 import { temporaryFolder } from '../../base/files.ts'
-import { CodedError, notFound } from '../../base/errors.ts'
+import { type CodedError, notFound } from '../../base/errors.ts'
 import type { Sample } from '../../models/verify.ts'
 import { packageRoot } from '../package.ts'
 import { decimal, invalidOption, wholeNumber } from './program/options.ts'
@@ -56,7 +56,7 @@ async function samplesOf(built: string, file: string, count: number): Promise<Sa
 }
 
 function unreadable(file: string, cause: unknown): CodedError {
-  return new CodedError('options_invalid', `The texts of --texts cannot be read (${file}).`, { field: '--texts', cause })
+  return invalidOption('--texts', `The texts of --texts cannot be read (${file}).`, cause)
 }
 
 /** `cepe inspect`: describes a built model or a checkpoint. */

@@ -1,4 +1,4 @@
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { type CodedError, diskFull, messageOf } from '../../base/errors.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { AheadEncoder, AheadResult } from './contract.ts'
 import type { Log } from './log.ts'
@@ -61,11 +61,10 @@ function advance(before: AheadProgress, passages: number, result: AheadResult): 
 
 function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): CodedError {
   const MB = 2 ** 20
-  return new CodedError(
-    'disk_full',
+  return diskFull(
+    'CEPE_STATE_DISK_MB',
     `The encoder states of the ${total - done} passages that are left take about ${Math.ceil(left / MB)} MB, and there is room for ${Math.floor(room / MB)} MB: ` +
       'raise CEPE_STATE_DISK_MB, or free space. What is stored is kept and used; passages without states are encoded when they are asked for.',
-    { field: 'CEPE_STATE_DISK_MB' },
   )
 }
 

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path'
 import { Value } from 'typebox/value'
-import { CodedError, conflict, invalidRequest, messageOf } from '../../base/errors.ts'
+import { CodedError, conflict, invalidCorpus, invalidRequest, messageOf } from '../../base/errors.ts'
 import { describedError, failureOf } from '../../base/failures.ts'
 import { fileBytes } from '../../base/files.ts'
 import type { Lock } from '../../base/locks/lock.ts'
@@ -177,10 +177,7 @@ async function orderUpload(desk: Desk, { bytes, name, options, table }: Upload):
       if (describedError(error).code !== 'corpus_invalid' || !counts.rejected) throw error
       await store.dropShards(id)
       await store.save(moved(planned(), 'failed', { error: describedError(error) }))
-      throw new CodedError('corpus_invalid', `${messageOf(error)} The report: GET /v1/admin/index-jobs/${id}/report.`, {
-        field: 'body',
-        cause: error,
-      })
+      throw invalidCorpus('body', `${messageOf(error)} The report: GET /v1/admin/index-jobs/${id}/report.`, error)
     })
     counts = { read, rejected, accepted }
     return enqueue(desk, planned(), lease)

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { closing } from '../../base/files.ts'
-import { CodedError, invalidConfig, messageOf, osCode } from '../../base/errors.ts'
+import { CodedError, invalidConfig, invalidModel, messageOf, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { buildModel, isBuiltFrom } from '../../models/build.ts'
@@ -95,10 +95,9 @@ async function ensureModel(wanted: Wanted, { PROVIDER, DEVICE_ID, CPU_FALLBACK }
     if (built) return checkFiles(modelDir, built)
     // An existing manifest explains why the model cannot be served.
     if (await exists(path.join(modelDir, MANIFEST_FILE))) await loadManifest(modelDir)
-    throw new CodedError(
-      'model_invalid',
+    throw invalidModel(
+      `CEPE_${setting}_DIR`,
       `There is no built model at ${modelDir} and no checkpoint${checkpointDir === '' ? '' : ` at ${checkpointDir}`}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder or a .gguf file, or CEPE_${setting}_DIR to a folder made by cepe build.`,
-      { field: `CEPE_${setting}_DIR` },
     )
   }
   if (built && built.dtype === dtype && (await isBuiltFrom(built, checkpointDir))) return checkFiles(modelDir, built)

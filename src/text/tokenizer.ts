@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError, invalidModel, messageOf } from '../../base/errors.ts'
 import { openTokenizer, type Codec } from '../../models/tokenizer/codec.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
 import { chatWrap, type ChatTemplate, type Turn } from './chat-template.ts'
@@ -84,10 +84,7 @@ function construct(definition: object, config: object, file: string): Codec {
   try {
     return openTokenizer({ tokenizer: definition, config })
   } catch (error) {
-    throw new CodedError('model_invalid', `${file} is not a tokenizer this version reads (${messageOf(error)}); build the model again.`, {
-      field: file,
-      cause: error,
-    })
+    throw invalidModel(file, `${file} is not a tokenizer this version reads (${messageOf(error)}); build the model again.`, error)
   }
 }
 
@@ -98,6 +95,6 @@ async function readObject(file: string, fallback?: object): Promise<Readonly<Rec
     return value as Readonly<Record<string, unknown>>
   } catch (error) {
     if (fallback && error instanceof Error && 'code' in error && error.code === 'ENOENT') return { ...fallback }
-    throw new CodedError('model_invalid', `Cannot read ${file}: ${messageOf(error)}. Build the model again.`, { field: file, cause: error })
+    throw invalidModel(file, `Cannot read ${file}: ${messageOf(error)}. Build the model again.`, error)
   }
 }

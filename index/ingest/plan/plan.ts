@@ -3,7 +3,7 @@ import { Value } from 'typebox/value'
 import { at } from '../../../base/at.ts'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, invalidIndex, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidCorpus, invalidIndex, messageOf } from '../../../base/errors.ts'
 import { orAbsent } from '../../../base/exists.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { fileBytes } from '../../../base/files.ts'
@@ -107,7 +107,7 @@ async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHAR
 /** @throws corpus_invalid */
 function checkCounts({ read, rejected, accepted }: Counts, { maxRejectedShare, unit = 'lines' }: PlanOptions): void {
   const refuse = (field: string, ofLines: string, ofFiles: string): never => {
-    throw new CodedError('corpus_invalid', unit === 'files' ? ofFiles : ofLines, { field })
+    throw invalidCorpus(field, unit === 'files' ? ofFiles : ofLines)
   }
   if (accepted === 0)
     refuse(

@@ -1,6 +1,6 @@
 import { open, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError, notFound } from '../../../base/errors.ts'
+import { invalidCorpus, notFound } from '../../../base/errors.ts'
 import { isPageAddress } from '../../crawl/page-address.ts'
 import type { ReadingOptions } from './reading-options.ts'
 import { isArchive, isDocument, isTable, listFolder, type LeftOutFile } from '../../jobs/sources/list.ts'
@@ -52,10 +52,9 @@ export async function corpusFiles(
       const own = found.filter(({ file }) => isTable(file))
       const hasDocuments = found.length > own.length
       if (own.length === 0 && !hasDocuments)
-        throw new CodedError(
-          'corpus_invalid',
+        throw invalidCorpus(
+          'file',
           `The folder ${at} holds neither tables (.tsv, .csv, .jsonl, .json, .parquet) nor documents (.md, .html, .pdf, .txt, .docx, .xlsx, .odt, .epub and others).`,
-          { field: 'file' },
         )
       const paths = own.map(({ path }) => path).sort()
       for (const path of paths) tables.push({ kind: 'table', path, besideDocuments: hasDocuments && /\.json$/i.test(path) })

@@ -1,5 +1,5 @@
 import { at, joined } from '../../../../base/at.ts'
-import { CodedError } from '../../../../base/errors.ts'
+import { invalidModel } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import type { GenerateRequest } from '../../contract.ts'
 import type { EncodedContexts } from '../encoder/encode-contexts.ts'
@@ -79,8 +79,7 @@ export async function greedyInPieces(
 /** Renames `from.{layer}.{key|value}` of all layers to `to.{layer}.{key|value}`. */
 function renamed(outputs: Feeds, from: string, to: string): Feeds {
   const caches = Object.entries(outputs).filter(([name]) => name.startsWith(`${from}.`))
-  if (caches.length === 0)
-    throw new CodedError('model_invalid', `The graph gives no "${from}" keys and values: build the model again.`, { field: from })
+  if (caches.length === 0) throw invalidModel(from, `The graph gives no "${from}" keys and values: build the model again.`)
   return Object.fromEntries(caches.map(([name, tensor]) => [`${to}${name.slice(from.length)}`, tensor]))
 }
 

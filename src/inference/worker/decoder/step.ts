@@ -1,6 +1,6 @@
 import { at } from '../../../../base/at.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
-import { CodedError } from '../../../../base/errors.ts'
+import { invalidModel } from '../../../../base/errors.ts'
 import type { YieldPoint } from '../../protocol.ts'
 import { bytesOf, floats, int64, type Feeds, type Graph, type Tensor } from '../runtime/session.ts'
 
@@ -131,6 +131,6 @@ export function logitsRow({ dims }: StepModel, logits: Float32Array, index: numb
 
 function output(outputs: Feeds, name: string): Tensor {
   const tensor = outputs[name]
-  if (!tensor) throw new CodedError('model_invalid', `The step graph has no "${name}"; build the model again.`, { field: name })
+  if (!tensor) throw invalidModel(name, `The step graph has no "${name}"; build the model again.`)
   return tensor
 }

@@ -2,7 +2,7 @@ import path from 'node:path'
 import pLimit from 'p-limit'
 import { randomUUID } from 'node:crypto'
 import { open, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
-import { CodedError, messageOf } from '../../../../base/errors.ts'
+import { diskFull, messageOf } from '../../../../base/errors.ts'
 import { exists, orAbsent } from '../../../../base/exists.ts'
 import { isDiskFull } from '../../../../base/failures.ts'
 import { removeStaleFiles } from '../../../../base/locks/stale-files.ts'
@@ -164,7 +164,7 @@ export class StateStore {
       await rm(written, { force: true }).catch(() => undefined)
       if (!isDiskFull(error)) throw error
       const message = `The disk is full: no encoder states can be written to ${this.#folder}.`
-      throw new CodedError('disk_full', message, { field: this.#folder, cause: error })
+      throw diskFull(this.#folder, message, error)
     }
     await this.#wrote(bytes.byteLength)
     return bytes.byteLength

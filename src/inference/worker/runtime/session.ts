@@ -1,5 +1,5 @@
 import { InferenceSession, Tensor, env } from '../../../../models/runtime.ts'
-import { CodedError } from '../../../../base/errors.ts'
+import { CodedError, invalidModel } from '../../../../base/errors.ts'
 import { cudaUnusable, plainMessage } from '../../cuda/probe.ts'
 import type { Provider } from '../../protocol.ts'
 
@@ -130,7 +130,7 @@ export function integers(outputs: Feeds, name: string): number[] {
 function dataOf<Data>(outputs: Feeds, name: string, type: string, kind: new () => Data): Data {
   const data: unknown = outputs[name]?.data
   if (data instanceof kind) return data
-  throw new CodedError('model_invalid', `The graph gives no ${type} output "${name}"; build the model again.`, { field: name })
+  throw invalidModel(name, `The graph gives no ${type} output "${name}"; build the model again.`)
 }
 
 /**
