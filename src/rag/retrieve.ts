@@ -1,9 +1,11 @@
+import { invalidField } from '../../base/errors.ts'
+import { isExact } from '../../base/json.ts'
 import type { EmbeddingModel, SearchOptions } from '../../index/contract.ts'
 import type { TableView } from '../../index/view.ts'
 import { modelId, promptOf } from '../../models/manifest.ts'
 import { embedderOf, type Embedders, type RunOptions, withTimeLeft } from '../inference/contract.ts'
 import type { Method, AnswerRequest } from './schema.ts'
-import type { PassageMetadata } from '../../index/passage-metadata.ts'
+import { INEXACT, type PassageMetadata } from '../../index/passage-metadata.ts'
 import type { PromptPassage } from '../text/prompt.ts'
 
 type SearchedTable = Omit<TableView, 'model'> & { readonly model: Pick<EmbeddingModel, 'id'> }
@@ -98,7 +100,7 @@ export interface Gathered {
 
 export const NO_RETRIEVAL: Retrieved['timings'] = { embed: 0, retrieve: 0 }
 
-/** Returns the passages of the request, else the index's k best. */
+/** Returns the passages of the request, else the index's k best. @throws invalid_request for metadata that JSON rounds */
 export async function gatherPassages(
   request: Pick<AnswerRequest, 'question' | 'method' | 'mode' | 'filter' | 'passages'>,
   k: number,
@@ -106,6 +108,10 @@ export async function gatherPassages(
   run: RunOptions,
 ): Promise<Gathered> {
   if (request.passages !== undefined) {
+    request.passages.forEach(({ metadata = {} }, i) => {
+      const rounded = Object.keys(metadata).find((name) => typeof metadata[name] === 'number' && !isExact(metadata[name]))
+      if (rounded !== undefined) throw invalidField(`passages.${i}.metadata.${rounded}`, INEXACT)
+    })
     const supplied = request.passages.slice(0, k).map(({ id, title, text, score, source, metadata }, i) => ({
       id: id ?? String(i + 1),
       title: title.normalize(),

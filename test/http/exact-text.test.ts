@@ -102,7 +102,7 @@ await t.test('names and values of metadata are the same in every response, or re
       error: { code: 'invalid_request', field: 'filter.metadata.n', message: inexact },
     })
   t.match(await asked('POST', '/v1/answer', { question: 'q', passages: [{ title: '', text: 'x', metadata: rounded }] }), {
-    error: { field: 'passages.0.metadata', message: inexact },
+    error: { code: 'invalid_request', field: 'passages.0.metadata.n', message: inexact },
   })
 })
 
