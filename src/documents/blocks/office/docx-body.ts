@@ -253,7 +253,7 @@ export class Body {
   }
 }
 
-/** Moves a text that goes on in the next paragraph there: a large initial, or one whose paragraph mark was deleted. */
+/** Moves a text that continues in the next paragraph there: a large initial, or one whose paragraph mark was deleted. */
 export function joinParagraphs(elements: readonly Element[]): void {
   for (const paragraph of elements) {
     const properties = childOf(paragraph, 'pPr')

@@ -70,7 +70,7 @@ interface Level {
   readonly text: string
   /** Whether all numbers in it are decimal. */
   readonly isLegal: boolean
-  /** Its numbers begin anew after one of so many upper levels. */
+  /** Its numbers restart after one of so many upper levels. */
   readonly restarts: number
 }
 

@@ -88,7 +88,7 @@ function shape(element: Element): Element[] {
   return found
 }
 
-/** The last number of a level, and the kind of its list: another kind, and text between, begin anew. */
+/** The last number of a level, and the kind of its list: another kind, and text between, restart the numbers. */
 interface Numbered {
   readonly kind: string
   readonly number: number

@@ -328,7 +328,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     says: '1. Fill a) slowly b) gently 2. Light - Done I. Again Area x^2 12 15 chosen A lamp',
     warnings: [/^Not read: comments \(1\)\.$/],
   },
-  // Numbers begin anew after text and in another kind of list; cells that no other covers; letters of a font of symbols.
+  // Numbers restart after text and in another kind of list; cells that no other covers; letters of a font of symbols.
   {
     file: 'anew.pptx',
     content: () =>
