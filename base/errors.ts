@@ -99,45 +99,26 @@ export function invalidField(field: string, problem: string): CodedError {
   return invalidRequest(field, `${field} ${problem}.`)
 }
 
-/** The error of a valid request that the loaded model cannot serve. @param field that the remedy is about */
-export function unprocessable(field: string, message: string, cause?: unknown): CodedError {
-  return new CodedError('unprocessable', message, { field, cause })
+/** Makes the errors of a code. Their `field` is what the remedy is about: of a request, a setting, an option, a file. */
+function errorsOf(code: ErrorCode) {
+  return (field: string, message: string, cause?: unknown): CodedError => new CodedError(code, message, { field, cause })
 }
 
-/** The error of an index whose files are not as they must be. @param field that the remedy is about */
-export function invalidIndex(field: string, message: string, cause?: unknown): CodedError {
-  return new CodedError('index_invalid', message, { field, cause })
-}
-
-/** The error of a configuration that cannot work. @param field the setting */
-export function invalidConfig(field: string, message: string, cause?: unknown): CodedError {
-  return new CodedError('config_invalid', message, { field, cause })
-}
-
-/** The error of a corpus or a table of it that cannot be read. @param field the file or option */
-export function invalidCorpus(field: string, message: string, cause?: unknown): CodedError {
-  return new CodedError('corpus_invalid', message, { field, cause })
-}
-
-/** The error of a built model that is broken. @param field the file */
-export function invalidModel(field: string, message: string, cause?: unknown): CodedError {
-  return new CodedError('model_invalid', message, { field, cause })
-}
-
-/** @param field the folder or setting that has too little space */
-export function diskFull(field: string, message: string, cause?: unknown): CodedError {
-  return new CodedError('disk_full', message, { field, cause })
-}
-
-/** @param field that names what is missing */
-export function notFound(field: string, message: string, cause?: unknown): CodedError {
-  return new CodedError('not_found', message, { field, cause })
-}
-
-/** The error of a request that the present state rules out. @param field that the remedy is about */
-export function conflict(field: string, message: string, cause?: unknown): CodedError {
-  return new CodedError('conflict', message, { field, cause })
-}
+/** A valid request that the loaded model cannot serve. */
+export const unprocessable = errorsOf('unprocessable')
+/** An index whose files are not as they must be. */
+export const invalidIndex = errorsOf('index_invalid')
+/** A setting that cannot work. */
+export const invalidConfig = errorsOf('config_invalid')
+/** A corpus, or a table of it, that cannot be read. */
+export const invalidCorpus = errorsOf('corpus_invalid')
+/** A built model that is broken. */
+export const invalidModel = errorsOf('model_invalid')
+/** A folder with too little space. */
+export const diskFull = errorsOf('disk_full')
+export const notFound = errorsOf('not_found')
+/** A request that the present state rules out. */
+export const conflict = errorsOf('conflict')
 
 export function clientClosed(): CodedError {
   return new CodedError('client_closed', 'The client closed the connection.')
