@@ -29,13 +29,16 @@ function timestamp(value: bigint, perMillisecond: bigint): Date | string {
 
 type Column = ReturnType<typeof parquetSchema>
 
-/** A value whose decimals have the digits that the file names: 1.15, not 1.1500000000000001. */
-function withDecimals(value: unknown, column: Column | undefined): unknown {
+/** A value as its column declares it: decimals with their digits (1.15, not 1.1500000000000001), local times without a zone. */
+function declared(value: unknown, column: Column | undefined): unknown {
+  const type = column?.element.logical_type
+  if (type?.type === 'TIMESTAMP' && !type.isAdjustedToUTC && value !== undefined && value !== null)
+    return (value instanceof Date ? value.toISOString() : String(value)).replace('Z', '')
   if (typeof value === 'number')
     return column?.element.converted_type === 'DECIMAL' && !Number.isInteger(value) ? Number(value.toPrecision(DECIMAL_DIGITS)) : value
   if (!column?.children.length || typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const childOf = (name: string): Column | undefined => column.children.find(({ element }) => element.name === name)
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withDecimals(one, childOf(name))]))
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, declared(one, childOf(name))]))
 }
 
 /** @throws corpus_invalid for missing columns, or metadata in two forms. */
@@ -91,7 +94,7 @@ export async function* readParquet(
 }
 
 function rowOf(line: number, row: Record<string, unknown>, { of, fields }: ReturnType<typeof columnsOf>): RawRow {
-  const valueOf = (column: Column): unknown => withDecimals(row[column.element.name], column)
+  const valueOf = (column: Column): unknown => declared(row[column.element.name], column)
   const [id, text, title, source, metadata] = of.map((column) => column && valueOf(column))
   // Null values are absent.
   const given = fields
