@@ -94,7 +94,8 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
     throw new DocumentError('scanned', `The PDF has ${numPages} ${numPages === 1 ? 'page' : 'pages'} and no text: ${remedy}`)
   }
   if (unknown.size > 0) warnings.push(`Characters of fonts without Unicode values are missing (pages ${listed([...unknown])}).`)
-  const { title, attached } = await aboutFile(document, unread)
+  const { title, attached, layers } = await aboutFile(document, unread)
+  if (layers.length > 0) warnings.push(`Layers that are not shown were read like the others: ${listed(layers)}.`)
   if (attached.length > 0) warnings.push(`Attachments were not read: ${listed(attached)}.`)
   return { pages, title, warnings: [...warnings, ...unread.warnings] }
 }
@@ -111,12 +112,20 @@ function missingFiles() {
   return { encodings, BinaryDataFactory }
 }
 
+interface Layer {
+  readonly name: string | null
+  readonly visible: boolean
+}
+
 async function aboutFile(document: Awaited<ReturnType<typeof getDocumentProxy>>, unread: Unread) {
   const { info } = (await document.getMetadata().catch(() => undefined)) ?? {}
   const { Title: title, IsXFAPresent: hasXfa } = (info ?? {}) as Readonly<Record<string, unknown>>
   if (hasXfa === true) unread.add('XFA forms')
   const attached = Object.keys(((await document.getAttachments().catch(() => undefined)) ?? {}) as object)
-  return { title: typeof title === 'string' ? titleText(inline(title), LONGEST_TITLE) : '', attached }
+  const layers = Array.from((await document.getOptionalContentConfig().catch(() => undefined)) ?? [], ([, one]) => one as Layer)
+    .filter(({ visible }) => !visible)
+    .map(({ name }) => inline(name ?? ''))
+  return { title: typeof title === 'string' ? titleText(inline(title), LONGEST_TITLE) : '', attached, layers }
 }
 
 /** Letters' height in points, where no page has text, and widths in heights. */

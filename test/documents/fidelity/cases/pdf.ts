@@ -484,6 +484,19 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     says: 'The lamp burns 10 hours a night. Then it rests.',
   },
+  // Text of layers that are not shown is read, and they are named.
+  {
+    file: 'layers.pdf',
+    content: () =>
+      makePdfOf({
+        content: 'BT /F1 12 Tf 50 700 Td (Six berths.) Tj ET /OC /L1 BDC BT /F1 12 Tf 50 660 Td (Draft of May.) Tj ET EMC',
+        page: '/Resources << /Font << /F1 3 0 R >> /Properties << /L1 10 0 R >> >>',
+        catalog: '/OCProperties << /OCGs [10 0 R 11 0 R] /D << /OFF [10 0 R] /Order [10 0 R 11 0 R] >> >>',
+        objects: ['<< /Type /OCG /Name (Draft) >>', '<< /Type /OCG /Name (Shown) >>'],
+      }),
+    says: 'Six berths. Draft of May.',
+    warnings: [/^Layers that are not shown were read like the others: Draft\.$/],
+  },
 ]
 
 /** Cases on files of `../shared`. */
