@@ -26,6 +26,9 @@ const SEARCHED = 10_000
 const LITERAL = /^(?:\d[\d.,]{0,20}(?:\*\d[\d.,]{0,20}){1,20}(?!\*)|__\w{1,40}__(?=\.py\b|\())/
 const LITERAL_START = /(?<![\w*])(?:\d[\d.,]{0,20}\*\d|__\w{1,40}__(?:\.py|\())/
 
+/** Pandoc's H~2~O: longer text between two tildes is struck out. */
+const SUBSCRIPT = /^~[\p{L}\p{N}+-]{1,3}~(?!~)/u
+
 /** An extension for text without marks. @param start what its beginning looks like */
 function asItIs(name: string, level: 'block' | 'inline', pattern: RegExp, start = pattern): TokenizerAndRendererExtension {
   return {
@@ -60,6 +63,7 @@ function extensions(): MarkedExtension {
       asItIs('block formula', 'block', BLOCK_FORMULA),
       asItIs('formula', 'inline', FORMULA, /\$/),
       asItIs('literal', 'inline', LITERAL, LITERAL_START),
+      { ...asItIs('subscript', 'inline', SUBSCRIPT, /~/), renderer: ({ raw }) => `<sub>${raw.slice(1, -1)}</sub>` },
       {
         name: 'note',
         level: 'block',

@@ -21,11 +21,14 @@ const FORMS: Readonly<Record<string, (parts: readonly string[], element: Element
     const pairs = scripts.map((one, i) => script((before > 0 && i >= before ? i - before : i) % 2 === 0 ? '_' : '^', one))
     return (before > 0 ? `${pairs.slice(before).join('')} ` : '') + base + pairs.slice(0, before > 0 ? before - 1 : undefined).join('')
   },
-  mfenced: (parts, { attribs: { open = '(', close = ')' } }) => open + parts.join(', ') + close,
+  mfenced: (parts, { attribs: { open = '(', close = ')', separators = ',' } }) => open + separated(parts, separators.trim()) + close,
   rad: ([degree = '', base = '']) => (degree === '' ? `sqrt(${base})` : `root(${degree}, ${base})`),
   nary: ([below = '', above = '', base = ''], element) =>
     `${attributeOf(element, 'chr') ?? '\u222b'}${script('_', below)}${script('^', above)} ${base}`,
-  d: (parts, element) => (attributeOf(element, 'begChr') ?? '(') + parts.join(', ') + (attributeOf(element, 'endChr') ?? ')'),
+  d: (parts, element) =>
+    (attributeOf(element, 'begChr') ?? '(') +
+    separated(parts, attributeOf(element, 'sepChr') ?? '|') +
+    (attributeOf(element, 'endChr') ?? ')'),
   func: (parts) => parts.join(' '),
   sPre: ([below = '', above = '', base = '']) => `${script('_', below)}${script('^', above)} ${base}`,
   acc: ([base = ''], element) => base + (attributeOf(element, 'chr') ?? '\u0302'),
@@ -51,8 +54,8 @@ export const ACCENTS = new Map(
     ...['\u02d8\u0306', '\u02d9\u0307', '\u00a8\u0308', '\u02da\u030a', '\u02dd\u030b', '\u02c7\u030c', '\u2192\u20d7', '\u00b8\u0327'],
   ].map((pair) => [pair.charAt(0), pair.charAt(1)]),
 )
-/** Properties, and the formula again in another notation. */
-const SKIPPED = /^(?:annotation(?:-xml)?|[a-zA-Z]+Pr|mphantom)$/
+/** Properties, what was deleted, and the formula again in another notation. */
+const SKIPPED = /^(?:annotation(?:-xml)?|[a-zA-Z]+Pr|mphantom|del|moveFrom)$/
 const LONGEST_NAME = 40
 /** A script, a denominator or a name of a function, which a letter after it would continue. */
 const CONTINUABLE = /(?:[_^/](?:\p{L}+|[\p{N}.,]+)|(?<!\p{L})(?:sin|cos|tan|log|ln|exp|lim|max|min|det))$/u
@@ -91,6 +94,11 @@ function attributeOf({ children }: Element, property: string): string | undefine
   const properties = children.filter(isTag).find(({ name }) => /Pr$/.test(name))
   const found = properties?.children.filter(isTag).find(({ name }) => localName(name) === property)
   return found === undefined ? undefined : (found.attribs['m:val'] ?? found.attribs.val)
+}
+
+/** Parts with a sign between them; the last of several signs is repeated. */
+function separated(parts: readonly string[], signs: string): string {
+  return parts.map((part, i) => (i === 0 ? part : (signs[i - 1] ?? signs.slice(-1)).replace(/[,;]/, '$& ') + part)).join('')
 }
 
 function script(mark: string, text: string): string {

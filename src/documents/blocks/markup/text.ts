@@ -11,8 +11,8 @@ const SKIPPED = new Set(
 /** What ends a paragraph. */
 export const BLOCKS = new Set(
   (
-    'address article aside blockquote body caption center details dd div dl dt fieldset figcaption figure footer form header hr html li main ' +
-    'h1 h2 h3 h4 h5 h6 hgroup legend menu p pre section summary table tbody td tfoot th thead tr'
+    'address article aside blockquote body caption center details dd dir div dl dt fieldset figcaption figure footer form header hr html li main ' +
+    'h1 h2 h3 h4 h5 h6 hgroup legend listing menu p plaintext pre search section summary table tbody td tfoot th thead tr xmp'
   ).split(' '),
 )
 /** Links that a generator puts beside headings: a mark, an icon, or a word for it. Others of these classes hold the text itself. */

@@ -5,7 +5,8 @@ import { symbolsIn } from '../markup/symbols.ts'
 import { ancestors, checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, made, nested, textIn } from '../markup/xml.ts'
-import { valueOf, type Numbering, type Styles } from './docx-styles.ts'
+import type { Numbering, Styles } from './docx-styles.ts'
+import { isOn, valueOf } from './parts.ts'
 import { Unread } from '../contract.ts'
 
 export interface BodyParts {
@@ -148,6 +149,8 @@ export class Body {
         return [` ${node.attribs.descr ?? node.attribs.title ?? ''} `]
       case 'shape':
         return [` ${node.attribs.alt ?? ''} `, ...this.#inline(node.children, depth + 1)]
+      case 'textpath':
+        return [` ${node.attribs.string ?? ''} `]
       case 'txbxContent':
         this.#after.push(...this.read(node.children, depth + 1))
         return []
@@ -306,9 +309,4 @@ function fieldText(field: Element): string {
     return isOn(childOf(box, 'checked') ?? (valueOf(childOf(box, 'default')) === '1' ? childOf(box, 'default') : undefined)) ? '[x]' : '[ ]'
   const list = childOf(data, 'ddList')
   return valueOf(childrenOf(list, 'listEntry')[Number(valueOf(childOf(list, 'result')) || 0)])
-}
-
-/** A property that is there and not switched off. */
-function isOn(property: Element | undefined): boolean {
-  return property !== undefined && !['0', 'false', 'off'].includes(valueOf(property))
 }

@@ -1,6 +1,7 @@
 import { isTag, type Element } from 'domhandler'
 import { numberText } from '../markup/list.ts'
 import { childOf, childrenOf, elementsOf } from '../markup/xml.ts'
+import { valueOf } from './parts.ts'
 
 const CODE = /^(?:source code|html preformatted|preformatted text|code)$/i
 const CONTENTS = /^(?:toc \d|table of figures|contents \d)/i
@@ -144,8 +145,4 @@ function levelsOf(element: Element): Map<number, Level> {
       },
     ]),
   )
-}
-
-export function valueOf(element: Element | undefined): string {
-  return element?.attribs.val ?? ''
 }

@@ -1,3 +1,4 @@
+import type { Element } from 'domhandler'
 import path from 'node:path/posix'
 import { DocumentError } from '../../errors.ts'
 import { elementsOf, elementText } from '../markup/xml.ts'
@@ -51,4 +52,13 @@ export async function partText(zip: ZipDocument, name: string): Promise<string> 
 export function edgeWarnings(texts: readonly string[]): string[] {
   const said = [...new Set(texts.map(inline))].filter((text) => /\p{L}/u.test(text))
   return said.length === 0 ? [] : [`Headers and footers were left out: ${quoted(said)}.`]
+}
+
+export function valueOf(element: Element | undefined): string {
+  return element?.attribs.val ?? ''
+}
+
+/** A property that is there and not switched off. */
+export function isOn(property: Element | undefined): boolean {
+  return property !== undefined && !['0', 'false', 'off'].includes(valueOf(property))
 }

@@ -277,6 +277,16 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     says: '5 \u03bcg at \u03b1 mm Kind: lamp; Use: light',
     warnings: [/^Not read: hidden texts \(1\)\.$/],
   },
+  // Signs between the parts of a formula, what was deleted in one, and text along a path.
+  {
+    file: 'parts.docx',
+    content: docx(
+      p(
+        `<m:oMath>${math('P')}<m:d><m:e>${math('A')}</m:e><m:e>${math('B')}</m:e></m:d>${math('f')}<m:d><m:dPr><m:begChr m:val="["/><m:sepChr m:val=";"/><m:endChr m:val="]"/></m:dPr><m:e>${math('x')}</m:e><m:e>${math('y')}</m:e></m:d><w:del>${math('z')}</w:del></m:oMath>`,
+      ) + p('<w:r><w:pict><v:shape><v:textpath string="Harbour fair"/></v:shape></w:pict></w:r>'),
+    ),
+    says: 'P(A|B)f[x; y] Harbour fair',
+  },
 ]
 
 /** Cases of files in ../shared. */

@@ -314,6 +314,13 @@ const SHOWN: readonly FidelityCase[] = [
     ),
     says: 'softhyphen, zerowidth, no break, \u6e2f(minato) "quoted" 12 15, caf\u00e9 a/(b+c) - Mole: a wall',
   },
+  // Signs between the parts of a formula; elements that older pages, or new ones, show as blocks.
+  {
+    file: 'apart.html',
+    content:
+      '<p><math><mi>P</mi><mfenced separators="|"><mi>A</mi><mi>B</mi></mfenced><mfenced separators=";,"><mi>x</mi><mi>y</mi><mi>z</mi></mfenced></math></p>One<listing>two</listing>three<xmp>four</xmp>five<search>six</search>seven<dir><li>eight</dir>nine<plaintext>ten',
+    says: 'P(A|B)(x; y, z) One two three four five six seven eight nine ten',
+  },
 ]
 
 /** What stands where HTML expects only items, rows and cells, or is hidden there. */

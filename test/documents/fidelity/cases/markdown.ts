@@ -44,4 +44,9 @@ export const MARKDOWN_CASES: readonly FidelityCase[] = [
       '# Oil\n\nWhale[^w] or rape[^1], whale[^w] first[^none].\n\n# Wick\n\nCotton.\n\n[^1]: https://example.org/rape\n[^w]: Long\nnote.\n\n    Its *second* paragraph.\n',
     says: '[Oil] Whale[1] or rape[2], whale[1] first[^none]. [1] Long note. Its second paragraph. [2] https://example.org/rape [Wick] Cotton.',
   },
+  {
+    file: 'lowered.md',
+    content: 'H~2~O and CO~2~ for ~~12~~15 crowns, ~an old price~ now 5~0~1.\n',
+    says: 'H2O and CO2 for 12 15 crowns, an old price now 5_0 1.',
+  },
 ]
