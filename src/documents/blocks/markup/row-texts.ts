@@ -25,11 +25,14 @@ export interface GridRow {
  * @param isSheet a spreadsheet: blank rows end a table
  */
 export function rowTexts(grid: readonly GridRow[], isSheet = false): string[] {
-  if (isSheet) return sheetParts(grid).flatMap((part) => tableTexts(part, true))
-  return tableTexts(grid, false)
+  if (!isSheet) return tableTexts(grid)
+  const parts = sheetParts(grid)
+  const first = parts.findIndex((part) => part.some(({ cells }) => cells.length > 2))
+  return parts.flatMap((part, i) => tableTexts(part, true, i === first))
 }
 
-function tableTexts(grid: readonly GridRow[], isSheet: boolean): string[] {
+/** @param isFirst the first table of a sheet, which begins with names: further ones may continue it */
+function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false): string[] {
   const width = grid.reduce((most, { cells }) => Math.max(most, cells.length), 0)
   const lastValues = grid.findLastIndex((row) => !isNames(row) && !isTitle(row, width))
   const first = grid.findIndex(({ cells }) => cells.filter(({ text, isRepeat }) => text !== '' && isRepeat !== true).length > 1)
@@ -38,7 +41,7 @@ function tableTexts(grid: readonly GridRow[], isSheet: boolean): string[] {
   let names: readonly string[] = []
   for (const [i, row] of grid.entries()) {
     if (isTitle(row, width)) lines.push(row.cells[0]?.text ?? '')
-    else if (i < lastValues && (isNames(row) || (i === first && looksLikeNames(row, grid.slice(i + 1), isSheet)))) heads.push(row)
+    else if (i < lastValues && (isNames(row) || (i === first && looksLikeNames(row, grid.slice(i + 1), isSheet, isFirst)))) heads.push(row)
     else {
       if (heads.length > 0) names = namesOf(heads, width)
       heads = []
@@ -51,14 +54,28 @@ function tableTexts(grid: readonly GridRow[], isSheet: boolean): string[] {
 /** The tables of a sheet, without the empty columns around each. */
 function sheetParts(grid: readonly GridRow[]): GridRow[][] {
   const parts: GridRow[][] = [[]]
-  for (const row of grid)
-    if (row.cells.every(({ text }) => text === '')) parts.push([])
-    else parts.at(-1)?.push(row)
+  let isBlank = true
+  for (const row of grid) {
+    const wasBlank = isBlank
+    isBlank = row.cells.every(({ text }) => text === '')
+    if (!isBlank && wasBlank && !continuesTable(parts.at(-1) ?? [], row)) parts.push([row])
+    else if (!isBlank) parts.at(-1)?.push(row)
+  }
   return parts.map((part) => {
     const filled = part.flatMap(({ cells }) => [cells.findIndex(({ text }) => text !== ''), cells.findLastIndex(({ text }) => text !== '')])
     const [first, last] = filled.reduce(([low, high], i) => [Math.min(low, i), Math.max(high, i)], [Infinity, 0])
     return part.map((row) => ({ ...row, cells: row.cells.slice(first, last + 1) }))
   })
+}
+
+/** Whether a row after a blank one has a number below numbers that have a name. */
+function continuesTable(rows: readonly GridRow[], { cells }: GridRow): boolean {
+  const isNumber = (row: GridRow | undefined, i: number): boolean => NUMBER.test(row?.cells[i]?.text ?? '')
+  const [head, last] = [rows[0]?.cells ?? [], rows.at(-1)]
+  return (
+    cells.length <= head.length &&
+    cells.some(({ text }, i) => NUMBER.test(text) && isNumber(last, i) && head[i]?.text && !isNumber(rows[0], i))
+  )
 }
 
 /** One cell across the table: a title of what follows. */
@@ -71,7 +88,7 @@ function isNames({ cells, isHead }: GridRow): boolean {
   return isHead || (cells.at(-1)?.isHead === true && cells.every((cell, i) => cell.isHead === true || (i === 0 && cell.text === '')))
 }
 
-function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: boolean): boolean {
+function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: boolean, isFirst: boolean): boolean {
   const texts = cells.map(({ text }) => text)
   const areNames =
     texts.length > 1 &&
@@ -80,7 +97,7 @@ function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: b
     texts.every((text, i) => (text !== '' || (isSheet && i === 0)) && text.length <= LONGEST_NAME && !NUMBER.test(text))
   if (!areNames || rest.some((row) => row.cells.length > cells.length)) return false
   // Sheets of more than two columns begin with names.
-  if (isSheet && texts.length > 2) return true
+  if (isFirst && texts.length > 2) return true
   const isBold = (row: GridRow): boolean => row.cells.every((cell) => cell.isBold === true || cell.text === '')
   if (isBold({ cells, isHead: false }) && !rest.some(isBold)) return true
   // In two columns, numbers in the second may be the values of a form.

@@ -21,9 +21,13 @@ const SKIPPED =
   /^(?:annotation|tracked-changes|forms|sequence-decls|covered-table-cell|change|scripts|settings|content-validations|binary-data|.*index-source|bibliography-source)$/
 /** Drawings, which may have texts in them. */
 const DRAWN = /^(?:custom-shape|rect|ellipse|circle|polygon|path|line|connector|caption|g)$/
+/** Frames that repeat on every slide. */
+const REPEATED = /^(?:page-number|date-time|header|footer)$/
 const MOST_LEVELS = 6
 const CODE = /^Preformatted/i
 const MOST_BASES = 20
+/** Digits of a number: more are rounding errors. */
+const DIGITS = 15
 /** Cells and rows that a repeated one stands for at most. */
 const MOST_REPEATED = 100
 
@@ -41,7 +45,7 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
   const pages = elements.filter(({ name }) => name === 'page')
   const blocks =
     type === 'odp'
-      ? pages.flatMap(({ children }, i) => blocksOf(children).map((block) => ({ ...block, page: i + 1 })))
+      ? pages.flatMap((page, i) => blocksOf([page]).map((block) => ({ ...block, page: i + 1 })))
       : blocksOf(elements.find(({ name }) => name === 'body')?.children ?? [])
   const edges = elementsIn(styles.children).filter(({ name }) => /^(?:header|footer)(?:-left|-first)?$/.test(name))
   const warnings = [...reader.unread.warnings, ...(type === 'odt' ? edgeWarnings(edges.map((one) => textIn([one]))) : [])]
@@ -97,6 +101,9 @@ class Reader {
   #element(element: Element, depth: number, list?: List): (Element | string)[] {
     const { name, attribs, children } = element
     const inside = (): (Element | string)[] => this.#nodes(children, depth, list)
+    const hidden = this.#hiddenIn(element)
+    if (hidden !== undefined) this.unread.add(`hidden ${hidden}`)
+    if (hidden !== undefined) return []
     switch (name) {
       case 'h':
       case 'p':
@@ -127,10 +134,6 @@ class Reader {
         if (formula === undefined) this.unread.add(name === 'object' ? 'embedded objects' : 'tables of contents')
         return formula?.split('\n') ?? []
       }
-      case 'section':
-        if (attribs.display !== 'none') return inside()
-        this.unread.add('hidden texts')
-        return []
       case 'frame':
         return this.#frame(element, depth)
       case 'table':
@@ -152,14 +155,26 @@ class Reader {
     }
   }
 
+  /** What a hidden element holds. */
+  #hiddenIn(element: Element): string | undefined {
+    const { name, attribs } = element
+    const { 'style-name': style = '' } = attribs
+    const isHidden = [attribs, childOf(element, 'hidden-paragraph')?.attribs].some((one) => one?.['is-hidden'] === 'true')
+    if (isHidden || attribs.display === 'none') return 'texts'
+    if (name !== 'table' && name !== 'page') return undefined
+    const properties = this.#styles.get(`style ${style}`)?.children.filter(isTag) ?? []
+    const isOff = properties.some((one) => one.attribs.display === 'false' || one.attribs.visibility === 'hidden')
+    return isOff ? (name === 'page' ? 'slides' : 'sheets') : undefined
+  }
+
   #cell({ attribs, children }: Element, depth: number): Element[] {
     const { 'number-columns-spanned': colspan = '1', 'number-rows-spanned': rowspan = '1' } = attribs
     const day = this.#isSheet ? attribs['date-value']?.replace(/(?:T00:00(?::00)?|(T\d\d:\d\d):00)$/, '$1').replace('T', ' ') : undefined
     const texts = day === undefined ? this.read(children, depth) : [made('p', [day])]
     // Some programs store no text of a value.
-    const value = attribs['string-value'] ?? attribs.value ?? attribs['boolean-value']
-    const shown = textIn(texts).trim() === '' && value !== undefined ? [made('p', [value])] : texts
-    return this.#repeated(made('td', shown, { colspan, rowspan }), attribs['number-columns-repeated'])
+    const shown = textIn(texts).trim() === '' ? [made('p', [valueText(attribs)])] : texts
+    const styled = made(this.#spanName(attribs['style-name']), shown)
+    return this.#repeated(made('td', [styled], { colspan, rowspan }), attribs['number-columns-repeated'])
   }
 
   #paragraph(element: Element, depth: number): Element[] {
@@ -178,10 +193,11 @@ class Reader {
     }
     const parent = this.#styles.get(`style ${style}`)?.attribs['parent-style-name'] ?? ''
     const name = /^Title$/.test(style) || parent === 'Title' ? 'h1' : CODE.test(style) || CODE.test(parent) ? 'pre' : 'p'
-    return [made(name, inside), ...after]
+    return [made(name, [made(this.#spanName(style), inside)]), ...after]
   }
 
   #frame(element: Element, depth: number): (Element | string)[] {
+    if (REPEATED.test(element.attribs.class ?? '')) return []
     if (element.attribs.class === 'title') return [made('h2', this.read(element.children, depth))]
     const texts = ['title', 'desc'].map((name) => textIn([childOf(element, name) ?? made('p', [])])).filter((text) => text !== '')
     const shown = element.children.filter((node) => !isTag(node) || (node.name !== 'title' && node.name !== 'desc'))
@@ -270,4 +286,11 @@ class Reader {
     this.unread.add(`repeated ${element.name === 'td' ? 'cells' : 'rows'}`, copies - MOST_REPEATED)
     return Array.from({ length: Math.min(copies, MOST_REPEATED) }, () => element.cloneNode(true))
   }
+}
+
+/** The value of a cell. */
+function valueText(attribs: Element['attribs']): string {
+  const { 'value-type': type, 'string-value': text, 'time-value': time, 'boolean-value': boolean, value = '', currency = '' } = attribs
+  if (type === 'percentage') return `${Number((100 * Number(value)).toPrecision(DIGITS))}%`
+  return text ?? time?.replace(/^PT(\d+)H(\d+)M(\d+).*$/, '$1:$2:$3') ?? boolean ?? `${value} ${currency}`
 }

@@ -6,7 +6,7 @@ import { symbolsIn } from '../markup/symbols.ts'
 import { raisedText } from '../markup/text.ts'
 import { childOf, childrenOf, elementsOf, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
-import { openOffice, partText, relatedParts } from './parts.ts'
+import { isOn, openOffice, partText, relatedParts, valueOf } from './parts.ts'
 
 /** Columns of a sheet that are read, and cells that a merged one covers. */
 const MOST_COLUMNS = 1000
@@ -20,7 +20,7 @@ const DIGITS = 15
 interface Workbook {
   readonly strings: readonly string[]
   /** Number formats and fonts by the style of a cell. */
-  readonly styles: readonly { readonly pattern: string; readonly font: string }[]
+  readonly styles: readonly { readonly pattern: string; readonly font: string; readonly isBold: boolean }[]
   /** Days to add to a date. */
   readonly days: number
 }
@@ -126,12 +126,13 @@ function unescaped(text: string): string {
 }
 
 function stylesOf(xml: string): Workbook['styles'] {
-  const fonts = childrenOf(elementsOf(xml, 'fonts')[0], 'font').map((font) => childOf(font, 'name')?.attribs.val ?? '')
+  const fonts = childrenOf(elementsOf(xml, 'fonts')[0], 'font')
   const own = new Map(elementsOf(xml, 'numFmt').map(({ attribs }) => [attribs.numFmtId ?? '', attribs.formatCode ?? 'General']))
   const [styles] = elementsOf(xml, 'cellXfs')
   return childrenOf(styles, 'xf').map(({ attribs: { numFmtId = '0', fontId = '0' } }) => ({
     pattern: own.get(numFmtId) ?? getFormatFromId(Number(numFmtId)) ?? 'General',
-    font: fonts.at(Number(fontId)) ?? '',
+    font: valueOf(childOf(fonts[Number(fontId)], 'name')),
+    isBold: isOn(childOf(fonts[Number(fontId)], 'b')),
   }))
 }
 
@@ -168,7 +169,7 @@ function readSheet(xml: string, book: Workbook, unread: Unread): { readonly rows
       const column = cell.r === undefined ? row.length : columnOf(cell.r)
       const text = inline(shownValue(value, cell, book))
       if (text !== '' && column >= MOST_COLUMNS) unread.add(`cells beyond column ${MOST_COLUMNS}`)
-      else if (text !== '') put(row, column, { text })
+      else if (text !== '') put(row, column, { text, isBold: book.styles.at(Number(cell.s ?? 0))?.isBold === true })
     },
   })
   spreadMerged(rows, merged)
@@ -230,17 +231,27 @@ function shownValue(
   if (/^(?:general|@)$/i.test(pattern)) return String(exact)
   // The program shows a number by its own settings, not by those of a currency, and a longer one than the library's.
   const shown = pattern.replace(/\[\$([^\]-]*)-[^\]]*\]/g, (_, sign: string) => (sign === '' ? '' : `[$${sign}]`))
-  return format(Number.isInteger(exact) ? shown.replace(/general/gi, '0') : shown, exact, { throws: false })
+  return formatted(Number.isInteger(exact) ? shown.replace(/general/gi, '0') : shown, exact)
+}
+
+/** A number in a format; as it is in one that cannot be read. */
+function formatted(pattern: string, value: number): string {
+  try {
+    return format(pattern, value)
+  } catch {
+    return String(value)
+  }
 }
 
 /** "2024-05-31", "2024-05-31 14:30" or "14:30". */
 function dateText(serial: number, pattern: string, days: number): string {
   const hasTime = /[hs]/i.test(pattern.replace(/"[^"]*"|\\.|\[(?![hms])[^\]]*\]/gi, ''))
   const hasDate = /[yd]/i.test(pattern.replace(/"[^"]*"|\\.|\[[^\]]*\]/g, ''))
+  if (hasTime && !hasDate && serial < 0) return `-${dateText(-serial, pattern, days)}`
   const day = hasTime && !hasDate ? serial : serial + days
   // Durations, and names of months.
-  if (!hasDate && serial >= 1) return format(pattern, day, { throws: false })
+  if (!hasDate && serial >= 1) return formatted(pattern, day)
   const [, fraction = ''] = /s(\.0+)/i.exec(pattern) ?? []
   const shown = [...(hasDate || !hasTime ? ['yyyy-mm-dd'] : []), ...(hasTime ? [`hh:mm:ss${fraction}`] : [])].join(' ')
-  return format(shown, day, { throws: false }).replace(/(:\d\d):00$/, '$1')
+  return formatted(shown, day).replace(/(:\d\d):00$/, '$1')
 }

@@ -459,4 +459,110 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     lacks: ['05/31/24'],
     warnings: [/^Not read: repeated rows \(50\)\.$/],
   },
+  // Negative durations, and numbers in formats that cannot be read.
+  {
+    file: 'signs.xlsx',
+    content: () =>
+      book(
+        { early: '<c s="1"><v>-0.09375</v></c>', due: '<c s="1"><v>-1.5</v></c>', age: '<c s="2"><v>12.5</v></c>' },
+        { formats: ['[h]:mm', '0 Jahre'], properties: 'date1904="1"' },
+      ),
+    says: 'early: -02:15 due: -36:00 age: 12.5',
+  },
+  // After a blank row names are names again only if they are bold or above numbers; numbers below numbers continue the table.
+  {
+    file: 'blank.xlsx',
+    content: () =>
+      book(
+        {
+          Name: `${text('B1', 'City')}${text('C1', 'Age')}`,
+          Ann: `${text('B2', 'Oslo')}<c r="C2"><v>34</v></c>`,
+          '': '',
+          Total: '<c r="C4"><v>97</v></c>',
+          ' ': '',
+          Cy: `${text('B6', 'Riga')}${text('C6', 'cook')}`,
+          Di: `${text('B7', 'Turku')}${text('C7', 'guard')}`,
+          '  ': '',
+          '   ': ['Kind', 'Use', 'Place'].map((one, i) => text(`${'BCD'.charAt(i)}9`, one).replace('<c ', '<c s="1" ')).join(''),
+          '    ': ['Lamp', 'light', 'mole'].map((one, i) => text(`${'BCD'.charAt(i)}10`, one)).join(''),
+        },
+        { formats: ['0'], fonts: '<font/><font><b/></font>' },
+      ),
+    lines: [
+      'Name: Ann; City: Oslo; Age: 34',
+      'Name: Total; Age: 97',
+      'Cy; Riga; cook',
+      'Di; Turku; guard',
+      'Kind: Lamp; Use: light; Place: mole',
+    ],
+  },
+  {
+    file: 'blank.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:table table:name="Staff">${[
+        [td('Name'), td('City'), td('Role')],
+        [td('Ann'), td('Oslo'), td('chief')],
+        ['<table:table-cell/>'],
+        [td('Cy'), td('Riga'), td('cook')],
+        [td('Di'), td('Turku'), td('guard')],
+        ['<table:table-cell/>'],
+        ['Kind', 'Use', 'Place'].map((one) => td(one, 'table:style-name="ce1"')),
+        [td('Lamp'), td('light'), td('mole')],
+      ]
+        .map((cells) => `<table:table-row>${cells.join('')}</table:table-row>`)
+        .join('')}</table:table>`,
+      '<style:style style:name="ce1"><style:text-properties fo:font-weight="bold"/></style:style>',
+    ),
+    lines: ['Name: Ann; City: Oslo; Role: chief', 'Cy; Riga; cook', 'Di; Turku; guard', 'Kind: Lamp; Use: light; Place: mole'],
+    lacks: ['Cy: Di'],
+  },
+  // What OpenDocument hides, by paragraphs, fields, sheets and slides; what repeats on slides; values without a text.
+  {
+    file: 'hidden.odt',
+    content: odf(
+      'text',
+      '<text:p text:style-name="P9">secret</text:p><text:p>Open<text:hidden-text text:is-hidden="true">secret</text:hidden-text><text:hidden-text text:is-hidden="false"> daily</text:hidden-text>.</text:p><text:p><text:hidden-paragraph text:is-hidden="true"/>secret</text:p><text:p>Come<text:hidden-paragraph text:is-hidden="false"/> in.</text:p>',
+      '<style:style style:name="P8"><style:text-properties text:display="none"/></style:style><style:style style:name="P9" style:parent-style-name="P8"/>',
+    ),
+    says: 'Open daily. Come in.',
+    warnings: [/^Not read: hidden texts \(3\)\.$/],
+  },
+  {
+    file: 'hidden.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:table table:name="Old" table:style-name="ta2"><table:table-row>${td('secret')}${td('7')}</table:table-row></table:table><table:table table:name="Fees" table:style-name="ta1">${[
+        ['Share', 'office:value-type="percentage" office:value="0.07"'],
+        ['Price', 'office:value-type="currency" office:currency="EUR" office:value="7.5"'],
+        ['Time', 'office:value-type="time" office:time-value="PT36H05M00S"'],
+      ]
+        .map(([name = '', value = '']) => `<table:table-row>${td(name)}<table:table-cell ${value}/></table:table-row>`)
+        .join('')}</table:table>`,
+      '<style:style style:name="ta1"><style:table-properties table:display="true"/></style:style><style:style style:name="ta2"><style:table-properties table:display="false"/></style:style>',
+    ),
+    says: 'Share: 7% Price: 7.5 EUR Time: 36:05:00',
+    lacks: ['secret', 'Old'],
+    warnings: [/^Not read: hidden sheets \(1\)\.$/],
+  },
+  {
+    file: 'hidden.odp',
+    content: odf(
+      'presentation',
+      `<draw:page><draw:frame><draw:text-box><text:p>Six berths</text:p></draw:text-box></draw:frame>${[
+        'page-number',
+        'footer',
+        'header',
+        'date-time',
+      ]
+        .map((one) => `<draw:frame presentation:class="${one}"><draw:text-box><text:p>again</text:p></draw:text-box></draw:frame>`)
+        .join(
+          '',
+        )}</draw:page><draw:page draw:style-name="dp2"><draw:frame><draw:text-box><text:p>secret</text:p></draw:text-box></draw:frame></draw:page><draw:page><draw:frame><draw:text-box><text:p>The end.</text:p></draw:text-box></draw:frame></draw:page>`,
+      '<style:style style:name="dp2"><style:drawing-page-properties presentation:visibility="hidden"/></style:style>',
+    ),
+    says: 'Six berths The end.',
+    pages: { 'Six berths': 1 },
+    warnings: [/^Not read: hidden slides \(1\)\.$/],
+  },
 ]
