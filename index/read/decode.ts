@@ -4,6 +4,17 @@ const WINDOWS_LETTERS =
   '\u0090\u2018\u2019\u201c\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u009d\u017e\u0178'
 const FIRST = 0x80
 
+const MARKS: readonly (readonly [label: string, mark: readonly number[]])[] = [
+  ['utf-8', [0xef, 0xbb, 0xbf]],
+  ['utf-16le', [0xff, 0xfe]],
+  ['utf-16be', [0xfe, 0xff]],
+]
+
+/** The encoding that a file's byte order mark names. */
+export function markedEncoding(bytes: Uint8Array): string | undefined {
+  return MARKS.find(([, mark]) => mark.every((byte, i) => bytes[i] === byte))?.[0]
+}
+
 /** Letters of Windows-1252 in place of the control characters that a text has where it was decoded as ISO-8859-1. */
 export function withWindowsLetters(text: string): string {
   return text.replace(/[\u0080-\u009f]/g, (code) => WINDOWS_LETTERS.charAt(code.charCodeAt(0) - FIRST))

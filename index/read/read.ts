@@ -11,17 +11,11 @@ import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek, 
 import { readTsv } from './formats/tsv.ts'
 import { invalidCorpus, READ_LIMITS, type RawRow, type ReadItem, type ReadOptions, type Rejected } from './contract.ts'
 import { checkRow } from './validate.ts'
-import { strictDecoder } from './decode.ts'
+import { markedEncoding, strictDecoder } from './decode.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { fileBytes, readLines } from '../../base/files.ts'
 
 const NEWLINE = 0x0a
-
-/** UTF-16 variant of a file, by its byte order mark. */
-function utf16Kind(head: Buffer): 'utf-16le' | 'utf-16be' | undefined {
-  if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le'
-  return head[0] === 0xfe && head[1] === 0xff ? 'utf-16be' : undefined
-}
 
 /** Converts a text to UTF-8 without byte order mark. @throws corpus_invalid if it is not in that encoding */
 async function* toUtf8(bytes: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer, void> {
@@ -123,8 +117,8 @@ async function* plainText(bytes: AsyncIterable<Buffer>, encoding?: string): Asyn
   const outer = await peek(bytes, 4)
   const expanded = isGzip(outer.head) ? gunzip(outer.all) : isZstd(outer.head) ? unzstd(outer.all) : outer.all
   const { head, all } = await peek(expanded, 4)
-  const utf16 = utf16Kind(head)
-  if (utf16 !== undefined) yield* toUtf8(all, utf16)
+  const utf16 = markedEncoding(head)
+  if (utf16?.startsWith('utf-16') === true) yield* toUtf8(all, utf16)
   else yield* encoding === undefined || isParquet(head) ? all : toUtf8WhereNeeded(all, encoding)
 }
 

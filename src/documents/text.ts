@@ -1,14 +1,8 @@
 import chardet from 'chardet'
-import { strictDecoder } from '../../index/read/decode.ts'
+import { markedEncoding, strictDecoder } from '../../index/read/decode.ts'
 import { DOCUMENT_LIMITS } from './contract.ts'
 import type { ReadDocument } from './schema.ts'
 import { DocumentError } from './errors.ts'
-
-const MARKS: readonly (readonly [label: string, mark: readonly number[]])[] = [
-  ['utf-8', [0xef, 0xbb, 0xbf]],
-  ['utf-16le', [0xff, 0xfe]],
-  ['utf-16be', [0xfe, 0xff]],
-]
 
 /** Encoding declared by a media type or an HTML page, by XML, or by an editor ("-*- coding: latin-1 -*-"). */
 const CHARSET = /charset\s*=\s*["']?\s*([\w.:-]{1,40})/i
@@ -39,7 +33,7 @@ export interface EncodingHints {
  * @throws document_invalid if the encoding is unknown, or the bytes are no text
  */
 export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml = false }: EncodingHints = {}) {
-  const marked = MARKS.find(([, mark]) => mark.every((byte, i) => bytes[i] === byte))?.[0]
+  const marked = markedEncoding(bytes)
   const said = CHARSET.exec(mediaType)?.[1]
   if (said !== undefined) checkKnown(said)
   if (encoding !== undefined) checkKnown(encoding)

@@ -89,11 +89,6 @@ export function typeOfName(name: string): DocumentType | undefined {
   return BY_ENDING.get(endingOf(name)) ?? (TEXT_NAMES.test(stem) ? 'text' : CODE_NAMES.test(stem) ? 'code' : undefined)
 }
 
-/** The type of documents of a media type. */
-export function typeOfMedia(mediaType: string): DocumentType | undefined {
-  return BY_MEDIA_TYPE.get(at(mediaType.split(';'), 0).trim().toLowerCase())
-}
-
 function endingOf(name: string): string {
   return /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? ''
 }
@@ -107,14 +102,14 @@ export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile)
   if (head.includes('%PDF-')) return 'pdf'
   if (SIGNATURES.image.test(head)) return 'image'
   const media = at(mediaType.split(';'), 0).trim().toLowerCase()
-  const archive = typeOfMedia(media) ?? typeOfName(name)
+  const archive = BY_MEDIA_TYPE.get(media) ?? typeOfName(name)
   const isStored = SIGNATURES.zip.test(head) || SIGNATURES.ole.test(head)
   // A DOCX with a password is stored in the container of the older .doc format.
   if (isStored && archive !== undefined && KINDS[archive].container !== undefined) return archive
   const isBinary = isStored || /^(?:\x1f\x8b|GIF8|\{\\rtf)/.test(head)
   if (isBinary) throw unknown(endingOf(name), media)
   // Clients send unknown types as text/plain.
-  const said = (media === 'text/plain' ? typeOfName(name) : undefined) ?? typeOfMedia(media) ?? typeOfName(name)
+  const said = (media === 'text/plain' ? typeOfName(name) : undefined) ?? archive
   if (said === 'pdf' || (said !== undefined && KINDS[said].container !== undefined))
     throw new DocumentError('damaged', `The file is called ${KINDS[said].name}, but does not begin as one.`)
   if (said !== undefined) return said

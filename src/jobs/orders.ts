@@ -20,7 +20,7 @@ import type { JobStore } from './record/store.ts'
 import type { JobParts } from './run/live-job.ts'
 import type { JobQueue } from './run/runner.ts'
 import { checkedAddresses } from './sources/fetch-pages.ts'
-import { isArchive, isDocument } from './sources/list.ts'
+import { ARCHIVE, isDocument } from './sources/list.ts'
 import { checkDeleteMissing } from './sources/missing.ts'
 import { checkReading, corpusReadOptions, ReadingNotes } from './sources/reading.ts'
 import { FileSpool } from './sources/spool.ts'
@@ -118,7 +118,7 @@ async function orderImport(
   const labelled = (folder: string): JobOptions => (folder === '' || folder === '.' ? options : { label: folder, ...options })
   const name = basename(path)
   if (isFolder) return order(desk, { name: within || name, path, files: { tables: true } }, labelled(within), { table })
-  if (isArchive(path)) return orderFiles(desk, { files: [{ name, bytes: fileBytes(path) }], options, table })
+  if (ARCHIVE.test(path)) return orderFiles(desk, { files: [{ name, bytes: fileBytes(path) }], options, table })
   if (isDocument(path)) return order(desk, { name, path: dirname(path), files: { only: [name] } }, labelled(dirname(within)), { table })
   return order(desk, { name, path }, options, { table })
 }

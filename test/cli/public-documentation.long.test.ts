@@ -4,7 +4,7 @@ import t from 'tap'
 import { Value } from 'typebox/value'
 import { parseJson } from '../../base/json.ts'
 import { describeFiles } from '../../src/jobs/sources/summary.ts'
-import { isDocument, isTable } from '../../src/jobs/sources/list.ts'
+import { isDocument, TABLE } from '../../src/jobs/sources/list.ts'
 import { JobSchema } from '../../src/jobs/record/schema.ts'
 import { runCli } from '../helpers/cli.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
@@ -22,7 +22,7 @@ const isRead = (file: string): boolean => isDocument(file) && !/\.(?:gz|png|jpe?
 /** Regular files below a folder that are no tables, in the order of their names. */
 async function filesBelow(root: string): Promise<string[]> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => [])
-  const files = entries.filter((entry) => entry.isFile() && !entry.name.startsWith('.') && !isTable(entry.name))
+  const files = entries.filter((entry) => entry.isFile() && !entry.name.startsWith('.') && !TABLE.test(entry.name))
   const found: string[] = []
   for (const file of files.map((entry) => path.join(entry.parentPath, entry.name)).sort())
     if ((await stat(file)).size <= MOST_BYTES) found.push(file)

@@ -31,9 +31,8 @@ type Column = ReturnType<typeof parquetSchema>
 
 /** A value as its column declares it: decimals with their digits (1.15, not 1.1500000000000001), local times without a zone. */
 function declared(value: unknown, column: Column | undefined): unknown {
-  const type = column?.element.logical_type
-  if (type?.type === 'TIMESTAMP' && !type.isAdjustedToUTC && value !== undefined && value !== null)
-    return (value instanceof Date ? value.toISOString() : String(value)).replace('Z', '')
+  const [type, time] = [column?.element.logical_type, value instanceof Date ? value.toISOString() : value]
+  if (type?.type === 'TIMESTAMP' && !type.isAdjustedToUTC && typeof time === 'string') return time.replace('Z', '')
   if (typeof value === 'number')
     return column?.element.converted_type === 'DECIMAL' && !Number.isInteger(value) ? Number(value.toPrecision(DECIMAL_DIGITS)) : value
   if (!column?.children.length || typeof value !== 'object' || value === null || Array.isArray(value)) return value

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { invalidCorpus, notFound } from '../../../base/errors.ts'
 import { isPageAddress } from '../../crawl/page-address.ts'
 import type { ReadingOptions } from './reading-options.ts'
-import { isArchive, isDocument, isTable, listFolder, type LeftOutFile } from '../../jobs/sources/list.ts'
+import { ARCHIVE, isDocument, TABLE, listFolder, type LeftOutFile } from '../../jobs/sources/list.ts'
 
 /** A part of a corpus that becomes a job. */
 export type Source =
@@ -49,7 +49,7 @@ export async function corpusFiles(
     if (found.isDirectory()) {
       const listed = await listFolder(at, true)
       const found = listed.filter((file) => 'bytes' in file)
-      const own = found.filter(({ file }) => isTable(file))
+      const own = found.filter(({ file }) => TABLE.test(file))
       const hasDocuments = found.length > own.length
       if (own.length === 0 && !hasDocuments)
         throw invalidCorpus(
@@ -60,7 +60,7 @@ export async function corpusFiles(
       for (const path of paths) tables.push({ kind: 'table', path, besideDocuments: hasDocuments && /\.json$/i.test(path) })
       if (hasDocuments) folders.push({ kind: 'documents', path: at })
       else leftOut.push(...listed.filter((file) => 'problem' in file))
-    } else if (isArchive(at)) archives.push({ kind: 'archive', path: at })
+    } else if (ARCHIVE.test(at)) archives.push({ kind: 'archive', path: at })
     else if (format !== undefined || (await isTableFile(at, columns !== undefined))) tables.push({ kind: 'table', path: at })
     else single.set(path.dirname(at), [...(single.get(path.dirname(at)) ?? []), path.basename(at)])
   }
@@ -71,7 +71,7 @@ export async function corpusFiles(
 
 /** Detects tables by name, or by the first line if the name is not specific. */
 async function isTableFile(file: string, hasColumns: boolean): Promise<boolean> {
-  if (isTable(file)) return true
+  if (TABLE.test(file)) return true
   const head = await headOf(file)
   if (/\.(txt|text)$/i.test(file)) {
     if (hasColumns) return true

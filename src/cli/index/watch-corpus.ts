@@ -2,7 +2,7 @@ import path from 'node:path'
 import { lstat, readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { isTable } from '../../jobs/sources/list.ts'
+import { TABLE } from '../../jobs/sources/list.ts'
 import type { Corpus, Source } from './corpus-files.ts'
 import { Interrupted } from '../program/interrupted.ts'
 
@@ -46,7 +46,7 @@ function changedOf(corpus: Corpus, changed: ReadonlySet<string>): Corpus {
     if (source.kind !== 'documents') return changed.has(source.path)
     const { path: folder, only } = source
     if (only !== undefined) return only.some((name) => changed.has(path.join(folder, name)))
-    return [...changed].some((file) => file.startsWith(folder + path.sep) && !isTable(file))
+    return [...changed].some((file) => file.startsWith(folder + path.sep) && !TABLE.test(file))
   }
   return { ...corpus, sources: corpus.sources.filter(hasChanged) }
 }

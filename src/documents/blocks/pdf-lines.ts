@@ -112,19 +112,16 @@ function missingFiles() {
   return { encodings, BinaryDataFactory }
 }
 
-interface Layer {
-  readonly name: string | null
-  readonly visible: boolean
-}
-
 async function aboutFile(document: Awaited<ReturnType<typeof getDocumentProxy>>, unread: Unread) {
   const { info } = (await document.getMetadata().catch(() => undefined)) ?? {}
   const { Title: title, IsXFAPresent: hasXfa } = (info ?? {}) as Readonly<Record<string, unknown>>
   if (hasXfa === true) unread.add('XFA forms')
   const attached = Object.keys(((await document.getAttachments().catch(() => undefined)) ?? {}) as object)
-  const layers = Array.from((await document.getOptionalContentConfig().catch(() => undefined)) ?? [], ([, one]) => one as Layer)
-    .filter(({ visible }) => !visible)
-    .map(({ name }) => inline(name ?? ''))
+  const groups = [...((await document.getOptionalContentConfig().catch(() => undefined)) ?? [])] as [
+    string,
+    { name: string; visible: boolean },
+  ][]
+  const layers = groups.flatMap(([, { name, visible }]) => (visible ? [] : [inline(name)]))
   return { title: typeof title === 'string' ? titleText(inline(title), LONGEST_TITLE) : '', attached, layers }
 }
 

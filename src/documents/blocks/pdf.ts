@@ -44,7 +44,9 @@ export function pagesDocument({ pages, title, warnings: read }: PdfPages): Block
   const text = pages.map((lines) => lines.filter((line) => !running.has(line)))
   const contents = contentsOf(text.flat(), pages.length)
   const kept = text.map((lines) => lines.filter((line) => !contents.has(line)))
-  const warnings = [headWarning(running), contentsWarning(contents), ...read].filter((one) => one !== '')
+  const contentsPages = listed([...contents].map(({ page }) => page))
+  const unread = contents.size === 0 ? '' : `Not read: tables of contents and indexes (pages ${contentsPages}).`
+  const warnings = [headWarning(running), unread, ...read].filter((one) => one !== '')
   // A document of entries alone.
   const shown = kept.some((lines) => lines.length > 0) ? kept : text
   return { title, blocks: blocksOf(shown), pages: pages.length, warnings }
@@ -76,10 +78,6 @@ function contentsOf(lines: readonly Line[], pages: number): ReadonlySet<Line> {
   }
   end()
   return new Set(found)
-}
-
-function contentsWarning(contents: ReadonlySet<Line>): string {
-  return contents.size === 0 ? '' : `Not read: tables of contents and indexes (pages ${listed([...contents].map(({ page }) => page))}).`
 }
 
 function headWarning(running: ReadonlySet<Line>): string {

@@ -4,7 +4,7 @@ import path, { basename, join, relative, sep } from 'node:path'
 import { LRUCache } from 'lru-cache'
 import { CodedError, type ErrorCode, notFound } from '../../../base/errors.ts'
 import { prefixOf } from '../../../index/read/row-ids.ts'
-import { isDocument, isTable, sourceOf } from '../sources/list.ts'
+import { isDocument, TABLE, sourceOf } from '../sources/list.ts'
 import { listedBy } from '../sources/missing.ts'
 import { KeptFiles } from './kept-files.ts'
 import type { JobState } from '../record/schema.ts'
@@ -50,7 +50,7 @@ const CHECKED_MS = 1000
 
 /** True if a source has the form of an indexed file's path. */
 export function isSourceFile(source: string): boolean {
-  return (isDocument(source) || isTable(source)) && !isHidden(source) && !/^[a-z][a-z\d+.-]+:/i.test(source)
+  return (isDocument(source) || TABLE.test(source)) && !isHidden(source) && !/^[a-z][a-z\d+.-]+:/i.test(source)
 }
 
 export interface ServedFiles {
@@ -82,7 +82,7 @@ export async function openPassageFile(
   const none = notFound('id', message)
   const { id, source, table, isBound } = passage
   // Tables have ids of their own.
-  if (source === undefined || !isSourceFile(source) || !(isTable(source) || id.startsWith(prefixOf(source)))) throw none
+  if (source === undefined || !isSourceFile(source) || !(TABLE.test(source) || id.startsWith(prefixOf(source)))) throw none
   const kept = new KeptFiles(jobsDir)
   const found = keepsUploads ? await kept.find(table, source) : undefined
   // The file may be evicted concurrently.
@@ -144,7 +144,7 @@ async function fileRead(
   { source, table, isBound }: Omit<FileOf, 'id'> & { readonly source: string },
 ) {
   for (const { id, table: written, state, source: from, options } of (await store.list()).reverse()) {
-    const counts = written === table || !(isBound || isTable(source))
+    const counts = written === table || !(isBound || TABLE.test(source))
     if (!counts || !WRITING.includes(state) || from.place === true || from.reembed === true) continue
     const prefix = options.label === undefined ? '' : sourceOf('', options.label)
     if (from.files === undefined ? source === (options.label ?? from.name) : (await listedBy(store.folder(id))).sources.includes(source)) {

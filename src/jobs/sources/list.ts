@@ -27,27 +27,17 @@ export interface LeftOutFile {
 /** Result of listing one file. The passages of a web page that has not changed since it was last fetched are in the table. */
 export type ListedFile = FolderFile | LeftOutFile | { readonly file: string; readonly unchanged: true }
 
-const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz|\.zst)?$/i
+/** Names of tables of passages, and of archives. */
+export const TABLE = /\.(tsv|csv|jsonl|ndjson|json|parquet)(\.gz|\.zst)?$/i
+export const ARCHIVE = /\.(?:zip|tar|tgz|tar\.gz)$/i
 
 /** Why a file of another kind is left out. */
 export const UNREAD_KIND =
   'Files of this kind are not read. Read are text, Markdown, HTML, PDF, Office, OpenDocument, EPUB, mail, notebooks, subtitles, source code and, with CEPE_OCR, pictures.'
 
-export const ARCHIVE = /\.(?:zip|tar|tgz|tar\.gz)$/i
-
 /** The source of a file's passages. */
 export function sourceOf(file: string, label: string | undefined): string {
   return label === undefined ? file : `${label.replace(/\/+$/, '')}/${file}`
-}
-
-/** True if the file name has the extension of an archive. */
-export function isArchive(name: string): boolean {
-  return ARCHIVE.test(name)
-}
-
-/** True if the file name has the extension of a table of passages. */
-export function isTable(name: string): boolean {
-  return TABLE.test(name)
 }
 
 /** True if the file name is that of a document. */
@@ -88,7 +78,7 @@ async function inside(
       const below = await readdir(path.join(root, file), { withFileTypes: true }).catch((error: unknown) => unreadable(file, error))
       if ('problem' in below) found.push(below)
       else found.push(...(await inside(listing, file, below)))
-    } else if (withTables || !isTable(entry.name) || !entry.isFile()) found.push(await fileOf(root, file))
+    } else if (withTables || !TABLE.test(entry.name) || !entry.isFile()) found.push(await fileOf(root, file))
   }
   return found
 }
@@ -99,7 +89,7 @@ async function fileOf(root: string, file: string): Promise<FolderFile | LeftOutF
   if ('problem' in found) return found
   if (found.isSymbolicLink()) return { file, problem: 'link', detail: 'Symbolic links are not followed.' }
   if (!found.isFile()) return { file, problem: 'not_supported', detail: 'It is no regular file.' }
-  if (!isDocument(file) && !isTable(file)) return { file, problem: 'not_supported', detail: UNREAD_KIND }
+  if (!isDocument(file) && !TABLE.test(file)) return { file, problem: 'not_supported', detail: UNREAD_KIND }
   return { file, path: at, bytes: found.size, modified: found.mtime }
 }
 

@@ -14,7 +14,7 @@ import type { DocumentPassages } from '../../documents/schema.ts'
 import { typeOfName } from '../../documents/type.ts'
 import { createPassageReader, type PassageReader } from '../../documents/corpus/reader.ts'
 import { DocumentError, NEEDS_OCR } from '../../documents/errors.ts'
-import { isTable, listFiles, listFolder, sourceOf, unreadable, type FolderFile, type LeftOutFile, type ListedFile } from './list.ts'
+import { TABLE, listFiles, listFolder, sourceOf, unreadable, type FolderFile, type LeftOutFile, type ListedFile } from './list.ts'
 import { corpusReadOptions } from './reading.ts'
 import type { JobOptions } from '../record/schema.ts'
 import { listSpool } from './spool.ts'
@@ -106,7 +106,7 @@ async function itemsOf(file: ListedFile, reading: FolderReading, reader: Passage
   if ('problem' in file) return leaveOut(file)
   if ('unchanged' in file) return stored === undefined ? [] : storedItems(file.file, stored)
   // The type of a web page is declared by its server, not by its name.
-  if (file.mediaType === undefined && isTable(file.file)) return tableItems(file, reading)
+  if (file.mediaType === undefined && TABLE.test(file.file)) return tableItems(file, reading)
   if (ocr === '' && typeOfName(file.file) === 'image') return leaveOut({ file: file.file, problem: 'not_supported', detail: NEEDS_OCR })
   if (file.bytes > maxBytes) return leaveOut(tooLarge(file.file, file.bytes, maxBytes))
   const bytes = await bytesOf(file, maxBytes)

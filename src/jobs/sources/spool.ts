@@ -9,7 +9,7 @@ import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 import { FILE_PROBLEMS, type FileProblem } from '../../../index/read/contract.ts'
-import { isDocument, isTable, UNREAD_KIND, type FolderFile, type ListedFile } from './list.ts'
+import { isDocument, TABLE, UNREAD_KIND, type FolderFile, type ListedFile } from './list.ts'
 
 /**
  * Normalizes the path of a file in an archive or a form.
@@ -74,7 +74,7 @@ export class FileSpool {
     if (this.#names.has(file))
       throw new CodedError('invalid_request', `${shown(file)} occurs twice: file names must be unique.`, { field: 'file' })
     this.#names.add(file)
-    const problem = isHidden(file) ? 'hidden' : isDocument(file) || isTable(file) ? undefined : 'not_supported'
+    const problem = isHidden(file) ? 'hidden' : isDocument(file) || TABLE.test(file) ? undefined : 'not_supported'
     if (problem !== undefined) {
       for await (const _ of bytes) continue
       this.leaveOut(file, problem, problem === 'hidden' ? 'Its name begins with a dot.' : UNREAD_KIND)

@@ -8,7 +8,7 @@ import { fileBytes, zipName } from '../../../base/files.ts'
 import { RATIO_FROM, READ_LIMITS } from '../../../index/read/contract.ts'
 import { gunzip } from '../../../index/read/expand.ts'
 import { isGzip, peek } from '../../../index/read/sniff.ts'
-import { ARCHIVE, isArchive } from './list.ts'
+import { ARCHIVE } from './list.ts'
 import { entryName, type FileSpool } from './spool.ts'
 
 export interface UploadedFile {
@@ -150,7 +150,7 @@ export async function takeFiles(files: UploadedFiles, spool: FileSpool, maxBytes
   const limited = byteLimit(maxBytes)
   for await (const { name, bytes, encoding } of files) {
     names.push(name)
-    if (isArchive(name)) archives.push({ name, stored: (await spool.store(limited(bytes))).stored })
+    if (ARCHIVE.test(name)) archives.push({ name, stored: (await spool.store(limited(bytes))).stored })
     else await spool.take(name, limited(bytes), { encoding })
   }
   let expanded = 0

@@ -18,7 +18,11 @@ const UNSEEN = new Set(['script', 'style', 'template', 'noscript', 'title', 'svg
  */
 export function htmlDocument(source: string, options: ParserOptions = {}): BlockDocument {
   const page = parseMarkup(source, { ...options, withoutMenus: true })
-  const title = page.elements.find((element) => element.name === 'title' && ![...ancestors(element)].some(isDrawing))
+  const title = page.elements.find(
+    (element) =>
+      element.name === 'title' &&
+      ![...ancestors(element)].some((above) => above.name === 'svg' || above.attribs['data-image'] !== undefined),
+  )
   const found = mainBlocks(page)
   // A page of nothing but links.
   const blocks = found.length > 0 ? found : mainBlocks(parseMarkup(source, options))
@@ -27,10 +31,6 @@ export function htmlDocument(source: string, options: ParserOptions = {}): Block
     blocks,
     warnings: [...shareWarnings(page.elements, blocks), ...drawingWarnings(page.elements)],
   }
-}
-
-function isDrawing({ name, attribs }: Element): boolean {
-  return name === 'svg' || attribs['data-image'] !== undefined
 }
 
 function mainBlocks({ nodes, elements }: ParsedMarkup): Block[] {

@@ -31,7 +31,8 @@ export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {
   const readElement = (element: Element, depth: number): void => {
     const { name, children } = element
     const level = HEADING.exec(name)?.[1]
-    if (level !== undefined) return push(headingOf(textOf(children, depth + 1), Number(level)))
+    if (level !== undefined)
+      return push({ kind: 'heading', level: Number(level), text: textOf(children, depth + 1).replace(/\s*[\u00b6\uf0c1]$/, '') })
     if (name === 'pre') return push({ kind: 'code', text: codeText(children, depth + 1) })
     if (name === 'ul' || name === 'ol' || name === 'dl') return push({ kind: 'list', items: listItems(element, markupBlocks, depth + 1) })
     if (name === 'table' && !isLayout(element)) {
@@ -54,10 +55,6 @@ export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {
   read(nodes, depth)
   endParagraph()
   return blocks
-}
-
-function headingOf(text: string, level: number): Block {
-  return { kind: 'heading', level, text: text.replace(/\s*[\u00b6\uf0c1]$/, '') }
 }
 
 /** The text of a cell in one line; a list in it reads "one, two". */

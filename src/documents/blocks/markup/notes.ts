@@ -26,11 +26,11 @@ export function placeNotes(elements: readonly Element[]): void {
   for (const reference of references) {
     const id = (reference.attribs.href ?? '').slice(1)
     const target = byId.get(id)
-    const place = placeOf(reference)
+    const place = [...ancestors(reference, MOST_ABOVE)].find(({ name }) => AFTER.has(name) || HOLDERS.has(name))
     // A note is after its reference: a link back is no reference.
     if (target === undefined || place === undefined || (positions.get(target) ?? 0) < (positions.get(reference) ?? 0)) continue
     const note = noteAt(target)
-    if (note === undefined || isInside(place, note)) continue
+    if (note === undefined || [place, ...ancestors(place)].includes(note)) continue
     byId.delete(id)
     const placed = new Element('p', {}, [])
     DomUtils.appendChild(placed, new Text(textOfNote(note, reference)))
@@ -80,14 +80,6 @@ function noteAt(target: Element): Element | undefined {
     return next
   }
   return undefined
-}
-
-function placeOf(reference: Element): Element | undefined {
-  return [...ancestors(reference, MOST_ABOVE)].find(({ name }) => AFTER.has(name) || HOLDERS.has(name))
-}
-
-function isInside(element: Element, other: Element): boolean {
-  return element === other || [...ancestors(element)].includes(other)
 }
 
 /** A note with its label, without links back. */

@@ -8,7 +8,7 @@ import { LONGEST_ADDRESS } from '../../../crawl/contract.ts'
 import type { Jobs } from '../../../jobs/jobs.ts'
 import type { Upload } from '../../../jobs/orders.ts'
 import type { UploadedFile } from '../../../jobs/sources/take.ts'
-import { isArchive, isDocument } from '../../../jobs/sources/list.ts'
+import { ARCHIVE, isDocument } from '../../../jobs/sources/list.ts'
 import { JobOptionsSchema, type Job, type JobOptions } from '../../../jobs/record/schema.ts'
 import { MOST_ADDRESSES } from '../../../jobs/sources/fetch-pages.ts'
 import { hashedBody, requestFingerprint } from '../../idempotency/idempotency.ts'
@@ -107,7 +107,7 @@ function withEncoding(options: JobOptions, encoding: string | undefined): JobOpt
 }
 
 async function fromForm(jobs: Jobs, files: AsyncGenerator<UploadedFile>, { options, table }: Omit<Upload, 'bytes'>): Promise<Job> {
-  const form = await formFiles(files, (name) => !isDocument(name) && !isArchive(name))
+  const form = await formFiles(files, (name) => !isDocument(name) && !ARCHIVE.test(name))
   if (!('table' in form)) return jobs.addFiles({ ...form, options, table })
   const { encoding, ...file } = form.table
   return jobs.addUpload({ ...file, options: withEncoding(options, encoding), table })
