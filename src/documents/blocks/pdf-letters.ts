@@ -20,6 +20,9 @@ const ACCENTED = /([\u00a8\u00af\u00b4\u00b8\u02c6\u02c7\u02d8-\u02dd]|(?<=\p{L}
 const DIVIDING = /[\u00ad\u2010]\s*$/
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/
 const LEFT_TO_RIGHT = /[^\P{L}\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u
+/** Signs that are mirrored in text from right to left, by pairs, and those that stand before or after a number there. */
+const MIRRORED = '()[]{}<>\u00ab\u00bb'
+const AROUND = /^([\s()[\]{}<>\u00ab\u00bb.,:;!?]*)([^]*?)([\s()[\]{}<>\u00ab\u00bb.,:;!?]*)$/
 
 /** The letters that a line of a page shows. */
 export function lettersIn(line: string): string {
@@ -56,6 +59,15 @@ export function inReadingOrder(items: readonly Item[]): readonly Item[] {
   return isRightToLeft ? turned(shown.toReversed(), LEFT_TO_RIGHT, RIGHT_TO_LEFT) : turned(shown, RIGHT_TO_LEFT, LEFT_TO_RIGHT)
 }
 
+/** An item of text from right to left: the library leaves the signs in it, and those around a number, as they are shown. */
+function mirrored(item: Item): Item {
+  if (LEFT_TO_RIGHT.test(item.str)) return item
+  const [, before = '', inside = '', after = ''] = AROUND.exec(item.str) ?? []
+  const backwards = (signs: string): string => [...signs].reverse().join('')
+  const read = RIGHT_TO_LEFT.test(item.str) ? item.str : backwards(after) + inside + backwards(before)
+  return { ...item, str: read.replace(/[()[\]{}<>\u00ab\u00bb]/g, (sign) => MIRRORED.charAt(MIRRORED.indexOf(sign) ^ 1)) }
+}
+
 /** Reverses the longest runs of items that begin and end with letters of one direction, and have none of the other. */
 function turned(items: readonly Item[], ends: RegExp, others: RegExp): Item[] {
   const found: Item[] = []
@@ -64,7 +76,9 @@ function turned(items: readonly Item[], ends: RegExp, others: RegExp): Item[] {
     const other = rest.findIndex(({ str }) => others.test(str))
     const run = rest.slice(0, other < 0 ? undefined : other)
     const length = run.length > 0 && ends.test(run[0]?.str ?? '') ? run.findLastIndex(({ str }) => ends.test(str)) + 1 : 1
-    found.push(...rest.slice(0, length).reverse())
+    const isTurned = length > 1 === (ends === RIGHT_TO_LEFT)
+    const part = rest.slice(0, length).reverse()
+    found.push(...part.map((one) => (isTurned || one.dir === 'rtl' ? mirrored(one) : one)))
     i += length
   }
   return found

@@ -25,7 +25,10 @@ const namedLetters = (differences: string): string =>
 /** Letters of Hebrew and Arabic as fonts have them: a code each, by its character. */
 const rightToLeft = (letters: string): string => {
   const names = Array.from(letters, (letter) => `/uni${letter.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`)
-  return namedLetters(`1 ${names.join(' ')}`).replace('/Encoding', '/FirstChar 1 /LastChar 5 /Widths [583 583 583 583 583] /Encoding')
+  return namedLetters(`1 ${names.join(' ')}`).replace(
+    '/Encoding',
+    `/FirstChar 1 /LastChar ${names.length} /Widths [${names.map(() => 583).join(' ')}] /Encoding`,
+  )
 }
 const codes = (text: string, letters: string): string =>
   `<${Array.from(text, (letter) => (letters.includes(letter) ? letters.indexOf(letter) + 1 : letter.charCodeAt(0)).toString(16).padStart(2, '0')).join('')}>`
@@ -456,6 +459,31 @@ export const PDF_CASES: readonly FidelityCase[] = [
       })
     },
     says: '\u05e9\u05dc\u05d5\u05dd 123 \u05e2\u05d5\u05dc\u05dd',
+  },
+  // Brackets open where they are read, also around Latin letters, and a full stop follows its number.
+  {
+    file: 'brackets.pdf',
+    content: () => {
+      const [shalom, olam] = ['\u05e9\u05dc\u05d5\u05dd', '\u05e2\u05d5\u05dc\u05dd']
+      const letters = `${HEBREW}().[]>`
+      const line = (base: number, parts: readonly string[]): string =>
+        parts
+          .map(
+            (text, i) =>
+              `BT /F${/[a-z\d]/i.test(text) ? 1 : 2} 12 Tf ${100 + 60 * i} ${base} Td ${/[a-z\d]/i.test(text) ? `(${text.replace(/[()]/g, '\\$&')})` : codes(text, letters)} Tj ET`,
+          )
+          .join('\n')
+      return makePdfOf({
+        content: [
+          line(700, ['.7', '(', reversed(olam), ')', reversed(shalom)]),
+          line(640, [`(${reversed(olam)})`, '(Port)', reversed(shalom)]),
+          line(580, ['.', '[', 'Key', ']', '>', reversed(shalom)]),
+          line(520, ['See', `(${reversed(shalom)})`, 'here (now).']),
+        ].join('\n'),
+        font: rightToLeft(letters),
+      })
+    },
+    says: '\u05e9\u05dc\u05d5\u05dd ( \u05e2\u05d5\u05dc\u05dd ) 7. \u05e9\u05dc\u05d5\u05dd (Port) (\u05e2\u05d5\u05dc\u05dd) \u05e9\u05dc\u05d5\u05dd < [ Key ] . See (\u05e9\u05dc\u05d5\u05dd) here (now).',
   },
   {
     file: 'arabic.pdf',
