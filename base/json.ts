@@ -7,8 +7,8 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Significant digits that a double has of every number. */
-const EXACT_DIGITS = 15
+/** Significant digits that a double has of every number: more are rounding errors. */
+export const EXACT_DIGITS = 15
 
 /** Whether a number is the one that was written: JSON's integers beyond 2^53 are rounded, unless they have few digits (9.46e15). */
 export function isExact(value: number): boolean {

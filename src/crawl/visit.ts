@@ -38,7 +38,9 @@ export async function visit<Result>(
     seen.add(url.href)
     checkAllowed(url, rules)
     await permit?.(url)
-    const headers = conditions(await known?.(url.href))
+    const { etag, modified } = (await known?.(url.href)) ?? {}
+    const changed = modified === undefined ? {} : { 'if-modified-since': modified }
+    const headers = etag === undefined ? changed : { 'if-none-match': etag }
     const at = url
     const outcome = await atHost(at.host, async () => {
       const response = await send(at, headers)
@@ -51,11 +53,6 @@ export async function visit<Result>(
     if ('result' in outcome) return { url, result: outcome.result }
     url = outcome.next
   }
-}
-
-function conditions({ etag, modified }: Validators = {}): Readonly<Record<string, string>> {
-  if (etag !== undefined) return { 'if-none-match': etag }
-  return modified === undefined ? {} : { 'if-modified-since': modified }
 }
 
 function nextOf(from: URL, { status, headers: { location } }: PageResponse): { readonly next: URL } {

@@ -93,10 +93,16 @@ function detected(bytes: Uint8Array): string {
   return likely.find(({ name }) => decodedAs(name, bytes) !== undefined)?.name ?? 'windows-1252'
 }
 
+/** @throws payload_too_large */
+export function checkLength(characters: number): void {
+  const { characters: most } = DOCUMENT_LIMITS
+  if (characters > most)
+    throw new DocumentError('too_large', `The document has ${characters} characters of text; ${most} are read at most.`)
+}
+
 /** A text as it is. @throws payload_too_large, document_without_text */
 export function plainDocument(text: string, warnings: readonly string[] = []): ReadDocument {
-  if (text.length > DOCUMENT_LIMITS.characters)
-    throw new DocumentError('too_large', `The document has ${text.length} characters; ${DOCUMENT_LIMITS.characters} are read at most.`)
+  checkLength(text.length)
   if (text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
   return { type: 'text', text, title: '', pages: [], warnings: [...warnings] }
 }

@@ -2,13 +2,12 @@ import { isUtf8 } from 'node:buffer'
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { at } from '../../../base/at.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
+import { EXACT_DIGITS } from '../../../base/json.ts'
 import { chooseColumns, FIELDS, type TableShape } from '../column-map.ts'
 import { invalidCorpus, type RawRow, type ReadOptions, type Rejected } from '../contract.ts'
 import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowRanges } from './parquet-bounds.ts'
 
 const DAY_MS = 86_400_000
-/** Digits of a decimal, which is read as a binary fraction. */
-const DECIMAL_DIGITS = 15
 /** Text that is not UTF-8 stays bytes, a date has no time, and fractions of a second keep their digits. */
 const PARSERS = {
   timestampFromMicroseconds: (micros: bigint) => timestamp(micros, 1000n),
@@ -34,7 +33,7 @@ function declared(value: unknown, column: Column | undefined): unknown {
   const [type, time] = [column?.element.logical_type, value instanceof Date ? value.toISOString() : value]
   if (type?.type === 'TIMESTAMP' && !type.isAdjustedToUTC && typeof time === 'string') return time.replace('Z', '')
   if (typeof value === 'number')
-    return column?.element.converted_type === 'DECIMAL' && !Number.isInteger(value) ? Number(value.toPrecision(DECIMAL_DIGITS)) : value
+    return column?.element.converted_type === 'DECIMAL' && !Number.isInteger(value) ? Number(value.toPrecision(EXACT_DIGITS)) : value
   if (!column?.children.length || typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const childOf = (name: string): Column | undefined => column.children.find(({ element }) => element.name === name)
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, declared(one, childOf(name))]))

@@ -162,16 +162,13 @@ function linesOf(items: readonly Item[], page: number): Line[] {
       if (Math.abs(Number(item.transform[5]) - Number(last.transform[5])) > height) lines.push(...lineOf(line.splice(0), page))
       else if (leftOf(item) - leftOf(last) - last.width > WORD_GAP * height) line.push({ ...last, str: ' ', width: 0 })
     }
-    if (item.str.trim() === '' || !same.some((other) => isOver(item, other))) line.push(item)
+    const isAt = ({ transform }: Item): boolean =>
+      [4, 5].every((i) => Math.abs(Number(item.transform[i]) - Number(transform[i])) < OVERPRINT * item.height)
+    if (item.str.trim() === '' || !same.some(isAt)) line.push(item)
     printed.set(item.str, [...same.slice(-MOST_COMPARED), item])
     if (item.hasEOL) lines.push(...lineOf(line.splice(0), page))
   }
   return [...lines, ...lineOf(line, page)]
-}
-
-/** Whether an item is the other one printed again. */
-function isOver(item: Item, other: Item): boolean {
-  return [4, 5].every((i) => Math.abs(Number(item.transform[i]) - Number(other.transform[i])) < OVERPRINT * item.height)
 }
 
 /** The line of the items between two line ends; none without letters. */

@@ -1,7 +1,6 @@
-import { DOCUMENT_LIMITS } from '../contract.ts'
 import { DocumentError, NEEDS_OCR } from '../errors.ts'
 import type { DocumentType } from '../type.ts'
-import { readText } from '../text.ts'
+import { checkLength, readText } from '../text.ts'
 import type { Block, BlockDocument } from './contract.ts'
 import type { Ocr } from './ocr/engine.ts'
 import type { LinesType } from './texts/lines.ts'
@@ -63,19 +62,9 @@ export async function readBlocks(file: TypedFile, ocr?: Ocr): Promise<BlockDocum
   const { type, bytes } = file
   const parse = FILES[type]
   if (parse !== undefined) return parse(bytes, ocr)
-  const { text, warnings } = readText(type === 'html' ? bytes : bounded(bytes), { ...file, isHtml: type === 'html' })
+  const { text, warnings } = readText(bytes, { ...file, isHtml: type === 'html' })
+  // The text of a page is much shorter than its file.
+  if (type !== 'html') checkLength(text.length)
   const document = await (TEXTS[type] ?? plainText)(text)
   return { ...document, warnings: [...warnings, ...(document.warnings ?? [])] }
-}
-
-/** Maximum bytes per character in UTF-8 and UTF-16. */
-const CHARACTER_BYTES = 4
-
-/** Rejects text that is too long by its size in bytes, before decoding. @throws DocumentError */
-function bounded(bytes: Uint8Array): Uint8Array {
-  const { characters } = DOCUMENT_LIMITS
-  const least = Math.ceil(bytes.length / CHARACTER_BYTES)
-  if (least > characters)
-    throw new DocumentError('too_large', `The document has more than ${least} characters; ${characters} are read at most.`)
-  return bytes
 }

@@ -7,9 +7,10 @@ import { lowerPriority } from '../../../base/process.ts'
 import { textsOf, type BlockDocument } from '../blocks/contract.ts'
 import { createOcr } from '../blocks/ocr/engine.ts'
 import { readBlocks } from '../blocks/read.ts'
-import { DOCUMENT_LIMITS, OCR_STARTS } from '../contract.ts'
+import { OCR_STARTS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
 import { cutPassages, titleOf } from '../passages/cut.ts'
+import { checkLength } from '../text.ts'
 import type { ReadResult, ReadTask } from './process.ts'
 
 async function resultOf({ name, words, ocr = '', ...file }: ReadTask): Promise<ReadResult> {
@@ -20,10 +21,7 @@ async function resultOf({ name, words, ocr = '', ...file }: ReadTask): Promise<R
     const read = { type: file.type, warnings: [...warnings] }
     const { text, pages } = words === undefined ? renderBlocks(document) : { text: '', pages: [] }
     const passages = words === undefined ? [] : [...cutPassages({ title, blocks }, words)]
-    const characters = passages.reduce((sum, passage) => sum + passage.text.length, text.length)
-    const most = DOCUMENT_LIMITS.characters
-    if (characters > most)
-      throw new DocumentError('too_large', `The document has ${characters} characters of text; ${most} are read at most.`)
+    checkLength(passages.reduce((sum, passage) => sum + passage.text.length, text.length))
     if (passages.length === 0 && text.trim() === '') throw new DocumentError('without_text', 'The document has no text.')
     return words === undefined ? { ...read, title, text, pages: [...pages] } : { ...read, passages }
   } catch (error) {

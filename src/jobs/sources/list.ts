@@ -59,11 +59,6 @@ export async function listFolder(root: string, withTables = false): Promise<(Fol
   return inside({ root, withTables }, '', entries)
 }
 
-/** Lists the named files of a folder, of any type. */
-export async function listFiles(root: string, names: readonly string[]): Promise<(FolderFile | LeftOutFile)[]> {
-  return Promise.all(names.map((name) => fileOf(root, name)))
-}
-
 async function inside(
   listing: { readonly root: string; readonly withTables: boolean },
   folder: string,
@@ -83,7 +78,8 @@ async function inside(
   return found
 }
 
-async function fileOf(root: string, file: string): Promise<FolderFile | LeftOutFile> {
+/** A file of a folder, of any type. */
+export async function fileOf(root: string, file: string): Promise<FolderFile | LeftOutFile> {
   const at = path.join(root, file)
   const found = await lstat(at).catch((error: unknown) => unreadable(file, error))
   if ('problem' in found) return found

@@ -37,11 +37,6 @@ export async function noteListed(jobFolder: string, listed: Listed): Promise<voi
   await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify(listed))
 }
 
-/** Records the files of a job that have no passage. */
-export async function noteEmptied(jobFolder: string, emptied: readonly string[]): Promise<void> {
-  await noteListed(jobFolder, { ...(await listedBy(jobFolder)), emptied: [...emptied] })
-}
-
 /** Checks that earlier jobs of the same files can be identified. @throws invalid_request */
 export function checkDeleteMissing({ files, path }: Job['source'], { delete_missing: wanted, label }: JobOptions): void {
   if (wanted !== true) return

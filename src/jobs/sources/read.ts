@@ -14,7 +14,7 @@ import type { DocumentPassages } from '../../documents/schema.ts'
 import { typeOfName } from '../../documents/type.ts'
 import { createPassageReader, type PassageReader } from '../../documents/corpus/reader.ts'
 import { DocumentError, NEEDS_OCR } from '../../documents/errors.ts'
-import { TABLE, listFiles, listFolder, sourceOf, unreadable, type FolderFile, type LeftOutFile, type ListedFile } from './list.ts'
+import { TABLE, fileOf, listFolder, sourceOf, unreadable, type FolderFile, type LeftOutFile, type ListedFile } from './list.ts'
 import { corpusReadOptions } from './reading.ts'
 import type { JobOptions } from '../record/schema.ts'
 import { listSpool } from './spool.ts'
@@ -65,9 +65,9 @@ export async function* readFiles(files: readonly ListedFile[], reading: FolderRe
 }
 
 /** @throws not_found for a missing folder */
-export function filesOf({ path, only, tables, uploaded }: FolderSource): Promise<ListedFile[]> {
+export async function filesOf({ path, only, tables, uploaded }: FolderSource): Promise<ListedFile[]> {
   if (uploaded === true) return listSpool(path)
-  return only === undefined ? listFolder(path, tables) : listFiles(path, only)
+  return only === undefined ? listFolder(path, tables) : Promise.all(only.map((name) => fileOf(path, name)))
 }
 
 /** Share of files that may be left out. Default: any. */

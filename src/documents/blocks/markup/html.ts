@@ -1,6 +1,6 @@
 import { isText, type AnyNode, type Element } from 'domhandler'
 import type { ParserOptions } from 'htmlparser2'
-import { textsOf, titleText, type Block, type BlockDocument } from '../contract.ts'
+import { textsOf, titleText, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { markupBlocks } from './markup.ts'
 import { lengths, letterCount } from './navigation.ts'
 import { parseMarkup, type ParsedMarkup } from './tidy.ts'
@@ -24,35 +24,29 @@ export function htmlDocument(source: string, options: ParserOptions = {}): Block
       ![...ancestors(element)].some((above) => above.name === 'svg' || above.attribs['data-image'] !== undefined),
   )
   const found = mainBlocks(page)
+  const unread = new Unread()
+  unread.add('texts in drawings', page.elements.filter(({ name, children }) => name === 'text' && children.length > 0).length)
   // A page of nothing but links.
   const blocks = found.length > 0 ? found : mainBlocks(parseMarkup(source, options))
   return {
     title: title === undefined ? '' : titleText(textOf(title.children)),
     blocks,
-    warnings: [...shareWarnings(page.elements, blocks), ...drawingWarnings(page.elements)],
+    warnings: [...shareWarnings(page.elements, blocks), ...unread.warnings],
   }
 }
 
 function mainBlocks({ nodes, elements }: ParsedMarkup): Block[] {
   const body: readonly AnyNode[] = elements.find(({ name }) => name === 'body')?.children ?? nodes
-  const candidates = markedIn(elements).filter(({ children }) => children.length > 0)
+  const articles = elements.filter(({ name }) => name === 'article')
+  const marked = elements.filter(({ name, attribs }) => name === 'main' || attribs.role === 'main')
+  const candidates = [...marked, ...(articles.length === 1 ? articles : [])].filter(({ children }) => children.length > 0)
   const least = candidates.length === 0 ? 0 : LEAST_SHARE * proseOf(body)
   return markupBlocks(candidates.find(({ children }) => proseOf(children) >= least)?.children ?? body)
-}
-
-function markedIn(elements: readonly Element[]): Element[] {
-  const articles = elements.filter(({ name }) => name === 'article')
-  return [...elements.filter(({ name, attribs }) => name === 'main' || attribs.role === 'main'), ...(articles.length === 1 ? articles : [])]
 }
 
 function proseOf(nodes: readonly AnyNode[]): number {
   const { characters, links } = lengths(...nodes)
   return characters * (1 - links)
-}
-
-function drawingWarnings(elements: readonly Element[]): string[] {
-  const texts = elements.filter(({ name, children }) => name === 'text' && children.length > 0)
-  return texts.length === 0 ? [] : [`Not read: texts in drawings (${texts.length}).`]
 }
 
 function shareWarnings(elements: readonly Element[], blocks: readonly Block[]): string[] {

@@ -252,7 +252,10 @@ export class Body {
     if (!isTag(node)) return false
     const kind = UNREAD[node.name]
     if (kind !== undefined) this.unread.add(kind)
-    return !SKIPPED.has(node.name) && !PROPERTIES.test(node.name)
+    if (/^oMath/.test(node.name)) this.unread.add('deletions', elementsIn(node.children).filter(({ name }) => name === 'del').length)
+    const isHidden = /^(?:1|true)$/.test(childOf(node, 'docPr')?.attribs.hidden ?? '')
+    if (isHidden) this.unread.add('hidden shapes')
+    return !isHidden && !SKIPPED.has(node.name) && !PROPERTIES.test(node.name)
   }
 }
 

@@ -1,5 +1,6 @@
 import path from 'node:path/posix'
 import { isTag, isText, type AnyNode, type Element } from 'domhandler'
+import { EXACT_DIGITS } from '../../../../base/json.ts'
 import { DocumentError } from '../../errors.ts'
 import { Unread, type BlockDocument } from '../contract.ts'
 import { madeBlocks } from '../markup/markup.ts'
@@ -26,8 +27,6 @@ const REPEATED = /^(?:page-number|date-time|header|footer)$/
 const MOST_LEVELS = 6
 const CODE = /^Preformatted/i
 const MOST_BASES = 20
-/** Digits of a number: more are rounding errors. */
-const DIGITS = 15
 /** Cells and rows that a repeated one stands for at most. */
 const MOST_REPEATED = 100
 
@@ -291,6 +290,6 @@ class Reader {
 /** The value of a cell. */
 function valueText(attribs: Element['attribs']): string {
   const { 'value-type': type, 'string-value': text, 'time-value': time, 'boolean-value': boolean, value = '', currency = '' } = attribs
-  if (type === 'percentage') return `${Number((100 * Number(value)).toPrecision(DIGITS))}%`
+  if (type === 'percentage') return `${Number((100 * Number(value)).toPrecision(EXACT_DIGITS))}%`
   return text ?? time?.replace(/^PT(\d+)H(\d+)M(\d+).*$/, '$1:$2:$3') ?? boolean ?? `${value} ${currency}`
 }

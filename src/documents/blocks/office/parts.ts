@@ -8,13 +8,6 @@ import { openZip, type ZipDocument } from '../zip.ts'
 /** Signature of Microsoft's older container, which encrypted files use. */
 const OLE = Buffer.from([0xd0, 0xcf, 0x11, 0xe0])
 
-interface Related {
-  readonly id: string
-  /** Last segment of its type: "styles". */
-  readonly type: string
-  readonly part: string
-}
-
 /**
  * Opens a document, with the name of its main part and the parts to which that refers.
  * @param usual name of the main part where the file does not say it
@@ -32,8 +25,8 @@ export async function openOffice(bytes: Uint8Array, usual: string) {
   return { zip, main, related: await relatedParts(zip, main), title }
 }
 
-/** The parts that a part refers to (ECMA-376, part 2); of the whole file for an empty name. */
-export async function relatedParts(zip: ZipDocument, part: string): Promise<Related[]> {
+/** The parts that a part refers to (ECMA-376, part 2), and the last segments of their types ("styles"); of the whole file for an empty name. */
+export async function relatedParts(zip: ZipDocument, part: string) {
   const folder = path.dirname(part)
   const xml = await partText(zip, path.join(folder, '_rels', `${path.basename(part)}.rels`))
   return elementsOf(xml, 'Relationship').map(({ attribs: { Id = '', Type = '', Target = '' } }) => ({

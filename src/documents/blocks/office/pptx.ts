@@ -41,6 +41,11 @@ async function slideNodes(zip: ZipDocument, part: string, unread: Unread): Promi
     unread.add('hidden slides')
     return []
   }
+  for (const { attribs, parent } of elementsIn(slide).filter(({ name }) => name === 'cNvPr'))
+    if (/^(?:1|true)$/.test(attribs.hidden ?? '') && parent?.parent && isTag(parent.parent)) {
+      unread.add('hidden shapes')
+      parent.parent.children = []
+    }
   const nodes = shapes(slide, 0)
   for (const { type, part: related } of await relatedParts(zip, part)) {
     if (UNREAD[type] !== undefined) unread.add(UNREAD[type])

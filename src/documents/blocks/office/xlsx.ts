@@ -1,5 +1,6 @@
 import { Parser } from 'htmlparser2'
 import { format, getFormatFromId, isDateFormat } from 'numfmt'
+import { EXACT_DIGITS } from '../../../../base/json.ts'
 import { inline, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { rowTexts, type GridCell, type GridRow } from '../markup/row-texts.ts'
 import { symbolsIn } from '../markup/symbols.ts'
@@ -14,8 +15,6 @@ const MOST_MERGED = 100_000
 const LETTERS = 26
 /** Days from day 0 of dates to that of Excel's older version for Macintosh. */
 const MACINTOSH_DAYS = 1462
-/** Digits that a number is shown with: more are rounding errors. */
-const DIGITS = 15
 
 interface Workbook {
   readonly strings: readonly string[]
@@ -227,20 +226,12 @@ function shownValue(
   const number = Number(value)
   if (type !== 'n' || !Number.isFinite(number)) return symbolsIn(type === 'inlineStr' ? value : unescaped(value), font)
   if (isDateFormat(pattern)) return dateText(number, pattern, days)
-  const exact = Number.isSafeInteger(number) ? number : Number(number.toPrecision(DIGITS))
+  const exact = Number.isSafeInteger(number) ? number : Number(number.toPrecision(EXACT_DIGITS))
   if (/^(?:general|@)$/i.test(pattern)) return String(exact)
   // The program shows a number by its own settings, not by those of a currency, and a longer one than the library's.
   const shown = pattern.replace(/\[\$([^\]-]*)-[^\]]*\]/g, (_, sign: string) => (sign === '' ? '' : `[$${sign}]`))
-  return formatted(Number.isInteger(exact) ? shown.replace(/general/gi, '0') : shown, exact)
-}
-
-/** A number in a format; as it is in one that cannot be read. */
-function formatted(pattern: string, value: number): string {
-  try {
-    return format(pattern, value)
-  } catch {
-    return String(value)
-  }
+  const used = Number.isInteger(exact) ? shown.replace(/general/gi, '0') : shown
+  return format(used, exact, { throws: false, invalid: String(exact) })
 }
 
 /** "2024-05-31", "2024-05-31 14:30" or "14:30". */
@@ -250,8 +241,8 @@ function dateText(serial: number, pattern: string, days: number): string {
   if (hasTime && !hasDate && serial < 0) return `-${dateText(-serial, pattern, days)}`
   const day = hasTime && !hasDate ? serial : serial + days
   // Durations, and names of months.
-  if (!hasDate && serial >= 1) return formatted(pattern, day)
+  if (!hasDate && serial >= 1) return format(pattern, day, { throws: false })
   const [, fraction = ''] = /s(\.0+)/i.exec(pattern) ?? []
   const shown = [...(hasDate || !hasTime ? ['yyyy-mm-dd'] : []), ...(hasTime ? [`hh:mm:ss${fraction}`] : [])].join(' ')
-  return formatted(shown, day).replace(/(:\d\d):00$/, '$1')
+  return format(shown, day, { throws: false }).replace(/(:\d\d):00$/, '$1')
 }

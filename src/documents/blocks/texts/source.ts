@@ -33,7 +33,14 @@ export function sourceBlocks(text: string, type: 'code' | 'log'): Block[] {
 
 function shownIn(line: string): string {
   const named = line.replace(/<v(?:\.\S+)?\s+([^>]*)>/g, '$1: ')
-  return textOf(parseDocument(named.replace(/\{\\[^}]*\}|<\d[\d:.]*>/g, '').replace(WORDS_IN_BRACKETS, '&lt;')).children)
+  return textOf(
+    parseDocument(
+      named
+        .replace(/\{\\[^}]*\}|<\d[\d:.]*>/g, '')
+        .replace(/<rt>([^<]*)(?:<\/rt>)?/g, '($1)')
+        .replace(WORDS_IN_BRACKETS, '&lt;'),
+    ).children,
+  )
 }
 
 function millisecondsOf(time: string): number {

@@ -283,9 +283,14 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     content: docx(
       p(
         `<m:oMath>${math('P')}<m:d><m:e>${math('A')}</m:e><m:e>${math('B')}</m:e></m:d>${math('f')}<m:d><m:dPr><m:begChr m:val="["/><m:sepChr m:val=";"/><m:endChr m:val="]"/></m:dPr><m:e>${math('x')}</m:e><m:e>${math('y')}</m:e></m:d><w:del>${math('z')}</w:del></m:oMath>`,
-      ) + p('<w:r><w:pict><v:shape><v:textpath string="Harbour fair"/></v:shape></w:pict></w:r>'),
+      ) +
+        p('<w:r><w:pict><v:shape><v:textpath string="Harbour fair"/></v:shape></w:pict></w:r>') +
+        p(
+          `<w:r><w:drawing><wp:anchor><wp:docPr hidden="1"/><wps:txbx><w:txbxContent>${p('secret')}</w:txbxContent></wps:txbx></wp:anchor></w:drawing></w:r>`,
+        ),
     ),
     says: 'P(A|B)f[x; y] Harbour fair',
+    warnings: [/^Not read: deletions \(1\)\.$/, /^Not read: hidden shapes \(1\)\.$/],
   },
 ]
 

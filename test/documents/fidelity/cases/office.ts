@@ -517,6 +517,20 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     lines: ['Name: Ann; City: Oslo; Role: chief', 'Cy; Riga; cook', 'Di; Turku; guard', 'Kind: Lamp; Use: light; Place: mole'],
     lacks: ['Cy: Di'],
   },
+  // Shapes and groups that are hidden on a slide.
+  {
+    file: 'hidden.pptx',
+    content: () =>
+      slides(
+        shape('title', line('Harbour')) +
+          shape('x', line('secret')).replace('<p:cNvPr ', '<p:cNvPr hidden="1" ') +
+          `<p:grpSp><p:nvGrpSpPr><p:cNvPr id="4" name="g" hidden="true"/></p:nvGrpSpPr>${shape('x', line('secret'))}</p:grpSp>` +
+          shape('x', line('Six berths')).replace('<p:cNvPr ', '<p:cNvPr hidden="0" '),
+      ),
+    says: 'Six berths',
+    lacks: ['secret'],
+    warnings: [/^Not read: hidden shapes \(2\)\.$/, /^Not read: comments \(1\)\.$/],
+  },
   // What OpenDocument hides, by paragraphs, fields, sheets and slides; what repeats on slides; values without a text.
   {
     file: 'hidden.odt',

@@ -237,12 +237,12 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     content: '1\n00:00:01,000 --> 00:00:02,000\n<i>It&#39;s 5 < 6 &amp; 7</i>\n',
     says: "It's 5 < 6 & 7",
   },
-  // Times of words, and words in angle brackets.
+  // Times of words, words in angle brackets, and how a word is read.
   {
     file: 'words.vtt',
     content:
-      'WEBVTT\n\n00:00:00.160 --> 00:00:02.000\nthe<00:00:00.320><c> lamp</c><00:00:00.480><c.yellow> burns</c>\n\n00:02.000 --> 00:03.000\n<i>for <name>.</i>\n',
-    says: 'the lamp burns for <name>.',
+      'WEBVTT\n\n00:00:00.160 --> 00:00:02.000\nthe<00:00:00.320><c> lamp</c><00:00:00.480><c.yellow> burns</c>\n\n00:02.000 --> 00:03.000\n<i>for <name>.</i>\n\n00:04.000 --> 00:05.000\nIn <ruby>\u6e2f<rt>minato</rt></ruby>.\n',
+    says: 'the lamp burns for <name>. In \u6e2f(minato).',
   },
   // Captions that roll up: each repeats the lines of the one before; later, the same is said again.
   {
