@@ -24,7 +24,8 @@ function parseRobots(text: string, product: string) {
     if (name === 'user-agent') {
       if (!isHead) agents = []
       isHead = true
-      agents.push(agentOf(value))
+      // Its product token.
+      agents.push(value.trim() === '*' ? '*' : (/^[a-z_-]+/i.exec(value.trim())?.[0].toLowerCase() ?? ''))
       for (const agent of agents) groups.set(agent, groups.get(agent) ?? [])
     } else if (name === 'allow' || name === 'disallow') {
       isHead = false
@@ -34,11 +35,6 @@ function parseRobots(text: string, product: string) {
   }
   const rules = groups.get(product.toLowerCase()) ?? groups.get('*') ?? []
   return { allows: ({ pathname, search }: URL) => pathname === '/robots.txt' || isAllowed(normalised(pathname + search), rules) }
-}
-
-/** Product token of a user agent. */
-function agentOf(value: string): string {
-  return value.trim() === '*' ? '*' : (/^[a-z_-]+/i.exec(value.trim())?.[0].toLowerCase() ?? '')
 }
 
 function isAllowed(path: string, rules: readonly Rule[]): boolean {

@@ -44,9 +44,11 @@ export function pagesDocument({ pages, title, warnings: read }: PdfPages): Block
   const text = pages.map((lines) => lines.filter((line) => !running.has(line)))
   const contents = contentsOf(text.flat(), pages.length)
   const kept = text.map((lines) => lines.filter((line) => !contents.has(line)))
+  const heads = quoted([...new Set([...running].map(({ text }) => inline(text)))])
+  const left = running.size === 0 ? '' : `${running.size} lines are left out as running heads: ${heads}.`
   const contentsPages = listed([...contents].map(({ page }) => page))
   const unread = contents.size === 0 ? '' : `Not read: tables of contents and indexes (pages ${contentsPages}).`
-  const warnings = [headWarning(running), unread, ...read].filter((one) => one !== '')
+  const warnings = [left, unread, ...read].filter((one) => one !== '')
   // A document of entries alone.
   const shown = kept.some((lines) => lines.length > 0) ? kept : text
   return { title, blocks: blocksOf(shown), pages: pages.length, warnings }
@@ -80,11 +82,6 @@ function contentsOf(lines: readonly Line[], pages: number): ReadonlySet<Line> {
   return new Set(found)
 }
 
-function headWarning(running: ReadonlySet<Line>): string {
-  const texts = [...new Set([...running].map(({ text }) => inline(text)))]
-  return texts.length === 0 ? '' : `${running.size} lines are left out as running heads: ${quoted(texts)}.`
-}
-
 /** Lines at the end of a page that are its footnotes, from the first mark on. */
 function notesOf(lines: readonly Line[], body: number): readonly Line[] {
   const text = lines.findLastIndex(({ height }) => height > NOTES.height * body)
@@ -112,7 +109,8 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
   let mark = 0
   for (const [i, line] of lines.entries()) {
     const last = blocks.at(-1)
-    const follows = before !== undefined && isNext(before, line)
+    const gap = before?.page === line.page ? Math.abs(before.base - line.base) : Infinity
+    const follows = gap <= PARAGRAPH_GAP * Math.max(before?.height ?? 0, line.height)
     const text = inline(line.text.replace(LEADERS, ' ... '))
     if (isHeading(line) && sizes.includes(Math.round(line.height))) {
       const level = Math.min(6, sizes.indexOf(Math.round(line.height)) + 1)
@@ -205,10 +203,6 @@ class OpenBlock {
     const text = texts.join('\n')
     return kind === 'heading' ? { kind, level, text, ...place } : { kind, text, ...place }
   }
-}
-
-function isNext(before: Line, line: Line): boolean {
-  return before.page === line.page && Math.abs(before.base - line.base) <= PARAGRAPH_GAP * Math.max(before.height, line.height)
 }
 
 /** Whether a paragraph or an item continues on the next page. */

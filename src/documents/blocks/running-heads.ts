@@ -95,8 +95,8 @@ function numberKeys({ text, page }: Line, pages: number): string[] {
     // "Manual 3 / 12": pages before the first one may have no number.
     const total = Number(/\ue000\s*\/\s*(\d+)/u.exec(rest)?.[1])
     const isCounted = Number(number) <= total && total <= pages
-    if (number.length <= LONGEST_NUMBER && (isCounted || isAlone(rest) || isApart(rest, Number(number) <= page && !LABEL.test(before))))
-      keys.push(`${Number(number) - page} ${inline(rest)}`)
+    const isApart = Number(number) <= page && !LABEL.test(before) && rest.split(APART).some((part) => part.trim() === PLACE)
+    if (number.length <= LONGEST_NUMBER && (isCounted || isAlone(rest) || isApart)) keys.push(`${Number(number) - page} ${inline(rest)}`)
   }
   const roman = romanValue(text)
   return roman === undefined ? keys : [...keys, `${roman - page} roman`]
@@ -106,9 +106,4 @@ function numberKeys({ text, page }: Line, pages: number): string[] {
 function isAlone(rest: string): boolean {
   const words = rest.match(/\p{L}+/gu) ?? []
   return /^[\p{L}\s\p{Pd}()[\]./|:\u00b7\u2022\ue000]*$/u.test(rest.replace(TOTAL, PLACE)) && words.every((word) => PAGE_WORDS.test(word))
-}
-
-/** Whether a number that can be the page's is apart from the words. */
-function isApart(rest: string, canBePage: boolean): boolean {
-  return canBePage && rest.split(APART).some((part) => part.trim() === PLACE)
 }

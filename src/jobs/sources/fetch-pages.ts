@@ -12,7 +12,7 @@ import { checkLiteral } from '../../crawl/lookup.ts'
 import { checkAllowed, pageAddress } from '../../crawl/page-address.ts'
 import { noteListed } from './missing.ts'
 import type { FileBounds } from './read.ts'
-import type { Job, JobOptions, WebSource } from '../record/schema.ts'
+import type { Job, WebSource } from '../record/schema.ts'
 import type { JobStore } from '../record/store.ts'
 import { FileSpool, isSpooled } from './spool.ts'
 
@@ -124,7 +124,9 @@ async function earlierPages(job: Job, store: JobStore) {
   const ledTo = new Map<string, string>()
   for (const earlier of await store.list()) {
     if (earlier.id >= job.id || earlier.table !== job.table || earlier.source.files?.web === undefined) continue
-    const isSame = earlier.state === 'done' && cutOf(earlier.options) === cutOf(job.options)
+    // The options that determine a page's passages.
+    const isCutAlike = (['split_words', 'no_metadata'] as const).every((name) => earlier.options[name] === job.options[name])
+    const isSame = earlier.state === 'done' && isCutAlike
     for (const { url, asked, etag, modified } of await recordsOf(store.folder(earlier.id))) {
       ledTo.set(asked, url)
       if (isSame && (etag !== undefined || modified !== undefined)) validators.set(url, { etag, modified })
@@ -132,11 +134,6 @@ async function earlierPages(job: Job, store: JobStore) {
     }
   }
   return { validators, ledTo }
-}
-
-/** Key of the options that determine a page's passages. */
-function cutOf({ split_words: words, no_metadata: none }: JobOptions): string {
-  return JSON.stringify([words, none])
 }
 
 async function recordsOf(jobFolder: string): Promise<readonly PageRecord[]> {

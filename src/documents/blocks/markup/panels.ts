@@ -38,17 +38,15 @@ export function namePanels(elements: readonly Element[]): void {
       show(element)
   const isPaired = tabs.length === panels.length
   for (const [i, panel] of panels.entries()) {
-    const tab = tabs.find((one) => isOf(one, panel)) ?? (isPaired ? tabs[i] : undefined)
+    const { id = '', 'aria-labelledby': label } = panel.attribs
+    const isOf = (tab: Element): boolean =>
+      (id !== '' && targetsOf(tab).includes(id)) || (tab.attribs.id !== undefined && tab.attribs.id === label)
+    const tab = tabs.find(isOf) ?? (isPaired ? tabs[i] : undefined)
     const name = tab === undefined ? '' : textOf(tab.children)
     if (tab === undefined || name === '') continue
     DomUtils.prependChild(panel, new Element('p', {}, [new Text(`${name}:`)]))
     tab.children = []
   }
-}
-
-function isOf(tab: Element, panel: Element): boolean {
-  const { id = '' } = panel.attribs
-  return (id !== '' && targetsOf(tab).includes(id)) || (tab.attribs.id !== undefined && tab.attribs.id === panel.attribs['aria-labelledby'])
 }
 
 /** Ids of what a button opens. */

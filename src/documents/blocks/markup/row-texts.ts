@@ -27,11 +27,11 @@ export interface GridRow {
 export function rowTexts(grid: readonly GridRow[], isSheet = false): string[] {
   if (!isSheet) return tableTexts(grid)
   const parts = sheetParts(grid)
-  const first = parts.findIndex((part) => part.some(({ cells }) => cells.length > 2))
+  const first = parts.findIndex((part) => part.length > 1 && part.some(({ cells }) => cells.length > 2))
   return parts.flatMap((part, i) => tableTexts(part, true, i === first))
 }
 
-/** @param isFirst the first table of a sheet, which begins with names: further ones may continue it */
+/** @param isFirst the first table of a sheet, which begins with names; further ones may continue it */
 function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false): string[] {
   const width = grid.reduce((most, { cells }) => Math.max(most, cells.length), 0)
   const lastValues = grid.findLastIndex((row) => !isNames(row) && !isTitle(row, width))
@@ -54,28 +54,14 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
 /** The tables of a sheet, without the empty columns around each. */
 function sheetParts(grid: readonly GridRow[]): GridRow[][] {
   const parts: GridRow[][] = [[]]
-  let isBlank = true
-  for (const row of grid) {
-    const wasBlank = isBlank
-    isBlank = row.cells.every(({ text }) => text === '')
-    if (!isBlank && wasBlank && !continuesTable(parts.at(-1) ?? [], row)) parts.push([row])
-    else if (!isBlank) parts.at(-1)?.push(row)
-  }
+  for (const row of grid)
+    if (row.cells.every(({ text }) => text === '')) parts.push([])
+    else parts.at(-1)?.push(row)
   return parts.map((part) => {
     const filled = part.flatMap(({ cells }) => [cells.findIndex(({ text }) => text !== ''), cells.findLastIndex(({ text }) => text !== '')])
     const [first, last] = filled.reduce(([low, high], i) => [Math.min(low, i), Math.max(high, i)], [Infinity, 0])
     return part.map((row) => ({ ...row, cells: row.cells.slice(first, last + 1) }))
   })
-}
-
-/** Whether a row after a blank one has a number below numbers that have a name. */
-function continuesTable(rows: readonly GridRow[], { cells }: GridRow): boolean {
-  const isNumber = (row: GridRow | undefined, i: number): boolean => NUMBER.test(row?.cells[i]?.text ?? '')
-  const [head, last] = [rows[0]?.cells ?? [], rows.at(-1)]
-  return (
-    cells.length <= head.length &&
-    cells.some(({ text }, i) => NUMBER.test(text) && isNumber(last, i) && head[i]?.text && !isNumber(rows[0], i))
-  )
 }
 
 /** One cell across the table: a title of what follows. */

@@ -22,8 +22,6 @@ const SKIPPED =
   /^(?:annotation|tracked-changes|forms|sequence-decls|covered-table-cell|change|scripts|settings|content-validations|binary-data|.*index-source|bibliography-source)$/
 /** Drawings, which may have texts in them. */
 const DRAWN = /^(?:custom-shape|rect|ellipse|circle|polygon|path|line|connector|caption|g)$/
-/** Frames that repeat on every slide. */
-const REPEATED = /^(?:page-number|date-time|header|footer)$/
 const MOST_LEVELS = 6
 const CODE = /^Preformatted/i
 const MOST_BASES = 20
@@ -196,7 +194,8 @@ class Reader {
   }
 
   #frame(element: Element, depth: number): (Element | string)[] {
-    if (REPEATED.test(element.attribs.class ?? '')) return []
+    // They repeat on every slide.
+    if (/^(?:page-number|date-time|header|footer)$/.test(element.attribs.class ?? '')) return []
     if (element.attribs.class === 'title') return [made('h2', this.read(element.children, depth))]
     const texts = ['title', 'desc'].map((name) => textIn([childOf(element, name) ?? made('p', [])])).filter((text) => text !== '')
     const shown = element.children.filter((node) => !isTag(node) || (node.name !== 'title' && node.name !== 'desc'))

@@ -73,8 +73,13 @@ function shape(element: Element): Element[] {
   const place = inside.find(({ name }) => name === 'ph')?.attribs.type ?? (inside.some(({ name }) => name === 'ph') ? 'obj' : '')
   if (REPEATED.has(place)) return []
   const paragraphs = inside.filter(({ name }) => name === 'p').filter((one) => textIn([one]).trim() !== '')
-  const titleOf = (): (Element | string)[] => paragraphs.flatMap((one) => [...runs(one), ' '])
-  if (TITLES.has(place)) return [made('h2', titleOf())]
+  if (TITLES.has(place))
+    return [
+      made(
+        'h2',
+        paragraphs.flatMap((one) => [...runs(one), ' ']),
+      ),
+    ]
   const isBulleted = (one: Element): boolean => {
     const has = (name: string): boolean => childOf(childOf(one, 'pPr'), name) !== undefined
     return !has('buNone') && (BULLETED.has(place) || has('buChar') || has('buAutoNum'))
