@@ -68,7 +68,7 @@ export function isHidden({ name, attribs, children }: Element): boolean {
     (name === 'dialog' && attribs.open === undefined) ||
     attribs.role === 'navigation' ||
     /display\s*:\s*none|visibility\s*:\s*hidden/i.test(attribs.style ?? '') ||
-    (attribs['aria-hidden'] === 'true' && !BLOCKS.has(name)) ||
+    (attribs['aria-hidden'] === 'true' && (!BLOCKS.has(name) || name === 'figcaption')) ||
     LINE_NUMBERS.test(attribs.class ?? '') ||
     (name === 'a' && PERMALINK.test(attribs.class ?? '') && NO_TEXT.test(beginningOf(children)))
   )

@@ -314,6 +314,13 @@ const SHOWN: readonly FidelityCase[] = [
     ),
     says: 'softhyphen, zerowidth, no break, \u6e2f(minato) "quoted" 12 15, caf\u00e9 a/(b+c) - Mole: a wall',
   },
+  // A caption that only repeats its picture's alternative text, as Pandoc writes it.
+  {
+    file: 'caption.html',
+    content:
+      '<figure><img src="a.svg" alt="The mole at dusk"><figcaption aria-hidden="true">The mole at dusk</figcaption></figure><figure><img src="b.svg" alt="A lamp"><figcaption>Lit at six.</figcaption></figure><p aria-hidden="true">Stay.</p>',
+    says: 'The mole at dusk A lamp Lit at six. Stay.',
+  },
   // Signs between the parts of a formula; elements that older pages, or new ones, show as blocks.
   {
     file: 'apart.html',
