@@ -7,6 +7,28 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** The problem of a text that `halfPairIn` finds. */
+export const HALF_PAIR = 'holds half of a surrogate pair: it was cut within a character. Cut it elsewhere'
+
+/** Path of the first text or name with half of a surrogate pair, which UTF-8 cannot hold; undefined if there is none, '' for the value itself. */
+export function halfPairIn(value: unknown): string | undefined {
+  const stack: { readonly path: string; readonly value: unknown }[] = [{ path: '', value }]
+  for (let next = stack.pop(); next; next = stack.pop()) {
+    const { path, value } = next
+    if (typeof value === 'string' && !value.isWellFormed()) return path
+    if (typeof value !== 'object' || value === null) continue
+    const inner = Object.entries(value).map(([name, one]) => ({
+      name,
+      path: path === '' ? name : `${path}.${name}`,
+      value: one as unknown,
+    }))
+    const named = inner.find(({ name }) => !name.isWellFormed())
+    if (named) return named.path.toWellFormed()
+    stack.push(...inner.reverse())
+  }
+  return undefined
+}
+
 /** Significant digits that a double has of every number: more are rounding errors. */
 export const EXACT_DIGITS = 15
 

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { isExact, parseJson } from '../base/json.ts'
+import { HALF_PAIR, halfPairIn, isExact, parseJson } from '../base/json.ts'
 
 const METADATA_LIMITS = {
   fields: 32,
@@ -87,8 +87,7 @@ function nameProblem(name: string): string | undefined {
 function valueProblem(value: unknown): string | undefined {
   const { textCharacters, listValues } = METADATA_LIMITS
   const tooLong = (text: string): boolean => isLonger(text, textCharacters)
-  if ([value].flat().some((one) => typeof one === 'string' && !one.isWellFormed()))
-    return 'holds half of a surrogate pair: it was cut within a character. Cut it elsewhere'
+  if (halfPairIn(value) !== undefined) return HALF_PAIR
   if (typeof value === 'number' && !Number.isFinite(value)) return 'is not a finite number'
   if (typeof value === 'number') return isExact(value) ? undefined : INEXACT
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? undefined : INEXACT

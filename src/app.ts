@@ -11,6 +11,7 @@ import { compression } from './http/plugins/compression.ts'
 import { docs } from './http/plugins/docs.ts'
 import { gracefulShutdown } from './http/plugins/graceful-shutdown.ts'
 import { errorSender, errors } from './http/errors/describe-error.ts'
+import { queries } from './http/plugins/queries.ts'
 import { forwarded, rateLimit } from './http/plugins/rate-limit.ts'
 import { cors, headers, letRead, requestId, setHeaders } from './http/plugins/headers.ts'
 import { host } from './http/plugins/host.ts'
@@ -68,6 +69,7 @@ export async function buildApp(
   await compression(app)
   jsonBodies(app)
   bodyTimeout(app, config)
+  queries(app)
   gracefulShutdown(app)
   forwarded(app, config.TRUST_PROXY)
   await rateLimit(app, config.RATE_LIMIT)

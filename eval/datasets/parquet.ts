@@ -19,9 +19,9 @@ export async function* parquetRecords(file: string): AsyncGenerator<RawRecord> {
   }
 }
 
-/** Converts 64-bit integers to numbers: ids, labels and counts are far below 2^53. */
+/** Converts 64-bit integers to numbers, or beyond 2^53, as of ids that are hashes, to their digits. */
 function withNumbers(value: unknown): unknown {
-  if (typeof value === 'bigint') return Number(value)
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
   if (Array.isArray(value)) return value.map(withNumbers)
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withNumbers(inner)]))

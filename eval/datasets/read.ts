@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { Passage } from '../../index/contract.ts'
-import { parseJson } from '../../base/json.ts'
+import { isExact, parseJson } from '../../base/json.ts'
 import { type Dataset, describeProblem, type EvalPassage, type EvalQuestion, ProblemLog } from './question-set.ts'
 import { invalidDataset, readItems, readRecords } from './records.ts'
 
@@ -142,7 +142,12 @@ function parseQuestion(
   const asked = record['question'] ?? record['query']
   const question = typeof asked === 'string' ? asked.trim() : ''
   if (question === '') return 'no question'
-  const answers = [...new Set(answersOf(record).map((answer) => answer.trim()))].filter((answer) => answer !== '')
+  const given = answersOf(record)
+  const id = record['id'] ?? record['question_id']
+  const { passage_id: gold, entity } = record
+  if ([...given, id, gold].some((one) => typeof one === 'number' && !isExact(one))) return 'number that JSON rounds: write it as a string'
+  const answers = [...new Set(given.map((answer) => String(answer).trim()))].filter((answer) => answer !== '')
+  if (answers.some((answer) => PYTHON_LIST.test(answer))) return 'list of answers that is not JSON'
   const [first] = answers
   const answerable = wanted ?? first !== undefined
   if (answerable && first === undefined) return 'no answer'
@@ -150,8 +155,6 @@ function parseQuestion(
   if (contexts !== undefined && !isContexts.Check(contexts)) return 'ctxs that are not passages'
   const passages = contexts?.filter(({ text }) => text.trim() !== '')
   if (passages?.length !== contexts?.length) notes.push('passage without text')
-  const { passage_id: gold, entity } = record
-  const id = record['id'] ?? record['question_id']
   return {
     id: typeof id === 'string' || typeof id === 'number' ? String(id) : at,
     question,
@@ -164,12 +167,15 @@ function parseQuestion(
   }
 }
 
-function answersOf(record: Record<string, unknown>): string[] {
+/** A list in a cell as Python prints it, where a table was written without converting it: it would count as one answer. */
+const PYTHON_LIST = /^\[\s*(['"]).*\1\s*\]$/s
+
+function answersOf(record: Record<string, unknown>): (string | number)[] {
   const cell = record['possible_answers']
   // PopQA keeps its answers as a JSON list inside a cell, and nothing else.
   const own = typeof cell === 'string' ? parseJson(cell) : cell
   const given = listInCell(record['answer'] ?? record['answers'] ?? record['golden_answers']) ?? own
-  if (isAnswers.Check(given)) return [given].flat(2).map(String)
+  if (isAnswers.Check(given)) return [given].flat(2)
   return isAliased.Check(given) ? [given.value ?? [], given.aliases ?? []].flat() : []
 }
 

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { readLines, sha256OfFile } from '../../base/files.ts'
-import { parseJson } from '../../base/json.ts'
+import { halfPairIn, parseJson } from '../../base/json.ts'
 import { gunzip } from '../../index/read/expand.ts'
 import { isParquet } from '../../index/read/sniff.ts'
 import { readArrayElements } from '../../index/read/formats/json-array.ts'
@@ -117,7 +117,7 @@ export async function readItems<Item extends object>(
   const problems = new ProblemLog()
   const items: Item[] = []
   for await (const { at, value } of readRecords(file)) {
-    const item = itemOf(value, at, problems)
+    const item = halfPairIn(value) === undefined ? itemOf(value, at, problems) : 'half of a surrogate pair'
     if (typeof item === 'string') problems.add(item, at)
     else if (item !== undefined) items.push(item)
   }

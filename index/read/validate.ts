@@ -1,3 +1,4 @@
+import { HALF_PAIR } from '../../base/json.ts'
 import type { Passage } from '../contract.ts'
 import { checkMetadata, isLonger } from '../passage-metadata.ts'
 import { READ_LIMITS, type RawRow, type ReadItem, type Rejected } from './contract.ts'
@@ -36,14 +37,10 @@ export function passageId(given: unknown): string | Problem {
 
 function optionalText(field: string, value: unknown): string | Problem {
   if (value === undefined || value === null) return ''
-  if (typeof value === 'string') return !value.isWellFormed() ? { problem: halfPair(field) } : value.replace(LEADING_MARKS, '')
+  if (typeof value === 'string') return !value.isWellFormed() ? { problem: `The ${field} ${HALF_PAIR}.` } : value.replace(LEADING_MARKS, '')
   if (typeof value === 'number' && (!Number.isInteger(value) || Number.isSafeInteger(value))) return String(value)
   const kind = Array.isArray(value) ? 'a list' : typeof value === 'number' ? 'not an exact number' : `a JSON ${typeof value}`
   return { problem: `The ${field} is ${kind}: write it as one string.` }
-}
-
-function halfPair(field: string): string {
-  return `The ${field} holds half of a surrogate pair: it was cut within a character. Cut it elsewhere.`
 }
 
 interface CheckOptions {
@@ -66,7 +63,7 @@ export function checkRow(row: RawRow, { maxTextBytes = READ_LIMITS.textBytes, ex
   if (typeof id !== 'string') return reject('bad_id', id.problem)
   const given = exact ? row.text : joined(row.text)
   if (typeof given !== 'string') return reject('malformed', 'The text is neither a string nor a list of strings.')
-  if (!given.isWellFormed()) return reject('malformed', halfPair('text'))
+  if (!given.isWellFormed()) return reject('malformed', `The text ${HALF_PAIR}.`)
   const text = given.replace(LEADING_MARKS, '').normalize()
   if (text.trim() === '') return reject('empty_text', 'The text is empty.')
   const bytes = Buffer.byteLength(text)

@@ -180,6 +180,10 @@ t.test('bad records are counted, named and left out', async (t) => {
     { question: 'odd answer', answer: { a: 7 } },
     { question: 'odd ctxs', answer: 'x', ctxs: ['p1'] },
     { question: 'Good ?', answer: ['y'] },
+    { question: 'half \ud83d', answer: 'x' },
+    { question: 'half answer', answer: ['x', '\ude00'] },
+    { question: 'python', answers: "['Ann', 'Ann B']" },
+    { question: 'numpy', answers: "['Ann' 'Ann B']" },
     {
       question: 'blank passage',
       answer: 'x',
@@ -205,9 +209,17 @@ t.test('bad records are counted, named and left out', async (t) => {
       ['no answer', 3, ['line 6', 'line 7', 'line 8'], 'skipped'],
       ['ctxs that are not passages', 1, ['line 9'], 'skipped'],
       ['duplicate question', 1, ['line 10'], 'skipped'],
-      ['passage without text', 1, ['line 11'], 'kept'],
+      ['half of a surrogate pair', 2, ['line 11', 'line 12'], 'skipped'],
+      ['list of answers that is not JSON', 2, ['line 13', 'line 14'], 'skipped'],
+      ['passage without text', 1, ['line 15'], 'kept'],
     ],
   )
+
+  const written = ['{"id": 9007199254740993, "question": "a", "answer": "x"}', '{"question": "b", "answers": ["x", 90071992547409931]}']
+  const exact = ['{"id": "9007199254740993", "question": "c", "answer": 1.5e9}', '{"id": 9007199254740991, "question": "d", "answer": "x"}']
+  const numbers = await readDataset(await file(t, 'numbers.jsonl', [...written, ...exact].join('\n')))
+  t.match(numbers.questions, [{ id: '9007199254740993', answers: ['1500000000'] }, { id: '9007199254740991' }])
+  t.match(numbers.problems, [{ kind: 'number that JSON rounds: write it as a string', places: ['line 1', 'line 2'] }])
 })
 
 t.test('a line is a line, and no letter of another encoding is replaced', async (t) => {

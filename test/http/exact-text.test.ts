@@ -149,6 +149,101 @@ await t.test('an id is found by its address, whatever it holds; one that no addr
   )
 })
 
+await t.test('half of a surrogate pair, which no model can read, is refused wherever a text comes in', async (t) => {
+  const { asked, index } = await served(t)
+  const half = 'a \ud83d b'
+  const passages = [{ title: '', text: 'x' }]
+  const cases: [url: string, body: object, field: string][] = [
+    ['/v1/answer', { question: half }, 'question'],
+    ['/v1/answer', { question: half, stream: true }, 'question'],
+    ['/v1/answer', { question: 'q', passages: [{ id: half, title: '', text: 'x' }] }, 'passages.0.id'],
+    ['/v1/answer', { question: 'q', passages, stop: ['x', half] }, 'stop.1'],
+    ['/v1/answer', { question: 'q', passages, instruction: half }, 'instruction'],
+    ['/v1/answer', { question: 'q', passages, earlier: [{ question: 'q', answer: half }] }, 'earlier.0.answer'],
+    ['/v1/answer', { question: 'q', passages, demonstrations: [{ question: 'q', answer: half }] }, 'demonstrations.0.answer'],
+    ['/v1/answer/stream', { question: half }, 'question'],
+    ['/v1/search', { query: half }, 'query'],
+    ['/v1/search', { query: 'q', filter: { source: half } }, 'filter.source'],
+    ['/v1/search', { query: 'q', filter: { metadata: { [half]: 'x' } } }, 'filter.metadata.a \ufffd b'],
+    ['/v1/score', { question: 'q', choices: ['x', half] }, 'choices.1'],
+    ['/v1/rerank', { query: 'q', documents: [half] }, 'documents.0'],
+    ['/v1/documents/answer', { text: half, question: 'q' }, 'text'],
+    ['/v1/documents/answer', { text: 'x', question: 'q', title: half }, 'title'],
+    ['/v1/passages/delete', { ids: [half] }, 'ids.0'],
+    ['/v1/admin/snapshots', { name: half }, 'name'],
+    ['/v1/admin/index-jobs', { source: half }, 'source'],
+  ]
+  for (const [url, body, field] of cases) {
+    const { error } = await asked('POST', url, body)
+    t.match(error, { code: 'invalid_request', field, message: `${field} holds half of a surrogate pair` }, `${url} ${field}`)
+  }
+  const chat = { model: 'cepe', messages: [{ role: 'user', content: half }] }
+  t.match(await asked('POST', '/v1/chat/completions', chat), { error: { param: 'messages.0.content', message: /half of a surrogate/ } })
+  t.match(await asked('POST', '/v1/responses', { model: 'cepe', input: half }), { error: { param: 'input' } })
+  t.match(await asked('POST', '/v1/embeddings', { model: 'fake', input: ['x', half] }), { error: { param: 'input.1' } })
+
+  const items = await asked('POST', '/v1/answers', { questions: [{ question: half }, { question: 'q', passages }] })
+  t.match(items, { results: [{ status: 400, error: { field: 'question', message: /half of a surrogate/ } }, { status: 200 }] })
+  const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'search', arguments: { query: half } } }
+  t.match(await asked('POST', '/mcp', call), { result: { isError: true, content: [{ text: /query holds half of a surrogate/ }] } })
+  const some = [
+    { id: 'half', title: '', text: half },
+    { id: 'whole', title: '', text: 'a \u{1f600} b' },
+  ]
+  const results = [
+    { id: 'half', status: 'rejected' },
+    { id: 'whole', status: 'upserted' },
+  ]
+  t.match(await asked('PUT', '/v1/passages?partial=true', { passages: some }), { results }, 'an item fails alone')
+  t.equal(await index.count(), 1)
+})
+
+await t.test('a query is read as it was sent, or refused by the name of its parameter', async (t) => {
+  const { send, asked, put } = await served(t)
+  await put({ id: 'a', title: '', text: 'x', source: 'caf\u00e9 + 100 %' })
+  const total = (source: string) => asked('GET', `/v1/passages?source=${source}`)
+  t.match(await total('caf%C3%A9+%2B+100+%25'), { total: 1 })
+  t.match(await total('caf%c3%a9%20%2B%20100%20%25'), { total: 1 })
+  const refused = (field: string, message: RegExp) => ({ error: { code: 'invalid_request', field, message } })
+  for (const source of ['caf%E9', 'caf%C3', '%', '%zz', '%ED%A0%BD'])
+    for (const url of [
+      '/v1/passages?source=',
+      '/v1/passages?limit=1&source=',
+      '/v1/admin/passages?source=',
+      '/v1/admin/passages/export?source=',
+    ])
+      t.match(
+        await asked('GET', url + source),
+        refused('source', /is not valid: percent signs must begin the bytes of UTF-8/),
+        url + source,
+      )
+  t.match(await asked('GET', '/v1/sources?contains=%E9'), refused('contains', /percent/))
+  t.match(await asked('PUT', '/v1/collections/new?copy_of=%E9'), refused('copy_of', /percent/))
+  t.match(await asked('GET', '/v1/passages?caf%E9=x'), refused('query', /percent/))
+
+  const unknown = refused('colection', /is not a known field/)
+  const routes: [method: string, url: string, body?: object][] = [
+    ['GET', '/v1/passages/a'],
+    ['GET', '/v1/passages/a/file'],
+    ['GET', '/v1/info'],
+    ['GET', '/v1/admin/index'],
+    ['GET', '/v1/admin/sources'],
+    ['GET', '/v1/admin/snapshots'],
+    ['POST', '/v1/admin/snapshots', { name: 'new' }],
+    ['POST', '/v1/admin/index/reembed'],
+    ['POST', '/v1/passages/delete', { ids: ['a'] }],
+    ['DELETE', '/v1/passages/a'],
+    ['DELETE', '/v1/collections/passages'],
+    ['POST', '/v1/answer', { question: 'q' }],
+    ['POST', '/v1/answers', { questions: [{ question: 'q' }] }],
+    ['POST', '/v1/search', { query: 'q' }],
+    ['POST', '/v1/documents/answer', { text: 'x', question: 'q' }],
+  ]
+  for (const [method, url, body] of routes) t.match(await asked(method, `${url}?colection=law`, body), unknown, `${method} ${url}`)
+  t.match(await total('caf%C3%A9+%2B+100+%25'), { total: 1 }, 'nothing was deleted')
+  t.match(await send('GET', '/v1/models?api-version=1'), '"object":"list"', 'clients made for another API add parameters')
+})
+
 await t.test('partial and other options mean the same whether all passages are valid or not', async (t) => {
   const { asked } = await served(t)
   const passages = [

@@ -35,6 +35,9 @@ export async function runProgram(program: Command): Promise<void> {
 
 /** Runs before any command, before most of the program is loaded. */
 async function prepare(): Promise<void> {
+  // Node.js has replaced what is not UTF-8.
+  if (process.argv.some((argument) => argument.includes('\ufffd')))
+    throw new CodedError('options_invalid', 'An argument is not UTF-8: write it in that encoding (locale).')
   checkOpenFiles()
   const { quietLibraries } = await import('../../config.ts')
   quietLibraries()

@@ -2,7 +2,8 @@ import type { FastifySchemaValidationError } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { Settings } from 'typebox/system'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, invalidField } from '../../../base/errors.ts'
+import { HALF_PAIR, halfPairIn } from '../../../base/json.ts'
 
 // Every alternative of a union reports errors: with the default limit of 8 the last ones would be lost, and the closest missed.
 Settings.Set({ maxErrors: 64 })
@@ -11,11 +12,16 @@ Settings.Set({ maxErrors: 64 })
 export function checked<Schema extends TSchema>(schema: Schema, where: string): (value: unknown) => Static<Schema> {
   const compiled = Compile(schema)
   return (value) => {
+    const half = halfPairIn(value)
+    if (half !== undefined) throw invalidField(half || where, HALF_PAIR)
     if (compiled.Check(value)) return value
     const { message, field } = describeValidation(compiled.Errors(value), where)
     throw new CodedError('invalid_request', message, { field })
   }
 }
+
+/** The problem of a field, or parameter, that a route does not have. */
+export const UNKNOWN = 'is not a known field; see /docs for the fields of this route'
 
 /**
  * Describes the first problem in terms of the request: unknown fields first, since they are typing errors.
@@ -37,7 +43,7 @@ export function describeValidation(
   switch (error.keyword) {
     case 'additionalProperties': {
       const unknown = field(String(first(error.params['additionalProperties'])))
-      return { field: unknown, message: `${unknown} is not a known field; see /docs for the fields of this route.` }
+      return { field: unknown, message: `${unknown} ${UNKNOWN}.` }
     }
     case 'required': {
       const missing = field(String(first(error.params['requiredProperties'])))

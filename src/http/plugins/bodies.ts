@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidField, messageOf } from '../../../base/errors.ts'
+import { HALF_PAIR, halfPairIn } from '../../../base/json.ts'
 import type { Config } from '../../settings.ts'
 import { utf8Body } from '../request/read-question.ts'
 
@@ -7,6 +8,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The handler reads the body: a corpus for any time while data keeps arriving, a document within `DOCUMENT_PERIODS`. */
     upload?: 'corpus' | 'document'
+    /** The handler checks the items of the body, each of which fails alone. */
+    checksItems?: boolean
   }
 }
 
@@ -85,6 +88,8 @@ function late(upload: 'corpus' | 'document' | undefined, ms: number): CodedError
 }
 
 const TYPE = 'application/json'
+/** A body is UTF-8, so that only escapes can make half of a surrogate pair. */
+const HALF_ESCAPE = /\\ud[89a-f]/i
 
 /** Parses JSON bodies by the framework's parser (which rejects `__proto__`); errors name the position. */
 export function jsonBodies(app: FastifyInstance): void {
@@ -95,7 +100,10 @@ export function jsonBodies(app: FastifyInstance): void {
     if (body.length === 0)
       return parsed(request.routeOptions.schema?.body === undefined ? null : invalid('The body is empty: send JSON.'), undefined)
     const text = utf8Body(body)
-    void parse(request, text, (error, value) => parsed(error === null ? null : invalid(problemOf(text)), value))
+    void parse(request, text, (error, value) => {
+      const half = request.routeOptions.config.checksItems !== true && HALF_ESCAPE.test(text) ? halfPairIn(value) : undefined
+      parsed(error !== null ? invalid(problemOf(text)) : half === undefined ? null : invalidField(half || 'body', HALF_PAIR), value)
+    })
   })
 }
 

@@ -39,7 +39,7 @@ export const answersRoutes: Routes = (app, { access, config }) => {
   app.post(
     '/v1/answers',
     {
-      config: { accepts: [JSON_TYPE, NDJSON_TYPE] },
+      config: { checksItems: true, accepts: [JSON_TYPE, NDJSON_TYPE] },
       validatorCompiler: () => (value: unknown) =>
         envelope.Check(value) ? { value } : { error: envelope.Errors(value) as unknown as Error },
       schema: {

@@ -9,13 +9,10 @@ import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 
 const PAGE = 100
-const PageSchema = Type.Object(
-  {
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: PAGE })),
-    after: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Value of `next` of the previous page.' })),
-  },
-  { additionalProperties: false },
-)
+const PageSchema = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: PAGE })),
+  after: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Value of `next` of the previous page.' })),
+})
 const CollectionParamsSchema = Type.Object({ name: CollectionNameSchema })
 const CollectionSchema = Type.Object(
   {
@@ -37,22 +34,19 @@ export const CollectionsSchema = Type.Object({
   next: Type.Union([Type.String(), Type.Null()], { description: 'Value of `after` for the next page; null on the last page.' }),
 })
 
-const QuerySchema = Type.Object(
-  {
-    language: Type.Optional(
-      Type.Enum([...WORD_LANGUAGES], {
-        description:
-          'Stemming language of text search for a new collection; `none` for no stemming. Default: the language of most texts, else none.',
-      }),
-    ),
-    copy_of: Type.Optional({
-      ...CollectionNameSchema,
+const QuerySchema = Type.Object({
+  language: Type.Optional(
+    Type.Enum([...WORD_LANGUAGES], {
       description:
-        'Collection whose current content the name will point to; later changes are separate. Default: create an empty collection.',
+        'Stemming language of text search for a new collection; `none` for no stemming. Default: the language of most texts, else none.',
     }),
-  },
-  { additionalProperties: false },
-)
+  ),
+  copy_of: Type.Optional({
+    ...CollectionNameSchema,
+    description:
+      'Collection whose current content the name will point to; later changes are separate. Default: create an empty collection.',
+  }),
+})
 const RemovedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the collection.' }) })
 
 function shownTo(request: FastifyRequest, { services, access }: Pick<RouteContext, 'services' | 'access'>) {

@@ -34,6 +34,7 @@ export const mcpRoutes: Routes = (app, { access, config, version }) => {
   app.post(
     '/mcp',
     {
+      config: { checksItems: true },
       onRequest: refuseOtherOrigins(listed(config.CORS_ORIGINS)),
       schema: {
         tags: ['mcp'],

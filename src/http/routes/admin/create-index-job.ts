@@ -42,10 +42,7 @@ export const ImportSchema = Type.Object(
   { additionalProperties: false },
 )
 
-export const JobQuerySchema = Type.Object(
-  { ...JobOptionsSchema.properties, collection: Type.Optional(CollectionNameSchema) },
-  { additionalProperties: false },
-)
+export const JobQuerySchema = Type.Object({ ...JobOptionsSchema.properties, collection: Type.Optional(CollectionNameSchema) })
 
 /** Creates a job from the body: a form, a corpus or JSON, which has its own options. @throws invalid_request for an empty body */
 export async function createIndexJob(

@@ -66,17 +66,12 @@ export const adminKeysRoutes: Routes = (app, { services: { keys, quotas } }) => 
 }
 
 const { limit, collection, next, source, sourceCount } = ListFields
-const PageSchema = Type.Object(
-  {
-    limit,
-    after: Type.Optional(
-      Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Value of `next` of the previous page.' }),
-    ),
-    source,
-    collection,
-  },
-  { additionalProperties: false },
-)
+const PageSchema = Type.Object({
+  limit,
+  after: Type.Optional(Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Value of `next` of the previous page.' })),
+  source,
+  collection,
+})
 const PassagesSchema = Type.Object({ passages: Type.Array(PassageSchema), next })
 const SourcesSchema = Type.Object({ sources: Type.Array(sourceCount) })
 
@@ -93,7 +88,7 @@ export const adminPassagesRoutes: Routes = (app, { access }) => {
     ...keyed,
     operationId: 'exportPassages',
     summary: 'Export all passages as JSON lines',
-    querystring: Type.Object({ source, collection }, { additionalProperties: false }),
+    querystring: Type.Object({ source, collection }),
     response: { 200: mediaResponse('One passage per line, as JSON.', 'application/x-ndjson'), ...failures },
   }
   app.get('/v1/admin/passages/export', { schema }, async (request, reply) => {

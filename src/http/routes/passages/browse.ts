@@ -33,31 +33,25 @@ const SourceSchema = Type.Object({
 /** Fields of routes that list passages or their sources. */
 export const ListFields = { limit, collection, next, source, sourceCount: SourceSchema }
 
-const SourcesQuerySchema = Type.Object(
-  {
-    contains: Type.Optional(
-      Type.String({ maxLength: SOURCE_CHARACTERS, description: 'Only sources whose name contains this text, ignoring case.' }),
-    ),
-    limit,
-    after: after(SOURCE_CHARACTERS),
-    collection,
-  },
-  { additionalProperties: false },
-)
+const SourcesQuerySchema = Type.Object({
+  contains: Type.Optional(
+    Type.String({ maxLength: SOURCE_CHARACTERS, description: 'Only sources whose name contains this text, ignoring case.' }),
+  ),
+  limit,
+  after: after(SOURCE_CHARACTERS),
+  collection,
+})
 export const SourcesSchema = Type.Object({
   sources: Type.Array(SourceSchema, { description: 'Ordered by name.' }),
   total: Type.Object({ sources: Type.Integer(), passages: Type.Integer() }, { description: 'Total over all pages.' }),
   next,
 })
-const PassagesQuerySchema = Type.Object(
-  {
-    source,
-    limit,
-    after: after(READ_LIMITS.idBytes + 32),
-    collection,
-  },
-  { additionalProperties: false },
-)
+const PassagesQuerySchema = Type.Object({
+  source,
+  limit,
+  after: after(READ_LIMITS.idBytes + 32),
+  collection,
+})
 export const PassagesSchema = Type.Object({
   passages: Type.Array(StoredPassageSchema),
   total: Type.Integer({ description: 'Total over all pages.' }),

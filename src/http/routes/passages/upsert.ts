@@ -52,18 +52,15 @@ async function truncation(
   return { truncated_tokens: all, ...(all > 0 && { truncated }) }
 }
 
-const QuerySchema = Type.Object(
-  {
-    partial: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description: 'Write the valid passages and return a result for each. Default: false, one invalid passage rejects all.',
-      }),
-    ),
-    collection: Type.Optional(CollectionNameSchema),
-  },
-  { additionalProperties: false },
-)
+const QuerySchema = Type.Object({
+  partial: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Write the valid passages and return a result for each. Default: false, one invalid passage rejects all.',
+    }),
+  ),
+  collection: Type.Optional(CollectionNameSchema),
+})
 const split = Type.Optional(
   Type.Boolean({ description: 'Split each text into passages of about 100 words with ids `id#1`, `id#2`, ... Default: false.' }),
 )
@@ -126,7 +123,7 @@ export const upsertRoutes: Routes = (app, { access, once, services }) => {
     method: ['PUT', 'POST'],
     url: '/v1/passages',
     onRequest: app.requireAdmin,
-    config: { documentedBody: { content: { 'application/json': { schema: UpsertSchema } } } },
+    config: { checksItems: true, documentedBody: { content: { 'application/json': { schema: UpsertSchema } } } },
     schema: {
       tags: ['passages'],
       operationId: 'upsertPassages',

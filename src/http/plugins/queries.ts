@@ -1,0 +1,34 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { Value } from 'typebox/value'
+import { type CodedError, invalidField } from '../../../base/errors.ts'
+import { UNKNOWN } from '../errors/describe-validation.ts'
+
+const QuerySchema = Type.Object({ properties: Type.Record(Type.String(), Type.Unknown()) })
+
+/** Rejects queries that would be read as others, before the body is read: the parser keeps invalid percent signs and unknown parameters. */
+export function queries(app: FastifyInstance): void {
+  app.addHook('preParsing', (request, _reply, payload, next) => next(problemOf(request) ?? null, payload))
+}
+
+function problemOf({ originalUrl, query, routeOptions: { url = '', schema } }: FastifyRequest): CodedError | undefined {
+  const { querystring = { properties: {} }, tags } = schema ?? {}
+  // Clients made for other APIs add parameters of their own; pages read theirs themselves.
+  if (!url.startsWith('/v1/') || tags?.includes('openai') || !Value.Check(QuerySchema, querystring)) return undefined
+  for (const part of originalUrl.split('?').slice(1).join('?').split('&')) {
+    if (isDecodable(part)) continue
+    const [name = ''] = part.split('=')
+    return invalidField(isDecodable(name) ? decodeURIComponent(name) : 'query', 'is not valid: percent signs must begin the bytes of UTF-8')
+  }
+  const unknown = Object.keys(query ?? {}).find((name) => name !== '' && !Object.hasOwn(querystring.properties, name))
+  return unknown === undefined ? undefined : invalidField(unknown, UNKNOWN)
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
