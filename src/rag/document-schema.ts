@@ -60,7 +60,7 @@ export type DocumentForm = Static<typeof DocumentFormSchema>
 
 export const DocumentRequestSchema = Type.Object(
   {
-    text: Type.String({ minLength: 1, description: 'The document.' }),
+    text: Type.String({ minLength: 1, description: 'The document. Its letters are composed (NFC); offsets refer to that text.' }),
     type: Type.Optional(
       Type.Enum(['text', 'markdown', 'html'], {
         description:

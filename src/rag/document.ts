@@ -48,7 +48,7 @@ export async function answerDocument(
     (form.max_new_tokens ?? reader.manifest.qa_defaults.max_new_tokens)
   return withAdmission(admission, { cost }, run, async (left) => {
     const parsed = await load(left())
-    const document = { ...parsed, title: form.title ?? (parsed.title || name.replace(ENDING, '')) }
+    const document = { ...parsed, title: (form.title ?? (parsed.title || name.replace(ENDING, ''))).normalize() }
     const loaded = performance.now() - started
     run.observe?.stage('parse', started, loaded)
     const resolved = resolveDocument(form, document, reader.manifest, services)

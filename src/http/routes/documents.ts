@@ -111,7 +111,9 @@ export const documentsRoutes: Routes = async (app, { services: { documents }, co
         }
         if (request.body === undefined || request.body === null)
           throw invalidRequest('body', 'The body is empty: send a form with the document as its file, or JSON with text.')
-        const { text, type = 'text', ...form } = request.body as Static<typeof DocumentRequestSchema>
+        const { text: given, type = 'text', ...form } = request.body as Static<typeof DocumentRequestSchema>
+        // As in files: other forms of letters are other tokens.
+        const text = given.replace(/^\ufeff/, '').normalize()
         const load = async (left: RunOptions): Promise<ReadDocument> =>
           type === 'text' ? plainDocument(text) : parser.read({ bytes: Buffer.from(text), mediaType: `text/${type}; charset=utf-8` }, left)
         return await answerDocument({ form, bytes: text.length, load }, services, run)

@@ -18,7 +18,7 @@ const VERB_TAIL = String.raw`(?:\w+ed|born|built|written|made|held|won|found|sun
 /** Relational nouns: `the population` is not an entity that could replace another. */
 const RELATION = String.raw`(?:capital|population|president|king|queen|leader|mayor|governor|prime minister|chancellor|language|currency|area|size|flag|anthem|author|writer|director|composer|painter|architect|inventor|founder|owner|ceo|height|length|depth|width|weight|age|date|year|place|name|birthplace|nationality|wife|husband|mother|father|brother|sister|son|daughter|children|parents|religion|climate|history|elevation|area code|time zone|largest city|highest mountain|longest river|national animal|official language)`
 
-const CAPITALISED = /\p{Lu}[\p{L}\p{N}'’.-]*(?:\s+(?:(?:of|the|de|da|di|von|van|la|le|and)\s+)*\p{Lu}[\p{L}\p{N}'’.-]*)*/gu
+const CAPITALISED = /\p{Lu}[\p{L}\p{M}\p{N}'’.-]*(?:\s+(?:(?:of|the|de|da|di|von|van|la|le|and)\s+)*\p{Lu}[\p{L}\p{M}\p{N}'’.-]*)*/gu
 const PLAIN_END = /[\s?!.]+$/
 /** `when was the tower built`, `how tall is the tower`, `in what year did the war end`: subject and predicate. */
 const FRAME = new RegExp(
@@ -95,10 +95,10 @@ export function standaloneQuestion(question: string, earlier: readonly Turn[]): 
     // A longer text was pasted, not asked.
     if (role !== 'user' || content.length > LIMITS.questionCharacters || isSmallTalk(content)) continue
     const next = recent[i + 1]
-    const answer = next?.role === 'assistant' ? saidIn(next.content) : ''
-    last = { question: resolved(content.trim(), last), answer: isNoAnswer(answer) ? '' : shortAnswer(answer) }
+    const answer = next?.role === 'assistant' ? saidIn(next.content).normalize() : ''
+    last = { question: resolved(content.trim().normalize(), last), answer: isNoAnswer(answer) ? '' : shortAnswer(answer) }
   }
-  return resolved(question, last)
+  return resolved(question.normalize(), last)
 }
 
 /** A question that follows others, made to stand alone, with the messages before it. */

@@ -101,6 +101,17 @@ t.test('one question of a thirty-page file, as PDF, Markdown and HTML', async (t
     'those looked at most come first',
   )
 
+  const letters = { text: 'M\u00fcllerstra\u00dfe is a caf\u00e9 in Malm\u00f6.', title: 'Caf\u00e9', question: 'where is Malm\u00f6' }
+  const options = { type: 'text', include_text: true, include_prompts: true }
+  const composed = await asked({ ...letters, ...options })
+  t.match(composed, { document: { title: letters.title, text: letters.text }, contexts: [/caf\u00e9/i] })
+  const { timings_ms: _, ...same } = composed
+  for (const given of [letters.text.normalize('NFD'), `\ufeff${letters.text}`]) {
+    const decomposed = { text: given, title: letters.title.normalize('NFD'), question: letters.question.normalize('NFD') }
+    const { timings_ms: _own, ...read } = await asked({ ...decomposed, ...options })
+    t.same(read, same, 'letters in other forms are the same document')
+  }
+
   const reversed = [...texts].reverse()
   const other = reversed.map(({ title, passages }) => `# ${title}\n\n${passages.join('\n\n')}`).join('\n\n')
   const turned = await asked({ text: other, question: 'where was george eliot born' })

@@ -241,7 +241,7 @@ function textsOf(input: EmbeddingsRequest['input']): string[] {
     if (item === '') throw refuse(`${name} is empty.`)
     if (item.length > OPENAI_LIMITS.inputCharacters)
       throw refuse(`${name} has ${item.length} characters; the most is ${OPENAI_LIMITS.inputCharacters}.`)
-    return item
+    return item.normalize()
   })
 }
 

@@ -320,7 +320,7 @@ t.test('a path may end with a slash', async (t) => {
   const { address } = await withClient(t, {}, { BASE_PATH: '/qa' })
   const post = (path: string, body: object) =>
     fetch(`${address}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
-  for (const path of ['/v1/chat/completions/', '/qa/v1/chat/completions/', '/v1/answer/?x=y'])
+  for (const path of ['/v1/chat/completions/', '/qa/v1/chat/completions/', '/v1/chat/completions/?x=y', '/v1/answer/?'])
     t.equal((await post(path, path.includes('chat') ? ask('q') : { question: 'q' })).status, 200, path)
   for (const path of ['/v1/models/', '/v1/info/', '/healthz/', '/docs/json/', '/'])
     t.equal((await fetch(`${address}${path}`)).status, 200, path)
