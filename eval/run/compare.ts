@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util'
 import { CodedError } from '../../base/errors.ts'
 import { type Block, table, text } from '../report/blocks.ts'
 import { mean } from '../statistics/bootstrap.ts'
 import { mcnemar, pairedBootstrap, pText } from '../statistics/paired.ts'
 import type { TaskRun } from './contract.ts'
+import { OPEN_DOMAIN_QA } from './folder.ts'
 import { clusterOf, type TaskRecord } from './record.ts'
 
 /**
@@ -16,11 +18,17 @@ export function compareRuns(a: TaskRun, b: TaskRun) {
     TaskRecord[],
     TaskRecord[],
   ]
+  const filesOf = ({ manifest }: TaskRun) => manifest.subject.files.map(({ sha256 }) => sha256).join()
+  // Ids of other items than questions are numbers of lines.
+  if (a.task.name !== OPEN_DOMAIN_QA && filesOf(a) !== filesOf(b))
+    throw new CodedError('run_mismatch', 'The two runs are of different data files: compare runs of the same ones.')
   const byId = new Map(ofB.map((record) => [record.id, record]))
-  const pairs = ofA.flatMap((record) => {
+  const named = ofA.flatMap((record) => {
     const other = byId.get(record.id)
     return other ? [[record, other] as const] : []
   })
+  const expectedOf = ({ results }: TaskRecord) => results.map(({ expected }) => expected)[0]
+  const pairs = named.filter(([first, second]) => isDeepStrictEqual(expectedOf(first), expectedOf(second)))
   if (pairs.length === 0) throw new CodedError('run_mismatch', `The two runs share no scored ${what}: they are of different data.`)
   const comparisons = a.manifest.subject.settings.flatMap((setting) =>
     a.task.metrics.flatMap(({ name, label, aggregate }) => {
@@ -45,13 +53,14 @@ export function compareRuns(a: TaskRun, b: TaskRun) {
     }),
   )
   if (comparisons.length === 0) throw new CodedError('run_mismatch', 'The two runs share no setting.')
-  return { what, shared: pairs.length, onlyA: ofA.length - pairs.length, onlyB: ofB.length - pairs.length, comparisons }
+  const [onlyA, onlyB] = [ofA.length - named.length, ofB.length - named.length]
+  return { what, shared: pairs.length, changed: named.length - pairs.length, onlyA, onlyB, comparisons }
 }
 
-export function comparisonBlocks({ what, shared, onlyA, onlyB, comparisons }: ReturnType<typeof compareRuns>): Block[] {
+export function comparisonBlocks({ what, shared, changed, onlyA, onlyB, comparisons }: ReturnType<typeof compareRuns>): Block[] {
   return [
     text(
-      `${shared} ${what} are scored in both runs (${onlyA} only in the first, ${onlyB} only in the second). Differences are second minus first, with 95 % intervals of the paired bootstrap; rows about the same question or document are resampled as one.`,
+      `${shared} ${what} are scored in both runs (${onlyA} only in the first, ${onlyB} only in the second${changed > 0 ? `; ${changed} with other right answers are left out` : ''}). Differences are second minus first, with 95 % intervals of the paired bootstrap; rows about the same question or document are resampled as one.`,
     ),
     table(
       ['setting', 'metric', 'items', 'first', 'second', 'difference', 'p (bootstrap)', 'p (McNemar)'],

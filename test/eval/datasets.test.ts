@@ -125,6 +125,10 @@ t.test('a JSON list in a text is the list, in every field of answers; another te
   t.match(problems, [{ kind: 'no answer', places: ['line 6'] }])
   const table = await file(t, 'lists.tsv', 'question\tanswers\nwho?\t"[""Ann"", ""Ann B""]"\n')
   t.match((await readDataset(table)).questions, [{ answers: ['Ann', 'Ann B'] }])
+  const torn = await file(t, 'torn.tsv', 'question\tanswers\n"what\tx\nwho"\ty\nwhen\tz\n"how\nmuch"\tw\n')
+  const read = await readDataset(torn)
+  t.match(read.questions, [{ question: 'when' }, { question: 'how\nmuch' }], 'a quote that is not closed joins no two records')
+  t.match(read.problems, [{ kind: 'not valid JSON', count: 1, places: ['line 3'] }])
 })
 
 t.test('PopQA TSV: answers are a JSON list inside CSV quoting', async (t) => {

@@ -4,7 +4,8 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import type { AnswerClient } from '../../eval/client/client.ts'
 import { servicesClient } from '../../eval/client/in-process.ts'
-import { compareRuns } from '../../eval/run/compare.ts'
+import { comparisonBlocks, compareRuns } from '../../eval/run/compare.ts'
+import { toMarkdown } from '../../eval/report/blocks.ts'
 import { readRunOf } from '../../eval/tasks/runs.ts'
 import { CodedError } from '../../base/errors.ts'
 import { prepare, type EvaluationOptions } from '../../eval/tasks/open-domain-qa/prepare.ts'
@@ -342,6 +343,14 @@ t.test('two runs are compared question by question', async (t) => {
   t.match(byName.get('cepe, k = 2'), { a: 0, b: 1, difference: 1 })
   t.ok(Math.abs((byName.get('cepe, k = 2')?.mcnemarP ?? 1) - 2 / 256) < 1e-12)
   t.match(byName.get('cepe, k = 6'), { a: 1, b: 1, difference: 0, p: 1, mcnemarP: 1 })
+
+  const predictions = path.join(b.folder, 'predictions.jsonl')
+  const [line = '', ...others] = (await readFile(predictions, 'utf8')).split('\n')
+  const { answers: _, ...corrected } = JSON.parse(line) as { answers: string[] }
+  await writeFile(predictions, [JSON.stringify({ ...corrected, answers: ['another'] }), ...others].join('\n'))
+  const now = compareRuns(await readRunOf(a.folder), await readRunOf(b.folder))
+  t.match(now, { shared: 7, changed: 1, onlyA: 0, onlyB: 0 }, 'right answers that differ are no difference of the runs')
+  t.match(toMarkdown(comparisonBlocks(now)), /0 only in the second; 1 with other right answers are left out/)
 })
 
 t.test('predictions on disk are one line per question', async (t) => {

@@ -244,6 +244,11 @@ await t.test('a run is resumed, reported and compared; another one is refused', 
     toMarkdown(comparisonBlocks(compareRuns(first, await readRunOf(other)))),
     /streaming, 96 tokens .*\| perplexity \(as loss\) \| 3 \|/,
   )
+  const ofOthers = path.join(dir, 'other-texts')
+  await writeFile(path.join(dir, 'others.jsonl'), `${JSON.stringify({ id: 'one', text: words.toUpperCase() })}\n`)
+  await ask({ data: path.join(dir, 'others.jsonl') }, ofOthers)
+  const others = await readRunOf(ofOthers)
+  t.throws(() => compareRuns(first, others), { code: 'run_mismatch', message: /different data files/ }, 'equal numbers are not equal items')
   const report = buildTaskReport([first], readPublishedTables())
   t.match(toMarkdown(report.blocks), /\| cepe, 96 tokens/)
   t.equal(report.blocks.filter(({ kind }) => kind === 'figure').length, 2)
