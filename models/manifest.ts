@@ -27,22 +27,25 @@ const SourceSchema = Type.Object({
 /**
  * How the checkpoint's authors ask it questions: the service's defaults for this model (the paper's section 4.2 for the published ones).
  */
-export const QaDefaultsSchema = Type.Object({
-  k: Type.Integer({ minimum: 0, description: 'Passages retrieved per question.' }),
-  k_decoder: Type.Integer({ minimum: 0, description: 'Passages placed in the decoder prompt; the others go to the encoder.' }),
-  demonstrations: Type.Integer({ minimum: 0, description: 'Worked examples in front of the question.' }),
-  context_tokens: Type.Integer({ minimum: 1, description: 'Tokens of one passage, truncated at its end.' }),
-  max_new_tokens: Type.Integer({ minimum: 1 }),
-  instruction: Type.Optional(
-    Type.String({
-      maxLength: 2000,
-      description: 'Text after a question in a chat template; default: to answer with a name, number or phrase. Empty: none.',
-    }),
-  ),
-  mode: Type.Optional(
-    Type.Enum(['decoder-only', 'map-rerank'], { description: 'Default: cepe; decoder-only where the model has no encoder.' }),
-  ),
-})
+export const QaDefaultsSchema = Type.Object(
+  {
+    k: Type.Integer({ minimum: 0, description: 'Passages retrieved per question.' }),
+    k_decoder: Type.Integer({ minimum: 0, description: 'Passages placed in the decoder prompt; the others go to the encoder.' }),
+    demonstrations: Type.Integer({ minimum: 0, description: 'Worked examples in front of the question.' }),
+    context_tokens: Type.Integer({ minimum: 1, description: 'Tokens of one passage, truncated at its end.' }),
+    max_new_tokens: Type.Integer({ minimum: 1 }),
+    instruction: Type.Optional(
+      Type.String({
+        maxLength: 2000,
+        description: 'Text after a question in a chat template; default: to answer with a name, number or phrase. Empty: none.',
+      }),
+    ),
+    mode: Type.Optional(
+      Type.Enum(['decoder-only', 'map-rerank'], { description: 'Default: cepe; decoder-only where the model has no encoder.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
 export type QaDefaults = Static<typeof QaDefaultsSchema>
 
 /** The paper's open-domain QA protocol (section 4.2): 10 passages in the decoder, two demonstrations, 256-token contexts, 25 new tokens. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { ModelConfig } from '../checkpoint/config/config.ts'
-import { parseAs, readJson, readSmallFile } from '../checkpoint/config/json.ts'
+import { parseAs, readJson, readSmallFile, readText } from '../checkpoint/config/json.ts'
 import { invalid } from '../errors.ts'
 import { checkedTokenizer } from './check.ts'
 import { openTokenizer } from './codec.ts'
@@ -24,8 +24,8 @@ async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise
     const kept = Object.entries(config).filter(([name]) => name === 'chat_template' || name === 'add_bos_token')
     return { ...converted, config: { ...converted.config, ...Object.fromEntries(kept) } }
   }
-  const vocabulary = await readSmallFile(join(dir, 'vocab.txt'))
-  if (vocabulary !== undefined) return convertWordPiece(new TextDecoder().decode(vocabulary), config['do_lower_case'] !== false)
+  const vocabulary = await readText(join(dir, 'vocab.txt'))
+  if (vocabulary !== undefined) return convertWordPiece(vocabulary, config['do_lower_case'] !== false)
   throw invalid(`${dir} has no tokenizer; expected tokenizer.json, tokenizer.model or vocab.txt`, dir)
 }
 
@@ -38,9 +38,9 @@ async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise
 export async function tokenizerFiles(dir: string): Promise<TokenizerFiles> {
   const configValue = await readJson(join(dir, 'tokenizer_config.json'))
   const stated = configValue === undefined ? {} : parseAs(TokenizerConfigSchema, configValue, 'tokenizer_config.json')
-  const template = await readSmallFile(join(dir, 'chat_template.jinja'))
+  const template = await readText(join(dir, 'chat_template.jinja'))
   // transformers 5 writes the chat template to a file of its own, which takes precedence.
-  const config = template === undefined ? stated : { ...stated, chat_template: new TextDecoder().decode(template) }
+  const config = template === undefined ? stated : { ...stated, chat_template: template }
   const file = join(dir, 'tokenizer.json')
   const json = await readJson(file)
   if (json !== undefined) return { tokenizer: checkedTokenizer(json, config, file), config }

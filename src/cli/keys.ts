@@ -29,7 +29,7 @@ export function keysCommand(): Command {
       new Command('list').description('list the keys and the questions asked with each today').action(async () => {
         const { KEYS_DIR: dir } = await loadConfig()
         const [{ usageOfDay }, { readChanges }] = await Promise.all([import('../keys/quota.ts'), import('../keys/store.ts')])
-        const usage = await usageOfDay(dir)
+        const usage = await usageOfDay(dir, undefined, warn)
         const files = [...(await readChanges(dir)).values()]
         const lines = files.flatMap(({ record }) => (record === undefined ? [] : [line(record, usage.get(record.name) ?? 0)]))
         if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`)

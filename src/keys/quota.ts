@@ -34,7 +34,7 @@ export type Quotas = Awaited<ReturnType<typeof createQuotas>>
 
 /** Counts the questions of every key by day, across restarts. */
 export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOptions) {
-  let saved = await readUsage(dir)
+  let saved = await readUsage(dir, (problem) => log?.('error', problem))
   let unsaved = new Map<string, number>()
   let complained = false
   const used = (counter: string): number => (saved.get(counter) ?? 0) + (unsaved.get(counter) ?? 0)
@@ -121,19 +121,21 @@ function mostOf(one: Usage, other: Usage): Map<string, number> {
   return most
 }
 
-/** Questions of a day by the names of keys. @throws config_invalid if the counts cannot be read */
-export async function usageOfDay(dir: string, day = dayOf(Date.now())): Promise<Usage> {
-  const counts = [...(await readUsage(dir))].filter(([counter]) => dayOfCounter(counter) === day)
+/** Questions of a day by the names of keys. @param onDamaged see `readUsage` @throws config_invalid if the counts cannot be read */
+export async function usageOfDay(dir: string, day = dayOf(Date.now()), onDamaged?: (problem: string) => void): Promise<Usage> {
+  const counts = [...(await readUsage(dir, onDamaged))].filter(([counter]) => dayOfCounter(counter) === day)
   return new Map(counts.map(([counter, count]) => [counter.slice(day.length + 1), count]))
 }
 
-/** Saved counts; none in a damaged file. @throws config_invalid if it cannot be read */
-async function readUsage(dir: string): Promise<Usage> {
+/** Saved counts. @param onDamaged called for a damaged file, which has none @throws config_invalid if it cannot be read */
+async function readUsage(dir: string, onDamaged?: (problem: string) => void): Promise<Usage> {
   const text = await orAbsent(readFile(usageFile(dir), 'utf8')).catch((error: unknown) => {
     throw keysFailed(`The count of questions, ${usageFile(dir)}, cannot be read: ${messageOf(error)}.`, error)
   })
   const usage = parseJson(text ?? '')
-  return new Map(Value.Check(UsageSchema, usage) ? Object.entries(usage) : [])
+  if (Value.Check(UsageSchema, usage)) return new Map(Object.entries(usage))
+  if (text !== undefined) onDamaged?.(`The count of questions, ${usageFile(dir)}, is damaged: the counts of today begin again at 0.`)
+  return new Map()
 }
 
 function usageFile(dir: string): string {

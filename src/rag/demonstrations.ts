@@ -1,8 +1,9 @@
+import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { parseJson } from '../../base/json.ts'
+import { halfPairIn, parseJson } from '../../base/json.ts'
 import type { Demonstration } from '../text/prompt.ts'
 
 const DemonstrationLine = Compile(
@@ -21,16 +22,19 @@ const DemonstrationLine = Compile(
 export async function loadDemonstrations(file: string): Promise<Demonstration[]> {
   const invalid = (problem: string, cause?: unknown) =>
     new CodedError('config_invalid', `Demonstrations file ${file}: ${problem}.`, { field: 'CEPE_DEMONSTRATIONS', cause })
-  const content = await readFile(file, 'utf8').catch((error: unknown) => {
+  const content = await readFile(file).catch((error: unknown) => {
     throw invalid(messageOf(error), error)
   })
+  if (!isUtf8(content)) throw invalid('it is not UTF-8')
   return content
+    .toString()
     .normalize()
     .split('\n')
     .flatMap((line, i) => {
       if (line.trim() === '') return []
       const value = parseJson(line)
-      if (!DemonstrationLine.Check(value)) throw invalid(`line ${i + 1} is not {"question", "answer", "title"?, "text"?}`)
+      if (!DemonstrationLine.Check(value) || halfPairIn(value) !== undefined)
+        throw invalid(`line ${i + 1} is not {"question", "answer", "title"?, "text"?}`)
       const { question, answer, title, text } = value
       return [{ question, answer, ...(text !== undefined && { passage: { title: title ?? '', text } }) }]
     })

@@ -68,9 +68,10 @@ t.test('a list goes on past a damaged file, names it and ends with 1', async (t)
   const dir = path.join(t.testdir(), 'keys')
   for (const name of ['ann', 'bob', 'carl']) await addKey(dir, { name, role: 'user' })
   await writeFile(path.join(dir, 'bob.key.json'), '{"name": "bo')
+  await writeFile(path.join(dir, 'usage.json'), '{"2026-11-22 ann": 5')
   const { code, stdout, stderr } = await runCli(['keys', 'list'], { CEPE_KEYS_DIR: dir })
   t.match(stdout, /^ann .*\ncarl .*\n$/)
-  t.match(stderr, /^cepe: .*bob\.key\.json is no key's file: .*\n$/)
+  t.match(stderr, /^cepe: The count of questions, .*usage\.json, is damaged: .*\ncepe: .*bob\.key\.json is no key's file: .*\n$/)
   t.equal(code, 1)
 })
 
@@ -172,8 +173,9 @@ t.test('what another service counted holds for one that was not asked since, and
   const keys = await openKeys({ dir })
   t.teardown(() => keys.close())
   const now = () => Date.parse('2026-11-22T12:00:00Z')
+  const said: string[] = []
   const service = async () => {
-    const quotas = await createQuotas({ dir, keys, now })
+    const quotas = await createQuotas({ dir, keys, now, log: (_level, message) => said.push(message) })
     t.teardown(() => quotas.close())
     const door = quotas.around(createAdmission({ maxWaiting: 0, concurrency: 100 }))
     return { save: () => quotas.save(), ask: () => door.enter({ client: 'key:ann', cost: 1 }).release(true) }
@@ -187,6 +189,10 @@ t.test('what another service counted holds for one that was not asked since, and
   t.same([...(await usageOfDay(dir, '2026-11-22'))], [['ann', 2]])
   await idle.save()
   t.throws(() => idle.ask(), { code: 'rate_limited' })
+  t.same(said, [])
+  await writeFile(path.join(dir, 'usage.json'), 'no count')
+  await service()
+  t.match(said, [/usage\.json, is damaged: the counts of today begin again at 0/], 'a start that has lost the counts is logged')
   await rm(path.join(dir, 'usage.json'))
   await mkdir(path.join(dir, 'usage.json'))
   await t.rejects(usageOfDay(dir), { code: 'config_invalid', message: /usage\.json/ })

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import path from 'node:path'
 import t from 'tap'
 import type { RunOptions } from '../../src/inference/contract.ts'
+import { loadDemonstrations } from '../../src/rag/demonstrations.ts'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
 import { questionCost } from '../../src/rag/admission.ts'
@@ -278,4 +280,17 @@ t.test('what cannot be served is refused by name', async (t) => {
     answerQuestion({ question: 'q', mode: 'replug', sampling: { temperature: 1, top_p: 1, seed: 1 } }, services),
     /sampling is not available in replug mode/,
   )
+})
+
+t.test('demonstrations are read as they were written, or refused by file and line', async (t) => {
+  const line = '{"question": "where is Malm\u00f6", "answer": "Sweden"}\n'
+  const dir = t.testdir({
+    utf8: `${line}\n${line.normalize('NFD')}`,
+    latin: Buffer.from(line, 'latin1'),
+    half: `${line}{"question": "q\\ud83d", "answer": "a"}\n`,
+  })
+  const one = { question: 'where is Malm\u00f6', answer: 'Sweden' }
+  t.same(await loadDemonstrations(path.join(dir, 'utf8')), [one, one])
+  await t.rejects(loadDemonstrations(path.join(dir, 'latin')), { code: 'config_invalid', message: /latin: it is not UTF-8/ })
+  await t.rejects(loadDemonstrations(path.join(dir, 'half')), { code: 'config_invalid', message: /half: line 2 is not/ })
 })

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Static, TSchema } from 'typebox'
@@ -21,12 +22,18 @@ export async function readSmallFile(path: string, limit = MAX_JSON_BYTES): Promi
   }
 }
 
+/** Reads a text file; undefined if it does not exist. @throws checkpoint_invalid if it is not UTF-8, or unreadable */
+export async function readText(path: string): Promise<string | undefined> {
+  const bytes = await readSmallFile(path)
+  if (bytes !== undefined && !isUtf8(bytes)) throw invalid(`${path} is not UTF-8; take the file from the model's source again`, path)
+  return bytes && new TextDecoder().decode(bytes)
+}
+
 /** Reads a JSON file; undefined if it does not exist. @throws checkpoint_invalid if it is not JSON */
 export async function readJson(path: string): Promise<unknown> {
-  const bytes = await readSmallFile(path)
-  if (bytes === undefined) return undefined
+  const text = await readText(path)
   try {
-    return JSON.parse(new TextDecoder().decode(bytes))
+    return text === undefined ? undefined : JSON.parse(text)
   } catch (thrown) {
     throw invalid(`${path} is not JSON: ${messageOf(thrown)}; take the file from the model's source again`, path)
   }
@@ -36,7 +43,8 @@ export async function readJson(path: string): Promise<unknown> {
 export function parseAs<T extends TSchema>(schema: T, value: unknown, file: string): Static<T> {
   if (Value.Check(schema, value)) return value
   const [first] = Value.Errors(schema, value)
-  const field = (first?.instancePath ?? '').slice(1).replaceAll('/', '.')
+  const unknown = first?.keyword === 'additionalProperties' ? `/${first.params.additionalProperties[0] ?? ''}` : ''
+  const field = `${first?.instancePath ?? ''}${unknown}`.slice(1).replaceAll('/', '.')
   const subject = field === '' ? basename(file) : `${basename(file)}: ${field}`
   throw invalid(`${subject} ${first?.message ?? 'does not fit its schema'}`, field === '' ? file : field)
 }

@@ -111,6 +111,17 @@ t.test('qa_config.json gives the question answering defaults', async (t) => {
     code: 'checkpoint_invalid',
     message: /qa_config\.json: k/,
   })
+  const unknown = openCheckpoint(
+    folderOf(t, { ...withWeights(LLAMA_CONFIG), 'qa_config.json': { ...qa, instructions: 'In one word.' } }, 'unknown'),
+  )
+  await t.rejects(
+    unknown,
+    { code: 'checkpoint_invalid', field: 'instructions', message: /qa_config\.json: instructions / },
+    'a field that is not read',
+  )
+  const latin = Buffer.from(JSON.stringify({ ...qa, instruction: 'R\u00e9ponds en un mot.' }), 'latin1')
+  const other = openCheckpoint(folderOf(t, { ...withWeights(LLAMA_CONFIG), 'qa_config.json': latin }, 'latin'))
+  await t.rejects(other, { code: 'checkpoint_invalid', message: /qa_config\.json is not UTF-8/ })
 })
 
 t.test('generation_config.json names the tokens that end a text, as in transformers', async (t) => {

@@ -101,6 +101,16 @@ const REFUSED: readonly [string, Parameters<typeof writeFolder>[1], RegExp][] = 
   ],
   ['broken JSON', { 'tokenizer.json': '{' }, /tokenizer\.json is not JSON: .*; take the file/],
   ['a vocabulary without [CLS]', { 'vocab.txt': '[PAD]\n[UNK]\n[SEP]\n' }, /lacks the token \[CLS\]/],
+  [
+    'a vocabulary of another encoding',
+    { 'vocab.txt': Buffer.from(`${wordPiece}caf\u00e9\n`, 'latin1') },
+    /vocab\.txt is not UTF-8; take the file/,
+  ],
+  [
+    'a chat template of another encoding',
+    { 'tokenizer.json': json(1), 'chat_template.jinja': Buffer.from('R\u00e9ponse', 'latin1') },
+    /chat_template\.jinja is not UTF-8/,
+  ],
   ['a repeated token', { 'vocab.txt': `${wordPiece}he\n` }, /line 11 repeats the token "he" of line 8/],
 ]
 
