@@ -72,13 +72,13 @@ export function createClient(options: ClientOptions) {
       get<Api.BrowsePassagesResponse>('/v1/passages', { ...query, source }, { signal }),
     /** Needs an admin key. */
     upsertPassages: (body: Api.UpsertPassagesRequest, { signal, ...query }: PassageOptions = {}) =>
-      call<Api.UpsertPassagesResponse>({ method: 'PUT', path: withQuery('/v1/passages', query), body, signal }),
+      call<Api.UpsertPassagesResponse>({ method: 'PUT', path: withQuery('/v1/passages', query), body, signal, once: true }),
     /** Needs an admin key. */
     deletePassage: (id: string, { signal, ...query }: PassageOptions = {}) =>
-      call<Api.DeletePassageResponse>({ method: 'DELETE', path: passage(id, query), signal }),
+      call<Api.DeletePassageResponse>({ method: 'DELETE', path: passage(id, query), signal, once: true }),
     /** Needs an admin key. */
-    deletePassages: (request: Api.DeletePassagesRequest, { signal, ...query }: PassageOptions = {}) =>
-      post<Api.DeletePassagesResponse>(withQuery('/v1/passages/delete', query), request, { signal }),
+    deletePassages: (body: Api.DeletePassagesRequest, { signal, ...query }: PassageOptions = {}) =>
+      call<Api.DeletePassagesResponse>({ method: 'POST', path: withQuery('/v1/passages/delete', query), body, signal, once: true }),
     /** A page of the collections that the key may use; `after` is the last page's `next`. */
     listCollections: ({ signal, ...query }: CallOptions & { readonly after?: string | undefined } = {}) =>
       get<Api.ListCollectionsResponse>('/v1/collections', query, { signal }),

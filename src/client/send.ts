@@ -32,6 +32,8 @@ export interface ServiceRequest {
   /** Sent as JSON; a form is sent unchanged. */
   readonly body?: object | undefined
   readonly accept?: string
+  /** A retry gets the response of an earlier attempt that was lost, instead of changing again. */
+  readonly once?: boolean
   readonly signal?: AbortSignal | undefined
 }
 
@@ -43,12 +45,15 @@ const BUSY = [429, 503]
  * @throws CepeError; the signal's reason once aborted
  */
 export async function send<T>(service: Service, request: ServiceRequest, take: (response: Response) => Promise<T>): Promise<T> {
-  const { signal } = request
+  const { signal, once } = request
   const started = performance.now()
+  const own = once
+    ? { 'idempotency-key': Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16)).join('-') }
+    : {}
   for (let attempt = 1; ; attempt++) {
     let error: CepeError
     try {
-      const response = await fetchOnce(service, request)
+      const response = await fetchOnce(service, request, own)
       if (response.ok) return await take(response)
       error = refusal(response, await response.text(), service.url + request.path)
       if (!BUSY.includes(response.status)) throw error
@@ -112,12 +117,16 @@ export function parsed(text: string): unknown {
   }
 }
 
-function fetchOnce({ url, headers, fetch }: Service, { method, path, body, accept, signal }: ServiceRequest): Promise<Response> {
+function fetchOnce(
+  { url, headers, fetch }: Service,
+  { method, path, body, accept, signal }: ServiceRequest,
+  own: Readonly<Record<string, string>>,
+): Promise<Response> {
   const isForm = body instanceof FormData
   const json = body === undefined || isForm ? {} : { 'content-type': 'application/json' }
   return fetch(url + path, {
     method,
-    headers: { ...headers, ...json, ...(accept !== undefined && { accept }) },
+    headers: { ...headers, ...json, ...own, ...(accept !== undefined && { accept }) },
     ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
     ...(signal && { signal }),
   })

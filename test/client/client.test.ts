@@ -164,6 +164,24 @@ t.test('a busy service is asked again as it says, a broken connection a few time
   await t.rejects(client.answer({ question: 'q' }, { signal: AbortSignal.timeout(50) }), { name: 'TimeoutError' }, 'a wait can be left')
 })
 
+t.test('a change whose response was lost on the way is made once, and told as it was made', async (t) => {
+  const url = await serviceWith(t, {}, { ADMIN_KEY: 'admin-key-of-this-test' })
+  let lost = false
+  const losing: typeof fetch = async (...args) => {
+    const response = await fetch(...args)
+    lost = !lost
+    if (!lost) return response
+    await response.text()
+    throw new TypeError('fetch failed')
+  }
+  const client = createClient({ url, key: 'admin-key-of-this-test', retry: FAST, fetch: losing })
+  const passages = ['a', 'b', 'c'].map((id) => ({ id, title: '', text: `Text of ${id}.` }))
+  t.match(await client.upsertPassages({ passages }), { upserted: 3, unchanged: 0 })
+  t.match(await client.upsertPassages({ passages }), { upserted: 0, unchanged: 3 }, 'another call is another change')
+  t.same(await client.deletePassage('a'), { deleted: 1 })
+  t.same(await client.deletePassages({ ids: ['b', 'c'] }), { deleted: 2 })
+})
+
 t.test('what cannot be an address or a key is refused, and no key is shown', (t) => {
   t.throws(() => createClient({ url: 'localhost:8080' }), { code: 'options_invalid', field: 'url' })
   t.throws(() => createClient({ url: 'http://ann:secret@localhost' }), { code: 'options_invalid', message: /^(?!.*secret)/ })

@@ -31,8 +31,11 @@ export function errorOf(status, body, retryAfter) {
 }
 
 async function bodyOf(response) {
-  const body = await response.json().catch(() => ({}))
+  const body = await response.json().catch((error) => {
+    if (error.name === 'AbortError') throw error
+  })
   if (!response.ok) throw errorOf(response.status, body, response.headers.get('retry-after'))
+  if (body === undefined) throw new ServiceError({ message: 'The answer did not arrive whole, or is not of this service. Try again.' })
   return body
 }
 

@@ -12,14 +12,16 @@ export function queries(app: FastifyInstance): void {
 }
 
 function problemOf({ originalUrl, query, routeOptions: { url = '', schema } }: FastifyRequest): CodedError | undefined {
-  const { querystring = { properties: {} }, tags } = schema ?? {}
-  // Clients made for other APIs add parameters of their own; pages read theirs themselves.
-  if (!url.startsWith('/v1/') || tags?.includes('openai') || !Value.Check(QuerySchema, querystring)) return undefined
+  const isPage = url === '/'
   for (const part of originalUrl.split('?').slice(1).join('?').split('&')) {
-    if (isDecodable(part)) continue
+    // Addresses of the page are typed: browsers leave a percent sign alone.
+    if (isDecodable(isPage ? part.replace(/%(?![\da-f]{2})/gi, '%25') : part)) continue
     const [name = ''] = part.split('=')
     return invalidField(isDecodable(name) ? decodeURIComponent(name) : 'query', 'is not valid: percent signs must begin the bytes of UTF-8')
   }
+  const { querystring = { properties: {} }, tags } = schema ?? {}
+  // Clients made for other APIs add parameters of their own; the page reads its own.
+  if (!url.startsWith('/v1/') || tags?.includes('openai') || !Value.Check(QuerySchema, querystring)) return undefined
   const unknown = Object.keys(query ?? {}).find((name) => name !== '' && !Object.hasOwn(querystring.properties, name))
   return unknown === undefined ? undefined : invalidField(unknown, UNKNOWN)
 }

@@ -83,6 +83,19 @@ async function openAnswering(t: Test, ...answers: ((route: Route) => Promise<voi
   return { page, context, problem, asked: () => asked }
 }
 
+t.test("a response that is not the service's, or cut off, is said in words wherever it comes", { skip: noBrowser }, async (t) => {
+  const words = 'The answer did not arrive whole, or is not of this service. Try again.'
+  const bodies = ['<html>Log in</html>', '{"answer": "ye']
+  const { page, problem } = await openAnswering(t, ...bodies.map((body) => (route: Route) => route.fulfill({ status: 200, body })))
+  await problem.getByText(words).waitFor()
+  await page.keyboard.press('Enter')
+  await problem.getByText(words).waitFor()
+  t.ok(await page.locator('#result').isHidden())
+  await page.route('**/v1/sources?*', (route) => route.fulfill({ status: 200, body: '<html>Log in</html>' }))
+  await page.locator('#browse').click()
+  await page.locator('#view [role=alert]', { hasText: words }).waitFor()
+})
+
 const failing = (status: number, code: string, retryAfter?: number) => (route: Route) =>
   route.fulfill({
     status,
