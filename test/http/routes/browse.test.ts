@@ -104,6 +104,7 @@ t.test('a cursor continues in its own order, whatever is added or deleted betwee
   t.match(await list(byId.next), { ids: ['b', 'c'], order: 'id', next: 'c' }, 'the others have positions again')
   const everywhere = await get(`/v1/passages?after=${encodeURIComponent(first.next ?? '')}`)
   t.match(everywhere, { status: 400, body: { error: { code: 'invalid_request', field: 'after' } } })
+  t.match((await list('x\tb')).error, { code: 'invalid_request', field: 'after' }, 'a cursor that is none is not the end of the list')
 
   await services.index.delete({ source: 'doc' })
   await add(['\u{1f600}', '\uffee', 'z'].map((id) => part(id, 7)))

@@ -64,35 +64,29 @@ export const PassagesSchema = Type.Object({
 /** GET /v1/sources and GET /v1/passages: the sources of a collection, and the passages of one. */
 export const browseRoutes: Routes = (app, { access }) => {
   const sources = { tags: ['passages'], operationId: 'browseSources', summary: 'List sources with passage counts' }
-  app.get(
-    '/v1/sources',
-    { schema: { ...sources, querystring: SourcesQuerySchema, response: { 200: SourcesSchema, ...errorResponses(404) } } },
-    async (request) => {
-      const { contains = '', limit = PAGE, after, collection } = request.query
-      const all = await sourcesOf(await access.index(request, collection), 0)
-      const found = all
-        .filter(({ source }) => source.toLowerCase().includes(contains.toLowerCase()))
-        .sort((a, b) => (a.source < b.source ? -1 : 1))
-      const rest = after === undefined ? found : found.filter(({ source }) => source > after)
-      return {
-        sources: rest.slice(0, limit).map(({ source, passages }) => ({ source, passages })),
-        total: { sources: found.length, passages: found.reduce((sum, { passages }) => sum + passages, 0) },
-        next: rest.length > limit ? at(rest, limit - 1).source : null,
-      }
-    },
-  )
+  const counted = { ...sources, querystring: SourcesQuerySchema, response: { 200: SourcesSchema, ...errorResponses(404) } }
+  app.get('/v1/sources', { schema: counted }, async (request) => {
+    const { contains = '', limit = PAGE, after, collection } = request.query
+    const all = await sourcesOf(await access.index(request, collection), 0)
+    const found = all
+      .filter(({ source }) => source.toLowerCase().includes(contains.toLowerCase()))
+      .sort((a, b) => (a.source < b.source ? -1 : 1))
+    const rest = after === undefined ? found : found.filter(({ source }) => source > after)
+    return {
+      sources: rest.slice(0, limit).map(({ source, passages }) => ({ source, passages })),
+      total: { sources: found.length, passages: found.reduce((sum, { passages }) => sum + passages, 0) },
+      next: rest.length > limit ? at(rest, limit - 1).source : null,
+    }
+  })
   const passages = { tags: ['passages'], operationId: 'browsePassages', summary: 'List the passages of a source in reading order' }
-  app.get(
-    '/v1/passages',
-    { schema: { ...passages, querystring: PassagesQuerySchema, response: { 200: PassagesSchema, ...errorResponses(404) } } },
-    async (request) => {
-      const { fileOf } = access.answering(request)
-      const { collection } = request.query
-      const { passages, ...page } = await passagesOf(await access.index(request, collection), request.query)
-      const linked = passages.map(async (passage) => withFile(passage, await fileOf?.(passage, collection)))
-      return { passages: await Promise.all(linked), ...page }
-    },
-  )
+  const listed = { ...passages, querystring: PassagesQuerySchema, response: { 200: PassagesSchema, ...errorResponses(404) } }
+  app.get('/v1/passages', { schema: listed }, async (request) => {
+    const { fileOf } = access.answering(request)
+    const { collection } = request.query
+    const { passages, ...page } = await passagesOf(await access.index(request, collection), request.query)
+    const linked = passages.map(async (passage) => withFile(passage, await fileOf?.(passage, collection)))
+    return { passages: await Promise.all(linked), ...page }
+  })
 }
 
 /** A page of passages, of one source if it is named, by id. */
@@ -121,8 +115,9 @@ async function passagesOf(
   const canSort = source !== undefined && total <= MOST_SORTED
   const isSorted = after === undefined ? canSort && first !== undefined && Number.isFinite(placeOf(first)[0]) : after.includes(TAB)
   if (!isSorted) return { ...(await pageById(index, query)), total, order: 'id' }
-  if (!canSort) throw invalidField('after', 'is a position, by which these passages are not listed any more: begin with the first page')
   const [position, id = ''] = after?.split(TAB) ?? []
+  if (!canSort || Number.isNaN(Number(position ?? 0)))
+    throw invalidField('after', 'is no position by which these passages are listed now: begin with the first page')
   const all = (await index.list({ limit: MOST_SORTED, filter })).sort((a, b) => byPlace(placeOf(a), placeOf(b)))
   const rest = position === undefined ? all : all.filter((one) => byPlace(placeOf(one), [Number(position), id]) > 0)
   const passages = rest.slice(0, limit)
