@@ -12,19 +12,15 @@ export const HALF_PAIR = 'holds half of a surrogate pair: it was cut within a ch
 
 /** Path of the first text or name with half of a surrogate pair, which UTF-8 cannot hold; undefined if there is none, '' for the value itself. */
 export function halfPairIn(value: unknown): string | undefined {
-  const stack: { readonly path: string; readonly value: unknown }[] = [{ path: '', value }]
-  for (let next = stack.pop(); next; next = stack.pop()) {
-    const { path, value } = next
-    if (typeof value === 'string' && !value.isWellFormed()) return path
-    if (typeof value !== 'object' || value === null) continue
-    const inner = Object.entries(value).map(([name, one]) => ({
-      name,
-      path: path === '' ? name : `${path}.${name}`,
-      value: one as unknown,
-    }))
-    const named = inner.find(({ name }) => !name.isWellFormed())
-    if (named) return named.path.toWellFormed()
-    stack.push(...inner.reverse())
+  const left: [path: string, value: unknown][] = [['', value]]
+  for (let next = left.pop(); next; next = left.pop()) {
+    const [path, one] = next
+    if (typeof one === 'string' && !one.isWellFormed()) return path
+    if (typeof one !== 'object' || one === null) continue
+    for (const [name, inner] of Object.entries(one).reverse()) {
+      const at = (path === '' ? name : `${path}.${name}`).toWellFormed()
+      left.push([at, inner], [at, name])
+    }
   }
   return undefined
 }

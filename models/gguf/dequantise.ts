@@ -24,30 +24,20 @@ const q8: Block = (data, at, out, to) => {
   for (let i = 0; i < 32; i++) out[to + i] = scale * signed(data[at + 2 + i] as number)
 }
 
-/** Four bits per weight: the first 16 weights in the low nibbles, the others in the high ones. */
-function q4(header: number, middle: number, least: (data: Uint8Array, at: number) => number): Block {
+/**
+ * Four bits per weight: the first 16 weights in the low nibbles, the others in the high ones.
+ * @param fifth whether the fifth bits of all weights are in the four preceding bytes
+ */
+function nibbles(header: number, middle: number, least: (data: Uint8Array, at: number) => number, fifth = false): Block {
+  const bit = (data: Uint8Array, at: number, i: number): number => (((data[at + (i >> 3)] as number) >> (i & 7)) & 1) << 4
   return (data, at, out, to) => {
     const scale = half(data, at)
     const lowest = least(data, at)
     for (let i = 0; i < 16; i++) {
-      const pair = data[at + header + i] as number
-      out[to + i] = scale * ((pair & 15) - middle) + lowest
-      out[to + i + 16] = scale * ((pair >> 4) - middle) + lowest
-    }
-  }
-}
-
-/** As q4, with the fifth bits of all weights in the four preceding bytes. */
-function q5(header: number, middle: number, least: (data: Uint8Array, at: number) => number): Block {
-  return (data, at, out, to) => {
-    const scale = half(data, at)
-    const lowest = least(data, at)
-    for (let i = 0; i < 16; i++) {
-      const pair = data[at + header + 4 + i] as number
-      const low = ((data[at + header + (i >> 3)] as number) >> (i & 7)) & 1
-      const high = ((data[at + header + 2 + (i >> 3)] as number) >> (i & 7)) & 1
-      out[to + i] = scale * (((pair & 15) | (low << 4)) - middle) + lowest
-      out[to + i + 16] = scale * (((pair >> 4) | (high << 4)) - middle) + lowest
+      const pair = data[at + header + (fifth ? 4 : 0) + i] as number
+      const [low, high] = fifth ? [bit(data, at + header, i), bit(data, at + header + 2, i)] : [0, 0]
+      out[to + i] = scale * (((pair & 15) | low) - middle) + lowest
+      out[to + i + 16] = scale * (((pair >> 4) | high) - middle) + lowest
     }
   }
 }
@@ -94,10 +84,10 @@ const q6K: Block = (data, at, out, to) => {
 }
 
 const BLOCKS: Readonly<Record<QuantisedType, Block>> = {
-  Q4_0: q4(2, 8, none),
-  Q4_1: q4(4, 0, stored),
-  Q5_0: q5(2, 16, none),
-  Q5_1: q5(4, 0, stored),
+  Q4_0: nibbles(2, 8, none),
+  Q4_1: nibbles(4, 0, stored),
+  Q5_0: nibbles(2, 16, none, true),
+  Q5_1: nibbles(4, 0, stored, true),
   Q8_0: q8,
   Q4_K: kBlock(null, 16),
   Q5_K: kBlock(16, 48),

@@ -99,9 +99,14 @@ async function* streamed(
   question: Api.Question,
   options: CallOptions = {},
 ): AsyncGenerator<Api.AnswerEvent, void, undefined> {
-  const request = { method: 'POST', path: '/v1/answer', body: { ...question, stream: true }, ...options } as const
-  const events = serverEvents(await send(service, { ...request, accept: 'text/event-stream' }, bodyOf))
-  for await (const { event, data } of whileConnected(service, events, options)) {
+  const request = {
+    method: 'POST',
+    path: '/v1/answer',
+    body: { ...question, stream: true },
+    accept: 'text/event-stream',
+    ...options,
+  } as const
+  for await (const { event, data } of received(service, request, serverEvents)) {
     const value = parsed(data)
     if (event === 'error') throw errorFrom(value) ?? cutShort(service)
     yield { event, data: value } as Api.AnswerEvent
@@ -115,10 +120,9 @@ async function* batch(
   questions: readonly Api.Question[],
   options: CallOptions = {},
 ): AsyncGenerator<Api.BatchItem, void, undefined> {
-  const request = { method: 'POST', path: '/v1/answers', body: { questions }, ...options } as const
-  const items = lines(await send(service, { ...request, accept: 'application/x-ndjson' }, bodyOf))
+  const request = { method: 'POST', path: '/v1/answers', body: { questions }, accept: 'application/x-ndjson', ...options } as const
   let done = 0
-  for await (const line of whileConnected(service, items, options)) {
+  for await (const line of received(service, request, lines)) {
     const item = parsed(line)
     if (item === undefined) break
     done++
@@ -132,16 +136,17 @@ function bodyOf({ body, url, status }: Response): Promise<ReadableStream<Uint8Ar
   return Promise.reject(new CepeError('unexpected_response', `${url} answered without a body.`, { status }))
 }
 
-/** Assigns a code to errors of a connection that breaks during a body. */
-async function* whileConnected<T>(
-  { url }: Service,
-  parts: AsyncGenerator<T, void, undefined>,
-  { signal }: CallOptions,
+/** Parts of a streamed response. Assigns a code to errors of a connection that breaks during the body. */
+async function* received<T>(
+  service: Service,
+  request: ServiceRequest,
+  partsOf: (body: ReadableStream<Uint8Array>) => AsyncGenerator<T, void, undefined>,
 ): AsyncGenerator<T, void, undefined> {
+  const parts = partsOf(await send(service, request, bodyOf))
   try {
     yield* parts
   } catch (error) {
-    throw signal?.aborted === true ? error : unreachable(url, error)
+    throw request.signal?.aborted === true ? error : unreachable(service.url, error)
   }
 }
 

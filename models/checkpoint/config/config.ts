@@ -49,13 +49,17 @@ export interface LocalLayers {
   readonly ropeTheta: number
 }
 
-/** One LLaMA stack: CEPE's decoder or its encoder. */
-export interface LlamaConfig {
+/** Sizes of any stack of layers. */
+interface StackSizes {
   readonly vocabSize: number
   readonly hiddenSize: number
   readonly intermediateSize: number
   readonly layers: number
   readonly heads: number
+}
+
+/** One LLaMA stack: CEPE's decoder or its encoder. */
+export interface LlamaConfig extends StackSizes {
   /** Fewer than heads with grouped-query attention; divides heads. */
   readonly kvHeads: number
   readonly headDim: number
@@ -115,12 +119,7 @@ export interface DecoderOnlyConfig extends DecoderConfig {
 export type CepeConfig = CepeReaderConfig | DecoderOnlyConfig
 
 /** Fields common to all text encoders. */
-interface TextEncoderConfig {
-  readonly vocabSize: number
-  readonly hiddenSize: number
-  readonly intermediateSize: number
-  readonly layers: number
-  readonly heads: number
+interface TextEncoderConfig extends StackSizes {
   /** Maximum tokens of one text, special tokens included. */
   readonly window: number
   readonly layerNormEps: number

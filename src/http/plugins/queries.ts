@@ -4,7 +4,12 @@ import { Value } from 'typebox/value'
 import { type CodedError, invalidField } from '../../../base/errors.ts'
 import { UNKNOWN } from '../errors/describe-validation.ts'
 
-const QuerySchema = Type.Object({ properties: Type.Record(Type.String(), Type.Unknown()) })
+const QuerySchema = Type.Object({ properties: Type.Record(Type.String(), Type.Object({ type: Type.Optional(Type.String()) })) })
+/** Conversion to a number would make '' 0, `true` 1 and 1.5 1. */
+const WRITTEN: ReadonlyMap<unknown, RegExp> = new Map([
+  ['integer', /^-?\d+$/],
+  ['number', /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i],
+])
 
 /** Rejects queries that would be read as others, before the body is read: the parser keeps invalid percent signs and unknown parameters. */
 export function queries(app: FastifyInstance): void {
@@ -22,8 +27,14 @@ function problemOf({ originalUrl, query, routeOptions: { url = '', schema } }: F
   const { querystring = { properties: {} }, tags } = schema ?? {}
   // Clients made for other APIs add parameters of their own; the page reads its own.
   if (!url.startsWith('/v1/') || tags?.includes('openai') || !Value.Check(QuerySchema, querystring)) return undefined
-  const unknown = Object.keys(query ?? {}).find((name) => name !== '' && !Object.hasOwn(querystring.properties, name))
-  return unknown === undefined ? undefined : invalidField(unknown, UNKNOWN)
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (name === '') continue
+    const parameter = Object.hasOwn(querystring.properties, name) ? querystring.properties[name] : undefined
+    if (parameter === undefined) return invalidField(name, UNKNOWN)
+    if (typeof value === 'string' && WRITTEN.get(parameter.type)?.test(value) === false)
+      return invalidField(name, `must be ${parameter.type}`)
+  }
+  return undefined
 }
 
 function isDecodable(text: string): boolean {

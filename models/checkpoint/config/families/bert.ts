@@ -2,11 +2,11 @@ import { Type } from 'typebox'
 import { invalid } from '../../../errors.ts'
 import type { BertConfig, ContrieverConfig, ModernBertConfig, RerankerConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, ENCODER_FIELDS, encoderSizes, LayerTypes, localLayers, orNull, Positive, requireOnly } from './fields.ts'
+import { checkedId, Count, STACK_FIELDS, stackSizes, LayerTypes, localLayers, orNull, Positive, requireOnly } from './fields.ts'
 import { RopeSchema } from './rope.ts'
 
 const BertSchema = Type.Object({
-  ...ENCODER_FIELDS,
+  ...STACK_FIELDS,
   type_vocab_size: Count,
   layer_norm_eps: Positive,
   hidden_act: Type.String(),
@@ -37,7 +37,7 @@ function parseStack(value: unknown, family: BertConfig['family']): BertConfig {
     )
   return {
     family,
-    ...encoderSizes(raw),
+    ...stackSizes(raw),
     window: raw.max_position_embeddings - firstPosition,
     firstPosition,
     typeVocabSize: raw.type_vocab_size,
@@ -60,7 +60,7 @@ export function parseReranker(value: unknown, family: BertConfig['family']): Rer
 }
 
 const ModernBertSchema = Type.Object({
-  ...ENCODER_FIELDS,
+  ...STACK_FIELDS,
   norm_eps: Positive,
   hidden_activation: Type.String(),
   norm_bias: Type.Optional(Type.Boolean()),
@@ -98,7 +98,7 @@ export function parseModernBert(value: unknown): ModernBertConfig {
   return {
     architecture: 'contriever',
     family: 'modern',
-    ...encoderSizes(raw),
+    ...stackSizes(raw),
     window: raw.max_position_embeddings,
     layerNormEps: raw.norm_eps,
     padId: checkedId('pad_token_id', raw.pad_token_id ?? 0, raw.vocab_size),

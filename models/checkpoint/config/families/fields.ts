@@ -12,7 +12,7 @@ export function orNull<T extends Parameters<typeof Type.Union>[0][number]>(schem
   return Type.Optional(Type.Union([schema, Type.Null()]))
 }
 
-export const ENCODER_FIELDS = {
+export const STACK_FIELDS = {
   vocab_size: Count,
   hidden_size: Count,
   intermediate_size: Count,
@@ -22,9 +22,9 @@ export const ENCODER_FIELDS = {
   pad_token_id: orNull(TokenId),
 }
 
-const EncoderSchema = Type.Object(ENCODER_FIELDS)
-/** Sizes of a text encoder, as every family names them. */
-export function encoderSizes(raw: Static<typeof EncoderSchema>) {
+const StackSchema = Type.Object(STACK_FIELDS)
+/** Sizes of a stack of layers, as every family names them. */
+export function stackSizes(raw: Static<typeof StackSchema>) {
   return {
     vocabSize: raw.vocab_size,
     hiddenSize: raw.hidden_size,

@@ -2,18 +2,13 @@ import { Type, type Static } from 'typebox'
 import { invalid } from '../../../errors.ts'
 import type { CepeConfig, DecoderOnlyConfig, LlamaConfig, SpecialTokens } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, Layers, only, orNull, Positive, requireOnly, TokenId, Window, type Prefix } from './fields.ts'
+import { checkedId, Count, STACK_FIELDS, stackSizes, Layers, only, orNull, Positive, requireOnly, TokenId, type Prefix } from './fields.ts'
 import { parseRope, RopeSchema } from './rope.ts'
 
 const LlamaSchema = Type.Object({
-  vocab_size: Count,
-  hidden_size: Count,
-  intermediate_size: Count,
-  num_hidden_layers: Layers,
-  num_attention_heads: Count,
+  ...STACK_FIELDS,
   num_key_value_heads: orNull(Count),
   head_dim: orNull(Count),
-  max_position_embeddings: Window,
   rms_norm_eps: Positive,
   hidden_act: Type.String(),
   attention_bias: Type.Optional(Type.Boolean()),
@@ -67,11 +62,7 @@ function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): LlamaCo
     )
   }
   return {
-    vocabSize: raw.vocab_size,
-    hiddenSize: raw.hidden_size,
-    intermediateSize: raw.intermediate_size,
-    layers: raw.num_hidden_layers,
-    heads,
+    ...stackSizes(raw),
     kvHeads,
     headDim,
     window: raw.max_position_embeddings,

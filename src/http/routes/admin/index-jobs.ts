@@ -33,6 +33,7 @@ const DOCUMENTED_BODY = {
 }
 const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
 const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
+type OfJob = FastifyRequest<{ Params: Static<typeof IdSchema> }>
 
 /** Routes of bulk indexing: create, follow, cancel and resume jobs. */
 export const adminIndexJobsRoutes: Routes = async (app, context) => {
@@ -73,9 +74,7 @@ export const adminIndexJobsRoutes: Routes = async (app, context) => {
   }
   app.post('/v1/admin/index/reembed', { schema: reembed }, async (request, reply) => {
     const { table } = await access.index(request, request.query.collection)
-    const work = { collection: table, work: () => services.jobs.addReembed(table) }
-    const job = await once(request, reply, work)
-    return accepted(reply, job)
+    return accepted(reply, await once(request, reply, { collection: table, work: () => services.jobs.addReembed(table) }))
   })
   followingRoutes(app, context)
 }
@@ -94,47 +93,38 @@ function shown(job: Job, publicText: FastifyInstance['publicText']): Job {
 
 function followingRoutes(app: App, { services: { jobs }, access }: RouteContext): void {
   /** Treats jobs of collections that the key may not use as missing. */
-  const own = async (request: FastifyRequest<{ Params: Static<typeof IdSchema> }>): Promise<string> => {
+  const own = async (request: OfJob): Promise<string> => {
     const { id } = request.params
     if (!access.mayUse(request, (await jobs.get(id)).table)) throw unknownJob(id)
     return id
   }
   const tagged = { tags: ['index'] }
-  const listed = { operationId: 'listIndexJobs', summary: 'List index jobs', response: { 200: ListSchema } }
-  app.get('/v1/admin/index-jobs', { schema: { ...tagged, ...listed } }, async (request) => ({
+  const list = { ...tagged, operationId: 'listIndexJobs', summary: 'List index jobs', response: { 200: ListSchema } }
+  app.get('/v1/admin/index-jobs', { schema: list }, async (request) => ({
     jobs: (await jobs.list()).filter(({ table }) => access.mayUse(request, table)).map((job) => shown(job, app.publicText)),
   }))
 
   const one = { ...tagged, params: IdSchema, response: { 200: JobSchema, ...errorResponses(404, 409) } }
-  app.get('/v1/admin/index-jobs/:id', { schema: { ...one, operationId: 'getIndexJob', summary: 'Get an index job' } }, async (request) =>
-    shown(await jobs.get(await own(request)), app.publicText),
-  )
-  app.delete(
-    '/v1/admin/index-jobs/:id',
-    { schema: { ...one, operationId: 'cancelIndexJob', summary: 'Cancel an index job' } },
-    async (request) => shown(await jobs.cancel(await own(request)), app.publicText),
-  )
-  app.post(
-    '/v1/admin/index-jobs/:id/resume',
-    { schema: { ...one, operationId: 'resumeIndexJob', summary: 'Resume a stopped index job' } },
-    async (request) => shown(await jobs.resume(await own(request)), app.publicText),
-  )
-
-  const summary = 'Download the rejected lines of an index job, as JSON lines'
-  const response = {
-    200: mediaResponse('One rejected line or skipped file per line, as JSON.', 'application/x-ndjson'),
-    ...errorResponses(404),
+  const changes = [
+    { method: 'GET', path: '', act: 'get', operationId: 'getIndexJob', summary: 'Get an index job' },
+    { method: 'DELETE', path: '', act: 'cancel', operationId: 'cancelIndexJob', summary: 'Cancel an index job' },
+    { method: 'POST', path: '/resume', act: 'resume', operationId: 'resumeIndexJob', summary: 'Resume a stopped index job' },
+  ] as const
+  for (const { method, path, act, ...named } of changes) {
+    const handler = async (request: OfJob) => shown(await jobs[act](await own(request)), app.publicText)
+    app.route({ method, url: `/v1/admin/index-jobs/:id${path}`, schema: { ...one, ...named }, handler })
   }
-  app.get(
-    '/v1/admin/index-jobs/:id/report',
-    { schema: { ...tagged, operationId: 'getIndexJobReport', summary, params: IdSchema, response } },
-    async (request, reply) => {
-      const path = await jobs.reportPath(await own(request))
-      const lines = async function* (): AsyncGenerator<string> {
-        if (await exists(path))
-          for await (const line of readLines(fileBytes(path), Infinity)) if ('text' in line) yield `${app.publicText(line.text, true)}\n`
-      }
-      return streamResponse(reply, 'application/x-ndjson', lines())
-    },
-  )
+
+  const rejected = mediaResponse('One rejected line or skipped file per line, as JSON.', 'application/x-ndjson')
+  const summary = 'Download the rejected lines of an index job, as JSON lines'
+  const ofJob = { ...tagged, params: IdSchema, response: { 200: rejected, ...errorResponses(404) } }
+  const report = { ...ofJob, operationId: 'getIndexJobReport', summary }
+  app.get('/v1/admin/index-jobs/:id/report', { schema: report }, async (request, reply) => {
+    const path = await jobs.reportPath(await own(request))
+    const lines = async function* (): AsyncGenerator<string> {
+      if (await exists(path))
+        for await (const line of readLines(fileBytes(path), Infinity)) if ('text' in line) yield `${app.publicText(line.text, true)}\n`
+    }
+    return streamResponse(reply, 'application/x-ndjson', lines())
+  })
 }

@@ -127,38 +127,30 @@ const RestoredSchema = Type.Object({ restored: Type.String(), passages: Type.Int
 /** Creates, lists, restores and deletes snapshots of a collection. */
 export const adminSnapshotsRoutes: Routes = (app, { snapshots, access }) => {
   const keyed = { tags: ['index'], querystring: CollectionQuerySchema }
+  const listed = { 200: SnapshotsSchema, ...errorResponses(404) }
+  const list = { ...keyed, operationId: 'listSnapshots', summary: 'List the snapshots of a collection', response: listed }
+  app.get('/v1/admin/snapshots', { schema: list }, async (request) => ({
+    snapshots: await snapshots.listSnapshots(await access.index(request, request.query.collection)),
+  }))
+  const created = { 201: Type.Object(snapshot), ...errorResponses(404, 409, 507) }
+  const named = { ...keyed, body: SnapshotBodySchema }
+  const create = { ...named, operationId: 'createSnapshot', summary: 'Create a snapshot of a collection', response: created }
+  app.post('/v1/admin/snapshots', { schema: create }, async (request, reply) =>
+    reply.code(201).send(await snapshots.createSnapshot(request.body.name, await access.index(request, request.query.collection))),
+  )
   const one = { ...keyed, params: SnapshotParamsSchema }
-  const list = { operationId: 'listSnapshots', summary: 'List the snapshots of a collection' }
-  app.get(
-    '/v1/admin/snapshots',
-    { schema: { ...keyed, ...list, response: { 200: SnapshotsSchema, ...errorResponses(404) } } },
-    async (request) => ({ snapshots: await snapshots.listSnapshots(await access.index(request, request.query.collection)) }),
-  )
-  const create = { operationId: 'createSnapshot', summary: 'Create a snapshot of a collection', body: SnapshotBodySchema }
-  app.post(
-    '/v1/admin/snapshots',
-    { schema: { ...keyed, ...create, response: { 201: Type.Object(snapshot), ...errorResponses(404, 409, 507) } } },
-    async (request, reply) =>
-      reply.code(201).send(await snapshots.createSnapshot(request.body.name, await access.index(request, request.query.collection))),
-  )
-  const restore = { operationId: 'restoreSnapshot', summary: 'Restore a collection from a snapshot' }
-  app.post(
-    '/v1/admin/snapshots/:snapshot/restore',
-    { schema: { ...one, ...restore, response: { 200: RestoredSchema, ...errorResponses(404, 409, 422, 507) } } },
-    async (request) => {
-      const index = await access.index(request, request.query.collection)
-      const passages = await snapshots.restoreSnapshot(request.params.snapshot, index)
-      await index.refresh()
-      return { restored: request.params.snapshot, passages }
-    },
-  )
-  const remove = { operationId: 'deleteSnapshot', summary: 'Delete a snapshot' }
-  app.delete(
-    '/v1/admin/snapshots/:snapshot',
-    { schema: { ...one, ...remove, response: { 200: DeletedSchema, ...errorResponses(404, 409) } } },
-    async (request) => {
-      await snapshots.deleteSnapshot(request.params.snapshot, await access.index(request, request.query.collection))
-      return { deleted: request.params.snapshot }
-    },
-  )
+  const restored = { 200: RestoredSchema, ...errorResponses(404, 409, 422, 507) }
+  const restore = { ...one, operationId: 'restoreSnapshot', summary: 'Restore a collection from a snapshot', response: restored }
+  app.post('/v1/admin/snapshots/:snapshot/restore', { schema: restore }, async (request) => {
+    const index = await access.index(request, request.query.collection)
+    const passages = await snapshots.restoreSnapshot(request.params.snapshot, index)
+    await index.refresh()
+    return { restored: request.params.snapshot, passages }
+  })
+  const deleted = { 200: DeletedSchema, ...errorResponses(404, 409) }
+  const remove = { ...one, operationId: 'deleteSnapshot', summary: 'Delete a snapshot', response: deleted }
+  app.delete('/v1/admin/snapshots/:snapshot', { schema: remove }, async (request) => {
+    await snapshots.deleteSnapshot(request.params.snapshot, await access.index(request, request.query.collection))
+    return { deleted: request.params.snapshot }
+  })
 }

@@ -75,13 +75,23 @@ function naming({ services: { answering, keys }, access, config }: RouteContext)
   const model = modelId(answering.reader.manifest)
   return {
     template: answering.chatRouteTemplate ?? answering.chatTemplate ?? 'none',
-    requireModel: (wanted: string): void => {
+    /** @throws UnknownModelError */
+    begin: (request: FastifyRequest, reply: FastifyReply, wanted: string) => {
       if (!isReader(wanted, model)) throw new UnknownModelError(wanted)
+      return { run: runOptions(request, reply, config.DEADLINE_MS), services: access.answering(request) }
     },
-    named: (reply: FastifyReply, { collection }: ChatQuestion, own: Pick<Named, 'id' | 'sources' | 'isFormed' | 'ignored'>): Named => {
+    named: (
+      reply: FastifyReply,
+      { collection, grammar }: ChatQuestion,
+      own: Pick<Named, 'id' | 'ignored'>,
+      wanted = config.CHAT_SOURCES,
+    ): Named => {
       if (own.ignored.length > 0) void reply.header('x-cepe-ignored', own.ignored.join(', '))
       return {
         ...own,
+        isFormed: grammar !== undefined,
+        // An appended list would make the JSON invalid.
+        sources: wanted && grammar === undefined,
         created: Math.floor(Date.now() / 1000),
         model,
         addressOf: passageAddress(reply.request, config, !keys.required, collection ?? access.implied(reply.request)),
@@ -91,8 +101,7 @@ function naming({ services: { answering, keys }, access, config }: RouteContext)
 }
 
 function chatRoute(app: App, context: RouteContext): void {
-  const { access, config } = context
-  const { template, requireModel, named } = naming(context)
+  const { template, begin, named } = naming(context)
   const schema = {
     tags,
     operationId: 'createChatCompletion',
@@ -102,15 +111,10 @@ function chatRoute(app: App, context: RouteContext): void {
   }
   app.post('/v1/chat/completions', { schema }, async (request, reply) => {
     const { body } = request
-    requireModel(body.model)
-    const run = runOptions(request, reply, config.DEADLINE_MS)
+    const { run, services } = begin(request, reply, body.model)
     const question = toAnswerRequest(body, template)
-    // An appended list would make the JSON invalid.
-    const isFormed = question.grammar !== undefined
-    const sources = !isFormed && (body.cepe?.sources ?? config.CHAT_SOURCES)
     const ignored = ignoredIn(question, body.messages, 'messages')
-    const own = named(reply, question, { id: `chatcmpl-${randomUUID()}`, sources, isFormed, ignored })
-    const services = access.answering(request)
+    const own = named(reply, question, { id: `chatcmpl-${randomUUID()}`, ignored }, body.cepe?.sources)
     if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), own)
     const includeUsage = body.stream_options?.include_usage === true
     return sendEvents(reply, {
@@ -122,8 +126,7 @@ function chatRoute(app: App, context: RouteContext): void {
 }
 
 function responsesRoute(app: App, context: RouteContext): void {
-  const { access, config } = context
-  const { template, requireModel, named } = naming(context)
+  const { template, begin, named } = naming(context)
   const schema = {
     tags,
     operationId: 'createResponse',
@@ -133,12 +136,9 @@ function responsesRoute(app: App, context: RouteContext): void {
   }
   app.post('/v1/responses', { schema }, async (request, reply) => {
     const { body } = request
-    requireModel(body.model)
-    const run = runOptions(request, reply, config.DEADLINE_MS)
+    const { run, services } = begin(request, reply, body.model)
     const question = toQuestion(body, template)
-    const sources = body.cepe?.sources ?? config.CHAT_SOURCES
-    const own = named(reply, question, { id: `resp_${randomUUID()}`, sources, isFormed: false, ignored: ignoredOf(body, question) })
-    const services = access.answering(request)
+    const own = named(reply, question, { id: `resp_${randomUUID()}`, ignored: ignoredOf(body, question) }, body.cepe?.sources)
     if (body.stream !== true) return answered(await answerQuestion(question, services, run), own, body)
     let number = 0
     return sendEvents(reply, {
