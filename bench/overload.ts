@@ -101,12 +101,8 @@ async function metricsOf(url: string): Promise<string> {
 }
 
 function percentiles(sent: readonly Sent[], ...shares: number[]): string[] {
-  return shares.map((share) =>
-    quantile(
-      sent.map(({ ms }) => ms),
-      share,
-    ).toFixed(0),
-  )
+  const times = sent.map(({ ms }) => ms)
+  return shares.map((share) => quantile(times, share).toFixed(0))
 }
 
 function withoutRetryAfter(refusals: readonly Sent[]): number {

@@ -160,10 +160,8 @@ function settings(): Partial<Record<keyof Config, unknown>> {
 async function questionsAsked(): Promise<EvalQuestion[]> {
   const files = options.text('questions').split(',')
   const datasets = await Promise.all(files.map((file) => readDataset(file)))
-  return spread(
-    datasets.flatMap(({ questions }) => questions),
-    options.count('count'),
-  )
+  const questions = datasets.flatMap(({ questions }) => questions)
+  return spread(questions, options.count('count'))
 }
 
 async function compare(services: Services, llama: Llama): Promise<string> {

@@ -41,10 +41,8 @@ export type Column<Item> = readonly [header: string, of: (item: Item, position: 
 /** One row per item. */
 export function itemTable<Item>(items: readonly Item[], columns: readonly Column<Item>[]): Block {
   const rows = items.map((item, i) => columns.map(([, of]) => of(item, i)))
-  return table(
-    columns.map(([header]) => header),
-    rows,
-  )
+  const header = columns.map(([name]) => name)
+  return table(header, rows)
 }
 export function figure(name: string, caption: string, spec: TopLevelSpec): Figure {
   return { kind: 'figure', name, caption, spec }

@@ -34,10 +34,8 @@ export function quantile(sorted: readonly number[], share: number): number {
 
 /** The middle of unsorted values; NaN without values. */
 export function median(values: readonly number[]): number {
-  return quantile(
-    [...values].sort((a, b) => a - b),
-    0.5,
-  )
+  const sorted = [...values].sort((a, b) => a - b)
+  return quantile(sorted, 0.5)
 }
 
 /** Sums of the values of each cluster, sorted by name and value, so that results do not depend on the order of answers. */

@@ -72,19 +72,24 @@ export function createClient(options: ClientOptions) {
       get<Api.BrowsePassagesResponse>('/v1/passages', { ...query, source }, { signal }),
     /** Needs an admin key. */
     upsertPassages: (body: Api.UpsertPassagesRequest, { signal, ...query }: PassageOptions = {}) =>
-      call<Api.UpsertPassagesResponse>({ method: 'PUT', path: withQuery('/v1/passages', query), body, signal, once: true }),
+      call<Api.UpsertPassagesResponse>({ method: 'PUT', path: withQuery('/v1/passages', query), body, signal, headers: once() }),
     /** Needs an admin key. */
     deletePassage: (id: string, { signal, ...query }: PassageOptions = {}) =>
-      call<Api.DeletePassageResponse>({ method: 'DELETE', path: passage(id, query), signal, once: true }),
+      call<Api.DeletePassageResponse>({ method: 'DELETE', path: passage(id, query), signal, headers: once() }),
     /** Needs an admin key. */
     deletePassages: (body: Api.DeletePassagesRequest, { signal, ...query }: PassageOptions = {}) =>
-      call<Api.DeletePassagesResponse>({ method: 'POST', path: withQuery('/v1/passages/delete', query), body, signal, once: true }),
+      call<Api.DeletePassagesResponse>({ method: 'POST', path: withQuery('/v1/passages/delete', query), body, signal, headers: once() }),
     /** A page of the collections that the key may use; `after` is the last page's `next`. */
     listCollections: ({ signal, ...query }: CallOptions & { readonly after?: string | undefined } = {}) =>
       get<Api.ListCollectionsResponse>('/v1/collections', query, { signal }),
     /** Models, index and limits of the service. */
     getInfo: (options?: CallOptions) => get<Api.GetInfoResponse>('/v1/info', {}, options),
   }
+}
+
+/** A retry gets the response of an earlier attempt that was lost, instead of changing again. */
+function once(): Readonly<Record<string, string>> {
+  return { 'idempotency-key': Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16)).join('-') }
 }
 
 type Query = Readonly<Record<string, string | number | undefined>>
@@ -99,13 +104,7 @@ async function* streamed(
   question: Api.Question,
   options: CallOptions = {},
 ): AsyncGenerator<Api.AnswerEvent, void, undefined> {
-  const request = {
-    method: 'POST',
-    path: '/v1/answer',
-    body: { ...question, stream: true },
-    accept: 'text/event-stream',
-    ...options,
-  } as const
+  const request = { path: '/v1/answer', body: { ...question, stream: true }, headers: { accept: 'text/event-stream' }, ...options }
   for await (const { event, data } of received(service, request, serverEvents)) {
     const value = parsed(data)
     if (event === 'error') throw errorFrom(value) ?? cutShort(service)
@@ -120,7 +119,7 @@ async function* batch(
   questions: readonly Api.Question[],
   options: CallOptions = {},
 ): AsyncGenerator<Api.BatchItem, void, undefined> {
-  const request = { method: 'POST', path: '/v1/answers', body: { questions }, accept: 'application/x-ndjson', ...options } as const
+  const request = { path: '/v1/answers', body: { questions }, headers: { accept: 'application/x-ndjson' }, ...options }
   let done = 0
   for await (const line of received(service, request, lines)) {
     const item = parsed(line)
@@ -139,10 +138,10 @@ function bodyOf({ body, url, status }: Response): Promise<ReadableStream<Uint8Ar
 /** Parts of a streamed response. Assigns a code to errors of a connection that breaks during the body. */
 async function* received<T>(
   service: Service,
-  request: ServiceRequest,
+  request: Omit<ServiceRequest, 'method'>,
   partsOf: (body: ReadableStream<Uint8Array>) => AsyncGenerator<T, void, undefined>,
 ): AsyncGenerator<T, void, undefined> {
-  const parts = partsOf(await send(service, request, bodyOf))
+  const parts = partsOf(await send(service, { method: 'POST', ...request }, bodyOf))
   try {
     yield* parts
   } catch (error) {

@@ -31,9 +31,7 @@ export interface ServiceRequest {
   readonly path: string
   /** Sent as JSON; a form is sent unchanged. */
   readonly body?: object | undefined
-  readonly accept?: string
-  /** A retry gets the response of an earlier attempt that was lost, instead of changing again. */
-  readonly once?: boolean
+  readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
 }
 
@@ -45,15 +43,12 @@ const BUSY = [429, 503]
  * @throws CepeError; the signal's reason once aborted
  */
 export async function send<T>(service: Service, request: ServiceRequest, take: (response: Response) => Promise<T>): Promise<T> {
-  const { signal, once } = request
+  const { signal } = request
   const started = performance.now()
-  const own = once
-    ? { 'idempotency-key': Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16)).join('-') }
-    : {}
   for (let attempt = 1; ; attempt++) {
     let error: CepeError
     try {
-      const response = await fetchOnce(service, request, own)
+      const response = await fetchOnce(service, request)
       if (response.ok) return await take(response)
       error = refusal(response, await response.text(), service.url + request.path)
       if (!BUSY.includes(response.status)) throw error
@@ -117,16 +112,12 @@ export function parsed(text: string): unknown {
   }
 }
 
-function fetchOnce(
-  { url, headers, fetch }: Service,
-  { method, path, body, accept, signal }: ServiceRequest,
-  own: Readonly<Record<string, string>>,
-): Promise<Response> {
+function fetchOnce({ url, headers, fetch }: Service, { method, path, body, headers: own, signal }: ServiceRequest): Promise<Response> {
   const isForm = body instanceof FormData
   const json = body === undefined || isForm ? {} : { 'content-type': 'application/json' }
   return fetch(url + path, {
     method,
-    headers: { ...headers, ...json, ...own, ...(accept !== undefined && { accept }) },
+    headers: { ...headers, ...json, ...own },
     ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
     ...(signal && { signal }),
   })

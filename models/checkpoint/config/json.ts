@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
+import { at } from '../../../base/at.ts'
 import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import { invalid } from '../../errors.ts'
 
@@ -43,7 +44,7 @@ export async function readJson(path: string): Promise<unknown> {
 export function parseAs<T extends TSchema>(schema: T, value: unknown, file: string): Static<T> {
   if (Value.Check(schema, value)) return value
   const [first] = Value.Errors(schema, value)
-  const unknown = first?.keyword === 'additionalProperties' ? `/${first.params.additionalProperties[0] ?? ''}` : ''
+  const unknown = first?.keyword === 'additionalProperties' ? `/${at(first.params.additionalProperties, 0)}` : ''
   const field = `${first?.instancePath ?? ''}${unknown}`.slice(1).replaceAll('/', '.')
   const subject = field === '' ? basename(file) : `${basename(file)}: ${field}`
   throw invalid(`${subject} ${first?.message ?? 'does not fit its schema'}`, field === '' ? file : field)

@@ -39,24 +39,18 @@ export const answerRoutes: Routes = (app, { access, config: { DEADLINE_MS: deadl
       failed: (error) => serverEvent(JSON.stringify(errorBody(reportError(error, request), request)), 'error'),
     })
   // One response type an operation: generated clients could not tell a stream from JSON.
-  const whole = { tags, operationId: 'answer', summary: 'Answer a question from the corpus' }
-  app.post(
-    '/v1/answer',
-    { schema: { ...whole, body: AnswerBodySchema, response: { 200: AnswerResponseSchema, ...failures } } },
-    async (request, reply) => {
-      const { stream = false, ...question } = request.body
-      if (stream) return sendAnswer(question, request, reply)
-      return answerQuestion(question, access.answering(request), runOptions(request, reply, deadlineMs))
-    },
-  )
+  const whole = { tags, operationId: 'answer', summary: 'Answer a question from the corpus', body: AnswerBodySchema }
+  const response = { 200: AnswerResponseSchema, ...failures }
+  app.post('/v1/answer', { schema: { ...whole, response } }, async (request, reply) => {
+    const { stream = false, ...question } = request.body
+    if (stream) return sendAnswer(question, request, reply)
+    return answerQuestion(question, access.answering(request), runOptions(request, reply, deadlineMs))
+  })
 
   const streamed = { tags, operationId: 'streamAnswer', summary: 'Answer a question from the corpus as a stream of events' }
   const events = { description: EVENTS, content: { 'text/event-stream': { schema: AnswerEventSchema } } }
-  app.post(
-    '/v1/answer/stream',
-    { schema: { ...streamed, body: AnswerRequestSchema, response: { 200: events, ...failures } } },
-    async (request, reply) => sendAnswer(request.body, request, reply),
-  )
+  const schema = { ...streamed, body: AnswerRequestSchema, response: { 200: events, ...failures } }
+  app.post('/v1/answer/stream', { schema }, async (request, reply) => sendAnswer(request.body, request, reply))
 }
 
 /** POST /v1/search: retrieval without an answer. POST /v1/score: log-likelihoods of given answers (multiple choice, classification). */

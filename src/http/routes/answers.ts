@@ -15,6 +15,7 @@ const BATCH_QUESTIONS = 1000
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
 
+const TAKES = { checksItems: true, accepts: [JSON_TYPE, NDJSON_TYPE] }
 const bounds = { minItems: 1, maxItems: BATCH_QUESTIONS }
 export const BatchSchema = Type.Object(
   { questions: Type.Array(AnswerRequestSchema, { ...bounds, description: 'Questions, each with the fields of POST /v1/answer.' }) },
@@ -36,37 +37,31 @@ export const BatchItemSchema = Type.Object(
 /** POST /v1/answers: answers a batch of questions and streams the results in order. */
 export const answersRoutes: Routes = (app, { access, config }) => {
   app.addContentTypeParser(NDJSON_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, { questions: linesOf(utf8Body(body)) }))
-  app.post(
-    '/v1/answers',
-    {
-      config: { checksItems: true, accepts: [JSON_TYPE, NDJSON_TYPE] },
-      validatorCompiler: () => (value: unknown) =>
-        envelope.Check(value) ? { value } : { error: envelope.Errors(value) as unknown as Error },
-      schema: {
-        tags: ['questions'],
-        operationId: 'answerMany',
-        summary: 'Answer many questions',
-        description: `Up to ${BATCH_QUESTIONS} questions, ${BATCH_AT_ONCE} at a time. A failed question has a status and an error in its item. Accepts and returns JSON or JSON lines (${NDJSON_TYPE}).`,
-        consumes: [JSON_TYPE, NDJSON_TYPE],
-        body: BatchSchema,
-        response: {
-          200: Type.Object({ results: Type.Array(BatchItemSchema) }, { description: 'One item per question, in request order.' }),
-        },
-      },
+  const validatorCompiler = () => (value: unknown) =>
+    envelope.Check(value) ? { value } : { error: envelope.Errors(value) as unknown as Error }
+  const schema = {
+    tags: ['questions'],
+    operationId: 'answerMany',
+    summary: 'Answer many questions',
+    description: `Up to ${BATCH_QUESTIONS} questions, ${BATCH_AT_ONCE} at a time. A failed question has a status and an error in its item. Accepts and returns JSON or JSON lines (${NDJSON_TYPE}).`,
+    consumes: [JSON_TYPE, NDJSON_TYPE],
+    body: BatchSchema,
+    response: {
+      200: Type.Object({ results: Type.Array(BatchItemSchema) }, { description: 'One item per question, in request order.' }),
     },
-    async (request, reply) => {
-      const run = runOptions(request, reply, config.DEADLINE_MS)
-      const questions: readonly unknown[] = request.body.questions
-      const outcomes = answerBatch(
-        questions.map((question) => () => readItem(question)),
-        { services: access.answering(request), run, batchMs: config.BATCH_DEADLINE_MS },
-      )
-      const items = itemsOf(outcomes, request)
-      const [type, parts] = wantsLines(request) ? [NDJSON_TYPE, lines(items)] : [JSON_TYPE, oneObject(items)]
-      await streamResponse(reply, type, parts)
-      return reply
-    },
-  )
+  }
+  app.post('/v1/answers', { config: TAKES, validatorCompiler, schema }, async (request, reply) => {
+    const run = runOptions(request, reply, config.DEADLINE_MS)
+    const questions: readonly unknown[] = request.body.questions
+    const outcomes = answerBatch(
+      questions.map((question) => () => readItem(question)),
+      { services: access.answering(request), run, batchMs: config.BATCH_DEADLINE_MS },
+    )
+    const items = itemsOf(outcomes, request)
+    const [type, parts] = wantsLines(request) ? [NDJSON_TYPE, lines(items)] : [JSON_TYPE, oneObject(items)]
+    await streamResponse(reply, type, parts)
+    return reply
+  })
 }
 
 /** The questions of JSON lines, with the error of an invalid line. Skips blank lines. */

@@ -84,20 +84,18 @@ export const documentsRoutes: Routes = async (app, { services: { documents }, co
   const { services, parser } = documents
   await app.register(multipart, { limits: { ...FORM_LIMITS, fileSize: Infinity } })
   const slots = createSharedSlots(MOST_FILES)
+  const schema = {
+    tags: ['questions'],
+    operationId: 'answerDocument',
+    summary: 'Answer a question from a document, or summarise it',
+    description:
+      'The document is the file of a multipart form, or `text` in JSON. Its end goes into the decoder prompt; the encoder reads chunks of the rest in parallel.',
+    body: { content: { 'application/json': { schema: DocumentRequestSchema } } },
+    response: { 200: DocumentResponseSchema, ...errorResponses(422, 504) },
+  }
   app.post(
     '/v1/documents/answer',
-    {
-      config: { upload: 'document', accepts: ['application/json', 'multipart/form-data'], documentedBody: DOCUMENTED_BODY },
-      schema: {
-        tags: ['questions'],
-        operationId: 'answerDocument',
-        summary: 'Answer a question from a document, or summarise it',
-        description:
-          'The document is the file of a multipart form, or `text` in JSON. Its end goes into the decoder prompt; the encoder reads chunks of the rest in parallel.',
-        body: { content: { 'application/json': { schema: DocumentRequestSchema } } },
-        response: { 200: DocumentResponseSchema, ...errorResponses(422, 504) },
-      },
-    },
+    { config: { upload: 'document', accepts: ['application/json', 'multipart/form-data'], documentedBody: DOCUMENTED_BODY }, schema },
     async (request, reply) => {
       const run = runOptions(request, reply, config.DEADLINE_MS)
       const giveBack = slots.take(run.client ?? '')

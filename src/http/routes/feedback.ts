@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -37,34 +38,29 @@ const BodySchema = Type.Object(
 /** POST /v1/answers/:id/feedback: stores a user's rating of an answer, in a format that evaluation can read. */
 export const feedbackRoutes: Routes = (app, { config, access }) => {
   const log = config.FEEDBACK === undefined ? undefined : feedbackLog(config.FEEDBACK, config.FEEDBACK_MB * 2 ** 20)
-  app.post(
-    '/v1/answers/:id/feedback',
-    {
-      onRequest: async (request) => {
-        if (log === undefined) throw new CodedError('forbidden', 'Feedback is not kept here: set CEPE_FEEDBACK to a file.')
-        await app.needKey(request, 'a')
-      },
-      schema: {
-        tags: ['questions'],
-        operationId: 'sendFeedback',
-        summary: 'Send feedback on an answer',
-        params: ParamsSchema,
-        body: BodySchema,
-        response: { 200: Type.Object({ id: Type.String(), stored: Type.Boolean() }), ...errorResponses(401, 403, 404, 507) },
-      },
-    },
-    async (request) => {
-      const { params, body, holder } = request
-      const { id } = params
-      const { question, collection, correct, answer = null, expected, comment } = body
-      const answers = expected ?? (correct && answer ? [answer] : [])
-      const { table } = await access.index(request, collection)
-      const told = { correct, answer, ...(comment !== undefined && { comment }) }
-      const about = { at: new Date().toISOString(), key: holder?.name, collection: table, ...told }
-      await log?.({ id, question, answers, feedback: about })
-      return { id, stored: true }
-    },
-  )
+  const onRequest = async (request: FastifyRequest) => {
+    if (log === undefined) throw new CodedError('forbidden', 'Feedback is not kept here: set CEPE_FEEDBACK to a file.')
+    await app.needKey(request, 'a')
+  }
+  const schema = {
+    tags: ['questions'],
+    operationId: 'sendFeedback',
+    summary: 'Send feedback on an answer',
+    params: ParamsSchema,
+    body: BodySchema,
+    response: { 200: Type.Object({ id: Type.String(), stored: Type.Boolean() }), ...errorResponses(401, 403, 404, 507) },
+  }
+  app.post('/v1/answers/:id/feedback', { onRequest, schema }, async (request) => {
+    const { params, body, holder } = request
+    const { id } = params
+    const { question, collection, correct, answer = null, expected, comment } = body
+    const answers = expected ?? (correct && answer ? [answer] : [])
+    const { table } = await access.index(request, collection)
+    const told = { correct, answer, ...(comment !== undefined && { comment }) }
+    const about = { at: new Date().toISOString(), key: holder?.name, collection: table, ...told }
+    await log?.({ id, question, answers, feedback: about })
+    return { id, stored: true }
+  })
 }
 
 /** File mode: questions and comments may be private. */

@@ -31,23 +31,20 @@ export const mcpRoutes: Routes = (app, { access, config, version }) => {
     onerror: (error) => app.log.info({ err: error }, 'a message of the Model Context Protocol was refused'),
   })
   app.addHook('onClose', () => handler.close())
+  const schema = {
+    tags: ['mcp'],
+    operationId: 'callTool',
+    summary: 'Tools for agents (Model Context Protocol, streamable HTTP)',
+    body: MessageSchema,
+    response: {
+      200: Type.Object({}, { description: ANSWERED }),
+      202: { description: 'The notification was accepted.', type: 'null' },
+      ...errorResponses(403, 404, 405, 406),
+    },
+  }
   app.post(
     '/mcp',
-    {
-      config: { checksItems: true },
-      onRequest: refuseOtherOrigins(listed(config.CORS_ORIGINS)),
-      schema: {
-        tags: ['mcp'],
-        operationId: 'callTool',
-        summary: 'Tools for agents (Model Context Protocol, streamable HTTP)',
-        body: MessageSchema,
-        response: {
-          200: Type.Object({}, { description: ANSWERED }),
-          202: { description: 'The notification was accepted.', type: 'null' },
-          ...errorResponses(403, 404, 405, 406),
-        },
-      },
-    },
+    { config: { checksItems: true }, onRequest: refuseOtherOrigins(listed(config.CORS_ORIGINS)), schema },
     async (request, reply) => {
       const run = runOptions(request, reply, config.DEADLINE_MS)
       const context: ToolContext = {

@@ -31,6 +31,11 @@ const FILE = 'A table, a document or an archive (.zip, .tar, .tar.gz). A form ma
 const DOCUMENTED_BODY = {
   content: { ...Object.fromEntries(STREAMED.map((type) => [type, { schema: corpus }])), ...documentedForm(FILE) },
 }
+const TAKES = {
+  upload: 'corpus',
+  accepts: ['application/json', 'multipart/form-data', ...STREAMED],
+  documentedBody: DOCUMENTED_BODY,
+} as const
 const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
 const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
 type OfJob = FastifyRequest<{ Params: Static<typeof IdSchema> }>
@@ -44,23 +49,19 @@ export const adminIndexJobsRoutes: Routes = async (app, context) => {
   await app.register(multipart, { limits: UPLOAD_LIMITS, preservePath: true })
   for (const type of STREAMED) app.addContentTypeParser(type, (_request, payload, done) => done(null, payload))
 
-  app.post(
-    '/v1/admin/index-jobs',
-    {
-      config: { upload: 'corpus', accepts: ['application/json', 'multipart/form-data', ...STREAMED], documentedBody: DOCUMENTED_BODY },
-      schema: {
-        tags: ['index'],
-        operationId: 'createIndexJob',
-        summary: 'Index a corpus',
-        description:
-          'The body is a table (TSV, CSV, JSON lines or array, gzip or zstd), an archive, a multipart form of files, or JSON with `source` (import folder) or `urls`. docs/corpus.md lists the formats.',
-        headers: IdempotencyHeaders,
-        querystring: JobQuerySchema,
-        body: { content: { 'application/json': { schema: ImportSchema } } },
-        response: { 202: JobSchema, ...errorResponses(404, 422, 507) },
-      },
-    },
-    async (request, reply) => accepted(reply, await createIndexJob(request, reply, context)),
+  const create = {
+    tags: ['index'],
+    operationId: 'createIndexJob',
+    summary: 'Index a corpus',
+    description:
+      'The body is a table (TSV, CSV, JSON lines or array, gzip or zstd), an archive, a multipart form of files, or JSON with `source` (import folder) or `urls`. docs/corpus.md lists the formats.',
+    headers: IdempotencyHeaders,
+    querystring: JobQuerySchema,
+    body: { content: { 'application/json': { schema: ImportSchema } } },
+    response: { 202: JobSchema, ...errorResponses(404, 422, 507) },
+  }
+  app.post('/v1/admin/index-jobs', { config: TAKES, schema: create }, async (request, reply) =>
+    accepted(reply, await createIndexJob(request, reply, context)),
   )
   const reembed = {
     tags: ['index'],

@@ -42,10 +42,8 @@ export const openAiRoutes: Routes = (app, context) => {
   const { reader, reranker, retriever } = context.services.answering
   app.setErrorHandler(errorSender(openAiErrorBody))
   const loaded = [reader, ...allEmbedders(retriever), ...(reranker ? [reranker] : [])]
-  modelRoutes(
-    app,
-    loaded.map(({ manifest }) => describeModel(manifest)),
-  )
+  const described = loaded.map(({ manifest }) => describeModel(manifest))
+  modelRoutes(app, described)
   chatRoute(app, context)
   responsesRoute(app, context)
   embeddingsRoute(app, context)

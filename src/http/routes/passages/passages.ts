@@ -67,10 +67,7 @@ export const passagesRoutes: Routes = (app, { access, once }) => {
     work: (index: PassageIndex) => Promise<number>,
   ): Promise<{ deleted: number }> => {
     const index = await access.index(request, request.query.collection)
-    return once(request, reply, {
-      collection: index.table,
-      work: async () => ({ deleted: await work(index) }),
-    })
+    return once(request, reply, { collection: index.table, work: async () => ({ deleted: await work(index) }) })
   }
   const deletion = { tags, headers: IdempotencyHeaders, querystring: CollectionQuerySchema }
   const one = {

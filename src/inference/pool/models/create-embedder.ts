@@ -71,10 +71,8 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
         const batch = left.slice(0, count)
         left = left.slice(count)
         const deadline = until === Infinity ? {} : { deadlineMs: until - performance.now() }
-        const embedded = await embedBatch(
-          batch.map((index) => at(texts, index)),
-          { ...run, ...deadline },
-        )
+        const own = batch.map((index) => at(texts, index))
+        const embedded = await embedBatch(own, { ...run, ...deadline })
         msPerToken = 0.8 * msPerToken + (0.2 * embedded.runMs) / (longest * batch.length)
         batch.forEach((index, row) => vectors.set(index, at(embedded.vectors, row)))
       }
