@@ -93,7 +93,7 @@ async function* table(file: string, delimiter: string): AsyncGenerator<RawRecord
   const text = Readable.toWeb(bytesOf(file)).pipeThrough(new TextDecoderStream('utf-8', { fatal: true }))
   for await (const row of pipeline(text, parser, () => undefined)) {
     const { info, record } = row as { info: { lines: number }; record: Record<string, string> }
-    // A quote that begins a cell, and is not closed there, goes on to the next one over any number of lines.
+    // A quote that begins a cell and is not closed joins it with later lines up to the next quote.
     const isTorn = delimiter === '\t' && Object.values(record).some((cell) => /\t[^]*\n|\n[^]*\t/.test(cell))
     yield { at: `line ${info.lines}`, value: isTorn ? undefined : record }
   }

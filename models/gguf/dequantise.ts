@@ -35,7 +35,8 @@ function nibbles(header: number, middle: number, least: (data: Uint8Array, at: n
     const lowest = least(data, at)
     for (let i = 0; i < 16; i++) {
       const pair = data[at + header + (fifth ? 4 : 0) + i] as number
-      const [low, high] = fifth ? [bit(data, at + header, i), bit(data, at + header + 2, i)] : [0, 0]
+      const low = fifth ? bit(data, at + header, i) : 0
+      const high = fifth ? bit(data, at + header + 2, i) : 0
       out[to + i] = scale * (((pair & 15) | low) - middle) + lowest
       out[to + i + 16] = scale * (((pair >> 4) | high) - middle) + lowest
     }
