@@ -36,23 +36,18 @@ export function fitCalibration(
       'nothing_scored',
       `${right} answers are right and ${answers.length - right} wrong; a calibration needs ${LEAST_OF_EACH} of each. Give more questions, of both kinds.`,
     )
-  const weights = weightsFor(answers, unanswerableShare, asked)
-  const folds = foldsOf(answers)
+  const examples = examplesOf(answers, unanswerableShare, asked)
   const tried = PENALTIES.map((l2) => {
-    const judged = heldOut(answers, weights, folds, l2)
+    const judged = heldOut(examples, l2)
     return { l2, judged, loss: logLoss(judged) }
   })
   const { l2, judged } = tried.reduce((best, next) => (next.loss < best.loss ? next : best))
-  const { bias, means, scales, weights: found } = fitLogistic(examples(answers, weights), l2)
-  const confidences = answers.map(({ signals: { confidence }, right }, i) => ({
-    confidence,
-    correct: Number(right),
-    weight: at(weights, i),
-  }))
+  const { bias, means, scales, weights } = fitLogistic(examples, l2)
+  const confidences = examples.map(({ confidence, label, weight }) => ({ confidence, correct: label, weight }))
   return {
     l2,
     bias,
-    signals: SIGNALS.map((name, i) => ({ name, mean: at(means, i), scale: at(scales, i), weight: at(found, i) })),
+    signals: SIGNALS.map((name, i) => ({ name, mean: at(means, i), scale: at(scales, i), weight: at(weights, i) })),
     cross_validated: { probability: quality(judged), confidence: quality(confidences) },
   }
 }
@@ -61,50 +56,46 @@ function quality(answers: readonly JudgedAnswer[]): Quality {
   return { log_loss: logLoss(answers), ece: calibrationError(answers), auroc: aurocCorrect(answers) }
 }
 
-/** Weights for the assumed share of unanswerable questions, of which a reader may leave more without an answer; they sum to the number of answers. */
-function weightsFor(answers: readonly JudgedSignals[], share: number | null, asked: AskedQuestions): number[] {
-  if (share === null || asked.answerable === 0 || asked.unanswerable === 0) return answers.map(() => 1)
-  const weights = answers.map(({ answerable }) => (answerable ? (1 - share) / asked.answerable : share / asked.unanswerable))
-  const total = weights.reduce((sum, weight) => sum + weight, 0)
-  return weights.map((weight) => (weight * answers.length) / total)
-}
-
-/** Fold of each answer: groups are assigned in a fixed order. */
-function foldsOf(answers: readonly JudgedSignals[]): number[] {
+/**
+ * Answers to fit on, with their folds. Weights follow the assumed share of unanswerable questions, of which a reader may leave more without
+ * an answer; they sum to the number of answers. Groups are assigned to folds in a fixed order.
+ */
+function examplesOf(answers: readonly JudgedSignals[], share: number | null, asked: AskedQuestions) {
+  const weightOf = ({ answerable }: JudgedSignals): number => {
+    if (share === null || asked.answerable === 0 || asked.unanswerable === 0) return 1
+    return answerable ? (1 - share) / asked.answerable : share / asked.unanswerable
+  }
+  const total = answers.reduce((sum, answer) => sum + weightOf(answer), 0)
   const random = seededRandom('folds', 0)
   const groups = [...new Set(answers.map(({ group }) => group))]
     .map((group) => ({ group, order: random() }))
     .sort((a, b) => a.order - b.order)
   const folds = new Map(groups.map(({ group }, i) => [group, i % FOLDS]))
-  return answers.map(({ group }) => folds.get(group) ?? 0)
+  return answers.map((answer) => ({
+    row: SIGNALS.map((name) => answer.signals[name]),
+    label: Number(answer.right),
+    weight: (weightOf(answer) * answers.length) / total,
+    confidence: answer.signals.confidence,
+    fold: folds.get(answer.group),
+  }))
 }
 
 /** Judges every answer by a fit without its fold. */
-function heldOut(answers: readonly JudgedSignals[], weights: readonly number[], folds: readonly number[], l2: number): JudgedAnswer[] {
+function heldOut(all: ReturnType<typeof examplesOf>, l2: number): JudgedAnswer[] {
   return columns(FOLDS, (fold) => fold).flatMap((fold) => {
-    const isIn = (_: unknown, i: number) => at(folds, i) === fold
-    const isOut = (_: unknown, i: number) => at(folds, i) !== fold
-    const [kept, left, weightsLeft] = [answers.filter(isOut), answers.filter(isIn), weights.filter(isIn)]
+    const [kept, left] = [all.filter((example) => example.fold !== fold), all.filter((example) => example.fold === fold)]
     if (kept.length === 0 || left.length === 0) return []
-    const model = fitLogistic(examples(kept, weights.filter(isOut)), l2)
-    return left.map((answer, i) => ({ confidence: predict(model, row(answer)), correct: Number(answer.right), weight: at(weightsLeft, i) }))
+    const model = fitLogistic(kept, l2)
+    return left.map(({ row, label, weight }) => ({ confidence: predict(model, row), correct: label, weight }))
   })
 }
 
-function examples(answers: readonly JudgedSignals[], weights: readonly number[]): Examples {
-  return { rows: answers.map(row), labels: answers.map(({ right }) => Number(right)), weights }
-}
-
-function row({ signals }: JudgedSignals): number[] {
-  return SIGNALS.map((name) => signals[name])
-}
-
-interface Examples {
-  readonly rows: readonly (readonly number[])[]
-  /** 0 or 1 for each row. */
-  readonly labels: readonly number[]
-  /** Weight of each row; they sum to the number of rows. */
-  readonly weights: readonly number[]
+interface Example {
+  readonly row: readonly number[]
+  /** 0 or 1. */
+  readonly label: number
+  /** All of them sum to the number of examples. */
+  readonly weight: number
 }
 
 /** p = 1 / (1 + exp(-(bias + sum_i weights[i] (row[i] - means[i]) / scales[i]))) */
@@ -121,22 +112,21 @@ const LEAST_SCALE = 1e-9
  * with step halving (Hastie, Tibshirani, Friedman, section 4.4).
  * @param l2 above 0
  */
-export function fitLogistic({ rows, labels, weights }: Examples, l2: number) {
-  const width = at(rows, 0).length
-  const means = columns(width, (i) => weighedMean(rows, weights, (row) => at(row, i)))
-  const scales = columns(width, (i) =>
-    Math.max(LEAST_SCALE, Math.sqrt(weighedMean(rows, weights, (row) => (at(row, i) - at(means, i)) ** 2))),
-  )
-  const design = rows.map((row) => [1, ...row.map((value, i) => (value - at(means, i)) / at(scales, i))])
+export function fitLogistic(examples: readonly Example[], l2: number) {
+  const width = at(examples, 0).row.length
+  const means = columns(width, (i) => weighedMean(examples, (row) => at(row, i)))
+  const scales = columns(width, (i) => Math.max(LEAST_SCALE, Math.sqrt(weighedMean(examples, (row) => (at(row, i) - at(means, i)) ** 2))))
+  const standardised = (row: readonly number[]) => row.map((value, i) => (value - at(means, i)) / at(scales, i))
+  const design = examples.map((example) => ({ ...example, row: [1, ...standardised(example.row)] }))
   const penalty = (i: number): number => (i === 0 ? 0 : l2)
   const loss = (theta: readonly number[]): number =>
-    design.reduce((sum, x, n) => sum + at(weights, n) * crossEntropy(dot(x, theta), at(labels, n)), 0) +
+    design.reduce((sum, { row, label, weight }) => sum + weight * crossEntropy(dot(row, theta), label), 0) +
     theta.reduce((sum, value, i) => sum + (penalty(i) / 2) * value ** 2, 0)
 
   let theta: number[] = columns(width + 1, () => 0)
   let current = loss(theta)
   for (let step = 0; step < MOST_STEPS; step++) {
-    const { gradient, hessian } = derivatives({ rows: design, labels, weights }, theta, penalty)
+    const { gradient, hessian } = derivatives(design, theta, penalty)
     const direction = solve(hessian, gradient)
     let rate = 1
     let next = theta
@@ -160,25 +150,21 @@ export function predict({ bias, means, scales, weights }: Logistic, row: readonl
   return sigmoid(row.reduce((sum, value, i) => sum + (at(weights, i) * (value - at(means, i))) / at(scales, i), bias))
 }
 
-function derivatives(
-  { rows, labels, weights }: Examples,
-  theta: readonly number[],
-  penalty: (i: number) => number,
-): { gradient: number[]; hessian: number[][] } {
+function derivatives(examples: readonly Example[], theta: readonly number[], penalty: (i: number) => number) {
   const size = theta.length
   const gradient = theta.map((value, i) => penalty(i) * value)
   // The bias has no penalty; a tiny one keeps the matrix regular if all labels are equal.
   const hessian = columns(size, (i) => columns(size, (j) => (i === j ? penalty(i) + CONVERGED : 0)))
-  rows.forEach((x, n) => {
+  for (const { row: x, label, weight } of examples) {
     const p = sigmoid(dot(x, theta))
-    const error = at(weights, n) * (p - at(labels, n))
-    const curvature = at(weights, n) * p * (1 - p)
+    const error = weight * (p - label)
+    const curvature = weight * p * (1 - p)
     for (let i = 0; i < size; i++) {
       const row = at(hessian, i)
       gradient[i] = at(gradient, i) + error * at(x, i)
       for (let j = 0; j < size; j++) row[j] = at(row, j) + curvature * at(x, i) * at(x, j)
     }
-  })
+  }
   return { gradient, hessian }
 }
 
@@ -212,9 +198,9 @@ function columns<T>(count: number, make: (i: number) => T): T[] {
   return Array.from({ length: count }, (_, i) => make(i))
 }
 
-function weighedMean(rows: Examples['rows'], weights: readonly number[], value: (row: readonly number[]) => number): number {
-  const total = weights.reduce((sum, weight) => sum + weight, 0)
-  return rows.reduce((sum, row, n) => sum + at(weights, n) * value(row), 0) / total
+function weighedMean(examples: readonly Example[], value: (row: readonly number[]) => number): number {
+  const total = examples.reduce((sum, { weight }) => sum + weight, 0)
+  return examples.reduce((sum, { row, weight }) => sum + weight * value(row), 0) / total
 }
 
 function dot(a: readonly number[], b: readonly number[]): number {

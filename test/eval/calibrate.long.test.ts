@@ -16,7 +16,8 @@ import { servicesAround } from '../helpers/services.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
 
 const close = (a: number, b: number, within = 1e-6) => Math.abs(a - b) < within
-const unweighted = (rows: readonly (readonly number[])[], labels: readonly number[]) => ({ rows, labels, weights: rows.map(() => 1) })
+const unweighted = (rows: readonly (readonly number[])[], labels: readonly number[]) =>
+  rows.map((row, i) => ({ row, label: at(labels, i), weight: 1 }))
 
 t.test('logistic regression', (t) => {
   // One binary column: the fit without a penalty is the observed shares themselves.
@@ -43,7 +44,14 @@ t.test('logistic regression', (t) => {
   t.ok(predict(alike, [1]) > 0.9, 'one kind of label alone')
 
   const twice = fitLogistic(unweighted([[0], [1], [1], [2]], [0, 1, 1, 1]), 1)
-  const weighed = fitLogistic({ rows: [[0], [1], [2]], labels: [0, 1, 1], weights: [1, 2, 1] }, 1)
+  const weighed = fitLogistic(
+    [
+      { row: [0], label: 0, weight: 1 },
+      { row: [1], label: 1, weight: 2 },
+      { row: [2], label: 1, weight: 1 },
+    ],
+    1,
+  )
   for (const value of [0, 1, 2]) t.ok(close(predict(twice, [value]), predict(weighed, [value])), 'a weight of two is twice the row')
   t.end()
 })
