@@ -1,7 +1,6 @@
 import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { at } from '../base/at.ts'
 import { f32ToF16 } from '../base/binary16.ts'
 import { temporaryFolder } from '../base/files.ts'
 import { optionValues } from '../eval/run/options.ts'
@@ -12,18 +11,15 @@ import { i64s, matmul, slice } from '../models/onnx/ops.ts'
 import type { Provider } from '../src/inference/protocol.ts'
 import { bytesOf, loadGraph, type GraphOptions } from '../src/inference/worker/runtime/session.ts'
 
+/** Statistics, for all benchmarks. */
+export { mean, quantile } from '../eval/statistics/bootstrap.ts'
+
 /** Typed values of a benchmark's command line `--name value`, by the given names and defaults. @throws TypeError for an unknown option */
 export function benchOptions(defaults: Readonly<Record<string, string>>) {
   const options = Object.fromEntries(Object.entries(defaults).map(([name, value]) => [name, { type: 'string' as const, default: value }]))
   const { values } = parseArgs({ options })
-  const { integer, integers, words, word, text } = optionValues(values as Readonly<Record<string, string>>)
-  return {
-    text: (name: string): string => text(name) ?? '',
-    count: (name: string): number => integer(name),
-    counts: (name: string): number[] => integers(name),
-    words,
-    word,
-  }
+  const typed = optionValues(values as Readonly<Record<string, string>>)
+  return { ...typed, text: (name: string): string => typed.text(name) ?? '' }
 }
 
 export function machine(threads: number): string {
@@ -96,10 +92,4 @@ export async function measureLimits(threads: number, provider: Provider = { name
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
-}
-
-/** Quantile of unsorted values; NaN without values. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return sorted.length === 0 ? NaN : at(sorted, Math.min(sorted.length - 1, Math.floor(share * sorted.length)))
 }

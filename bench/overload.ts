@@ -10,8 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { present } from '../base/at.ts'
 import { packageRoot } from '../src/package.ts'
-import { mean } from '../eval/statistics/bootstrap.ts'
-import { benchFolder, printHeading, quantile, table } from './measure.ts'
+import { benchFolder, mean, printHeading, quantile, table } from './measure.ts'
 import { CLI as OWN_CLI, serving, startNode, type Settings } from '../test/helpers/processes.ts'
 
 const SECONDS = Number(process.argv.at(2) ?? 8)

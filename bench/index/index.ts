@@ -21,7 +21,7 @@ const BARE_ROWS = 100_000
 
 await using folder = await benchFolder()
 printHeading('Index benchmark', 1)
-for (const rows of options.counts('rows').filter((count) => count > 0)) {
+for (const rows of options.integers('rows').filter((count) => count > 0)) {
   const dir = join(folder.path, String(rows))
   const bareRows = Math.min(rows, BARE_ROWS)
   const before = await bareAppend(dir, 'bare', bareRows)
@@ -50,7 +50,7 @@ for (const rows of options.counts('rows').filter((count) => count > 0)) {
     `\nWrite rate against LanceDB alone: ${number(bare / (job.index - job.lookup), 2)} (${number(bare / job.index, 2)} with making the vectors up). Event loop while writing: p99 ${number(job.gapP99)} ms, longest ${number(job.gapMax)} ms.\n`,
   )
   const figures: SearchFigures[] = []
-  for await (const figure of searchFigures(dir, 'bench', rows, options.count('queries'), options.text('python'))) {
+  for await (const figure of searchFigures(dir, 'bench', rows, options.integer('queries'), options.text('python'))) {
     figures.push(figure)
     console.error(`${figure.name}: ${number(figure.cpu)} ms of processor time, recall@10 ${number(figure.recall, 3)}`)
   }

@@ -154,11 +154,11 @@ if (import.meta.filename === process.argv[1]) {
   // Its runtime of models is not needed by the processes that are killed.
   const { benchOptions } = await import('../measure.ts')
   const options = benchOptions({ storms: '100', jobs: '100', seed: '1' })
-  const next = uniform(options.count('seed'))
+  const next = uniform(options.integer('seed'))
   // Kept if something is wrong in it.
   const folder = await mkdtemp(join(tmpdir(), 'cepe-kills-'))
   for (const [name, run] of Object.entries({ storms, jobs })) {
-    const kills = killCount(name, options.count(name))
+    const kills = killCount(name, options.integer(name))
     if (!kills.isOpen()) continue
     await run(folder, kills, next)
     console.log(`${name}: nothing lost, doubled or wrong`)

@@ -25,9 +25,9 @@ import { type EvalQuestion, spread } from '../../eval/datasets/question-set.ts'
 import { readDataset } from '../../eval/datasets/read.ts'
 import { demoCorpus, questionFile } from '../../eval/datasets/shipped.ts'
 import { bestOver, exactMatch } from '../../eval/metrics/answer.ts'
-import { mean, wilson } from '../../eval/statistics/bootstrap.ts'
+import { mean, quantile, wilson } from '../../eval/statistics/bootstrap.ts'
 import { relativeSpeed } from '../../eval/statistics/speed.ts'
-import { benchOptions, machine, quantile, table } from '../measure.ts'
+import { benchOptions, machine, table } from '../measure.ts'
 
 const { LLAMA_PYTHON = '' } = process.env
 const CHECKPOINT = path.join(packageRoot(), 'models/reader/checkpoint/smollm2-135m-qa')
@@ -154,14 +154,14 @@ function corpusName(): string {
 /** Service settings with a separate index for this benchmark. */
 function settings(): Partial<Record<keyof Config, unknown>> {
   const folder = path.join(packageRoot(), 'eval', 'runs', 'llama', corpusName())
-  return { INDEX_DIR: folder, JOBS_DIR: path.join(folder, 'jobs'), CORPUS: options.text('corpus'), THREADS: options.count('threads') }
+  return { INDEX_DIR: folder, JOBS_DIR: path.join(folder, 'jobs'), CORPUS: options.text('corpus'), THREADS: options.integer('threads') }
 }
 
 async function questionsAsked(): Promise<EvalQuestion[]> {
   const files = options.text('questions').split(',')
   const datasets = await Promise.all(files.map((file) => readDataset(file)))
   const questions = datasets.flatMap(({ questions }) => questions)
-  return spread(questions, options.count('count'))
+  return spread(questions, options.integer('count'))
 }
 
 async function compare(services: Services, llama: Llama): Promise<string> {
@@ -170,13 +170,13 @@ async function compare(services: Services, llama: Llama): Promise<string> {
   const contestants = { client: servicesClient(services), llama, tokenizer, maxNewTokens: manifest.qa_defaults.max_new_tokens }
   const questions = await questionsAsked()
   const rows: string[][] = []
-  for (const k of options.counts('k')) {
+  for (const k of options.integers('k')) {
     const asked: Asked[] = []
     for (const question of questions) asked.push(await askBoth(question, k, contestants))
     rows.push(rowOf(k, asked))
   }
   const measured = [
-    machine(options.count('threads')),
+    machine(options.integer('threads')),
     modelId(manifest),
     `llama-cpp-python ${llama.version}, ${BASE} with the adapters`,
     `${questions.length} questions, ${corpusName()}`,

@@ -22,9 +22,10 @@ import { packageRoot } from '../../src/package.ts'
 import { probeCuda } from '../../src/inference/cuda/probe.ts'
 import type { Provider } from '../../src/inference/protocol.ts'
 import { createInProcessClient } from '../../eval/client/in-process.ts'
+import { spread } from '../../eval/datasets/question-set.ts'
 import { readDataset } from '../../eval/datasets/read.ts'
 import { demoCorpus, questionFile } from '../../eval/datasets/shipped.ts'
-import { exactMatch } from '../../eval/metrics/answer.ts'
+import { bestOver, exactMatch } from '../../eval/metrics/answer.ts'
 import { benchOptions, machine, measureLimits, quantile } from '../measure.ts'
 import { goldensPart, type PartOptions, type PartResult, zeroKeysPart } from './proof-outputs.ts'
 import { stageLines } from './stages.ts'
@@ -89,13 +90,12 @@ async function endToEnd(name: keyof typeof CHECKPOINTS, { folder, dtype, provide
     }),
   )
   const { questions } = await readDataset(options.text('question-file'))
-  const stride = Math.max(1, Math.floor(questions.length / options.count('questions')))
-  const asked = questions.filter((_, i) => i % stride === 0).slice(0, options.count('questions'))
+  const asked = spread(questions, options.integer('questions'))
   let right = 0
   const times: number[] = []
   for (const { question, answers } of asked) {
     const { answer, timings_ms: timings } = await client.answer({ question, k: K })
-    right += Math.max(...answers.map((gold) => exactMatch(answer ?? '', gold)))
+    right += bestOver(exactMatch, answer ?? '', answers)
     times.push(timings.total)
   }
   const share = right / asked.length
@@ -106,12 +106,12 @@ async function endToEnd(name: keyof typeof CHECKPOINTS, { folder, dtype, provide
 let machineLimits: ReturnType<typeof measureLimits> | undefined
 
 async function shapePart({ folder, dtype, provider }: PartOptions): Promise<PartResult> {
-  const [threads, modelDir] = [options.count('threads'), join(folder, dtype)]
+  const [threads, modelDir] = [options.integer('threads'), join(folder, dtype)]
   const made = await makeShape(folder, options.word('shape', SHAPE_NAMES), [dtype])
   const built = await buildShape(made, modelDir, dtype)
   const limits = await (machineLimits ??= measureLimits(threads, provider))
   const stages = { modelDir, config: made.config, provider, threads, limits, weightBytes: TOKEN_BYTES[dtype] }
-  const [ks, kDecoders] = [options.counts('k'), options.counts('k-decoder')]
+  const [ks, kDecoders] = [options.integers('k'), options.integers('k-decoder')]
   const lines = [
     `Random f16 checkpoint of ${(made.bytes / 1e9).toFixed(2)} GB, written in ${made.seconds.toFixed(0)} s. ${built}`,
     `Limit: a large product at ${limits.gflops.toFixed(0)} GFLOP/s; weights read at ${limits.gigabytesPerSecond.toFixed(1)} GB/s.`,
@@ -147,7 +147,7 @@ async function runPart(
 
 async function run(): Promise<boolean> {
   const provider: Provider =
-    options.word('provider', ['cuda', 'cpu']) === 'cpu' ? { name: 'cpu' } : { name: 'cuda', deviceId: options.count('device') }
+    options.word('provider', ['cuda', 'cpu']) === 'cpu' ? { name: 'cpu' } : { name: 'cuda', deviceId: options.integer('device') }
   const parts = options.words('parts', PART_NAMES)
   const dtypes: readonly Dtype[] =
     options.text('dtype') === '' ? [provider.name === 'cuda' ? 'f16' : 'f32'] : options.words('dtype', DTYPES)
@@ -158,7 +158,9 @@ async function run(): Promise<boolean> {
   await mkdir(keep === '' ? options.text('folder') : keep, { recursive: true })
   const home = keep === '' ? await mkdtemp(join(options.text('folder'), 'cepe-proof-')) : resolve(keep)
   try {
-    process.stdout.write(`# Proof on ${provider.name}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(options.count('threads'))}\n`)
+    process.stdout.write(
+      `# Proof on ${provider.name}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(options.integer('threads'))}\n`,
+    )
     let ok = true
     for (const dtype of dtypes) for (const part of parts) ok = (await runPart(part, dtype, { home, provider })) && ok
     return ok

@@ -1,5 +1,5 @@
 import type { Stored } from './folder.ts'
-import { estimate, estimateShare, mean, median, type Estimate, type Sample } from '../statistics/bootstrap.ts'
+import { estimate, estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
 import { clusterOf, skippedProblems, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 import type { Metric } from './task-data.ts'
 
@@ -67,7 +67,10 @@ function summariseSetting(
       }),
     ),
     tokens,
-    medianMs: median(results.map(({ ms }) => ms)),
+    medianMs: quantile(
+      results.map(({ ms }) => ms),
+      0.5,
+    ),
     /** Mebibytes of keys, values and encoder states that the setting holds, computed from the model's sizes (f32). */
     cacheMiB: cacheBytes / 2 ** 20,
   }
@@ -98,7 +101,7 @@ function aggregated({ aggregate }: Metric, value: Estimate): Estimate {
 }
 
 /** `1.23 (1.1, 1.4)`, `1.23` without an interval, or `-` without values. */
-export function shown({ digits }: Metric, { mean: value, low, high, n }: Estimate): string {
+export function shown({ digits }: Pick<Metric, 'digits'>, { mean: value, low, high, n }: Estimate): string {
   if (Number.isNaN(low)) return n === 0 ? '-' : value.toFixed(digits)
   return `${value.toFixed(digits)} (${low.toFixed(digits)}, ${high.toFixed(digits)})`
 }

@@ -24,18 +24,18 @@ export function mean(values: readonly number[]): number {
   return values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** Linear interpolation between the order statistics of ascending `sorted`, as numpy's default. */
-export function quantile(sorted: readonly number[], share: number): number {
+/** Linear interpolation between the order statistics, as numpy's default; NaN without values. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
   const position = (sorted.length - 1) * share
   const below = sorted[Math.floor(position)] ?? Number.NaN
   const above = sorted[Math.ceil(position)] ?? Number.NaN
   return below + (above - below) * (position - Math.floor(position))
 }
 
-/** The middle of unsorted values; NaN without values. */
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b)
-  return quantile(sorted, 0.5)
+/** Bounds of the middle 95 % of resampled values. */
+export function interval(values: readonly number[]): Pick<Estimate, 'low' | 'high'> {
+  return { low: quantile(values, 0.025), high: quantile(values, 0.975) }
 }
 
 /** Sums of the values of each cluster, sorted by name and value, so that results do not depend on the order of answers. */
@@ -81,8 +81,7 @@ export function estimate(samples: readonly Sample[], seed: number): Estimate {
   const clusters = clustersOf(samples)
   const value = meanOf(clusters, samples)
   if (clusters.length < 2) return { mean: value, low: Number.NaN, high: Number.NaN, n: samples.length }
-  const means = bootstrapMeans(samples, seed).sort((a, b) => a - b)
-  return { mean: value, low: quantile(means, 0.025), high: quantile(means, 0.975), n: samples.length }
+  return { mean: value, ...interval(bootstrapMeans(samples, seed)), n: samples.length }
 }
 
 /**
@@ -100,7 +99,7 @@ export function estimateShare(samples: readonly Sample[], seed: number): Estimat
 }
 
 /** Wilson's 95 % interval of a share of `trials`. */
-export function wilson(share: number, trials: number): { readonly low: number; readonly high: number } {
+export function wilson(share: number, trials: number): Pick<Estimate, 'low' | 'high'> {
   const middle = share + Z ** 2 / (2 * trials)
   const half = Z * Math.sqrt((share * (1 - share)) / trials + Z ** 2 / (4 * trials ** 2))
   const scale = 1 + Z ** 2 / trials

@@ -1,4 +1,4 @@
-import { bootstrapMeans, mean, quantile } from './bootstrap.ts'
+import { bootstrapMeans, interval, mean } from './bootstrap.ts'
 
 const RESAMPLES = 10_000
 
@@ -11,13 +11,12 @@ type Pair = Readonly<{ cluster: string; a: number; b: number }>
  */
 export function pairedBootstrap(pairs: readonly Pair[], seed: number) {
   const differences = pairs.map(({ cluster, a, b }) => ({ cluster, value: b - a }))
-  const means = bootstrapMeans(differences, seed, RESAMPLES).sort((x, y) => x - y)
+  const means = bootstrapMeans(differences, seed, RESAMPLES)
   const notAbove = means.filter((value) => value <= 0).length
   const notBelow = means.filter((value) => value >= 0).length
   return {
     difference: mean(differences.map(({ value }) => value)),
-    low: quantile(means, 0.025),
-    high: quantile(means, 0.975),
+    ...interval(means),
     p: Math.min(1, (2 * (Math.min(notAbove, notBelow) + 1)) / (RESAMPLES + 1)),
     n: differences.length,
   }

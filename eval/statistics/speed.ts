@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { median, quantile, type Estimate } from './bootstrap.ts'
+import { interval, quantile, type Estimate } from './bootstrap.ts'
 import { seededRandom } from '../../base/random.ts'
 
 /** One item in two settings, asked in direct succession. */
@@ -21,12 +21,11 @@ const LEAST_PAIRS = 10
  */
 export function relativeSpeed(pairs: readonly TimedPair[]): Estimate | undefined {
   if (pairs.length < LEAST_PAIRS) return undefined
-  const ratios = [...pairs]
-    .sort((a, b) => (a.id < b.id ? -1 : 1))
+  const ratios = pairs
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
     .map(({ base, other }) => other.tokens / other.ms / (base.tokens / base.ms))
   const random = seededRandom('speed', ratios.length)
-  const medians = Array.from({ length: RESAMPLES }, () => median(ratios.map(() => at(ratios, Math.floor(random() * ratios.length))))).sort(
-    (a, b) => a - b,
-  )
-  return { mean: median(ratios), low: quantile(medians, 0.025), high: quantile(medians, 0.975), n: ratios.length }
+  const resampled = () => ratios.map(() => at(ratios, Math.floor(random() * ratios.length)))
+  const medians = Array.from({ length: RESAMPLES }, () => quantile(resampled(), 0.5))
+  return { mean: quantile(ratios, 0.5), ...interval(medians), n: ratios.length }
 }

@@ -10,6 +10,7 @@ import { questionFile } from '../datasets/shipped.ts'
 import { invalidDataset } from '../datasets/records.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { heading, table, text } from '../report/blocks.ts'
+import { shown } from '../run/summary.ts'
 import { estimateShare } from '../statistics/bootstrap.ts'
 import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
 import type { EvalRecord } from '../tasks/open-domain-qa/record.ts'
@@ -111,9 +112,7 @@ function shareRows(all: readonly AskedQuestion[], k: number): string[][] {
   ]
   return shares.map(([what, of, holds]) => {
     const samples = of.map((question) => ({ cluster: question.question, value: Number(holds(question)) }))
-    const { mean, low, high } = estimateShare(samples, 0)
-    const share = of.length === 0 ? '-' : `${mean.toFixed(3)} (${low.toFixed(3)}, ${high.toFixed(3)})`
-    return [what, `${of.filter(holds).length} of ${of.length}`, share]
+    return [what, `${of.filter(holds).length} of ${of.length}`, shown({ digits: 3 }, estimateShare(samples, 0))]
   })
 }
 
