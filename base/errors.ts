@@ -89,11 +89,6 @@ export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(ERROR_STATUS, code)
 }
 
-/** The error of an invalid request. @param field that the remedy is about */
-export function invalidRequest(field: string, message: string): CodedError {
-  return new CodedError('invalid_request', message, { field })
-}
-
 /** The error of a field of a request. @param problem such as "is 5; it must be 1 to 4" */
 export function invalidField(field: string, problem: string): CodedError {
   return invalidRequest(field, `${field} ${problem}.`)
@@ -101,9 +96,11 @@ export function invalidField(field: string, problem: string): CodedError {
 
 /** Makes the errors of a code. Their `field` is what the remedy is about: of a request, a setting, an option, a file. */
 function errorsOf(code: ErrorCode) {
-  return (field: string, message: string, cause?: unknown): CodedError => new CodedError(code, message, { field, cause })
+  return (field: string | undefined, message: string, cause?: unknown): CodedError => new CodedError(code, message, { field, cause })
 }
 
+/** An invalid request. */
+export const invalidRequest = errorsOf('invalid_request')
 /** A valid request that the loaded model cannot serve. */
 export const unprocessable = errorsOf('unprocessable')
 /** An index whose files are not as they must be. */

@@ -1,4 +1,4 @@
-import { CodedError, conflict, invalidRequest, messageOf } from '../../base/errors.ts'
+import { CodedError, conflict, invalidRequest, messageOf, unprocessable } from '../../base/errors.ts'
 import { type EmbedOf, type Models, type TableLocation } from '../contract.ts'
 import { openIndex } from '../open.ts'
 import type { PassageIndex } from '../passage-index.ts'
@@ -233,9 +233,7 @@ class IndexCollections implements Collections {
 
   async #requireRoom(): Promise<void> {
     if ((await this.names()).length >= MOST_COLLECTIONS)
-      throw new CodedError('unprocessable', `An index has ${MOST_COLLECTIONS} collections at most: delete one that is not needed.`, {
-        field: 'name',
-      })
+      throw unprocessable('name', `An index has ${MOST_COLLECTIONS} collections at most: delete one that is not needed.`)
   }
 
   /** True for a damaged alias too: the collection is listed with its problem. */

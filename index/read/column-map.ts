@@ -1,4 +1,4 @@
-import { CodedError } from '../../base/errors.ts'
+import { type CodedError, invalidCorpus, invalidRequest } from '../../base/errors.ts'
 
 export const FIELDS = ['id', 'text', 'title', 'source', 'metadata'] as const
 export type Field = (typeof FIELDS)[number]
@@ -21,7 +21,7 @@ const EXAMPLE = 'text=content,id=docid,title=name, or of a table without a heade
 const METADATA_PREFIX = 'metadata.'
 
 function invalid(problem: string): CodedError {
-  return new CodedError('invalid_request', `columns ${problem}: write it like ${EXAMPLE}.`, { field: 'columns' })
+  return invalidRequest('columns', `columns ${problem}: write it like ${EXAMPLE}.`)
 }
 
 /**
@@ -104,10 +104,9 @@ export function chooseColumns(
   const metadata = readsMetadata ? separate : []
   const [first] = metadata
   if (first !== undefined && present.some(({ field }) => field === 'metadata'))
-    throw new CodedError(
-      'corpus_invalid',
+    throw invalidCorpus(
+      'metadata',
       `${where} names metadata and metadata.${first.name}: give the metadata as JSON in one column, or each field in a separate column.`,
-      { field: 'metadata' },
     )
   const of: Partial<Record<Field, number>> = Object.fromEntries(present.map(({ field, at }) => [field, at]))
   return {

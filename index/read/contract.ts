@@ -1,4 +1,3 @@
-import { CodedError } from '../../base/errors.ts'
 import type { Passage } from '../contract.ts'
 import type { TableShape } from './column-map.ts'
 
@@ -123,11 +122,6 @@ export interface ReadOptions {
   readonly shape?: TableShape
   /** Called with the share of the file read so far, 0 to 1; not for streams. */
   readonly onShare?: ((share: number) => void) | undefined
-}
-
-/** Error for a file that holds no readable corpus. @param field column, option or format that is wrong */
-export function invalidCorpus(field: string | undefined, message: string, cause?: unknown): CodedError {
-  return new CodedError('corpus_invalid', message, { field, cause })
 }
 
 /** Fields of one line, before validation. */

@@ -1,7 +1,7 @@
 import { pipeline, Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
-import { CodedError, messageOf } from '../../base/errors.ts'
-import { invalidCorpus, RATIO_FROM, READ_LIMITS } from './contract.ts'
+import { CodedError, invalidCorpus, messageOf } from '../../base/errors.ts'
+import { RATIO_FROM, READ_LIMITS } from './contract.ts'
 
 /**
  * Expands a gzip stream.

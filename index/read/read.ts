@@ -9,10 +9,10 @@ import { readParquet } from './formats/parquet.ts'
 import { rowIds } from './row-ids.ts'
 import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek, resumed } from './sniff.ts'
 import { readTsv } from './formats/tsv.ts'
-import { invalidCorpus, READ_LIMITS, type RawRow, type ReadItem, type ReadOptions, type Rejected } from './contract.ts'
+import { READ_LIMITS, type RawRow, type ReadItem, type ReadOptions, type Rejected } from './contract.ts'
 import { checkRow } from './validate.ts'
 import { markedEncoding, strictDecoder } from './decode.ts'
-import { CodedError, osCode } from '../../base/errors.ts'
+import { CodedError, invalidCorpus, notFound, osCode } from '../../base/errors.ts'
 import { fileBytes, readLines } from '../../base/files.ts'
 
 const NEWLINE = 0x0a
@@ -176,7 +176,7 @@ export async function* readPassageFile(path: string, options: ReadOptions = {}):
       throw invalidCorpus('format', 'The file is no Parquet: its first bytes are not PAR1.')
     else yield* readPassages(told(all, status?.size ?? 0, options.onShare), options)
   } catch (error) {
-    if (osCode(error) === 'ENOENT') throw new CodedError('not_found', `The file ${path} does not exist.`, { field: 'file', cause: error })
+    if (osCode(error) === 'ENOENT') throw notFound('file', `The file ${path} does not exist.`, error)
     if (osCode(error) === 'EISDIR') throw invalidCorpus('file', `${path} is a folder; name a file.`, error)
     throw error
   } finally {

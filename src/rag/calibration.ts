@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { at } from '../../base/at.ts'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { invalidConfig, messageOf } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'
 import { parseJson } from '../../base/json.ts'
 import type { Log } from '../inference/log.ts'
@@ -99,10 +99,7 @@ const validator = Compile(CalibrationSchema)
  */
 async function loadCalibration(file: string): Promise<Calibration | undefined> {
   const invalid = (problem: string, cause?: unknown) =>
-    new CodedError('config_invalid', `Calibration ${file} ${problem}: create it again (cepe calibrate).`, {
-      field: 'CEPE_CALIBRATION',
-      cause,
-    })
+    invalidConfig('CEPE_CALIBRATION', `Calibration ${file} ${problem}: create it again (cepe calibrate).`, cause)
   const content = await orAbsent(readFile(file, 'utf8')).catch((error: unknown) => {
     throw invalid(`cannot be read (${messageOf(error)})`, error)
   })
@@ -166,11 +163,7 @@ export async function chooseCalibration(
   if (named !== undefined) {
     const calibration = await loadCalibration(named)
     if (calibration === undefined)
-      throw new CodedError(
-        'config_invalid',
-        `There is no calibration at ${named}: create it (cepe calibrate), or unset CEPE_CALIBRATION.`,
-        { field: 'CEPE_CALIBRATION' },
-      )
+      throw invalidConfig('CEPE_CALIBRATION', `There is no calibration at ${named}: create it (cepe calibrate), or unset CEPE_CALIBRATION.`)
     return fittedOn(calibration, judged, named, log)
   }
   const found = own === undefined ? undefined : fittedOn(await usable(own, log), judged, own, log)

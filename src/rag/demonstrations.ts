@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { invalidConfig, messageOf } from '../../base/errors.ts'
 import { halfPairIn, parseJson } from '../../base/json.ts'
 import type { Demonstration } from '../text/prompt.ts'
 
@@ -21,7 +21,7 @@ const DemonstrationLine = Compile(
  */
 export async function loadDemonstrations(file: string): Promise<Demonstration[]> {
   const invalid = (problem: string, cause?: unknown) =>
-    new CodedError('config_invalid', `Demonstrations file ${file}: ${problem}.`, { field: 'CEPE_DEMONSTRATIONS', cause })
+    invalidConfig('CEPE_DEMONSTRATIONS', `Demonstrations file ${file}: ${problem}.`, cause)
   const content = await readFile(file).catch((error: unknown) => {
     throw invalid(messageOf(error), error)
   })

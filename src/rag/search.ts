@@ -1,5 +1,5 @@
 import { clipped } from '../../base/sentences.ts'
-import { CodedError } from '../../base/errors.ts'
+import { type CodedError, notFound } from '../../base/errors.ts'
 import type { Passage } from '../../index/contract.ts'
 import type { PassageIndex } from '../../index/passage-index.ts'
 import { storedId } from '../../index/read/validate.ts'
@@ -40,7 +40,7 @@ export async function passageOf(index: Pick<PassageIndex, 'get'>, id: string): P
 }
 
 export function noPassage(id: string): CodedError {
-  return new CodedError('not_found', `There is no passage "${clipped(id, 100)}".`, { field: 'id' })
+  return notFound('id', `There is no passage "${clipped(id, 100)}".`)
 }
 
 /** A passage with the address of its file, if it has one. */

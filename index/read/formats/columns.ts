@@ -1,6 +1,7 @@
+import { invalidCorpus } from '../../../base/errors.ts'
 import { at } from '../../../base/at.ts'
 import { chooseColumns, type Field, FIELDS, type TableShape } from '../column-map.ts'
-import { invalidCorpus, type Position, type RawRow, type Rejected } from '../contract.ts'
+import type { Position, RawRow, Rejected } from '../contract.ts'
 
 /** How to read a table in a text file. */
 export interface TableOptions {

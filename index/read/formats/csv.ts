@@ -1,8 +1,9 @@
+import { invalidCorpus } from '../../../base/errors.ts'
 import { isUtf8 } from 'node:buffer'
 import { pipeline, Readable } from 'node:stream'
 import { parse, type CsvError } from 'csv-parse'
 import { columnsOf, rowOf, type ColumnPositions, type TableOptions } from './columns.ts'
-import { invalidCorpus, READ_LIMITS, type Position, type RawRow, type Rejected } from '../contract.ts'
+import { READ_LIMITS, type Position, type RawRow, type Rejected } from '../contract.ts'
 
 interface CsvOptions extends TableOptions {
   readonly delimiter: string

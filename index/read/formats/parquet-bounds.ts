@@ -1,7 +1,7 @@
 import type { Compressors, FileMetaData } from 'hyparquet'
 import { compressors as decoders } from 'hyparquet-compressors'
-import { CodedError } from '../../../base/errors.ts'
-import { invalidCorpus, RATIO_FROM, READ_LIMITS, type RawRow } from '../contract.ts'
+import { CodedError, invalidCorpus } from '../../../base/errors.ts'
+import { RATIO_FROM, READ_LIMITS, type RawRow } from '../contract.ts'
 
 /** Writers make pages of about a megabyte; a page that expands to more than this is malicious or damaged. */
 const MAX_PAGE_BYTES = 256 * 2 ** 20

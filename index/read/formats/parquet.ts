@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { at } from '../../../base/at.ts'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidCorpus, messageOf } from '../../../base/errors.ts'
 import { EXACT_DIGITS } from '../../../base/json.ts'
 import { chooseColumns, FIELDS, type TableShape } from '../column-map.ts'
-import { invalidCorpus, type RawRow, type ReadOptions, type Rejected } from '../contract.ts'
+import type { RawRow, ReadOptions, Rejected } from '../contract.ts'
 import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowRanges } from './parquet-bounds.ts'
 
 const DAY_MS = 86_400_000

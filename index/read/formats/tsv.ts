@@ -1,5 +1,6 @@
+import { invalidCorpus } from '../../../base/errors.ts'
 import type { Line } from '../../../base/files.ts'
-import { invalidCorpus, READ_LIMITS, type RawRow, type Rejected } from '../contract.ts'
+import { READ_LIMITS, type RawRow, type Rejected } from '../contract.ts'
 import { columnsOf, rowOf, type ColumnPositions, type TableOptions } from './columns.ts'
 
 const QUOTE = '"'

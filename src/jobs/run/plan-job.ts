@@ -1,4 +1,4 @@
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, invalidCorpus } from '../../../base/errors.ts'
 import type { EmbeddingModel, Passage } from '../../../index/contract.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import { planCorpus, readPlan } from '../../../index/ingest/plan/plan.ts'
@@ -100,5 +100,5 @@ async function planSource(record: LiveJob, folder: string, parts: PlanParts): Pr
 /** Adds the counts of left-out files to an error of the corpus. */
 function withFiles(error: unknown, files: Files): unknown {
   if (!(error instanceof CodedError) || error.code !== 'corpus_invalid') return error
-  return new CodedError('corpus_invalid', `${error.message} (${describeFiles(files, 'readable')}.)`, { field: error.field, cause: error })
+  return invalidCorpus(error.field, `${error.message} (${describeFiles(files, 'readable')}.)`, error)
 }

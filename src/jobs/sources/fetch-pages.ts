@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, invalidRequest } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
@@ -150,9 +150,7 @@ export const MOST_ADDRESSES = 100
 export function checkedAddresses({ urls, hosts, private: withPrivate }: WebSource): string[] {
   const allowPrivate = withPrivate === true
   if (urls.length === 0 || urls.length > MOST_ADDRESSES)
-    throw new CodedError('invalid_request', `Give 1 to ${MOST_ADDRESSES} addresses; a sitemap names as many pages as it likes.`, {
-      field: 'urls',
-    })
+    throw invalidRequest('urls', `Give 1 to ${MOST_ADDRESSES} addresses; a sitemap names as many pages as it likes.`)
   return urls.map((text) => {
     const url = orRefused('invalid_request', () => pageAddress(text))
     orRefused('forbidden', () => {

@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { messageOf, notFound, osCode } from '../../../base/errors.ts'
 import type { FileProblem } from '../../../index/read/contract.ts'
 import { typeOfName } from '../../documents/type.ts'
 
@@ -53,7 +53,7 @@ export function isDocument(name: string): boolean {
  */
 export async function listFolder(root: string, withTables = false): Promise<(FolderFile | LeftOutFile)[]> {
   const entries = await readdir(root, { withFileTypes: true }).catch((error: unknown) => {
-    if (osCode(error) === 'ENOENT') throw new CodedError('not_found', `The folder ${root} does not exist.`, { field: 'file', cause: error })
+    if (osCode(error) === 'ENOENT') throw notFound('file', `The folder ${root} does not exist.`, error)
     throw error
   })
   return inside({ root, withTables }, '', entries)

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { CodedError } from '../../../base/errors.ts'
+import { invalidRequest } from '../../../base/errors.ts'
 import { parseJson } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
@@ -48,7 +48,7 @@ export function checkDeleteMissing({ files, path }: Job['source'], { delete_miss
         : path === null && label === undefined && files.web === undefined
           ? 'needs a label with an upload, which says which files belong together'
           : undefined
-  if (problem !== undefined) throw new CodedError('invalid_request', `delete_missing ${problem}.`, { field: 'delete_missing' })
+  if (problem !== undefined) throw invalidRequest('delete_missing', `delete_missing ${problem}.`)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { CodedError } from '../../../base/errors.ts'
+import { invalidRequest } from '../../../base/errors.ts'
 import { parseColumns, type TableShape } from '../../../index/read/column-map.ts'
 import type { ReadItem, ReadOptions } from '../../../index/read/contract.ts'
 import type { Files, Job, JobOptions } from '../record/schema.ts'
@@ -53,7 +53,7 @@ export class ReadingNotes {
 function shapeOf({ columns, ids }: JobOptions): TableShape {
   const map = columns === undefined ? undefined : parseColumns(columns)
   if (map?.fields.id !== undefined && ids !== undefined)
-    throw new CodedError('invalid_request', 'columns names a column of ids, and ids has them made: give one of the two.', { field: 'ids' })
+    throw invalidRequest('ids', 'columns names a column of ids, and ids has them made: give one of the two.')
   return { columns: map, ids }
 }
 
@@ -64,7 +64,7 @@ export function checkReading({ encoding, ...options }: JobOptions): void {
     if (encoding !== undefined) void new TextDecoder(encoding)
   } catch (error) {
     const message = `The encoding ${JSON.stringify(encoding)} is not known: name it as web pages do (windows-1252, shift_jis).`
-    throw new CodedError('invalid_request', message, { field: 'encoding', cause: error })
+    throw invalidRequest('encoding', message, error)
   }
 }
 

@@ -4,7 +4,7 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import pLimit from 'p-limit'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, invalidCorpus, invalidRequest } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
@@ -22,7 +22,7 @@ export function entryName(given: string, holder = 'archive'): string {
     .filter((part) => part !== '' && part !== '.')
   if (/^(?:[/\\]|[a-z]:)/i.test(given) || parts.includes('..') || parts.length === 0 || given.includes('\0')) {
     const message = `The ${holder} holds the path ${JSON.stringify(given.slice(0, 100))}, which leads out of it: it is refused.`
-    throw new CodedError('corpus_invalid', message, { field: 'file' })
+    throw invalidCorpus('file', message)
   }
   return parts.join('/')
 }
@@ -71,8 +71,7 @@ export class FileSpool {
 
   /** Stores a file of a supported type; discards any other and lists it as left out. @throws invalid_request for a repeated name */
   async take(file: string, bytes: AsyncIterable<Buffer>, kept: KeptWith = {}): Promise<void> {
-    if (this.#names.has(file))
-      throw new CodedError('invalid_request', `${shown(file)} occurs twice: file names must be unique.`, { field: 'file' })
+    if (this.#names.has(file)) throw invalidRequest('file', `${shown(file)} occurs twice: file names must be unique.`)
     this.#names.add(file)
     const problem = isHidden(file) ? 'hidden' : isDocument(file) || TABLE.test(file) ? undefined : 'not_supported'
     if (problem !== undefined) {

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { extract } from 'tar-stream'
 import { openPromise } from 'yauzl'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidCorpus, messageOf } from '../../../base/errors.ts'
 import { fileBytes, zipName } from '../../../base/files.ts'
 import { RATIO_FROM, READ_LIMITS } from '../../../index/read/contract.ts'
 import { gunzip } from '../../../index/read/expand.ts'
@@ -101,7 +101,7 @@ async function takeTar(archive: string, spool: FileSpool, budget: ArchiveBudget,
   } finally {
     entries.destroy()
   }
-  if (read === 0) throw new CodedError('corpus_invalid', 'The tar archive is empty.', { field: 'file' })
+  if (read === 0) throw invalidCorpus('file', 'The tar archive is empty.')
 }
 
 /** Stores the files of a ZIP archive. @throws corpus_invalid (damaged, paths outside of it), payload_too_large */
@@ -134,7 +134,7 @@ async function takeZip(archive: string, spool: FileSpool, budget: ArchiveBudget,
 /** The error of an archive; a system error while its files are written stays as it is. */
 function damaged(format: string, error: unknown): unknown {
   if (error instanceof CodedError || (error instanceof Error && 'syscall' in error)) return error
-  return new CodedError('corpus_invalid', `The ${format} archive is damaged (${messageOf(error)}).`, { field: 'file', cause: error })
+  return invalidCorpus('file', `The ${format} archive is damaged (${messageOf(error)}).`, error)
 }
 
 /**
