@@ -4,8 +4,8 @@ import { unsupported } from '../../errors.ts'
 import { QaDefaultsSchema } from '../../manifest.ts'
 import type { ModelConfig } from './config.ts'
 import { parseContriever, parseModernBert, parseReranker } from './families/bert.ts'
-import { parseGemma2, parseGemma3 } from './families/gemma.ts'
-import { parseCepe, parseDecoderOnly, parseMistral, parseQwen2, parseQwen3 } from './families/llama.ts'
+import { parseGemma } from './families/gemma.ts'
+import { parseCepe, parseDecoderOnly, parseMistral, parseQwen } from './families/llama.ts'
 import { parseAs, readJson } from './json.ts'
 
 const ArchitecturesSchema = Type.Object({ architectures: Type.Array(Type.String(), { minItems: 1 }) })
@@ -14,10 +14,10 @@ const PARSERS = new Map<string, (value: unknown) => ModelConfig>([
   ['LlamaForCausalContextLM', parseCepe],
   ['LlamaForCausalLM', (value) => parseDecoderOnly(value)],
   ['MistralForCausalLM', parseMistral],
-  ['Qwen2ForCausalLM', parseQwen2],
-  ['Qwen3ForCausalLM', parseQwen3],
-  ['Gemma2ForCausalLM', parseGemma2],
-  ['Gemma3ForCausalLM', parseGemma3],
+  ['Qwen2ForCausalLM', (value) => parseQwen(value, 2)],
+  ['Qwen3ForCausalLM', (value) => parseQwen(value, 3)],
+  ['Gemma2ForCausalLM', (value) => parseGemma(value, 2)],
+  ['Gemma3ForCausalLM', (value) => parseGemma(value, 3)],
   ['Contriever', (value) => parseContriever(value, 'bert')],
   ['BertModel', (value) => parseContriever(value, 'bert')],
   ['XLMRobertaModel', (value) => parseContriever(value, 'roberta')],

@@ -36,6 +36,12 @@ interface Version {
   readonly headNorms: boolean
 }
 
+/** Gemma 2: every other layer local. Gemma 3: normalised heads, five of six layers local with a rotary base of their own. */
+const VERSIONS = {
+  2: { pattern: 2, ropeTheta: 10_000, headNorms: false },
+  3: { pattern: 6, ropeTheta: 1e6, localTheta: 10_000, headNorms: true },
+} as const satisfies Readonly<Record<number, Version>>
+
 /** Rotation of the global layers in the form of older configs, and the base of the local ones. */
 function rotations(
   raw: RawGemma,
@@ -56,7 +62,9 @@ function rotations(
   }
 }
 
-function parseGemma(value: unknown, version: Version): DecoderOnlyConfig {
+/** A text model of Gemma: capped scores and logits where its config has them, and norms of what attention and MLP write. */
+export function parseGemma(value: unknown, number: keyof typeof VERSIONS): DecoderOnlyConfig {
+  const version: Version = VERSIONS[number]
   const raw = parseAs(GemmaSchema, value, 'config.json')
   requireOnly('use_bidirectional_attention', raw.use_bidirectional_attention ?? false, false, 'false (a decoder)')
   const { rope_theta, rope_scaling, local } = rotations(raw, version)
@@ -83,14 +91,4 @@ function parseGemma(value: unknown, version: Version): DecoderOnlyConfig {
     postNorms: true,
     normsLessOne: true,
   })
-}
-
-/** Gemma 2: capped scores and logits, every other layer local. */
-export function parseGemma2(value: unknown): DecoderOnlyConfig {
-  return parseGemma(value, { pattern: 2, ropeTheta: 10_000, headNorms: false })
-}
-
-/** Gemma 3's text model: normalised heads, five of six layers local with a rotary base of their own. */
-export function parseGemma3(value: unknown): DecoderOnlyConfig {
-  return parseGemma(value, { pattern: 6, ropeTheta: 1e6, localTheta: 10_000, headNorms: true })
 }

@@ -122,20 +122,15 @@ const QWEN3_HEAD_DIM = 128
 
 const QwenSchema = Type.Intersect([LlamaSchema, Type.Object({ use_sliding_window: Type.Optional(Type.Boolean()) })])
 
-function parseQwen(value: unknown, headDim: number | null, extras: Extras): DecoderOnlyConfig {
+/**
+ * Qwen 2 and 2.5, a LLaMA with biases of queries, keys and values, or Qwen 3, a LLaMA that normalises each head of queries and keys, with an
+ * explicit head size.
+ */
+export function parseQwen(value: unknown, version: 2 | 3): DecoderOnlyConfig {
+  const { headDim, ...extras } = version === 2 ? { headDim: null, projectionBias: true } : { headDim: QWEN3_HEAD_DIM, headNorms: true }
   const raw = parseAs(QwenSchema, value, 'config.json')
   const config = decoderOnly({ ...raw, head_dim: raw.head_dim ?? headDim }, extras)
   return raw.use_sliding_window === true ? withinWindow(config, raw.sliding_window) : config
-}
-
-/** Qwen 2 and 2.5: a LLaMA with biases of queries, keys and values. */
-export function parseQwen2(value: unknown): DecoderOnlyConfig {
-  return parseQwen(value, null, { projectionBias: true })
-}
-
-/** Qwen 3: a LLaMA that normalises each head of queries and keys, with an explicit head size. */
-export function parseQwen3(value: unknown): DecoderOnlyConfig {
-  return parseQwen(value, QWEN3_HEAD_DIM, { headNorms: true })
 }
 
 /** Checked first: a checkpoint whose decoder is its encoder has no encoder_config. */
