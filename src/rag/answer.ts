@@ -10,7 +10,7 @@ import { withTurns } from './follow-up/standalone.ts'
 import { isSmallTalk } from './no-answer/small-talk.ts'
 import { at } from '../../base/at.ts'
 import { CodedError, unprocessable } from '../../base/errors.ts'
-import { wordsOf } from '../text/words.ts'
+import { plainText } from '../text/words.ts'
 import { promptForm, scoringMode } from './resolve-request.ts'
 
 /** Receives an answer while it is generated: its passages once, then parts of its text. */
@@ -138,7 +138,13 @@ async function explainByDropping(
   for (const { id, rank } of mostAttended(evidence)) {
     const others = passages.filter((_, i) => i !== rank - 1)
     const { text } = await reader.answer({ ...read, passages: others }, asked.run())
-    dropped.push({ id, rank, answer: text, changed: !sameWords(text, answer), logprob_change: (await score(others)) - logprob })
+    dropped.push({
+      id,
+      rank,
+      answer: text,
+      changed: plainText(text) !== plainText(answer),
+      logprob_change: (await score(others)) - logprob,
+    })
   }
   return { hangs_on: dropped.filter(({ changed }) => changed).map(({ id }) => id), logprob, dropped }
 }
@@ -159,12 +165,4 @@ function mostAttended(evidence: readonly Evidence[]): Evidence[] {
     .filter(({ role }) => role !== 'unused')
     .sort((a, b) => (b.attention ?? -1) - (a.attention ?? -1))
     .slice(0, LIMITS.droppedPassages)
-}
-
-function sameWords(one: string, other: string): boolean {
-  const words = (text: string) =>
-    wordsOf(text)
-      .map(({ plain }) => plain)
-      .join(' ')
-  return words(one) === words(other)
 }

@@ -27,6 +27,11 @@ const COMMON = new Set(
   ),
 )
 
+/** The words of a text, in order, with single spaces between them. */
+export function plainText(text: string): string {
+  return Array.from(wordsOf(text), ({ plain }) => plain).join(' ')
+}
+
 /** The words of a text without case, accents and punctuation. */
 export function plainWords(text: string): Set<string> {
   return new Set(wordsOf(text).map(({ plain }) => plain))

@@ -1,5 +1,5 @@
 import { at } from '../../../base/at.ts'
-import { wordsOf } from '../words.ts'
+import { plainText, wordsOf } from '../words.ts'
 import { matches, type Grammar, type Part } from './grammar.ts'
 
 type Value = Exclude<Part, { readonly kind: 'literal' }>
@@ -89,10 +89,7 @@ function shifted(decimal: string, power: number): string {
 }
 
 function choiceIn(texts: readonly string[], answer: string): string | undefined {
-  const plain = (text: string): string =>
-    ` ${wordsOf(text)
-      .map(({ plain }) => plain)
-      .join(' ')} `
+  const plain = (text: string): string => ` ${plainText(text)} `
   const said = plain(answer)
   if (said.trim() === '') return texts.find((text) => text === 'null' || text === '""')
   const named = (is: (name: string) => boolean): readonly string[] => texts.filter((text) => namesOf(text).some((name) => is(plain(name))))
