@@ -3,7 +3,7 @@ import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import { chunks, sqlIn, storedRows } from '../table/write.ts'
 import { CONTENT_OF_HASH, contentPart } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
-import { checkVectorCount, halvesAt, packVector, pickHalves, stringAt } from '../table/rows.ts'
+import { checkVectorCount, halvesOf, packVector, pickHalves, stringsOf } from '../table/rows.ts'
 import { passageText } from '../contract.ts'
 import type { DocumentEnd } from '../write/change-rows.ts'
 import { report, type JobRun } from './job-run.ts'
@@ -92,11 +92,12 @@ async function copyVectors(
   for (const values of chunks([...open.keys()], VALUES_PER_QUERY)) {
     const condition = sqlIn(by === 'id' ? 'id' : CONTENT_OF_HASH, values)
     const found = await previous.query().where(condition).select(['id', 'hash', 'vector']).toArrow()
+    const [idAt, hashAt, halvesAt] = [stringsOf(found, 'id'), stringsOf(found, 'hash'), halvesOf(found)]
     for (let row = 0; row < found.numRows; row++) {
-      const hash = stringAt(found, 'hash', row)
-      const value = valueOf(stringAt(found, 'id', row), hash)
+      const hash = hashAt(row)
+      const value = valueOf(idAt(row), hash)
       const same = (open.get(value) ?? []).filter((to) => contentPart(at(planned, to).hash) === contentPart(hash))
-      for (const to of same) halves.set(halvesAt(found, row), to * dimension)
+      for (const to of same) halves.set(halvesAt(row), to * dimension)
       if (same.length > 0) open.delete(value)
     }
   }

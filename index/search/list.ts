@@ -1,6 +1,6 @@
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import type { Table } from '../table/lance.ts'
-import { PASSAGE_COLUMNS, passagesIn, passagesOf, stringAt, stringsIn } from '../table/rows.ts'
+import { PASSAGE_COLUMNS, passagesIn, passagesOf, stringsIn } from '../table/rows.ts'
 import { sqlString } from '../table/write.ts'
 import type { Passage, SearchFilter } from '../contract.ts'
 import { filtered, sqlFilter } from './filter.ts'
@@ -26,7 +26,7 @@ export async function sampleTitles(table: Table, count: number): Promise<string[
   const wanted = Math.min(rows, count)
   const offsets = Array.from({ length: wanted }, (_, i) => Math.floor((i * rows) / wanted))
   const read = await Promise.all(offsets.map((offset) => table.query().select(['title']).limit(1).offset(offset).toArrow()))
-  return read.flatMap((found) => (found.numRows === 0 ? [] : [stringAt(found, 'title', 0)]))
+  return read.flatMap((found) => stringsIn(found, 'title'))
 }
 
 /** All passages of one version of the table, in storage order. */

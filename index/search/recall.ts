@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks'
 import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
 import type { Embed } from '../contract.ts'
-import { halvesAt, PASSAGE_COLUMNS, passagesIn } from '../table/rows.ts'
+import { halvesOf, PASSAGE_COLUMNS, passagesIn } from '../table/rows.ts'
 import type { Table } from '../table/lance.ts'
 import { RECALL_AT, type AnnSettings } from '../table/metadata.ts'
 import { sampleRows } from '../table/sample.ts'
@@ -39,7 +39,8 @@ export async function takeProbes(table: Table, count: number, embedQuestions?: E
   const passages = passagesIn(stored)
   const sentences = passages.map(({ text }) => middleSentence(text))
   const asked = await embedQuestions?.(sentences, signal)
-  const queries = asked?.map((vector) => ({ vector })) ?? passages.map(({ id }, row) => ({ id, vector: f16ToF32(halvesAt(stored, row)) }))
+  const halves = halvesOf(stored)
+  const queries = asked?.map((vector) => ({ vector })) ?? passages.map(({ id }, row) => ({ id, vector: f16ToF32(halves(row)) }))
   return queries.length === 0 ? [] : withNeighbours(table, queries)
 }
 

@@ -87,11 +87,6 @@ export function halvesOf(table: Columns): (row: number) => Uint16Array {
   }
 }
 
-/** Bit patterns of the float16 vector in one row of a result. */
-export function halvesAt(table: Columns, row: number): Uint16Array {
-  return halvesOf(table)(row)
-}
-
 /** Rows as Arrow. Never object rows: those are slow, and LanceDB guesses their types. */
 export function arrowTable({ passages, hashes, halves }: Rows, dimension: number): Table {
   const schema = base.schema(dimension)
@@ -117,12 +112,10 @@ export interface Columns {
   getChild(name: string): { get(row: number): unknown } | null
 }
 
-/** A string column's value, '' if the column or value is missing. */
-export function stringAt(table: Columns, column: string, row: number): string {
-  return stringsOf(table, column)(row)
-}
-
-/** Accessor of a string column, looked up once: in a large result the lookup takes longer than reading a value. */
+/**
+ * Accessor of a string column, looked up once: in a large result the lookup takes longer than reading a value. A missing column or value is
+ * ''.
+ */
 export function stringsOf(table: Columns, column: string): (row: number) => string {
   const values = table.getChild(column)
   return (row) => {

@@ -2,7 +2,7 @@ import type { Table as ArrowTable } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
 import { passageText, type Embed } from '../contract.ts'
-import { halvesAt, PASSAGE_COLUMNS, passagesIn } from './rows.ts'
+import { halvesOf, PASSAGE_COLUMNS, passagesIn } from './rows.ts'
 import type { Table } from './lance.ts'
 
 /** Columns of rows spread evenly over a table; all rows if there are fewer than `count`. */
@@ -32,7 +32,8 @@ export async function agreementWith(table: Table, embed: Embed, signal?: AbortSi
   const stored = await sampleRows(table, SAMPLE, [...PASSAGE_COLUMNS, 'vector'])
   const texts = passagesIn(stored).map(passageText)
   const own = texts.length === 0 ? [] : await embed(texts, signal)
-  const pairs = texts.map((_, row) => compared(f16ToF32(halvesAt(stored, row)), at(own, row)))
+  const halves = halvesOf(stored)
+  const pairs = texts.map((_, row) => compared(f16ToF32(halves(row)), at(own, row)))
   const lengths = pairs.map((pair) => Math.abs(pair.lengths - 1))
   return { cosine: Math.min(1, ...pairs.map(({ cosine }) => cosine)), length: Math.max(0, ...lengths) }
 }

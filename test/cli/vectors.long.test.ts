@@ -5,7 +5,7 @@ import { tableFromIPC } from 'apache-arrow'
 import t from 'tap'
 import { f16ToF32 } from '../../base/binary16.ts'
 import { openShardDir, vectorsOf } from '../../index/ingest/shard-dir/shard-dir.ts'
-import { halvesAt, stringAt } from '../../index/table/rows.ts'
+import { halvesOf, stringsOf } from '../../index/table/rows.ts'
 import { runCli } from '../helpers/cli.ts'
 import { storedRows } from '../helpers/stored-rows.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
@@ -44,7 +44,7 @@ await t.test(
     for (const shard of shardDir.plan.shard_rows.keys()) {
       const table = tableFromIPC(await readFile(vectorsOf(shardDir, shard).path))
       for (let row = 0; row < table.numRows; row++)
-        rows.push({ id: stringAt(table, 'id', row), vector: [...f16ToF32(halvesAt(table, row))] })
+        rows.push({ id: stringsOf(table, 'id')(row), vector: [...f16ToF32(halvesOf(table)(row))] })
     }
     const file = path.join(dir, 'vectors.jsonl')
     const write = (given: readonly object[]) => writeFile(file, given.map((row) => `${JSON.stringify(row)}\n`).join(''))

@@ -1,6 +1,6 @@
 import { readAlias } from '../../index/versions/alias.ts'
 import { connectLance } from '../../index/table/lance.ts'
-import { halvesAt, stringAt } from '../../index/table/rows.ts'
+import { halvesOf, stringsOf } from '../../index/table/rows.ts'
 
 /** "id hash" of every row of the live table with its vector's bits, in the order of ids: doubles show. */
 export async function storedRows(dir: string, name = 'passages'): Promise<readonly (readonly [string, readonly number[]])[]> {
@@ -11,7 +11,7 @@ export async function storedRows(dir: string, name = 'passages'): Promise<readon
     const rows = await table.query().select(['id', 'hash', 'vector']).toArrow()
     return Array.from(
       { length: rows.numRows },
-      (_, row) => [`${stringAt(rows, 'id', row)} ${stringAt(rows, 'hash', row)}`, [...halvesAt(rows, row)]] as const,
+      (_, row) => [`${stringsOf(rows, 'id')(row)} ${stringsOf(rows, 'hash')(row)}`, [...halvesOf(rows)(row)]] as const,
     ).sort(([a], [b]) => (a < b ? -1 : 1))
   } finally {
     connection.close()

@@ -7,7 +7,7 @@ import { builtForTests, finished, startNode } from '../helpers/processes.ts'
 import { readAlias } from '../../index/versions/alias.ts'
 import { contentHash } from '../../index/hash.ts'
 import { connectLance } from '../../index/table/lance.ts'
-import { stringAt } from '../../index/table/rows.ts'
+import { stringsOf } from '../../index/table/rows.ts'
 import { chunks } from '../../index/table/write.ts'
 import type { Passage } from '../../index/contract.ts'
 import { somePassages, tempDir } from '../index/helpers.ts'
@@ -44,7 +44,7 @@ async function stored(dir: string): Promise<string[]> {
   const connection = await connectLance(join(dir, 'index'), 0)
   const rows = await (await connection.openTable(alias ?? '')).query().select(['id', 'hash']).toArrow()
   connection.close()
-  return Array.from({ length: rows.numRows }, (_, row) => `${stringAt(rows, 'id', row)} ${stringAt(rows, 'hash', row)}`).sort()
+  return Array.from({ length: rows.numRows }, (_, row) => `${stringsOf(rows, 'id')(row)} ${stringsOf(rows, 'hash')(row)}`).sort()
 }
 
 function rowsOf(passages: readonly Passage[], source: string): string[] {

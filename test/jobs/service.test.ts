@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readAlias } from '../../index/versions/alias.ts'
 import { connectLance } from '../../index/table/lance.ts'
 import { readPassageFile } from '../../index/read/read.ts'
-import { stringAt } from '../../index/table/rows.ts'
+import { stringsOf } from '../../index/table/rows.ts'
 import { contentHash } from '../../index/hash.ts'
 import type { Job } from '../../src/jobs/record/schema.ts'
 import { builtFixture } from '../fixtures/built-fixture.ts'
@@ -103,7 +103,7 @@ await t.test('a real corpus goes into the running service while it answers; kill
   const rows = await (await connection.openTable(alias ?? '')).query().select(['id', 'hash']).toArrow()
   connection.close()
   t.same(
-    Array.from({ length: rows.numRows }, (_, row) => `${stringAt(rows, 'id', row)} ${stringAt(rows, 'hash', row)}`).sort(),
+    Array.from({ length: rows.numRows }, (_, row) => `${stringsOf(rows, 'id')(row)} ${stringsOf(rows, 'hash')(row)}`).sort(),
     expected.sort(),
   )
 })

@@ -9,7 +9,7 @@ import { buildIndexes } from '../../../index/search/ann.ts'
 import { readAlias, writeAlias } from '../../../index/versions/alias.ts'
 import { createTable } from '../../../index/table/create.ts'
 import { connectLance, type Table } from '../../../index/table/lance.ts'
-import { packVectors, stringAt } from '../../../index/table/rows.ts'
+import { packVectors, stringsOf } from '../../../index/table/rows.ts'
 import { appendRows, removeDoubles } from '../../../index/table/write.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 
@@ -39,7 +39,7 @@ async function storedIds(dir: string): Promise<string[]> {
   const alias = await readAlias({ dir, table: 'passages' })
   const rows = await (await connection.openTable(alias ?? '')).query().select(['id']).toArrow()
   connection.close()
-  return Array.from({ length: rows.numRows }, (_, row) => stringAt(rows, 'id', row))
+  return Array.from({ length: rows.numRows }, (_, row) => stringsOf(rows, 'id')(row))
 }
 
 await t.test('writers, readers and tidying at once on a table with a vector index: nobody fails', { timeout: 120_000 }, async (t) => {
