@@ -25,8 +25,7 @@ import { type EvalQuestion, spread } from '../../eval/datasets/question-set.ts'
 import { readDataset } from '../../eval/datasets/read.ts'
 import { demoCorpus, questionFile } from '../../eval/datasets/shipped.ts'
 import { bestOver, exactMatch } from '../../eval/metrics/answer.ts'
-import { mean, quantile, wilson } from '../../eval/statistics/bootstrap.ts'
-import { relativeSpeed } from '../../eval/statistics/speed.ts'
+import { mean, quantile, relativeSpeed, wilson } from '../../eval/statistics/bootstrap.ts'
 import { benchOptions, machine, table } from '../measure.ts'
 
 const { LLAMA_PYTHON = '' } = process.env

@@ -136,7 +136,6 @@ function encoderFlops({ encoder: { hiddenSize: d, intermediateSize: ff, layers }
   return layers * lengths.reduce((sum, length) => sum + 2 * length * (4 * d * d + 3 * d * ff) + 4 * length * length * d, 0)
 }
 
-/** Width of the decoder's keys: kv_heads * head_dim. */
 function keyWidth({ decoder: { kvHeads, headDim } }: CepeReaderConfig): number {
   return kvHeads * headDim
 }

@@ -152,15 +152,12 @@ async function askAll(
   const limit = pLimit(concurrency)
   const tasks = questions.flatMap((question) => ks.map((k) => ({ question, k })))
   let done = 0
-  const asked = await Promise.all(
-    tasks.map(({ question, k }) =>
-      limit(async () => {
-        const response = await answerOf(client, question.question, k)
-        progress.update(++done, tasks.length)
-        return response === undefined ? [] : [{ question, response }]
-      }),
-    ),
-  ).finally(() => {
+  const ask = async ({ question, k }: (typeof tasks)[number]) => {
+    const response = await answerOf(client, question.question, k)
+    progress.update(++done, tasks.length)
+    return response === undefined ? [] : [{ question, response }]
+  }
+  const asked = await limit.map(tasks, ask).finally(() => {
     limit.clearQueue()
     progress.stop()
   })

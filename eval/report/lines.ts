@@ -1,6 +1,5 @@
 import type { TopLevelSpec } from 'vega-lite'
 
-/** A point of one line. */
 export interface LinePoint {
   readonly series: string
   readonly x: number

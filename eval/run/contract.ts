@@ -80,7 +80,6 @@ export interface Task extends Evaluation, Pick<ReturnType<typeof taskData>, 'opt
   prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask>
 }
 
-/** A stored run of any task. */
 export interface TaskRun extends Stored<TaskManifest, TaskRecord> {
   readonly task: Evaluation
   /** Seed of bootstrap intervals. */

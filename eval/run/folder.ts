@@ -177,7 +177,6 @@ function writeManifest(folder: string, manifest: RunManifest): Promise<void> {
   return writeFileDurably(path.join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`)
 }
 
-/** The index version of a subject, or null. */
 function indexVersion(subject: object): number | null {
   const index = 'index' in subject ? subject.index : null
   return typeof index === 'object' && index !== null && 'version' in index && typeof index.version === 'number' ? index.version : null

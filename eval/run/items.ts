@@ -21,7 +21,6 @@ interface RunItemsOptions<R extends ItemRecord, Item extends { readonly id: stri
   readonly what: string
   /** Settings that each item is asked in: an item has as many answers. */
   readonly settings?: number
-  /** Tokens read and generated for a record. */
   readonly tokensOf?: (record: R) => number
   /** Concurrent items. */
   readonly concurrency: number
@@ -47,7 +46,6 @@ export async function runItems<R extends ItemRecord, Item extends { readonly id:
   const run = await begun(folder, options)
   const finished = new Map(run.records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
   finished.forEach(onRecord)
-  const limit = pLimit(concurrency)
   let skippedInARow = 0
   let failure: { readonly error: unknown } | undefined
   const show = progressOf(options, finished)
@@ -86,7 +84,7 @@ export async function runItems<R extends ItemRecord, Item extends { readonly id:
   const remaining = left.length - begunItems + measured.length
   if (measured.length > 0) await unlessFailed(() => onCost(costOf(options, measured, remaining, performance.now() - started)))
   const rest = planOnly ? [] : left.slice(begunItems)
-  await Promise.all(rest.map((item) => limit(unlessFailed, () => askOne(item))))
+  await pLimit(concurrency).map(rest, (item) => unlessFailed(() => askOne(item)))
   await run.writer?.close().catch((error: unknown) => {
     failure ??= { error }
   })

@@ -1,3 +1,4 @@
+import { at } from '../../base/at.ts'
 import { seededRandom } from '../../base/random.ts'
 
 /** A mean with its 95 % interval. */
@@ -15,8 +16,9 @@ export interface Sample {
   readonly value: number
 }
 
-/** Resamples per interval. */
+/** Resamples per interval, and per difference. */
 const RESAMPLES = 1000
+const PAIRED_RESAMPLES = 10_000
 /** Two-sided 95 %. */
 const Z = 1.96
 
@@ -34,7 +36,7 @@ export function quantile(values: readonly number[], share: number): number {
 }
 
 /** Bounds of the middle 95 % of resampled values. */
-export function interval(values: readonly number[]): Pick<Estimate, 'low' | 'high'> {
+function interval(values: readonly number[]): Pick<Estimate, 'low' | 'high'> {
   return { low: quantile(values, 0.025), high: quantile(values, 0.975) }
 }
 
@@ -52,7 +54,7 @@ function clustersOf(samples: readonly Sample[]) {
 }
 
 /** Means of `resamples` samples of clusters with replacement (Efron's bootstrap; single-value clusters give the plain one). */
-export function bootstrapMeans(samples: readonly Sample[], seed: number, resamples = RESAMPLES): number[] {
+function bootstrapMeans(samples: readonly Sample[], seed: number, resamples = RESAMPLES): number[] {
   const random = seededRandom('bootstrap', seed)
   const clusters = clustersOf(samples)
   const sums = Float64Array.from(clusters, ({ sum }) => sum)
@@ -104,4 +106,68 @@ export function wilson(share: number, trials: number): Pick<Estimate, 'low' | 'h
   const half = Z * Math.sqrt((share * (1 - share)) / trials + Z ** 2 / (4 * trials ** 2))
   const scale = 1 + Z ** 2 / trials
   return { low: Math.max(0, (middle - half) / scale), high: Math.min(1, (middle + half) / scale) }
+}
+
+/** Scores of the same item in two runs. */
+type Pair = Readonly<{ cluster: string; a: number; b: number }>
+
+/**
+ * Difference b - a by paired bootstrap over questions (Efron and Tibshirani; Koehn 2004 for its use on systems' scores): differences are resampled by cluster;
+ * p is twice the smaller share of resamples on the other side of zero, at least 1 / (resamples + 1).
+ */
+export function pairedBootstrap(pairs: readonly Pair[], seed: number) {
+  const differences = pairs.map(({ cluster, a, b }) => ({ cluster, value: b - a }))
+  const means = bootstrapMeans(differences, seed, PAIRED_RESAMPLES)
+  const notAbove = means.filter((value) => value <= 0).length
+  const notBelow = means.filter((value) => value >= 0).length
+  return {
+    difference: mean(differences.map(({ value }) => value)),
+    ...interval(means),
+    p: Math.min(1, (2 * (Math.min(notAbove, notBelow) + 1)) / (PAIRED_RESAMPLES + 1)),
+    n: differences.length,
+  }
+}
+
+/** Exact two-sided McNemar test from the numbers of questions that only one of two systems got right. */
+export function mcnemar(onlyA: number, onlyB: number): number {
+  const trials = onlyA + onlyB
+  const smaller = Math.min(onlyA, onlyB)
+  let logChoose = 0
+  let tail = 0
+  for (let i = 0; i <= smaller; i++) {
+    tail += Math.exp(logChoose - trials * Math.LN2)
+    logChoose += Math.log(trials - i) - Math.log(i + 1)
+  }
+  return Math.min(1, 2 * tail)
+}
+
+export function pText(value: number): string {
+  return value < 0.001 ? '< 0.001' : value.toFixed(3)
+}
+
+/** One item in two settings, asked in direct succession. */
+export interface TimedPair {
+  readonly id: string
+  /** Tokens read and generated, and milliseconds. */
+  readonly base: { readonly tokens: number; readonly ms: number }
+  readonly other: { readonly tokens: number; readonly ms: number }
+}
+
+/** Minimum number of pairs: single requests differ by a factor of two under other load. */
+const LEAST_PAIRS = 10
+
+/**
+ * Ratio of tokens per second between two settings over pairs of the same item: the median of the pairs' ratios with its 95 % interval over
+ * resampled pairs. Temporary load affects both of a pair, or one pair among many.
+ * @returns undefined for fewer than {@link LEAST_PAIRS} pairs
+ */
+export function relativeSpeed(pairs: readonly TimedPair[]): Estimate | undefined {
+  if (pairs.length < LEAST_PAIRS) return undefined
+  const ratios = pairs
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    .map(({ base, other }) => other.tokens / other.ms / (base.tokens / base.ms))
+  const random = seededRandom('speed', ratios.length)
+  const resampled = () => ratios.map(() => at(ratios, Math.floor(random() * ratios.length)))
+  const medians = Array.from({ length: RESAMPLES }, () => quantile(resampled(), 0.5))
+  return { mean: quantile(ratios, 0.5), ...interval(medians), n: ratios.length }
 }

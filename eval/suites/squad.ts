@@ -150,17 +150,12 @@ async function articleScores(
   articleOf: ReadonlyMap<string, Pick<EvalPassage, 'title' | 'text'>>,
   services: DocumentServices,
 ): Promise<string> {
-  const limited = pLimit(CONCURRENCY)
-  const asked = await Promise.all(
-    records.map(({ id, question, answers }) =>
-      limited(async () => {
-        const article = present(articleOf.get(question))
-        const load = () => Promise.resolve({ ...article, type: 'text' as const, pages: [], warnings: [] })
-        const { answer } = await answerDocument({ form: { question }, bytes: Buffer.byteLength(article.text), load }, services)
-        return { id, answers, answer, characters: article.text.length }
-      }),
-    ),
-  )
+  const asked = await pLimit(CONCURRENCY).map(records, async ({ id, question, answers }) => {
+    const article = present(articleOf.get(question))
+    const load = () => Promise.resolve({ ...article, type: 'text' as const, pages: [], warnings: [] })
+    const { answer } = await answerDocument({ form: { question }, bytes: Buffer.byteLength(article.text), load }, services)
+    return { id, answers, answer, characters: article.text.length }
+  })
   const score = (metric: typeof exactMatch) => {
     const samples = asked.map(({ id, answer, answers }) => ({ cluster: id, value: bestOver(metric, answer, answers) }))
     return withInterval(estimateShare(samples, 0))

@@ -1,7 +1,5 @@
 import t from 'tap'
-import { relativeSpeed } from '../../eval/statistics/speed.ts'
-import { estimate, estimateShare, quantile, type Sample } from '../../eval/statistics/bootstrap.ts'
-import { mcnemar, pairedBootstrap } from '../../eval/statistics/paired.ts'
+import { estimate, estimateShare, mcnemar, pairedBootstrap, quantile, relativeSpeed, type Sample } from '../../eval/statistics/bootstrap.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'
 
 /** Each in a cluster of its own. */
