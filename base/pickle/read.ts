@@ -93,10 +93,6 @@ const INSTRUCTIONS: ReadonlyMap<number, Instruction> = new Map<number, Instructi
 const PROTO = 0x80
 const STOP = 0x2e
 
-export function pickleBytes(bytes: Uint8Array): PickleSource {
-  return { size: bytes.length, read: (offset) => bytes.subarray(offset) }
-}
-
 /**
  * Reads a pickle without executing anything: data is built, names are rejected unless the host allows them, and calls are handled by the
  * host. Values are never traversed, so cycles are safe.

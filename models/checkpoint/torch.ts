@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { at } from '../../base/at.ts'
 import { PICKLE_LIMITS } from '../../base/pickle/machine.ts'
-import { pickleBytes, readPickle, type PickleHost } from '../../base/pickle/read.ts'
+import { readPickle, type PickleHost } from '../../base/pickle/read.ts'
 import { PickleDict, PickleGlobal, PickleObject, PickleTuple, describePickle, type PickleValue } from '../../base/pickle/values.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { TENSOR_DTYPE_BYTES, elementCount, type TensorDtype } from './dtype.ts'
@@ -169,7 +169,7 @@ export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
   if (pickle.bytes > PICKLE_LIMITS.bytes)
     throw invalid(`${name}: ${PICKLE_NAME} has ${pickle.bytes} bytes, more than ${PICKLE_LIMITS.bytes}`, file.path)
   const header = await file.read(pickle.offset, pickle.bytes)
-  const state = readPickle(pickleBytes(header), torchHost(name))
+  const state = readPickle({ size: header.length, read: (offset) => header.subarray(offset) }, torchHost(name))
   if (!(state instanceof PickleDict)) throw invalid(`${name} holds ${describePickle(state)} instead of a state dict`, file.path)
   if (state.entries.size > MAX_TENSORS) throw invalid(`${name} holds ${state.entries.size} tensors, more than ${MAX_TENSORS}`, file.path)
   const tensors: TensorInfo[] = []
