@@ -1,7 +1,11 @@
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
 /**
  * Geometric mean of the token probabilities, exp(mean log-probability), including the stop token: uncertainty about the end of an answer
  * counts.
  */
 export function confidence(logprobs: readonly number[]): number {
-  return logprobs.length === 0 ? 0 : Math.min(1, Math.exp(logprobs.reduce((sum, logprob) => sum + logprob, 0) / logprobs.length))
+  return logprobs.length === 0 ? 0 : Math.min(1, Math.exp(mean(logprobs)))
 }

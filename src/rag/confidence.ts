@@ -1,6 +1,6 @@
 import type { AnswerReadResult } from '../inference/contract.ts'
 import { probabilityCorrect, type Calibration, type Signals } from './calibration.ts'
-import { confidence } from '../inference/confidence.ts'
+import { confidence, mean } from '../inference/confidence.ts'
 import type { AnswerResponse, Evidence } from './schema.ts'
 import type { ResolvedQuestion } from './resolve-request.ts'
 import { at } from '../../base/at.ts'
@@ -125,10 +125,6 @@ function attentionSignals(
 
 function doubt(logprob: number): number {
   return Math.log(LEAST_DOUBT - Math.min(0, logprob))
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
 /** 0 if concentrated on one element, 1 if uniform. */

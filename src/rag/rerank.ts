@@ -1,6 +1,7 @@
 import { at } from '../../base/at.ts'
 import { passageText } from '../../index/contract.ts'
 import type { Admission, Reader, Reranker, RunOptions } from '../inference/contract.ts'
+import { mean } from '../inference/confidence.ts'
 import { observed } from '../inference/observer.ts'
 import type { PromptPassage } from '../text/prompt.ts'
 import { withAdmission, BASE_COST, tokensOf } from './admission.ts'
@@ -93,8 +94,4 @@ export function firstOf<Passage>(passages: readonly Passage[], { ranked }: Reran
 
 function keptTokens({ contextTokens }: RerankRequest, { manifest: { qa_defaults: defaults, dims } }: Reader): number {
   return Math.min(contextTokens ?? defaults.context_tokens, dims.window)
-}
-
-function mean(values: readonly number[]): number {
-  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length
 }
