@@ -40,7 +40,6 @@ export class RowsDigest {
     this.#sum = BigInt.asUintN(64, this.#sum + fingerprint)
   }
 
-  /** Adds a set of other rows. */
   addAll(other: RowsDigest): void {
     this.#sum = BigInt.asUintN(64, this.#sum + other.#sum)
   }

@@ -23,7 +23,6 @@ export type FoundNumber = Omit<FoundRow, 'passage'>
 /** Runs a query and returns its rows, best first. `score` names the column with their scores or distances. */
 export type ReadRows<Found> = (query: Query | VectorQuery, score: '_score' | '_distance') => Promise<Found[]>
 
-/** Reads rows with their passages. */
 export const withPassages: ReadRows<FoundRow> = async (query, score) => {
   const result: Columns = await query.select([...PASSAGE_COLUMNS, score]).toArrow()
   const [id, passage, scores] = [stringsOf(result, 'id'), passagesOf(result), scoresOf(result, score)]

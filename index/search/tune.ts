@@ -17,7 +17,6 @@ const MOST_FEWEST = 128
 /** Factor between numbers of partitions to try. */
 const FACTOR = Math.SQRT2
 
-/** Numbers of partitions to try. */
 function nprobesFor(partitions: number): number[] {
   const steps: number[] = []
   const fewest = Math.max(LEAST_FEWEST, Math.min(MOST_FEWEST, partitions * FEWEST))

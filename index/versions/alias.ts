@@ -42,7 +42,6 @@ export function tableFolder(dir: string, storedAs: string): string {
 export function snapshotsFolder({ dir, table }: TableLocation): string {
   return within(dir, `${checkTableName(table)}.snapshots`)
 }
-/** File name of a snapshot's record. */
 export const SNAPSHOT_RECORD = 'snapshot.json'
 /** Name of the stored table within a snapshot's folder. */
 export const SNAPSHOT_TABLE = 'snapshot'

@@ -12,7 +12,6 @@ export class PageError extends Error {
   }
 }
 
-/** Resolves a host name to its addresses. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>
 
 /** Rules about addresses that may be fetched. */

@@ -70,10 +70,6 @@ export async function embeddersOf<One extends Embedder>(
   return { embedder, further }
 }
 
-export function eachOf<One extends Embedder>({ embedder, further }: Required<Embedders<One>>): One[] {
-  return [embedder, ...further.values()]
-}
-
 /**
  * countTokens: tokens of a text that a retriever reads, up to its window, framing tokens included. unreadTokens: tokens of a passage beyond
  * what retriever or reader reads.

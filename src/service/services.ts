@@ -16,16 +16,7 @@ import { startTestQuestion } from '../rag/test-question.ts'
 import type { Config } from '../settings.ts'
 import { poolsOf, readinessOf } from './health.ts'
 import { jobParts } from './indexing.ts'
-import {
-  answerDefaults,
-  configuredRetrievers,
-  documentDefaults,
-  eachOf,
-  embeddersOf,
-  openReaders,
-  startEmbedder,
-  tokenCounters,
-} from './models.ts'
+import { answerDefaults, configuredRetrievers, documentDefaults, embeddersOf, openReaders, startEmbedder, tokenCounters } from './models.ts'
 import { withParts } from './parts.ts'
 import { makeFolders, openTables, passageLinks, reachStore, replicaCacheOf, servedFiles } from './storage.ts'
 
@@ -75,7 +66,11 @@ function openParts(config: Config, log: Log | undefined): Promise<Services> {
     // An indexer answers no questions.
     const readers = role === 'indexer' ? undefined : await openReaders(config, parts, log)
     const reader = readers ? observedReader(readers.reader) : absentReader()
-    const pools = poolsOf({ reader: [readers?.reader], reranker: [readers?.reranker], embedder: eachOf(embedders) })
+    const pools = poolsOf({
+      reader: [readers?.reader],
+      reranker: [readers?.reranker],
+      embedder: [embedders.embedder, ...embedders.further.values()],
+    })
     const { concurrency = 1, contextTokens } = readers ?? {}
     const admission = createAdmission({ maxWaiting: config.QUEUE, concurrency, disruptions: pools.total('disruptions') })
     const files = servedFiles(config)

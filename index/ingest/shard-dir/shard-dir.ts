@@ -11,9 +11,9 @@ import type { Embed, EmbeddingModel } from '../../contract.ts'
 import type { ReadItem } from '../../read/contract.ts'
 import { storeOf } from '../../store/store-of.ts'
 import { jobFiles, type Plan } from '../plan/contract.ts'
-import { planCorpus, type PlannedRow, type PlanOptions, readPlan, readShard } from '../plan/plan.ts'
+import { planCorpus, type PlanOptions, readPlan, readShard } from '../plan/plan.ts'
 import { embedRows } from '../shard.ts'
-import { foreignVectors, readVectorFile, unsoundVectors, VECTOR_PRECISION, type VectorFile, writeVectorFile } from './vector-file.ts'
+import { foreignVectors, unsoundVectors, VECTOR_PRECISION, type VectorFile, writeVectorFile } from './vector-file.ts'
 
 /**
  * Copies a shard folder's plan into a job's folder, with hard links where possible, so that the job's rows cannot change. Starts over after
@@ -33,11 +33,6 @@ export async function adoptPlan({ folder: place, plan }: ShardDir, folder: strin
   await syncPath(to.shards)
   await writeFileDurably(to.plan, `${JSON.stringify(plan)}\n`)
   return plan
-}
-
-/** Returns a reader of the precomputed vectors of a shard. @throws index_invalid naming a shard whose vectors are missing or invalid */
-export function vectorReader(shardDir: ShardDir): (shard: number, rows: readonly PlannedRow[]) => Promise<Uint16Array> {
-  return (shard, rows) => readVectorFile(vectorsOf(shardDir, shard), rows)
 }
 
 /**

@@ -4,7 +4,8 @@ import { describedError, isDiskFull } from '../../../base/failures.ts'
 import { allModels, isBuildOf, type EmbeddingModel } from '../../../index/contract.ts'
 import { removeStale } from '../../../index/ingest/remove-stale.ts'
 import { abandonJob, runJob } from '../../../index/ingest/run.ts'
-import { openShardDir, vectorReader } from '../../../index/ingest/shard-dir/shard-dir.ts'
+import { openShardDir, vectorsOf } from '../../../index/ingest/shard-dir/shard-dir.ts'
+import { readVectorFile } from '../../../index/ingest/shard-dir/vector-file.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { readAlias } from '../../../index/versions/alias.ts'
 import { unwatchChanges } from '../../../index/writers/change-log.ts'
@@ -95,7 +96,7 @@ async function work(live: LiveJob, parts: JobRunParts): Promise<Outcome> {
     replace: options.replace ?? false,
     byContent: source.files !== undefined,
     policy,
-    readyVectors: shardDir && vectorReader(shardDir),
+    readyVectors: shardDir && ((shard, rows) => readVectorFile(vectorsOf(shardDir, shard), rows)),
     signal,
     onProgress: (state, counters, stage) => live.report({ state, counters, stage: stage ?? null }),
     onWarning: (message) => {

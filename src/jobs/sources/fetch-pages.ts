@@ -16,7 +16,6 @@ import type { Job, WebSource } from '../record/schema.ts'
 import type { JobStore } from '../record/store.ts'
 import { FileSpool, isSpooled } from './spool.ts'
 
-/** Settings of the crawler. */
 export type CrawlSettings = Pick<CrawlOptions, 'userAgent' | 'resolve' | 'limits'>
 
 export const DEFAULT_CRAWL: CrawlSettings = { userAgent: 'cepe-qa' }
