@@ -48,7 +48,7 @@ export interface Difference {
 export function compareFloats(
   { tensor, graph }: Pick<Difference, 'tensor' | 'graph'>,
   expected: Float32Array,
-  actual: Float32Array,
+  actual: ArrayLike<number>,
   atol: number,
 ): Difference {
   let largest = expected.length === actual.length ? 0 : Number.NaN
@@ -59,7 +59,7 @@ export function compareFloats(
   return { tensor, graph, count: expected.length, largest, ok: largest <= atol }
 }
 
-export function compareIds(tensor: string, graph: string, expected: BigInt64Array, actual: BigInt64Array): Difference {
+export function compareIds(tensor: string, graph: string, expected: readonly number[], actual: readonly number[]): Difference {
   const longest = expected.length > actual.length ? expected : actual
   const differing = longest.reduce((count, _, i) => count + (expected[i] === actual[i] ? 0 : 1), 0)
   return { tensor, graph, count: expected.length, largest: differing, ok: differing === 0 }

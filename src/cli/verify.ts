@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { access, readFile } from 'node:fs/promises'
 import { temporaryFolder } from '../../base/files.ts'
 import { type CodedError, notFound } from '../../base/errors.ts'
-import type { Sample } from '../../models/verify.ts'
+import type { Sample } from '../inference/worker/tasks/verify.ts'
 import { packageRoot } from '../package.ts'
 import { decimal, invalidOption, wholeNumber } from './program/options.ts'
 
@@ -15,7 +15,7 @@ const DEFAULT_SAMPLES = 16
 
 /** How far a build's results are from another's of the same checkpoint on groups of lines of a text, in lines for people. @throws those of compareBuilds; options_invalid for texts that cannot be read */
 async function buildDistance(built: string, other: string, texts: string, samples = DEFAULT_SAMPLES): Promise<string> {
-  const { compareBuilds, formatDistance } = await import('../../models/verify.ts')
+  const { compareBuilds, formatDistance } = await import('../inference/worker/tasks/verify.ts')
   return formatDistance(await compareBuilds(built, other, await samplesOf(built, texts, samples)))
 }
 
@@ -114,7 +114,10 @@ export function verifyCommand(): Command {
 }
 
 async function againstGoldens(built: string, golden: readonly string[], atol: number): Promise<void> {
-  const [{ verifyGolden }, { formatVerification }] = await Promise.all([import('../../models/verify.ts'), import('../../models/golden.ts')])
+  const [{ verifyGolden }, { formatVerification }] = await Promise.all([
+    import('../inference/worker/tasks/verify.ts'),
+    import('../../models/golden.ts'),
+  ])
   const results = await verifyGolden(built, golden, atol)
   process.stdout.write(`${results.map(formatVerification).join('\n\n')}\n`)
   if (!results.every((result) => result.ok)) process.exitCode = 1

@@ -19,7 +19,7 @@ import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { buildModel } from '../../models/build.ts'
 import { loadCepeManifest, loadContrieverManifest, loadManifest } from '../../models/folder.ts'
 import { checkFiles } from '../../models/integrity.ts'
-import { verifyGolden } from '../../models/verify.ts'
+import { verifyGolden } from '../../src/inference/worker/tasks/verify.ts'
 import { CEPE, FIXTURES, goldenFiles, temporaryFolder } from './helpers.ts'
 
 const CHECKPOINT = `${FIXTURES}/cepe-tiny-gqa`

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { compareBuilds } from '../../models/verify.ts'
+import { compareBuilds } from '../../src/inference/worker/tasks/verify.ts'
 import { openCheckpoint } from '../../models/open-checkpoint.ts'
 import { readF32 } from '../../models/checkpoint/weights.ts'
 import { DTYPES } from '../../models/dtypes.ts'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { InferenceSession, type Tensor } from '../../models/runtime.ts'
 import t from 'tap'
 import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
-import { emptyCache } from '../../models/open-model.ts'
+import { emptyCache } from '../helpers/open-model.ts'
 import { build, CEPE, int64, randomIds, randomPhi, temporaryFolder } from './helpers.ts'
 
 const folder = temporaryFolder(t)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { formatVerification } from '../../models/golden.ts'
-import { verifyGolden } from '../../models/verify.ts'
+import { verifyGolden } from '../../src/inference/worker/tasks/verify.ts'
 import { build, floats, FIXTURES, goldenCheckpoints, goldenFiles, int64, largestDifference, randomIds } from './helpers.ts'
 
 const ATOL = 2e-4

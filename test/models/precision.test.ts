@@ -7,7 +7,7 @@ import { normal, writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoi
 import { quantize } from '../../models/blocks/quantize.ts'
 import { openCheckpoint } from '../../models/open-checkpoint.ts'
 import { readF32 } from '../../models/checkpoint/weights.ts'
-import { verifyGolden } from '../../models/verify.ts'
+import { verifyGolden } from '../../src/inference/worker/tasks/verify.ts'
 import { f32Safetensors } from '../fixtures/weights.ts'
 import {
   build,

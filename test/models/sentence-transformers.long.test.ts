@@ -1,7 +1,7 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { compareBuilds } from '../../models/verify.ts'
+import { compareBuilds } from '../../src/inference/worker/tasks/verify.ts'
 import { buildModel } from '../../models/build.ts'
 import { openCheckpoint } from '../../models/open-checkpoint.ts'
 import { DTYPES } from '../../models/dtypes.ts'

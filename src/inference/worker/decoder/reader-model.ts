@@ -10,7 +10,7 @@ import { loadModelGraph } from '../runtime/prepack.ts'
 import type { Graph } from '../runtime/session.ts'
 import { type TokenTexts, tokenTexts } from './constraint.ts'
 import { createStateStore } from '../encoder/state-store.ts'
-import type { StepModel } from './step.ts'
+import { isByLength, type StepModel } from './step.ts'
 
 /** Minimum number of RePlug batches if its memory is fully used: a run copies the past of one batch. */
 const REPLUG_BATCHES = 8
@@ -61,7 +61,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
   const batchTokens = Math.max(1, Math.floor(replugTokens / REPLUG_BATCHES))
   const stepGraph = later(graphs.step)
   let texts: TokenTexts | undefined
-  const byLength = manifest.rotary ? 'by_length' in manifest.rotary : false
+  const byLength = isByLength(manifest)
   return {
     manifest,
     tokenizer,

@@ -105,7 +105,7 @@ export async function sample(model: StepModel, request: GenerateRequest, phi: Te
   return decode(model, [{ past, logits: [logits] }], { ...request, ...runContext, phi, mix, choose })
 }
 
-function noContexts({ dims }: StepModel): Tensor {
+export function noContexts({ dims }: StepModel): Tensor {
   return float32(new Float32Array(0), [0, dims.encoder_hidden_size])
 }
 

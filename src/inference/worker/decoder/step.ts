@@ -16,6 +16,10 @@ export interface StepModel {
   readonly batchTokens: number
 }
 
+export function isByLength({ rotary }: CepeManifest): boolean {
+  return rotary ? 'by_length' in rotary : false
+}
+
 /** State of a text read so far. */
 export interface Past {
   /** `past_key_values.{layer}.{key|value}` [rows, kv_heads, width, head_dim], in the graph's float type. */

@@ -10,7 +10,7 @@ const RUNTIME = createRequire(import.meta.url).resolve('onnxruntime-node')
 const IDENTITY = '08083a2b0a100a017812017922084964656e746974791201675a090a017812040a02080162090a017912040a02080142040a00100d'
 
 t.test("no session tells the runtime's maker of itself, nor marks the machine", async (t) => {
-  for (const file of ['src/inference/worker/runtime/session.js', 'models/open-model.js', 'models/verify.js']) {
+  for (const file of ['src/inference/worker/runtime/session.js', 'src/inference/worker/tasks/verify.js']) {
     const home = path.join(t.testdir({}), 'home')
     await mkdir(home, { recursive: true })
     const script = path.join(home, '..', 'load.mjs')

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import { InferenceSession, Tensor } from './runtime.ts'
-import { loadManifest } from './folder.ts'
-import type { CepeManifest, ContrieverManifest, ModelManifest } from './manifest.ts'
+import { InferenceSession, Tensor } from '../../models/runtime.ts'
+import { loadManifest } from '../../models/folder.ts'
+import type { CepeManifest, ModelManifest } from '../../models/manifest.ts'
 
 export type Feeds = Record<string, Tensor>
 
@@ -11,21 +11,11 @@ const SESSION_OPTIONS: InferenceSession.SessionOptions = {
   extra: { session: { intra_op: { allow_spinning: '0' } } },
 }
 
-/** A built model with its sessions, for verification. */
-interface OpenModel<Manifest extends ModelManifest = ModelManifest> extends AsyncDisposable {
-  readonly manifest: Manifest
+/** A built model with its sessions. */
+interface OpenModel extends AsyncDisposable {
+  readonly manifest: ModelManifest
   readonly run: (graph: string, feeds: Feeds) => Promise<Record<string, Tensor>>
 }
-export type OpenReader = OpenModel<CepeManifest>
-export type OpenRetriever = OpenModel<ContrieverManifest>
-
-export function isReader(model: OpenModel): model is OpenReader {
-  return model.manifest.architecture === 'cepe'
-}
-export function isRetriever(model: OpenModel): model is OpenRetriever {
-  return model.manifest.architecture === 'contriever'
-}
-
 /** @throws model_invalid for a folder without built model */
 export async function openModel(dir: string): Promise<OpenModel> {
   const manifest = await loadManifest(dir)
@@ -58,23 +48,12 @@ export function floatsOf(tensor: Tensor): Float32Array {
   return tensor.data
 }
 
-export function idsOf(tensor: Tensor): BigInt64Array {
-  if (!(tensor.data instanceof BigInt64Array)) throw new Error(`i64 expected, ${tensor.type} found. This is a bug`)
-  return tensor.data
-}
-
 export function int64(data: BigInt64Array, shape: readonly number[]): Tensor {
   return new Tensor('int64', data, [...shape])
 }
 
 export function ones(count: number): BigInt64Array {
   return new BigInt64Array(count).fill(1n)
-}
-
-export function logSoftmax(logits: Float32Array): Float32Array {
-  const most = logits.reduce((a, b) => Math.max(a, b), -Infinity)
-  const total = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - most), 0)) + most
-  return logits.map((logit) => logit - total)
 }
 
 export function argMax(values: Float32Array): number {
@@ -94,29 +73,4 @@ export function emptyCache({ dims, dtype }: CepeManifest, rows: number): Feeds {
   return Object.fromEntries(
     Array.from({ length: layers }, (_, i) => ['key', 'value'].map((part) => [`past_key_values.${i}.${part}`, empty()] as const)).flat(),
   )
-}
-
-/**
- * The step graph with its cache, for rows of one batch.
- * @returns a function that feeds ids [rows,L] with their mask and returns logits [rows,L,V]
- */
-export function stepDecoder({ manifest, run }: OpenReader, phi: Tensor, rows: number) {
-  let masks = Array.from({ length: rows }, () => new BigInt64Array())
-  let cache = emptyCache(manifest, rows)
-  const { rotary } = manifest
-  return async (ids: BigInt64Array, mask: BigInt64Array): Promise<Tensor> => {
-    const length = ids.length / rows
-    masks = masks.map((old, row) => BigInt64Array.of(...old, ...mask.subarray(row * length, (row + 1) * length)))
-    const joined = BigInt64Array.of(...masks.flatMap((row) => [...row]))
-    const tokens = BigInt64Array.from(masks, (row) => row.reduce((sum, kept) => sum + kept, 0n))
-    const outputs = await run(manifest.graphs.step, {
-      input_ids: int64(ids, [rows, length]),
-      attention_mask: int64(joined, [rows, joined.length / rows]),
-      phi,
-      ...(rotary && 'by_length' in rotary && { text_tokens: int64(tokens, [rows]) }),
-      ...cache,
-    })
-    cache = Object.fromEntries(Object.keys(cache).map((name) => [name, output(outputs, name.replace('past_key_values', 'present'))]))
-    return output(outputs, 'logits')
-  }
 }
