@@ -111,6 +111,8 @@ export const invalidConfig = errorsOf('config_invalid')
 export const invalidCorpus = errorsOf('corpus_invalid')
 /** A built model that is broken. */
 export const invalidModel = errorsOf('model_invalid')
+/** An option of the command line, or of a job or key, that cannot be. */
+export const invalidOption = errorsOf('options_invalid')
 /** A folder with too little space. */
 export const diskFull = errorsOf('disk_full')
 export const notFound = errorsOf('not_found')

@@ -5,7 +5,8 @@ import type { BuildOptions } from '../../models/build.ts'
 import type { Dtype, ModelManifest } from '../../models/manifest.ts'
 import { megabytes } from '../service/follow-job.ts'
 import { interruptible } from './program/interrupted.ts'
-import { invalidOption, wholeNumber } from './program/options.ts'
+import { wholeNumber } from './program/options.ts'
+import { invalidOption } from '../../base/errors.ts'
 import { createProgress } from './program/progress.ts'
 
 interface BuildArguments {

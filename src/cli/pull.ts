@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Command } from 'commander'
 import { megabytes } from '../service/follow-job.ts'
-import { invalidOption } from './program/options.ts'
+import { invalidOption } from '../../base/errors.ts'
 import { createProgress } from './program/progress.ts'
 
 /** `cepe pull`: fetches a checkpoint from a hub. */

@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { appendLine } from '../../base/durable.ts'
-import { CodedError, conflict, messageOf, notFound, osCode } from '../../base/errors.ts'
+import { CodedError, conflict, invalidOption, messageOf, notFound, osCode } from '../../base/errors.ts'
 import { type BadLine, closing, fileBytes, type Line, readLines } from '../../base/files.ts'
 import { loadConfig } from '../config.ts'
 import { parseLine, readQuestion } from '../http/request/read-question.ts'
@@ -14,7 +14,6 @@ import type { AnswerRequest, AnswerResponse } from '../rag/schema.ts'
 import type { StartProgress } from '../service/follow-job.ts'
 import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
-import { invalidOption } from './program/options.ts'
 import { createProgress, print } from './program/progress.ts'
 
 /** Longest line of a file. */
@@ -141,10 +140,10 @@ export async function runAsk(question: string | undefined, options: AskOptions):
 }
 
 function checkOptions(question: string | undefined, { file, out, json }: AskOptions): void {
-  const refuse = (problem: string): CodedError => new CodedError('options_invalid', problem)
-  if ((question === undefined) === (file === undefined)) throw refuse('Give one question, or --file with a file of them.')
-  if (file === undefined && out !== undefined) throw refuse('--out goes with --file: a single answer is printed.')
-  if (file !== undefined && json) throw refuse('--json goes with a single question: the answers to a file are JSON lines always.')
+  if ((question === undefined) === (file === undefined)) throw invalidOption(undefined, 'Give one question, or --file with a file of them.')
+  if (file === undefined && out !== undefined) throw invalidOption('--out', '--out goes with --file: a single answer is printed.')
+  if (file !== undefined && json)
+    throw invalidOption('--json', '--json goes with a single question: the answers to a file are JSON lines always.')
 }
 
 async function askOne(request: AnswerRequest, services: AnswerServices, run: RunOptions, json = false): Promise<void> {

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { closing } from '../../base/files.ts'
-import { CodedError, notFound } from '../../base/errors.ts'
+import { CodedError, invalidOption, notFound } from '../../base/errors.ts'
 import { documentBounds, loadConfig } from '../config.ts'
 import { createDocumentParser } from '../documents/parser.ts'
 import { createAdmission } from '../inference/pool/admission.ts'
@@ -11,7 +11,6 @@ import type { DocumentForm, DocumentResponse } from '../rag/document-schema.ts'
 import { documentDefaults, readerOptions } from '../service/models.ts'
 import { ensureReader } from '../service/setup.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
-import { invalidOption } from './program/options.ts'
 import { createProgress } from './program/progress.ts'
 
 /** Characters of a chunk shown without --json. */

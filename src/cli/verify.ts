@@ -3,10 +3,10 @@ import { Command } from 'commander'
 import { existsSync } from 'node:fs'
 import { access, readFile } from 'node:fs/promises'
 import { temporaryFolder } from '../../base/files.ts'
-import { type CodedError, notFound } from '../../base/errors.ts'
+import { type CodedError, invalidOption, notFound } from '../../base/errors.ts'
 import type { Sample } from '../inference/worker/tasks/verify.ts'
 import { packageRoot } from '../package.ts'
-import { decimal, invalidOption, wholeNumber } from './program/options.ts'
+import { decimal, wholeNumber } from './program/options.ts'
 
 /** Lines for the encoder per comparison; the decoder reads one more. */
 const CONTEXTS = 8

@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path'
 import { Value } from 'typebox/value'
-import { CodedError, conflict, invalidCorpus, invalidRequest, messageOf } from '../../base/errors.ts'
+import { conflict, invalidCorpus, invalidOption, invalidRequest, messageOf } from '../../base/errors.ts'
 import { describedError, failureOf } from '../../base/failures.ts'
 import { fileBytes } from '../../base/files.ts'
 import type { Lock } from '../../base/locks/lock.ts'
@@ -251,7 +251,7 @@ function newJobOf({ parts: { index } }: Desk, id: string, source: Job['source'],
   const [wrong] = Value.Errors(JobOptionsSchema, options)
   if (wrong !== undefined) {
     const field = wrong.instancePath.slice(1)
-    throw new CodedError('options_invalid', `${field} ${wrong.message}.`, { field })
+    throw invalidOption(field, `${field} ${wrong.message}.`)
   }
   checkDeleteMissing(source, options)
   if (source.files?.web !== undefined && options.label !== undefined)

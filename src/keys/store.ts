@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
-import { CodedError, conflict, messageOf, notFound, osCode } from '../../base/errors.ts'
+import { conflict, invalidOption, messageOf, notFound, osCode } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { parseJson } from '../../base/json.ts'
@@ -24,13 +24,12 @@ export async function addKey(dir: string, asked: NewKey): Promise<string> {
   const key = newKey()
   const record: KeyRecord = { ...asked, sha256: hashKey(key).toString('hex'), created_at: new Date().toISOString() }
   if (asked.collections !== undefined && !Value.Check(KeyRecordSchema.properties.collections, asked.collections))
-    throw new CodedError(
-      'options_invalid',
+    throw invalidOption(
+      'collections',
       'A key is bound to 1 to 100 collections, each named once, by 1 to 64 letters, digits, "-" and "_", a letter first.',
-      { field: 'collections' },
     )
   if (!Value.Check(KeyRecordSchema, record))
-    throw new CodedError('options_invalid', 'A name has 1 to 64 letters, digits, dots, dashes and underscores.', { field: 'name' })
+    throw invalidOption('name', 'A name has 1 to 64 letters, digits, dots, dashes and underscores.')
   const refused = (error: unknown): never => {
     throw keysFailed(`The folder ${dir} cannot be written to (${messageOf(error)}): set CEPE_KEYS_DIR to another.`, error)
   }

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
 import { basename } from 'node:path'
-import { CodedError } from '../../../base/errors.ts'
+import { CodedError, invalidOption } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { WORD_LANGUAGES, type WordLanguage } from '../../../index/word-languages.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
@@ -8,7 +8,7 @@ import type { LeftOutFile } from '../../jobs/sources/list.ts'
 import type { Files, Job, JobOptions, WebSource } from '../../jobs/record/schema.ts'
 import type { Corpus, Source } from './corpus-files.ts'
 import { follow, withIndexing } from './jobs.ts'
-import { wholeNumber, collectionOption, invalidOption } from '../program/options.ts'
+import { wholeNumber, collectionOption } from '../program/options.ts'
 import { jobOptions, tableOptionOf, withReadingOptions, type ReadingOptions } from './reading-options.ts'
 
 interface AddOptions extends ReadingOptions {

@@ -1,10 +1,4 @@
 import { InvalidArgumentError, Option } from 'commander'
-import { CodedError } from '../../../base/errors.ts'
-
-/** The error of an option. @param message problem and remedy */
-export function invalidOption(field: string, message: string, cause?: unknown): CodedError {
-  return new CodedError('options_invalid', message, { field, cause })
-}
 
 /** Parses an option as an integer. @throws InvalidArgumentError with the allowed range */
 export function wholeNumber({ min = 0, max = Number.MAX_SAFE_INTEGER } = {}): (text: string) => number {
