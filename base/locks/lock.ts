@@ -53,6 +53,20 @@ export async function takeLock(folder: string, waitMs: number, signal?: AbortSig
   return undefined
 }
 
+/** Runs work while a lock is held. @returns undefined if the lock was not free */
+export async function whileHeld<Result>(
+  taken: Promise<Lock | undefined>,
+  work: (lock: Lock) => Promise<Result>,
+): Promise<Result | undefined> {
+  const lock = await taken
+  if (lock === undefined) return undefined
+  try {
+    return await work(lock)
+  } finally {
+    await lock.release()
+  }
+}
+
 /** Whether a live process holds a lock or waits for it. Read-only: unlike an attempt to lock, it blocks no other process. */
 export async function isLockHeld(folder: string): Promise<boolean> {
   const files = (await orAbsent(readdir(folder))) ?? []

@@ -1,6 +1,6 @@
 import pLimit, { type LimitFunction } from 'p-limit'
 import { CodedError } from '../../base/errors.ts'
-import type { Lock } from '../../base/locks/lock.ts'
+import { whileHeld, type Lock } from '../../base/locks/lock.ts'
 import type { TableLocation } from '../contract.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import type { LockOptions } from '../store/store.ts'
@@ -93,14 +93,8 @@ export async function withMaintenanceLock(
   work: () => Promise<unknown>,
 ): Promise<boolean> {
   await checkFolder(dir)
-  const lock = await storeOf(dir).locks.take(within(dir, `${checkTableName(table)}.upkeep`), { ...options, advisory: true })
-  if (lock === undefined) return false
-  try {
-    await work()
-  } finally {
-    await lock.release()
-  }
-  return true
+  const taken = storeOf(dir).locks.take(within(dir, `${checkTableName(table)}.upkeep`), { ...options, advisory: true })
+  return (await whileHeld(taken, () => work().then(() => true))) ?? false
 }
 
 /**

@@ -7,7 +7,7 @@ import { writeFileDurably } from '../../../base/durable.ts'
 import { type CodedError, conflict, notFound } from '../../../base/errors.ts'
 import { exists, orAbsent } from '../../../base/exists.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
-import { isLockHeld, takeLock, type Lock } from '../../../base/locks/lock.ts'
+import { isLockHeld, takeLock, whileHeld, type Lock } from '../../../base/locks/lock.ts'
 import type { KnownJobs } from '../../../index/ingest/remove-stale.ts'
 import { parseJson } from '../../../base/json.ts'
 import { isFinal, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
@@ -21,20 +21,6 @@ const RESERVE_BYTES = 64 * 1024
 export function unknownJob(id: string): CodedError {
   const shown = JSON.stringify(id.slice(0, 40))
   return notFound('id', `There is no index job ${shown}; \`cepe index status\` and GET /v1/admin/index-jobs list them.`)
-}
-
-/** Runs work while a lock is held. @returns undefined if the lock was not free */
-export async function whileHeld<Result>(
-  taken: Promise<Lock | undefined>,
-  work: (lock: Lock) => Promise<Result>,
-): Promise<Result | undefined> {
-  const lock = await taken
-  if (lock === undefined) return undefined
-  try {
-    return await work(lock)
-  } finally {
-    await lock.release()
-  }
 }
 
 /** Jobs on disk, one folder each, shared by all processes that use the folder. */

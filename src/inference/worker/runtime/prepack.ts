@@ -11,7 +11,7 @@ import { messageOf } from '../../../../base/errors.ts'
 import { exists } from '../../../../base/exists.ts'
 import { parseJson } from '../../../../base/json.ts'
 import { removeStaleFiles } from '../../../../base/locks/stale-files.ts'
-import { takeLock } from '../../../../base/locks/lock.ts'
+import { takeLock, whileHeld } from '../../../../base/locks/lock.ts'
 import { processTag } from '../../../../base/locks/process.ts'
 import { modelId, type ModelManifest } from '../../../../models/manifest.ts'
 import type { Log } from '../../log.ts'
@@ -87,11 +87,9 @@ function prepackKey(graphFile: string, manifest: ModelManifest): string {
 async function ensurePrepacked(built: string, folder: string, options: ModelGraphOptions): Promise<void> {
   if ((await problemOf(folder)) === undefined) return
   const shelf = path.dirname(folder)
-  const lock = await takeLock(path.join(shelf, LOCK), LOCK_WAIT_MS)
-  if (lock === undefined) throw new Error(`other processes have been saving graphs in ${shelf} for ${LOCK_WAIT_MS / 1000} s`)
-  try {
+  const isIntact = await whileHeld(takeLock(path.join(shelf, LOCK), LOCK_WAIT_MS), async () => {
     const problem = await problemOf(folder)
-    if (problem === undefined) return
+    if (problem === undefined) return true
     if (problem !== MISSING) options.log('warn', `The saved graph ${folder} is damaged (${problem}): it is made again.`)
     await rm(folder, { recursive: true, force: true })
     await removeStaleFiles(shelf, (name) => PARTIAL.exec(name)?.[1])
@@ -103,9 +101,9 @@ async function ensurePrepacked(built: string, folder: string, options: ModelGrap
     } finally {
       await rm(aside, { recursive: true, force: true })
     }
-  } finally {
-    await lock.release()
-  }
+    return true
+  })
+  if (isIntact === undefined) throw new Error(`other processes have been saving graphs in ${shelf} for ${LOCK_WAIT_MS / 1000} s`)
 }
 
 /**
