@@ -1,8 +1,7 @@
 import { Parser } from 'htmlparser2'
-import { createGunzip } from 'node:zlib'
-import { Readable, pipeline } from 'node:stream'
 import { isGzip, peek } from '../../index/read/sniff.ts'
-import { messageOf } from '../../base/errors.ts'
+import { CodedError, messageOf } from '../../base/errors.ts'
+import { gunzip } from '../../index/read/expand.ts'
 import { LONGEST_ADDRESS, PageError, type CrawlLimits } from './contract.ts'
 
 /** Contents of a sitemap (sitemaps.org, protocol 0.9): pages or further sitemaps. */
@@ -80,18 +79,10 @@ async function* expanded(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     yield* all
     return
   }
-  let broken: Error | undefined
-  const source = async function* (): AsyncGenerator<Buffer> {
-    try {
-      yield* all
-    } catch (error) {
-      broken = error instanceof Error ? error : new Error(String(error))
-      throw error
-    }
-  }
   try {
-    yield* pipeline(Readable.from(source()), createGunzip(), () => undefined) as AsyncIterable<Buffer>
+    yield* gunzip(all)
   } catch (error) {
-    throw broken ?? new PageError('damaged', `The sitemap's compression is damaged (${messageOf(error)}).`, error)
+    if (!(error instanceof CodedError)) throw error
+    throw new PageError('damaged', `The sitemap's compression is damaged (${messageOf(error.cause)}).`, error)
   }
 }
