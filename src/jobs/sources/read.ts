@@ -126,13 +126,9 @@ async function itemsOf(file: ListedFile, reading: FolderReading, reader: Passage
 async function bytesOf({ file, path }: FolderFile, maxBytes: number): Promise<Buffer | LeftOutFile> {
   try {
     // The file may have been replaced since it was listed: do not follow a link, do not block on a pipe.
-    const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-    try {
-      const { size } = await handle.stat()
-      return size > maxBytes ? tooLarge(file, size, maxBytes) : await handle.readFile()
-    } finally {
-      await handle.close()
-    }
+    await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const { size } = await handle.stat()
+    return size > maxBytes ? tooLarge(file, size, maxBytes) : await handle.readFile()
   } catch (error) {
     return unreadable(file, error)
   }
