@@ -30,6 +30,12 @@ export async function* fileBytes(path: string, chunkBytes = 64 * 1024): AsyncGen
   yield* createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>
 }
 
+/** The first bytes of a file; fewer if it is shorter. */
+export async function headOf(path: string, bytes: number): Promise<Buffer> {
+  for await (const head of fileBytes(path, bytes)) return head
+  return Buffer.alloc(0)
+}
+
 /** SHA-256 (hex) of a file's content, streamed. @throws the signal's reason once aborted */
 export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256')

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import path from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { readLines, sha256OfFile } from '../../base/files.ts'
+import { headOf, readLines, sha256OfFile } from '../../base/files.ts'
 import { halfPairIn, parseJson } from '../../base/json.ts'
 import { gunzip } from '../../index/read/expand.ts'
 import { isParquet } from '../../index/read/sniff.ts'
@@ -25,7 +25,7 @@ export async function namedFile(file: string): Promise<Omit<ReadFile, 'problems'
 
 /** Detects Parquet by the first bytes, JSON lines, a JSON document or a table by the first line. */
 async function layoutOf(file: string): Promise<'parquet' | 'csv' | 'tsv' | 'json' | 'jsonl'> {
-  for await (const head of createReadStream(file, { end: 3 })) if (isParquet(head as Buffer)) return 'parquet'
+  if (isParquet(await headOf(file, 4))) return 'parquet'
   if (/\.csv(\.gz)?$/.test(file)) return 'csv'
   for await (const line of readLines(bytesOf(file), Infinity)) {
     const start = 'text' in line ? line.text.trimStart() : ''

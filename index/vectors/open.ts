@@ -1,7 +1,7 @@
 import { open, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { notFound } from '../../base/errors.ts'
-import { fileBytes } from '../../base/files.ts'
+import { headOf } from '../../base/files.ts'
 import { LineFile } from '../ingest/plan/shard-files.ts'
 import { isGzip, isParquet } from '../read/sniff.ts'
 import { packVector } from '../table/rows.ts'
@@ -72,7 +72,7 @@ export async function vectorFiles(given: readonly string[]): Promise<string[]> {
  */
 export async function openVectors(options: SpoolOptions): Promise<VectorSource> {
   const { path, dimension } = options
-  const source = await openByHead(await headOf(path), options)
+  const source = await openByHead(await headOf(path, HEAD_BYTES), options)
   if (source.dimension !== dimension)
     refuse(source.name, `has vectors of ${source.dimension} numbers, the model of the plan makes ${dimension}`)
   return source
@@ -85,9 +85,4 @@ async function openByHead(head: Buffer, options: SpoolOptions): Promise<VectorSo
   if (isParquet(head)) return spoolVectors(readParquetVectors(path, dimension), options)
   if (isGzip(head) || head.toString('latin1').trimStart().startsWith('{')) return spoolVectors(readJsonVectors(path), options)
   return refuse(basename(path), 'holds no vectors: pickles of ids and a numpy array, .npy with .ids.txt, JSON lines and Parquet are read')
-}
-
-async function headOf(path: string): Promise<Buffer> {
-  for await (const head of fileBytes(path, HEAD_BYTES)) return head
-  return Buffer.alloc(0)
 }

@@ -1,6 +1,7 @@
-import { open, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import { invalidCorpus, notFound } from '../../../base/errors.ts'
+import { headOf } from '../../../base/files.ts'
 import { isPageAddress } from '../../crawl/page-address.ts'
 import type { ReadingOptions } from './reading-options.ts'
 import { ARCHIVE, isDocument, TABLE, listFolder, type LeftOutFile } from '../../jobs/sources/list.ts'
@@ -72,7 +73,7 @@ export async function corpusFiles(
 /** Detects tables by name, or by the first line if the name is not specific. */
 async function isTableFile(file: string, hasColumns: boolean): Promise<boolean> {
   if (TABLE.test(file)) return true
-  const head = await headOf(file)
+  const head = (await headOf(file, 1024)).toString('latin1')
   if (/\.(txt|text)$/i.test(file)) {
     if (hasColumns) return true
     const names = head
@@ -82,10 +83,4 @@ async function isTableFile(file: string, hasColumns: boolean): Promise<boolean> 
     return names.includes('id') && names.includes('text')
   }
   return !isDocument(file) && !FOREIGN.test(head)
-}
-
-async function headOf(file: string): Promise<string> {
-  await using handle = await open(file)
-  const { bytesRead, buffer } = await handle.read(Buffer.alloc(1024), 0, 1024, 0)
-  return buffer.subarray(0, bytesRead).toString('latin1')
 }
