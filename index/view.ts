@@ -46,7 +46,7 @@ export async function versionOf(name: string, table: Table) {
 export type TableVersion = Awaited<ReturnType<typeof versionOf>>
 
 /** Full information on a live table. @param name public name of the table */
-export async function infoOf(name: string, { table, storedAs, metadata }: LiveTexts) {
+export async function infoOf(name: string, { table, metadata }: LiveTexts) {
   const [version, rows, indices] = await Promise.all([table.version(), table.countRows(), table.listIndices()])
   const indexOf = (column: string) => indices.find(({ columns }) => columns.includes(column))
   const vectorIndex = indexOf('vector')
@@ -54,7 +54,7 @@ export async function infoOf(name: string, { table, storedAs, metadata }: LiveTe
   const { ann, dimension, model, schemaVersion } = metadata
   return {
     table: name,
-    storedAs,
+    storedAs: table.storedAs,
     /** LanceDB's version number; grows with every commit. */
     version,
     rows,

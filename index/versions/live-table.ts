@@ -40,7 +40,6 @@ const WATCH_MS = 2000
 /** The stored table behind an alias at one moment, of any model: sufficient for operations without vectors. */
 export interface LiveTexts {
   readonly table: Table
-  readonly storedAs: string
   readonly metadata: TableMetadata
   readonly sync: TableSync
 }
@@ -132,7 +131,7 @@ export class LiveTable {
 
   /** Why the newest table is not used; undefined if it is. */
   behind(): CodedError | undefined {
-    return this.#held !== undefined && this.#verdict?.storedAs !== this.#held.live.storedAs ? this.#verdict?.error : undefined
+    return this.#held !== undefined && this.#verdict?.storedAs !== this.#held.live.table.storedAs ? this.#verdict?.error : undefined
   }
 
   /**
@@ -142,7 +141,7 @@ export class LiveTable {
    */
   async check(): Promise<Date | undefined> {
     const { dir, readOnly } = this.#options
-    const { storedAs } = await this.getTexts()
+    const { storedAs } = (await this.getTexts()).table
     if (readOnly !== true && !storeOf(dir).durable) await access(dir, constants.W_OK)
     const damaged = await damageOf(dir, storedAs)
     if (damaged !== undefined) throw damaged
@@ -153,7 +152,7 @@ export class LiveTable {
   async explained(error: unknown): Promise<Error> {
     if (error instanceof CodedError) return error
     const { dir } = this.#options
-    const storedAs = this.#held?.live.storedAs
+    const storedAs = this.#held?.live.table.storedAs
     const cause = await checkTable(this.#options)
       .then(() => (storedAs === undefined ? undefined : damageOf(dir, storedAs)))
       .catch((thrown: unknown) => failureOf(thrown))
@@ -202,7 +201,7 @@ export class LiveTable {
   async #newest(): Promise<Live> {
     const storedAs = await readAlias(this.#options)
     const held = this.#verdict === undefined ? this.#held?.live : undefined
-    const live = held !== undefined && storedAs === held.storedAs ? held : await this.refresh()
+    const live = held !== undefined && storedAs === held.table.storedAs ? held : await this.refresh()
     if (live === undefined) throw missingTable(this.#options)
     return live
   }
@@ -219,7 +218,7 @@ export class LiveTable {
 
   async #forWriting<Of extends LiveTexts>(live: Of): Promise<ForWriting<Of>> {
     const { dir } = this.#options
-    const writable = storeOf(dir).locksCanBeLost ? { ...live, table: await this.#writable(live.storedAs) } : live
+    const writable = storeOf(dir).locksCanBeLost ? { ...live, table: await this.#writable(live.table.storedAs) } : live
     // A merge reads the rows of its handle's version: it must be the newest.
     await writable.table.checkoutLatest()
     return { ...writable, idle: live.table }
@@ -288,7 +287,7 @@ export class LiveTable {
     const error = unfitSchema(name, metadata)
     if (error !== undefined) return { error, storedAs }
     const sync = known ?? (readOnly === true ? TableSync.ofCopy(folder) : await TableSync.start(folder))
-    const texts = { table, storedAs, metadata, sync }
+    const texts = { table, metadata, sync }
     const model = (await this.#adopted(texts)) ?? fitModel(name, metadata, this.#options)
     return model instanceof CodedError ? { error: model, storedAs, texts } : { ...texts, metadata: { ...metadata, model: model.id }, model }
   }
@@ -297,11 +296,12 @@ export class LiveTable {
    * Compares a table of another build of a loaded model with that model, once, and records the model if its vectors are equal.
    * @returns the model; undefined if they are not, or the builds are unrelated
    */
-  async #adopted({ table, storedAs, metadata, sync }: LiveTexts): Promise<EmbeddingModel | undefined> {
+  async #adopted({ table, metadata, sync }: LiveTexts): Promise<EmbeddingModel | undefined> {
     const { embedOf, onWarning, readOnly } = this.#options
     const model = relatedModel(metadata, allModels(this.#options))
     const embed = model?.id === metadata.model ? undefined : model && embedOf?.(model)
     if (model === undefined || embed === undefined) return undefined
+    const { storedAs } = table
     const known = this.#compared.get(storedAs)
     const { cosine, length } = known ?? (await agreementWith(table, embed))
     this.#compared.set(storedAs, { cosine, length })
@@ -323,7 +323,7 @@ export class LiveTable {
     const { onWarning, readOnly } = this.#options
     const storedAs = await readAlias(this.#options)
     if (storedAs === undefined) return undefined
-    const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.storedAs === storedAs)
+    const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.table.storedAs === storedAs)
     const table = opened?.table ?? (await openStored(this.#connection, storedAs, { onWarning: readOnly ? undefined : onWarning }))
     const found = await this.#checkCompatible(table, opened?.sync)
     if (opened !== undefined) return found
