@@ -11,7 +11,6 @@ import { migrateTable } from '../table/migrate.ts'
 import { arrowTable } from '../table/rows.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { readWordIndex } from '../table/words.ts'
-import { appendRows } from '../table/write.ts'
 import { readAlias, tableFolder } from '../versions/alias.ts'
 import { incompatibility, isOfModel } from '../versions/compatibility.ts'
 import { hasVersion, openStored, rollbackUnreadable } from '../versions/recover.ts'
@@ -67,7 +66,7 @@ async function writeShards(run: JobRun, table: Table, sync: TableSync): Promise<
   })
   try {
     for await (const { source, ...shard } of shards) {
-      if (shard.rows.passages.length > 0) await appendRows(table, shard.rows, model.dimension, source)
+      if (shard.rows.passages.length > 0) await writing(table, () => table.add(source))
       await behind
       const force = await sync.written()
       behind = force()

@@ -23,14 +23,6 @@ export function chunks<T>(values: readonly T[], size: number): T[][] {
 }
 
 /**
- * Appends rows with new ids in one atomic commit.
- * @param source the rows as Arrow, if encoded before
- */
-export async function appendRows(table: Table, rows: Rows, dimension: number, source = arrowTable(rows, dimension)): Promise<void> {
-  await writing(table, () => table.add(source))
-}
-
-/**
  * Inserts or replaces rows by id in one atomic commit.
  * @returns the table version of the commit
  * @throws invalid_request if an id occurs twice

@@ -3,8 +3,7 @@ import { appendFile, readdir, readFile, stat, truncate, writeFile } from 'node:f
 import { join } from 'node:path'
 import { readAlias } from '../../../index/versions/alias.ts'
 import { contentHash } from '../../../index/hash.ts'
-import { packVectors } from '../../../index/table/rows.ts'
-import { appendRows } from '../../../index/table/write.ts'
+import { arrowTable, packVectors } from '../../../index/table/rows.ts'
 import { abandonJob } from '../../../index/ingest/run.ts'
 import { watchChanges } from '../../../index/writers/change-log.ts'
 import { connectLance } from '../../../index/table/lance.ts'
@@ -397,7 +396,7 @@ await t.test('a job that meets several rows of one id leaves the newest, and say
     hashes: doubled.map(contentHash),
     halves: packVectors(doubled, await embed(doubled.map(({ text }) => text)), hashEmbedding.dimension),
   }
-  await appendRows(await connection.openTable('passages.j0'), rows, hashEmbedding.dimension)
+  await (await connection.openTable('passages.j0')).add(arrowTable(rows, hashEmbedding.dimension))
   await planned(dir, 'j1', somePassages(110))
   const warnings: string[] = []
   await run(dir, 'j1', { onWarning: (message) => warnings.push(message) })

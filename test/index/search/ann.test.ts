@@ -9,15 +9,14 @@ import { openIndex } from '../../../index/open.ts'
 import { writeAlias } from '../../../index/versions/alias.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { reachOf, shareOf, takeProbes, type Probe } from '../../../index/search/recall.ts'
-import { packVectors } from '../../../index/table/rows.ts'
+import { arrowTable, packVectors } from '../../../index/table/rows.ts'
 import { searchVector } from '../../../index/search/search.ts'
-import { appendRows } from '../../../index/table/write.ts'
 import type { Embed, Passage } from '../../../index/contract.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 
 async function append(table: Table, passages: readonly Passage[], vectors?: readonly Float32Array[]): Promise<void> {
   const halves = packVectors(passages, vectors ?? (await embed(passages.map((p) => p.text))), hashEmbedding.dimension)
-  await appendRows(table, { passages, hashes: passages.map(contentHash), halves }, hashEmbedding.dimension)
+  await table.add(arrowTable({ passages, hashes: passages.map(contentHash), halves }, hashEmbedding.dimension))
 }
 
 /** A table without rows, and what puts it behind the index's name. */

@@ -9,8 +9,8 @@ import { buildIndexes } from '../../../index/search/ann.ts'
 import { readAlias, writeAlias } from '../../../index/versions/alias.ts'
 import { createTable } from '../../../index/table/create.ts'
 import { connectLance, type Table } from '../../../index/table/lance.ts'
-import { packVectors, stringsOf } from '../../../index/table/rows.ts'
-import { appendRows, removeDoubles } from '../../../index/table/write.ts'
+import { arrowTable, packVectors, stringsOf } from '../../../index/table/rows.ts'
+import { removeDoubles } from '../../../index/table/write.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 
 async function vectorsOf(passages: readonly Passage[]): Promise<Float32Array[]> {
@@ -19,7 +19,7 @@ async function vectorsOf(passages: readonly Passage[]): Promise<Float32Array[]> 
 
 async function append(table: Table, passages: readonly Passage[]): Promise<void> {
   const halves = packVectors(passages, await vectorsOf(passages), hashEmbedding.dimension)
-  await appendRows(table, { passages, hashes: passages.map(contentHash), halves }, hashEmbedding.dimension)
+  await table.add(arrowTable({ passages, hashes: passages.map(contentHash), halves }, hashEmbedding.dimension))
 }
 
 /** An index of 1500 passages that is searched through a vector index, with an index of the ids. */
