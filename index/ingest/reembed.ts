@@ -3,9 +3,8 @@ import { IdSet } from '../id-set.ts'
 import type { ReadItem } from '../read/contract.ts'
 import { exportPassages } from '../search/list.ts'
 import { storedNameOf, tableFolder } from '../versions/alias.ts'
-import { isOfModel, migratedMetadata, unfitSchema } from '../versions/compatibility.ts'
+import { isOfModel, readableMetadata } from '../versions/compatibility.ts'
 import { connectForWriting, type Table } from '../table/lance.ts'
-import type { TableMetadata } from '../table/metadata.ts'
 import { pinForReading } from '../versions/read-pins.ts'
 import { openStored, withLive } from '../versions/recover.ts'
 import { stringsIn } from '../table/rows.ts'
@@ -20,7 +19,7 @@ import type { EmbeddingModel, TableLocation } from '../contract.ts'
  */
 export async function checkReembed(live: TableLocation, model: EmbeddingModel): Promise<void> {
   await withLive(live, async (table) => {
-    const metadata = await readableMetadata(live, table)
+    const metadata = await readableMetadata(live.table, table)
     const refuse = (why: string): CodedError => conflict('table', `The table "${live.table}" ${why}`)
     if (isOfModel(metadata, model)) throw refuse(`already has vectors of ${model.id}.`)
     if ((await table.countRows()) === 0) throw refuse('has no passages: index a corpus with `cepe index add --replace`.')
@@ -30,7 +29,7 @@ export async function checkReembed(live: TableLocation, model: EmbeddingModel): 
 /** Estimates the disk space of a plan of the table's passages, in bytes. */
 export async function textBytes(live: TableLocation): Promise<number> {
   return withLive(live, async (table) => {
-    const { dimension } = await readableMetadata(live, table)
+    const { dimension } = await readableMetadata(live.table, table)
     const { totalBytes, numRows } = await table.stats()
     return Math.max(0, totalBytes - numRows * dimension * 2)
   })
@@ -41,7 +40,7 @@ export async function* livePassages(live: TableLocation): AsyncGenerator<ReadIte
   const storedAs = await storedNameOf(live)
   using connection = await connectForWriting(live.dir)
   const table = await openStored(connection, storedAs)
-  await readableMetadata(live, table)
+  await readableMetadata(live.table, table)
   await dropDoubles(live, table)
   await using _pin = await pinForReading(table)
   let line = 0
@@ -62,12 +61,4 @@ async function dropDoubles(live: TableLocation, table: Table): Promise<void> {
     await removeDoubles(table, [...doubled])
     await sync.flush()
   })
-}
-
-/** @throws index_invalid for a table of a schema that this software cannot read */
-async function readableMetadata({ table: name }: TableLocation, table: Table): Promise<TableMetadata> {
-  const metadata = await migratedMetadata(table)
-  const error = unfitSchema(name, metadata)
-  if (error !== undefined) throw error
-  return metadata
 }

@@ -12,7 +12,7 @@ import { manifestFiles, VERSIONS } from '../table/manifest.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { TableSync } from '../table/table-sync.ts'
 import { readAlias, storedName, storedNameOf, tableFolder, writeAlias } from '../versions/alias.ts'
-import { fitModel, migratedMetadata, relatedModel, unfitSchema } from '../versions/compatibility.ts'
+import { fitModel, readableMetadata, relatedModel } from '../versions/compatibility.ts'
 import { requireWhole } from '../versions/recover.ts'
 import { watchingJobs } from '../writers/change-log.ts'
 import { tryJobLock, withWriterLock } from '../writers/locks.ts'
@@ -102,9 +102,7 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
   const { dir, table: name } = options
   using connection = await connectForWriting(dir)
   const table = await connection.openTable(storedAs)
-  const metadata = await migratedMetadata(table)
-  const schema = unfitSchema(name, metadata)
-  if (schema !== undefined) throw schema
+  const metadata = await readableMetadata(name, table)
   const model = relatedModel(metadata, allModels(options)) ?? fitModel(name, metadata, options)
   // Replacing a table that cannot be searched here either loses nothing.
   if (model instanceof CodedError && (await presentModel(connection, options)) !== metadata.model) throw model

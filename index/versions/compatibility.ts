@@ -64,3 +64,11 @@ export async function migratedMetadata(table: Table, readOnly = false): Promise<
   await migrateTable(table)
   return readMetadata(table)
 }
+
+/** As `migratedMetadata`. @throws index_invalid for a table of a schema that this software cannot read */
+export async function readableMetadata(name: string, table: Table): Promise<TableMetadata> {
+  const metadata = await migratedMetadata(table)
+  const error = unfitSchema(name, metadata)
+  if (error !== undefined) throw error
+  return metadata
+}
