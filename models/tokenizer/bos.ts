@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { tokenId, type TokenizerFiles } from './tokenizer-json.ts'
+import { tokenId, tokenText, type TokenizerFiles } from './tokenizer-json.ts'
 
 /** Post-processors of tokenizer.json that add tokens before a text. */
 const TemplateSchema = Type.Object({
@@ -25,9 +25,10 @@ const PUTS_BOS = /^(Code)?LlamaTokenizer(Fast)?$/
 export function frontToken({ tokenizer, config }: TokenizerFiles, configured: number | null): number | null {
   const inFront = processedFront(tokenizer.post_processor)
   const { add_bos_token: adds, tokenizer_class: kind } = config
+  const bos = tokenText(config['bos_token'])
   if (adds === false) return null
   if (adds === true || (typeof kind === 'string' && PUTS_BOS.test(kind)))
-    return inFront ?? namedToken({ tokenizer, config }, 'bos_token') ?? configured
+    return inFront ?? (bos === undefined ? undefined : tokenId(tokenizer, bos)) ?? configured
   return inFront
 }
 
@@ -59,11 +60,4 @@ const ENDS = [
 /** The declared ids of end tokens, and those that the tokenizer has by name. */
 export function endTokens(declared: readonly number[], files: TokenizerFiles | null): number[] {
   return [...new Set([...declared, ...(files ? ENDS.flatMap((name) => tokenId(files.tokenizer, name) ?? []) : [])])]
-}
-
-/** The id of a token in tokenizer_config.json, given as a text or as an object with its content. */
-function namedToken({ tokenizer, config }: TokenizerFiles, field: string): number | null {
-  const named = config[field]
-  const text = typeof named === 'object' && named !== null && 'content' in named ? named.content : named
-  return typeof text === 'string' ? (tokenId(tokenizer, text) ?? null) : null
 }

@@ -1,5 +1,6 @@
 import { Template } from '@huggingface/jinja'
 import { CodedError, invalidField, messageOf } from '../../base/errors.ts'
+import { tokenText } from '../../models/tokenizer/tokenizer-json.ts'
 
 /** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, chat_template.jinja or `chat_template` of tokenizer_config.json. */
 export const CHAT_TEMPLATES = ['none', 'inst', 'tokenizer'] as const
@@ -48,8 +49,8 @@ export function chatWrap(
   if (template === 'inst') return INST
   const source = templateOf(config['chat_template'])
   if (source === undefined) throw unusable('this model has none: choose inst or none')
-  const bos = tokenText(config['bos_token'])
-  const rendered = render(source, { bos, eos: tokenText(config['eos_token']), messages: [...earlier, { role: 'user', content: MARK }] })
+  const [bos = '', eos = ''] = [tokenText(config['bos_token']), tokenText(config['eos_token'])]
+  const rendered = render(source, { bos, eos, messages: [...earlier, { role: 'user', content: MARK }] })
   const parts = rendered.split(MARK)
   const [before, after] = parts
   if (before === undefined || after === undefined || parts.length > 2)
@@ -85,12 +86,6 @@ function templateOf(value: unknown): string | undefined {
       typeof entry === 'object' && entry !== null && 'name' in entry && 'template' in entry,
   )
   return templateOf(named.find(({ name }) => name === 'default')?.template)
-}
-
-/** The text of a token, given as a string or as an object with its content. */
-function tokenText(value: unknown): string {
-  if (typeof value === 'string') return value
-  return typeof value === 'object' && value !== null && 'content' in value && typeof value.content === 'string' ? value.content : ''
 }
 
 function unusable(problem: string): CodedError {
