@@ -5,7 +5,7 @@ import { buildModel } from '../../models/build.ts'
 import { DTYPES } from '../../models/dtypes.ts'
 import { floatsOf, int64, openModel, output } from '../helpers/open-model.ts'
 import { createReranker } from '../../src/inference/pool/models/create-embedder.ts'
-import { pairing } from '../../src/inference/worker/tasks/pairing.ts'
+import { pairing } from '../../src/inference/worker/tasks/encoder-tasks.ts'
 import { root } from '../helpers/root.ts'
 
 /** Random cross-encoders and what transformers makes of pairs with them (test/fixtures/rerankers/make.py). */
