@@ -22,7 +22,6 @@ const ListedSchema = Type.Object({
 type Listed = Static<typeof ListedSchema>
 
 const SOURCES_PER_QUERY = 50
-const PASSAGES_PER_QUERY = 1000
 
 /** Records the files that a job found, for later jobs of the same folder. */
 export async function noteFiles(jobFolder: string, files: readonly ListedFile[], label: string | undefined): Promise<void> {
@@ -71,10 +70,13 @@ export async function deleteMissing(
   const files = new Set<string>()
   const sources = [...gone]
   for (let from = 0; from < sources.length; from += SOURCES_PER_QUERY) {
-    for await (const page of passagesOf(index, sources.slice(from, from + SOURCES_PER_QUERY))) {
-      passages += await index.delete(page.map(({ id }) => id))
-      for (const { source } of page) files.add(source)
-    }
+    const ids: string[] = []
+    for await (const { id, source = '' } of index.export({ source: sources.slice(from, from + SOURCES_PER_QUERY) }))
+      if (id.startsWith(prefixOf(source))) {
+        ids.push(id)
+        files.add(source)
+      }
+    passages += await index.delete(ids)
   }
   return { files: files.size, passages }
 }
@@ -94,14 +96,4 @@ function isOfSameFiles(a: Job, b: Job): boolean {
 export async function listedBy(jobFolder: string): Promise<Listed> {
   const found = parseJson(await readFile(jobFiles(jobFolder).listed, 'utf8').catch(() => ''))
   return Value.Check(ListedSchema, found) ? found : { sources: [], unseen: [] }
-}
-
-async function* passagesOf(index: PassageIndex, sources: readonly string[]): AsyncGenerator<{ id: string; source: string }[]> {
-  for (let after: string | undefined; ;) {
-    const page = await index.list({ filter: { source: [...sources] }, limit: PASSAGES_PER_QUERY, ...(after !== undefined && { after }) })
-    const ofFiles = page.flatMap(({ id, source = '' }) => (id.startsWith(prefixOf(source)) ? [{ id, source }] : []))
-    if (ofFiles.length > 0) yield ofFiles
-    after = page.at(-1)?.id
-    if (page.length < PASSAGES_PER_QUERY) return
-  }
 }
