@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { TABLE_NAME } from '../index/table-name.ts'
+import { DTYPES } from '../models/dtypes.ts'
 
 /** A setting: its description, then its kind with default and bounds. */
 function setting(description: string) {
@@ -117,7 +118,7 @@ export const ConfigSchema = Type.Object({
   ).text(''),
   DTYPE: setting(
     'Precision of a reader built at start-up: on CUDA f16 (default) or f16-int4. Shipped reader on the CPU: int8-blocks.',
-  ).choice(['f32', 'int8', 'int8-blocks', 'int8+int4', 'int4', 'f16', 'f16-int4'], DEFAULT_DTYPE),
+  ).choice(DTYPES, DEFAULT_DTYPE),
   PROVIDER: setting('ONNX Runtime execution provider.').choice(['cpu', 'cuda'], 'cpu'),
   DEVICE_ID: setting('CUDA device.').integer(0, 0, 63),
   ROLE: setting(
