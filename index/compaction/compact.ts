@@ -200,7 +200,6 @@ async function fragmentationState(table: Table, keepMs: number) {
     diskBytes: await bytesUnder(tableFolder(table.dir, table.storedAs)),
   }
 }
-export type FragmentationState = Awaited<ReturnType<typeof fragmentationState>>
 
 /**
  * Compacts a live table from outside the serving process; reads and writes continue.

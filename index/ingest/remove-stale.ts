@@ -21,7 +21,7 @@ export interface KnownJobs {
 type FindJobs = () => Promise<KnownJobs>
 
 /** A stored table without a name. */
-export interface ReplacedTable {
+interface ReplacedTable {
   readonly storedAs: string
   /** Bytes of its files, without those shared with a snapshot. */
   readonly bytes: number

@@ -1,8 +1,6 @@
 import { Command } from 'commander'
 import { closing } from '../../../base/files.ts'
 import type { IndexInfo } from '../../../index/view.ts'
-import type { ReplacedTable } from '../../../index/ingest/remove-stale.ts'
-import type { FragmentationState } from '../../../index/compaction/compact.ts'
 import type { Indexing } from '../../service/indexing.ts'
 import { addCommand } from './add.ts'
 import { contentsCommands, snapshotCommands } from './contents.ts'
@@ -10,7 +8,6 @@ import { commitCommand, pendingCommand, planCommand, vectorsCommand } from './sh
 import { loadConfig } from '../program/run-program.ts'
 import { cancel, follow, indexingCommand, listed, type Options, showJob } from './jobs.ts'
 import { collectionOption } from '../program/options.ts'
-import type { AheadProgress } from '../../inference/encode-ahead.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'
 
@@ -66,7 +63,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
       const models = dryRun ? undefined : await configuredRetrievers(config).catch(() => undefined)
       const replaced = await removeReplaced({ dir, table, jobsDir: jobsDir(config), models })
       const { before, after } = await compactionCommand({ dir, table, task, keepMs: minutes * 60_000, dryRun })
-      const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: FragmentationState): string =>
+      const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: typeof before): string =>
         `${fragments} fragments (${surplus} to compact), ${oldVersions} expired versions, ${Math.round(bytes / KB)} kB in use of ${Math.round(diskBytes / KB)} kB on the disk`
       const lines = [`${table}: ${shown(before)}`, ...(after === undefined ? [] : [`now: ${shown(after)}`])]
       if (replaced.before.length > replaced.after.length)
@@ -75,7 +72,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
     })
 }
 
-function replacedLine(tables: readonly ReplacedTable[]): string[] {
+function replacedLine(tables: readonly { readonly bytes: number }[]): string[] {
   if (tables.length === 0) return []
   const bytes = tables.reduce((sum, table) => sum + table.bytes, 0)
   const when = 'removed once nothing reads them, a minute after they were replaced: by the service, the next job or cepe index cleanup'
@@ -114,9 +111,8 @@ function encodeAheadCommand(): Command {
       await ensureReader(config, createProgress)
       await using encoding = closing(await openAheadEncoding(config))
       const progress = createProgress('Encoding passages ahead', 'passages')
-      const onProgress = (now: AheadProgress): void => progress.update(now.done, now.total, detail(now))
       const { done, stored, bytes } = await interruptible(
-        (signal) => encodeIndexAhead({ ...encoding, onProgress, signal }),
+        (signal) => encodeIndexAhead({ ...encoding, onProgress: (now) => progress.update(now.done, now.total, detail(now)), signal }),
         () => 'Interrupted: stored states are kept; run the command again to resume.',
       ).finally(() => progress.stop())
       process.stdout.write(`${done} passages have states on the disk: ${stored} new ones of ${megabytes(bytes)} MB\n`)
@@ -127,6 +123,6 @@ function megabytes(bytes: number): string {
   return (bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)
 }
 
-function detail({ bytes, left }: AheadProgress): string {
+function detail({ bytes, left }: { readonly bytes: number; readonly left: number | undefined }): string {
   return left === undefined ? '' : `${megabytes(bytes)} MB written, about ${megabytes(left)} MB to come`
 }
