@@ -3,7 +3,6 @@ import { LIMITS } from '../limits.ts'
 import { isNoAnswer } from '../no-answer/words.ts'
 import { isSmallTalk } from '../no-answer/small-talk.ts'
 import type { ChatQuestion } from '../schema.ts'
-import type { Span } from '../../../base/sentences.ts'
 
 /** Closed classes of English words, as patterns for the rules of follow-up questions. */
 
@@ -31,15 +30,15 @@ const OBJECT = new RegExp(`^(.*\\s${PREPOSITION}\\s+)(?!${QUESTION_WORD}\\b)(.+)
 /** `who wrote hamlet`, `who is the queen`. */
 const DIRECT = new RegExp(`^(${QUESTION_WORD}\\s+\\w+\\s+)(.+)$`, 'i')
 
-/** The entity of a question: a name if it has one, else by its form; undefined for unknown forms. */
-function entityOf(question: string): Span | undefined {
+/** Where the entity of a question is: a name if it has one, else by its form; undefined for unknown forms. */
+function entityOf(question: string) {
   const end = question.length - (PLAIN_END.exec(question)?.[0].length ?? 0)
   const text = question.slice(0, end)
   return nameIn(text) ?? subjectIn(text) ?? match(OBJECT, text) ?? match(DIRECT, text)
 }
 
-/** The last run of capitalised words, except the first word of the question, unless all words are capitalised. */
-function nameIn(text: string): Span | undefined {
+/** Where the last run of capitalised words is, except the first word of the question, unless all words are capitalised. */
+function nameIn(text: string) {
   if (!/\p{Ll}/u.test(text)) return undefined
   const names = Array.from(text.matchAll(CAPITALISED), ({ 0: name, index }) => ({ start: index, end: index + name.length }))
   const last = names.filter(({ start }) => start > 0).at(-1)
@@ -48,7 +47,7 @@ function nameIn(text: string): Span | undefined {
   return { start: last.start - article.length, end: last.end }
 }
 
-function subjectIn(text: string): Span | undefined {
+function subjectIn(text: string) {
   const subject = FRAME.exec(text)?.[1]
   if (subject === undefined) return undefined
   const start = text.length - subject.length
@@ -56,7 +55,7 @@ function subjectIn(text: string): Span | undefined {
   return { start, end: start + name.length }
 }
 
-function match(form: RegExp, text: string): Span | undefined {
+function match(form: RegExp, text: string) {
   const [, before, object] = form.exec(text) ?? []
   return before === undefined || object === undefined ? undefined : { start: before.length, end: text.length }
 }
