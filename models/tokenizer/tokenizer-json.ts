@@ -39,12 +39,6 @@ export function vocabularySize({ model, added_tokens: added }: TokenizerJson): n
   return Math.max(ofModel, largest(added.map(({ id }) => id))) + 1
 }
 
-/** The text of a token of tokenizer_config.json, given as a string or as an object with its content. */
-export function tokenText(value: unknown): string | undefined {
-  const text = typeof value === 'object' && value !== null && 'content' in value ? value.content : value
-  return typeof text === 'string' ? text : undefined
-}
-
 /** The id of a token by its exact text, or undefined; added tokens take precedence over the model's. */
 export function tokenId({ model, added_tokens: added }: TokenizerJson, token: string): number | undefined {
   const addition = added.find(({ content }) => content === token)
