@@ -220,6 +220,7 @@ await t.test('a query is read as it was sent, or refused by the name of its para
   t.match(await asked('GET', '/v1/sources?contains=%E9'), refused('contains', /percent/))
   t.match(await asked('PUT', '/v1/collections/new?copy_of=%E9'), refused('copy_of', /percent/))
   t.match(await asked('GET', '/v1/passages?caf%E9=x'), refused('query', /percent/))
+  t.match(await asked('GET', '/v1/passages?law'), refused('query', /a parameter that is not known, without a value/))
   t.match(await asked('GET', '/?source=caf%E9'), refused('source', /percent/))
   t.match(await send('GET', '/?q=is%20100%%20right&source=caf%C3%A9'), '<!doctype html>', 'an address that was typed')
 

@@ -11,6 +11,8 @@ const WRITTEN: ReadonlyMap<unknown, RegExp> = new Map([
   ['number', /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i],
 ])
 
+const NO_VALUE = 'has a parameter that is not known, without a value; see /docs for those of this route'
+
 /** Rejects queries that would be read as others, before the body is read: the parser keeps invalid percent signs and unknown parameters. */
 export function queries(app: FastifyInstance): void {
   app.addHook('preParsing', (request, _reply, payload, next) => next(problemOf(request) ?? null, payload))
@@ -30,7 +32,8 @@ function problemOf({ originalUrl, query, routeOptions: { url = '', schema } }: F
   for (const [name, value] of Object.entries(query ?? {})) {
     if (name === '') continue
     const parameter = Object.hasOwn(querystring.properties, name) ? querystring.properties[name] : undefined
-    if (parameter === undefined) return invalidField(name, UNKNOWN)
+    // A text alone may be a key: it is not repeated.
+    if (parameter === undefined) return value === '' ? invalidField('query', NO_VALUE) : invalidField(name, UNKNOWN)
     if (typeof value === 'string' && WRITTEN.get(parameter.type)?.test(value) === false)
       return invalidField(name, `must be ${parameter.type}`)
   }
