@@ -134,7 +134,7 @@ async function readUsage(dir: string, onDamaged?: (problem: string) => void): Pr
   })
   const usage = parseJson(text ?? '')
   if (Value.Check(UsageSchema, usage)) return new Map(Object.entries(usage))
-  if (text !== undefined) onDamaged?.(`The count of questions, ${usageFile(dir)}, is damaged: the counts of today begin again at 0.`)
+  if (text !== undefined) onDamaged?.(`The count of questions, ${usageFile(dir)}, is damaged: today's counts start at 0.`)
   return new Map()
 }
 

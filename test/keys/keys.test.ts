@@ -192,7 +192,7 @@ t.test('what another service counted holds for one that was not asked since, and
   t.same(said, [])
   await writeFile(path.join(dir, 'usage.json'), 'no count')
   await service()
-  t.match(said, [/usage\.json, is damaged: the counts of today begin again at 0/], 'a start that has lost the counts is logged')
+  t.match(said, [/usage\.json, is damaged: today's counts start at 0/], 'a start that has lost the counts is logged')
   await rm(path.join(dir, 'usage.json'))
   await mkdir(path.join(dir, 'usage.json'))
   await t.rejects(usageOfDay(dir), { code: 'config_invalid', message: /usage\.json/ })

@@ -53,7 +53,7 @@ export class ReadingNotes {
 function shapeOf({ columns, ids }: JobOptions): TableShape {
   const map = columns === undefined ? undefined : parseColumns(columns)
   if (map?.fields.id !== undefined && ids !== undefined)
-    throw invalidRequest('ids', 'columns names a column of ids, and ids has them made: give one of the two.')
+    throw invalidRequest('ids', 'columns names a column of ids, and ids generates them: give one of the two.')
   return { columns: map, ids }
 }
 

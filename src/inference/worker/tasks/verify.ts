@@ -55,7 +55,7 @@ function idsOf(golden: Golden, name: string): number[] {
 
 const yieldPoint = (): Promise<void> => Promise.resolve()
 
-/** Prompts that were read beside phi, and the logits after each. */
+/** Prompts that were read together with phi, and the logits after each. */
 interface Rows {
   readonly phi: Tensor
   readonly past: Past
