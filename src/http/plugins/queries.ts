@@ -19,6 +19,7 @@ export function queries(app: FastifyInstance): void {
 }
 
 function problemOf({ originalUrl, query, routeOptions: { url = '', schema } }: FastifyRequest): CodedError | undefined {
+  if (!originalUrl.includes('?')) return undefined
   const isPage = url === '/'
   for (const part of originalUrl.split('?').slice(1).join('?').split('&')) {
     // Addresses of the page are typed: browsers leave a percent sign alone.
