@@ -121,6 +121,24 @@ t.test('passages of about 100 words end with sentences and never cross headings;
   t.match(after, /^The ferry/)
 })
 
+t.test(
+  'a heading that the titles have no room for is the text of the first passage below it; one without anything below is kept',
+  async (t) => {
+    const { text } = readerFor(t)
+    const clause = 'The tenant pays for oil and wicks. '.repeat(12).trim()
+    const passages = async (name: string, content: string) =>
+      (await text(name, content)).passages.map(({ text }) => text.replaceAll(clause, 'CLAUSE'))
+    t.same(await passages('a.md', `# Lease\n\n## ${clause}\n\nAs agreed.\n\n### Oil\n\nRape.`), ['CLAUSE\nAs agreed.', 'Rape.'])
+    t.same(await passages('b.md', `# ${clause}\n\nAs agreed.`), ['CLAUSE\nAs agreed.'])
+    const [upper, lower] = ['u', 'l'].map((letter) => `${letter}${'ong '.repeat(40).trim()}`)
+    const path = `# Lease\n\n## ${upper}\n\n### ${lower}\n\nRape.\n\n### Wicks\n\nCotton.`
+    t.same(await passages('c.md', path), [`${upper}\nRape.`, 'Cotton.'], 'one that is dropped between the first and the last')
+    t.match((await text('d.md', '# Lease')).passages, [{ title: 'Lease', text: 'Lease' }])
+    t.match((await text('e.html', '<title>Lease</title><h1>Lease</h1><h1>Lease</h1>')).passages, [{ title: 'Lease', text: 'Lease' }])
+    t.equal((await text('f.md', '# Lease\n\n## Oil')).passages.length, 1)
+  },
+)
+
 t.test('web pages: the main text without what stands around it', async (t) => {
   const { texts } = readerFor(t)
   const around = (inside: string) =>

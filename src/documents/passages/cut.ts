@@ -13,10 +13,14 @@ const LONGEST_TITLE = 300
  * @param document.title fallback title
  */
 export function* cutPassages({ title, blocks }: Pick<BlockDocument, 'title' | 'blocks'>, words = 100): Generator<DocumentPassage> {
+  const shown = new Set<Heading>()
   for (const section of sectionsOf(title, blocks)) {
-    const heading = section.path.join(' > ')
-    const said = { title: passageTitle([title, ...section.path]), heading: shortened(heading, LONGEST_TITLE) }
-    for (const units of groupsOf([...unitsOf(section.blocks, Math.ceil(words * SURPLUS))], words)) {
+    const path = section.headings.map(({ text }) => text).filter((text) => !repeats(title, text))
+    const said = { title: passageTitle([title, ...path]), heading: shortened(path.join(' > '), LONGEST_TITLE) }
+    // A heading that no title has room for is text.
+    const cut = section.headings.filter((one) => !shown.has(one) && !said.title.includes(one.text))
+    for (const one of section.headings) shown.add(one)
+    for (const units of groupsOf([...unitsOf([...cut, ...section.blocks], Math.ceil(words * SURPLUS))], words)) {
       // A repeated lead-in has none.
       const page = units.map((unit) => ('page' in unit ? unit.page : undefined)).find((page) => page !== undefined)
       yield { ...said, text: joinedText(units), ...(page !== undefined && { page }) }
@@ -38,21 +42,24 @@ function shortened(text: string, most: number): string {
 type Heading = Extract<Block, { kind: 'heading' }>
 
 interface Section {
-  /** The headings above, outermost first, without the document's title. */
-  readonly path: readonly string[]
-  /** A heading that has nothing below it, neither text nor headings, is a passage of its own. */
+  /** The headings above, outermost first. */
+  readonly headings: readonly Heading[]
+  /** A heading that has nothing below it, neither text nor headings, is a passage; the document's title only if there is no other. */
   readonly blocks: readonly Block[]
 }
 
 function* sectionsOf(title: string, blocks: readonly Block[]): Generator<Section> {
   let open: Heading[] = []
   let content: Block[] = []
-  const pathOf = (headings: readonly Heading[]): string[] => headings.map(({ text }) => text).filter((text) => !repeats(title, text))
+  let isFirst = true
   function* section(next: Heading | undefined): Generator<Section> {
     const last = open.at(-1)
-    if (content.length > 0) yield { path: pathOf(open), blocks: content }
-    else if (last !== undefined && !repeats(title, last.text) && (next === undefined || next.level <= last.level))
-      yield { path: pathOf(open.slice(0, -1)), blocks: [last] }
+    const isLowest = next === undefined || (last !== undefined && next.level <= last.level)
+    if (content.length > 0) yield { headings: open, blocks: content }
+    else if (last !== undefined && isLowest && (!repeats(title, last.text) || (isFirst && next === undefined)))
+      yield { headings: open.slice(0, -1), blocks: [last] }
+    else return
+    isFirst = false
     content = []
   }
   for (const block of blocks) {
@@ -68,10 +75,8 @@ function* sectionsOf(title: string, blocks: readonly Block[]): Generator<Section
 
 /** Whether a heading says no more than the title: the same, or the title without the site's name ("Profiles - The Cargo Book"). */
 function repeats(title: string, heading: string): boolean {
-  return (
-    title === heading ||
-    (heading !== '' && title.startsWith(heading) && /^\s+[-\u2013\u2014|\u00b7:\u00bb]+\s/u.test(title.slice(heading.length)))
-  )
+  const rest = title.slice(heading.length)
+  return title === heading || (heading !== '' && title.startsWith(heading) && /^\s+[-\u2013\u2014|\u00b7:\u00bb]+\s/u.test(rest))
 }
 
 /**

@@ -32,15 +32,8 @@ export function* unitsOf(blocks: readonly Block[], most: number): Generator<Docu
         const unit = { text, words, join: at === 0 ? part.join : join }
         const page = pageAt(block, part.start + start)
         const isLeadIn = nextLeadIn !== undefined && at === units.length - 1
-        // Most units of most files are bare.
-        if (page === undefined && leadIn === undefined && !isLeadIn) yield unit
-        else
-          yield {
-            ...unit,
-            ...(page !== undefined && { page }),
-            ...(leadIn !== undefined && page === leadInPage && { leadIn }),
-            ...(isLeadIn && { introduces: true }),
-          }
+        const repeated = leadIn !== undefined && page === leadInPage && { leadIn }
+        yield { ...unit, ...(page !== undefined && { page }), ...repeated, ...(isLeadIn && { introduces: true }) }
       }
     }
     leadIn = nextLeadIn
