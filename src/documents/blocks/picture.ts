@@ -9,13 +9,11 @@ import { NO_TEXT, type Ocr } from './ocr/engine.ts'
 export async function imageDocument(bytes: Uint8Array, ocr: Ocr): Promise<BlockDocument> {
   const file = Buffer.from(bytes)
   const selects = /^(?:II\*\0|MM\0\*)/.test(file.toString('latin1', 0, 4)) ? tiffPages(file) : [() => undefined]
-  const { texts, warnings } = await ocr.readPages(
-    [...selects.keys()].map((i) => i + 1),
-    (page) => {
-      selects[page - 1]?.()
-      return Promise.resolve(file)
-    },
-  )
+  const numbers = selects.map((_, i) => i + 1)
+  const { texts, warnings } = await ocr.readPages(numbers, (page) => {
+    selects[page - 1]?.()
+    return Promise.resolve(file)
+  })
   const isBlank = warnings.every((warning) => warning.includes(NO_TEXT))
   if (texts.size === 0)
     throw new DocumentError(isBlank ? 'without_text' : 'damaged', `No text of the picture was read. ${warnings.join(' ')}`)

@@ -33,7 +33,7 @@ export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<Block
     ['Date', mail.headers.find(({ key }) => key === 'date')?.value ?? ''],
   ]
   const rows = head.flatMap(([name = '', value = '']) => (value === '' ? [] : [`${name}: ${value}`]))
-  const text = plainBlocks(mail.text ?? '', false)
+  const text = plainBlocks(withFewMarks(mail.text ?? ''), false)
   const page = markupBlocks(parseMarkup(mail.html ?? '').nodes)
   const blocks: Block[] = [...(rows.length === 0 ? [] : [{ kind: 'table' as const, rows }])]
   blocks.push(...(lettersOf(page) > MOST_STUB * lettersOf(text) ? page : text))
@@ -48,6 +48,27 @@ export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<Block
   return { title: inline(mail.subject ?? ''), blocks: blocks.filter((block) => textsOf(block).join('') !== ''), warnings }
 }
 
+/** A plain text in which each paragraph of a quote has its marks once. */
+function withFewMarks(text: string): string {
+  let before = ''
+  const lines = text.split(/\r\n?|\n/).map((line) => {
+    const [marks = ''] = /^(?:> ?)+/.exec(line) ?? []
+    const isFirst = marks.trimEnd() !== before
+    const rest = line.slice(marks.length)
+    before = rest.trim() === '' ? '' : marks.trimEnd()
+    return isFirst && rest.trim() !== '' ? `\n${line}` : rest
+  })
+  return lines.join('\n')
+}
+
+/** An e-mail without spaces at the end of quoted lines: the parser joins flowed ones, with the marks of quotes between. */
+function withEndedQuotes(mail: Uint8Array): Buffer {
+  const text = Buffer.from(mail).toString('latin1')
+  const isEncoded = /quoted-printable/i.test(text)
+  const ended = (line: string): string => (isEncoded ? line.trimEnd().replace(/=20$/, '') : line).trimEnd()
+  return Buffer.from(text.replace(/^>.*/gm, ended), 'latin1')
+}
+
 function lettersOf(blocks: readonly Block[]): number {
   return blocks.flatMap(textsOf).reduce((sum, text) => sum + letterCount(text), 0)
 }
@@ -55,7 +76,7 @@ function lettersOf(blocks: readonly Block[]): number {
 /** An e-mail whose texts may be of other encodings than it names. @throws document_invalid */
 async function parsedMail(bytes: Uint8Array) {
   const parse = async (file: Uint8Array) =>
-    PostalMime.parse(file, { maxNestingDepth: MAX_NESTING, forceRfc822Attachments: true }).catch((error: unknown) => {
+    PostalMime.parse(withEndedQuotes(file), { maxNestingDepth: MAX_NESTING, forceRfc822Attachments: true }).catch((error: unknown) => {
       throw new DocumentError('damaged', `The file is no readable e-mail (${messageOf(error)}).`, error)
     })
   const isBroken = ({ subject = '', text = '', html = '' }: Email): boolean => (subject + text + html).includes('\ufffd')

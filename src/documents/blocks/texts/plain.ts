@@ -23,24 +23,18 @@ const DEPTH_OF_OTHERS = 2
  * @param findsHeadings false for texts that mark their headings
  */
 export function plainBlocks(text: string, findsHeadings = true): Block[] {
-  const groups = groupsOf(text.replace(/\r\n?|\f/g, '\n').split('\n'))
+  const groups = groupsOf(text)
   const blocks = groups.flatMap((lines, i) =>
     blocksOf(lines, { isFirst: i === 0, isLast: i === groups.length - 1 || !findsHeadings, next: groups[i + 1] }),
   )
   return joinedCode(blocks)
 }
 
-function groupsOf(lines: readonly string[]): string[][] {
-  const groups: string[][] = []
-  let group: string[] = []
-  for (const line of [...lines, '']) {
-    if (line.trim() !== '') group.push(line.trimEnd())
-    else if (group.length > 0) {
-      groups.push(group)
-      group = []
-    }
-  }
-  return groups
+/** The lines between blank ones. */
+function groupsOf(text: string): string[][] {
+  const lines = text.split(/\r\n?|[\n\f]/).map((line) => line.trimEnd())
+  const groups = lines.join('\n').split(/\n{2,}/)
+  return groups.map((group) => group.split('\n').filter((line) => line !== '')).filter((group) => group.length > 0)
 }
 
 interface Around {

@@ -32,15 +32,12 @@ export function sourceBlocks(text: string, type: 'code' | 'log'): Block[] {
 }
 
 function shownIn(line: string): string {
-  const named = line.replace(/<v(?:\.\S+)?\s+([^>]*)>/g, '$1: ')
-  return textOf(
-    parseDocument(
-      named
-        .replace(/\{\\[^}]*\}|<\d[\d:.]*>/g, '')
-        .replace(/<rt>([^<]*)(?:<\/rt>)?/g, '($1)')
-        .replace(WORDS_IN_BRACKETS, '&lt;'),
-    ).children,
-  )
+  const shown = line
+    .replace(/<v(?:\.\S+)?\s+([^>]*)>/g, '$1: ')
+    .replace(/\{\\[^}]*\}|<\d[\d:.]*>/g, '')
+    .replace(/<rt>([^<]*)(?:<\/rt>)?/g, '($1)')
+    .replace(WORDS_IN_BRACKETS, '&lt;')
+  return textOf(parseDocument(shown).children)
 }
 
 function millisecondsOf(time: string): number {

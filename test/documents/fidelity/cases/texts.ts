@@ -278,6 +278,28 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     says: 'From: ann@example.org The lamp burns all night. It is lit.',
     warnings: [],
   },
+  // Marks of quotes stand once before each paragraph of a quote, also where its lines flow.
+  {
+    file: 'quoted.eml',
+    content: mail(
+      'MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8',
+      'No.\r\n\r\nBo wrote:\r\n> The lamp is\r\n> out, 5 > 3.\r\n>\r\n> The wick\r\n> too.\r\n>> Which\r\n>> lamp?\r\nThe old one.',
+    ),
+    says: 'From: ann@example.org No. Bo wrote: > The lamp is out, 5 > 3. > The wick too. >> Which lamp? The old one.',
+  },
+  ...['', '; delsp=yes'].flatMap((delsp) =>
+    [false, true].map((isEncoded) => {
+      const space = `${delsp === '' ? '' : ' '}${isEncoded ? '=20' : ' '}`
+      return {
+        file: `flowed-quote${delsp}${isEncoded ? '-qp' : ''}.eml`,
+        content: mail(
+          `MIME-Version: 1.0\r\nContent-Type: text/plain; format=flowed${delsp}${isEncoded ? '\r\nContent-Transfer-Encoding: quoted-printable' : ''}`,
+          `> The lamp is${space}\r\n> out and${space}\r\n> dark.\r\nI light${space}\r\nit.`,
+        ),
+        says: 'From: ann@example.org > The lamp is out and dark. I light it.',
+      }
+    }),
+  ),
   // Lists of LaTeX on one line, and a title on several.
   {
     file: 'line.tex',
