@@ -59,13 +59,17 @@ export function inReadingOrder(items: readonly Item[]): readonly Item[] {
   return isRightToLeft ? turned(shown.toReversed(), LEFT_TO_RIGHT, RIGHT_TO_LEFT) : turned(shown, RIGHT_TO_LEFT, LEFT_TO_RIGHT)
 }
 
-/** An item of text from right to left: the library leaves the signs in it, and those around a number, as they are shown. */
-function mirrored(item: Item): Item {
+/**
+ * An item of text from right to left: the library leaves the signs in it, and those around a number, as they are shown.
+ * @param isAlone in a line from left to right: the signs around it are of that direction
+ */
+function mirrored(item: Item, isAlone: boolean): Item {
   if (LEFT_TO_RIGHT.test(item.str)) return item
   const [, before = '', inside = '', after = ''] = AROUND.exec(item.str) ?? []
   const backwards = (signs: string): string => [...signs].reverse().join('')
-  const read = RIGHT_TO_LEFT.test(item.str) ? item.str : backwards(after) + inside + backwards(before)
-  return { ...item, str: read.replace(/[()[\]{}<>\u00ab\u00bb]/g, (sign) => MIRRORED.charAt(MIRRORED.indexOf(sign) ^ 1)) }
+  const turn = (text: string): string => text.replace(/[()[\]{}<>\u00ab\u00bb]/g, (sign) => MIRRORED.charAt(MIRRORED.indexOf(sign) ^ 1))
+  if (isAlone) return { ...item, str: backwards(after) + turn(inside) + backwards(before) }
+  return { ...item, str: turn(RIGHT_TO_LEFT.test(item.str) ? item.str : backwards(after) + inside + backwards(before)) }
 }
 
 /** Reverses the longest runs of items that begin and end with letters of one direction, and have none of the other. */
@@ -78,7 +82,7 @@ function turned(items: readonly Item[], ends: RegExp, others: RegExp): Item[] {
     const length = run.length > 0 && ends.test(run[0]?.str ?? '') ? run.findLastIndex(({ str }) => ends.test(str)) + 1 : 1
     const isTurned = length > 1 === (ends === RIGHT_TO_LEFT)
     const part = rest.slice(0, length).reverse()
-    found.push(...part.map((one) => (isTurned || one.dir === 'rtl' ? mirrored(one) : one)))
+    found.push(...part.map((one) => (isTurned || one.dir === 'rtl' ? mirrored(one, !isTurned && ends === RIGHT_TO_LEFT) : one)))
     i += length
   }
   return found

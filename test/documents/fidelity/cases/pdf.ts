@@ -465,7 +465,7 @@ export const PDF_CASES: readonly FidelityCase[] = [
     file: 'brackets.pdf',
     content: () => {
       const [shalom, olam] = ['\u05e9\u05dc\u05d5\u05dd', '\u05e2\u05d5\u05dc\u05dd']
-      const letters = `${HEBREW}().[]>`
+      const letters = `${HEBREW}().[]>!`
       const line = (base: number, parts: readonly string[]): string =>
         parts
           .map(
@@ -479,11 +479,13 @@ export const PDF_CASES: readonly FidelityCase[] = [
           line(640, [`(${reversed(olam)})`, '(Port)', reversed(shalom)]),
           line(580, ['.', '[', 'Key', ']', '>', reversed(shalom)]),
           line(520, ['See', `(${reversed(shalom)})`, 'here (now).']),
+          line(460, ['See', `(${reversed(shalom)}`, 'here']),
+          line(400, ['and', `${reversed(olam)})!`, 'there']),
         ].join('\n'),
         font: rightToLeft(letters),
       })
     },
-    says: '\u05e9\u05dc\u05d5\u05dd ( \u05e2\u05d5\u05dc\u05dd ) 7. \u05e9\u05dc\u05d5\u05dd (Port) (\u05e2\u05d5\u05dc\u05dd) \u05e9\u05dc\u05d5\u05dd < [ Key ] . See (\u05e9\u05dc\u05d5\u05dd) here (now).',
+    says: '\u05e9\u05dc\u05d5\u05dd ( \u05e2\u05d5\u05dc\u05dd ) 7. \u05e9\u05dc\u05d5\u05dd (Port) (\u05e2\u05d5\u05dc\u05dd) \u05e9\u05dc\u05d5\u05dd < [ Key ] . See (\u05e9\u05dc\u05d5\u05dd) here (now). See (\u05e9\u05dc\u05d5\u05dd here and \u05e2\u05d5\u05dc\u05dd)! there',
   },
   {
     file: 'arabic.pdf',
