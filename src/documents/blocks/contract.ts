@@ -65,16 +65,24 @@ export function quoted(texts: readonly string[]): string {
   return `${shown.join(', ')}${texts.length > MOST_QUOTED ? ', ...' : ''}`
 }
 
-/** Counts what is not read, by kind. */
+/** Counts what is not read, by kind, and keeps what headers and footers say. */
 export class Unread {
   readonly #counts = new Map<string, number>()
+  readonly #edges = new Set<string>()
 
-  add(kind: string, count = 1): void {
-    if (count > 0) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + count)
+  /** @param kind nothing is counted without one */
+  add(kind: string | undefined, count = 1): void {
+    if (kind !== undefined && count > 0) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + count)
+  }
+
+  /** @param text of a header or footer; numbers of pages are left out */
+  addEdge(text: string): void {
+    if (/\p{L}/u.test(text)) this.#edges.add(inline(text))
   }
 
   get warnings(): string[] {
-    return [...this.#counts].map(([kind, count]) => `Not read: ${kind} (${count}).`)
+    const edges = this.#edges.size === 0 ? [] : [`Headers and footers were left out: ${quoted([...this.#edges])}.`]
+    return [...Array.from(this.#counts, ([kind, count]) => `Not read: ${kind} (${count}).`), ...edges]
   }
 }
 

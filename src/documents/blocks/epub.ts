@@ -1,8 +1,7 @@
 import path from 'node:path/posix'
 import { DocumentError } from '../errors.ts'
-import { readText } from '../text.ts'
 import { listed, type Block, type BlockDocument } from './contract.ts'
-import { htmlDocument } from './markup/html.ts'
+import { htmlDocument, XHTML } from './markup/html.ts'
 import { elementsOf, elementText } from './markup/xml.ts'
 import { openZip, type ZipDocument } from './zip.ts'
 
@@ -16,8 +15,8 @@ const FONT_METHODS = /idpf\.org\/2008\/embedding|ns\.adobe\.com\/pdf\/enc#RC/
 export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const zip = await openZip(bytes)
   await checkReadable(zip)
-  const packageFile = elementsOf((await zip.read(CONTAINER)).toString(), 'rootfile')[0]?.attribs['full-path'] ?? ''
-  const opf = (await zip.read(packageFile)).toString()
+  const packageFile = elementsOf(await zip.read(CONTAINER), 'rootfile')[0]?.attribs['full-path'] ?? ''
+  const opf = await zip.read(packageFile)
   const items = new Map(elementsOf(opf, 'item').map(({ attribs }) => [attribs.id ?? '', attribs]))
   const blocks: Block[] = []
   const [missing, others]: [string[], string[]] = [[], []]
@@ -30,7 +29,7 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
     if (item === undefined || !zip.names.includes(name)) missing.push(item?.href ?? attribs.idref ?? '')
     else if (!PAGES.includes(mediaType)) others.push(item.href ?? '')
     else {
-      const chapter = htmlDocument(readText(await zip.read(name), { isHtml: true }).text, { recognizeSelfClosing: true })
+      const chapter = htmlDocument(await zip.read(name), XHTML)
       blocks.push(...chapter.blocks)
       if (chapter.warnings?.length) shortened++
     }
@@ -39,14 +38,14 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
     throw new DocumentError('damaged', 'The EPUB is incomplete: its chapters are missing in it.')
   const warnings = missing.length === 0 ? [] : [`Chapters are missing in the EPUB: ${listed(missing)}.`]
   if (others.length > 0) warnings.push(`Chapters that are no web pages were not read: ${listed(others)}.`)
-  if (shortened > 0) warnings.push(`Lists of links were left out in ${shortened} chapters.`)
+  if (shortened > 0) warnings.push(`Menus, headers, footers, hidden parts or texts in drawings were left out in ${shortened} chapters.`)
   return { title: elementText(opf, 'title'), blocks, warnings }
 }
 
 async function checkReadable(zip: ZipDocument): Promise<void> {
   if (!zip.names.includes(CONTAINER)) throw new DocumentError('damaged', 'The file is no EPUB: it has no list of its parts.')
   if (!zip.names.includes(ENCRYPTION)) return
-  const methods = elementsOf((await zip.read(ENCRYPTION)).toString(), 'EncryptionMethod')
+  const methods = elementsOf(await zip.read(ENCRYPTION), 'EncryptionMethod')
   if (methods.some(({ attribs }) => !FONT_METHODS.test(attribs.Algorithm ?? '')))
     throw new DocumentError('encrypted', 'The EPUB is encrypted (DRM).')
 }

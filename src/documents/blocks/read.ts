@@ -1,16 +1,12 @@
 import { DocumentError, NEEDS_OCR } from '../errors.ts'
-import type { DocumentType } from '../type.ts'
+import type { DocumentFile, DocumentType } from '../type.ts'
 import { checkLength, readText } from '../text.ts'
 import type { Block, BlockDocument } from './contract.ts'
 import type { Ocr } from './ocr/engine.ts'
 import type { LinesType } from './texts/lines.ts'
 
-export interface TypedFile {
+export interface TypedFile extends Omit<DocumentFile, 'name'> {
   readonly type: DocumentType
-  readonly bytes: Uint8Array
-  readonly mediaType?: string | undefined
-  /** Encoding of a text that is not UTF-8 and declares none. */
-  readonly encoding?: string | undefined
 }
 
 /** Parsers of files that are no texts. Each loads its library on demand. */

@@ -3,6 +3,7 @@ import { fromBufferPromise, type Entry, type ZipFile } from 'yauzl'
 import { zipName } from '../../../base/files.ts'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
+import { readText } from '../text.ts'
 
 /** Limits of zip-based documents (DOCX, EPUB). */
 const MOST_ENTRIES = 10_000
@@ -13,8 +14,11 @@ const RATIO_FROM = 32 * 2 ** 20
 
 export interface ZipDocument {
   readonly names: readonly string[]
-  /** @throws document_invalid for an entry that is missing, damaged or encrypted, or whose size differs from the declared one */
-  read(name: string): Promise<Buffer>
+  /**
+   * The text of an entry, in the encoding that it declares.
+   * @throws document_invalid for an entry that is missing, damaged or encrypted, or whose size differs from the declared one
+   */
+  read(name: string): Promise<string>
 }
 
 function damaged(message: string, cause?: unknown): DocumentError {
@@ -34,7 +38,7 @@ export async function openZip(bytes: Uint8Array): Promise<ZipDocument> {
       read: async (name) => {
         const entry = entries.get(name)
         if (entry === undefined) throw damaged(`The file is incomplete: ${JSON.stringify(name.slice(0, 100))} is missing in it.`)
-        return readEntry(zip, entry)
+        return readText(await readEntry(zip, entry), { isHtml: true }).text
       },
     }
   } catch (error) {

@@ -11,12 +11,14 @@ const LEAST_SHARE = 0.5
 /** Share of the page's text below which a warning says what was read. */
 const WARN_BELOW = 0.9
 const UNSEEN = new Set(['script', 'style', 'template', 'noscript', 'title', 'svg'])
+/** Of XHTML. */
+export const XHTML: ParserOptions = { recognizeSelfClosing: true, recognizeCDATA: true }
 
 /**
  * Parses a web page: the element marked as its main text (main, role=main, a single article), if that is most of the text, else all of it.
  * Menus, headers and footers of the page are left out.
  */
-export function htmlDocument(source: string, options: ParserOptions = {}): BlockDocument {
+export function htmlDocument(source: string, options: ParserOptions = /^\s*<\?xml\b/.test(source) ? XHTML : {}): BlockDocument {
   const page = parseMarkup(source, { ...options, withoutMenus: true })
   const title = page.elements.find(
     (element) =>
@@ -28,11 +30,8 @@ export function htmlDocument(source: string, options: ParserOptions = {}): Block
   unread.add('texts in drawings', page.elements.filter(({ name, children }) => name === 'text' && children.length > 0).length)
   // A page of nothing but links.
   const blocks = found.length > 0 ? found : mainBlocks(parseMarkup(source, options))
-  return {
-    title: title === undefined ? '' : titleText(textOf(title.children)),
-    blocks,
-    warnings: [...shareWarnings(page.elements, blocks), ...unread.warnings],
-  }
+  const warnings = [...shareWarnings(page.elements, blocks), ...unread.warnings]
+  return { title: title === undefined ? '' : titleText(textOf(title.children)), blocks, warnings }
 }
 
 function mainBlocks({ nodes, elements }: ParsedMarkup): Block[] {

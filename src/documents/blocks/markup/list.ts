@@ -5,6 +5,9 @@ import { isSkipped, textOf } from './text.ts'
 type BlocksOf = (nodes: readonly AnyNode[], depth: number) => Block[]
 
 const INDENT = '  '
+/** A format of numbers in a style; names of those with letters. */
+const STYLE = /list-style(?:-type)?\s*:[^;]*?\b((?:lower|upper)-\w+|decimal|none)/i
+const LETTERED = /^(?:[ai]|(?:lower|upper)-?(?:letter|roman|alpha|latin)|(?:alpha|roman)[lu]c)$/i
 const ROMAN = Object.entries({ m: 1000, cm: 900, d: 500, cd: 400, c: 100, xc: 90, l: 50, xl: 40, x: 10, ix: 9, v: 5, iv: 4, i: 1 })
 
 /** Items of a list with their marks, those of nested lists indented; a definition list's read "term: definition". */
@@ -12,14 +15,15 @@ export function listItems(list: Element, blocksOf: BlocksOf, depth: number): str
   if (list.name === 'dl') return definitions(list, blocksOf, depth)
   const items = entriesOf(list)
   const isReversed = list.attribs.reversed !== undefined
+  const [, format = list.attribs.type] = STYLE.exec(list.attribs.style ?? '') ?? []
   let number = integer(list.attribs.start) ?? (isReversed ? items.filter(({ name }) => name === 'li').length : 1)
   return items.flatMap((item) => {
     // Some editors nest a list without an enclosing item.
     if (item.name === 'ul' || item.name === 'ol') return listItems(item, blocksOf, depth + 1).map((line) => INDENT + line)
     const own = integer(item.attribs.value) ?? number
-    const isNumbered = list.name === 'ol' && item.name === 'li'
+    const isNumbered = list.name === 'ol' && item.name === 'li' && format !== 'none'
     if (isNumbered) number = own + (isReversed ? -1 : 1)
-    const mark = item.attribs['data-mark'] ?? (isNumbered ? `${numberText(own, list.attribs.type ?? '1')}.` : '-')
+    const mark = item.attribs['data-mark'] ?? (isNumbered ? `${numberText(own, format)}.` : '-')
     return itemTexts(blocksOf(item.children, depth + 1), mark)
   })
 }
@@ -32,18 +36,13 @@ function entriesOf({ children }: Element): Element[] {
   })
 }
 
-/** A number as numbered lists show it: "3", "c", "C", "iii" or "III". */
-export function numberText(number: number, type = '1'): string {
-  if (number < 1 || number > 3999) return String(number)
-  if (type.toLowerCase() === 'i') {
-    let [left, text] = [number, '']
-    for (const [letters, value] of ROMAN) for (; left >= value; left -= value) text += letters
-    return type === 'I' ? text.toUpperCase() : text
-  }
-  if (type.toLowerCase() !== 'a') return String(number)
-  let text = ''
-  for (let left = number; left > 0; left = Math.floor((left - 1) / 26)) text = String.fromCharCode(97 + ((left - 1) % 26)) + text
-  return type === 'A' ? text.toUpperCase() : text
+/** A number as numbered lists show it: "3", "c", "C", "iii" or "III". @param format its name in HTML, CSS, Word or PowerPoint */
+export function numberText(number: number, format = ''): string {
+  if (number < 1 || number > 3999 || !LETTERED.test(format)) return String(number)
+  let [left, text] = [number, '']
+  if (/^i$|roman/i.test(format)) for (const [letters, value] of ROMAN) for (; left >= value; left -= value) text += letters
+  for (; left > 0; left = Math.floor((left - 1) / 26)) text = String.fromCharCode(97 + ((left - 1) % 26)) + text
+  return /^[AI]$|upper|Uc/.test(format) ? text.toUpperCase() : text
 }
 
 /** The value of a number that is written as "xiv"; undefined for other text. */
@@ -65,11 +64,7 @@ function itemTexts(blocks: readonly Block[], mark: string): string[] {
     if (block.kind === 'list' || block.kind === 'table') {
       end()
       if (texts.length === 0 && mark !== '-') texts.push(mark)
-      texts.push(
-        ...textsOf(block)
-          .map((line) => (block.kind === 'list' ? line : `- ${line}`))
-          .map((line) => INDENT + line),
-      )
+      texts.push(...textsOf(block).map((line) => INDENT + (block.kind === 'list' ? line : `- ${line}`)))
     } else own += own === '' ? block.text : (block.kind === 'code' ? '\n' : ' ') + block.text
   }
   end()

@@ -75,11 +75,8 @@ function linear(node: AnyNode, depth: number): string {
   if (children.length === 0) return node.children.map((child) => linear(child, depth + 1)).join('')
   const parts = children.filter((child) => !SKIPPED.test(localName(child.name))).map((child) => linear(child, depth + 1))
   const form = FORMS[SAME[name] ?? name]
-  if (form !== undefined)
-    return form(
-      parts.map((part) => part.trim()),
-      node,
-    )
+  const trimmed = parts.map((part) => part.trim())
+  if (form !== undefined) return form(trimmed, node)
   return parts.reduce(
     (text, part) => text + (CONTINUABLE.test(text.slice(-LONGEST_NAME)) && /^[\p{L}\p{N}]/u.test(part) ? ' ' : '') + part,
     '',

@@ -17,14 +17,8 @@ export function namePanels(elements: readonly Element[]): void {
   const panels = elements.filter(({ attribs }) => attribs.role === 'tabpanel')
   const opened = new Set<string>()
   for (const element of elements) {
-    if (
-      element.name !== 'button' &&
-      element.attribs.role !== 'button' &&
-      element.attribs.role !== 'tab' &&
-      element.attribs['data-toggle'] === undefined &&
-      element.attribs['data-bs-toggle'] === undefined
-    )
-      continue
+    const { role = '', 'data-toggle': toggle, 'data-bs-toggle': opener = toggle } = element.attribs
+    if (element.name !== 'button' && !/^(?:button|tab)$/.test(role) && opener === undefined) continue
     const targets = targetsOf(element)
     for (const id of targets) opened.add(id)
     if (element.name !== 'button' || !isName(element)) continue

@@ -82,8 +82,9 @@ function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: b
     // In a sheet the corner above the names of rows may be empty.
     texts.every((text, i) => (text !== '' || (isSheet && i === 0)) && text.length <= LONGEST_NAME && !NUMBER.test(text))
   if (!areNames || rest.some((row) => row.cells.length > cells.length)) return false
-  // Sheets of more than two columns begin with names.
-  if (isFirst && texts.length > 2) return true
+  // Sheets of more than two columns begin with names, which are no values below them.
+  const isValue = (text: string, i: number): boolean => rest.some(({ cells }) => cells[i]?.text === text && !isSame(cells, texts))
+  if (isFirst && texts.length > 2 && !texts.some(isValue)) return true
   const isBold = (row: GridRow): boolean => row.cells.every((cell) => cell.isBold === true || cell.text === '')
   if (isBold({ cells, isHead: false }) && !rest.some(isBold)) return true
   // In two columns, numbers in the second may be the values of a form.
@@ -91,6 +92,10 @@ function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: b
     const below = rest.flatMap((row) => row.cells[i]?.text || [])
     return below.length > 0 && below.every((text) => NUMBER.test(text))
   })
+}
+
+function isSame(cells: readonly GridCell[], names: readonly string[]): boolean {
+  return cells.every(({ text }, i) => text === names[i])
 }
 
 function namesOf(heads: readonly GridRow[], width: number): string[] {
@@ -101,7 +106,7 @@ function namesOf(heads: readonly GridRow[], width: number): string[] {
 
 function namedRow({ cells }: GridRow, names: readonly string[]): string {
   // Names that are printed again on a further page.
-  if (cells.every(({ text }, i) => text === names[i])) return ''
+  if (isSame(cells, names)) return ''
   const isOnce = ({ text, isRepeat }: GridCell, i: number): boolean =>
     text !== '' && (isRepeat !== true || (names[i] !== '' && names[i] !== names[i - 1]))
   return cells

@@ -55,7 +55,10 @@ export function rowsOf(table: Element): Row[] {
       const cells = parts.filter(({ name }) => name === 'td' || name === 'th')
       return cells.length === 0 ? [] : [{ cells, isHead }]
     })
-  return inside(table.children, false)
+  // A footer may stand before the rows above it.
+  const isFoot = (node: AnyNode): number => Number(isTag(node) && node.name === 'tfoot')
+  const parts = table.children.toSorted((a, b) => isFoot(a) - isFoot(b))
+  return inside(parts, false)
 }
 
 /** Repeats a spanning cell in each row and column it covers. */

@@ -67,6 +67,7 @@ export function isHidden({ name, attribs, children }: Element): boolean {
     attribs.hidden !== undefined ||
     (name === 'dialog' && attribs.open === undefined) ||
     attribs.role === 'navigation' ||
+    [attribs['epub:type'], attribs.role].some((kind) => kind?.includes('pagebreak')) ||
     /display\s*:\s*none|visibility\s*:\s*hidden/i.test(attribs.style ?? '') ||
     (attribs['aria-hidden'] === 'true' && (!BLOCKS.has(name) || name === 'figcaption')) ||
     LINE_NUMBERS.test(attribs.class ?? '') ||
@@ -95,12 +96,13 @@ export function checkDepth(depth: number): void {
   if (depth > MAX_DEPTH) throw new DocumentError('damaged', `The page has elements nested deeper than ${MAX_DEPTH}.`)
 }
 
-/** The text of a superscript: "^6" in 10^6, "nd" in 2nd, "[1]" of a note. @param before the text before it */
-export function raisedText(text: string, before: string, isNote = NOTED.test(before.slice(-8))): string {
+/** The text of a superscript: "^6" in 10^6, "nd" in 2nd, "[1]" of a note. @param before the text before it @param isLink the number is a note's */
+export function raisedText(text: string, before: string, isLink = false): string {
+  if (isLink && /^\d+$/.test(text)) return `[${text}]`
   if (text === '' || before === '' || /\s$/.test(before) || /^\s/.test(text)) return text
-  if (/\s$/.test(text)) return `${raisedText(text.trimEnd(), before, isNote)} `
+  if (/\s$/.test(text)) return `${raisedText(text.trimEnd(), before, isLink)} `
   if (/^TM$/i.test(text)) return '\u2122'
-  if (/^\d+$/.test(text) ? isNote : /^\p{Ll}$/u.test(text) && LETTERED.test(before.slice(-8))) return `[${text}]`
+  if (/^\d+$/.test(text) ? NOTED.test(before.slice(-8)) : /^\p{Ll}$/u.test(text) && LETTERED.test(before.slice(-8))) return `[${text}]`
   if (ORDINAL.test(text) || !/^[-+\u2212\p{L}\p{N}]/u.test(text)) return text
   return /^[-+\u2212]?(?:\p{L}|[\d.,]+)$/u.test(text) ? `^${text}` : `^(${text})`
 }

@@ -1,5 +1,5 @@
-import { isTag, isText, Text, type AnyNode, type Element } from 'domhandler'
-import { DomUtils, parseDocument, type ParserOptions } from 'htmlparser2'
+import { DomHandler, isTag, isText, Text, type AnyNode, type Document, type Element } from 'domhandler'
+import { DomUtils, parseDocument, Parser, type ParserOptions } from 'htmlparser2'
 import { removeNavigation } from './navigation.ts'
 import { mathText } from './math.ts'
 import { placeNotes } from './notes.ts'
@@ -42,10 +42,18 @@ export function parseMarkup(
   source: string,
   { withoutMenus = false, ...options }: ParserOptions & { readonly withoutMenus?: boolean } = {},
 ) {
-  const { children } = parseDocument(source, options)
+  const { children } = parsed(source, options)
   const elements = elementsIn(children)
   tidy(elements, withoutMenus)
   return { nodes: children, elements }
+}
+
+/** The tree of a source, in which CDATA sections are texts. */
+export function parsed(source: string, options: ParserOptions): Document {
+  const handler = new DomHandler()
+  handler.oncdatastart = handler.oncdataend = () => undefined
+  new Parser(handler, options).end(source)
+  return handler.root
 }
 
 /** Rewrites parsed elements in place. */
@@ -77,7 +85,7 @@ function rewrite(element: Element): void {
   if (font !== undefined) showSymbols(element, font)
   if ((element.name === 'span' || name === 'a') && SHOWN_APART.test(attribs.style ?? '')) element.name = 'div'
   if (isHidden(element)) return
-  switch ((name === 'span' ? scriptIn(attribs.style) : undefined) ?? name.replace(/^m(?:ml)?:/, '')) {
+  switch ((name === 'span' ? scriptIn(attribs.style) : undefined) ?? name.replace(/^(?:m(?:ml)?|epub|ops):/, '')) {
     case 'sup':
     case 'sub':
       return say(element, beforeNumber(element, scriptText(element)))
@@ -90,11 +98,9 @@ function rewrite(element: Element): void {
         if (CHECKABLE.has(parentName(element))) say(element, attribs.checked === undefined ? '[ ] ' : '[x] ')
       } else if (TYPED.test(attribs.type ?? 'text')) say(element, apart(element, attribs.value ?? ''))
       return
-    case 'textarea': {
+    case 'textarea':
       // The parser leaves the entities in it.
-      const { children: texts } = parseDocument(textOf(children).replaceAll('<', '&lt;'))
-      return say(element, apart(element, textOf(texts)))
-    }
+      return say(element, apart(element, textOf(parseDocument(textOf(children).replaceAll('<', '&lt;')).children)))
     case 'select': {
       const options = children.flatMap((node) => (isTag(node) && node.name === 'optgroup' ? node.children : [node])).filter(isTag)
       const chosen = options.filter((option) => option.attribs.selected !== undefined)
@@ -112,6 +118,8 @@ function rewrite(element: Element): void {
       if (parent !== null && isTag(parent) && DomUtils.nextElementSibling(parent)?.name === 'img') parent.attribs = {}
       return say(element, mathText(element))
     }
+    case 'switch':
+      return choose(children)
     case 'script':
       if (/^math\/tex/.test(attribs.type ?? '')) say(element, ` ${children.map((node) => (isText(node) ? node.data : '')).join('')} `)
       return
@@ -131,6 +139,12 @@ function rewrite(element: Element): void {
       DomUtils.appendChild(element, new Text(' '))
       if (element.prev !== null && isTag(element.prev)) DomUtils.prependChild(element, new Text(' '))
   }
+}
+
+/** Keeps the version of a part that a reader shows: a formula, or what is for others. */
+function choose(versions: readonly AnyNode[]): void {
+  const hasFormula = elementsIn(versions).some(({ name }) => /^(?:m(?:ml)?:)?math$/.test(name))
+  for (const one of versions.filter(isTag)) if (/default$/.test(one.name) === hasFormula) DomUtils.removeElement(one)
 }
 
 function fontOf({ attribs: { face, style = '' } }: Element): string | undefined {
@@ -178,7 +192,7 @@ function scriptText(element: Element): string {
     return /\d$/.test(before) ? ` ${text}` : text
   const { parent } = element
   const isLink = parent !== null && isTag(parent) && parent.name === 'a' && textOf(parent.children) === shown
-  return raisedText(text, before, isLink || DomUtils.getElementsByTagName('a', element.children, true, 1).length > 0 || undefined)
+  return raisedText(text, before, isLink || DomUtils.getElementsByTagName('a', element.children, true, 1).length > 0)
 }
 
 /** A text that is not one number with the digits after its element. */

@@ -1,14 +1,14 @@
 import { Element, isTag, isText, Text, type AnyNode, type ChildNode, type Document } from 'domhandler'
-import { DomUtils, parseDocument } from 'htmlparser2'
+import { DomUtils } from 'htmlparser2'
 import { inline, titleText } from '../contract.ts'
-import { elementsIn } from './tidy.ts'
+import { elementsIn, parsed } from './tidy.ts'
 
 /** Levels of nested lists. */
 const MOST_LEVELS = 9
 
 /** Parses XML; names of elements and attributes lose their namespace prefixes, unless another attribute has that name. Entities of a DTD are not resolved. */
 export function parseXml(xml: string): Document {
-  const document = parseDocument(xml, { xmlMode: true })
+  const document = parsed(xml, { xmlMode: true })
   for (const element of elementsIn(document.children)) {
     element.name = localName(element.name)
     const attributes = Object.entries(element.attribs)

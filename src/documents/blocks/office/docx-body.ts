@@ -48,16 +48,10 @@ export class Body {
   readonly #numbers = new Map<string, number>()
   /** What follows the current paragraph: notes and text boxes. */
   #after: ChildNode[] = []
-  #contents = 0
 
   constructor(parts: BodyParts) {
     this.#parts = parts
     this.#notes = new Map(parts.notes.map((note) => [`${note.name} ${note.attribs.id ?? ''}`, note]))
-  }
-
-  get warnings(): string[] {
-    const contents = this.#contents === 0 ? [] : [`The table of contents was left out (${this.#contents} lines).`]
-    return [...this.unread.warnings, ...contents]
   }
 
   read(nodes: readonly AnyNode[], depth = 0): Element[] {
@@ -101,11 +95,12 @@ export class Body {
     const after = this.#after
     this.#after = around
     this.#codes = codes
-    const mark = list === undefined ? undefined : this.#parts.numbering.next(list.id, list.level)
-    if (isContents) this.#contents++
-    else if (heading !== undefined) yield made(`h${heading}`, mark === undefined || mark === '-' ? runs : [`${mark} `, ...runs])
-    else if (mark !== undefined && list !== undefined) {
-      yield { level: list.level, item: made('li', [made('p', runs), ...after], { 'data-mark': mark }) }
+    const place = list && this.#parts.numbering.next(list)
+    if (isContents) this.unread.add('lines of tables of contents')
+    else if (heading !== undefined)
+      yield made(`h${heading}`, place === undefined || place.mark === '-' ? runs : [`${place.mark} `, ...runs])
+    else if (place !== undefined) {
+      yield { level: place.level, item: made('li', [made('p', runs), ...after], { 'data-mark': place.mark }) }
       return
     } else yield made(isCode ? 'pre' : 'p', runs)
     for (const node of after) if (isTag(node)) yield node
@@ -146,7 +141,7 @@ export class Body {
       case 'endnoteReference':
         return this.#reference(`${node.name.replace('Reference', '')} ${node.attribs.id ?? ''}`, depth)
       case 'docPr':
-        return [` ${node.attribs.descr ?? node.attribs.title ?? ''} `]
+        return [` ${node.attribs.title ?? ''} ${node.attribs.descr ?? ''} `]
       case 'shape':
         return [` ${node.attribs.alt ?? ''} `, ...this.#inline(node.children, depth + 1)]
       case 'textpath':
@@ -250,8 +245,7 @@ export class Body {
   /** Counts what is not read. */
   #isRead(node: AnyNode): node is Element {
     if (!isTag(node)) return false
-    const kind = UNREAD[node.name]
-    if (kind !== undefined) this.unread.add(kind)
+    this.unread.add(UNREAD[node.name])
     if (/^oMath/.test(node.name)) this.unread.add('deletions', elementsIn(node.children).filter(({ name }) => name === 'del').length)
     const isHidden = /^(?:1|true)$/.test(childOf(node, 'docPr')?.attribs.hidden ?? '')
     if (isHidden) this.unread.add('hidden shapes')
@@ -277,10 +271,8 @@ export function joinParagraphs(elements: readonly Element[]): void {
 /** A list of consecutive items, in lists of their levels. */
 function listOf(items: readonly Item[]): Element {
   const least = Math.min(...items.map(({ level }) => level))
-  return made(
-    'ul',
-    items.map(({ level, item }) => nested(item, level - least)),
-  )
+  const lists = items.map(({ level, item }) => nested(item, level - least))
+  return made('ul', lists)
 }
 
 /** The first version of a drawing that holds text, or a description. */

@@ -40,11 +40,13 @@ export class Styles {
     const numbers = all.map((one) => childOf(one, 'numPr'))
     const id = numbers.map((one) => childOf(one, 'numId')).find((one) => one !== undefined)
     const depth = numbers.map((one) => childOf(one, 'ilvl')).find((one) => one !== undefined)
+    const own = childOf(numbers[0], 'ilvl')
+    const styles = own === undefined ? chain.flatMap(({ attribs }) => attribs.styleId ?? []) : []
     return {
       ...(level <= 9 && { heading: Math.min(level, MOST_LEVELS) }),
       isCode: names.some((name) => CODE.test(name)),
       isContents: names.some((name) => CONTENTS.test(name)),
-      ...(id !== undefined && { list: { id: valueOf(id), level: Number(valueOf(depth) || 0) } }),
+      ...(id !== undefined && { list: { id: valueOf(id), styles, depth: Number(valueOf(depth) || 0) } }),
     }
   }
 
@@ -60,9 +62,7 @@ export class Styles {
   }
 }
 
-/** Formats of numbers, as types of HTML's lists. */
 const LETTERS = 26
-const TYPES = new Map(Object.entries({ lowerLetter: 'a', upperLetter: 'A', lowerRoman: 'i', upperRoman: 'I' }))
 
 interface Level {
   readonly start: number
@@ -73,6 +73,8 @@ interface Level {
   readonly isLegal: boolean
   /** Its numbers restart after one of so many upper levels. */
   readonly restarts: number
+  /** The style whose paragraphs are of this level. */
+  readonly style: string
 }
 
 export class Numbering {
@@ -106,8 +108,18 @@ export class Numbering {
     }
   }
 
-  /** The mark of the next paragraph of a list: "2.1.", "c)", "-"; undefined if it is none. */
-  next(list: string, level: number): string | undefined {
+  /**
+   * The level of the next paragraph of a list, and its mark: "2.1.", "c)", "-"; undefined if it is none.
+   * @param list.styles of the paragraph: one that a level names is of that level, else it is of the given depth
+   */
+  next(list: { readonly id: string; readonly styles: readonly string[]; readonly depth: number }) {
+    const { levels } = this.#lists.get(list.id) ?? {}
+    const [level = list.depth] = list.styles.flatMap((name) => [...(levels ?? [])].flatMap(([i, { style }]) => (style === name ? [i] : [])))
+    const mark = this.#mark(list.id, level)
+    return mark === undefined ? undefined : { level, mark }
+  }
+
+  #mark(list: string, level: number): string | undefined {
     const { key, levels } = this.#lists.get(list) ?? {}
     const own = levels?.get(level)
     if (key === undefined || own === undefined) return undefined
@@ -128,8 +140,8 @@ export class Numbering {
 /** A number as a level shows it; after "z" comes "aa", then "bb". */
 function levelNumber(number: number, format: string): string {
   if (format === 'decimalZero') return String(number).padStart(2, '0')
-  if (!/Letter$/.test(format) || number < 1) return numberText(number, TYPES.get(format))
-  return numberText(((number - 1) % LETTERS) + 1, TYPES.get(format)).repeat(Math.ceil(number / LETTERS))
+  if (!/Letter$/.test(format) || number < 1) return numberText(number, format)
+  return numberText(((number - 1) % LETTERS) + 1, format).repeat(Math.ceil(number / LETTERS))
 }
 
 function levelsOf(element: Element): Map<number, Level> {
@@ -142,6 +154,7 @@ function levelsOf(element: Element): Map<number, Level> {
         text: valueOf(childOf(level, 'lvlText')),
         isLegal: childOf(level, 'isLgl') !== undefined,
         restarts: Number(valueOf(childOf(level, 'lvlRestart')) || Infinity),
+        style: valueOf(childOf(level, 'pStyle')),
       },
     ]),
   )

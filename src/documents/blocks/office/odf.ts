@@ -9,9 +9,9 @@ import { mathText } from '../markup/math.ts'
 import { symbolsIn } from '../markup/symbols.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
-import { childOf, elementsOf, elementText, made, parseXml, textIn } from '../markup/xml.ts'
+import { childOf, childrenOf, elementsOf, elementText, made, nested, parseXml, textIn } from '../markup/xml.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
-import { edgeWarnings, partText } from './parts.ts'
+import { partText } from './parts.ts'
 
 interface List {
   readonly style: string
@@ -19,7 +19,7 @@ interface List {
 }
 
 const SKIPPED =
-  /^(?:annotation|tracked-changes|forms|sequence-decls|covered-table-cell|change|scripts|settings|content-validations|binary-data|.*index-source|bibliography-source)$/
+  /^(?:annotation|tracked-changes|forms|sequence-decls|covered-table-cell|change|scripts?|number|settings|content-validations|binary-data|.*index-source|bibliography-source)$/
 /** Drawings, which may have texts in them. */
 const DRAWN = /^(?:custom-shape|rect|ellipse|circle|polygon|path|line|connector|caption|g)$/
 const MOST_LEVELS = 6
@@ -33,7 +33,7 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
   const zip = await openZip(bytes)
   if (elementsOf(await partText(zip, 'META-INF/manifest.xml'), 'encryption-data').length > 0)
     throw new DocumentError('encrypted', 'The file is encrypted: save it without a password.')
-  const content = parseXml((await zip.read('content.xml')).toString())
+  const content = parseXml(await zip.read('content.xml'))
   const elements = elementsIn(content.children)
   const styles = parseXml(await partText(zip, 'styles.xml'))
   // The styles of both may have the same names.
@@ -44,9 +44,10 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
     type === 'odp'
       ? pages.flatMap((page, i) => blocksOf([page]).map((block) => ({ ...block, page: i + 1 })))
       : blocksOf(elements.find(({ name }) => name === 'body')?.children ?? [])
-  const edges = elementsIn(styles.children).filter(({ name }) => /^(?:header|footer)(?:-left|-first)?$/.test(name))
-  const warnings = [...reader.unread.warnings, ...(type === 'odt' ? edgeWarnings(edges.map((one) => textIn([one]))) : [])]
-  return { title: elementText(await partText(zip, 'meta.xml'), 'title'), blocks, warnings }
+  // Sheets have the numbers of their pages by default.
+  const edges = type === 'ods' ? [] : [...elementsIn(styles.children), ...elements]
+  for (const one of edges) if (/^(?:header|footer)(?:-left|-first|-decl)?$/.test(one.name)) reader.unread.addEdge(textIn([one]))
+  return { title: elementText(await partText(zip, 'meta.xml'), 'title'), blocks, warnings: reader.unread.warnings }
 }
 
 /** Formulas of a document, which are objects of their own, by address. */
@@ -99,7 +100,7 @@ class Reader {
     const { name, attribs, children } = element
     const inside = (): (Element | string)[] => this.#nodes(children, depth, list)
     const hidden = this.#hiddenIn(element)
-    if (hidden !== undefined) this.unread.add(`hidden ${hidden}`)
+    this.unread.add(hidden)
     if (hidden !== undefined) return []
     switch (name) {
       case 'h':
@@ -107,6 +108,8 @@ class Reader {
         return this.#paragraph(element, depth)
       case 'list':
         return [made('ul', this.read(children, depth, this.#list(element, list)))]
+      case 'numbered-paragraph':
+        return [this.#numbered(element, depth)]
       case 'list-item':
         return [made('li', this.read(children, depth, list), { 'data-mark': this.#mark(element, list) })]
       case 'note': {
@@ -126,18 +129,18 @@ class Reader {
       case 'ruby-text':
         return [`(${textIn([element])})`]
       case 'table-of-content':
-      case 'object': {
+      case 'object':
+      case 'object-ole': {
         const formula = this.#formulas.get(attribs.href ?? '')
-        if (formula === undefined) this.unread.add(name === 'object' ? 'embedded objects' : 'tables of contents')
+        if (formula === undefined) this.unread.add(name === 'table-of-content' ? 'tables of contents' : 'embedded objects')
         return formula?.split('\n') ?? []
       }
       case 'frame':
         return this.#frame(element, depth)
-      case 'table':
-        return [
-          ...(this.#isSheet ? [made('h2', [attribs.name ?? ''])] : []),
-          made('table', this.read(children, depth), this.#isSheet ? { 'data-sheet': '' } : {}),
-        ]
+      case 'table': {
+        const rows = this.read(children, depth)
+        return this.#isSheet ? [made('h2', [attribs.name ?? '']), made('table', rows, { 'data-sheet': '' })] : [made('table', rows)]
+      }
       case 'table-header-rows':
         return [made('thead', this.read(children, depth))]
       case 'table-row':
@@ -146,22 +149,23 @@ class Reader {
         return this.#cell(element, depth)
       default:
         if (name === 'annotation') this.unread.add('comments')
+        if (name === 'control') this.unread.add('form fields')
         if (name === 'tracked-changes') this.unread.add('deletions', elementsIn(children).filter((one) => one.name === 'deletion').length)
         if (DRAWN.test(name)) return this.#frame(element, depth)
         return SKIPPED.test(name) ? [] : inside()
     }
   }
 
-  /** What a hidden element holds. */
+  /** What is hidden with an element. */
   #hiddenIn(element: Element): string | undefined {
     const { name, attribs } = element
     const { 'style-name': style = '' } = attribs
     const isHidden = [attribs, childOf(element, 'hidden-paragraph')?.attribs].some((one) => one?.['is-hidden'] === 'true')
-    if (isHidden || attribs.display === 'none') return 'texts'
+    if (isHidden || attribs.display === 'none') return 'hidden texts'
     if (name !== 'table' && name !== 'page') return undefined
     const properties = this.#styles.get(`style ${style}`)?.children.filter(isTag) ?? []
     const isOff = properties.some((one) => one.attribs.display === 'false' || one.attribs.visibility === 'hidden')
-    return isOff ? (name === 'page' ? 'slides' : 'sheets') : undefined
+    return isOff ? (name === 'page' ? 'hidden slides' : 'hidden sheets') : undefined
   }
 
   #cell({ attribs, children }: Element, depth: number): Element[] {
@@ -185,7 +189,7 @@ class Reader {
       const level = Math.max(1, Number(outline) || 1)
       const { 'list-style-name': numbers, 'default-outline-level': own } = this.#styles.get(`style ${style}`)?.attribs ?? {}
       const isUnnumbered = element.attribs['is-list-header'] === 'true' || (numbers === '' && own === undefined)
-      const mark = isUnnumbered ? '' : this.#number(this.#headings, level, this.#levels('outline-style', level))
+      const mark = isUnnumbered ? '' : this.#number(element, this.#headings, level, this.#levels('outline-style', level))
       return [made(`h${Math.min(level, MOST_LEVELS)}`, [mark, ' ', ...inside]), ...after]
     }
     const parent = this.#styles.get(`style ${style}`)?.attribs['parent-style-name'] ?? ''
@@ -222,11 +226,19 @@ class Reader {
     return nodes.map((node) => (typeof node === 'string' ? symbolsIn(node, font) : node))
   }
 
-  #mark({ attribs }: Element, list: List | undefined): string {
+  /** A paragraph that is numbered outside of a list. */
+  #numbered(element: Element, depth: number): Element {
+    const { 'style-name': style = '', level = '1', 'list-id': key = `style ${style}` } = element.attribs
+    const list = { style, level: Number(level) || 1 }
+    this.#lists.set(key, (this.#items = this.#lists.get(key) ?? []))
+    return nested(made('li', this.read(element.children, depth), { 'data-mark': this.#mark(element, list) }), list.level)
+  }
+
+  #mark(element: Element, list: List | undefined): string {
     if (list === undefined) return '-'
-    const start = Number(attribs['start-value'] ?? Number.NaN)
+    const start = Number(element.attribs['start-value'] ?? Number.NaN)
     if (Number.isInteger(start)) this.#items[list.level] = start - 1
-    return this.#number(this.#items, list.level, this.#levels(`list-style ${list.style}`, list.level)) || '-'
+    return this.#number(element, this.#items, list.level, this.#levels(`list-style ${list.style}`, list.level)) || '-'
   }
 
   #levels(style: string, level: number): (Element | undefined)[] {
@@ -236,8 +248,8 @@ class Reader {
     )
   }
 
-  /** The next number at a level, as its style shows it; empty for bullets. */
-  #number(counts: number[], level: number, levels: readonly (Element | undefined)[]): string {
+  /** The next number at a level, as the element says it or its style shows it; empty for bullets. */
+  #number(element: Element, counts: number[], level: number, levels: readonly (Element | undefined)[]): string {
     const {
       'num-format': format = '',
       'num-prefix': prefix = '',
@@ -247,7 +259,8 @@ class Reader {
     } = levels[level]?.attribs ?? {}
     counts.splice(level + 1)
     counts[level] = (counts[level] ?? Number(start) - 1) + 1
-    if (format === '') return ''
+    const said = textIn(childrenOf(element, 'number'))
+    if (format === '' || said !== '') return said
     const from = Math.max(1, level - Number(shown) + 1)
     const numbers = Array.from({ length: level - from + 1 }, (_, i) =>
       numberText(counts.at(from + i) ?? 1, levels.at(from + i)?.attribs['num-format']),

@@ -2,7 +2,6 @@ import type { Element } from 'domhandler'
 import path from 'node:path/posix'
 import { DocumentError } from '../../errors.ts'
 import { elementsOf, elementText } from '../markup/xml.ts'
-import { inline, quoted } from '../contract.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
 
 /** Signature of Microsoft's older container, which encrypted files use. */
@@ -38,13 +37,15 @@ export async function relatedParts(zip: ZipDocument, part: string) {
 
 /** A part's XML; empty if there is none. */
 export async function partText(zip: ZipDocument, name: string): Promise<string> {
-  return zip.names.includes(name) ? (await zip.read(name)).toString() : ''
+  return zip.names.includes(name) ? zip.read(name) : ''
 }
 
-/** What headers and footers say, apart from numbers of pages. */
-export function edgeWarnings(texts: readonly string[]): string[] {
-  const said = [...new Set(texts.map(inline))].filter((text) => /\p{L}/u.test(text))
-  return said.length === 0 ? [] : [`Headers and footers were left out: ${quoted(said)}.`]
+/** What a part of a slide, a sheet or a drawing is that is not read. */
+export function unreadPart(type: string): string | undefined {
+  if (type === 'comments') return type
+  if (type === 'diagramData') return 'diagrams'
+  if (/^(?:oleObject|package)$/.test(type)) return 'embedded objects'
+  return /^(?:audio|video)$/.test(type) ? 'sounds and films' : type.startsWith('chart') ? 'charts' : undefined
 }
 
 export function valueOf(element: Element | undefined): string {

@@ -8,17 +8,14 @@ import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, made, nested, parseXml, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
-import { openOffice, partText, relatedParts } from './parts.ts'
+import { openOffice, partText, relatedParts, unreadPart } from './parts.ts'
 
 /** Placeholders of a slide that repeat on every slide. */
 const REPEATED = new Set(['sldNum', 'dt', 'ftr', 'hdr', 'sldImg'])
 const TITLES = new Set(['title', 'ctrTitle'])
 const BULLETED = new Set(['body', 'obj'])
-/** Related parts that are not read. */
-const UNREAD: Readonly<Record<string, string>> = { chart: 'charts', comments: 'comments', oleObject: 'embedded objects' }
 /** Numbers of lists: "alphaLcParenR" is "a)". */
 const NUMBERED = /^(arabic|alphaLc|alphaUc|romanLc|romanUc)(Period|ParenR|ParenBoth)?/
-const TYPES: Readonly<Record<string, string>> = { alphaLc: 'a', alphaUc: 'A', romanLc: 'i', romanUc: 'I' }
 
 /** A presentation (PPTX): slides in their order, each with its notes. @throws document_invalid (damaged), payload_too_large */
 export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
@@ -27,7 +24,7 @@ export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const blocks: Block[] = []
   const unread = new Unread()
   // The ids of sections name the slides again.
-  const ids = elementsOf((await zip.read(main)).toString(), 'sldId').flatMap(({ attribs: { 'r:id': id } }) => id ?? [])
+  const ids = elementsOf(await zip.read(main), 'sldId').flatMap(({ attribs: { 'r:id': id } }) => id ?? [])
   for (const [i, id] of ids.entries()) {
     const nodes = await slideNodes(zip, parts.get(id) ?? '', unread)
     blocks.push(...madeBlocks(nodes).map((block) => ({ ...block, page: i + 1 })))
@@ -36,20 +33,25 @@ export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
 }
 
 async function slideNodes(zip: ZipDocument, part: string, unread: Unread): Promise<Element[]> {
-  const slide = parseXml((await zip.read(part)).toString()).children
+  const slide = parseXml(await zip.read(part)).children
   if (slide.some((node) => isTag(node) && node.attribs.show === '0')) {
     unread.add('hidden slides')
     return []
   }
-  for (const { attribs, parent } of elementsIn(slide).filter(({ name }) => name === 'cNvPr'))
-    if (/^(?:1|true)$/.test(attribs.hidden ?? '') && parent?.parent && isTag(parent.parent)) {
+  for (const element of elementsIn(slide)) {
+    const { name, attribs, parent } = element
+    if (name === 'sp' && REPEATED.has(placeOf(element))) unread.addEdge(textIn([element]))
+    if (name === 'cNvPr' && /^(?:1|true)$/.test(attribs.hidden ?? '') && parent?.parent && isTag(parent.parent)) {
       unread.add('hidden shapes')
       parent.parent.children = []
     }
+  }
   const nodes = shapes(slide, 0)
   for (const { type, part: related } of await relatedParts(zip, part)) {
-    if (UNREAD[type] !== undefined) unread.add(UNREAD[type])
-    if (type !== 'notesSlide' && type !== 'diagramData') continue
+    if (type !== 'notesSlide' && type !== 'diagramData') {
+      unread.add(unreadPart(type))
+      continue
+    }
     const inside = shapes(parseXml(await partText(zip, related)).children, 0)
     nodes.push(...(type === 'notesSlide' ? inside.filter(({ name }) => !/^h\d$/.test(name)) : inside))
   }
@@ -60,32 +62,36 @@ async function slideNodes(zip: ZipDocument, part: string, unread: Unread): Promi
 function shapes(nodes: readonly AnyNode[], depth: number): Element[] {
   checkDepth(depth)
   return nodes.filter(isTag).flatMap((node): Element[] => {
-    if (node.name === 'AlternateContent') return shapes(node.children.filter(isTag).slice(0, 1), depth + 1)
+    if (node.name === 'AlternateContent') return shapes(firstVersion(node), depth + 1)
     if (node.name === 'tbl') return [table(node)]
-    if (node.name === 'cNvPr') return [made('p', [node.attribs.descr ?? ''])]
+    if (node.name === 'cNvPr') return [description(node)]
     if (node.name === 'sp' || node.name === 'pt') return shape(node)
     return shapes(node.children, depth + 1)
   })
 }
 
+/** The kind of a shape's placeholder; empty for other shapes. */
+function placeOf(shape: Element): string {
+  const place = elementsIn([shape]).find(({ name }) => name === 'ph')
+  return place === undefined ? '' : (place.attribs.type ?? 'obj')
+}
+
+function description({ attribs: { title = '', descr = '' } }: Element): Element {
+  return made('p', [`${title} ${descr}`])
+}
+
 function shape(element: Element): Element[] {
   const inside = elementsIn([element])
-  const place = inside.find(({ name }) => name === 'ph')?.attribs.type ?? (inside.some(({ name }) => name === 'ph') ? 'obj' : '')
+  const place = placeOf(element)
   if (REPEATED.has(place)) return []
   const paragraphs = inside.filter(({ name }) => name === 'p').filter((one) => textIn([one]).trim() !== '')
-  if (TITLES.has(place))
-    return [
-      made(
-        'h2',
-        paragraphs.flatMap((one) => [...runs(one), ' ']),
-      ),
-    ]
+  const titles = paragraphs.flatMap((one) => [...runs(one), ' '])
+  if (TITLES.has(place)) return [made('h2', titles)]
   const isBulleted = (one: Element): boolean => {
     const has = (name: string): boolean => childOf(childOf(one, 'pPr'), name) !== undefined
     return !has('buNone') && (BULLETED.has(place) || has('buChar') || has('buAutoNum'))
   }
-  if (paragraphs.length === 0) return [made('p', [inside.find(({ name }) => name === 'cNvPr')?.attribs.descr ?? ''])]
-  const found: Element[] = []
+  const found = inside.filter(({ name }) => name === 'cNvPr').map(description)
   const numbers: Numbered[] = []
   for (const one of paragraphs) {
     const last = found.at(-1)
@@ -121,8 +127,12 @@ function item(paragraph: Element, numbers: Numbered[]): Element {
 
 function numberMark(number: number, type: string): string {
   const [, format = '', end] = NUMBERED.exec(type) ?? []
-  const text = numberText(number, TYPES[format])
+  const text = numberText(number, format)
   return end === 'Period' ? `${text}.` : end === undefined ? text : `${end === 'ParenBoth' ? '(' : ''}${text})`
+}
+
+function firstVersion({ children }: Element): Element[] {
+  return children.filter(isTag).slice(0, 1)
 }
 
 /** The runs of a paragraph, raised ones as superscripts. */
@@ -131,11 +141,7 @@ function runs({ children }: Element, depth = 0): (Element | string)[] {
   return children.filter(isTag).flatMap((one) => {
     if (one.name === 'br') return [made('br', [])]
     if (one.name === 'oMath') return [mathText(one)]
-    if (one.name === 'AlternateContent')
-      return one.children
-        .filter(isTag)
-        .slice(0, 1)
-        .flatMap((version) => runs(version, depth + 1))
+    if (one.name === 'AlternateContent') return firstVersion(one).flatMap((version) => runs(version, depth + 1))
     if (one.name !== 'r' && one.name !== 'fld') return runs(one, depth + 1)
     const properties = childOf(one, 'rPr')
     const fontOf = (name: string): string | undefined => childOf(properties, name)?.attribs.typeface
@@ -150,20 +156,14 @@ function runs({ children }: Element, depth = 0): (Element | string)[] {
 function table(element: Element): Element {
   const showsHead = childOf(element, 'tblPr')?.attribs.firstRow === '1'
   const rows = childrenOf(element, 'tr')
-  return made(
-    'table',
-    rows.map((row, i) => {
-      const cells = childrenOf(row, 'tc').filter(({ attribs: { hMerge = '0', vMerge = '0' } }) => !/1|true/.test(hMerge + vMerge))
-      const columns = cells.map((cell) => {
-        const paragraphs = elementsIn([cell]).filter(({ name }) => name === 'p')
-        const { gridSpan: colspan = '1', rowSpan: rowspan = '1' } = cell.attribs
-        return made(
-          'td',
-          paragraphs.map((one) => made('p', runs(one))),
-          { colspan, rowspan },
-        )
-      })
-      return i === 0 && showsHead && rows.length > 1 && cells.length > 2 ? made('thead', [made('tr', columns)]) : made('tr', columns)
-    }),
-  )
+  const shown = rows.map((row, i) => {
+    const cells = childrenOf(row, 'tc').filter(({ attribs: { hMerge = '0', vMerge = '0' } }) => !/1|true/.test(hMerge + vMerge))
+    const columns = cells.map((cell) => {
+      const paragraphs = elementsIn([cell]).flatMap((one) => (one.name === 'p' ? made('p', runs(one)) : []))
+      const { gridSpan: colspan = '1', rowSpan: rowspan = '1' } = cell.attribs
+      return made('td', paragraphs, { colspan, rowspan })
+    })
+    return i === 0 && showsHead && rows.length > 1 && cells.length > 2 ? made('thead', [made('tr', columns)]) : made('tr', columns)
+  })
+  return made('table', shown)
 }

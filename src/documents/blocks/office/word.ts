@@ -10,7 +10,7 @@ import { elementsIn } from '../markup/tidy.ts'
 import { elementsOf, parseXml, textIn } from '../markup/xml.ts'
 import { Body, joinParagraphs } from './docx-body.ts'
 import { Numbering, Styles } from './docx-styles.ts'
-import { edgeWarnings, openOffice, partText } from './parts.ts'
+import { openOffice, partText } from './parts.ts'
 
 /** Beginning of the main stream, where a sector begins; the place and bit of its flag for encryption ([MS-DOC], FibBase). */
 const FIB = { sector: 512, magic: 0xa5ec, flags: 10, encrypted: 0x100 }
@@ -28,11 +28,8 @@ export async function docDocument(bytes: Uint8Array): Promise<BlockDocument> {
     throw new DocumentError('damaged', `The file is no readable DOC (${messageOf(error)}): save it as DOCX.`, error)
   })
   const parts = [document.getBody(AS_IS), document.getFootnotes(AS_IS), document.getEndnotes(AS_IS), document.getTextboxes(AS_IS)]
-  return {
-    title: '',
-    blocks: parts.flatMap(partBlocks),
-    warnings: ['Headings of DOC are read as plain text: save the file as DOCX to keep them.'],
-  }
+  const warnings = ['Headings of DOC are read as plain text: save the file as DOCX to keep them.']
+  return { title: '', blocks: parts.flatMap(partBlocks), warnings }
 }
 
 function isEncrypted(file: Buffer): boolean {
@@ -79,10 +76,10 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
     numbering: new Numbering(await part('numbering')),
     notes: [...elementsOf(await part('footnotes'), 'footnote'), ...elementsOf(await part('endnotes'), 'endnote')],
   })
-  const { children } = parseXml((await zip.read(main)).toString())
+  const { children } = parseXml(await zip.read(main))
   joinParagraphs(elementsIn(children))
   const blocks = madeBlocks(body.read(children))
-  const edges = related.filter(({ type }) => type === 'header' || type === 'footer')
-  const texts = await Promise.all(edges.map(async ({ part }) => elementsOf(await partText(zip, part), 't').map((one) => textIn([one]))))
-  return { title, blocks, warnings: [...body.warnings, ...edgeWarnings(texts.map((parts) => parts.join('')))] }
+  for (const { type, part } of related)
+    if (type === 'header' || type === 'footer') body.unread.addEdge(textIn(elementsOf(await partText(zip, part), 't')))
+  return { title, blocks, warnings: body.unread.warnings }
 }

@@ -5,9 +5,10 @@ import { inline, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { rowTexts, type GridCell, type GridRow } from '../markup/row-texts.ts'
 import { symbolsIn } from '../markup/symbols.ts'
 import { raisedText } from '../markup/text.ts'
-import { childOf, childrenOf, elementsOf, textIn } from '../markup/xml.ts'
+import { elementsIn } from '../markup/tidy.ts'
+import { childOf, childrenOf, elementsOf, parseXml, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
-import { isOn, openOffice, partText, relatedParts, valueOf } from './parts.ts'
+import { isOn, openOffice, partText, relatedParts, unreadPart, valueOf } from './parts.ts'
 
 /** Columns of a sheet that are read, and cells that a merged one covers. */
 const MOST_COLUMNS = 1000
@@ -15,6 +16,10 @@ const MOST_MERGED = 100_000
 const LETTERS = 26
 /** Days from day 0 of dates to that of Excel's older version for Macintosh. */
 const MACINTOSH_DAYS = 1462
+
+/** Headers and footers of printed pages, and the codes of fields and fonts in them. */
+const EDGE = /^(?:odd|even|first)(?:Header|Footer)$/
+const EDGE_CODES = /&(?:"[^"]*"|K[\dA-F]{6}|\d+|[A-Z])/gi
 
 interface Workbook {
   readonly strings: readonly string[]
@@ -29,14 +34,12 @@ export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const { zip, main, related, title } = await openOffice(bytes, 'xl/workbook.xml')
   const part = async (wanted: string): Promise<string> => {
     const found = related.find(({ type }) => type === wanted)
-    return found === undefined ? '' : (await zip.read(found.part)).toString()
+    return found === undefined ? '' : zip.read(found.part)
   }
   const strings: string[] = []
-  walk(
-    await part('sharedStrings'),
-    richText((text) => strings.push(text)),
-  )
-  const xml = (await zip.read(main)).toString()
+  const reading = richText((text) => strings.push(text))
+  walk(await part('sharedStrings'), reading)
+  const xml = await zip.read(main)
   const book: Workbook = {
     strings,
     styles: stylesOf(await part('styles')),
@@ -50,7 +53,7 @@ export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
     const found = related.find(({ id }) => id === attribs.id)
     if (state !== 'visible') warnings.push(`The hidden sheet ${JSON.stringify(name.slice(0, 100))} was left out.`)
     else if (found?.type === 'worksheet') {
-      const { rows, unknown } = readSheet((await zip.read(found.part)).toString(), book, unread)
+      const { rows, unknown } = readSheet(await zip.read(found.part), book, unread)
       await countUnread(zip, found.part, unread)
       if (unknown > 0) warnings.push(`${unknown} formulas of the sheet ${JSON.stringify(name.slice(0, 100))} have no stored value.`)
       const texts = rowTexts(rows, true)
@@ -63,11 +66,12 @@ export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
 /** Counts what a sheet shows besides its cells. */
 async function countUnread(zip: ZipDocument, sheet: string, unread: Unread): Promise<void> {
   for (const { type, part } of await relatedParts(zip, sheet)) {
-    if (type === 'comments') unread.add('comments', elementsOf(await partText(zip, part), 'comment').length)
+    unread.add(unreadPart(type), type === 'comments' ? elementsOf(await partText(zip, part), 'comment').length : 1)
     if (type !== 'drawing') continue
-    const boxes = elementsOf(await partText(zip, part), 'txBody').filter((box) => textIn([box]).trim() !== '')
-    unread.add('text boxes', boxes.length)
-    unread.add('charts', (await relatedParts(zip, part)).filter((one) => one.type === 'chart').length)
+    const drawn = elementsIn(parseXml(await partText(zip, part)).children)
+    unread.add('text boxes', drawn.filter((one) => one.name === 'txBody' && textIn([one]).trim() !== '').length)
+    unread.add('descriptions of pictures', drawn.filter(({ name, attribs }) => name === 'cNvPr' && attribs.descr).length)
+    for (const one of await relatedParts(zip, part)) unread.add(unreadPart(one.type))
   }
 }
 
@@ -141,7 +145,7 @@ function readSheet(xml: string, book: Workbook, unread: Unread): { readonly rows
   const merged: string[] = []
   let unknown = 0
   let row: GridCell[] = []
-  let [number, value, inside, hasFormula] = [0, '', '', false]
+  let [number, value, edge, inside, hasFormula] = [0, '', '', '', false]
   let cell: Readonly<Record<string, string>> = {}
   const rich = richText((text) => (value = text))
   walk(xml, {
@@ -158,10 +162,13 @@ function readSheet(xml: string, book: Workbook, unread: Unread): { readonly rows
     text: (text) => {
       rich.text(text)
       if (inside === 'v') value += text
+      if (EDGE.test(inside)) edge += text
     },
     close: (name) => {
       rich.close(name)
       inside = ''
+      if (EDGE.test(name)) unread.addEdge(edge.replace(EDGE_CODES, ' '))
+      edge = ''
       if (name !== 'c') return
       // The text of a formula may be empty.
       if (value === '' && hasFormula && cell.t !== 'str') unknown++

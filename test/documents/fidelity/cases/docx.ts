@@ -292,6 +292,42 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     says: 'P(A|B)f[x; y] Harbour fair',
     warnings: [/^Not read: deletions \(1\)\.$/, /^Not read: hidden shapes \(1\)\.$/],
   },
+  // The level of a heading's number is the one that names its style, or a style that it is based on; titles of drawings; sections of characters.
+  {
+    file: 'linked.docx',
+    content: docx(
+      p('Quay', '<w:pStyle w:val="H1"/>') +
+        p('Berths', '<w:pStyle w:val="H2"/>') +
+        p('<w:r><w:t><![CDATA[Six < seven & more.]]></w:t></w:r>') +
+        p('Lamps', '<w:pStyle w:val="Own"/>') +
+        p('<w:r><w:drawing><wp:inline><wp:docPr title="Map" descr="of the mole"/></wp:inline></w:drawing></w:r>') +
+        p('Mole', '<w:pStyle w:val="H2"/><w:numPr><w:ilvl w:val="0"/></w:numPr>') +
+        p('Of stone.'),
+      {
+        numbering: `<w:abstractNum w:abstractNumId="1">${level(0, 'decimal', '%1').replace('</w:lvl>', '<w:pStyle w:val="H1"/></w:lvl>')}${level(1, 'decimal', '%1.%2').replace('</w:lvl>', '<w:pStyle w:val="H2"/></w:lvl>')}</w:abstractNum><w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num>`,
+        styles:
+          '<w:style w:styleId="H1"><w:name w:val="heading 1"/><w:pPr><w:numPr><w:numId w:val="5"/></w:numPr></w:pPr></w:style>' +
+          '<w:style w:styleId="H2"><w:name w:val="heading 2"/><w:basedOn w:val="H1"/></w:style><w:style w:styleId="Own"><w:basedOn w:val="H2"/></w:style>',
+      },
+    ),
+    title: '1 Quay',
+    says: '[1.1 Berths] Six < seven & more. [1.2 Lamps] Map of the mole [2 Mole] Of stone.',
+  },
+  // Parts of another encoding than UTF-8, which XML may have.
+  {
+    file: 'wide.docx',
+    content: () =>
+      makeZip([
+        {
+          name: 'word/document.xml',
+          content: Buffer.from(
+            `\ufeff<?xml version="1.0" encoding="UTF-16"?><w:document ${W}><w:body>${p('K\u00f6ln')}</w:body></w:document>`,
+            'utf16le',
+          ),
+        },
+      ]),
+    says: 'K\u00f6ln',
+  },
 ]
 
 /** Cases of files in ../shared. */

@@ -40,6 +40,26 @@ const unflagged = (): Buffer =>
     { name: 'K\u00fcste.xhtml', content: '<html><body><p>Sand.</p></body></html>' },
   ])
 
+/** A book that says what it is in Latin-1, with a formula, numbers of printed pages, a drawing and characters in a section. */
+const lamps = (): Buffer =>
+  makeZip([
+    { name: 'META-INF/container.xml', content: '<container><rootfiles><rootfile full-path="p.opf"/></rootfiles></container>' },
+    {
+      name: 'p.opf',
+      content: Buffer.from(
+        '<?xml version="1.0" encoding="iso-8859-1"?><package><metadata><dc:title>K\u00f6ln</dc:title></metadata><manifest><item id="a" href="a.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine></package>',
+        'latin1',
+      ),
+    },
+    {
+      name: 'a.xhtml',
+      content:
+        '<html><body><p>Its oil is <epub:switch id="s"><epub:case required-namespace="http://www.w3.org/1998/Math/MathML"><m:math><m:mi>x</m:mi></m:math></epub:case><epub:default>x as a picture</epub:default></epub:switch>,' +
+        ' its wick <ops:switch><ops:case>unread</ops:case><ops:default>y</ops:default></ops:switch>. The lamp<span epub:type="pagebreak">12</span> burns<span role="doc-pagebreak">13</span>' +
+        ' <![CDATA[all night & day]]>, from dusk until dawn, and is looked after by the watch of the mole.</p><svg><text>axis</text></svg></body></html>',
+    },
+  ])
+
 export const EPUB_CASES: readonly FidelityCase[] = [
   {
     file: 'tides.epub',
@@ -49,4 +69,11 @@ export const EPUB_CASES: readonly FidelityCase[] = [
     warnings: [/^Chapters are missing in the EPUB: b\.xhtml\.$/, /^Chapters that are no web pages were not read: d\.svg\.$/],
   },
   { file: 'coast.epub', content: unflagged, says: 'Sand.', warnings: [] },
+  {
+    file: 'lamps.epub',
+    content: lamps,
+    title: 'K\u00f6ln',
+    says: 'Its oil is x, its wick y. The lamp burns all night & day, from dusk until dawn, and is looked after by the watch of the mole.',
+    warnings: [/^Menus, headers, footers, hidden parts or texts in drawings were left out in 1 chapters\.$/],
+  },
 ]

@@ -381,7 +381,24 @@ const MISPLACED: readonly FidelityCase[] = [
   },
 ]
 
-export const HTML_CASES: readonly FidelityCase[] = [...MAIN_TEXT, ...NAVIGATION, ...TABLES, ...SHOWN, ...MISPLACED]
+/** Marks that a style gives, a footer above its rows, notes after a space, and XHTML. */
+const MARKS: readonly FidelityCase[] = [
+  {
+    file: 'marks.html',
+    content: main(
+      '<ol style="list-style-type: lower-alpha"><li>oil<li>wax</ol><ol style="list-style:upper-roman inside"><li>wick</ol><ol style="list-style: none"><li>lamp</ol><ol style="list-style-type:lower-latin" start="28"><li>last</ol>' +
+        '<table><tfoot><tr><td>Sum</td><td>9</td></tr></tfoot><tr><td>Raft</td><td>9</td></tr></table><p>See <sup><a href="#n">1</a></sup> and 2 <sup>3</sup>.</p>',
+    ),
+    says: 'a. oil b. wax I. wick - lamp ab. last Raft: 9 Sum: 9 See [1] and 2 3.',
+  },
+  {
+    file: 'section.xhtml',
+    content: '<?xml version="1.0"?><html><body><p>Six <![CDATA[< seven &]]> more.</p></body></html>',
+    says: 'Six < seven & more.',
+  },
+]
+
+export const HTML_CASES: readonly FidelityCase[] = [...MAIN_TEXT, ...NAVIGATION, ...TABLES, ...SHOWN, ...MISPLACED, ...MARKS]
 
 /** Cases of files in ../shared. */
 export const SHARED_HTML_CASES: readonly FidelityCase[] = [

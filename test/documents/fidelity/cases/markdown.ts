@@ -45,6 +45,11 @@ export const MARKDOWN_CASES: readonly FidelityCase[] = [
     says: '[Oil] Whale[1] or rape[2], whale[1] first[^none]. [1] Long note. Its second paragraph. [2] https://example.org/rape [Wick] Cotton.',
   },
   {
+    file: 'noted.md',
+    content: 'As in [^1] and **[^2]**.\n\n[^1]: Harbour law.\n[^2]: Sea law.\n',
+    says: 'As in [1] and [2]. [1] Harbour law. [2] Sea law.',
+  },
+  {
     file: 'lowered.md',
     content: 'H~2~O and CO~2~ for ~~12~~15 crowns, ~an old price~ now 5~0~1.\n',
     says: 'H2O and CO2 for 12 15 crowns, an old price now 5_0 1.',

@@ -490,6 +490,17 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
       ),
     lines: ['Name: Ann; City: Oslo; Age: 34', 'Total; 97', 'Cy; Riga; cook', 'Di; Turku; guard', 'Kind: Lamp; Use: light; Place: mole'],
   },
+  // A first row that says what a row below says in its column gives no names.
+  {
+    file: 'staff.xlsx',
+    content: () =>
+      book({
+        Ann: text('B1', 'Oslo') + text('C1', 'cook'),
+        Bo: text('B2', 'Riga') + text('C2', 'guard'),
+        Cy: text('B3', 'Oslo') + text('C3', 'pilot'),
+      }),
+    lines: ['Ann; Oslo; cook', 'Bo; Riga; guard', 'Cy; Oslo; pilot'],
+  },
   {
     file: 'blank.ods',
     content: odf(
@@ -552,6 +563,101 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     says: 'Share: 7% Price: 7.5 EUR Time: 36:05:00',
     lacks: ['secret', 'Old'],
     warnings: [/^Not read: hidden sheets \(1\)\.$/],
+  },
+  // What repeats on slides and printed pages, and what stands beside the cells, is named.
+  {
+    file: 'around.pptx',
+    content: () =>
+      makeZip([
+        { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'ppt/presentation.xml']]) },
+        {
+          name: 'ppt/presentation.xml',
+          content: '<p:presentation><p:sldIdLst><p:sldId id="256" r:id="r1"/></p:sldIdLst></p:presentation>',
+        },
+        { name: 'ppt/_rels/presentation.xml.rels', content: related([['r1', 'slide', 'slides/slide1.xml']]) },
+        {
+          name: 'ppt/slides/slide1.xml',
+          content: slide(
+            shape('title', line('Harbour')) +
+              shape('body', line('Six berths')).replace('name="x"', 'name="x" title="Berths" descr="as a list"') +
+              shape('ftr', line('Confidential')) +
+              shape('sldNum', line('1')),
+          ),
+        },
+        {
+          name: 'ppt/slides/_rels/slide1.xml.rels',
+          content: related([
+            ['r2', 'video', '../media/v.mp4'],
+            ['r3', 'package', '../embeddings/x.xlsx'],
+            ['r4', 'chartEx', '../charts/c.xml'],
+          ]),
+        },
+      ]),
+    says: 'Berths as a list - Six berths',
+    warnings: [
+      /^Not read: sounds and films \(1\)\.$/,
+      /^Not read: embedded objects \(1\)\.$/,
+      /^Not read: charts \(1\)\.$/,
+      /^Headers and footers were left out: "Confidential"\.$/,
+    ],
+  },
+  {
+    file: 'around.xlsx',
+    content: () =>
+      book(
+        {
+          Raft: '<c><v>7</v></c></row></sheetData><headerFooter><oddHeader>&amp;L&amp;"Arial,Bold"&amp;12Confidential&amp;R&amp;P</oddHeader></headerFooter><sheetData><row r="2">',
+        },
+        {
+          parts: [
+            {
+              name: 'xl/worksheets/_rels/sheet1.xml.rels',
+              content: related([
+                ['r1', 'drawing', '../drawings/drawing1.xml'],
+                ['r2', 'oleObject', '../embeddings/o.bin'],
+              ]),
+            },
+            { name: 'xl/drawings/drawing1.xml', content: '<wsDr><pic><nvPicPr><cNvPr descr="A map"/></nvPicPr></pic></wsDr>' },
+            { name: 'xl/drawings/_rels/drawing1.xml.rels', content: related([['r1', 'diagramData', '../diagrams/d.xml']]) },
+          ],
+        },
+      ),
+    says: 'Raft: 7',
+    warnings: [
+      /^Not read: descriptions of pictures \(1\)\.$/,
+      /^Not read: diagrams \(1\)\.$/,
+      /^Not read: embedded objects \(1\)\.$/,
+      /^Headers and footers were left out: "Confidential"\.$/,
+    ],
+  },
+  {
+    file: 'around.odp',
+    content: odf(
+      'presentation',
+      '<presentation:footer-decl>Confidential</presentation:footer-decl><draw:page><draw:frame><draw:text-box><text:p>Six berths</text:p></draw:text-box></draw:frame></draw:page>',
+    ),
+    says: 'Six berths',
+    warnings: [/^Headers and footers were left out: "Confidential"\.$/],
+  },
+  // Paragraphs that are numbered outside of lists, numbers that are written down, scripts, objects and fields.
+  {
+    file: 'numbered.odt',
+    content: odf(
+      'text',
+      '<text:h text:outline-level="1"><text:number>3.</text:number>Quay</text:h>' +
+        ['fill', 'slowly', 'light']
+          .map(
+            (said, i) =>
+              `<text:numbered-paragraph text:list-id="n" text:style-name="L1" text:level="${i === 1 ? 2 : 1}"><text:p>${said}</text:p></text:numbered-paragraph>`,
+          )
+          .join('') +
+        '<text:list text:style-name="L1"><text:list-item><text:number>(7)</text:number><text:p>leave</text:p></text:list-item></text:list>' +
+        '<text:p>Name: <draw:control draw:control="c1"/><text:script>alert()</text:script><draw:frame><draw:object-ole xlink:href="./O"/></draw:frame></text:p>',
+      LIST,
+    ),
+    title: '3. Quay',
+    says: '1. fill a) slowly 2. light (7) leave Name:',
+    warnings: [/^Not read: form fields \(1\)\.$/, /^Not read: embedded objects \(1\)\.$/],
   },
   {
     file: 'hidden.odp',
