@@ -77,8 +77,8 @@ interface Choice {
 /**
  * Chooses the column of each field: the mapped one, else the one of that name. Metadata is in one column, or has a column for each field.
  * @param names columns of the file
- * @returns positions of columns, from 0, `of` fields and of `metadata` fields in columns of their own; `missing`: names of columns that must be
- * there and are not
+ * @returns positions of columns, from 0, `of` fields and of `metadata` fields in columns of their own; names of `unread` columns;
+ * `missing`: names of columns that must be there and are not
  * @throws corpus_invalid for metadata in both forms
  */
 export function chooseColumns(
@@ -108,10 +108,13 @@ export function chooseColumns(
       'metadata',
       `${where} names metadata and metadata.${first.name}: give the metadata as JSON in one column, or each field in a separate column.`,
     )
+  const isUnwanted = (name: string): boolean => (name === 'id' && ids !== undefined) || (name === 'metadata' && !readsMetadata)
+  const taken = [...present, ...separate].map(({ at }) => at)
   const of: Partial<Record<Field, number>> = Object.fromEntries(present.map(({ field, at }) => [field, at]))
   return {
     of,
     metadata,
+    unread: names.filter((name, at) => !taken.includes(at) && !isUnwanted(normal(name))),
     missing: [...fields.filter(({ field }) => isNeeded(field)), ...metadata].filter(({ at }) => at < 0).map(({ column }) => column),
   }
 }

@@ -132,4 +132,6 @@ export interface RawRow extends Position {
   readonly source: unknown
   /** An object, or its JSON. */
   readonly metadata: unknown
+  /** Names of columns that are not read. */
+  readonly unread?: readonly string[]
 }

@@ -59,11 +59,15 @@ async function* toUtf8WhereNeeded(bytes: AsyncIterable<Buffer>, encoding: string
 /** Bytes read to detect the format. */
 const HEAD = 4096
 
+/** Most columns of a file that a warning names. */
+const MOST_UNREAD = 32
+
 async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOptions): AsyncGenerator<ReadItem> {
   const { splitWords, source, metadata = true, shape = {} } = options
   const maxTextBytes = splitWords === undefined ? READ_LIMITS.textBytes : READ_LIMITS.lineBytes
   const seen = new IdSet()
   const identified = rowIds(shape, source)
+  const unread = new Set<string>()
   for await (const row of rows) {
     const item = 'reason' in row ? row : checkRow(identified(metadata ? row : { ...row, metadata: undefined }), { maxTextBytes })
     if ('reason' in item) {
@@ -71,7 +75,11 @@ async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOpti
       continue
     }
     const { passage: given, leftOut, ...at } = item
-    let told = leftOut && { leftOut }
+    const fresh = ('unread' in row ? row.unread : []).filter((name) => unread.size < MOST_UNREAD && !unread.has(name))
+    for (const name of fresh) unread.add(name)
+    const shown = fresh.map((name) => name.slice(0, 64).toWellFormed()).join(', ')
+    const warnings = [`Not read: the columns ${shown}. Name them in columns (metadata.<name>=<column>) to keep them.`]
+    let told = { ...(leftOut && { leftOut }), ...(shown !== '' && { warnings }) }
     const passage = given.source === undefined && source !== undefined ? { ...given, source } : given
     if (!seen.add(passage.id)) {
       yield { ...at, reason: 'duplicate_id', detail: `The id "${passage.id}" occurred before in this file; its first passage is kept.` }
@@ -81,7 +89,7 @@ async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOpti
     else
       for (const part of splitDocument(passage, splitWords)) {
         yield { ...at, ...part, ...told }
-        told = undefined
+        told = {}
       }
   }
 }

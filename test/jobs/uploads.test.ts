@@ -84,6 +84,10 @@ await t.test('tables of other shapes: columns and ids by the query', async (t) =
   const several = await ended(await form({ 'a.csv': faq, 'b.csv': faq, 'c.md': NOTE }, {}, `${query}&ids=line`))
   t.match(several, { state: 'done', files: { indexed: 3 } })
   t.equal(await index.count({ source: ['a.csv', 'b.csv'] }), 2, 'each file has ids of its own')
+  const wide = 'id,text,author\n1,a,Ann\n'
+  const unread = 'Not read: the columns author. Name them in columns (metadata.<name>=<column>) to keep them.'
+  t.match(await ended(await post(Buffer.from(wide), { 'content-type': 'text/csv' })), { warnings: [unread] })
+  t.match(await ended(await form({ 'a.csv': wide, 'b.md': NOTE })), { warnings: [`a.csv: ${unread}`] })
   const nested = Buffer.from('{"id":"n","text":"x","metadata":{"a":{"b":1},"c":2}}\n')
   const warned = await ended(await post(nested, { 'content-type': 'application/x-ndjson' }))
   t.match(warned, { state: 'done', warnings: [/left out: a \(1 rows\)/] })

@@ -50,27 +50,18 @@ export type ColumnPositions = ReturnType<typeof columnsOf>
 
 /** Builds a row from a record. @param separators names the separator in messages */
 export function rowOf(at: Position, values: readonly string[], columns: ColumnPositions, separators: string): RawRow | Rejected {
-  const { count } = columns
+  const { count, unread } = columns
   if (values.length < count) return { ...at, reason: 'missing_column', detail: `The line has ${values.length} of ${count} columns.` }
-  if (values.length > count)
-    return {
-      ...at,
-      reason: 'malformed',
-      detail: `The line has ${values.length} columns instead of ${count}: quote fields that hold ${separators}.`,
-    }
+  const detail = `The line has ${values.length} columns instead of ${count}: quote fields that hold ${separators}.`
+  if (values.length > count) return { ...at, reason: 'malformed', detail }
   if (values.every((value, i) => value.trim().toLowerCase() === columns.header[i]))
     return { ...at, reason: 'malformed', detail: 'The line repeats the header: files were joined with theirs.' }
   const valueOf = (field: Field): string | undefined => values[columns.of[field] ?? -1]
   const metadata = columns.metadata.length > 0 ? metadataOf(values, columns) : valueOf('metadata')
-  return { ...at, id: valueOf('id'), text: valueOf('text'), title: valueOf('title'), source: valueOf('source'), metadata }
+  return { ...at, id: valueOf('id'), text: valueOf('text'), title: valueOf('title'), source: valueOf('source'), metadata, unread }
 }
 
 /** Metadata from columns of their own; empty values are absent. */
 function metadataOf(values: readonly string[], { metadata }: ColumnPositions): Record<string, string> {
-  return Object.fromEntries(
-    metadata.flatMap(({ name, at }) => {
-      const value = values[at]
-      return value === undefined || value === '' ? [] : [[name, value]]
-    }),
-  )
+  return Object.fromEntries(metadata.flatMap(({ name, at }) => (values[at] ? [[name, values[at]]] : [])))
 }

@@ -11,7 +11,7 @@ const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, CLOSE_LIST, OPEN, CLOSE] = Buffer.fro
 export async function* readArrayElements(bytes: AsyncIterable<Buffer>, maxBytes: number, key?: string): AsyncGenerator<Line | Rejected> {
   // The array's elements are at `level`; 0 outside of it.
   let [depth, level, element, length] = [0, 0, 1, 0]
-  let [inString, escaped, found] = [false, false, false]
+  let [inString, escaped, found, isAfter] = [false, false, false, false]
   /** The last string at depth 1: in an object the key of what follows. */
   let name = ''
   let held: Buffer[] = []
@@ -28,6 +28,8 @@ export async function* readArrayElements(bytes: AsyncIterable<Buffer>, maxBytes:
     let from = 0
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at] as number
+      // A byte order mark is no text.
+      isAfter ||= found && depth === 0 && byte > 0x20 && byte < 0x80 && byte !== OPEN_LIST
       if (inString) {
         if (escaped) escaped = false
         else if (byte === BACKSLASH) escaped = true
@@ -57,5 +59,7 @@ export async function* readArrayElements(bytes: AsyncIterable<Buffer>, maxBytes:
     else held.push(rest)
   }
   if (level > 0) yield { line: element, reason: 'malformed', detail: 'The JSON array is cut off in or after this element.' }
+  if (isAfter && key === undefined)
+    yield { line: element, reason: 'malformed', detail: 'There is text after the JSON array, which is not read: remove it.' }
   if (!found && key !== undefined) yield { line: 0, reason: 'malformed', detail: `There is no array, and no "${key}" that is one.` }
 }

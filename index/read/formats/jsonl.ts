@@ -24,22 +24,28 @@ function memberOf(value: Record<string, unknown>, name: string): unknown {
 }
 
 function rowOf(line: number, value: Record<string, unknown>, { fields = {}, metadata = [] }: Partial<ColumnMap>): RawRow {
-  const mapped = (name: string | undefined, byDefault: unknown): unknown => (name === undefined ? byDefault : memberOf(value, name))
+  const given = (...names: string[]): string | undefined => names.find((name) => (value[name] ?? undefined) !== undefined)
+  const names = {
+    id: given('id', '_id'),
+    title: 'title',
+    text: value.text === undefined && typeof value.contents === 'string' ? 'contents' : 'text',
+    source: given('source', 'url'),
+    metadata: metadata.length > 0 ? undefined : 'metadata',
+    ...fields,
+  }
+  const valueOf = (name: string | undefined): unknown => (name === undefined ? undefined : memberOf(value, name))
   const own = metadata.flatMap(({ name, column }) => {
     const one = memberOf(value, column)
     return one === undefined ? [] : [[name, one] as const]
   })
-  const common = {
-    line,
-    id: mapped(fields.id, value.id ?? value._id),
-    source: mapped(fields.source, value.source ?? value.url),
-    metadata: metadata.length > 0 ? Object.fromEntries(own) : mapped(fields.metadata, value.metadata),
-  }
-  if (fields.text === undefined && value.text === undefined && typeof value.contents === 'string') {
-    const { title, text } = splitContents(value.contents)
-    return { ...common, text, title: mapped(fields.title, title) }
-  }
-  return { ...common, title: mapped(fields.title, value.title), text: mapped(fields.text, value.text) }
+  const read = new Set([...Object.values(names), ...metadata.map(({ column }) => column)].flatMap((name) => [name, name?.split('.')[0]]))
+  const unread = Object.keys(value).filter((name) => !read.has(name))
+  const [id, title, text, source] = [names.id, names.title, names.text, names.source].map(valueOf)
+  const row = { line, id, title, text, source, metadata: metadata.length > 0 ? Object.fromEntries(own) : valueOf(names.metadata), unread }
+  if (names.text !== 'contents' || fields.text !== undefined || typeof text !== 'string') return row
+  // Contents begin with their title, unless it is given apart.
+  const contents = splitContents(text)
+  return typeof title === 'string' && title.trim() !== '' && title.trim() !== contents.title ? row : { ...row, ...contents }
 }
 
 /**

@@ -45,7 +45,7 @@ function columnsOf(children: Column['children'], readsMetadata: boolean, shape: 
     throw invalidCorpus('columns', 'The columns of a Parquet file have names: give those in columns, not numbers.')
   const names = children.map(({ element }) => element.name)
   const known = names.includes('_id') && !names.includes('id') ? { id: '_id' } : {}
-  const { of, metadata, missing } = chooseColumns(names, shape, { where: 'The Parquet file', readsMetadata, known })
+  const { of, metadata, missing, unread } = chooseColumns(names, shape, { where: 'The Parquet file', readsMetadata, known })
   if (missing.length > 0)
     throw invalidCorpus(
       missing[0],
@@ -55,7 +55,7 @@ function columnsOf(children: Column['children'], readsMetadata: boolean, shape: 
   const nested = read.filter((i) => at(children, i).children.length > 0)
   const nameOf = (i: number): string => at(names, i)
   const fields = metadata.map((one) => ({ name: one.name, column: at(children, one.at) }))
-  return { of: FIELDS.map((field) => children[of[field] ?? -1]), fields, read: read.map(nameOf), nested: nested.map(nameOf) }
+  return { of: FIELDS.map((field) => children[of[field] ?? -1]), fields, read: read.map(nameOf), nested: nested.map(nameOf), unread }
 }
 
 /**
@@ -91,19 +91,13 @@ export async function* readParquet(
   }
 }
 
-function rowOf(line: number, row: Record<string, unknown>, { of, fields }: ReturnType<typeof columnsOf>): RawRow {
+function rowOf(line: number, row: Record<string, unknown>, { of, fields, unread }: ReturnType<typeof columnsOf>): RawRow {
   const valueOf = (column: Column): unknown => declared(row[column.element.name], column)
   const [id, text, title, source, metadata] = of.map((column) => column && valueOf(column))
   // Null values are absent.
   const given = fields
     .map(({ name, column }) => [name, valueOf(column)] as const)
     .filter(([, value]) => value !== undefined && value !== null)
-  return {
-    line,
-    id: typeof id === 'bigint' ? String(id) : id,
-    text,
-    title,
-    source,
-    metadata: fields.length === 0 ? metadata : Object.fromEntries(given),
-  }
+  const own = fields.length === 0 ? metadata : Object.fromEntries(given)
+  return { line, id: typeof id === 'bigint' ? String(id) : id, text, title, source, metadata: own, unread }
 }

@@ -29,7 +29,8 @@ export class ReadingNotes {
       } else {
         for (const name of item.leftOut ?? [])
           if (this.#nested.has(name) || this.#nested.size < MOST_NAMES) this.#nested.set(name, (this.#nested.get(name) ?? 0) + 1)
-        for (const warning of item.warnings ?? []) if (++this.#warned <= SHOWN) this.#ofFiles.push(`${item.file ?? ''}: ${warning}`)
+        for (const warning of item.warnings ?? [])
+          if (++this.#warned <= SHOWN) this.#ofFiles.push(item.file === undefined ? warning : `${item.file}: ${warning}`)
       }
       yield item
     }
@@ -73,13 +74,6 @@ export function corpusReadOptions(
   { format, split_words, encoding, no_quotes, no_metadata, label, ...shape }: JobOptions,
   name?: string,
 ): ReadOptions {
-  return {
-    shape: shapeOf(shape),
-    format,
-    encoding,
-    splitWords: split_words,
-    quotes: no_quotes !== true,
-    metadata: no_metadata !== true,
-    source: label ?? name,
-  }
+  const [quotes, metadata] = [no_quotes !== true, no_metadata !== true]
+  return { shape: shapeOf(shape), format, encoding, splitWords: split_words, quotes, metadata, source: label ?? name }
 }

@@ -132,6 +132,37 @@ await t.test('jsonl: the three shapes and their errors', async (t) => {
   ])
 })
 
+await t.test('what a table holds beside its fields is named once, with the first row that has it', async (t) => {
+  const warnings = async (content: string, options?: ReadOptions) =>
+    (await read(content, options)).map((item) => ('passage' in item ? (item.warnings ?? []).join() : item.reason))
+  const notRead = (names: string) => `Not read: the columns ${names}. Name them in columns (metadata.<name>=<column>) to keep them.`
+  t.same(await warnings('id,text,author,year\n1,a,Ann,7\n2,b,Bo,8\n'), [notRead('author, year'), ''])
+  t.same(await warnings('id\ttext\tauthor\n1\ta\tAnn\n'), [notRead('author')])
+  t.same(
+    await warnings('{"id":1,"text":"a"}\n{"_id":2,"text":"b","year":7}\n{"id":3,"_id":4,"text":"c","year":8,"url":"u","source":"s"}'),
+    ['', notRead('year'), notRead('_id, url')],
+  )
+  const columns = { fields: { text: 'body.en' }, metadata: [{ name: 'year', column: 'year' }], isNumbered: false }
+  t.same(await warnings('{"id":1,"body":{"en":"a","de":"b"},"year":7,"text":"c"}', { shape: { columns } }), [notRead('text')])
+  t.same(await warnings('id,text,metadata\n1,a,\n', { metadata: false }), [''])
+  t.same(await warnings('id,text\n1,a\n', { shape: { ids: 'line' } }), [''])
+})
+
+await t.test('contents begin with their title, unless the line names another', async (t) => {
+  const lines = ['{"id":1,"contents":"Oil\\nrape","title":"Lamps"}', '{"id":2,"contents":"Oil\\nrape","title":"Oil "}']
+  t.same(passages(await read(lines.join('\n'))), [
+    { id: '1', title: 'Lamps', text: 'Oil\nrape' },
+    { id: '2', title: 'Oil', text: 'rape' },
+  ])
+})
+
+await t.test('text after a JSON array is rejected; a further array is read', async (t) => {
+  const [first, second] = ['[{"id":1,"text":"a"}]', '[{"id":2,"text":"b"}]']
+  t.same(rejects(await read(`${first}\n{"id":2,"text":"b"}`)), [[2, 'malformed']])
+  const both = await read(`${first}\n\ufeff${second}\n`)
+  t.same([passages(both).map(({ text }) => text), rejects(both)], [['a', 'b'], []])
+})
+
 await t.test('gzip is recognised, cut-off streams and bombs are refused', async (t) => {
   const plain = 'id\ttext\n' + Array.from({ length: 500 }, (_, i) => `${i}\tpassage number ${i}\n`).join('')
   t.equal(passages(await read(gzipSync(plain))).length, 500)
