@@ -48,12 +48,7 @@ async function readDocument(file: string, question: string | undefined, options:
     ...(chatTemplate && { chat_template: chatTemplate }),
   }
   return await answerDocument(
-    {
-      form,
-      bytes: bytes.length,
-      name,
-      load: (run) => parser.read({ bytes, name }, run),
-    },
+    { form, bytes: bytes.length, name, load: (run) => parser.read({ bytes, name }, run) },
     { reader, admission: createAdmission({ maxWaiting: 0, concurrency: 1 }), ...documentDefaults(config) },
     { deadlineMs: config.DEADLINE_MS },
   )

@@ -54,7 +54,7 @@ export function createDocumentParser(options: ProcessOptions) {
      * payload_too_large, overloaded if the queue is full, deadline_exceeded, client_closed
      */
     read: async ({ bytes, mediaType, name = '' }: DocumentFile, read: ReadOptions = {}): Promise<ReadDocument> => {
-      const type = documentType({ bytes, name, ...(mediaType !== undefined && { mediaType }) })
+      const type = documentType({ bytes, name, mediaType })
       if (type === 'text') {
         const { text, warnings } = readText(bytes, { mediaType })
         return plainDocument(text, warnings)

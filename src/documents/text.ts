@@ -3,6 +3,7 @@ import { markedEncoding, strictDecoder } from '../../index/read/decode.ts'
 import { DOCUMENT_LIMITS } from './contract.ts'
 import type { ReadDocument } from './schema.ts'
 import { DocumentError } from './errors.ts'
+import type { DocumentFile } from './type.ts'
 
 /** Encoding declared by a media type or an HTML page, by XML, or by an editor ("-*- coding: latin-1 -*-"). */
 const CHARSET = /charset\s*=\s*["']?\s*([\w.:-]{1,40})/i
@@ -19,10 +20,7 @@ const LEAST_CONFIDENCE = 11
 /** Share of zero bytes at even or odd places that shows UTF-16. */
 const ZEROS = 0.3
 
-export interface EncodingHints {
-  readonly mediaType?: string | undefined
-  /** Encoding of files that are not UTF-8 and declare none. */
-  readonly encoding?: string | undefined
+export interface EncodingHints extends Pick<DocumentFile, 'mediaType' | 'encoding'> {
   /** Whether the text may declare its encoding as a page does. */
   readonly isHtml?: boolean
 }
@@ -54,10 +52,8 @@ export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml =
     throw new DocumentError('encoding', message)
   }
   const isGuess = other !== undefined && other !== encoding
-  return {
-    text: found.normalize(),
-    warnings: isGuess ? [`The file is not ${label}: it was read as ${other}, as detected. Name its encoding if that is wrong.`] : [],
-  }
+  const warning = `The file is not ${label}: it was read as ${other}, as detected. Name its encoding if that is wrong.`
+  return { text: found.normalize(), warnings: isGuess ? [warning] : [] }
 }
 
 function declared(bytes: Uint8Array, isHtml: boolean): string | undefined {

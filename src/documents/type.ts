@@ -5,9 +5,9 @@ import { DocumentError } from './errors.ts'
 export interface DocumentFile {
   readonly bytes: Uint8Array
   /** File name; its extension helps to detect the format. */
-  readonly name?: string
+  readonly name?: string | undefined
   /** Content-Type, with parameters. */
-  readonly mediaType?: string
+  readonly mediaType?: string | undefined
   /** Encoding of a text that is not UTF-8 and declares none. */
   readonly encoding?: string | undefined
 }
@@ -71,11 +71,7 @@ const BY_ENDING = keyed(({ endings }) => endings)
 const BY_MEDIA_TYPE = keyed(({ mediaTypes }) => mediaTypes ?? '')
 /** Leading bytes inspected for a signature. */
 const HEAD_BYTES = 1024
-const SIGNATURES = {
-  zip: /^PK/,
-  ole: /^\xd0\xcf\x11\xe0/,
-  image: /^(?:\x89PNG\r\n|\xff\xd8\xff|RIFF[^]{4}WEBP|II[*+]\0|MM\0[*+])/,
-}
+const SIGNATURES = { zip: /^PK/, ole: /^\xd0\xcf\x11\xe0/, image: /^(?:\x89PNG\r\n|\xff\xd8\xff|RIFF[^]{4}WEBP|II[*+]\0|MM\0[*+])/ }
 
 function keyed(list: (kind: Kind) => string): ReadonlyMap<string, DocumentType> {
   const types = Object.entries(KINDS) as [DocumentType, Kind][]

@@ -85,12 +85,30 @@ export function ordersOf(desk: Desk) {
      * command line only.
      * @throws index_invalid naming missing or foreign shards, or another model; conflict if an unfinished job has other options
      */
-    addShardDir: (folder: string, options: Pick<JobOptions, 'replace'>) => orderShardDir(desk, folder, options),
+    addShardDir: async (folder: string, options: Pick<JobOptions, 'replace'>) => {
+      const shardDir = await openShardDir(folder)
+      const model = allModels(index).find(({ id }) => id === shardDir.model) ?? index.model
+      checkShardDirModel(shardDir, model)
+      const open = await openJob(desk, ({ source, table }) => source.place === true && source.path === folder && table === index.table)
+      if (open !== undefined && (open.options.replace ?? false) !== (options.replace ?? false)) {
+        const message = `The job ${open.id} commits ${folder} already, ordered ${open.options.replace === true ? 'with' : 'without'} --replace: resume or cancel it.`
+        throw conflict('--replace', message)
+      }
+      if (open !== undefined) return desk.resume(open.id)
+      await checkShardDir(shardDir)
+      return order(desk, { name: shardDir.name, path: folder, place: true }, options, { model: model.id })
+    },
     /**
      * Embeds the table's passages again, with the model of new tables, into a table that replaces it. Resumes an unfinished job.
      * @throws conflict if its vectors are already of that model; index_missing, index_invalid
      */
-    addReembed: (table = index.table) => orderReembed(desk, table),
+    addReembed: async (table = index.table) => {
+      const { dir, model } = index
+      const open = await openJob(desk, (job) => job.source.reembed === true && job.table === table && job.model === model.id)
+      if (open !== undefined) return desk.resume(open.id)
+      await checkReembed({ dir, table }, model)
+      return order(desk, { name: table, path: null, reembed: true }, { replace: true }, { table })
+    },
     /**
      * Reads, validates and plans an uploaded table. An interrupted or rejected upload leaves nothing behind, except that one with too many
      * invalid lines is kept as a failed job, for its report.
@@ -123,29 +141,6 @@ async function orderImport(
   return order(desk, { name, path }, options, { table })
 }
 
-async function orderShardDir(desk: Desk, folder: string, options: Pick<JobOptions, 'replace'>): Promise<Job> {
-  const { index } = desk.parts
-  const shardDir = await openShardDir(folder)
-  const model = allModels(index).find(({ id }) => id === shardDir.model) ?? index.model
-  checkShardDirModel(shardDir, model)
-  const open = await openJob(desk, ({ source, table }) => source.place === true && source.path === folder && table === index.table)
-  if (open !== undefined && (open.options.replace ?? false) !== (options.replace ?? false)) {
-    const message = `The job ${open.id} commits ${folder} already, ordered ${open.options.replace === true ? 'with' : 'without'} --replace: resume or cancel it.`
-    throw conflict('--replace', message)
-  }
-  if (open !== undefined) return desk.resume(open.id)
-  await checkShardDir(shardDir)
-  return order(desk, { name: shardDir.name, path: folder, place: true }, options, { model: model.id })
-}
-
-async function orderReembed(desk: Desk, table: string): Promise<Job> {
-  const { dir, model } = desk.parts.index
-  const open = await openJob(desk, (job) => job.source.reembed === true && job.table === table && job.model === model.id)
-  if (open !== undefined) return desk.resume(open.id)
-  await checkReembed({ dir, table }, model)
-  return order(desk, { name: table, path: null, reembed: true }, { replace: true }, { table })
-}
-
 /** A job that is running, queued or resumable. */
 async function openJob({ store }: Desk, isWanted: (job: Job) => boolean): Promise<Job | undefined> {
   return (await store.list()).find((job) => !isFinal(job.state) && isWanted(job))
@@ -159,12 +154,8 @@ async function orderUpload(desk: Desk, { bytes, name, options, table }: Upload):
     const job = newJobOf(desk, id, { name: name ?? 'upload', path: null }, { options, table })
     const notes = new ReadingNotes()
     let counts: Partial<Job['counters']> = {}
-    const planned = (): Job => ({
-      ...job,
-      counters: { ...job.counters, ...counts },
-      recent_rejects: notes.rejects,
-      warnings: notes.warnings,
-    })
+    const { rejects } = notes
+    const planned = (): Job => ({ ...job, counters: { ...job.counters, ...counts }, recent_rejects: rejects, warnings: notes.warnings })
     const items = readPassages(byteLimit(maxUploadBytes)(bytes), corpusReadOptions(options, name))
     const planning = planCorpus(notes.of(items), {
       folder: store.folder(id),

@@ -36,10 +36,7 @@ export interface ReadTask extends TypedFile {
   readonly ocr?: string
 }
 
-const ProblemSchema = Type.Object({
-  problem: Type.Unsafe<DocumentProblem>(Type.Enum([...DOCUMENT_PROBLEMS])),
-  message: Type.String(),
-})
+const ProblemSchema = Type.Object({ problem: Type.Unsafe<DocumentProblem>(Type.Enum([...DOCUMENT_PROBLEMS])), message: Type.String() })
 
 /** What the process sends. Untrusted, since a hostile file may control it. */
 export type ReadResult = DocumentPassages | ReadDocument | Static<typeof ProblemSchema>
@@ -106,12 +103,8 @@ export class ReadingProcess {
 
   #start(): ChildProcess {
     const { childFile } = this.#options
-    const child = fork(childFile, {
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      env: {},
-      execArgv: [`--max-old-space-size=${HEAP_MB}`, ...permissionFlags(childFile)],
-    })
+    const execArgv = [`--max-old-space-size=${HEAP_MB}`, ...permissionFlags(childFile)]
+    const child = fork(childFile, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env: {}, execArgv })
     // The program may exit while the process is idle.
     child.unref()
     child.channel?.unref()

@@ -23,7 +23,7 @@ export function createPassageReader(options: ProcessOptions) {
       { bytes, name, mediaType, encoding }: DocumentFile & { readonly name: string },
       { words, signal }: { readonly words: number; readonly signal: AbortSignal },
     ): Promise<DocumentPassages> => {
-      const type = documentType({ bytes, name, ...(mediaType !== undefined && { mediaType }) })
+      const type = documentType({ bytes, name, mediaType })
       return limit(async () => {
         const one = free.pop() ?? new ReadingProcess(options)
         try {

@@ -92,9 +92,7 @@ const RejectSchema = Type.Object({
 })
 
 const CountersSchema = Type.Object({
-  read: Type.Integer({
-    description: 'Lines read, rejected ones included, without header and blank lines; files for documents.',
-  }),
+  read: Type.Integer({ description: 'Lines read, rejected ones included, without header and blank lines; files for documents.' }),
   rejected: Type.Integer({ description: 'Rejected lines or skipped files; reasons are in the report.' }),
   accepted: Type.Integer({ description: 'Passages to index; 0 until planning ends.' }),
   embedded: Type.Integer({ description: 'Passages embedded by or for this job.' }),
@@ -156,9 +154,7 @@ export const JobSchema = Type.Object(
         description: 'Path, starting with the setting of its folder: `(CEPE_IMPORT_DIR)/handbook`. Null for uploads and re-embedding.',
       }),
       place: Type.Optional(
-        Type.Literal(true, {
-          description: 'True if the path is a shard folder of `cepe index plan` with vectors of embed workers.',
-        }),
+        Type.Literal(true, { description: 'True if the path is a shard folder of `cepe index plan` with vectors of embed workers.' }),
       ),
       reembed: Type.Optional(Type.Literal(true, { description: "True if the job embeds the table's own passages with another model." })),
       files: Type.Optional(

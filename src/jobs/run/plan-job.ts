@@ -34,10 +34,7 @@ async function corpusOf(
   const folder = isKept ? jobFiles(store.folder(id)).uploads : path
   if (folder === null) throw new CodedError('internal', 'The upload was not planned to its end: send it again.')
   if (files === undefined)
-    return {
-      bytes: await planBytes(folder),
-      items: readPassageFile(folder, { ...corpusReadOptions(options, name), onShare }),
-    }
+    return { bytes: await planBytes(folder), items: readPassageFile(folder, { ...corpusReadOptions(options, name), onShare }) }
   const listed = await filesOf({ path: folder, ...files, uploaded: isKept })
   // The list of pages was recorded when they were fetched.
   if (files.web === undefined) await noteFiles(store.folder(id), listed, options.label)

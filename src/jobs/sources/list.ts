@@ -10,11 +10,11 @@ export interface FolderFile {
   readonly file: string
   readonly path: string
   readonly bytes: number
-  readonly modified?: Date
+  readonly modified?: Date | undefined
   /** Media type it was received with, including parameters. */
-  readonly mediaType?: string
+  readonly mediaType?: string | undefined
   /** Encoding named by its content type. */
-  readonly encoding?: string
+  readonly encoding?: string | undefined
 }
 
 /** A file or folder that is not read, with the reason. */

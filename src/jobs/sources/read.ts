@@ -112,9 +112,8 @@ async function itemsOf(file: ListedFile, reading: FolderReading, reader: Passage
   const bytes = await bytesOf(file, maxBytes)
   if (!Buffer.isBuffer(bytes)) return leaveOut(bytes)
   try {
-    const { mediaType } = file
     const name = path.basename(isPageAddress(file.file) ? new URL(file.file).pathname : file.file)
-    const hints = { encoding: file.encoding ?? options.encoding, ...(mediaType !== undefined && { mediaType }) }
+    const hints = { encoding: file.encoding ?? options.encoding, mediaType: file.mediaType }
     const words = options.split_words ?? SPLIT_WORDS.byDefault
     return documentItems(file, await reader.read({ bytes, name, ...hints }, { words, signal }), reading)
   } catch (error) {
@@ -170,30 +169,15 @@ function documentItems({ file, modified }: FolderFile, read: DocumentPassages, {
   const prefix = prefixOf(source)
   // By the content, not the place: a passage keeps its id while its title and text stay the same.
   const identified = rowIds({ ids: 'hash' }, source)
+  const time = modified !== undefined && { modified: modified.toISOString() }
   const items = passages.map(({ title, text, heading, page }, i) => {
-    const metadata = {
-      ...(heading !== '' && { heading }),
-      kind: type,
-      ...(modified !== undefined && { modified: modified.toISOString() }),
-      ...(page !== undefined && { page }),
-      position: i + 1,
-    }
-    const row = {
-      line: 0,
-      id: undefined,
-      title,
-      text,
-      source,
-      metadata: options.no_metadata === true ? undefined : metadata,
-    }
+    const metadata = { ...(heading !== '' && { heading }), kind: type, ...time, ...(page !== undefined && { page }), position: i + 1 }
+    const row = { line: 0, id: undefined, title, text, source, metadata: options.no_metadata === true ? undefined : metadata }
     return { ...checkRow(identified(row)), file }
   })
   const kept = items.filter((item) => 'passage' in item)
   if (kept.length === 0) onEmptied?.(source)
   const whole = { source, prefix, rest: kept.map(({ passage }) => passage.id.slice(prefix.length)) }
-  return items.map((item) => ({
-    ...item,
-    ...(item === kept[0] && warnings.length > 0 && { warnings }),
-    ...(item === kept.at(-1) && { whole }),
-  }))
+  const told = warnings.length > 0 && { warnings }
+  return items.map((item) => ({ ...item, ...(item === kept[0] && told), ...(item === kept.at(-1) && { whole }) }))
 }

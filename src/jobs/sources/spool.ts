@@ -56,7 +56,7 @@ const UploadListSchema = Type.Array(
 )
 type UploadList = Static<typeof UploadListSchema>
 
-type KeptWith = { readonly [Name in 'modified' | 'mediaType' | 'encoding']?: FolderFile[Name] | undefined }
+type KeptWith = Pick<FolderFile, 'modified' | 'mediaType' | 'encoding'>
 
 /** Stores the files of an upload in a folder, named by numbers. */
 export class FileSpool {
@@ -143,10 +143,9 @@ export async function listSpool(folder: string): Promise<ListedFile[]> {
     .toSorted((a, b) => (a.file < b.file ? -1 : 1))
     .map((one) => {
       if ('problem' in one || 'unchanged' in one) return one
-      const { file, stored, bytes, modified, encoding, media_type: mediaType } = one
-      const time = modified !== undefined && { modified: new Date(modified) }
-      const told = { ...(mediaType !== undefined && { mediaType }), ...(encoding !== undefined && { encoding }) }
-      return { file, path: path.join(folder, stored), bytes, ...time, ...told }
+      const { file, stored, bytes, encoding, media_type: mediaType } = one
+      const modified = one.modified === undefined ? undefined : new Date(one.modified)
+      return { file, path: path.join(folder, stored), bytes, modified, mediaType, encoding }
     })
 }
 
