@@ -79,11 +79,8 @@ export function joinedFiles(all: readonly Files[]): Files {
   const tally = new FileTally()
   for (const files of all) tally.add(files)
   const gone = all.flatMap((files) => files.gone ?? [])
-  const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
-  return {
-    ...tally.files,
-    ...(gone.length > 0 && { gone: { files: sum(gone.map(({ files }) => files)), passages: sum(gone.map(({ passages }) => passages)) } }),
-  }
+  const sum = (name: 'files' | 'passages'): number => gone.reduce((total, one) => total + one[name], 0)
+  return { ...tally.files, ...(gone.length > 0 && { gone: { files: sum('files'), passages: sum('passages') } }) }
 }
 
 /** "244 files indexed; 3 left out: 2 .xlsx (not supported), 1 encrypted PDF" */

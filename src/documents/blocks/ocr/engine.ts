@@ -51,10 +51,8 @@ export function createOcr(languages: string, onPage: () => void) {
         }
       }
       const warnings = [...failed].map(([reason, pages]) => `Not read by OCR: ${reason} (pages ${listed(pages)}).`)
-      return {
-        texts,
-        warnings: texts.size === 0 ? warnings : [`Read by OCR, which may err: pages ${listed([...texts.keys()])}.`, ...warnings],
-      }
+      const read = texts.size === 0 ? [] : [`Read by OCR, which may err: pages ${listed([...texts.keys()])}.`]
+      return { texts, warnings: [...read, ...warnings] }
     },
   }
 }

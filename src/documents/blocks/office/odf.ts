@@ -149,6 +149,7 @@ class Reader {
         return this.#cell(element, depth)
       default:
         if (name === 'annotation') this.unread.add('comments')
+        if (name === 'covered-table-cell' && textIn([element]).trim() !== '') this.unread.add('cells under merged ones')
         if (name === 'control') this.unread.add('form fields')
         if (name === 'tracked-changes') this.unread.add('deletions', elementsIn(children).filter((one) => one.name === 'deletion').length)
         if (DRAWN.test(name)) return this.#frame(element, depth)

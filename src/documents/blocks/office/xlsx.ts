@@ -174,6 +174,7 @@ function readSheet(xml: string, book: Workbook, unread: Unread): { readonly rows
       if (value === '' && hasFormula && cell.t !== 'str') unknown++
       const column = cell.r === undefined ? row.length : columnOf(cell.r)
       const text = inline(shownValue(value, cell, book))
+      if (text === '' && value !== '' && (cell.t ?? 'n') === 'n') unread.add('values that their formats hide')
       if (text !== '' && column >= MOST_COLUMNS) unread.add(`cells beyond column ${MOST_COLUMNS}`)
       else if (text !== '') put(row, column, { text, isBold: book.styles.at(Number(cell.s ?? 0))?.isBold === true })
     },

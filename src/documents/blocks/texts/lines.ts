@@ -21,7 +21,9 @@ interface Syntax {
 const UNDERLINE = /^([=\-~^"'`#*+.:_<>])\1{2,}\s*$/
 const LEVELS = '=-~^"\'`#*+.:_<>'
 const SECTIONS = ['part', 'chapter', 'section', 'subsection', 'subsubsection', 'paragraph']
-const LISTING = 'verbatim|lstlisting|minted|Verbatim'
+const LISTING = 'verbatim|lstlisting|minted|Verbatim|comment'
+/** The first line of a comment of several, which is read as a listing, and is none. */
+const COMMENT = /^(?:\/{4}|\s*#\+begin_comment|\s*\\begin\{comment\})/i
 const MOST_LEVELS = 6
 /** What is between two braces of LaTeX, which may have others in it. */
 const BRACED = String.raw`(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\])*\})*`
@@ -47,7 +49,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
       const [, stars, text] = /^(\*+)\s+(.*?)(?:\s+:[\w@:]+:)?\s*$/.exec(line) ?? []
       return stars === undefined || text === undefined ? undefined : { level: stars.length, text }
     },
-    fence: /^\s*#\+begin_(?:src|example|verse)/i,
+    fence: /^\s*#\+begin_(?:src|example|verse|comment)/i,
     fenceEnd: () => /^\s*#\+end_/i,
     dropped: /^\s*(?:#\s.*|#\+(?!title:|subtitle:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
     row: /^\s*\|.*\|\s*$/,
@@ -59,8 +61,8 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
       const [, marks, text] = /^(={1,6})\s+(\S.*)$/.exec(line) ?? []
       return marks === undefined || text === undefined ? undefined : { level: marks.length, text }
     },
-    fence: /^(?:-{4,}|\.{4,}|`{3,}.*)$/,
-    fenceEnd: (open) => (open.startsWith('`') ? /^`{3,}\s*$/ : open.startsWith('.') ? /^\.{4,}\s*$/ : /^-{4,}\s*$/),
+    fence: /^(?:-{4,}|\.{4,}|\/{4,}|`{3,}.*)$/,
+    fenceEnd: (open) => new RegExp(`^\\${open.charAt(0)}{${open.startsWith('`') ? 3 : 4},}\\s*$`),
     dropped: /^(?:\/\/.*|\[\[?[^\]]*\]?\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\|===)\s*$/,
     row: /^\|(?!===).*\|/,
   },
@@ -73,7 +75,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
       return name === undefined || text === undefined ? undefined : { level: SECTIONS.indexOf(name) + 1, text }
     },
     fence: new RegExp(`^\\s*\\\\begin\\{(?:${LISTING})\\}`),
-    fenceEnd: () => new RegExp(`^\\s*\\\\end\\{(?:${LISTING})\\}`),
+    fenceEnd: (open) => new RegExp(`^\\s*\\\\end\\{${/\w+(?=\})/.exec(open)?.[0] ?? LISTING}\\}`),
     dropped:
       /^\s*(?:%.*|\\(?:maketitle|tableofcontents|newpage|clearpage|label\{[^}]*\}|hypertarget\{[^}]*\}\{%?|centering|bibliographystyle\{[^}]*\}|end\{document\})\s*)$/,
   },
@@ -111,7 +113,7 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
       const end = endOf(i + 1, (one) => !last.test(one))
       const listing = lines.slice(i + 1, end).join('\n')
       const code = listing.replace(/^(?:\s*\n)+/, '').trimEnd()
-      if (code !== '') push({ kind: 'code', text: code })
+      if (code !== '' && !COMMENT.test(line)) push({ kind: 'code', text: code })
       // An indented listing ends before the next line.
       i = type === 'rst' ? end - 1 : end
     } else if (row?.test(line) === true) {

@@ -417,6 +417,22 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     has: ['4. return'],
     warnings: [/^Not read: hidden texts \(1\)\.$/],
   },
+  // Values that a format hides, and cells under merged ones.
+  {
+    file: 'unseen.xlsx',
+    content: () => book({ Raft: '<c r="B1" s="1"><v>7</v></c>', Tug: text('B2', '') }, { formats: [';;;'] }),
+    says: 'Raft Tug',
+    warnings: [/^Not read: values that their formats hide \(1\)\.$/],
+  },
+  {
+    file: 'unseen.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:table table:name="Fees"><table:table-row>${td('Raft', 'table:number-columns-spanned="2"')}<table:covered-table-cell><text:p>under</text:p></table:covered-table-cell>${td('7')}</table:table-row></table:table>`,
+    ),
+    says: 'Raft; 7',
+    warnings: [/^Not read: cells under merged ones \(1\)\.$/],
+  },
   // Values without a stored text, and messages for wrong input.
   {
     file: 'values.ods',

@@ -300,6 +300,19 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
       }
     }),
   ),
+  // Comments of several lines; a listing ends where its own mark does.
+  {
+    file: 'comments.adoc',
+    content: '= Lamp\n\nIt burns.\n\n////\nsecret\n----\n////\n\n----\n---\nfill\n----\n\nOil.\n',
+    says: 'It burns. --- fill Oil.',
+  },
+  { file: 'comments.org', content: '* Lamp\nIt burns.\n#+begin_comment\nsecret\n#+end_comment\nOil.\n', says: 'It burns. Oil.' },
+  {
+    file: 'comments.tex',
+    content:
+      '\\begin{document}\nIt burns.\n\\begin{comment}\nsecret\n\\end{verbatim}\n\\end{comment}\n\\begin{lstlisting}[language=TeX]\n\\end{verbatim}\n\\end{lstlisting}\nOil.\n\\end{document}\n',
+    says: 'It burns. \\end{verbatim} Oil.',
+  },
   // Lists of LaTeX on one line, and a title on several.
   {
     file: 'line.tex',
