@@ -30,6 +30,7 @@ export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<Block
     ['From', named(mail.from === undefined ? [] : [mail.from])],
     ['To', named(mail.to)],
     ['Cc', named(mail.cc)],
+    ['Bcc', named(mail.bcc)],
     ['Date', mail.headers.find(({ key }) => key === 'date')?.value ?? ''],
   ]
   const rows = head.flatMap(([name = '', value = '']) => (value === '' ? [] : [`${name}: ${value}`]))

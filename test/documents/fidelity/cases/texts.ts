@@ -278,6 +278,11 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     says: 'From: ann@example.org The lamp burns all night. It is lit.',
     warnings: [],
   },
+  {
+    file: 'copies.eml',
+    content: mail('Cc: bo@example.org\r\nBcc: cy@example.org', 'It is lit.'),
+    says: 'From: ann@example.org Cc: bo@example.org Bcc: cy@example.org It is lit.',
+  },
   // Marks of quotes stand once before each paragraph of a quote, also where its lines flow.
   {
     file: 'quoted.eml',
