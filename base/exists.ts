@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
-import { stat } from 'node:fs/promises'
-import { osCode } from './errors.ts'
+import { lstat, readFile, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { CodedError, osCode } from './errors.ts'
 
 /**
  * Returns true if there is a file or folder at the path.
@@ -8,21 +9,46 @@ import { osCode } from './errors.ts'
  */
 export async function exists(path: string): Promise<boolean> {
   try {
-    await stat(path)
-    return true
+    return (await orAbsent(stat(path))) !== undefined
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(osCode(error) ?? '')) return false
+    if (osCode(error) === 'ENOTDIR') return false
     throw error
   }
 }
 
-/** The result of an operation on a file or folder; undefined if it does not exist. */
+/**
+ * The result of an operation on a file or folder; undefined if it does not exist.
+ * @throws store_unavailable for a link whose target is missing, of an unmounted disk for instance: that is no file that was never written
+ */
 export async function orAbsent<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work
   } catch (error) {
-    if (osCode(error) === 'ENOENT') return undefined
-    throw error
+    if (osCode(error) !== 'ENOENT') throw error
+    const link = await brokenLink(Object(error) as NodeJS.ErrnoException)
+    if (link === undefined) return undefined
+    const message = `${link} is a link whose target is missing: mount the target or put it back, or remove the link.`
+    throw new CodedError('store_unavailable', message, { cause: error })
+  }
+}
+
+/** The link that a path of an error ENOENT, or a folder above it, is; undefined if there is none. */
+async function brokenLink({ path }: NodeJS.ErrnoException): Promise<string | undefined> {
+  for (let at = path; at !== undefined; at = dirname(at) === at ? undefined : dirname(at)) {
+    const found = await lstat(at).catch(() => undefined)
+    if (found !== undefined) return found.isSymbolicLink() && (await stat(at).catch(() => undefined)) === undefined ? at : undefined
+  }
+  return undefined
+}
+
+/** The text of a file; undefined if it does not exist. @throws store_unavailable naming it if it cannot be read */
+export async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await orAbsent(readFile(path, 'utf8'))
+  } catch (error) {
+    if (!['EISDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
+    const message = `${path} is no file that can be read (${osCode(error)}): check its permissions, or put its copy back.`
+    throw new CodedError('store_unavailable', message, { cause: error, retryAfterS: 5 })
   }
 }
 

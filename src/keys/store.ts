@@ -83,14 +83,15 @@ export async function readChanges(dir: string, known: KeyFiles = new Map()): Pro
 async function readChange(dir: string, name: string, known: KeyFile | undefined): Promise<KeyFile | undefined> {
   let state = ''
   try {
-    const { mtimeMs, size, ino } = await stat(path.join(dir, name))
+    const found = await orAbsent(stat(path.join(dir, name)))
+    // Removed after the listing.
+    if (found === undefined) return undefined
+    const { mtimeMs, size, ino } = found
     state = `${mtimeMs} ${size} ${ino}`
     // An unreadable file is retried: its permissions may change without its content.
     if (known?.state === state && known.problem === undefined) return known
     return { state, record: await readKey(dir, name), problem: undefined }
   } catch (error) {
-    // Removed after the listing.
-    if (osCode(error) === 'ENOENT') return undefined
     return { state, record: known?.record, problem: messageOf(error) }
   }
 }

@@ -1,8 +1,9 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
+import { exists, orAbsent, readText } from '../../base/exists.ts'
 import { fileBytes, filesUnder } from '../../base/files.ts'
 
 t.test('folders that go while a tree is read take nothing else along', async (t) => {
@@ -20,6 +21,21 @@ t.test('folders that go while a tree is read take nothing else along', async (t)
   }
   t.same(await filesUnder(dir), [join(dir, 'stays')])
   t.same(await filesUnder(join(dir, 'none')), [])
+})
+
+t.test('a link to what is missing is no missing file', async (t) => {
+  const dir = t.testdir({ file: 'text', link: t.fixture('symlink', 'unmounted'), folder: {} })
+  t.equal(await orAbsent(stat(join(dir, 'none'))), undefined)
+  t.equal(await readText(join(dir, 'none', 'deep')), undefined)
+  t.same([await exists(join(dir, 'none', 'deep')), await exists(join(dir, 'file', 'deep'))], [false, false])
+  for (const path of ['link', 'link/deep/file'])
+    for (const work of [exists, readText, (at: string): Promise<unknown> => orAbsent(readdir(at))])
+      await t.rejects((): Promise<unknown> => work(join(dir, path)), {
+        code: 'store_unavailable',
+        message: /link is a link whose target is missing/,
+      })
+  t.equal(await readText(join(dir, 'file')), 'text')
+  await t.rejects(readText(join(dir, 'folder')), { code: 'store_unavailable', message: /folder is no file .*EISDIR/ })
 })
 
 t.test('a missing file is the error of who reads it, whenever that is', async (t) => {

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
@@ -140,6 +140,22 @@ t.test('a damaged file keeps its last good content and holds up no other', async
   await until(() => keys.find(ann) === undefined)
   t.same([keys.find(ann), keys.unreadable], [undefined, 0], 'removing a damaged file revokes its key')
   for (const name of ['../keys/dora', 'dora.key.json/../dora']) await t.rejects(revokeKey(dir, name), { code: 'not_found' }, name)
+})
+
+t.test('a link to a key that is missing opens no service, and revokes no key', async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  const ann = await addKey(dir, { name: 'ann', role: 'user' })
+  const file = path.join(dir, 'ann.key.json')
+  const mounted = path.join(dir, 'mounted')
+  await rename(file, mounted)
+  await symlink(mounted, file)
+  const keys = await openKeys({ dir, pollMs: 5 })
+  t.teardown(() => keys.close())
+  t.match(keys.find(ann), { name: 'ann' })
+  await rename(mounted, `${mounted}-not`)
+  await until(() => keys.unreadable > 0)
+  t.match(keys.find(ann), { name: 'ann' })
+  await t.rejects(openKeys({ dir }), { code: 'config_invalid', message: /ann\.key\.json is a link whose target is missing/ })
 })
 
 t.test('questions count by key and day, over restarts and for services that share a folder', async (t) => {

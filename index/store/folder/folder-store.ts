@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { constants, copyFile, link, open, readdir, readFile, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises'
+import { constants, copyFile, link, open, readdir, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidIndex, messageOf, osCode } from '../../../base/errors.ts'
-import { orAbsent } from '../../../base/exists.ts'
+import { orAbsent, readText } from '../../../base/exists.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { filesUnder } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
@@ -41,7 +41,7 @@ const folderFiles: Files = {
     return status && `${status.dev} ${status.ino}`
   },
 
-  read: (path) => orAbsent(readFile(path, 'utf8')),
+  read: readText,
   write: writeFileDurably,
   remove: (path) => rm(path, { force: true }),
   removeTree: (dir) => rm(dir, { recursive: true, force: true }),
@@ -84,7 +84,8 @@ const folderValues: Values = {
   async read(path) {
     const text = await folderFiles.read(path)
     const value = text === undefined ? undefined : parseJson(text)
-    if (text !== undefined && value === undefined) throw invalidIndex(path, `${path} is damaged: it should hold a value of JSON.`)
+    if (text !== undefined && value === undefined)
+      throw invalidIndex(path, `${path} is damaged: it should read {"stored_as": "<a folder next to it, without .lance>"}.`)
     return value
   },
 

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import pLimit from 'p-limit'
 import { randomUUID } from 'node:crypto'
-import { open, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { lstat, open, readdir, rename, rm, statfs, writeFile } from 'node:fs/promises'
 import { diskFull, messageOf } from '../../../../base/errors.ts'
 import { exists, orAbsent } from '../../../../base/exists.ts'
 import { isDiskFull } from '../../../../base/failures.ts'
@@ -42,7 +42,7 @@ async function statesIn(dir: string) {
   const found = await Promise.all(
     names.map(async (name) => {
       const file = path.join(dir, name)
-      const stats = await orAbsent(stat(file))
+      const stats = await orAbsent(lstat(file))
       return stats && { path: file, bytes: stats.size, usedAt: stats.mtimeMs }
     }),
   )
