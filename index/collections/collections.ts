@@ -7,7 +7,7 @@ import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { connectForWriting, type Connection, connectLance } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
-import { checkFolder, checkTableName, readAlias, removeAlias } from '../versions/alias.ts'
+import { checkFolder, checkTableName, namelessTables, readAlias, removalMark, removeAlias, REMOVING } from '../versions/alias.ts'
 import { unservable } from '../versions/compatibility.ts'
 import { createLiveTable } from '../versions/live-table.ts'
 import type { WordLanguage } from '../word-languages.ts'
@@ -16,7 +16,6 @@ import { withMaintenanceLock, withWriterLock } from '../writers/locks.ts'
 import { CollectionIndex, OpenTables } from './collection-index.ts'
 import { type CollectionInfo, type Collections, unknownCollection } from './contract.ts'
 
-const INTENT = '.removing'
 /** Suffixes of a table's files other than its alias and locks: stored tables, snapshots, change logs, read pins. */
 const FOLDERS = ['lance', 'snapshots', 'changes', 'readings']
 /** Maximum wait for a running compaction. */
@@ -25,9 +24,9 @@ const WAIT_MS = 60_000
 /** Completes an interrupted removal, or withdraws it if the alias still exists. The caller must hold the writer lock. */
 async function finishRemoval(location: TableLocation, belongings: Belongings): Promise<void> {
   const { files } = storeOf(location.dir)
-  if ((await files.read(intentOf(location))) === undefined) return
+  if ((await files.read(removalMark(location))) === undefined) return
   if ((await readAlias(location)) === undefined) await removeFiles(location, belongings)
-  else await files.remove(intentOf(location))
+  else await files.remove(removalMark(location))
 }
 
 async function removeFiles({ dir, table }: TableLocation, { release }: Belongings): Promise<void> {
@@ -37,11 +36,7 @@ async function removeFiles({ dir, table }: TableLocation, { release }: Belonging
     const [of, ...rest] = name.split('.')
     if (of === table && FOLDERS.includes(rest.at(-1) ?? '')) await files.removeTree(within(dir, name))
   }
-  await files.remove(intentOf({ dir, table }))
-}
-
-function intentOf({ dir, table }: TableLocation): string {
-  return within(dir, `${table}${INTENT}`)
+  await files.remove(removalMark({ dir, table }))
 }
 
 /** Runs work while nobody writes to the table or compacts it. */
@@ -160,6 +155,8 @@ class IndexCollections implements Collections {
     return await withWriterLock(location, async () => {
       await finishRemoval(location, this.#belongings)
       if ((await readAlias(location)) !== undefined) return false
+      const nameless = await namelessTables(location)
+      if (nameless !== undefined) throw nameless
       return createLiveTable(connection, { ...location, model: this.main.model }, language)
     })
   }
@@ -194,8 +191,8 @@ class IndexCollections implements Collections {
   async finishRemovals(): Promise<void> {
     const dir = this.#dir
     for (const file of await storeOf(dir).files.list(dir)) {
-      const location = { dir, table: file.slice(0, -INTENT.length) }
-      if (file.endsWith(INTENT)) await alone(location, () => finishRemoval(location, this.#belongings))
+      const location = { dir, table: file.slice(0, -REMOVING.length) }
+      if (file.endsWith(REMOVING)) await alone(location, () => finishRemoval(location, this.#belongings))
     }
   }
 
@@ -218,7 +215,7 @@ class IndexCollections implements Collections {
           'name',
           `Jobs of the collection "${table}" have not ended (${jobs.slice(0, 5).join(', ')}): let them end, or cancel them (DELETE /v1/admin/index-jobs/<id>), and try again.`,
         )
-      await storeOf(dir).files.write(intentOf(location), '')
+      await storeOf(dir).files.write(removalMark(location), '')
       await removeAlias(location)
       await removeFiles(location, this.#belongings)
     })

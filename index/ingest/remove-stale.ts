@@ -1,4 +1,4 @@
-import { aliasAge, readAlias, storedName, tableFolder } from '../versions/alias.ts'
+import { aliasAge, readAlias, storedName, storedTables, tableFolder } from '../versions/alias.ts'
 import { unwatchChanges, watchingJobs } from '../writers/change-log.ts'
 import { modelOf } from '../versions/compatibility.ts'
 import { connectLance } from '../table/lance.ts'
@@ -27,20 +27,18 @@ interface ReplacedTable {
   readonly bytes: number
 }
 
-/** Stored tables of `table` that neither the alias nor a resumable job refers to. */
+/** Stored tables of `table` that neither the alias nor a resumable job refers to; none without an alias, when they are kept. */
 export async function replacedTables(location: TableLocation, knownJobs: FindJobs): Promise<ReplacedTable[]> {
   const { dir } = location
+  if ((await readAlias(location)) === undefined) return []
   const names = await replacedNames(location, await jobsThatGoOn(dir, await watchingJobs(location), knownJobs))
   return Promise.all(names.map(async (storedAs) => ({ storedAs, bytes: await bytesUnder(tableFolder(dir, storedAs)) })))
 }
 
 async function replacedNames(location: TableLocation, going: ReadonlySet<string>): Promise<string[]> {
-  const { dir, table } = location
+  const { table } = location
   const keep = [await readAlias(location), ...[...going].map((id) => storedName(table, id))]
-  return (await storeOf(dir).files.list(dir))
-    .filter((name) => name.startsWith(`${table}.`) && name.endsWith('.lance'))
-    .map((name) => name.slice(0, -'.lance'.length))
-    .filter((storedAs) => !keep.includes(storedAs))
+  return (await storedTables(location)).filter((storedAs) => !keep.includes(storedAs))
 }
 
 /** @param watched read first: a job has its record before its change log */
@@ -53,7 +51,8 @@ async function jobsThatGoOn(dir: string, watched: readonly string[], knownJobs: 
  * Removes leftovers of killed writers and replaced data: temporary files of LanceDB and of this software, and stored tables and change logs
  * of `table` that neither the alias nor an unfinished job refers to. The caller must hold the writer lock. An index in an object store may
  * have jobs of other machines, whose records are not visible here; what they refer to is kept. A table replaced by one of another model is
- * kept while its model is loaded, because processes with only that model still answer from it.
+ * kept while its model is loaded, because processes with only that model still answer from it. If the alias is missing, or names a table
+ * that is not there, only tables of ended jobs are removed: another may be the one that it should name.
  * @param models all loaded models
  * @returns true if anything remains to be removed a minute later
  */
@@ -68,9 +67,12 @@ export async function removeStale(location: TableLocation, knownJobs: FindJobs, 
     else await files.removeTree(path)
   }
   const live = await readAlias(location)
+  const isNamed = live !== undefined && (await hasVersion(tableFolder(dir, live)))
+  const ofEnded = watched.filter((job) => !going.has(job)).map((job) => ({ job, storedAs: storedName(table, job) }))
   const retiring = (await aliasAge(location)) < RETIRE_MS
   for (const name of await files.list(dir)) if (name.startsWith(`${table}.alias.json.`)) await drop(within(dir, name))
   for (const storedAs of await replacedNames(location, going)) {
+    if (!isNamed && !ofEnded.some((ended) => ended.storedAs === storedAs)) continue
     if (retiring || (await hasReadPins({ dir, storedAs }))) isLeft = true
     else if (live === undefined || !(await isStillServed(dir, storedAs, live, models))) await drop(tableFolder(dir, storedAs))
   }
@@ -79,7 +81,9 @@ export async function removeStale(location: TableLocation, knownJobs: FindJobs, 
     const names = durable ? [] : await files.list(data)
     for (const name of names.filter((file) => file.startsWith('.tmp'))) await drop(within(data, name))
   }
-  for (const job of watched) if (!going.has(job)) await unwatchChanges(location, job)
+  // Without an alias, the log shows that a table is the job's.
+  for (const { job, storedAs } of ofEnded)
+    if (isNamed || !(await hasVersion(tableFolder(dir, storedAs)))) await unwatchChanges(location, job)
   return isLeft
 }
 

@@ -76,9 +76,10 @@ function finished(options: RunJobOptions, storedAs: string): Promise<JobResult> 
 
 /** Deletes what a cancelled job built but did not promote. */
 export async function abandonJob({ jobId, folder, ...location }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId' | 'folder'>): Promise<void> {
-  await unwatchChanges(location, jobId)
   const { target } = await readJournal(jobFiles(folder).journal)
-  if (target === undefined || !target.isOwn || (await readAlias(location)) === target.storedAs) return
-  using connection = await connectLance(location.dir, 0)
-  if ((await connection.tableNames()).includes(target.storedAs)) await connection.dropTable(target.storedAs)
+  if (target?.isOwn === true && (await readAlias(location)) !== target.storedAs) {
+    using connection = await connectLance(location.dir, 0)
+    if ((await connection.tableNames()).includes(target.storedAs)) await connection.dropTable(target.storedAs)
+  }
+  await unwatchChanges(location, jobId)
 }

@@ -10,7 +10,7 @@ import { connectLance } from '../table/lance.ts'
 import { withLock, withWriterLock } from '../writers/locks.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { pinForReading } from '../versions/read-pins.ts'
-import { damage, requireWhole } from '../versions/recover.ts'
+import { damage, requireWhole, snapshotNames } from '../versions/recover.ts'
 import { cloneTable, type ReplaceOptions, replaceWith } from './replace.ts'
 import { type CheckedFiles, checkFiles, countedRows } from './verify.ts'
 
@@ -64,14 +64,10 @@ export async function createSnapshot(name: string, options: TableLocation): Prom
 
 /** All snapshots of a table, oldest first, with the bytes that deleting each would free. */
 export async function listSnapshots(options: TableLocation): Promise<(Snapshot & { readonly bytes: number })[]> {
-  const { files, renames } = storeOf(options.dir)
-  const names = (await files.list(snapshotsFolder(options))).filter((name) => !name.startsWith('.'))
   const found: (Snapshot & { readonly bytes: number })[] = []
-  for (const name of names) {
-    const folder = snapshotFolder(options, name)
-    // Being created, or interrupted.
-    if (!renames && (await files.read(recordOf(folder))) === undefined) continue
-    found.push({ ...(await readSnapshot(name, options)), bytes: await bytesUnder(folder, ({ shared }) => !shared) })
+  for (const name of await snapshotNames(options)) {
+    const bytes = await bytesUnder(snapshotFolder(options, name), ({ shared }) => !shared)
+    found.push({ ...(await describedSnapshot(name, options)), bytes })
   }
   return found.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
 }
@@ -82,7 +78,7 @@ export async function listSnapshots(options: TableLocation): Promise<(Snapshot &
  * @throws not_found; index_invalid if a file of it has changed since it was committed; as `replaceWith`
  */
 export async function restoreSnapshot(name: string, options: ReplaceOptions): Promise<number> {
-  await readSnapshot(name, options)
+  await requireSnapshot(name, options)
   const stored = tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE)
   const checked: CheckedFiles = new Map()
   const [first] = (await checkFiles(stored, checked)).damaged
@@ -92,7 +88,7 @@ export async function restoreSnapshot(name: string, options: ReplaceOptions): Pr
 
 /** The newest snapshot with unchanged files; undefined if there is none. @param checked files read before */
 export async function lastSoundSnapshot(options: TableLocation, checked: CheckedFiles): Promise<string | undefined> {
-  for (const { name } of (await listSnapshots(options)).reverse()) {
+  for (const name of await snapshotNames(options)) {
     const { damaged } = await checkFiles(tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE), checked)
     if (damaged.length === 0) return name
   }
@@ -101,7 +97,7 @@ export async function lastSoundSnapshot(options: TableLocation, checked: Checked
 
 /** @throws not_found */
 export async function deleteSnapshot(name: string, options: TableLocation): Promise<void> {
-  await readSnapshot(name, options)
+  await requireSnapshot(name, options)
   await alone(options, async (aside) => {
     const folder = snapshotFolder(options, name)
     const { files, renames } = storeOf(options.dir)
@@ -111,13 +107,24 @@ export async function deleteSnapshot(name: string, options: TableLocation): Prom
   })
 }
 
-async function readSnapshot(name: string, options: TableLocation): Promise<Snapshot> {
-  const text = await storeOf(options.dir).files.read(recordOf(snapshotFolder(options, name)))
-  if (text === undefined)
+async function requireSnapshot(name: string, options: TableLocation): Promise<void> {
+  snapshotFolder(options, name)
+  if (!(await snapshotNames(options)).includes(name))
     throw notFound('name', `There is no snapshot "${name}" of the table "${options.table}"; cepe index snapshot list shows them.`)
-  const value = parseJson(text)
+}
+
+/** The record of a snapshot; if it is lost or damaged, what its table shows. @throws index_invalid if that is damaged too */
+async function describedSnapshot(name: string, options: TableLocation): Promise<Snapshot> {
+  const { files } = storeOf(options.dir)
+  const folder = snapshotFolder(options, name)
+  const value = parseJson((await files.read(recordOf(folder)).catch(() => undefined)) ?? '')
   if (Value.Check(SnapshotSchema, value)) return value
-  throw invalidIndex('name', `The record of the snapshot "${name}" is damaged: its files are in ${snapshotFolder(options, name)}.`)
+  const created = new Date(Date.now() - (await files.age(tableFolder(folder, SNAPSHOT_TABLE))))
+  const seen = await lookedThrough(folder).catch((error: unknown) => {
+    const message = `The snapshot "${name}" is damaged, its record and its table: delete it (cepe index snapshot delete ${name}).`
+    throw invalidIndex('name', message, error)
+  })
+  return { name, table: options.table, created_at: created.toISOString(), ...seen }
 }
 
 /** Creates and deletes snapshots one at a time. First removes leftovers of killed processes. */

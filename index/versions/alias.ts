@@ -4,7 +4,7 @@ import { Value } from 'typebox/value'
 import { at } from '../../base/at.ts'
 import { CodedError, invalidIndex, invalidRequest } from '../../base/errors.ts'
 import type { TableLocation } from '../contract.ts'
-import { storeOf, within } from '../store/store-of.ts'
+import { bytesUnder, storeOf, within } from '../store/store-of.ts'
 import { TABLE_NAME } from '../table-name.ts'
 
 /**
@@ -34,14 +34,33 @@ export function tableOf(storedAs: string): string {
   return at(storedAs.split('.'), 0)
 }
 
+/** Names of all stored tables of a table: the live one, replaced ones, and those that jobs build. */
+export async function storedTables({ dir, table }: TableLocation): Promise<string[]> {
+  const names = await storeOf(dir).files.list(dir)
+  return names.filter((name) => name.startsWith(`${table}.`) && name.endsWith(LANCE)).map((name) => name.slice(0, -LANCE.length))
+}
+const LANCE = '.lance'
+
 export function tableFolder(dir: string, storedAs: string): string {
-  return within(dir, `${storedAs}.lance`)
+  return within(dir, storedAs + LANCE)
 }
 
 /** Folder of a table's snapshots. */
 export function snapshotsFolder({ dir, table }: TableLocation): string {
   return within(dir, `${checkTableName(table)}.snapshots`)
 }
+
+/** Folder of the change logs of a table's jobs, by their ids. */
+export function changesFolder({ dir, table }: TableLocation): string {
+  return within(dir, `${checkTableName(table)}.changes`)
+}
+
+/** Present while a table is removed: its stored tables no longer count. */
+export function removalMark({ dir, table }: TableLocation): string {
+  return within(dir, `${table}${REMOVING}`)
+}
+export const REMOVING = '.removing'
+
 export const SNAPSHOT_RECORD = 'snapshot.json'
 /** Name of the stored table within a snapshot's folder. */
 export const SNAPSHOT_TABLE = 'snapshot'
@@ -64,9 +83,30 @@ export async function readAlias(location: TableLocation): Promise<string | undef
   throw invalidIndex(path, `${path} is damaged: it should read {"stored_as": "<a folder next to it, without .lance>"}.`)
 }
 
-/** True if this process has found the table before, so that its absence is a fault. */
-export function wasFound({ dir, table }: TableLocation): boolean {
-  return found.get(dir)?.tables.has(table) === true
+/** Error for stored tables with passages that neither an alias nor a job nor a removal refers to; undefined if there are none. */
+export async function namelessTables(location: TableLocation): Promise<CodedError | undefined> {
+  const { dir, table } = location
+  const { files, logs } = storeOf(dir)
+  const ofJobs = (await logs.names(changesFolder(location))).map((job) => storedName(table, job))
+  for (const storedAs of await storedTables(location)) {
+    if (ofJobs.includes(storedAs) || (await bytesUnder(within(tableFolder(dir, storedAs), 'data'))) === 0) continue
+    if ((await files.read(removalMark(location))) !== undefined) return undefined
+    const file = `${table}.alias.json`
+    return invalidIndex(
+      file,
+      `${file} is missing, and ${storedAs}${LANCE} in ${dir} has passages: if the file was lost, restore it, as {"stored_as": "${storedAs}"}; if that folder is the rest of an interrupted copy, remove it. \`cepe index add --replace <file>\` begins a new collection.`,
+    )
+  }
+  return undefined
+}
+
+/** Error for a table without an alias that must have had one; undefined if there was none. */
+export async function lostTable(location: TableLocation): Promise<CodedError | undefined> {
+  const { dir, table } = location
+  const nameless = await namelessTables(location)
+  if (nameless !== undefined || found.get(dir)?.tables.has(table) !== true) return nameless
+  const message = `The collection "${table}" has disappeared from ${dir}: mount the folder again, or restore it from a backup; \`cepe index add --replace <file>\` begins a new one.`
+  return new CodedError('index_missing', message, { field: 'table' })
 }
 
 /**
@@ -79,31 +119,30 @@ export async function checkFolder(dir: string): Promise<void> {
   if (identity === undefined || (await storeOf(dir).files.identity(dir)) === identity) return
   const names = [...tables]
   for (const table of names) if ((await readAlias({ dir, table })) !== undefined) return
-  throw missingTable({ dir, table: at(names, 0) })
+  throw await missingTable({ dir, table: at(names, 0) })
 }
 
 /**
- * Checks that a table can be written to. A table that this process has found and that is missing now is only created by replacing it.
- * @throws index_missing
+ * Checks that a table can be written to. A table that is missing now, but was there before, is only created by replacing it.
+ * @throws index_missing, index_invalid
  */
 export async function checkTable(location: TableLocation, replace = false): Promise<void> {
   await checkFolder(location.dir)
-  if (!replace && wasFound(location) && (await readAlias(location)) === undefined) throw missingTable(location)
+  const lost = replace || (await readAlias(location)) !== undefined ? undefined : await lostTable(location)
+  if (lost !== undefined) throw lost
 }
 
 /** The stored table behind a name. @throws index_missing */
 export async function storedNameOf(location: TableLocation): Promise<string> {
   const storedAs = await readAlias(location)
-  if (storedAs === undefined) throw missingTable(location)
+  if (storedAs === undefined) throw await missingTable(location)
   return storedAs
 }
 
 /** Error for a table that is not there. */
-export function missingTable({ dir, table }: TableLocation): CodedError {
-  const why = wasFound({ dir, table })
-    ? `The collection "${table}" has disappeared from ${dir}: mount the folder again, or restore it from a backup; \`cepe index add --replace <file>\` begins a new one.`
-    : `There is no collection "${table}" in ${dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`
-  return new CodedError('index_missing', why, { field: 'table' })
+export async function missingTable(location: TableLocation): Promise<CodedError> {
+  const why = `There is no collection "${location.table}" in ${location.dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`
+  return (await lostTable(location)) ?? new CodedError('index_missing', why, { field: 'table' })
 }
 
 /** @throws conflict if the writer lock was lost */

@@ -9,7 +9,7 @@ import { type TableMetadata, writeModel } from '../table/metadata.ts'
 import { type Agreement, agreementWith } from '../table/sample.ts'
 import { TableSync } from '../table/table-sync.ts'
 import type { WordLanguage } from '../word-languages.ts'
-import { aliasStamp, checkTable, createAlias, missingTable, readAlias, storedName, tableFolder, wasFound } from './alias.ts'
+import { aliasStamp, checkTable, createAlias, lostTable, missingTable, readAlias, storedName, tableFolder } from './alias.ts'
 import { fitModel, migratedMetadata, relatedModel, unfitSchema } from './compatibility.ts'
 import { damageOf, openStored, rolledBackAt } from './recover.ts'
 
@@ -164,7 +164,7 @@ export class LiveTable {
     // The watch keeps checking.
     if (this.#held !== undefined && this.behind() !== undefined) return this.#held.live
     const live = await this.find()
-    if (live === undefined) throw missingTable(this.#options)
+    if (live === undefined) throw await missingTable(this.#options)
     return live
   }
 
@@ -180,7 +180,8 @@ export class LiveTable {
   async getForWriting(): Promise<ForWriting<Live>> {
     this.#checkWritable()
     const { table, mustExist, onWarning } = this.#options
-    const isFirst = mustExist !== true && (await readAlias(this.#options)) === undefined && !wasFound(this.#options)
+    const isMissing = mustExist !== true && (await readAlias(this.#options)) === undefined
+    const isFirst = isMissing && (await lostTable(this.#options)) === undefined
     if (isFirst && (await createLiveTable(this.#connection, this.#options)))
       onWarning(`The table "${table}" did not exist and was created, empty.`)
     return this.#forWriting(await this.#newest())
@@ -202,7 +203,7 @@ export class LiveTable {
     const storedAs = await readAlias(this.#options)
     const held = this.#verdict === undefined ? this.#held?.live : undefined
     const live = held !== undefined && storedAs === held.table.storedAs ? held : await this.refresh()
-    if (live === undefined) throw missingTable(this.#options)
+    if (live === undefined) throw await missingTable(this.#options)
     return live
   }
 

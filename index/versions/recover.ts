@@ -146,7 +146,13 @@ export async function requireWhole(dir: string, storedAs: string): Promise<void>
 
 async function damageTo(dir: string, storedAs: string, file: string): Promise<CodedError> {
   const table = tableOf(storedAs)
-  return damage(`the table "${table}"`, { file, problem: LOST }, await wholeSnapshot({ dir, table }))
+  const snapshot = await wholeSnapshot({ dir, table })
+  // Maybe not the table, but the alias is damaged.
+  const what =
+    file === VERSIONS
+      ? `${storedAs}.lance (named by an alias: correct that file if another folder of the table has its passages)`
+      : `the table "${table}"`
+  return damage(what, { file, problem: LOST }, snapshot)
 }
 
 export const LOST = 'is missing or incomplete'
@@ -171,12 +177,21 @@ export function damage(what: string, { file, problem }: Damage, snapshot: string
   return invalidIndex(file, `${file} of ${what} ${problem}. ${remedy}`)
 }
 
+/** Names of a table's complete snapshots, newest first. Where folders are renamed, one without its record has lost that. */
+export async function snapshotNames(location: TableLocation): Promise<string[]> {
+  const [{ files, renames }, folder] = [storeOf(location.dir), snapshotsFolder(location)]
+  const names = (await files.list(folder)).filter((name) => !name.startsWith('.'))
+  const aged = await Promise.all(
+    names.map(async (name) => ({ name, age: await files.age(within(folder, name, SNAPSHOT_RECORD)).catch(() => Infinity) })),
+  )
+  const complete = renames ? aged : aged.filter(({ age }) => age < Infinity)
+  return complete.sort((a, b) => (a.age < b.age ? -1 : 1)).map(({ name }) => name)
+}
+
 /** The newest snapshot of a table of which no file is missing or incomplete. */
 async function wholeSnapshot(location: TableLocation): Promise<string | undefined> {
-  const [{ files }, folder] = [storeOf(location.dir), snapshotsFolder(location)]
-  const names = await files.list(folder)
-  const aged = await Promise.all(names.map(async (name) => ({ name, age: await files.age(within(folder, name, SNAPSHOT_RECORD)) })))
-  for (const { name } of aged.filter(({ age }) => age < Infinity).sort((a, b) => a.age - b.age))
+  const folder = snapshotsFolder(location)
+  for (const name of await snapshotNames(location))
     if (storeOf(folder).durable || (await newestVersion(tableFolder(within(folder, name), SNAPSHOT_TABLE))).broken.length === 0) return name
   return undefined
 }

@@ -2,8 +2,8 @@ import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { parseJson } from '../../base/json.ts'
 import type { TableLocation } from '../contract.ts'
-import { storeOf, within } from '../store/store-of.ts'
-import { checkTableName } from '../versions/alias.ts'
+import { storeOf } from '../store/store-of.ts'
+import { changesFolder } from '../versions/alias.ts'
 
 /**
  * Changes after a job was ordered: from its creation to its end a job has a log, to which every writer of the table appends ids once the
@@ -15,10 +15,6 @@ const ChangeSchema = Type.Union([
   Type.Object({ replaced_by: Type.String() }),
 ])
 export type Change = Static<typeof ChangeSchema>
-
-function changesFolder({ dir, table }: TableLocation): string {
-  return within(dir, `${checkTableName(table)}.changes`)
-}
 
 /** Jobs with an open change log, sorted. */
 export function watchingJobs(location: TableLocation): Promise<string[]> {

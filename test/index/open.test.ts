@@ -1,4 +1,4 @@
-import { rename, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -179,7 +179,7 @@ await t.test('an index whose table is gone or damaged opens, says so, and heals 
   const warnings: string[] = []
   const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0, onWarning: (message) => warnings.push(message) })
   t.teardown(() => index.close())
-  t.match(warnings[0], /_versions of the table "passages" is missing/)
+  t.match(warnings[0], /_versions of passages\..+\.lance \(named by an alias: .+\) is missing/)
   await t.rejects(
     index.view().then((view) => view.search(embedText('x'), { k: 1 })),
     { code: 'index_invalid', message: /restore it/ },
@@ -188,6 +188,39 @@ await t.test('an index whose table is gone or damaged opens, says so, and heals 
   t.equal(await index.count(), 3)
   await writeFile(join(dir, 'passages.alias.json'), '{"stored')
   await t.rejects((await open(t, dir)).count(), { code: 'index_invalid', message: /passages\.alias\.json is damaged/ })
+})
+
+await t.test('a lost alias is named: nothing is read, written or begun anew, and its file put back heals all', async (t) => {
+  const dir = await tempDir(t)
+  const first = await open(t, dir)
+  await first.upsert(somePassages(3), await vectorsOf(somePassages(3)))
+  const { storedAs } = await first.info()
+  const alias = join(dir, 'passages.alias.json')
+  const losses = {
+    removed: () => rm(alias),
+    link: async () => {
+      await rm(alias)
+      await symlink(join(dir, 'unmounted', 'alias.json'), alias)
+    },
+    folder: async () => {
+      await rm(alias)
+      await mkdir(alias)
+    },
+  }
+  const code = { removed: 'index_invalid', link: 'store_unavailable', folder: 'store_unavailable' }
+  for (const how of ['removed', 'link', 'folder'] as const) {
+    await losses[how]()
+    const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0, onWarning: () => undefined })
+    t.teardown(() => index.close())
+    const why = { code: code[how], message: /passages\.alias\.json/ }
+    await t.rejects(index.count(), why, how)
+    await t.rejects(index.upsert(somePassages(1, 9), await vectorsOf(somePassages(1, 9))), why, how)
+    await t.rejects(index.delete(['p1']), why, how)
+    if (how === 'removed') await t.rejects(index.count(), { message: `{"stored_as": "${storedAs}"}` })
+    await rm(alias, { recursive: true, force: true })
+    await writeFile(alias, `{"stored_as": "${storedAs}"}`)
+    t.equal(await index.count(), 3, how)
+  }
 })
 
 await t.test('after refresh a read sees what another process wrote, however seldom it looks by itself', async (t) => {

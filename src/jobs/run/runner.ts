@@ -163,7 +163,7 @@ export class JobQueue {
       const isAbandoned = lock.lost.aborted && !storeOf(index.dir).keepsFiles
       const retryMs = isAbandoned ? await this.#stop(id, lock.lost.reason) : undefined
       // Removes tables that were replaced by this job, or too recently when it began.
-      if (!this.closing.aborted) await this.#removeStale(job.table).catch(this.#warnOf('index jobs'))
+      if (!this.closing.aborted) await this.#removeStale(job.table)
       onIndexed?.(job.table)
       return retryMs
     } finally {
@@ -205,15 +205,16 @@ export class JobQueue {
       if (isDue) this.#removedStaleAt = performance.now()
       for (const table of due) await this.#removeStale(table)
       // Of collections that were removed while a job ran.
-      if (isDue) await new KeptFiles(this.#store.dir).fit(Infinity)
+      if (isDue) await new KeptFiles(this.#store.dir).fit(Infinity).catch(this.#warnOf('kept uploads'))
     })
   }
 
-  /** The caller must hold the job lock. */
+  /** Never rejects: a damaged collection must not end the service. The caller must hold the job lock. */
   async #removeStale(table: string): Promise<void> {
     const { index } = this.#parts
-    this.#removingStale.add(table)
-    const isLeft = await removeStale({ dir: index.dir, table }, () => this.#store.known(table), allModels(index))
-    if (!isLeft) this.#removingStale.delete(table)
+    const removing = removeStale({ dir: index.dir, table }, () => this.#store.known(table), allModels(index))
+    const isLeft = await removing.catch(this.#warnOf(`replaced tables of the collection ${table} are kept`))
+    if (isLeft === true) this.#removingStale.add(table)
+    else this.#removingStale.delete(table)
   }
 }

@@ -43,7 +43,11 @@ await t.test('a table whose name is removed is begun anew by a replacing job alo
   const { call } = await filled(t, dir)
   await rm(join(dir, 'index', 'passages.alias.json'))
   for (const name of ['put passages', 'delete a passage', 'an upload', 'an import'])
-    t.match(await CHANGES[name]?.(call), { status: 503, json: { error: { code: 'index_missing' } } }, name)
+    t.match(
+      await CHANGES[name]?.(call),
+      { status: 503, json: { error: { code: 'index_invalid', message: /alias\.json is missing/ } } },
+      name,
+    )
   await replace(call)
   t.match(await put(call, 'new'), { status: 200, json: { upserted: 1 } })
   t.match(await call('GET', '/v1/passages/j1'), { status: 200 })

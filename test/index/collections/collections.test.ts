@@ -171,6 +171,19 @@ await t.test('a removal that was cut off is ended: before its name went nothing 
   t.same(await collections.names(), ['again', 'passages', 'whole'])
 })
 
+await t.test('a collection whose alias is lost is not begun anew', async (t) => {
+  const dir = await tempDir(t)
+  const { collections } = await opened(t, dir)
+  await collections.create('law')
+  await put(await collections.open('law'), 0)
+  await rm(join(dir, 'law.alias.json'))
+  const again = await opened(t, dir)
+  await t.rejects(again.collections.create('law'), { code: 'index_invalid', message: /law\.alias\.json is missing, and law\..+\.lance/ })
+  t.equal(await again.collections.create('empty'), true)
+  await rm(join(dir, 'empty.alias.json'))
+  t.equal(await (await opened(t, dir)).collections.create('empty'), true, 'without passages nothing is lost')
+})
+
 await t.test('a name is pointed at what another collection holds, at once', async (t) => {
   const dir = await tempDir(t)
   const { main, collections } = await opened(t, dir)

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -194,6 +194,36 @@ await t.test('killed at any moment, restoring leaves one table or the other, who
   await put(index, somePassages(1, 5000))
   t.equal(await restoreSnapshot('two', { ...MODEL, dir, table: 'passages' }), 200)
   await rm(dir, { recursive: true, force: true, maxRetries: 5 })
+})
+
+await t.test('a snapshot whose record is lost or damaged is listed from its table, restored and deleted', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await put(index, somePassages(3))
+  const damages: Readonly<Record<string, (record: string) => Promise<unknown>>> = {
+    gone: (record) => rm(record),
+    other: (record) => writeFile(record, '{}'),
+    cut: (record) => writeFile(record, '{"name": "o'),
+    folder: (record) => rm(record).then(() => mkdir(record)),
+    link: (record) => rm(record).then(() => symlink(join(dir, 'none'), record)),
+  }
+  await createSnapshot('sound', index)
+  for (const [name, damage] of Object.entries(damages)) {
+    await createSnapshot(name, index)
+    await damage(join(dir, 'passages.snapshots', name, 'snapshot.json'))
+    const found = await listSnapshots(index)
+    t.same(found.map((one) => one.name).sort(), [name, 'sound'].sort())
+    const made = found.find((one) => one.name === name)
+    t.match(made, { rows: 3, model: hashEmbedding.id, table: 'passages' })
+    t.ok(Math.abs(Date.parse(made?.created_at ?? '') - Date.now()) < 60_000)
+    t.equal(await restoreSnapshot(name, { ...MODEL, dir, table: 'passages' }), 3)
+    await deleteSnapshot(name, index)
+    t.same(
+      (await listSnapshots(index)).map((one) => one.name),
+      ['sound'],
+    )
+  }
+  await t.rejects(deleteSnapshot('gone', index), { code: 'not_found' })
 })
 
 async function sizeOf(folder: string): Promise<number> {
