@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -44,6 +44,14 @@ export async function sha256OfFile(path: string, signal?: AbortSignal): Promise<
     hash.update(chunk)
   }
   return hash.digest('hex')
+}
+
+/** A stream whose chunks are hashed as they are read. */
+export async function* hashing(hash: Hash, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const chunk of bytes) {
+    hash.update(chunk)
+    yield chunk
+  }
 }
 
 /** The name of an entry of a ZIP archive. Some programs write UTF-8 without its flag, which yauzl reads as code page 437. */

@@ -41,6 +41,7 @@ export function createJobs(parts: JobParts) {
     resume,
     /** All jobs, oldest first. */
     list: async () => (await store.list()).map(fresh),
+    unreadable: () => store.unreadable(),
     /** Replaced tables that have not been removed yet. */
     replacedTables: () => replacedTables(index, () => store.known(index.table)),
     /** True for an unfinished job whose process has ended, so that nothing runs it. */
@@ -102,6 +103,7 @@ export const noJobs: Jobs = {
   addUpload: refuse,
   addFiles: refuse,
   list: () => Promise.resolve([]),
+  unreadable: () => Promise.resolve([]),
   get: refuse,
   isAbandoned: refuse,
   replacedTables: () => Promise.resolve([]),

@@ -9,6 +9,7 @@ import { importPath } from '../../src/jobs/kept/served-file.ts'
 import { JobQueue } from '../../src/jobs/run/runner.ts'
 import { LiveJob } from '../../src/jobs/run/live-job.ts'
 import { JobStore } from '../../src/jobs/record/store.ts'
+import type { Jobs } from '../../src/jobs/jobs.ts'
 import { embed, embedText, somePassages, tempDir } from '../index/helpers.ts'
 import { embedderOf, passagesAmong, streamed, toTsv, withJobs } from './helpers.ts'
 
@@ -85,6 +86,7 @@ await t.test('uploads: planned as they come, refused whole or cut off without a 
 await t.test('an upload that cannot be ordered leaves nothing behind, and keeps nobody waiting', async (t) => {
   const dir = await tempDir(t)
   const { index, jobs } = await withJobs(t, dir)
+  await index.upsert(somePassages(1), [embedText('x')])
   // Where changes beside the job would be noted.
   const changes = join(dir, 'index', 'passages.changes')
   await writeFile(changes, '')
@@ -147,6 +149,75 @@ await t.test('a document that became shorter loses its old tail, others keep the
   t.notOk(await index.get('a#3'))
   t.ok(await index.get('b#3'))
   t.ok(await index.get('ab#2'))
+})
+
+await t.test('an alias that is lost, or names nothing, costs no table: it stays until the alias is put right', async (t) => {
+  const dir = await tempDir(t)
+  const place = join(dir, 'index')
+  const first = await withJobs(t, dir)
+  await first.jobs.wait((await first.jobs.addUpload({ bytes: streamed(toTsv(somePassages(20))), options: {} })).id)
+  await first.jobs.close()
+  const alias = join(place, 'passages.alias.json')
+  const text = await readFile(alias, 'utf8')
+  const damages: Readonly<Record<string, () => Promise<unknown>>> = {
+    removed: () => rm(alias),
+    'another table': () => writeFile(alias, text.replace('passages', 'pasrages')),
+    'another job': () => writeFile(alias, text.replace(/\d(?="})/, 'x').replace(/[a-f](?="})/, 'x')),
+    'no JSON': () => writeFile(alias, text.slice(0, 9)),
+    'a link': () => rm(alias).then(() => symlink(join(dir, 'unmounted'), alias)),
+  }
+  const then = new Date(Date.now() - 7_200_000)
+  for (const [how, damage] of Object.entries(damages)) {
+    await damage()
+    const tables = (await readdir(place)).filter((name) => name.endsWith('.lance'))
+    for (const name of tables) await utimes(join(place, name), then, then)
+    const warnings: string[] = []
+    const { index, jobs } = await withJobs(t, dir, { log: (_level, message) => warnings.push(message) })
+    await jobs.start()
+    if (how === 'removed') t.same(await jobs.replacedTables(), [], 'it replaces nothing')
+    await t.rejects(index.count(), { code: /index_invalid|store_unavailable/, message: /alias/ }, how)
+    await t.rejects(
+      jobs.addUpload({ bytes: streamed(toTsv(somePassages(1))), options: {} }).then(({ id }) => failed(jobs, id)),
+      {
+        message: /alias/,
+      },
+    )
+    await jobs.close()
+    t.ok((await readdir(place)).includes(tables[0] ?? ''), how)
+    await rm(alias, { force: true })
+    await writeFile(alias, text)
+    t.equal(await index.count(), 20, how)
+    for (const { id, state } of await jobs.list()) if (state !== 'done') await rm(join(place, 'jobs', id), { recursive: true })
+  }
+})
+
+/** The error of a job that does not end well. */
+async function failed(jobs: Jobs, id: string): Promise<void> {
+  const { error } = await jobs.wait(id)
+  if (error !== null) throw new Error(error.message)
+}
+
+await t.test('records that cannot be read are listed by their ids, and hold up neither a start nor other jobs', async (t) => {
+  const dir = await tempDir(t)
+  const first = await withJobs(t, dir)
+  const ids: string[] = []
+  const damages: readonly ((record: string) => Promise<unknown>)[] = [
+    (record) => writeFile(record, ''),
+    (record) => writeFile(record, '{}'),
+    (record) => rm(record).then(() => mkdir(record)),
+    (record) => rm(record).then(() => symlink(join(dir, 'unmounted'), record)),
+  ]
+  for (const [i] of damages.entries())
+    ids.push((await first.jobs.wait((await first.jobs.addUpload({ bytes: streamed(toTsv(somePassages(3, i * 3))), options: {} })).id)).id)
+  await first.jobs.close()
+  for (const [i, damage] of damages.entries()) await damage(join(dir, 'index', 'jobs', ids[i] ?? '', 'job.json'))
+  const { index, jobs } = await withJobs(t, dir)
+  await jobs.start()
+  t.same([await jobs.list(), await jobs.unreadable()], [[], ids])
+  for (const id of ids) await t.rejects(jobs.get(id), { code: 'conflict', message: new RegExp(`${id}.job\\.json .*cannot be read`) })
+  const next = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(3, 50))), options: {} })
+  t.match(await jobs.wait(next.id), { state: 'done' })
+  t.equal(await index.count(), 15)
 })
 
 await t.test('a stopped service goes on at the next start', async (t) => {

@@ -42,7 +42,7 @@ async function served(t: Test, keepBytes: number) {
     return { status: response.status, headers: response.headers, body: await response.text() }
   }
   const contents = () => readdir(join(dir, 'index', 'jobs', 'files', 'content')).catch(() => [])
-  return { importDir, index, jobs, upload, file, contents }
+  return { dir, importDir, index, jobs, upload, file, contents }
 }
 
 await t.test('uploaded documents are kept by their content, and given back while their passages stay', async (t) => {
@@ -93,19 +93,36 @@ await t.test('past the bound those that were uploaded longest ago go; without on
   t.same(await none.contents(), [])
 })
 
+await t.test('a kept upload that has changed on the disk is not given out, and is replaced by the next upload', async (t) => {
+  const { dir, upload, file, contents } = await served(t, 100 * KB)
+  await upload({ 'a.md': noteOf('a') })
+  const content = join(dir, 'index', 'jobs', 'files', 'content', (await contents())[0] ?? '')
+  for (const text of ['', noteOf('a').slice(0, -9), noteOf('b'), `${noteOf('a')}more`]) {
+    await writeFile(content, text)
+    t.match(await file('a.md'), { status: 503, body: /index_invalid.*The kept upload a\.md is damaged.*Upload the file again/ }, text)
+    t.match(await upload({ 'a.md': noteOf('a') }), { state: 'done', warnings: [] })
+    t.match(await file('a.md'), { status: 200, body: noteOf('a') })
+  }
+})
+
 await t.test('a content whose record cannot be read is kept', async (t) => {
   const folder = await tempDir(t)
   const kept = new KeptFiles(folder)
   await writeFile(join(folder, 'upload'), 'hello')
-  await kept.keep('passages', 'a.txt', join(folder, 'upload'))
-  await kept.keep('passages', 'a.txt', join(folder, 'upload'))
+  await kept.keep('passages', 'a.txt', { path: join(folder, 'upload') })
+  await kept.keep('passages', 'a.txt', { path: join(folder, 'upload') })
   const contents = () => readdir(join(folder, 'files', 'content'))
   const sha256 = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824'
   t.same(await contents(), [sha256])
   const [record = ''] = await readdir(join(folder, 'files', 'sources'))
+  for (const text of ['', '{"table": "pass', '{}', 'null', '[]']) {
+    await writeFile(join(folder, 'files', 'sources', record), text)
+    await t.rejects(kept.fit(Infinity), { code: 'index_invalid', message: new RegExp(`${record}.*upload the file again`) }, text)
+    t.same(await contents(), [sha256])
+  }
   await rm(join(folder, 'files', 'sources', record))
   await mkdir(join(folder, 'files', 'sources', record))
-  await t.rejects(kept.fit(Infinity), { code: 'EISDIR' })
+  await t.rejects(kept.fit(Infinity), { code: 'store_unavailable', message: new RegExp(record) })
   t.same(await contents(), [sha256])
   await rmdir(join(folder, 'files', 'sources', record))
   t.equal(await kept.fit(Infinity), 0)

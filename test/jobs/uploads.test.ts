@@ -1,10 +1,11 @@
 import { watch } from 'node:fs'
-import { mkdir, open, readdir, readFile } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { gzipSync } from 'node:zlib'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
+import { tryJobLock } from '../../index/writers/locks.ts'
 import type { Job } from '../../src/jobs/record/schema.ts'
 import { makeTar } from '../fixtures/tar.ts'
 import { makeZip } from '../fixtures/zip.ts'
@@ -72,6 +73,28 @@ await t.test('several files of a form, tables among them, in any order', async (
   labelled.append('label', 'handbook')
   labelled.append('file', new Blob([NOTE]), 'one.md')
   t.match(await post(labelled), { status: 400, json: { error: { code: 'invalid_request', message: /options in the query/ } } })
+})
+
+await t.test('a file that changes on the disk before its job reads it is left out, and not indexed as another text', async (t) => {
+  const { dir, index, form, ended } = await served(t)
+  const lock = await tryJobLock(index.dir)
+  const sent = await form({ 'lamps.md': NOTE, 'ports.tsv': TABLE, 'cut.md': NOTE, 'whole.txt': 'The bell rings in fog.' })
+  const uploads = join(dir, 'index', 'jobs', String(sent.json.id), 'uploads')
+  for (const name of (await readdir(uploads)).filter((one) => /^\d+$/.test(one))) {
+    const text = await readFile(join(uploads, name), 'utf8')
+    if (text === NOTE) await writeFile(join(uploads, name), name === '000001' ? text.replace('lamp on', 'lamb on') : text.slice(0, 30))
+    if (text === TABLE) await writeFile(join(uploads, name), text.replace('noon', 'nine'))
+  }
+  await lock?.release()
+  const job = await ended(sent)
+  t.match(job, { state: 'done', counters: { committed: 1, rejected: 3 }, files: { indexed: 1 } })
+  t.same(
+    job.recent_rejects.map(({ file, reason, detail }) => `${file}: ${reason}. ${detail}`).sort(),
+    ['cut.md', 'lamps.md', 'ports.tsv'].map(
+      (file) => `${file}: unreadable. It has changed on the disk since it was uploaded: upload it again.`,
+    ),
+  )
+  t.match(await index.list({ limit: 9 }), [{ text: 'The bell rings in fog.' }])
 })
 
 await t.test('tables of other shapes: columns and ids by the query', async (t) => {

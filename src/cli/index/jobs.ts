@@ -75,6 +75,7 @@ function leftOf({ id, source, counters: { committed, accepted } }: Job, table: s
 export async function listed(jobs: Jobs): Promise<string[]> {
   const lines: string[] = []
   for (const job of await jobs.list()) lines.push(`${line(job)}${(await jobs.isAbandoned(job.id)) ? `: ${abandoned(job.id)}` : ''}`)
+  for (const id of await jobs.unreadable()) lines.push(`${id}  its record cannot be read: cepe index status ${id}`)
   return lines
 }
 

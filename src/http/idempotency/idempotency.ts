@@ -1,11 +1,12 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { readdir, readFile, rm, rmdir, stat } from 'node:fs/promises'
+import { readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { CodedError, unprocessable } from '../../../base/errors.ts'
-import { orAbsent } from '../../../base/exists.ts'
+import { CodedError, conflict, unprocessable } from '../../../base/errors.ts'
+import { readText } from '../../../base/exists.ts'
+import { hashing } from '../../../base/files.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { parseJson } from '../../../base/json.ts'
@@ -63,7 +64,8 @@ interface OnceOptions {
  * Processes requests with an idempotency key once; those without one always. Responses are stored in one small file each: they survive a
  * restart and are shared by all processes of an index. A response is sent even if it cannot be stored: after an error the client would
  * repeat the work.
- * @throws conflict while any process handles another request with the key; unprocessable for a key of another request
+ * @throws conflict while any process handles another request with the key, and for a damaged response; unprocessable for a key of another
+ * request
  */
 export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MAX_RESPONSES }: OnceOptions): Once {
   /** Responses stored since the last removal of expired ones, by folder. */
@@ -99,8 +101,11 @@ export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MA
         retryAfterS: 1,
       })
     try {
-      const stored = parseJson((await orAbsent(readFile(file, 'utf8'))) ?? '')
-      if (Value.Check(StoredResponseSchema, stored) && ageOf(stored.at) < keepMs) {
+      const text = await readText(file)
+      const stored = parseJson(text ?? '')
+      if (!Value.Check(StoredResponseSchema, stored)) {
+        if (text !== undefined && (await fileAge(file)) < keepMs) throw damagedResponse(name)
+      } else if (ageOf(stored.at) < keepMs) {
         if (stored.request !== (await fingerprint())) throw reused()
         void reply.header('idempotency-replayed', 'true')
         return again(stored) as Awaited<ReturnType<typeof work>>
@@ -141,14 +146,6 @@ export function hashedBody(
   }
 }
 
-/** A stream whose chunks are hashed as they are read. */
-export async function* hashing(hash: Hash, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  for await (const chunk of bytes) {
-    hash.update(chunk)
-    yield chunk
-  }
-}
-
 function digest(...parts: string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64url')
 }
@@ -164,6 +161,11 @@ function again({ found, body }: StoredResponse): unknown {
 
 function reused(): CodedError {
   return unprocessable(HEADER, 'This idempotency key was used for another request in the last 24 hours: use a new key for each request.')
+}
+
+function damagedResponse(name: string): CodedError {
+  const problem = `The response stored for this idempotency key is damaged (${name}.json)`
+  return conflict(HEADER, `${problem}: check whether the request was processed, and use a new key if not.`)
 }
 
 /** Removes expired responses, and the oldest if there are too many. */

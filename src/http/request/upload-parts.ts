@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { CodedError, invalidRequest, osCode } from '../../../base/errors.ts'
 import type { UploadedFile } from '../../jobs/sources/take.ts'
-import { hashing } from '../idempotency/idempotency.ts'
+import { hashing } from '../../../base/files.ts'
 import { entryName } from '../../jobs/sources/spool.ts'
 
 /** A table up to this size is buffered until it is known whether other files follow. */

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { exists, orAbsent } from '../../../base/exists.ts'
+import { invalidIndex } from '../../../base/errors.ts'
+import { orAbsent, readText } from '../../../base/exists.ts'
 import { sha256OfFile } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
@@ -12,7 +13,7 @@ import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import type { Job } from '../record/schema.ts'
 import type { JobStore } from '../record/store.ts'
-import { sourceOf } from '../sources/list.ts'
+import { sourceOf, type FolderFile } from '../sources/list.ts'
 import { listedBy } from '../sources/missing.ts'
 import { isSpooled, listSpool } from '../sources/spool.ts'
 
@@ -48,16 +49,15 @@ export class KeptFiles {
   }
 
   /** Moves a file here from the same file system. A missing file was moved by an earlier attempt. */
-  async keep(table: string, source: string, from: string): Promise<void> {
+  async keep(table: string, source: string, { path: from, sha256 }: Pick<FolderFile, 'path' | 'sha256'>): Promise<void> {
     const size = await orAbsent(stat(from))
     if (size === undefined) return
-    const kept: Kept = { table, source, hash: await sha256OfFile(from), bytes: size.size, at: Date.now() }
+    const kept: Kept = { table, source, hash: sha256 ?? (await sha256OfFile(from)), bytes: size.size, at: Date.now() }
     const content = this.contentPath(kept)
     await makeFolder(path.dirname(content))
-    if (!(await exists(content))) {
-      await rename(from, content)
-      await syncPath(path.dirname(content))
-    }
+    // Also if it is there: that file may be damaged.
+    await rename(from, content)
+    await syncPath(path.dirname(content))
     await writeFileDurably(this.#record(table, source), JSON.stringify(kept))
   }
 
@@ -105,8 +105,11 @@ export class KeptFiles {
   }
 
   async #read(record: string): Promise<Kept | undefined> {
-    const found = parseJson((await orAbsent(readFile(record, 'utf8'))) ?? '')
-    return Value.Check(KeptSchema, found) ? found : undefined
+    const text = await readText(record)
+    if (text === undefined) return undefined
+    const found = parseJson(text)
+    if (Value.Check(KeptSchema, found)) return found
+    throw invalidIndex(record, `${record}, the record of a kept upload, is damaged: remove it, and upload the file again.`)
   }
 }
 
@@ -139,7 +142,7 @@ export async function keepUploads(
     for (const file of await listSpool(uploads)) {
       const name = sourceOf(file.file, options.label)
       if (!('path' in file) || !present.has(name)) continue
-      if (file.bytes <= maxBytes) await kept.keep(table, name, file.path)
+      if (file.bytes <= maxBytes) await kept.keep(table, name, file)
       else {
         tooLarge++
         // A file kept from an earlier upload no longer matches the passages.

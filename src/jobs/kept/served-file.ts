@@ -2,7 +2,8 @@ import { constants } from 'node:fs'
 import { lstat, open, realpath } from 'node:fs/promises'
 import path, { basename, join, relative, sep } from 'node:path'
 import { LRUCache } from 'lru-cache'
-import { CodedError, type ErrorCode, notFound } from '../../../base/errors.ts'
+import { CodedError, type ErrorCode, invalidIndex, notFound } from '../../../base/errors.ts'
+import { sha256OfFile } from '../../../base/files.ts'
 import { prefixOf } from '../../../index/read/row-ids.ts'
 import { isDocument, TABLE, sourceOf } from '../sources/list.ts'
 import { listedBy } from '../sources/missing.ts'
@@ -71,12 +72,16 @@ interface FileOf {
 /**
  * Opens the file that a job made a passage of: a kept upload, otherwise a file in the import folder. The source alone opens nothing, since
  * whoever writes a passage or a label chooses it. Symbolic links are not followed. The caller closes the file.
- * @throws not_found if there is none
+ * @param options.compares a kept upload with its hash, which reads it; its size is always compared
+ * @throws not_found if there is none; index_invalid for a kept upload that has changed, or a damaged record of one
  */
 export async function openPassageFile(
   { importDir, jobsDir, keepsUploads }: ServedFiles,
   passage: FileOf,
-  store: Pick<JobStore, 'list' | 'folder'> = new JobStore(jobsDir),
+  {
+    store = new JobStore(jobsDir),
+    compares = true,
+  }: { readonly store?: Pick<JobStore, 'list' | 'folder'>; readonly compares?: boolean } = {},
 ) {
   const message = 'No job read the file of this passage from the import folder, and it is no upload that was kept.'
   const none = notFound('id', message)
@@ -87,7 +92,13 @@ export async function openPassageFile(
   const found = keepsUploads ? await kept.find(table, source) : undefined
   // The file may be evicted concurrently.
   const handle = found && (await open(kept.contentPath(found), 'r').catch(() => undefined))
-  if (found !== undefined && handle !== undefined) return { handle, name: basename(source), bytes: found.bytes }
+  if (found !== undefined && handle !== undefined) {
+    const isWhole = (await handle.stat()).size === found.bytes
+    if (isWhole && (!compares || (await sha256OfFile(kept.contentPath(found))) === found.hash))
+      return { handle, name: basename(source), bytes: found.bytes }
+    await handle.close()
+    throw invalidIndex('id', `The kept upload ${source} is damaged: its content is not what was uploaded. Upload the file again.`)
+  }
   try {
     if (importDir === undefined) throw none
     const read = await fileRead(store, { source, table, isBound })
@@ -121,7 +132,7 @@ export function fileCheck(files: ServedFiles): (passage: FileOf) => Promise<bool
     max: 1000,
     ttl: CHECKED_MS,
     memoMethod: (_key, _stale, { context }) =>
-      openPassageFile(files, context, recent).then(
+      openPassageFile(files, context, { store: recent, compares: false }).then(
         ({ handle }) => handle.close().then(() => true),
         () => false,
       ),

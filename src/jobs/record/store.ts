@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile, rm, stat } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { type CodedError, conflict, notFound } from '../../../base/errors.ts'
-import { exists, orAbsent } from '../../../base/exists.ts'
+import { CodedError, conflict, notFound } from '../../../base/errors.ts'
+import { exists, orAbsent, readText } from '../../../base/exists.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import { isLockHeld, takeLock, whileHeld, type Lock } from '../../../base/locks/lock.ts'
 import type { KnownJobs } from '../../../index/ingest/remove-stale.ts'
@@ -50,7 +50,7 @@ export class JobStore {
   async load(id: string): Promise<Job> {
     const job = new RegExp(JOB_ID).test(id) ? await this.#read(id) : undefined
     if (job === 'unreadable') {
-      const message = `The record ${this.#record(id)} was written by newer software or is damaged. Nothing of the job is removed: update this software, or, to give the job up, remove its folder.`
+      const message = `The record ${this.#record(id)} was written by newer software or is damaged, or cannot be read. Nothing of the job is removed: update this software, or, to give the job up, remove its folder.`
       throw conflict('id', message)
     }
     if (job === undefined) throw unknownJob(id)
@@ -65,6 +65,13 @@ export class JobStore {
       if (typeof job === 'object') jobs.push(job)
     }
     return jobs
+  }
+
+  /** Ids of the jobs whose record cannot be read. */
+  async unreadable(): Promise<string[]> {
+    const ids: string[] = []
+    for (const id of await this.#ids()) if ((await this.#read(id)) === 'unreadable') ids.push(id)
+    return ids
   }
 
   /** Ids of a table's jobs. Unfinished ones, whose data must be kept, include those with an unreadable record. */
@@ -145,7 +152,10 @@ export class JobStore {
 
   /** @returns undefined if there is none */
   async #read(id: string): Promise<Job | 'unreadable' | undefined> {
-    const content = await orAbsent(readFile(this.#record(id), 'utf8'))
+    const content = await readText(this.#record(id)).catch((error: unknown) => {
+      if (error instanceof CodedError) return ''
+      throw error
+    })
     if (content === undefined) return undefined
     const value = parseJson(content)
     return Value.Check(JobSchema, value) && value.version === JOB_VERSION ? value : 'unreadable'

@@ -111,7 +111,11 @@ async function work(live: LiveJob, parts: JobRunParts): Promise<Outcome> {
   // Questions use the new table before the job is reported as done.
   await index.refresh()
   const gone = await deleteGone(live, parts)
-  const evicted = await keepUploads(live.job, { index, store, maxBytes })
+  const evicted = await keepUploads(live.job, { index, store, maxBytes }).catch((error: unknown) => {
+    if (!(error instanceof CodedError)) throw error
+    live.warn(`The uploaded files are not kept: ${error.message}`)
+    return 0
+  })
   if (evicted > 0 && maxBytes > 0)
     live.warn(`${evicted} uploaded ${evicted === 1 ? 'file is' : 'files are'} not kept: CEPE_KEEP_UPLOADS_MB is used up.`)
   return { state: 'done', result: { rows: rows - gone, recall: ann?.recall ?? null } }

@@ -10,6 +10,8 @@ export interface FolderFile {
   readonly file: string
   readonly path: string
   readonly bytes: number
+  /** SHA-256 of an upload as it was received. */
+  readonly sha256?: string | undefined
   readonly modified?: Date | undefined
   /** Media type it was received with, including parameters. */
   readonly mediaType?: string | undefined

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
+import { sha256OfFile } from '../../../base/files.ts'
 import type { Passage } from '../../../index/contract.ts'
 import { IdSet } from '../../../index/id-set.ts'
 import { SPLIT_WORDS, type FileProblem, type ReadItem, type Rejected } from '../../../index/read/contract.ts'
@@ -105,6 +106,14 @@ async function itemsOf(file: ListedFile, reading: FolderReading, reader: Passage
   }
   if ('problem' in file) return leaveOut(file)
   if ('unchanged' in file) return stored === undefined ? [] : storedItems(file.file, stored)
+  const { sha256 } = file
+  // A file that is gone is reported by its reader.
+  if (sha256 !== undefined && (await sha256OfFile(file.path, signal).catch(() => sha256)) !== sha256)
+    return leaveOut({
+      file: file.file,
+      problem: 'unreadable',
+      detail: 'It has changed on the disk since it was uploaded: upload it again.',
+    })
   // The type of a web page is declared by its server, not by its name.
   if (file.mediaType === undefined && TABLE.test(file.file)) return tableItems(file, reading)
   if (ocr === '' && typeOfName(file.file) === 'image') return leaveOut({ file: file.file, problem: 'not_supported', detail: NEEDS_OCR })

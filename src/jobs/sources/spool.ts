@@ -1,11 +1,13 @@
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
 import path from 'node:path'
 import pLimit from 'p-limit'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidCorpus, invalidRequest } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
+import { hashing } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 import { FILE_PROBLEMS, type FileProblem } from '../../../index/read/contract.ts'
@@ -46,6 +48,8 @@ const UploadListSchema = Type.Array(
       /** Name in the folder. Paths from an upload are never used on disk. */
       stored: Type.String({ pattern: '^[0-9]{6}$' }),
       bytes: Type.Integer(),
+      /** Absent in lists of earlier software. */
+      sha256: Type.Optional(Type.String()),
       modified: Type.Optional(Type.String()),
       media_type: Type.Optional(Type.String()),
       encoding: Type.Optional(Type.String()),
@@ -84,10 +88,11 @@ export class FileSpool {
 
   /** Stores and lists a file of any type. Removes it if it cannot be written completely. */
   async keep(file: string, bytes: AsyncIterable<Buffer>, { modified, mediaType, encoding }: KeptWith): Promise<void> {
-    const { stored, size } = await this.store(bytes)
+    const hash = createHash('sha256')
+    const { stored, size } = await this.store(hashing(hash, bytes))
     const time = modified === undefined || Number.isNaN(modified.getTime()) ? {} : { modified: modified.toISOString() }
     const told = { ...(mediaType !== undefined && { media_type: mediaType }), ...(encoding !== undefined && { encoding }) }
-    this.#list.push({ file: shown(file), stored, bytes: size, ...time, ...told })
+    this.#list.push({ file: shown(file), stored, bytes: size, sha256: hash.digest('hex'), ...time, ...told })
   }
 
   /** Stores bytes without listing them; `finish` syncs all files at once. @returns the name in the folder, and the size */
@@ -143,9 +148,9 @@ export async function listSpool(folder: string): Promise<ListedFile[]> {
     .toSorted((a, b) => (a.file < b.file ? -1 : 1))
     .map((one) => {
       if ('problem' in one || 'unchanged' in one) return one
-      const { file, stored, bytes, encoding, media_type: mediaType } = one
+      const { file, stored, bytes, sha256, encoding, media_type: mediaType } = one
       const modified = one.modified === undefined ? undefined : new Date(one.modified)
-      return { file, path: path.join(folder, stored), bytes, modified, mediaType, encoding }
+      return { file, path: path.join(folder, stored), bytes, sha256, modified, mediaType, encoding }
     })
 }
 

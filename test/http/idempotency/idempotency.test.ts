@@ -1,5 +1,5 @@
 import fastify from 'fastify'
-import { readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
@@ -82,6 +82,28 @@ function pending(): PromiseWithResolvers<object> {
   const promise = new Promise<object>((_, rejected) => (reject = rejected))
   return { promise, reject }
 }
+
+t.test('a damaged response is no licence to do the work again', async (t) => {
+  const dir = join(t.testdir(), 'answers')
+  let works = 0
+  const work = () => Promise.resolve({ works: ++works })
+  const post = served(t, { folder: () => dir }, work)
+  await post('k')
+  const [file = ''] = (await readdir(dir)).filter((name) => name.endsWith('.json'))
+  for (const text of ['', '{"request": "x", "fou', '{}', 'null', '[]']) {
+    await writeFile(join(dir, file), text)
+    t.match(await post('k'), { status: 400, json: { code: 'conflict', message: new RegExp(`damaged \\(${file}\\)`) } }, text)
+  }
+  await rm(join(dir, file))
+  await mkdir(join(dir, file))
+  t.match(await post('k'), { status: 400, json: { code: 'store_unavailable', message: new RegExp(file) } })
+  t.equal(works, 1)
+  await rm(join(dir, file), { recursive: true })
+  await writeFile(join(dir, file), '')
+  const dayAgo = new Date(Date.now() - 86_500_000)
+  await utimes(join(dir, file), dayAgo, dayAgo)
+  t.match(await post('k'), { status: 200, json: { works: 2 } }, 'it has expired')
+})
 
 t.test('kept answers are bounded in time and number', async (t) => {
   const dir = join(t.testdir(), 'answers')

@@ -37,7 +37,12 @@ const TAKES = {
   documentedBody: DOCUMENTED_BODY,
 } as const
 const IdSchema = Type.Object({ id: Type.String({ pattern: JOB_ID }) })
-const ListSchema = Type.Object({ jobs: Type.Array(JobSchema) })
+const ListSchema = Type.Object({
+  jobs: Type.Array(JobSchema),
+  unreadable: Type.Array(Type.String(), {
+    description: 'Ids of jobs whose record is damaged or of newer software: GET one for the remedy.',
+  }),
+})
 type OfJob = FastifyRequest<{ Params: Static<typeof IdSchema> }>
 
 /** Routes of bulk indexing: create, follow, cancel and resume jobs. */
@@ -103,6 +108,7 @@ function followingRoutes(app: App, { services: { jobs }, access }: RouteContext)
   const list = { ...tagged, operationId: 'listIndexJobs', summary: 'List index jobs', response: { 200: ListSchema } }
   app.get('/v1/admin/index-jobs', { schema: list }, async (request) => ({
     jobs: (await jobs.list()).filter(({ table }) => access.mayUse(request, table)).map((job) => shown(job, app.publicText)),
+    unreadable: await jobs.unreadable(),
   }))
 
   const one = { ...tagged, params: IdSchema, response: { 200: JobSchema, ...errorResponses(404, 409) } }

@@ -123,7 +123,7 @@ export const passageFileRoutes: Routes = (app, { access, files }) => {
     querystring: CollectionQuerySchema,
     response: {
       200: mediaResponse('The file.', 'application/octet-stream', 'application/pdf', 'text/plain'),
-      ...errorResponses(403, 404),
+      ...errorResponses(403, 404, 503),
     },
   }
   app.get('/v1/passages/:id/file', { schema }, async (request, reply) => {
