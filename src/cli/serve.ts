@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { Config } from '../settings.ts'
 import { loadConfig } from './program/run-program.ts'
+import type { startService } from './service.ts'
 
 /** `cepe serve`: the HTTP service. */
 export function serveCommand(): Command {
@@ -14,19 +15,25 @@ export function serveCommand(): Command {
       await checkExposure(config)
       await checkAddress(config.HOST, config.PORT)
       // Loading the rest of the program takes a second: quick checks come first.
-      const { startService } = await import('./service.ts')
-      process.stderr.write(welcome(await startService(config), config))
+      const { startService: start } = await import('./service.ts')
+      process.stderr.write(welcome(await start(config), config))
     })
 }
 
-/** The message of a started service: its address, and what it serves. */
-export function welcome(address: string, { ROLE: role }: Pick<Config, 'ROLE'>): string {
-  const [doing, example] =
+/** The message of a started service: its address, what it serves, and a command that works now. */
+export function welcome(
+  { address, hasPassages, needsKey }: Awaited<ReturnType<typeof startService>>,
+  { ROLE: role }: Pick<Config, 'ROLE'>,
+): string {
+  const doing = role === 'indexer' ? 'Accepting jobs and changes' : 'Answering questions'
+  const question = `curl -s ${address}/v1/answer -H 'content-type: application/json' -d '{"question": "what is the capital of australia"}'`
+  const example =
     role === 'indexer'
-      ? ['Accepting jobs and changes', `${address}/v1/admin/index -H "authorization: Bearer $CEPE_ADMIN_KEY"`]
-      : [
-          'Answering questions',
-          `${address}/v1/answer -H 'content-type: application/json' -d '{"question": "what is the capital of australia"}'`,
-        ]
-  return `\n${doing} at ${address} (documentation: ${address}/docs). Try:\n\n  curl -s ${example}\n\n`
+      ? `curl -s ${address}/v1/admin/index -H "authorization: Bearer $CEPE_ADMIN_KEY"`
+      : hasPassages
+        ? `${question}${needsKey ? ' -H "authorization: Bearer $CEPE_KEY"' : ''}`
+        : role === 'replica'
+          ? `curl -s ${address}/readyz`
+          : 'npx cepe index add <file or folder>'
+  return `\n${doing} at ${address} (documentation: ${address}/docs). Try:\n\n  ${example}\n\n`
 }

@@ -13,8 +13,8 @@ import { createProgress } from './program/progress.ts'
 /** Time limit for closing after running requests have finished; then the process exits. */
 const HARD_END_MS = 10_000
 
-/** Builds what is missing, starts the service, and handles its graceful shutdown. @returns its address */
-export function startService(config: Config): Promise<string> {
+/** Builds what is missing, starts the service, and handles its graceful shutdown. @returns its address, and what it can answer */
+export function startService(config: Config) {
   const { HOST: host, PORT: port, DRAIN_MS: drainMs } = config
   const log = createLog(config)
   const { logger } = log
@@ -34,7 +34,11 @@ export function startService(config: Config): Promise<string> {
       await shutDown(app, services, drainMs)
       await log.close()
     })
-    return address
+    const hasPassages = await services.index.version().then(
+      ({ passages }) => passages > 0,
+      () => false,
+    )
+    return { address, hasPassages, needsKey: services.keys.required }
   })
 }
 
