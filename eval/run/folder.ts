@@ -186,7 +186,7 @@ function indexVersion(subject: object): number | null {
 function difference(stored: object, wanted: object): string | undefined {
   const before = flatten(stored)
   const now = flatten(wanted)
-  const name = [...new Set([...before.keys(), ...now.keys()])].find((key) => key !== 'index.version' && before.get(key) !== now.get(key))
+  const name = [...new Set([...now.keys(), ...before.keys()])].find((key) => key !== 'index.version' && before.get(key) !== now.get(key))
   return name === undefined ? undefined : `${name} (${before.get(name) ?? 'none'}; now ${now.get(name) ?? 'none'})`
 }
 

@@ -182,6 +182,18 @@ t.test('a folder with another run is refused, naming what differs', async (t) =>
     code: 'run_mismatch',
     message: /another protocol\.seed \(1; now 2\)/,
   })
+  const { services } = factServices()
+  const own = { ...services.reader.manifest, qa_defaults: { ...services.reader.manifest.qa_defaults, demonstrations: 1 } }
+  const served = (answer: string) => {
+    const demonstrations = [{ question: 'who', answer, passage: { title: 'One', text: 'Some one.' } }]
+    const answering = { ...services, reader: { ...services.reader, manifest: own }, demonstrations }
+    return servicesClient({ answering, close: () => Promise.resolve() })
+  }
+  const byService = { ...options, protocol: { ...protocol, shots: null } }
+  const ask = (answer: string) => askQuestions({ client: served(answer), folder: `${folder}-own`, concurrency: 1, options: byService })
+  await ask('ann')
+  await ask('ann')
+  await t.rejects(ask('bob'), { code: 'run_mismatch', message: /another service_prompt \("[0-9a-f]{64}"; now "[0-9a-f]{64}"\)/ })
   await truncate(path.join(folder, 'manifest.json'), 10)
   await t.rejects(readRun(folder), { code: 'run_invalid', message: /manifest\.json is not valid JSON/ })
   await rm(path.join(folder, 'manifest.json'))

@@ -61,7 +61,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient) 
   const { protocol, limit = null, dataset, passages, dumpPrompts } = options
   const { answerable, unanswerable, source, train } = await readData(options)
   checkDemonstrationSource(protocol, train?.questions.length ?? 0)
-  const identity = await identify(client, protocol)
+  const { service_prompt: prompt, ...identity } = await identify(client, protocol)
   if (identity.index && identity.index.passages < largestK(protocol)) {
     throw invalidOption(
       `The index ${identity.index.table} has ${identity.index.passages} passages, fewer than k = ${largestK(protocol)}: lower --k.`,
@@ -89,7 +89,8 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient) 
       passages: passages === undefined ? null : await namedFile(passages),
       train: named(train),
       unanswerable: named(unanswerable),
-      ...(template !== 'none' && { chat_template: template, instruction }),
+      // A chat template has no demonstrations.
+      ...(template === 'none' ? prompt !== undefined && { service_prompt: prompt } : { chat_template: template, instruction }),
     },
     data: {
       answerable: asked.length,

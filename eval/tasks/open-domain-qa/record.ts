@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { CodedError } from '../../../base/errors.ts'
@@ -71,6 +72,9 @@ const SubjectSchema = Type.Object({
   limit: Type.Union([Type.Integer(), Type.Null()], { description: 'Questions drawn with the seed; null for all.' }),
   protocol: ProtocolSchema,
   reader: Type.String({ description: 'Model id: name, revision and precision.' }),
+  service_prompt: Type.Optional(
+    Type.String({ description: "SHA-256 of the prompt of a fixed question: changes with the service's demonstrations." }),
+  ),
   retriever: Type.Union([Type.String(), Type.Null()]),
   index: Type.Union([Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() }), Type.Null()]),
   dump_prompts: Type.Boolean(),
@@ -89,20 +93,25 @@ const QaManifestSchema = Type.Object({
 })
 export type QaManifest = Static<typeof QaManifestSchema>
 
-/** Asks the pipeline for its models and index; options that the model does not support are rejected here. */
-export async function identify(client: AnswerClient, protocol: Protocol): Promise<Pick<Subject, 'reader' | 'retriever' | 'index'>> {
-  const probe = await client.answer({
-    ...answerRequest(
-      'which model is this',
-      { method: 'closed-book', k: 0, request: { mode: 'closed-book' } },
-      { passages: [], demonstrations: [] },
-      protocol,
-    ),
-    max_new_tokens: 1,
-  })
-  if (protocol.retrieval === 'supplied') return { reader: probe.model.reader, retriever: null, index: null }
+/** Asks the pipeline for its models, its own prompt and its index; options that the model does not support are rejected here. */
+export async function identify(
+  client: AnswerClient,
+  protocol: Protocol,
+): Promise<Pick<Subject, 'reader' | 'service_prompt' | 'retriever' | 'index'>> {
+  const isOwn = protocol.shots === null
+  const method = isOwn ? 'decoder-only' : 'closed-book'
+  const setting = { method, k: isOwn ? 1 : 0, request: { mode: method } } as const
+  const given = { passages: [{ id: 'none', title: 'None', text: 'None.' }], demonstrations: isOwn ? null : [] }
+  const probe = await client.answer({ ...answerRequest('which model is this', setting, given, protocol), max_new_tokens: 1 })
+  const { reader } = probe.model
+  const own = isOwn && {
+    service_prompt: createHash('sha256')
+      .update((probe.prompts ?? []).join('\0'))
+      .digest('hex'),
+  }
+  if (protocol.retrieval === 'supplied') return { reader, ...own, retriever: null, index: null }
   const found = await client.search({ query: 'which index is this', k: 1, method: protocol.retrieval })
-  return { reader: probe.model.reader, retriever: protocol.retrieval === 'text' ? 'BM25' : found.model.retriever, index: found.index }
+  return { reader, ...own, retriever: protocol.retrieval === 'text' ? 'BM25' : found.model.retriever, index: found.index }
 }
 
 export const QA_RUNS = { manifest: Compile(QaManifestSchema), record: Compile(RecordSchema) }
