@@ -16,10 +16,19 @@ export class UnreachableError extends Error {
   }
 }
 
+/** A text as a part of an address. @throws ServiceError for half of a surrogate pair, which UTF-8 cannot hold */
+export function inAddress(text) {
+  try {
+    return encodeURIComponent(text)
+  } catch {
+    throw new ServiceError({ message: 'The text holds half of a surrogate pair: it was cut within a character. Cut it elsewhere.' })
+  }
+}
+
 /** A path with the parameters that have a value. */
 export function withQuery(path, parameters) {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
-  return given.length === 0 ? path : `${path}?${given.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}`
+  return given.length === 0 ? path : `${path}?${given.map(([name, value]) => `${name}=${inAddress(value)}`).join('&')}`
 }
 
 /** @throws ServiceError with the service's own message, of a status and a body */

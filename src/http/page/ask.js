@@ -52,7 +52,6 @@ async function ask(text, follow = false) {
   const mine = (running = new AbortController())
   const own = !follow && isOwn()
   const box = follow ? followProblem() : problem
-  begin(text, { own, follow })
   let streamed = false
   const show = {
     onEvidence: (data) => {
@@ -63,6 +62,7 @@ async function ask(text, follow = false) {
     onText: showWords,
   }
   try {
+    begin(text, { own, follow })
     const asked = { question: text, collection: collection(), ...(onlySource() && { filter: { source: onlySource() } }), ...options() }
     const body = follow ? { ...asked, earlier: earlier() } : asked
     const result = own ? await askDocument(text, mine.signal) : await answerTo(body, mine.signal, show)

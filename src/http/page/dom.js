@@ -30,7 +30,12 @@ export function fieldForm({ label, action, value = '', className = 'small', onsu
   const form = element('form', {}, element('label', { className: 'label', for: input.id }, label), row, problem)
   form.addEventListener('submit', (event) => {
     event.preventDefault()
-    void onsubmit(input.value.trim(), { input, problem })
+    try {
+      void onsubmit(input.value.trim(), { input, problem })
+    } catch (error) {
+      problem.textContent = error.message
+      problem.hidden = false
+    }
   })
   return Object.assign(form, { input, problem })
 }

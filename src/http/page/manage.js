@@ -1,4 +1,4 @@
-import { call } from './api.js'
+import { call, inAddress } from './api.js'
 import { refresh } from './about.js'
 import { allCollections, collectionName, loadCollections, ofCollection, picker } from './collections.js'
 import { confirmation } from './disclosure.js'
@@ -140,7 +140,7 @@ async function showSets(again) {
     return row(name, details, ...(isDefault ? [] : [remove]))
   })
   const form = nameForm('New collection', 'Create', async (name) => {
-    await call(`v1/collections/${encodeURIComponent(name)}`, { method: 'PUT' })
+    await call(`v1/collections/${inAddress(name)}`, { method: 'PUT' })
     await go(address({ view: 'manage' }))
     announce(`${name} was created.`)
   })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
 import { startServer } from '../../helpers/cli.ts'
+import { fileUrl } from '../../helpers/root.ts'
 import { answered, noBrowser, openBrowser } from './browser.ts'
 
 const KEY = 'key-for-the-page-test'
@@ -12,6 +13,13 @@ const CORPUS = [
   ['3', 'The Orinoco rises in the Parima Mountains and empties into the Atlantic Ocean in Venezuela.', 'Orinoco'],
 ]
 const tsv = (rows: readonly string[][]) => ['id\ttext\ttitle', ...rows.map((row) => row.join('\t')), ''].join('\n')
+
+t.test('a field with half of a surrogate pair is refused in the words of the service, not by an error of the browser', async (t) => {
+  const { withQuery } = (await import(fileUrl('src/http/page/api.js').href)) as { withQuery: (url: string, query: object) => string }
+  t.equal(withQuery('v1/sources', { contains: 'é \u{1f600}&', after: undefined }), 'v1/sources?contains=%C3%A9%20%F0%9F%98%80%26')
+  for (const contains of ['x\ud83d', '\ude00'])
+    t.throws(() => withQuery('v1/sources', { contains }), { name: 'Error', message: /half of a surrogate pair.*Cut it elsewhere\.$/ })
+})
 
 t.test('the page in a browser', { skip: noBrowser, timeout: 300_000 }, async (t) => {
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-page-'))
