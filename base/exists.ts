@@ -41,15 +41,20 @@ async function brokenLink({ path }: NodeJS.ErrnoException): Promise<string | und
   return undefined
 }
 
-/** The text of a file; undefined if it does not exist. @throws store_unavailable naming it if it cannot be read */
-export async function readText(path: string): Promise<string | undefined> {
+/** The content of a file; undefined if it does not exist. @throws store_unavailable naming it if it cannot be read */
+export async function readBytes(path: string): Promise<Buffer | undefined> {
   try {
-    return await orAbsent(readFile(path, 'utf8'))
+    return await orAbsent(readFile(path))
   } catch (error) {
     if (!['EISDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
     const message = `${path} is no file that can be read (${osCode(error)}): check its permissions, or put its copy back.`
     throw new CodedError('store_unavailable', message, { cause: error, retryAfterS: 5 })
   }
+}
+
+/** As {@link readBytes}, for a text. */
+export async function readText(path: string): Promise<string | undefined> {
+  return (await readBytes(path))?.toString()
 }
 
 const resolve = createRequire(import.meta.url).resolve

@@ -1,9 +1,9 @@
-import { open, readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import protobuf from 'protobufjs'
-import { conflict } from '../../base/errors.ts'
-import { exists, orAbsent } from '../../base/exists.ts'
+import { type CodedError, conflict, invalidIndex } from '../../base/errors.ts'
+import { exists, orAbsent, readBytes } from '../../base/exists.ts'
 import { isVersionGone } from '../../base/failures.ts'
 import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
@@ -15,19 +15,30 @@ const PAUSE_MS = 20
 
 /**
  * All versions of a table. LanceDB reads every manifest and fails if another process removes one during the listing: then it is retried.
- * @throws conflict if versions keep disappearing for seconds
+ * @throws conflict if versions keep disappearing for seconds; index_invalid naming a damaged manifest
  */
 export async function versionsOf(table: Table) {
   for (let attempt = 1; ; attempt++) {
     try {
       return await table.listVersions()
     } catch (error) {
-      if (!isVersionGone(error)) throw error
+      if (!isVersionGone(error)) throw (await damagedVersion(table, error)) ?? error
       if (attempt === ATTEMPTS)
         throw conflict(table.storedAs, `Other processes keep removing versions of ${table.storedAs}: try again later.`, error)
       await sleep(PAUSE_MS)
     }
   }
+}
+
+/** Error for a damaged manifest of an earlier version, which the newest one does not need. */
+async function damagedVersion({ dir, storedAs }: Table, cause: unknown): Promise<CodedError | undefined> {
+  const folder = within(dir, `${storedAs}.lance`)
+  for (const name of storeOf(dir).durable ? [] : (await manifestFiles(folder)).slice(1)) {
+    if ((await namedFiles(folder, name)) !== undefined) continue
+    const file = `${storedAs}.lance/${VERSIONS}/${name}`
+    return invalidIndex(file, `${file}, of an earlier version, is damaged: remove it. The newest version does not need it.`, cause)
+  }
+  return undefined
 }
 export type Versions = Awaited<ReturnType<typeof versionsOf>>
 
@@ -83,7 +94,7 @@ export async function manifestFiles(folder: string): Promise<string[]> {
  * @returns their paths in the table, with slashes, and bytes (0 if the manifest does not name them); undefined if the manifest is missing or incomplete: after a power loss it can be empty, truncated or full of zeros
  */
 export async function namedFiles(folder: string, manifest: string) {
-  const bytes = await orAbsent(readFile(join(folder, VERSIONS, manifest)))
+  const bytes = await readBytes(join(folder, VERSIONS, manifest))
   if (bytes === undefined || bytes.length < FOOTER || bytes.toString('latin1', bytes.length - MAGIC.length) !== MAGIC) return undefined
   try {
     const { fragments, indexes } = messageAt<ManifestProto>('Manifest', bytes, Number(bytes.readBigUInt64LE(bytes.length - FOOTER)))

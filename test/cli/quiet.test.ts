@@ -1,9 +1,11 @@
+import { spawn } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import t from 'tap'
 import { randomRetriever } from '../fixtures/random-retriever.ts'
 import { runCli } from '../helpers/cli.ts'
+import { finished } from '../helpers/processes.ts'
 import { builtService } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
 
@@ -31,4 +33,27 @@ await t.test('a command at an object store passes on no warning of the client fo
     'the client was at work',
   )
   t.match(stderr, /^cepe: The store of s3:\/\/bucket\/index does not support conditional writes .*\n$/, 'one line, of the command itself')
+})
+
+await t.test('a failure of the system is said with its remedy, and without a stack', async (t) => {
+  const file = (name: string): string => JSON.stringify(new URL(`../../src/cli/program/${name}`, import.meta.url).href)
+  const ended = (code: string, text: string) =>
+    finished(
+      spawn(process.execPath, [
+        '--input-type=module',
+        '-e',
+        `import { Command } from 'commander'
+         const { runProgram } = await import(${file('run-program.js')})
+         const error = Object.assign(new Error('${code}: ${text}'), { code: '${code}' })
+         await runProgram(new Command('cepe').action(() => Promise.reject(error)))`,
+      ]),
+    )
+  t.match(await ended('ENOSPC', 'no space left on device, write'), {
+    code: 1,
+    stderr: 'cepe: The disk is full: free space and try again. (ENOSPC: no space left on device, write)\n',
+  })
+  t.match(await ended('EACCES', 'permission denied, open weights.bin'), {
+    code: 1,
+    stderr: /^cepe: A folder cannot be read or written to: check its permissions.*\(EACCES: permission denied, open weights\.bin\)\n$/,
+  })
 })

@@ -1,5 +1,6 @@
 import { type Command, CommanderError } from 'commander'
 import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { failureOf } from '../../../base/failures.ts'
 import { type LockWait, onLockWait } from '../../../base/locks/lock-wait.ts'
 import { pidOf } from '../../../base/locks/process.ts'
 import { checkOpenFiles } from '../../../base/process.ts'
@@ -57,9 +58,9 @@ const said = new WeakSet<object>()
 function fail(program: Command, thrown: unknown): void {
   if (thrown instanceof Error && said.has(thrown)) return
   if (thrown instanceof Error) said.add(thrown)
-  const expected =
-    thrown instanceof CodedError || thrown instanceof Interrupted || osCode(thrown) !== undefined || !(thrown instanceof Error)
-  process.stderr.write(`${program.name()}: ${expected ? messageOf(thrown) : (thrown.stack ?? thrown.message)}\n`)
+  const error = failureOf(thrown) ?? thrown
+  const expected = error instanceof CodedError || error instanceof Interrupted || osCode(error) !== undefined || !(error instanceof Error)
+  process.stderr.write(`${program.name()}: ${expected ? messageOf(error) : (error.stack ?? error.message)}\n`)
   process.exitCode = thrown instanceof Interrupted ? INTERRUPTED_CODE : 1
   setTimeout(() => process.exit(), END_MS).unref()
 }

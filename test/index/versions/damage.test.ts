@@ -1,6 +1,8 @@
 import t, { type Test } from 'tap'
-import { readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
 import { filesUnder } from '../../../base/files.ts'
 import { passageText } from '../../../index/contract.ts'
 import { contentHash } from '../../../index/hash.ts'
@@ -141,6 +143,38 @@ await t.test('a version is acknowledged by one after it, and by being served', a
   first.index.close()
   await truncate(file, 10)
   await t.rejects((await opened(t, dir)).index.view(), { code: 'index_invalid' })
+})
+
+await t.test('a damaged manifest of an earlier version is named, and needed by nothing but the clean-up of versions', async (t) => {
+  const dir = await tempDir(t)
+  const folder = await madeIn(t, dir)
+  const oldest = (await manifestsIn(folder)).findLast((name) => name.endsWith('.manifest')) ?? ''
+  const at = (file: string): string => JSON.stringify(new URL(`../../../index/table/${file}`, import.meta.url).href)
+  // In another process: this one has read the manifests.
+  const versions = async (): Promise<string> => {
+    const script = `
+      const { connectLance } = await import(${at('lance.js')})
+      const { versionsOf } = await import(${at('manifest.js')})
+      const table = await (await connectLance(${JSON.stringify(dir)}, 0)).openTable(${JSON.stringify(basename(folder, '.lance'))})
+      console.log(await versionsOf(table).then(({ length }) => length > 0, ({ code, message }) => code + ' ' + message))`
+    return (await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])).stdout
+  }
+  for (const damage of [(file: string) => truncate(file, 20), (file: string) => writeFile(file, '')]) {
+    await damage(join(folder, '_versions', oldest))
+    t.match(await versions(), new RegExp(`^index_invalid .*_versions/${oldest}, of an earlier version, .*remove it`))
+  }
+  t.equal(await (await opened(t, dir)).index.count(), 40)
+  await rm(join(folder, '_versions', oldest))
+  t.equal(await versions(), 'true\n')
+})
+
+await t.test('a manifest that is a folder is named', async (t) => {
+  const dir = await tempDir(t)
+  const folder = await madeIn(t, dir)
+  const [newest = ''] = await manifestsIn(folder)
+  await rm(join(folder, '_versions', newest))
+  await mkdir(join(folder, '_versions', newest))
+  await t.rejects((await opened(t, dir)).index.count(), { code: 'store_unavailable', message: new RegExp(`${newest} is no file`) })
 })
 
 await t.test('the folder of a table is deleted', async (t) => {
