@@ -26,6 +26,7 @@ export async function loadDemonstrations(file: string): Promise<Demonstration[]>
     throw invalid(messageOf(error), error)
   })
   if (!isUtf8(content)) throw invalid('it is not UTF-8')
+  if (content.toString().trim() === '') throw invalid('it has no examples: put them back, or leave CEPE_DEMONSTRATIONS empty for none')
   return content
     .toString()
     .normalize()

@@ -288,9 +288,11 @@ t.test('demonstrations are read as they were written, or refused by file and lin
     utf8: `${line}\n${line.normalize('NFD')}`,
     latin: Buffer.from(line, 'latin1'),
     half: `${line}{"question": "q\\ud83d", "answer": "a"}\n`,
+    emptied: '\n \n',
   })
   const one = { question: 'where is Malm\u00f6', answer: 'Sweden' }
   t.same(await loadDemonstrations(path.join(dir, 'utf8')), [one, one])
+  await t.rejects(loadDemonstrations(path.join(dir, 'emptied')), { code: 'config_invalid', message: /emptied: it has no examples/ })
   await t.rejects(loadDemonstrations(path.join(dir, 'latin')), { code: 'config_invalid', message: /latin: it is not UTF-8/ })
   await t.rejects(loadDemonstrations(path.join(dir, 'half')), { code: 'config_invalid', message: /half: line 2 is not/ })
 })
