@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import path from 'node:path'
-import { statSync } from 'node:fs'
+import { lstatSync, statSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import Value from 'typebox/value'
 import { type CodedError, invalidConfig, withoutSecrets } from '../base/errors.ts'
@@ -299,7 +299,9 @@ export function clientKey(): string | undefined {
 
 function environment(): NodeJS.ProcessEnv {
   // A folder of that name is a Python virtual environment, for example.
-  if (statSync('.env', { throwIfNoEntry: false })?.isDirectory() === false) loadEnvFile('.env')
+  const [link, file] = [lstatSync('.env', { throwIfNoEntry: false }), statSync('.env', { throwIfNoEntry: false })]
+  // Fails for a link whose target is missing: its settings must not be left out.
+  if (link !== undefined && file?.isDirectory() !== true) loadEnvFile('.env')
   return process.env
 }
 

@@ -122,6 +122,14 @@ t.test('a folder .env, as of a virtual environment, is no file of settings', (t)
   t.end()
 })
 
+t.test('a link .env whose target is missing leaves out no settings in silence', (t) => {
+  const cwd = process.cwd()
+  process.chdir(t.testdir({ '.env': t.fixture('symlink', 'unmounted/.env') }))
+  t.teardown(() => process.chdir(cwd))
+  t.throws(() => loadConfig(), { code: 'ENOENT', message: /\.env/ })
+  t.end()
+})
+
 t.test('an index in an object store: what it needs is asked for, and no key is shown', (t) => {
   const whole = {
     CEPE_INDEX_DIR: 's3://bucket/some/index/',
