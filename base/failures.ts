@@ -22,8 +22,8 @@ const FAILURES = [
   },
   {
     code: 'store_unavailable',
-    of: /^(EPERM|EIO|EACCES|ENODEV|EROFS|ENOTCONN|ESTALE)\b|read-only file system|permission denied|os error (1|5|13|19|30|107|116)\b/i,
-    remedy: 'A folder cannot be read or written to: check its permissions, mount and disk.',
+    of: /^(EPERM|EIO|EACCES|ENODEV|EROFS|ENOTCONN|ESTALE|EISDIR|ENOTDIR|EEXIST|ELOOP)\b|read-only file system|permission denied|os error (1|5|13|19|30|107|116)\b/i,
+    remedy: 'A file or folder cannot be read or written to: check its permissions, mount and disk.',
     retryAfterS: 5,
   },
 ] as const

@@ -54,6 +54,7 @@ await t.test('a failure of the system is said with its remedy, and without a sta
   })
   t.match(await ended('EACCES', 'permission denied, open weights.bin'), {
     code: 1,
-    stderr: /^cepe: A folder cannot be read or written to: check its permissions.*\(EACCES: permission denied, open weights\.bin\)\n$/,
+    stderr:
+      /^cepe: A file or folder cannot be read or written to: check its permissions.*\(EACCES: permission denied, open weights\.bin\)\n$/,
   })
 })

@@ -96,6 +96,19 @@ await t.test('a line that a killed process left unfinished does not spoil the ne
   )
 })
 
+t.test('a file that is a folder, or inside a file, is a failure of the disk that is explained', async (t) => {
+  const dir = t.testdir({ folder: {}, file: '' })
+  for (const [place, code] of [
+    ['folder', 'EISDIR'],
+    ['file/inside', 'EEXIST'],
+    ['file/far/inside', 'ENOTDIR'],
+  ] as const) {
+    const { send } = await withFeedback(t, { FEEDBACK: path.join(dir, place) })
+    const { statusCode, body } = await send('a.1', { question: 'q', correct: true, answer: 'a' })
+    t.match([statusCode, body], [503, new RegExp(`store_unavailable.*check its permissions, mount and disk.*${code}`)])
+  }
+})
+
 t.test('it is off without a file and without a key, and bounded', async (t) => {
   const good = { question: 'q', correct: true, answer: 'a' }
   const { send: off } = await withFeedback(t, { FEEDBACK: undefined })
