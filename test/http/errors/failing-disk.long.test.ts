@@ -36,7 +36,7 @@ await t.test('in a folder that cannot be written to changes are 503, and the ser
 
 await t.test('without a file descriptor left a request is 503, and later ones are answered', async (t) => {
   const dir = await tempDir(t)
-  const { call, tell } = await filled(t, dir, '220')
+  const { call, tell } = await filled(t, dir, '400')
   await tell('take')
   const answers = [await CHANGES['put passages']?.(call), await CHANGES['a new collection']?.(call)]
   t.match(answers, Array(2).fill({ status: 503, json: { error: { code: 'overloaded', message: /file descriptor/ } } }))
