@@ -17,7 +17,6 @@ from checkpoint import write_json
 from reader_model import MATRICES
 from run import read_run
 from train_encoder import ALPHA as ENCODER_ALPHA, RANK as ENCODER_RANK
-from train_reading import ALPHA, RANK
 
 ENCODER_WINDOW = 512
 LEARNED = Type.Q5_0
@@ -36,10 +35,11 @@ def arguments() -> argparse.Namespace:
 
 def write_adapter(folder: Path, runs: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    state = read_run(runs / "reading.pt", "train stage 1 first, or give --adapter")["model"]
-    save_file({f"base_model.model.{name}.weight": value.half().numpy() for name, value in state.items()}, folder / "adapter_model.safetensors")
+    kept = read_run(runs / "reading.pt", "train stage 1 first, or give --adapter")
+    save_file({f"base_model.model.{name}.weight": value.half().numpy() for name, value in kept["model"].items()}, folder / "adapter_model.safetensors")
     targets = [name.split(".")[1] for name in MATRICES]
-    write_json(folder / "adapter_config.json", {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "target_modules": targets, "bias": "none"})
+    size = {"r": kept["settings"]["rank"], "lora_alpha": kept["settings"]["alpha"]}
+    write_json(folder / "adapter_config.json", {"peft_type": "LORA", **size, "target_modules": targets, "bias": "none"})
 
 
 def write_cepe(path: Path, state: dict[str, torch.Tensor]) -> None:

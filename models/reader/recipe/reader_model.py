@@ -18,6 +18,7 @@ from torch import Tensor
 
 from bases import Base, load_decoder
 from cepe import Cepe, CepeConfig, CrossAttention, LlamaConfig, Projection, Stack, rope_tables
+from checkpoint import read_json
 from run import DEVICE, put
 
 AWAY = (20, 250)  # tokens between a question and what it reads of a passage, where the decoder learnt it
@@ -70,6 +71,14 @@ def load_adapter(decoder: Cepe, folder: Path) -> None:
     """Adapters as `export.py` writes them. The optimiser begins anew."""
     state = load_file(folder / "adapter_model.safetensors")
     put(learned(decoder), {name.removeprefix("base_model.model.").removesuffix(".weight"): value for name, value in state.items()}, folder)
+
+
+def adapted(base: Base, folder: Path) -> Cepe:
+    """The decoder with adapters as `export.py` writes them, of their rank."""
+    config = read_json(folder / "adapter_config.json")
+    decoder = new_decoder(base, config["r"], config["lora_alpha"])
+    load_adapter(decoder, folder)
+    return decoder
 
 
 def new_reader(decoder: Cepe, layers: int, rank: int, alpha: float) -> Cepe:

@@ -18,10 +18,9 @@ from torch import Tensor
 from bases import open_base
 from cepe import Block, LlamaConfig
 from checkpoint import read_json, write_json
-from reader_model import encode, load_adapter, load_cepe, new_decoder, new_reader
+from reader_model import adapted, encode, load_cepe, new_reader
 from reading import Prompts, Row, load_paragraphs, pack
 from train_encoder import ALPHA as ENCODER_ALPHA, RANK as ENCODER_RANK
-from train_reading import ALPHA, RANK
 
 SEED = 20261125
 STRENGTH = 0.7
@@ -68,8 +67,7 @@ def main() -> None:
     settings = args.checkpoint / "config.json"
     config = read_json(settings)
     base = open_base(args.checkpoint / config["base_model"])
-    decoder, prompts = new_decoder(base, RANK, ALPHA), Prompts(base.tokenizer())
-    load_adapter(decoder, args.checkpoint / config["adapters"][0])
+    decoder, prompts = adapted(base, args.checkpoint / config["adapters"][0]), Prompts(base.tokenizer())
     parts = {"model": decoder.model}
     if "cepe" in config:
         reader = new_reader(decoder, config["cepe"]["encoder_layers"], ENCODER_RANK, ENCODER_ALPHA)

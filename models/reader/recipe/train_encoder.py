@@ -30,13 +30,12 @@ from distillation import (
     taught_by,
     token_weights,
 )
-from reader_model import DEVICE, encode, learned, load_adapter, load_cepe, new_decoder, new_reader
+from reader_model import DEVICE, adapted, encode, learned, load_cepe, new_decoder, new_reader
 from reading import Prompts, Row, Rows, exact, load_paragraphs, predicted
 from run import put, read_run
 from schedule import TimedRun, parser_of
 from scores import load_development, through_encoder
 from through_encoder import Asked, Task, Tasks, context_of
-from train_reading import ALPHA as READING_ALPHA, RANK as READING_RANK
 
 SEED = 20261124
 LAYERS, RANK, ALPHA = 18, 24, 24.0
@@ -70,11 +69,12 @@ def arguments() -> argparse.Namespace:
 
 
 def stage_one(base: Base, args: argparse.Namespace) -> Cepe:
-    decoder, checkpoint = new_decoder(base, READING_RANK, READING_ALPHA), args.runs / "reading.pt"
+    checkpoint = args.runs / "reading.pt"
     if args.adapter and not checkpoint.exists():
-        load_adapter(decoder, args.adapter)
-    else:
-        put(learned(decoder), read_run(checkpoint, "train stage 1 first, or give --adapter")["model"], checkpoint)
+        return adapted(base, args.adapter)
+    kept = read_run(checkpoint, "train stage 1 first, or give --adapter")
+    decoder = new_decoder(base, kept["settings"]["rank"], kept["settings"]["alpha"])
+    put(learned(decoder), kept["model"], checkpoint)
     return decoder
 
 

@@ -23,7 +23,7 @@ from schedule import TimedRun, parser_of
 from scores import exact_match, load_development
 
 SEED = 20261123
-RANK, ALPHA = 16, 32.0
+FACTOR = 2.0  # of an adapter: alpha over rank
 WARMUP = 20  # steps
 DECAY = 0.4  # of the schedule, at its end
 
@@ -31,6 +31,7 @@ DECAY = 0.4  # of the schedule, at its end
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__)
     parser.add_argument("--lr", type=float, default=4e-4)
+    parser.add_argument("--rank", type=int, default=16, help="of the adapters: their size grows with it")
     parser.add_argument("--passages", type=int, default=5, help="of a row, at most: 1 trains a reader of one passage at a time fastest")
     parser.add_argument("--rows", type=int, default={"cpu": 4, "cuda": 32}[DEVICE.type], help="of a step")
     return parser.parse_args()
@@ -59,10 +60,10 @@ def main() -> None:
     args = arguments()
     torch.set_num_threads(args.threads)
     torch.manual_seed(SEED)
-    base, paragraphs = open_base(args.base), load_paragraphs(args.data)
-    model, prompts = new_decoder(base, RANK, ALPHA), Prompts(base.tokenizer())
+    base, paragraphs, alpha = open_base(args.base), load_paragraphs(args.data), FACTOR * args.rank
+    model, prompts = new_decoder(base, args.rank, alpha), Prompts(base.tokenizer())
     print(f"{args.base.name}: {base.config.num_hidden_layers} layers, computed in {Projection.kind}", flush=True)
-    run = TimedRun(args, "reading.pt", model, {"rank": RANK, "alpha": ALPHA})
+    run = TimedRun(args, "reading.pt", model, {"rank": args.rank, "alpha": alpha})
     if args.adapter and not run.resumed:
         load_adapter(model, args.adapter)
     rows = Rows(prompts, paragraphs)
