@@ -117,7 +117,7 @@ function tooLong(
   return questionTokens > budget
     ? unprocessable(
         'question',
-        `question has ${questionTokens} tokens, but the model's window leaves ${budget}: shorten the question or lower max_new_tokens.`,
+        `question has ${questionTokens} tokens, but the model's window leaves ${budget}: shorten it, or ask for fewer new tokens.`,
       )
     : unprocessable(
         'demonstrations',

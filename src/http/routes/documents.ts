@@ -9,6 +9,7 @@ import { plainDocument } from '../../documents/text.ts'
 import type { RunOptions } from '../../inference/contract.ts'
 import { answerDocument } from '../../rag/document.ts'
 import { DocumentFormSchema, DocumentRequestSchema, DocumentResponseSchema, type DocumentForm } from '../../rag/document-schema.ts'
+import { errorBody, errorSender } from '../errors/describe-error.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import type { Routes } from './context.ts'
 import { runOptions } from '../request/run-options.ts'
@@ -83,6 +84,10 @@ const DOCUMENTED_BODY = { content: documentedForm(FILE, DocumentFormSchema.prope
 export const documentsRoutes: Routes = async (app, { services: { documents }, config }) => {
   const { services, parser } = documents
   await app.register(multipart, { limits: { ...FORM_LIMITS, fileSize: Infinity } })
+  // The document is `file` in a form, and `text` in JSON.
+  const fieldOf = (field: string | undefined, request: FastifyRequest) =>
+    field === 'file' || field === 'text' ? (request.isMultipart() ? 'file' : 'text') : field
+  app.setErrorHandler(errorSender((described, request) => errorBody({ ...described, field: fieldOf(described.field, request) }, request)))
   const slots = createSharedSlots(MOST_FILES)
   const schema = {
     tags: ['questions'],

@@ -150,7 +150,7 @@ t.test('what cannot be asked is named, and no place is kept', async (t) => {
   await refused({ text: 'x', question: 'a', max_new_tokens: 1000 }, 400, { code, field: 'max_new_tokens' })
   await refused({ text: 'x', question: 'a', max_new_tokens: 4, min_new_tokens: 5 }, 400, { code, field: 'min_new_tokens' })
   await refused({ text: 'x', question: 'a', k: 4 }, 400, { code, field: 'k' })
-  await refused({ text: ' \n', question: 'a' }, 422, { code: 'document_without_text' })
+  await refused({ text: ' \n', question: 'a' }, 422, { code: 'document_without_text', field: 'text' })
 
   const boundary = 'cut-here'
   const send = (payload: string | Buffer) =>
@@ -167,7 +167,7 @@ t.test('what cannot be asked is named, and no place is kept', async (t) => {
     [[question], 400, { code, field: 'file' }],
     [['name="evidence"\r\n\r\nmany', 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field: 'evidence' }],
     [[question, 'name="file"; filename="a.docx"\r\n\r\nPK\u0003\u0004'], 415, { code: 'unsupported_media_type', field: 'file' }],
-    [[question, 'name="file"; filename="a.txt"\r\n\r\n'], 422, { code: 'document_without_text' }],
+    [[question, 'name="file"; filename="a.txt"\r\n\r\n'], 422, { code: 'document_without_text', field: 'file' }],
     [[question, 'name="file"; filename="a.pdf"\r\n\r\nnone'], 422, { code: 'document_invalid', field: 'file' }],
     [[question, 'name="color"\r\n\r\nred', 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field: 'color' }],
     [[question, question, 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field, message: /set twice/ }],

@@ -36,19 +36,8 @@ export interface Named {
 /** The `cepe` field of a response. */
 export function extensionOf(response: AnswerResponse, { ignored }: Pick<Named, 'ignored'>): ChatResponse['cepe'] {
   const { question, reason, extract, evidence, confidence, probability_correct, abstained, mode, timings_ms, index } = response
-  return {
-    question,
-    reason,
-    extract,
-    evidence,
-    confidence,
-    probability_correct,
-    abstained,
-    mode,
-    timings_ms,
-    index,
-    ...(ignored.length > 0 && { ignored: [...ignored] }),
-  }
+  const told = { question, reason, extract, evidence, confidence, probability_correct, abstained, mode, timings_ms, index }
+  return { ...told, ...(ignored.length > 0 && { ignored: [...ignored] }) }
 }
 
 /** Text of the answer, with a numbered list of its passages if `sources` is set; without an answer the reason, in words. */

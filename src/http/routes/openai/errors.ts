@@ -38,16 +38,25 @@ function typeOf(status: number): string {
 }
 
 /** A body with fields that OpenAI's API does not have. */
-const ExtendedBodySchema = Type.Object({ cepe: Type.Record(Type.String(), Type.Unknown()) })
+const BodySchema = Type.Object({ cepe: Type.Optional(Type.Record(Type.String(), Type.Unknown())) })
+/** Names here of what POST /v1/answer has under another name. */
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  question: ['messages', 'input'],
+  messages: ['input'],
+  sampling: ['temperature'],
+}
 
 /** Path of a field in the request: the answer pipeline names fields as POST /v1/answer has them, and here some of those are in `cepe`. */
 function pathOf(field: string, body: unknown): string {
   const [name = field] = field.split(/[.[]/)
-  return Value.Check(ExtendedBodySchema, body) && name in body.cepe && !(name in body) ? `cepe.${field}` : field
+  if (!Value.Check(BodySchema, body) || name in body) return field
+  const other = NAMES[name]?.find((one) => one in body)
+  return other ?? (name in (body.cepe ?? {}) ? `cepe.${field}` : field)
 }
 
 /** An error in OpenAI's format. */
 export function openAiErrorBody({ status, code, message, field }: Described, request: FastifyRequest, error: FastifyError) {
   const own = error instanceof UnknownModelError ? 'model_not_found' : code
-  return { error: { message, type: typeOf(status), param: field === undefined ? null : pathOf(field, request.body), code: own } }
+  const param = field === undefined ? null : pathOf(field, request.body)
+  return { error: { message: message.replace(/^sampling\b/, 'temperature'), type: typeOf(status), param, code: own } }
 }

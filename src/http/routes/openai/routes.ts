@@ -237,8 +237,9 @@ function textsOf(input: EmbeddingsRequest['input']): string[] {
       )
     if (typeof item !== 'string') throw refuse(`${name} must be a text.`)
     if (item === '') throw refuse(`${name} is empty.`)
-    if (item.length > OPENAI_LIMITS.inputCharacters)
-      throw refuse(`${name} has ${item.length} characters; the most is ${OPENAI_LIMITS.inputCharacters}.`)
+    const characters = Array.from(item).length
+    if (characters > OPENAI_LIMITS.inputCharacters)
+      throw refuse(`${name} has ${characters} characters; the most is ${OPENAI_LIMITS.inputCharacters}.`)
     return item.normalize()
   })
 }

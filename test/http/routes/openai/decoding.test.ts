@@ -73,6 +73,19 @@ await t.test('logprobs are those of the decoder, and stop and max_tokens hold', 
   t.equal(stopped.choices[0]?.logprobs?.content?.map(({ token }) => token).join(''), text.slice(0, 2), 'tokens are cut as the text is')
 })
 
+await t.test('an error names the field as the request has it', async (t) => {
+  const { post } = await testApp(t, { answering })
+  const content = 'why '.repeat(900)
+  const requests: readonly (readonly [string, object])[] = [
+    ['messages', { url: '/v1/chat/completions', messages: [{ role: 'user', content }] }],
+    ['input', { url: '/v1/responses', input: content }],
+  ]
+  for (const [param, { url, ...body }] of requests as readonly (readonly [string, { readonly url: string }])[]) {
+    const refused = await post(url, { model: 'cepe', ...body })
+    t.match(refused.json(), { error: { code: 'unprocessable', param, message: /question has \d+ tokens.*: shorten it/ } })
+  }
+})
+
 await t.test('response_format holds the answer to its schema', async (t) => {
   const { app, post } = await testApp(t, { answering }, { CHAT_SOURCES: true })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })

@@ -167,6 +167,7 @@ t.test('embeddings of one text and of many, in either encoding', async (t) => {
     message: /this model has 2/,
   })
   t.equal((await client.embeddings.create({ model: 'fake', input: 'a', dimensions: 2 })).data.length, 1)
+  t.equal((await client.embeddings.create({ model: 'fake', input: '\u{1F600}'.repeat(60_000) })).data.length, 1, '60,000 characters')
   const asQuery = { model: 'fake', input: 'a', input_type: 'query' }
   await t.rejects(client.embeddings.create(asQuery), { status: 400, param: 'input_type', message: /not supported/ })
   const unknown = await client.embeddings.create({ model: 'text-embedding-3-small', input: 'a' }).catch((error: unknown) => error)
@@ -193,6 +194,11 @@ t.test('errors have the shape that the client reads', async (t) => {
     [{ ...ask('q'), top_logprobs: 2 }, 'top_logprobs', /needs logprobs/],
     [{ ...ask('q'), logprobs: true, top_logprobs: 21 }, 'top_logprobs', /<= 20/],
     [{ ...ask('q'), logprobs: true, cepe: { mode: 'replug' } }, 'logprobs', /replug/],
+    [
+      { ...ask('q'), temperature: 1, cepe: { mode: 'experts' } },
+      'temperature',
+      /^400 temperature is not available in experts mode: omit it/,
+    ],
     [{ ...ask('q'), presence_penalty: 0.5 }, 'presence_penalty', /not supported/],
     [{ ...ask('q'), guided_json: {} }, 'guided_json', /not supported/],
     [{ ...ask('q'), stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop', /stop/],
