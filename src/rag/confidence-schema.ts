@@ -31,23 +31,12 @@ export const ConfidenceRequestFields = {
   include_signals: optionalBoolean('Also return the inputs of the calibration (signals).'),
 }
 
-const AbstentionReasonSchema = Type.Union(
-  [
-    Type.Literal('no_question'),
-    Type.Literal('no_passages'),
-    Type.Literal('low_probability_correct'),
-    Type.Literal('low_confidence'),
-    Type.Null(),
-  ],
-  {
-    description:
-      'Why there is no answer. no_question: a greeting or thanks. no_passages: none found or supplied. low_probability_correct, low_confidence: below min_confidence. null with an answer.',
-  },
-)
-
 export const ConfidenceResponseFields = {
   abstained: Type.Boolean({ description: 'True if the answer was withheld because it is below min_confidence.' }),
-  reason: AbstentionReasonSchema,
+  reason: orNull(
+    Type.Enum(['no_question', 'no_passages', 'low_probability_correct', 'low_confidence']),
+    'Why there is no answer. no_question: a greeting or thanks. no_passages: none found or supplied. low_probability_correct, low_confidence: below min_confidence. null with an answer.',
+  ),
   probability_correct: orNull(
     probability,
     'Calibrated probability that the answer is right; null without a calibration for this mode, chat template and instruction, and for an empty answer. With sampling: at most that of the greedy answer.',

@@ -82,12 +82,14 @@ export async function writtenAnswerTask(
   const { result, ms } = await timed(async () => {
     const again = { ...asked, topTokens, sampling }
     const said = sampling ? await answerTask(model, again, yieldPoint, grammar ? undefined : onText) : answer
-    return grammar ? inForm(model, { ...again, stop: [], grammar }, said, yieldPoint) : { inWords: said, written: writtenOf(said) }
+    const formed = grammar && (await inForm(model, { ...again, stop: [], grammar }, said, yieldPoint))
+    return { said, ...(formed ?? { inWords: said, written: writtenOf(said) }) }
   })
+  const { said, inWords, written } = result
   const { text, stopped, logprobs, timingsMs } = answer
-  const isOther = result.inWords.text !== text
-  const other = isOther && { ...writtenOf(result.inWords), greedy: { text, stopped, logprobs } }
-  return { ...answer, ...other, written: result.written, timingsMs: { ...timingsMs, generate: timingsMs.generate + ms } }
+  const isOther = inWords !== said || said.text !== text
+  const other = isOther && { ...writtenOf(inWords), greedy: { text, stopped, logprobs } }
+  return { ...answer, ...other, written, timingsMs: { ...timingsMs, generate: timingsMs.generate + ms } }
 }
 
 function writtenOf({ text, stopped, logprobs, tokens }: Answer): WrittenAnswer {
@@ -103,7 +105,7 @@ async function placed(model: ReaderModel, read: AnswerRead, yieldPoint: YieldPoi
 
 /**
  * An answer in the form of a grammar: where the answer in words determines the value, the frame is put around it. Else a single value is
- * decoded in words, so that nothing but the value is scored, and several are decoded as JSON.
+ * decoded in words, so that nothing but the value is scored, and several are decoded as JSON: the answer is as likely as they are.
  */
 async function inForm(
   model: ReaderModel,
@@ -115,9 +117,19 @@ async function inForm(
   const text = onlyText(open)
   if (text !== undefined) return { inWords: said, written: framed(said, text) }
   const words = inWords(grammar)
-  if (words === undefined) return { inWords: said, written: writtenOf(await answerTask(model, { ...asked, grammar: open }, yieldPoint)) }
+  if (words === undefined) {
+    const json = await answerTask(model, { ...asked, topTokens: asked.topTokens ?? 0, grammar: open }, yieldPoint)
+    const logprobs = valueLogprobs(json)
+    const isLess = logprobs.length > 0 && confidence(logprobs) < confidence(said.logprobs)
+    return { inWords: isLess ? { ...said, logprobs } : said, written: writtenOf(json) }
+  }
   const value = await answerTask(model, { ...asked, grammar: words.grammar }, yieldPoint)
   return { inWords: value, written: framed(value, words.json(value.text)) }
+}
+
+/** Log-probabilities of the tokens that say something: neither those that the grammar fixes, which have 0, nor JSON's own. */
+function valueLogprobs({ tokens = [] }: Answer): number[] {
+  return tokens.flatMap(({ text, logprob }) => (logprob < 0 && /[\p{L}\p{N}]/u.test(text) ? logprob : []))
 }
 
 /** @param text of the whole grammar; an answer that it holds in part has ended there */

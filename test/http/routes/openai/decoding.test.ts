@@ -8,6 +8,7 @@ import { createReader } from '../../../../src/inference/pool/models/create-reade
 import { recordingServices } from '../../../helpers/recording-services.ts'
 import { root } from '../../../helpers/root.ts'
 import { testApp } from '../../helpers.ts'
+import type { ChatResponse } from '../../../../src/http/routes/openai/schema.ts'
 
 const SURE = 1e-3
 
@@ -118,6 +119,14 @@ await t.test('response_format holds the answer to its schema', async (t) => {
     const { value, finish } = await ask(schema, more)
     t.match(value, { city: String, sure: Boolean, kind: /^(country|town)$/, founded: Number })
     t.equal(finish, 'stop')
+  }
+  const made = { ...schema, properties: { city: schema.properties.city, kind: { enum: ['zzz', 'qqq'] } }, required: ['city', 'kind'] }
+  for (const least of [0, 0.5]) {
+    const named = { type: 'json_schema', json_schema: { name: 'answer', schema: made } }
+    const sent = { ...question, response_format: named, logprobs: true, cepe: { min_confidence: least } }
+    const { choices, cepe } = (await post('/v1/chat/completions', sent)).json<ChatResponse>()
+    t.match(choices[0]?.message, least === 0 ? { content: /^{"city":"canberra","kind":"(zzz|qqq)"}$/ } : { content: null, refusal: String })
+    t.ok(cepe.confidence < 0.1, 'no surer than of a value that the schema alone has put there')
   }
   const response_format = { type: 'json_schema' as const, json_schema: { name: 'answer', schema: { enum: cities } } }
   const streamed = await client.chat.completions.stream({ ...question, response_format }).finalChatCompletion()
