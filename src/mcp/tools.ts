@@ -1,7 +1,6 @@
 import { Type, type Static } from 'typebox'
 import { clipped } from '../../base/sentences.ts'
 import { COLLECTION_STATES } from '../../index/collections/contract.ts'
-import { PassageMetadataSchema } from '../../index/passage-metadata.ts'
 import { READ_LIMITS } from '../../index/read/contract.ts'
 import { CollectionNameSchema } from '../../index/table-name.ts'
 import { answerQuestion } from '../rag/answer.ts'
@@ -65,7 +64,7 @@ const QUOTE_CHARACTERS = 300
 
 const { question, k } = AnswerRequestSchema.properties
 const { answer, abstained, reason, extract, suggestion, confidence, probability_correct } = AnswerResponseSchema.properties
-const { id, title, source, rank } = EvidenceSchema.properties
+const { id, title, text, source, metadata, rank } = EvidenceSchema.properties
 const ShownSchema = Type.Object({
   id,
   title,
@@ -139,13 +138,7 @@ const getPassageTool = tool({
     },
     { additionalProperties: false },
   ),
-  output: Type.Object({
-    id: Type.String(),
-    title: Type.String(),
-    text: Type.String(),
-    source: Type.Optional(Type.String()),
-    metadata: Type.Optional(PassageMetadataSchema),
-  }),
+  output: Type.Object({ id, title, text, source, metadata }),
   call: ({ id }, { index }) => passageOf(index, id),
   text: (passage) =>
     [heading(passage), passage.text, ...(passage.metadata ? [`metadata: ${JSON.stringify(passage.metadata)}`] : [])].join('\n\n'),

@@ -29,8 +29,9 @@ async function served(t: Test, own: { readonly SERVE_FILES?: boolean } = { SERVE
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(() => app.close())
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
-  const order = async (source: string): Promise<Job> => {
-    const response = await fetch(`${url}/v1/admin/index-jobs`, { method: 'POST', headers, body: JSON.stringify({ source }) })
+  const order = async (source: string, query = '', own: object = {}): Promise<Job> => {
+    const body = JSON.stringify({ source, ...own })
+    const response = await fetch(`${url}/v1/admin/index-jobs${query}`, { method: 'POST', headers, body })
     const job = (await response.json()) as { id?: string }
     return jobs.wait(String(job.id))
   }
@@ -81,6 +82,16 @@ await t.test('a folder, a document and an archive of the import folder are jobs,
   await writeFile(join(importDir, 'more.zip'), makeZip([{ name: 'a.md', content: NOTE }]))
   t.match(await order('more.zip'), { state: 'done', files: { indexed: 1 } })
   t.match(await order('.'), { state: 'done', files: { indexed: 3 } }, 'all of the import folder')
+})
+
+await t.test('options of the query hold for a JSON body too, unless it has them', async (t) => {
+  const { importDir, index, order } = await served(t)
+  for (const name of ['a', 'b', 'c']) await writeFile(join(importDir, `${name}.tsv`), `id\ttext\n${name}\tText of ${name}.\n`)
+  await order('a.tsv')
+  t.match(await order('b.tsv', '?label=quay&replace=true'), { state: 'done', options: { label: 'quay', replace: true } })
+  t.same(await index.sources(), [{ source: 'quay', passages: 1 }], 'the first table is replaced')
+  t.match(await order('c.tsv', '?label=quay&replace=true', { replace: false }), { state: 'done', options: { replace: false } })
+  t.same(await index.sources(), [{ source: 'quay', passages: 2 }])
 })
 
 await t.test('no file is given that is not in the import folder, or of no kind that is indexed', async (t) => {

@@ -4,6 +4,7 @@ import { testApp } from '../helpers.ts'
 
 interface Operation {
   readonly operationId?: string
+  readonly parameters?: readonly { readonly name: string }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> }
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>>
 }
@@ -17,7 +18,9 @@ t.test('every operation has a name of its own, and every JSON body', async (t) =
   const document = (await app.inject('/docs/json')).json<OpenApi>()
   const names: string[] = []
   for (const [path, methods] of Object.entries(document.paths))
-    for (const [method, { operationId, requestBody, responses }] of Object.entries(methods)) {
+    for (const [method, { operationId, parameters = [], requestBody, responses }] of Object.entries(methods)) {
+      if (parameters.some(({ name }) => name === 'idempotency-key'))
+        t.match(responses, { 409: {}, 422: {} }, `${method} ${path}: answers of a key in use, and of one used before`)
       t.match(operationId, /^[a-z][A-Za-z]+$/, `${method} ${path}`)
       names.push(operationId ?? '')
       const bodies = [requestBody, ...Object.values(responses)].flatMap((body) => body?.content?.['application/json'] ?? [])

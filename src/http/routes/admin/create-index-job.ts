@@ -44,7 +44,7 @@ export const ImportSchema = Type.Object(
 
 export const JobQuerySchema = Type.Object({ ...JobOptionsSchema.properties, collection: Type.Optional(CollectionNameSchema) })
 
-/** Creates a job from the body: a form, a corpus or JSON, which has its own options. @throws invalid_request for an empty body */
+/** Creates a job from the body: a form, a corpus or JSON, whose options replace those of the query. @throws invalid_request for an empty body */
 export async function createIndexJob(
   request: FastifyRequest<{ Querystring: Static<typeof JobQuerySchema> }>,
   reply: FastifyReply,
@@ -80,7 +80,8 @@ export async function createIndexJob(
     )
   return once(request, reply, {
     collection: table,
-    work: () => importJob(body, table, { jobs, fetchHosts: listed(config.FETCH), only: request.holder?.collections && table }),
+    work: () =>
+      importJob({ ...options, ...body }, table, { jobs, fetchHosts: listed(config.FETCH), only: request.holder?.collections && table }),
   })
 }
 

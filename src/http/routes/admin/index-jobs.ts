@@ -63,7 +63,7 @@ export const adminIndexJobsRoutes: Routes = async (app, context) => {
     headers: IdempotencyHeaders,
     querystring: JobQuerySchema,
     body: { content: { 'application/json': { schema: ImportSchema } } },
-    response: { 202: JobSchema, ...errorResponses(404, 422, 507) },
+    response: { 202: JobSchema, ...errorResponses(404, 409, 422, 507) },
   }
   app.post('/v1/admin/index-jobs', { config: TAKES, schema: create }, async (request, reply) =>
     accepted(reply, await createIndexJob(request, reply, context)),
