@@ -174,12 +174,12 @@ function fromText(given: Readonly<Record<string, unknown>>): Record<string, unkn
 
 function invalidSetting(
   given: Readonly<Record<string, unknown>>,
-  error: { instancePath: string; message: string } | undefined,
+  error: { instancePath: string; message: string; keyword: string } | undefined,
 ): CodedError {
   const name = error?.instancePath.slice(1) as keyof Config
   // Secrets are never shown, valid or not.
   const value = name.endsWith('_KEY') ? 'the value is not shown' : `got ${JSON.stringify(given[name])}`
-  return refused(name, `${rangeOf(ConfigSchema.properties[name]) ?? error?.message ?? 'is not valid'} (${value})`)
+  return refused(name, `${rangeOf(ConfigSchema.properties[name], error?.keyword) ?? error?.message ?? 'is not valid'} (${value})`)
 }
 
 function refused(name: keyof Config, problem: string): CodedError {
@@ -187,7 +187,7 @@ function refused(name: keyof Config, problem: string): CodedError {
 }
 
 /** Allowed values of a setting, if they can be described briefly. */
-function rangeOf(setting: Setting): string | undefined {
+function rangeOf(setting: Setting, failed: string | undefined): string | undefined {
   const { type, pattern, minimum, maximum } = setting
   if (setting.enum) return `must be one of ${setting.enum.join(', ')}`
   if (type === 'boolean') return 'must be true or false'
@@ -195,7 +195,7 @@ function rangeOf(setting: Setting): string | undefined {
     return `must be a ${type === 'integer' ? 'whole number' : 'number'} from ${minimum} to ${maximum}`
   if (pattern === TABLE_NAME) return 'must be 1 to 64 letters, digits, "-" and "_", a letter first'
   if (pattern === BASE_PATH) return 'must be a path such as /qa, without a slash at its end, and not begin with /v1 or /docs'
-  return pattern === '\\S' ? 'must not be blank' : undefined
+  return failed === 'pattern' ? 'must not be blank' : undefined
 }
 
 const PROXY_NAMES = ['loopback', 'linklocal', 'uniquelocal']

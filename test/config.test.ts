@@ -76,6 +76,7 @@ t.test('what is wrong is named, and refused rather than bent into something else
     [{ CEPE_CPU_FALLBACK: 'yes' }, /CEPE_CPU_FALLBACK must be true or false/],
     [{ CEPE_DTYPE: 'fp8' }, /CEPE_DTYPE must be one of f32, int8, int8-blocks, int8\+int4, int4/],
     [{ CEPE_HOST: ' ' }, /CEPE_HOST must not be blank/],
+    [{ CEPE_PAGE_TITLE: 'x'.repeat(101) }, /CEPE_PAGE_TITLE must not have more than 100 characters/],
     [{ CEPE_PROT: '1' }, /Unknown setting CEPE_PROT/],
     [{ CEPE_TABLE: '../x' }, /CEPE_TABLE must be 1 to 64 letters, digits, .* a letter first/],
     [{ CEPE_TRUST_PROXY: 'true' }, /CEPE_TRUST_PROXY must be a number of proxies, or a list/],

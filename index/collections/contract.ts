@@ -83,7 +83,7 @@ export function unknownCollection(name: string, field = 'collection'): CodedErro
   const shown = name.slice(0, 64)
   return new CodedError(
     'unknown_collection',
-    `There is no collection "${shown}": GET /v1/collections lists those that you may use, and an admin makes it with PUT /v1/collections/${shown}.`,
+    `There is no collection "${shown}": GET /v1/collections lists those that you may use, and an admin makes it with PUT /v1/collections/${shown}, or with \`cepe index add <file> --collection ${shown}\`.`,
     { field },
   )
 }

@@ -94,7 +94,7 @@ export async function namelessTables(location: TableLocation): Promise<CodedErro
     const file = `${table}.alias.json`
     return invalidIndex(
       file,
-      `${file} is missing, and ${storedAs}${LANCE} in ${dir} has passages: if the file was lost, restore it, as {"stored_as": "${storedAs}"}; if that folder is the rest of an interrupted copy, remove it. \`cepe index add --replace <file>\` begins a new collection.`,
+      `${file} is missing, and ${storedAs}${LANCE} in ${dir} has passages: if the file was lost, restore it, as {"stored_as": "${storedAs}"}; if that folder is the rest of an interrupted copy, remove it. \`cepe index add --replace <file> --collection ${table}\` begins a new collection.`,
     )
   }
   return undefined
@@ -105,7 +105,7 @@ export async function lostTable(location: TableLocation): Promise<CodedError | u
   const { dir, table } = location
   const nameless = await namelessTables(location)
   if (nameless !== undefined || found.get(dir)?.tables.has(table) !== true) return nameless
-  const message = `The collection "${table}" has disappeared from ${dir}: mount the folder again, or restore it from a backup; \`cepe index add --replace <file>\` begins a new one.`
+  const message = `The collection "${table}" has disappeared from ${dir}: mount the folder again, or restore it from a backup; \`cepe index add --replace <file> --collection ${table}\` begins a new one.`
   return new CodedError('index_missing', message, { field: 'table' })
 }
 
@@ -141,7 +141,7 @@ export async function storedNameOf(location: TableLocation): Promise<string> {
 
 /** Error for a table that is not there. */
 export async function missingTable(location: TableLocation): Promise<CodedError> {
-  const why = `There is no collection "${location.table}" in ${location.dir} yet: index a corpus, for instance with \`cepe index add <file>\`.`
+  const why = `There is no collection "${location.table}" in ${location.dir} yet: index a corpus, for instance with \`cepe index add <file> --collection ${location.table}\`.`
   return (await lostTable(location)) ?? new CodedError('index_missing', why, { field: 'table' })
 }
 

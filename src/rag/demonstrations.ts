@@ -21,12 +21,12 @@ const DemonstrationLine = Compile(
  */
 export async function loadDemonstrations(file: string): Promise<Demonstration[]> {
   const invalid = (problem: string, cause?: unknown) =>
-    invalidConfig('CEPE_DEMONSTRATIONS', `Demonstrations file ${file}: ${problem}.`, cause)
+    invalidConfig('CEPE_DEMONSTRATIONS', `Demonstrations ${file}: ${problem}: set CEPE_DEMONSTRATIONS to another, or to nothing.`, cause)
   const content = await readFile(file).catch((error: unknown) => {
     throw invalid(messageOf(error), error)
   })
   if (!isUtf8(content)) throw invalid('it is not UTF-8')
-  if (content.toString().trim() === '') throw invalid('it has no examples: put them back, or leave CEPE_DEMONSTRATIONS empty for none')
+  if (content.toString().trim() === '') throw invalid('it has no examples')
   return content
     .toString()
     .normalize()

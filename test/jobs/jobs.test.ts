@@ -54,8 +54,20 @@ await t.test('too many bad lines fail the job before anything is indexed', async
   const file = join(dir, 'bad.tsv')
   await writeFile(file, `${toTsv(somePassages(50))}bad\nbad\n`)
   const job = await jobs.wait((await jobs.addFile(file, {})).id)
-  t.match(job, { state: 'failed', error: { code: 'corpus_invalid', message: /2 of 52 lines/ } })
-  await t.rejects(index.count(), { code: 'index_missing' })
+  t.match(job, {
+    state: 'failed',
+    error: { code: 'corpus_invalid', message: /2 of 52 lines.*allow more \(max_rejected_share or --max-rejected, without strict\)/ },
+  })
+  await t.rejects(index.count(), { code: 'index_missing', message: /cepe index add <file> --collection passages/ })
+  for (const [strict, state] of [
+    [true, 'failed'],
+    [false, 'done'],
+  ] as const)
+    t.match(
+      await jobs.wait((await jobs.addFile(file, { max_rejected_share: 0.1, strict })).id),
+      { state },
+      'the remedy works without strict alone',
+    )
   const missing = await jobs.wait((await jobs.addFile(join(dir, 'none.tsv'), {})).id)
   t.match(missing, { state: 'failed', error: { code: 'not_found' } })
 })

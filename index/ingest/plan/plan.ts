@@ -118,8 +118,8 @@ function checkCounts({ read, rejected, accepted }: Counts, { maxRejectedShare, u
   if (rejected > read * maxRejectedShare)
     refuse(
       'max_rejected_share',
-      `${rejected} of ${read} lines were rejected, more than the allowed share of ${maxRejectedShare}: see the report, fix the file or raise max_rejected_share. This job indexed nothing.`,
-      `${rejected} of ${read} files were left out, more than allowed (strict, max_rejected_share): see the report. This job indexed nothing.`,
+      `${rejected} of ${read} lines were rejected, more than the allowed share of ${maxRejectedShare}: see the report, and fix the file or allow more (max_rejected_share or --max-rejected, without strict). This job indexed nothing.`,
+      `${rejected} of ${read} files were left out, more than allowed: see the report, and leave these out or allow more (max_rejected_share or --max-rejected, without strict). This job indexed nothing.`,
     )
 }
 
