@@ -37,6 +37,12 @@ export async function writeFileDurably(
 
 const NEWLINE = 10
 
+/** Opens a file for `appendLine`. Creates it, readable by its owner only, and its folder. */
+export async function openPrivate(path: string): Promise<FileHandle> {
+  await makeFolder(dirname(path))
+  return open(path, 'a+', 0o600)
+}
+
 /**
  * Appends a line to a file of lines, opened with `a+`; durable when it resolves. If it cannot be written completely, on a full disk for
  * instance, the part of it is removed. A part that a killed process left is ended first, so that it does not spoil this line.

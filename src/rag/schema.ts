@@ -91,7 +91,7 @@ const rerankField = optionalBoolean('Retrieve more passages, rerank them as POST
 export const kField = Type.Integer({
   minimum: 0,
   maximum: LIMITS.k,
-  description: "Number of passages to retrieve. Default: the model's protocol.",
+  description: "Number of passages to retrieve, or to read of those supplied. Default: the model's protocol, or all supplied.",
 })
 
 export const AnswerRequestSchema = Type.Object(

@@ -2,6 +2,7 @@
 import { access, constants, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, invalidConfig, messageOf } from '../../base/errors.ts'
+import { openPrivate } from '../../base/durable.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { openScratch } from '../../base/locks/scratch.ts'
 import { openCollections } from '../../index/collections/collections.ts'
@@ -78,6 +79,9 @@ export async function checkPaths(config: Config): Promise<void> {
     if (config.CORPUS !== '' && !(await hasTables(config.INDEX_DIR)))
       await access(config.CORPUS, constants.R_OK).catch(refuse('CEPE_CORPUS', `The corpus ${config.CORPUS} cannot be read`))
   }
+  const { FEEDBACK: file } = config
+  if (file !== undefined)
+    await openPrivate(file).then((log) => log.close(), refuse('CEPE_FEEDBACK', `The file ${file} cannot be written to`))
   if (config.ROLE === 'replica' && config.MIRROR_DIR !== undefined) await makeWritable('CEPE_MIRROR_DIR', config.MIRROR_DIR)
   if (config.ROLE === 'indexer') return
   if (config.STATE_DISK_MB > 0) await makeWritable('CEPE_STATE_DIR', statesDir(config))

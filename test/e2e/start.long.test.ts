@@ -101,6 +101,12 @@ async function failingStarts(t: Test): Promise<readonly Case[]> {
       env: { ...whole, CEPE_INDEX_DIR: at('file') },
       says: /cannot be made.*CEPE_INDEX_DIR/,
     })),
+    ...[serve, ask].map((args): Case => ({
+      what: 'a file of feedback that is a folder',
+      args,
+      env: { ...whole, CEPE_FEEDBACK: dir },
+      says: /cannot be written to.*CEPE_FEEDBACK/,
+    })),
     {
       what: 'a jobs folder that is a file',
       args: serve,

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { COLLECTION_STATES, unknownCollection, type CollectionInfo } from '../../../index/collections/contract.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { WORD_LANGUAGES } from '../../../index/word-languages.ts'
+import { orNull } from '../../rag/fields.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import type { RouteContext, Routes } from './context.ts'
 import { at } from '../../../base/at.ts'
@@ -23,9 +24,7 @@ const CollectionSchema = Type.Object(
         'ready: searchable. incompatible: vectors of a retriever that is not loaded. missing: no table yet. unavailable: the table cannot be read.',
     }),
     default: Type.Boolean({ description: 'True for the collection used if a request of this key names none.' }),
-    problem: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
-      description: 'Why the collection cannot be searched.',
-    }),
+    problem: orNull(Type.Object({ code: Type.String(), message: Type.String() }), 'Why the collection cannot be searched.'),
   },
   { title: 'Collection' },
 )

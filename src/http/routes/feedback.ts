@@ -1,7 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { open } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import pLimit from 'p-limit'
 import { CodedError } from '../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
@@ -9,8 +7,7 @@ import { nonBlank } from '../../rag/fields.ts'
 import { LIMITS } from '../../rag/limits.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import type { Routes } from './context.ts'
-import { appendLine } from '../../../base/durable.ts'
-import { makeFolder } from '../../../base/make-folder.ts'
+import { appendLine, openPrivate } from '../../../base/durable.ts'
 
 const FEEDBACK_LIMITS = { answerCharacters: 4096, expected: 16, expectedCharacters: 1000, commentCharacters: 2000 } as const
 
@@ -63,17 +60,13 @@ export const feedbackRoutes: Routes = (app, { config, access }) => {
   })
 }
 
-/** File mode: questions and comments may be private. */
-const MODE = 0o600
-
 /**
  * An append-only file of JSON lines with a size limit.
  * @returns appends a line, in order; durable when it resolves. @throws disk_full at the file's limit or on a full disk, internal
  */
 function feedbackLog(path: string, maxBytes: number): (line: object) => Promise<void> {
   const append = async (line: string): Promise<void> => {
-    await makeFolder(dirname(path))
-    const file = await open(path, 'a+', MODE)
+    const file = await openPrivate(path)
     try {
       if ((await file.stat()).size + Buffer.byteLength(line) >= maxBytes)
         throw new CodedError('disk_full', 'The file of feedback is full: move it away (CEPE_FEEDBACK), or raise CEPE_FEEDBACK_MB.')

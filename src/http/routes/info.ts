@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { modelId } from '../../../models/manifest.ts'
 import type { Calibration } from '../../rag/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
+import { orNull } from '../../rag/fields.ts'
 import { defaultPrompt } from '../../rag/resolve-request.ts'
 import { type AnswerServices, inCollection } from '../../rag/pipeline.ts'
 import { type IndexVersion, IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
@@ -17,9 +18,7 @@ const number = Type.Number()
 const RetrieverFields = { id: Type.String(), dtype: Type.String(), dimension: number }
 export const InfoSchema = Type.Object({
   version: Type.String({ description: 'Version of the service.' }),
-  key: Type.Union([Type.Object({ name: Type.String(), role: Type.Enum([...ROLES]) }), Type.Null()], {
-    description: "Name of this request's key; null without a valid one.",
-  }),
+  key: orNull(Type.Object({ name: Type.String(), role: Type.Enum([...ROLES]) }), "Name of this request's key; null without a valid one."),
   feedback: Type.Boolean({ description: 'Whether feedback on answers is stored (CEPE_FEEDBACK).' }),
   files: Type.Boolean({ description: 'Whether the files of passages can be downloaded (CEPE_SERVE_FILES).' }),
   reader: Type.Object({

@@ -77,11 +77,11 @@ await t.test('logprobs are those of the decoder, and stop and max_tokens hold', 
 await t.test('an error names the field as the request has it', async (t) => {
   const { post } = await testApp(t, { answering })
   const content = 'why '.repeat(900)
-  const requests: readonly (readonly [string, object])[] = [
-    ['messages', { url: '/v1/chat/completions', messages: [{ role: 'user', content }] }],
-    ['input', { url: '/v1/responses', input: content }],
-  ]
-  for (const [param, { url, ...body }] of requests as readonly (readonly [string, { readonly url: string }])[]) {
+  const requests = [
+    ['messages', '/v1/chat/completions', { messages: [{ role: 'user', content }] }],
+    ['input', '/v1/responses', { input: content }],
+  ] as const
+  for (const [param, url, body] of requests) {
     const refused = await post(url, { model: 'cepe', ...body })
     t.match(refused.json(), { error: { code: 'unprocessable', param, message: /question has \d+ tokens.*: shorten it/ } })
   }
