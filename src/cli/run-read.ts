@@ -76,15 +76,12 @@ function readable({ answer, confidence, evidence, document, timings_ms }: Docume
     const shown = text.replace(/\s+/g, ' ').trim()
     return `  ${rank}. ${location} (${share}): ${shown.length > SHOWN_CHARACTERS ? `${shown.slice(0, SHOWN_CHARACTERS)} ...` : shown}`
   })
+  const unread = `${document.unread} characters were not read: they fit the question less, or the model takes no more. \`cepe index add\` and \`cepe ask\` search all of it.`
   return [
     answer === '' ? '(no answer)' : answer,
     `confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${document.tokens} tokens in ${document.chunks} chunks:`,
     ...lines,
-    ...(document.unread === 0
-      ? []
-      : [
-          `${document.unread} characters were not read: they fit the question less, or the model takes no more. \`cepe index add\` and \`cepe ask\` search all of it.`,
-        ]),
+    ...(document.unread === 0 ? [] : [unread]),
     '',
   ].join('\n')
 }

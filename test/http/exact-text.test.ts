@@ -243,6 +243,21 @@ await t.test('a query is read as it was sent, or refused by the name of its para
     ['POST', '/v1/documents/answer', { text: 'x', question: 'q' }],
   ]
   for (const [method, url, body] of routes) t.match(await asked(method, `${url}?colection=law`, body), unknown, `${method} ${url}`)
+  const withoutBody = [
+    ['DELETE', '/v1/passages/a'],
+    ['DELETE', '/v1/collections/passages'],
+    ['PUT', '/v1/collections/new'],
+    ['POST', '/v1/admin/index/reembed'],
+    ['POST', '/v1/admin/snapshots/none/restore'],
+    ['DELETE', '/v1/admin/snapshots/none'],
+  ] as const
+  for (const [method, url] of withoutBody)
+    t.match(
+      await asked(method, url, { collection: 'law' }),
+      refused('collection', /is not a known field/),
+      `${method} ${url} takes no body`,
+    )
+  t.match(await asked('DELETE', '/v1/admin/snapshots/none', {}), { error: { code: 'not_found' } }, 'an empty object asks for nothing')
   t.match(await total('caf%C3%A9+%2B+100+%25'), { total: 1 }, 'nothing was deleted')
   t.match(await send('GET', '/v1/models?api-version=1'), '"object":"list"', 'clients made for another API add parameters')
 })

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { CodedError, invalidField, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidField, invalidRequest, messageOf } from '../../../base/errors.ts'
 import { HALF_PAIR, halfPairIn } from '../../../base/json.ts'
 import type { Config } from '../../settings.ts'
+import { UNKNOWN } from '../errors/describe-validation.ts'
 import { utf8Body } from '../request/read-question.ts'
 
 declare module 'fastify' {
@@ -98,13 +99,23 @@ export function jsonBodies(app: FastifyInstance): void {
   app.addContentTypeParser(TYPE, { parseAs: 'buffer' }, (request, body, parsed) => {
     // Many clients send a content type without a body.
     if (body.length === 0)
-      return parsed(request.routeOptions.schema?.body === undefined ? null : invalid('The body is empty: send JSON.'), undefined)
+      return parsed(
+        request.routeOptions.schema?.body === undefined ? null : invalidRequest(undefined, 'The body is empty: send JSON.'),
+        undefined,
+      )
     const text = utf8Body(body)
     void parse(request, text, (error, value) => {
       const half = request.routeOptions.config.checksItems !== true && HALF_ESCAPE.test(text) ? halfPairIn(value) : undefined
-      parsed(error !== null ? invalid(problemOf(text)) : half === undefined ? null : invalidField(half || 'body', HALF_PAIR), value)
+      if (error !== null) return parsed(invalidRequest(undefined, problemOf(text)), undefined)
+      parsed(half === undefined ? unasked(request, value) : invalidField(half || 'body', HALF_PAIR), value)
     })
   })
+}
+
+/** The error of a body with fields for a route that takes none: as with unknown parameters, the request would be read as another. */
+function unasked({ routeOptions: { schema } }: FastifyRequest, value: unknown): CodedError | null {
+  const [name] = schema?.body === undefined ? Object.keys(value ?? {}) : []
+  return name === undefined ? null : invalidField(name, UNKNOWN)
 }
 
 function problemOf(text: string): string {
@@ -114,8 +125,4 @@ function problemOf(text: string): string {
     return `The body is not valid JSON (${messageOf(error)}).`
   }
   return 'The body holds a key __proto__, or constructor with prototype: neither is taken.'
-}
-
-function invalid(message: string): CodedError {
-  return new CodedError('invalid_request', message)
 }
