@@ -49,7 +49,8 @@ export function tool<Input extends TObject, Output extends TObject>({ call, text
     call: async (given: unknown, context: ToolContext, signal: AbortSignal) => {
       try {
         const input = inputOf(given)
-        const output = await call(input, await context.services(collectionOf(input)), cancelledBy(signal, context.run))
+        const collection = 'collection' in input && typeof input.collection === 'string' ? input.collection : undefined
+        const output = await call(input, await context.services(collection), cancelledBy(signal, context.run))
         return { content: [{ type: 'text' as const, text: text(output) }], structuredContent: { ...output } }
       } catch (error) {
         const { code, message } = context.failed(error)
@@ -57,8 +58,4 @@ export function tool<Input extends TObject, Output extends TObject>({ call, text
       }
     },
   }
-}
-
-function collectionOf(input: object): string | undefined {
-  return 'collection' in input && typeof input.collection === 'string' ? input.collection : undefined
 }

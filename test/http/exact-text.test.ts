@@ -260,6 +260,16 @@ await t.test('a query is read as it was sent, or refused by the name of its para
   t.match(await asked('DELETE', '/v1/admin/snapshots/none', {}), { error: { code: 'not_found' } }, 'an empty object asks for nothing')
   t.match(await total('caf%C3%A9+%2B+100+%25'), { total: 1 }, 'nothing was deleted')
   t.match(await send('GET', '/v1/models?api-version=1'), '"object":"list"', 'clients made for another API add parameters')
+  const messages = [{ role: 'user', content: 'q' }]
+  const elsewhere = [
+    ['/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
+    ['/v1/chat/completions', { model: 'cepe', messages }],
+    ['/v1/responses', { model: 'cepe', input: 'q' }],
+    ['/rerank', { query: 'q', texts: ['x'] }],
+  ] as const
+  for (const [url, body] of elsewhere)
+    t.match(await asked('POST', `${url}?collection=law`, body), { error: { message: /collection is not taken from the query here/ } }, url)
+  t.match(await send('GET', '/?source=x&collection=law'), '<!doctype html>', 'the page reads its own')
 })
 
 await t.test('partial and other options mean the same whether all passages are valid or not', async (t) => {

@@ -11,6 +11,7 @@ const WRITTEN: ReadonlyMap<unknown, RegExp> = new Map([
   ['number', /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i],
 ])
 
+const ELSEWHERE = 'is not taken from the query here: name it as cepe.collection of a chat, or in the arguments of a tool'
 const NO_VALUE = 'has a parameter that is not known, without a value; see /docs for those of this route'
 
 /** Rejects queries that would be read as others, before the body is read: the parser keeps invalid percent signs and unknown parameters. */
@@ -29,7 +30,9 @@ function problemOf({ originalUrl, query, routeOptions: { url = '', schema } }: F
   }
   const { querystring = { properties: {} }, tags } = schema ?? {}
   // Clients made for other APIs add parameters of their own; the page reads its own.
-  if (!url.startsWith('/v1/') || tags?.includes('openai') || !Value.Check(QuerySchema, querystring)) return undefined
+  if (!url.startsWith('/v1/') || tags?.includes('openai'))
+    return isPage || !Object.hasOwn(query ?? {}, 'collection') ? undefined : invalidField('collection', ELSEWHERE)
+  if (!Value.Check(QuerySchema, querystring)) return undefined
   for (const [name, value] of Object.entries(query ?? {})) {
     if (name === '') continue
     const parameter = Object.hasOwn(querystring.properties, name) ? querystring.properties[name] : undefined
