@@ -113,9 +113,8 @@ function refuseMixed({ sampling, logprobs, grammar }: ChatQuestion, mode: Mode):
 /** @throws invalid_request if dropping passages is meaningless, or the answer is sampled */
 function checkExplainable({ mode, sampling }: AnswerRequest): void {
   const isJoint = mode === undefined || mode === 'cepe' || mode === 'decoder-only'
-  const hindrance = sampling ? 'with sampling' : isJoint ? undefined : `in ${mode} mode`
-  if (hindrance === undefined) return
-  throw invalidField('explain', `is not available ${hindrance}: omit it, or use mode cepe or decoder-only`)
+  if (sampling) throw invalidField('explain', 'is not available with sampling: omit one of them')
+  if (!isJoint) throw invalidField('explain', `is not available in ${mode} mode: omit it, or use mode cepe or decoder-only`)
 }
 
 function chooseDemonstrations(

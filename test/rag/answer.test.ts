@@ -280,6 +280,10 @@ t.test('what cannot be served is refused by name', async (t) => {
     answerQuestion({ question: 'q', mode: 'replug', sampling: { temperature: 1, top_p: 1, seed: 1 } }, services),
     /sampling is not available in replug mode/,
   )
+  await t.rejects(
+    answerQuestion({ question: 'q', mode: 'cepe', explain: 'drop', sampling: { temperature: 1, top_p: 1, seed: 1 } }, services),
+    /explain is not available with sampling: omit one of them/,
+  )
 })
 
 t.test('demonstrations are read as they were written, or refused by file and line', async (t) => {

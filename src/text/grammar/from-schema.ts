@@ -65,14 +65,15 @@ function valueOf(schema: Schema, field: string): Part {
 function choiceOf(schema: Schema, field: string): Part {
   refuseUnknown(schema, ['type', 'enum', 'const'], field)
   const values = schema['enum']
+  const own = `${field}.${'const' in schema ? 'const' : 'enum'}`
   const isScalar = (value: unknown): boolean => value === null || ['string', 'number', 'boolean'].includes(typeof value)
   if (!Array.isArray(values) || values.length === 0 || values.length > GRAMMAR_LIMITS.choices || !values.every(isScalar))
-    throw refused(`${field}.enum`, `must be a list of 1 to ${GRAMMAR_LIMITS.choices} strings, numbers, true, false or null`)
+    throw refused(own, `must be a list of 1 to ${GRAMMAR_LIMITS.choices} strings, numbers, true, false or null`)
   if (values.some((value) => typeof value === 'number' && !isExact(value)))
-    throw refused(`${field}.enum`, 'has an integer that JSON rounds: give it as a string')
+    throw refused(own, 'has an integer that JSON rounds: give it as a string')
   const texts = values.map((value) => JSON.stringify(value))
-  if (texts.some((text) => text.length > GRAMMAR_LIMITS.choiceCharacters || !isPrintable(text)))
-    throw refused(`${field}.enum`, `has a value of more than ${GRAMMAR_LIMITS.choiceCharacters} characters`)
+  if (values.some((value) => Array.from(String(value)).length > GRAMMAR_LIMITS.choiceCharacters) || !texts.every(isPrintable))
+    throw refused(own, `has a value of more than ${GRAMMAR_LIMITS.choiceCharacters} characters, or with control characters`)
   return { kind: 'choice', texts: [...new Set(texts)] }
 }
 

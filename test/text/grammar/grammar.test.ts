@@ -168,8 +168,9 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
     [{ type: 'integer', minimum: 0 }, 's.minimum'],
     [{ enum: [] }, 's.enum'],
     [{ enum: [{}] }, 's.enum'],
-    [{ enum: ['x'.repeat(200)] }, 's.enum'],
-    [{ const: Number('9007199254740993') }, 's.enum'],
+    [{ enum: ['x'.repeat(201)] }, 's.enum'],
+    [{ const: { a: 1 } }, 's.const'],
+    [{ const: Number('9007199254740993') }, 's.const'],
     [{ anyOf: [] }, 's'],
     [{ ...one({ type: 'boolean' }), required: [] }, 's.required'],
     [{ ...one({ type: 'boolean' }), additionalProperties: true }, 's.additionalProperties'],
@@ -181,5 +182,7 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
       { code: 'invalid_request', field, message: /Use enum, const, a string with maxLength/ },
       JSON.stringify(schema),
     )
+  const longest = ['x'.repeat(200), '\u{1F600}'.repeat(200), '"'.repeat(200)]
+  t.same(grammarOf({ enum: longest }, 's'), [{ kind: 'choice', texts: longest.map((text) => JSON.stringify(text)) }], 'as characters count')
   t.end()
 })
