@@ -22,7 +22,7 @@ export async function checkReembed(live: TableLocation, model: EmbeddingModel): 
     const metadata = await readableMetadata(live.table, table)
     const refuse = (why: string): CodedError => conflict('table', `The table "${live.table}" ${why}`)
     if (isOfModel(metadata, model)) throw refuse(`already has vectors of ${model.id}.`)
-    if ((await table.countRows()) === 0) throw refuse('has no passages: index a corpus with `cepe index add --replace`.')
+    if ((await table.countRows()) === 0) throw refuse(`has no passages: run \`cepe index add <file> --collection ${live.table}\`.`)
   })
 }
 

@@ -82,7 +82,7 @@ export async function restoreSnapshot(name: string, options: ReplaceOptions): Pr
   const stored = tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE)
   const checked: CheckedFiles = new Map()
   const [first] = (await checkFiles(stored, checked)).damaged
-  if (first !== undefined) throw damage(`the snapshot "${name}"`, first, await lastSoundSnapshot(options, checked))
+  if (first !== undefined) throw damage(`the snapshot "${name}"`, first, await lastSoundSnapshot(options, checked), options.table)
   return replaceWith((folder) => cloneTable(stored, folder), options)
 }
 
@@ -110,7 +110,7 @@ export async function deleteSnapshot(name: string, options: TableLocation): Prom
 async function requireSnapshot(name: string, options: TableLocation): Promise<void> {
   snapshotFolder(options, name)
   if (!(await snapshotNames(options)).includes(name))
-    throw notFound('name', `There is no snapshot "${name}" of the table "${options.table}"; cepe index snapshot list shows them.`)
+    throw notFound('name', `There is no snapshot "${name}": cepe index snapshot list --collection ${options.table} lists them.`)
 }
 
 /** The record of a snapshot; if it is lost or damaged, what its table shows. @throws index_invalid if that is damaged too */
@@ -121,7 +121,7 @@ async function describedSnapshot(name: string, options: TableLocation): Promise<
   if (Value.Check(SnapshotSchema, value)) return value
   const created = new Date(Date.now() - (await files.age(tableFolder(folder, SNAPSHOT_TABLE))))
   const seen = await lookedThrough(folder).catch((error: unknown) => {
-    const message = `The snapshot "${name}" is damaged, its record and its table: delete it (cepe index snapshot delete ${name}).`
+    const message = `The snapshot "${name}" is damaged, its record and its table: delete it (cepe index snapshot delete ${name} --collection ${options.table}).`
     throw invalidIndex('name', message, error)
   })
   return { name, table: options.table, created_at: created.toISOString(), ...seen }

@@ -22,7 +22,7 @@ export async function verifyIndex(options: TableLocation, onBytes?: (done: numbe
   const checked: CheckedFiles = new Map()
   const { sound, bytes, unknown, damaged } = await checkFiles(folder, checked, onBytes)
   const [first] = damaged
-  if (first !== undefined) throw damage(`the table "${table}"`, first, await lastSoundSnapshot(options, checked))
+  if (first !== undefined) throw damage(`the table "${table}"`, first, await lastSoundSnapshot(options, checked), table)
   const passages = await countedRows(await connection.openTable(storedAs))
   const checksums = new Checksums(folder)
   await checksums.add(unknown)

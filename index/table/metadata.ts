@@ -81,7 +81,7 @@ function parseAnn(text: string, table: string): AnnSettings {
   if (partitions === undefined || nprobes === undefined || refine === undefined || rows === undefined || recall === undefined) {
     throw invalidIndex(
       table,
-      `The search settings stored with the table ${table} are damaged ("${text.slice(0, 80)}"): go back to an earlier version of the table with \`cepe migrate --restore <version>\`.`,
+      `The search settings stored with the table ${table} are damaged ("${text.slice(0, 80)}"): go back to an earlier version of the table with \`cepe migrate --restore <version> --collection ${table.replace(/\..*/, '')}\`.`,
     )
   }
   return { partitions, nprobes, refine, rows, recall, questionRecall }

@@ -41,7 +41,7 @@ export function fitModel(name: string, metadata: TableMetadata, models: Models):
   return invalidIndex(
     'model',
     `The table "${name}" holds vectors of the model ${metadata.model} (${metadata.dimension} numbers), this process embeds with ${here.join(' and ')}. ` +
-      `The table is sound: its passages can be read, exported and deleted. To search it, embed its own texts again (\`cepe index reembed\`; it stays until the new one is verified), ` +
+      `The table is sound: its passages can be read, exported and deleted. To search it, embed its own texts again (\`cepe index reembed --collection ${name}\`; it stays until the new one is verified), ` +
       `start with the model it was made with (CEPE_RETRIEVER_DIR, or in addition in CEPE_FURTHER_RETRIEVERS), or use another table (CEPE_TABLE).`,
   )
 }
@@ -52,7 +52,7 @@ export function unfitSchema(name: string, metadata: TableMetadata): CodedError |
   if (unknown !== undefined || metadata.schemaVersion >= SCHEMA_VERSION) return unknown
   return invalidIndex(
     'table',
-    `The table "${name}" has schema version ${metadata.schemaVersion}, this software needs ${SCHEMA_VERSION}: run \`cepe migrate\`, which keeps every passage.`,
+    `The table "${name}" has schema version ${metadata.schemaVersion}, this software needs ${SCHEMA_VERSION}: run \`cepe migrate --collection ${name}\`, which keeps every passage.`,
   )
 }
 

@@ -152,7 +152,7 @@ async function damageTo(dir: string, storedAs: string, file: string): Promise<Co
     file === VERSIONS
       ? `${storedAs}.lance (named by an alias: correct that file if another folder of the table has its passages)`
       : `the table "${table}"`
-  return damage(what, { file, problem: LOST }, snapshot)
+  return damage(what, { file, problem: LOST }, snapshot, table)
 }
 
 export const LOST = 'is missing or incomplete'
@@ -167,13 +167,13 @@ export interface Damage {
 /**
  * Error for a damaged file.
  * @param what the table or snapshot
- * @param snapshot name of the snapshot to restore
+ * @param snapshot name of the snapshot of `table` to restore
  */
-export function damage(what: string, { file, problem }: Damage, snapshot: string | undefined): CodedError {
+export function damage(what: string, { file, problem }: Damage, snapshot: string | undefined, table: string): CodedError {
   const remedy =
     snapshot === undefined
       ? 'No snapshot of the table is intact: restore it from a backup, or index the corpus again.'
-      : `The last intact snapshot is "${snapshot}": cepe index snapshot restore ${snapshot}.`
+      : `The last intact snapshot is "${snapshot}": cepe index snapshot restore ${snapshot} --collection ${table}.`
   return invalidIndex(file, `${file} of ${what} ${problem}. ${remedy}`)
 }
 

@@ -35,7 +35,10 @@ await t.test(
     const exported = async (): Promise<Passage[]> => parsed((await index('export')).stdout)
 
     t.same(await exported(), all)
-    t.match((await index('status')).stdout, /^collection passages: 25 passages, .*\n.*The table is sound.*cepe index reembed/)
+    t.match(
+      (await index('status')).stdout,
+      /^collection passages: 25 passages, .*\n.*The table is sound.*cepe index reembed --collection passages/,
+    )
     t.equal((await index('sources')).stdout, '23\tcorpus.jsonl\n1\thand\n1\t\n')
     t.match(await index('snapshot', 'create', 'kept'), { code: 0, stdout: 'kept: snapshot of 25 passages created\n' })
     t.match(await index('snapshot', 'restore', 'before'), { code: 0, stdout: 'passages: 24 passages, restored from before\n' })

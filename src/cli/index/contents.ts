@@ -96,7 +96,7 @@ function notEmpty(source: string): string {
 async function requireSource(index: Pick<PassageIndex, 'count' | 'table'>, source: string): Promise<void> {
   if ((await index.count({ source })) > 0) return
   const problem = `There are no passages from ${JSON.stringify(source)} in the collection ${index.table}`
-  throw notFound('--source', `${problem}: \`cepe index sources\` lists the sources.`)
+  throw notFound('--source', `${problem}: \`cepe index sources --collection ${index.table}\` lists the sources.`)
 }
 
 function print(stream: Readable): Promise<void> {

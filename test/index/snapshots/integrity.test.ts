@@ -64,7 +64,7 @@ await t.test('flipped bytes are found, and the last intact snapshot is named and
   await flip(newest)
   await t.rejects(verifyIndex(index), {
     code: 'index_invalid',
-    message: /data\/.*\.lance of the table "passages" has changed .* "good": cepe index snapshot restore good/,
+    message: /data\/.*\.lance of the table "passages" has changed .* "good": cepe index snapshot restore good --collection passages/,
   })
   const options = { dir, table: 'passages', model: hashEmbedding }
   await t.rejects(restoreSnapshot('later', options), { code: 'index_invalid', message: /of the snapshot "later" .* "good"/ })

@@ -93,7 +93,7 @@ for (const into of Object.keys(WRITES))
       const { index, warnings } = await opened(t, dir)
       const expected = {
         code: 'index_invalid',
-        message: /is missing or incomplete\. The last intact snapshot is "good": cepe index snapshot restore good/,
+        message: /is missing or incomplete\. The last intact snapshot is "good": cepe index snapshot restore good --collection passages/,
       }
       const [passage] = somePassages(1, 500)
       if (passage === undefined) throw new Error('no passage')
