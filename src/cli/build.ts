@@ -31,15 +31,11 @@ export function buildCommand(): Command {
     .requiredOption('--out <folder>', 'folder of the built model')
     .addOption(new Option('--dtype <dtype>', 'precision of the graphs').choices(DTYPES).default('f32'))
     .addOption(
-      new Option('--block-size <weights>', 'int4: weights per scale')
+      new Option('--block-size <weights>', 'with int4: weights per scale')
         .choices(BLOCK_SIZES.map(String))
         .default(String(INT4_DEFAULTS.blockSize)),
     )
-    .addOption(
-      new Option('--lm-head <precision>', 'int4: precision of the output projection')
-        .choices(['int8', 'float'])
-        .default(INT4_DEFAULTS.lmHead),
-    )
+    .addOption(new Option('--lm-head <precision>', 'quantised: output projection').choices(['int8', 'float']).default(INT4_DEFAULTS.lmHead))
     .option('--in-place', "reference weights in the checkpoint's safetensors files by hard links, if their precision matches")
     .option(
       '--adapter <folder>',
@@ -58,6 +54,8 @@ export function buildCommand(): Command {
 
 async function build(checkpointDir: string, given: BuildArguments): Promise<void> {
   const { out, dtype, blockSize, lmHead, inPlace = false, adapter, rope, window, texts } = given
+  if (blockSize !== String(INT4_DEFAULTS.blockSize) && !dtype.includes('int4'))
+    throw invalidOption('--block-size', '--block-size is of matrices in 4 bits: choose a --dtype with int4, or omit it.')
   if (texts !== undefined) await checkTextsOption(texts, dtype)
   const { modelId } = await import('../../models/manifest.ts')
   const checkpoint = { checkpointDir, adapters: adapter, rope: { rope, window } }
@@ -76,7 +74,7 @@ async function build(checkpointDir: string, given: BuildArguments): Promise<void
     (signal) => distanceFromF32(out, texts, (outDir) => withProgress('Building in f32', { ...checkpoint, outDir, dtype: 'f32', signal })),
     () => `${out} is built; what it costs was not measured.`,
   )
-  process.stdout.write(`beside f32: ${distance}\n`)
+  process.stdout.write(`against f32: ${distance}\n`)
 }
 
 async function checkTextsOption(texts: string, dtype: Dtype): Promise<void> {
