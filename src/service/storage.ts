@@ -79,9 +79,8 @@ export async function checkPaths(config: Config): Promise<void> {
     if (config.CORPUS !== '' && !(await hasTables(config.INDEX_DIR)))
       await access(config.CORPUS, constants.R_OK).catch(refuse('CEPE_CORPUS', `The corpus ${config.CORPUS} cannot be read`))
   }
-  const { FEEDBACK: file } = config
-  if (file !== undefined)
-    await openPrivate(file).then((log) => log.close(), refuse('CEPE_FEEDBACK', `The file ${file} cannot be written to`))
+  if (config.FEEDBACK !== undefined)
+    await openPrivate(config.FEEDBACK).then((log) => log.close(), refuse('CEPE_FEEDBACK', 'The file of feedback cannot be written to'))
   if (config.ROLE === 'replica' && config.MIRROR_DIR !== undefined) await makeWritable('CEPE_MIRROR_DIR', config.MIRROR_DIR)
   if (config.ROLE === 'indexer') return
   if (config.STATE_DISK_MB > 0) await makeWritable('CEPE_STATE_DIR', statesDir(config))

@@ -237,9 +237,8 @@ function textsOf(input: EmbeddingsRequest['input']): string[] {
       )
     if (typeof item !== 'string') throw refuse(`${name} must be a text.`)
     if (item === '') throw refuse(`${name} is empty.`)
-    const characters = Array.from(item).length
-    if (characters > OPENAI_LIMITS.inputCharacters)
-      throw refuse(`${name} has ${characters} characters; the most is ${OPENAI_LIMITS.inputCharacters}.`)
+    if (Array.from(item).length > OPENAI_LIMITS.inputCharacters)
+      throw refuse(`${name} has too many characters; the most is ${OPENAI_LIMITS.inputCharacters}.`)
     return item.normalize()
   })
 }
