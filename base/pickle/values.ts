@@ -2,10 +2,7 @@
 
 /** A name in the pickle, `module.name`; never resolved to code. */
 export class PickleGlobal {
-  readonly path: string
-  constructor(path: string) {
-    this.path = path
-  }
+  constructor(readonly path: string) {}
 }
 
 /** A result of the host's functions, opaque to the reader. */
@@ -14,10 +11,7 @@ export abstract class PickleObject {
 }
 
 export class PickleTuple {
-  readonly items: readonly PickleValue[]
-  constructor(items: readonly PickleValue[]) {
-    this.items = items
-  }
+  constructor(readonly items: readonly PickleValue[]) {}
 }
 export class PickleList {
   readonly items: PickleValue[] = []
@@ -28,12 +22,10 @@ export class PickleDict {
 
 /** Bytes of the pickle, left in the source: `length` of them from `offset`. */
 export class PickleBytes {
-  readonly offset: number
-  readonly length: number
-  constructor(offset: number, length: number) {
-    this.offset = offset
-    this.length = length
-  }
+  constructor(
+    readonly offset: number,
+    readonly length: number,
+  ) {}
 }
 
 export type PickleValue =

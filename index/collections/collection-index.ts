@@ -1,5 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
-import type { EmbeddingModel, Models, SearchFilter } from '../contract.ts'
+import type { Models, SearchFilter } from '../contract.ts'
 import type { PassageIndex } from '../passage-index.ts'
 import { checkFolder } from '../versions/alias.ts'
 import { unknownCollection } from './contract.ts'
@@ -11,81 +11,67 @@ interface OpenTable {
   dropped: boolean
 }
 
+export type OpenTables = ReturnType<typeof openTables>
+
 /**
  * Cache of open tables by name. Beyond `most`, the least recently used ones are closed. A table in use is never closed, so that there may
  * temporarily be more.
  */
-export class OpenTables {
-  readonly #most: number
-  readonly #openOne: (name: string) => Promise<PassageIndex>
+export function openTables(most: number, openOne: (name: string) => Promise<PassageIndex>) {
   /** In order of last use. */
-  readonly #tables = new Map<string, OpenTable>()
-
-  constructor(most: number, openOne: (name: string) => Promise<PassageIndex>) {
-    this.#most = most
-    this.#openOne = openOne
-  }
-
-  get size(): number {
-    return this.#tables.size
-  }
-
-  /** Calls `work` with a table, opening it if necessary. Concurrent calls share one opening; a failed one is retried by the next call. */
-  async use<T>(name: string, work: (table: PassageIndex) => Promise<T>): Promise<T> {
-    const table = this.#take(name)
-    try {
-      return await work(await table.opening)
-    } finally {
-      this.#give(table)
-    }
-  }
-
-  /** Like `use`, for a generator that reads the table. */
-  async *read<T>(name: string, work: (table: PassageIndex) => AsyncGenerator<T>): AsyncGenerator<T> {
-    const table = this.#take(name)
-    try {
-      yield* work(await table.opening)
-    } finally {
-      this.#give(table)
-    }
-  }
-
+  const tables = new Map<string, OpenTable>()
   /** Closes a table once it is unused; the next use opens it again. */
-  drop(name: string): void {
-    const table = this.#tables.get(name)
+  const drop = (name: string): void => {
+    const table = tables.get(name)
     if (table === undefined) return
-    this.#tables.delete(name)
+    tables.delete(name)
     table.dropped = true
     if (table.uses === 0) close(table)
   }
-
-  close(): void {
-    for (const name of [...this.#tables.keys()]) this.drop(name)
-  }
-
-  #take(name: string): OpenTable {
-    const table = this.#tables.get(name) ?? this.#begin(name)
-    table.uses++
-    this.#tables.delete(name)
-    this.#tables.set(name, table)
-    return table
-  }
-
-  #begin(name: string): OpenTable {
-    const table = { opening: this.#openOne(name), uses: 0, dropped: false }
+  const begin = (name: string): OpenTable => {
+    const table = { opening: openOne(name), uses: 0, dropped: false }
     table.opening.catch(() => {
-      if (this.#tables.get(name) === table) this.drop(name)
+      if (tables.get(name) === table) drop(name)
     })
     return table
   }
-
-  #give(table: OpenTable): void {
+  const take = (name: string): OpenTable => {
+    const table = tables.get(name) ?? begin(name)
+    table.uses++
+    tables.delete(name)
+    tables.set(name, table)
+    return table
+  }
+  const give = (table: OpenTable): void => {
     table.uses--
     if (table.uses === 0 && table.dropped) close(table)
-    for (const [name, { uses }] of this.#tables) {
-      if (this.#tables.size <= this.#most) return
-      if (uses === 0) this.drop(name)
+    for (const [name, { uses }] of tables) {
+      if (tables.size <= most) return
+      if (uses === 0) drop(name)
     }
+  }
+  return {
+    size: () => tables.size,
+    /** Calls `work` with a table, opening it if necessary. Concurrent calls share one opening; a failed one is retried by the next call. */
+    use: async <T>(name: string, work: (table: PassageIndex) => Promise<T>): Promise<T> => {
+      const table = take(name)
+      try {
+        return await work(await table.opening)
+      } finally {
+        give(table)
+      }
+    },
+    /** Like `use`, for a generator that reads the table. */
+    async *read<T>(name: string, work: (table: PassageIndex) => AsyncGenerator<T>): AsyncGenerator<T> {
+      const table = take(name)
+      try {
+        yield* work(await table.opening)
+      } finally {
+        give(table)
+      }
+    },
+    drop,
+    close: (): void => [...tables.keys()].forEach(drop),
   }
 }
 
@@ -97,73 +83,55 @@ function close({ opening }: OpenTable): void {
 }
 
 /** A table that is opened on use and may be closed between two calls. */
-export class CollectionIndex implements PassageIndex {
-  readonly dir: string
-  readonly table: string
-  readonly model: EmbeddingModel
-  readonly furtherModels: readonly EmbeddingModel[]
-  readonly #tables: OpenTables
-  #behind: CodedError | undefined
-  readonly view = () => this.#use((table) => table.view())
-  readonly writtenWith = () => this.#use((table) => table.writtenWith())
-  readonly check = () => this.#use((table) => table.check())
-  readonly sources = () => this.#use((table) => table.sources())
-  readonly version = () => this.#use((table) => table.version())
-  readonly info = () => this.#use((table) => table.info())
-  readonly refresh = () => this.#use((table) => table.refresh())
-  readonly get = (...given: Parameters<PassageIndex['get']>) => this.#use((table) => table.get(...given))
-  readonly changed = (...given: Parameters<PassageIndex['changed']>) => this.#use((table) => table.changed(...given))
-  readonly upsert = (...given: Parameters<PassageIndex['upsert']>) => this.#use((table) => table.upsert(...given))
-  readonly delete = (...given: Parameters<PassageIndex['delete']>) => this.#use((table) => table.delete(...given))
-  readonly count = (...given: Parameters<PassageIndex['count']>) => this.#use((table) => table.count(...given))
-  readonly list = (...given: Parameters<PassageIndex['list']>) => this.#use((table) => table.list(...given))
-  readonly titles = (...given: Parameters<PassageIndex['titles']>) => this.#use((table) => table.titles(...given))
-
-  constructor(tables: OpenTables, { dir, table, model, furtherModels = [] }: Pick<PassageIndex, 'dir' | 'table'> & Models) {
-    this.dir = dir
-    this.table = table
-    this.model = model
-    this.furtherModels = furtherModels
-    this.#tables = tables
+export function collectionIndex(tables: OpenTables, location: Pick<PassageIndex, 'dir' | 'table'> & Models): PassageIndex {
+  const { dir, table: name } = location
+  let behind: CodedError | undefined
+  /** Converts the error for a table that was removed to unknown_collection, unless the folder of the index has disappeared. */
+  const described = async (error: unknown): Promise<unknown> => {
+    if (!(error instanceof CodedError) || error.code !== 'index_missing') return error
+    tables.drop(name)
+    return checkFolder(dir).then(
+      () => unknownCollection(name),
+      () => error,
+    )
   }
-
-  /** State of the last call. */
-  behind() {
-    return this.#behind
-  }
-
-  async *export(filter?: SearchFilter) {
+  const use = async <T>(work: (table: PassageIndex) => Promise<T>): Promise<T> => {
     try {
-      yield* this.#tables.read(this.table, (table) => table.export(filter))
-    } catch (error) {
-      throw await this.#described(error)
-    }
-  }
-
-  /** No-op: the table is closed with the collections. */
-  close(): void {
-    return
-  }
-
-  async #use<T>(work: (table: PassageIndex) => Promise<T>): Promise<T> {
-    try {
-      return await this.#tables.use(this.table, async (table) => {
+      return await tables.use(name, async (table) => {
         const result = await work(table)
-        this.#behind = table.behind()
+        behind = table.behind()
         return result
       })
     } catch (error) {
-      throw await this.#described(error)
+      throw await described(error)
     }
   }
-
-  /** Converts the error for a table that was removed to unknown_collection, unless the folder of the index has disappeared. */
-  async #described(error: unknown): Promise<unknown> {
-    if (!(error instanceof CodedError) || error.code !== 'index_missing') return error
-    this.#tables.drop(this.table)
-    return checkFolder(this.dir).then(
-      () => unknownCollection(this.table),
-      () => error,
-    )
+  return {
+    ...location,
+    view: () => use((table) => table.view()),
+    writtenWith: () => use((table) => table.writtenWith()),
+    check: () => use((table) => table.check()),
+    sources: () => use((table) => table.sources()),
+    version: () => use((table) => table.version()),
+    info: () => use((table) => table.info()),
+    refresh: () => use((table) => table.refresh()),
+    get: (id) => use((table) => table.get(id)),
+    changed: (passages) => use((table) => table.changed(passages)),
+    upsert: (...given) => use((table) => table.upsert(...given)),
+    delete: (which) => use((table) => table.delete(which)),
+    count: (filter) => use((table) => table.count(filter)),
+    list: (options) => use((table) => table.list(options)),
+    titles: (count) => use((table) => table.titles(count)),
+    /** State of the last call. */
+    behind: () => behind,
+    async *export(filter?: SearchFilter) {
+      try {
+        yield* tables.read(name, (table) => table.export(filter))
+      } catch (error) {
+        throw await described(error)
+      }
+    },
+    /** The table is closed with the collections. */
+    close: () => undefined,
   }
 }

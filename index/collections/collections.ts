@@ -13,7 +13,7 @@ import { createLiveTable } from '../versions/live-table.ts'
 import type { WordLanguage } from '../word-languages.ts'
 import { watchingJobs } from '../writers/change-log.ts'
 import { withMaintenanceLock, withWriterLock } from '../writers/locks.ts'
-import { CollectionIndex, OpenTables } from './collection-index.ts'
+import { collectionIndex, type OpenTables, openTables } from './collection-index.ts'
 import { type CollectionInfo, type Collections, unknownCollection } from './contract.ts'
 
 /** Suffixes of a table's files other than its alias and locks: stored tables, snapshots, change logs, read pins. */
@@ -97,7 +97,7 @@ class IndexCollections implements Collections {
     this.main = main
     this.#dir = dir
     this.#models = { model: main.model, furtherModels: main.furtherModels ?? [] }
-    this.#tables = new OpenTables(mostOpen, async (table) => {
+    this.#tables = openTables(mostOpen, async (table) => {
       await this.#require(table)
       return openIndex({
         ...opening,
@@ -111,7 +111,7 @@ class IndexCollections implements Collections {
   }
 
   get opened(): number {
-    return this.#tables.size + 1
+    return this.#tables.size() + 1
   }
 
   async open(name: string): Promise<PassageIndex> {
@@ -121,7 +121,7 @@ class IndexCollections implements Collections {
 
   later(name: string): PassageIndex {
     if (name === this.main.table) return this.main
-    return new CollectionIndex(this.#tables, { ...this.#models, dir: this.#dir, table: name })
+    return collectionIndex(this.#tables, { ...this.#models, dir: this.#dir, table: name })
   }
 
   async names(): Promise<string[]> {

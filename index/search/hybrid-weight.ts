@@ -4,7 +4,7 @@ import { connectLance, SMALL_CACHES, writing, type Table } from '../table/lance.
 import { readMetadata, writeDenseWeight, type TableMetadata } from '../table/metadata.ts'
 import { PASSAGE_COLUMNS, passagesIn } from '../table/rows.ts'
 import { sampleRows } from '../table/sample.ts'
-import { Stages } from '../stages.ts'
+import type { Stages } from '../stages.ts'
 import type { Embed, SearchHit } from '../contract.ts'
 import { DEFAULT_DENSE_WEIGHT, FUSED_DEPTH } from './hybrid.ts'
 import { searchVector, searchWords } from './search.ts'
@@ -26,8 +26,8 @@ export function middleSentence(text: string): string {
 }
 
 interface MeasureOptions {
-  readonly signal?: AbortSignal | undefined
-  readonly stages?: Stages
+  readonly signal: AbortSignal
+  readonly stages: Stages
 }
 
 /**
@@ -37,34 +37,25 @@ interface MeasureOptions {
  * @returns the weight, 0 to 1
  * @throws errors of `embed`; the signal's reason once aborted
  */
-export async function measureDenseWeight(
-  table: Table,
-  embed: Embed,
-  { signal, stages = new Stages() }: MeasureOptions = {},
-): Promise<number> {
+export async function measureDenseWeight(table: Table, embed: Embed, measuring: MeasureOptions): Promise<number> {
   const { ann, hybrid } = await readMetadata(table)
   const rows = await table.countRows()
   if (hybrid !== undefined && rows < hybrid.rows * REMEASURE) return hybrid.denseWeight
   if (rows === 0) return DEFAULT_DENSE_WEIGHT
   using aside = await connectLance(table.dir, 0, SMALL_CACHES)
-  const denseWeight = await measured(await aside.openTable(table.storedAs), ann, embed, { stages, signal })
+  const denseWeight = await measured(await aside.openTable(table.storedAs), ann, embed, measuring)
   await writing(table, () => writeDenseWeight(table, { denseWeight, rows }))
   return denseWeight
 }
 
-async function measured(
-  table: Table,
-  ann: TableMetadata['ann'],
-  embed: Embed,
-  { signal, stages }: MeasureOptions & { readonly stages: Stages },
-): Promise<number> {
+async function measured(table: Table, ann: TableMetadata['ann'], embed: Embed, { signal, stages }: MeasureOptions): Promise<number> {
   const onProbes = stages.counted('weighing searches')
   const probes = passagesIn(await sampleRows(table, SAMPLE, PASSAGE_COLUMNS))
   const questions = probes.map(({ text }) => middleSentence(text))
   const vectors = await embed(questions, signal)
   let [dense, text] = [0, 0]
   for (const [i, { id }] of probes.entries()) {
-    signal?.throwIfAborted()
+    signal.throwIfAborted()
     onProbes(i, probes.length)
     dense += reciprocalRank(await searchVector(table, ann, at(vectors, i), { k: FUSED_DEPTH }), id)
     text += reciprocalRank(await searchWords(table, at(questions, i), { k: FUSED_DEPTH }), id)

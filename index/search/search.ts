@@ -82,10 +82,14 @@ export function findByVector<Found extends FoundNumber>(...[read, table, ann, ve
 type VectorSearch = [table: Table, ann: AnnSettings | undefined, vector: Float32Array, options: VectorSearchOptions]
 
 /** Always sets the distance type: one that differs from the index's would scan everything. */
+function nearest(table: Table, vector: Float32Array, k: number): VectorQuery {
+  return table.query().nearestTo(vector).column('vector').distanceType('dot').limit(k)
+}
+
 function vectorQuery(...[table, ann, vector, { k, sure = k, filter }]: VectorSearch): VectorQuery {
   const where = sqlFilter(filter)
-  const nearest = table.query().nearestTo(vector).column('vector').distanceType('dot').limit(k)
-  const query = where === undefined ? nearest : nearest.where(where)
+  const whole = nearest(table, vector, k)
+  const query = where === undefined ? whole : whole.where(where)
   if (ann === undefined) return query.bypassVectorIndex()
   const approximate = query.nprobes(ann.nprobes).refineFactor(refineFactor(ann, k, sure))
   // A narrow filter leaves few rows per partition: read further partitions until k are found.
@@ -106,15 +110,7 @@ interface ExactRow extends Omit<FoundRow, 'passage'> {
 /** Rows of the k nearest passages of each vector, best first, by one scan of the table. Requires at least one vector. */
 export async function searchExactly(table: Table, vectors: readonly Float32Array[], k: number): Promise<ExactRow[][]> {
   const [first = new Float32Array(), ...others] = vectors
-  const start = table
-    .query()
-    .nearestTo(first)
-    .column('vector')
-    .distanceType('dot')
-    .limit(k)
-    .bypassVectorIndex()
-    .withRowId()
-    .select(['id', '_distance', '_rowid'])
+  const start = nearest(table, first, k).bypassVectorIndex().withRowId().select(['id', '_distance', '_rowid'])
   const result = await others.reduce((query, vector) => query.addQueryVector(vector), start).toArrow()
   const lists = vectors.map((): ExactRow[] => [])
   const [id, row, distance, query] = [
@@ -131,8 +127,7 @@ export async function searchExactly(table: Table, vectors: readonly Float32Array
 
 /** Numbers of the k nearest rows by the codes of the vector index alone, best first: the candidates of a search. Reads no vectors. */
 export async function findCandidates(table: Table, nprobes: number, vector: Float32Array, k: number): Promise<string[]> {
-  const query = table.query().nearestTo(vector).column('vector').distanceType('dot').limit(k).nprobes(nprobes)
-  return (await numbersOnly(query, '_distance')).map(({ id }) => id)
+  return (await numbersOnly(nearest(table, vector, k).nprobes(nprobes), '_distance')).map(({ id }) => id)
 }
 
 /**

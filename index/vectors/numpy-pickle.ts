@@ -75,12 +75,10 @@ const ADMITTED: readonly string[] = [...RECONSTRUCT, ...FROM_BUFFER, NDARRAY, DT
 
 class NumpyType extends PickleObject {
   readonly kind = 'a numpy type'
-  readonly name: string
   /** `<` little-endian, `>` big-endian, `|` not applicable. */
   order = '<'
-  constructor(name: string) {
+  constructor(readonly name: string) {
     super()
-    this.name = name
   }
 }
 

@@ -78,7 +78,6 @@ const IR_VERSION = 10
  * operator.
  */
 export class Graph {
-  readonly name: string
   readonly #bodies: Body[]
   readonly #path: string[] = []
   readonly #names = new Map<Value, string>()
@@ -86,8 +85,7 @@ export class Graph {
   readonly #weights = new Map<string, { value: Value; weight: Weight }>()
   readonly #constants = new Map<string, { value: Value; bytes: Uint8Array }>()
 
-  constructor(name: string) {
-    this.name = name
+  constructor(readonly name: string) {
     this.#bodies = [{ name, inputs: [], outputs: [], nodes: [] }]
   }
 

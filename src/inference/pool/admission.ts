@@ -29,7 +29,7 @@ interface AdmissionOptions {
  */
 export function createAdmission(options: AdmissionOptions): Admission {
   const { maxWaiting, concurrency, disruptions = () => 0, now = () => performance.now() } = options
-  const rate = new WorkRate(now, disruptions)
+  const rate = workRate(now, disruptions)
   const clients: Clients = new Map()
   const rejected = { cost: 0, at: 0 }
   let questions = 0
@@ -97,36 +97,25 @@ function workBefore(clients: Clients, client: string, cost: number): number {
 }
 
 /** Time per unit of work, estimated from recently finished questions. */
-class WorkRate {
-  readonly #now: () => number
-  readonly #disruptions: () => number
+function workRate(now: () => number, disruptions: () => number) {
   /** Decaying sums over finished questions while there was work: their ratio is the time per unit of cost. */
-  readonly #finished = { ms: 0, cost: 0, count: 0 }
-  #workedSince = 0
-  #disruptionsBefore = 0
-
-  constructor(now: () => number, disruptions: () => number) {
-    this.#now = now
-    this.#disruptions = disruptions
+  const finished = { ms: 0, cost: 0, count: 0 }
+  let [workedSince, disruptionsBefore] = [0, 0]
+  const begin = (): void => {
+    workedSince = now()
+    disruptionsBefore = disruptions()
   }
-
-  begin(): void {
-    this.#workedSince = this.#now()
-    this.#disruptionsBefore = this.#disruptions()
-  }
-
-  finish(cost: number): void {
-    if (this.#disruptions() === this.#disruptionsBefore) {
-      const finished = this.#finished
-      finished.ms = DECAY * finished.ms + this.#now() - this.#workedSince
-      finished.cost = DECAY * finished.cost + cost
-      finished.count++
-    }
-    this.begin()
-  }
-
-  /** 0 without enough data. */
-  msPerCost(): number {
-    return this.#finished.count < LEAST_FINISHED ? 0 : this.#finished.ms / this.#finished.cost
+  return {
+    begin,
+    finish: (cost: number): void => {
+      if (disruptions() === disruptionsBefore) {
+        finished.ms = DECAY * finished.ms + now() - workedSince
+        finished.cost = DECAY * finished.cost + cost
+        finished.count++
+      }
+      begin()
+    },
+    /** 0 without enough data. */
+    msPerCost: () => (finished.count < LEAST_FINISHED ? 0 : finished.ms / finished.cost),
   }
 }
