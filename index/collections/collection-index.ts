@@ -11,13 +11,13 @@ interface OpenTable {
   dropped: boolean
 }
 
-export type OpenTables = ReturnType<typeof openTables>
+export type TableCache = ReturnType<typeof tableCache>
 
 /**
  * Cache of open tables by name. Beyond `most`, the least recently used ones are closed. A table in use is never closed, so that there may
  * temporarily be more.
  */
-export function openTables(most: number, openOne: (name: string) => Promise<PassageIndex>) {
+export function tableCache(most: number, openOne: (name: string) => Promise<PassageIndex>) {
   /** In order of last use. */
   const tables = new Map<string, OpenTable>()
   /** Closes a table once it is unused; the next use opens it again. */
@@ -83,7 +83,7 @@ function close({ opening }: OpenTable): void {
 }
 
 /** A table that is opened on use and may be closed between two calls. */
-export function collectionIndex(tables: OpenTables, location: Pick<PassageIndex, 'dir' | 'table'> & Models): PassageIndex {
+export function collectionIndex(tables: TableCache, location: Pick<PassageIndex, 'dir' | 'table'> & Models): PassageIndex {
   const { dir, table: name } = location
   let behind: CodedError | undefined
   /** Converts the error for a table that was removed to unknown_collection, unless the folder of the index has disappeared. */

@@ -13,7 +13,7 @@ import { createLiveTable } from '../versions/live-table.ts'
 import type { WordLanguage } from '../word-languages.ts'
 import { watchingJobs } from '../writers/change-log.ts'
 import { withMaintenanceLock, withWriterLock } from '../writers/locks.ts'
-import { collectionIndex, type OpenTables, openTables } from './collection-index.ts'
+import { collectionIndex, type TableCache, tableCache } from './collection-index.ts'
 import { type CollectionInfo, type Collections, unknownCollection } from './contract.ts'
 
 /** Suffixes of a table's files other than its alias and locks: stored tables, snapshots, change logs, read pins. */
@@ -79,16 +79,12 @@ const ALIAS = '.alias.json'
 /** Tables described concurrently. */
 const AT_ONCE = 4
 
-/** Creates the collections of an index. Only the main one is open; the others are opened on use. */
-export function openCollections(options: CollectionsOptions): Collections {
-  return new IndexCollections(options)
-}
-
-class IndexCollections implements Collections {
+/** The collections of an index. Only the main one is open; the others are opened on use. */
+export class IndexCollections implements Collections {
   readonly main: PassageIndex
   readonly #dir: string
   readonly #models: Models
-  readonly #tables: OpenTables
+  readonly #tables: TableCache
   readonly #belongings: Belongings
 
   constructor(options: CollectionsOptions) {
@@ -97,7 +93,7 @@ class IndexCollections implements Collections {
     this.main = main
     this.#dir = dir
     this.#models = { model: main.model, furtherModels: main.furtherModels ?? [] }
-    this.#tables = openTables(mostOpen, async (table) => {
+    this.#tables = tableCache(mostOpen, async (table) => {
       await this.#require(table)
       return openIndex({
         ...opening,

@@ -2,7 +2,7 @@ import { open, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { notFound } from '../../base/errors.ts'
 import { headOf } from '../../base/files.ts'
-import { LineFile } from '../ingest/plan/shard-files.ts'
+import { lineFile } from '../ingest/plan/shard-files.ts'
 import { isGzip, isParquet } from '../read/sniff.ts'
 import { packVector } from '../table/rows.ts'
 import { idLines, NPY_MAGIC, openNpy } from './npy.ts'
@@ -25,7 +25,7 @@ interface SpoolOptions {
  */
 async function spoolVectors(rows: AsyncIterable<VectorRow>, { path, dimension, work, number }: SpoolOptions): Promise<VectorSource> {
   const [numbers, ids] = [join(work, `${number}.f16`), join(work, `${number}.ids.txt`)]
-  const list = new LineFile(ids)
+  const list = lineFile(ids)
   const file = await open(numbers, 'w')
   const held = new Uint16Array(ROWS_PER_WRITE * dimension)
   let [count, total] = [0, 0]

@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { elementCount } from '../checkpoint/dtype.ts'
 import type { WeightFile } from '../checkpoint/file.ts'
 import { invalid, unsupported } from '../errors.ts'
-import { GgufCursor, metadataValue, type MetadataValue } from './metadata.ts'
+import { type GgufCursor, ggufCursor, metadataValue, type MetadataValue } from './metadata.ts'
 import { GGUF_TYPES, OTHER_TYPES, TYPES_BY_ID } from './types.ts'
 
 /** Limit for metadata and tensor list; a vocabulary of 262,144 tokens takes some 16 MB. */
@@ -15,7 +15,7 @@ const LEAST_BYTES = { entry: 13, tensor: 24 } as const
 const DEFAULT_ALIGNMENT = 32
 
 function readVersion(cursor: GgufCursor, file: string, path: string): number {
-  if (cursor.left < 24 || cursor.uint32() !== 0x46554747)
+  if (cursor.left() < 24 || cursor.uint32() !== 0x46554747)
     throw invalid(`${file} is no GGUF file: it does not begin with GGUF; give a .gguf file or a Hugging Face folder`, path)
   const version = cursor.uint32()
   if (version === 2 || version === 3) return version
@@ -25,7 +25,7 @@ function readVersion(cursor: GgufCursor, file: string, path: string): number {
 
 function readCount(cursor: GgufCursor, what: keyof typeof LEAST_BYTES, file: string, path: string): number {
   const count = cursor.uint64()
-  if (count * LEAST_BYTES[what] > cursor.left) {
+  if (count * LEAST_BYTES[what] > cursor.left()) {
     throw invalid(`${file} claims ${count} of its ${what === 'entry' ? 'metadata entries' : 'tensors'}, more than its bytes hold`, path)
   }
   return count
@@ -106,7 +106,7 @@ function checkApart(tensors: readonly GgufTensor[], file: string): void {
 export async function readGgufHeader(file: WeightFile) {
   const name = basename(file.path)
   const head = await file.read(0, Math.min(file.size, MAX_HEADER_BYTES))
-  const cursor = new GgufCursor(head, () =>
+  const cursor = ggufCursor(head, () =>
     file.size > head.length
       ? invalid(`${name}: metadata and tensor list exceed the limit of ${MAX_HEADER_BYTES} bytes`, file.path)
       : invalid(`${name} ends inside its metadata or tensor list: it is truncated or damaged; download it again`, file.path),
@@ -116,9 +116,9 @@ export async function readGgufHeader(file: WeightFile) {
   const metadata = readMetadata(cursor, readCount(cursor, 'entry', name, file.path), name)
   const alignment = alignmentOf(metadata, name)
   const listed = Array.from({ length: tensorCount }, () => readListed(cursor, name))
-  const dataStart = Math.ceil(cursor.at / alignment) * alignment
+  const dataStart = Math.ceil(cursor.at() / alignment) * alignment
   const tensors = listed.map((tensor) => locate(tensor, dataStart, alignment, file))
   checkApart(tensors, name)
-  return { version, metadata, tensors, bytes: head.slice(0, cursor.at) }
+  return { version, metadata, tensors, bytes: head.slice(0, cursor.at()) }
 }
 export type GgufHeader = Awaited<ReturnType<typeof readGgufHeader>>

@@ -1,46 +1,33 @@
 import { invalid } from '../errors.ts'
 
+export type GgufCursor = ReturnType<typeof ggufCursor>
+
 /** Reads consecutive little-endian values. A read past the end throws `ended()` before anything is allocated. */
-export class GgufCursor {
-  #at = 0
-  readonly #bytes: Buffer
-  readonly #ended: () => Error
-
-  constructor(bytes: Uint8Array, ended: () => Error) {
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    this.#ended = ended
+export function ggufCursor({ buffer, byteOffset, byteLength }: Uint8Array, ended: () => Error) {
+  const bytes = Buffer.from(buffer, byteOffset, byteLength)
+  let at = 0
+  const left = (): number => bytes.length - at
+  const take = (length: number): number => {
+    if (length > left()) throw ended()
+    at += length
+    return at - length
   }
-
-  /** Bytes read so far. */
-  get at(): number {
-    return this.#at
-  }
-  get left(): number {
-    return this.#bytes.length - this.#at
-  }
-
-  #take(length: number): number {
-    if (length > this.left) throw this.#ended()
-    const at = this.#at
-    this.#at += length
-    return at
-  }
-
   /** A number of so many bytes. 64-bit ones beyond 2^53 are approximate: larger than any file, so that checks fail as they should. */
-  number(bytes: number, read: (buffer: Buffer, at: number) => number | bigint): number {
-    return Number(read(this.#bytes, this.#take(bytes)))
-  }
-  uint32(): number {
-    return this.number(4, (buffer, at) => buffer.readUInt32LE(at))
-  }
-  uint64(): number {
-    return this.number(8, (buffer, at) => buffer.readBigUInt64LE(at))
-  }
-  /** A 64-bit length, then UTF-8. */
-  string(): string {
-    const length = this.uint64()
-    const at = this.#take(length)
-    return this.#bytes.toString('utf8', at, at + length)
+  const number = (size: number, read: (from: Buffer, at: number) => number | bigint): number => Number(read(bytes, take(size)))
+  const uint64 = (): number => number(8, (from, start) => from.readBigUInt64LE(start))
+  return {
+    /** Bytes read so far. */
+    at: () => at,
+    left,
+    number,
+    uint32: () => number(4, (from, start) => from.readUInt32LE(start)),
+    uint64,
+    /** A 64-bit length, then UTF-8. */
+    string: (): string => {
+      const length = uint64()
+      const start = take(length)
+      return bytes.toString('utf8', start, start + length)
+    },
   }
 }
 
@@ -93,7 +80,7 @@ export function metadataValue(cursor: GgufCursor, key: string, budget: { entries
   if (type !== LIST) return readerOf(type, key).read(cursor)
   const reader = readerOf(cursor.uint32(), key)
   const count = cursor.uint64()
-  if (count > budget.entries || count * reader.least > cursor.left)
+  if (count > budget.entries || count * reader.least > cursor.left())
     throw invalid(`metadata ${JSON.stringify(key)} claims a list of ${count} entries, more than can be: the file is damaged`, key)
   budget.entries -= count
   return Array.from({ length: count }, () => reader.read(cursor))

@@ -5,7 +5,7 @@ import { CodedError, invalidConfig, messageOf } from '../../base/errors.ts'
 import { openPrivate } from '../../base/durable.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { openScratch } from '../../base/locks/scratch.ts'
-import { openCollections } from '../../index/collections/collections.ts'
+import { IndexCollections } from '../../index/collections/collections.ts'
 import type { Collections } from '../../index/collections/contract.ts'
 import type { EmbedOf, Models, TableLocation } from '../../index/contract.ts'
 import { openIndex, type PassageIndex } from '../../index/open.ts'
@@ -121,7 +121,7 @@ export async function openPassages(
 /** Opens the main collection, and prepares the others, which are opened by name. Completes removals that an earlier process began. */
 export async function openTables(config: Config, models: Models, embedders: Embedders, log: Log | undefined): Promise<Collections> {
   const embedOf: EmbedOf = (model) => bulkEmbed(embedderOf(embedders, model))
-  const collections = openCollections({
+  const collections = new IndexCollections({
     main: await openPassages(config, models, { embedOf, log }),
     dir: config.INDEX_DIR,
     mostOpen: config.MAX_OPEN_COLLECTIONS,

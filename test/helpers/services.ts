@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { openCollections } from '../../index/collections/collections.ts'
+import { IndexCollections } from '../../index/collections/collections.ts'
 import { openIndex } from '../../index/open.ts'
 import { createJobs } from '../../src/jobs/jobs.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
@@ -17,7 +17,7 @@ export async function servicesAround(t: Test, answering: AnswerServices, changes
   const dir = await mkdtemp(path.join(tmpdir(), 'cepe-services-'))
   const index = await openIndex({ dir, model: { id: 'fake', dimension: 2 } })
   const keys = await openKeys({ dir: path.join(dir, 'keys'), pollMs: 20 })
-  const collections = openCollections({ main: changes.index ?? index })
+  const collections = new IndexCollections({ main: changes.index ?? index })
   const jobs = createJobs({ index, indexOf: (table) => collections.later(table), embedder, jobsDir: path.join(dir, 'jobs') })
   t.teardown(async () => {
     keys.close()

@@ -12,7 +12,7 @@ import type { Accepted, ReadItem } from '../../read/contract.ts'
 import type { Passage } from '../../contract.ts'
 import { contentHash, RowsDigest } from '../../hash.ts'
 import { jobFiles, type Plan, PlanSchema, SHARD_ROWS } from './contract.ts'
-import { LineFile, shardFiles } from './shard-files.ts'
+import { lineFile, shardFiles } from './shard-files.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 
 const READ_BYTES = 1024 * 1024
@@ -65,7 +65,7 @@ type Counts = Pick<Plan, 'read' | 'rejected' | 'accepted'>
 async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHARD_ROWS, signal, onProgress }: PlanOptions): Promise<Plan> {
   const files = jobFiles(folder)
   const shards = shardFiles(files, shardRows)
-  const report = new LineFile(files.rejects)
+  const report = lineFile(files.rejects)
   const counts = { read: 0, rejected: 0, accepted: 0 }
   const yieldToEventLoop = eventLoopYielder()
   let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }

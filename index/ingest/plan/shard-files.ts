@@ -6,39 +6,33 @@ import type { jobFiles } from './contract.ts'
 const BUFFER_BYTES = 256 * 1024
 
 /** A file of lines, created at the first line and durable once closed. */
-export class LineFile {
-  readonly #path: string
-  #file: FileHandle | undefined
-  #waiting: string[] = []
-  #bytes = 0
-
-  constructor(path: string) {
-    this.#path = path
-  }
-
-  async write(line: string): Promise<void> {
-    this.#waiting.push(`${line}\n`)
-    this.#bytes += line.length
-    if (this.#bytes >= BUFFER_BYTES) await this.#flush()
-  }
-
-  async close(): Promise<void> {
-    try {
-      await this.#flush()
-      await this.#file?.sync()
-    } finally {
-      await this.#file?.close()
-      this.#file = undefined
-    }
-  }
-
-  async #flush(): Promise<void> {
-    const text = this.#waiting.join('')
-    this.#waiting = []
-    this.#bytes = 0
+export function lineFile(path: string) {
+  let file: FileHandle | undefined
+  let waiting: string[] = []
+  let bytes = 0
+  const flush = async (): Promise<void> => {
+    const text = waiting.join('')
+    waiting = []
+    bytes = 0
     if (text === '') return
-    this.#file ??= await open(this.#path, 'w')
-    await this.#file.writeFile(text)
+    file ??= await open(path, 'w')
+    await file.writeFile(text)
+  }
+  return {
+    write: async (line: string): Promise<void> => {
+      waiting.push(`${line}\n`)
+      bytes += line.length
+      if (bytes >= BUFFER_BYTES) await flush()
+    },
+    close: async (): Promise<void> => {
+      try {
+        await flush()
+        await file?.sync()
+      } finally {
+        await file?.close()
+        file = undefined
+      }
+    },
   }
 }
 
@@ -46,7 +40,7 @@ export class LineFile {
 export function shardFiles(files: ReturnType<typeof jobFiles>, shardRows: number) {
   const shards: { readonly rows: number; readonly digest: string }[] = []
   const digest = new RowsDigest()
-  const begin = () => ({ file: new LineFile(files.shard(shards.length)), rows: 0, digest: new RowsDigest() })
+  const begin = () => ({ file: lineFile(files.shard(shards.length)), rows: 0, digest: new RowsDigest() })
   let open: ReturnType<typeof begin> | undefined
   /** Closes the open shard durably. */
   const close = async (): Promise<void> => {

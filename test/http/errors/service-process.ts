@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { openCollections } from '../../../index/collections/collections.ts'
+import { IndexCollections } from '../../../index/collections/collections.ts'
 import { openIndex } from '../../../index/open.ts'
 import { buildApp } from '../../../src/app.ts'
 import { loadConfig } from '../../../src/config.ts'
@@ -17,7 +17,7 @@ import { hashEmbedding } from '../../index/helpers.ts'
 /** A service over a real index and jobs. Prints its address; `take` and `give` on its input take and release all its file descriptors. */
 const [dir = ''] = process.argv.slice(2)
 const index = await openIndex({ dir: join(dir, 'index'), model: hashEmbedding, consistencyMs: 0, onWarning: () => undefined })
-const collections = openCollections({ main: index, onWarning: () => undefined })
+const collections = new IndexCollections({ main: index, onWarning: () => undefined })
 const embedder = embedderOf()
 const jobsDir = join(dir, 'index', 'jobs')
 const jobs = createJobs({ index, indexOf: (table) => collections.later(table), embedder, jobsDir, importDir: join(dir, 'import') })

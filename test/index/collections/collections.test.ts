@@ -1,7 +1,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openCollections } from '../../../index/collections/collections.ts'
+import { IndexCollections } from '../../../index/collections/collections.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { openIndex } from '../../../index/open.ts'
 import { startReplicaCache } from '../../../index/replica/replica-cache.ts'
@@ -14,9 +14,9 @@ import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpe
 
 const MODEL = { model: hashEmbedding }
 
-async function opened(t: Test, dir: string, options: Partial<Parameters<typeof openCollections>[0]> = {}) {
+async function opened(t: Test, dir: string, options: Partial<ConstructorParameters<typeof IndexCollections>[0]> = {}) {
   const main = await openIndex({ ...MODEL, dir, consistencyMs: 20 })
-  const collections = openCollections({ main, ...options })
+  const collections = new IndexCollections({ main, ...options })
   t.teardown(() => collections.close())
   return { main, collections }
 }
@@ -211,7 +211,7 @@ await t.test('a replica answers from its copy of the main collection, reads the 
   const replicaCache = await startReplicaCache({ from: dir, to: copy, table: 'passages', models: MODEL })
   t.teardown(() => replicaCache.close())
   const main = await openIndex({ ...MODEL, dir: copy, readOnly: true })
-  const collections = openCollections({ main, dir, readOnly: true })
+  const collections = new IndexCollections({ main, dir, readOnly: true })
   t.teardown(() => collections.close())
   t.equal(main.dir, copy)
   t.match(await collections.describe(await collections.names()), [

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { openCollections } from '../../../index/collections/collections.ts'
+import { IndexCollections } from '../../../index/collections/collections.ts'
 import { openIndex } from '../../../index/open.ts'
 import { createSnapshot, listSnapshots } from '../../../index/snapshots/snapshots.ts'
 import { embed, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
@@ -14,7 +14,7 @@ const ROUNDS = 6
 
 await t.test('a process that is killed while it removes collections leaves each whole, or gone', { timeout: 120_000 }, async (t) => {
   const dir = await tempDir(t)
-  const open = async () => openCollections({ main: await openIndex({ dir, model: hashEmbedding }) })
+  const open = async () => new IndexCollections({ main: await openIndex({ dir, model: hashEmbedding }) })
   const first = await open()
   const passages = somePassages(3)
   const vectors = await embed(passages.map(({ title, text }) => `${title} ${text}`))

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { openCollections } from '../../../index/collections/collections.ts'
+import { IndexCollections } from '../../../index/collections/collections.ts'
 import { openIndex } from '../../../index/open.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { storeOf } from '../../../index/store/store-of.ts'
@@ -14,7 +14,7 @@ async function put(index: PassageIndex, n: number): Promise<void> {
 
 /** What is done with collections, and what is seen of them. */
 async function lifeOf(t: Test, dir: string): Promise<unknown[]> {
-  const collections = openCollections({ main: await openIndex({ dir, model: hashEmbedding, consistencyMs: 0 }), mostOpen: 1 })
+  const collections = new IndexCollections({ main: await openIndex({ dir, model: hashEmbedding, consistencyMs: 0 }), mostOpen: 1 })
   t.teardown(() => collections.close())
   const seen: unknown[] = []
   const see = async () => {

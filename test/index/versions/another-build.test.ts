@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { allModels, isBuildOf, passageText, type Embed, type EmbeddingModel } from '../../../index/contract.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'
 import { createSnapshot, restoreSnapshot } from '../../../index/snapshots/snapshots.ts'
-import { openCollections } from '../../../index/collections/collections.ts'
+import { IndexCollections } from '../../../index/collections/collections.ts'
 import { createJobs } from '../../../src/jobs/jobs.ts'
 import { JobStore } from '../../../src/jobs/record/store.ts'
 import { embedderOf, streamed, toTsv } from '../../jobs/helpers.ts'
@@ -93,7 +93,7 @@ await t.test('only builds of one checkpoint in one precision are compared', asyn
 
 await t.test('a table without passages is adopted, and one in a process that cannot embed is as before', async (t) => {
   const dir = await tempDir(t)
-  const collections = openCollections({ main: await openIndex({ dir, model: earlier }) })
+  const collections = new IndexCollections({ main: await openIndex({ dir, model: earlier }) })
   await collections.create('passages')
   collections.close()
   await t.rejects((await opened(t, dir, embed, { embedOf: () => undefined })).index.view(), { code: 'index_invalid' })
@@ -135,7 +135,7 @@ await t.test('collections, snapshots and unfinished jobs of an earlier build are
   t.equal(await restoreSnapshot('before', { dir, table: 'passages', model: later }), 300)
   await index.refresh()
   t.equal((await index.info()).model, later.id)
-  const collections = openCollections({ main: index, embedOf: () => alike, onWarning: () => undefined })
+  const collections = new IndexCollections({ main: index, embedOf: () => alike, onWarning: () => undefined })
   await (await openIndex({ dir, table: 'other', model: earlier })).upsert(somePassages(3), await embed(['a', 'b', 'c']))
   t.match(await collections.describe(['other']), [{ state: 'ready' }])
   t.same(allModels({ model: later }), [later])
