@@ -6,7 +6,7 @@ import { lanceText } from '../base/failures.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection, type Table } from './table/lance.ts'
 import { type ForWriting, LiveTable, type LiveTableOptions, type LiveTexts } from './versions/live-table.ts'
-import { BackgroundCompaction } from './compaction/background.ts'
+import { type BackgroundCompaction, backgroundCompaction } from './compaction/background.ts'
 import { appendChange, watchingJobs } from './writers/change-log.ts'
 import { pinForReading } from './versions/read-pins.ts'
 import { openStored } from './versions/recover.ts'
@@ -58,7 +58,7 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   }
   if (!readOnly) await check().catch((error: unknown) => onWarning(lanceText(error)))
   const live = new LiveTable(connection, { ...options, ...location, consistencyMs, onWarning })
-  const compaction = new BackgroundCompaction(location, { surplus: compactAfter, keepMs, onWarning })
+  const compaction = backgroundCompaction(location, { surplus: compactAfter, keepMs, onWarning })
   if (!readOnly) compaction.watch(() => live.find().catch(() => undefined))
   return new LanceIndex({ ...location, model, furtherModels }, connection, live, compaction)
 }

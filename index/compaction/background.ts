@@ -37,89 +37,73 @@ const SETTLED_MS = 1000
 const MIN_CHECK_MS = 1000
 const MAX_CHECK_MS = 3_600_000
 
+export type BackgroundCompaction = ReturnType<typeof backgroundCompaction>
+
 /**
  * Compacts a table in the background. Every upsert adds a small file, a version and unindexed rows. Above a threshold, whichever process
  * wrote them, files are compacted, indexes updated and expired files removed.
  */
-export class BackgroundCompaction {
-  readonly #location: TableLocation
-  readonly #options: BackgroundCompactionOptions
+export function backgroundCompaction(location: TableLocation, { surplus, keepMs = KEEP_MS, onWarning }: BackgroundCompactionOptions) {
   /** Infinity, so that the first write checks: fragments of earlier processes count too. */
-  #writes = Infinity
-  #running: Promise<void> | undefined
-  #notBefore = 0
-  #settling: NodeJS.Timeout | undefined
-  #wordsNotBefore = 0
-  #watch: NodeJS.Timeout | undefined
-
-  constructor(location: TableLocation, options: BackgroundCompactionOptions) {
-    this.#location = location
-    this.#options = options
-  }
-
-  /** Counts a write to a table; every few writes, checks whether to compact. */
-  noteWrite(table: Table, sync: TableSync): void {
-    clearTimeout(this.#settling)
-    const wait = Math.max(SETTLED_MS, this.#wordsNotBefore - performance.now())
-    this.#settling = setTimeout(() => this.#indexNewWords(table, sync), wait).unref()
-    if (++this.#writes < this.#options.surplus / CHECKS || this.#running !== undefined || performance.now() < this.#notBefore) return
-    this.#writes = 0
-    this.#run(`${table.storedAs} could not be compacted`, () => this.#compact(table, sync))
-  }
-
-  /** Removes expired files even without further writes. Does not keep the process alive. */
-  watch(live: () => Promise<{ readonly table: Table; readonly sync: TableSync } | undefined>): void {
-    const { keepMs = KEEP_MS } = this.#options
-    const look = async (): Promise<void> => {
-      const found = await live()
-      if (found === undefined || !(await isWasteful(found.table, keepMs))) return
-      await this.#alone(async () => {
-        await cleanTable(found.table, keepMs)
-        await found.sync.flush()
-      })
-    }
-    const everyMs = Math.min(MAX_CHECK_MS, Math.max(MIN_CHECK_MS, keepMs))
-    this.#watch = setInterval(() => this.#run('Expired files could not be removed', look), everyMs).unref()
-  }
-
-  close(): void {
-    clearInterval(this.#watch)
-    clearTimeout(this.#settling)
-  }
+  let writes = Infinity
+  let running: Promise<void> | undefined
+  let [notBefore, wordsNotBefore] = [0, 0]
+  let settling: NodeJS.Timeout | undefined
+  let watching: NodeJS.Timeout | undefined
 
   /** One task at a time; does nothing while another one runs. */
-  #run(failure: string, work: () => Promise<void>): void {
-    this.#running ??= work()
-      .catch((error: unknown) => this.#options.onWarning(`${failure}: ${lanceText(error)}`))
+  const run = (failure: string, work: () => Promise<void>): void => {
+    running ??= work()
+      .catch((error: unknown) => onWarning(`${failure}: ${lanceText(error)}`))
       .finally(() => {
-        this.#running = undefined
+        running = undefined
       })
   }
-
   /** Left out while another process maintains the table. */
-  #alone(work: () => Promise<void>): Promise<boolean> {
-    return withMaintenanceLock(this.#location, { waitMs: 0 }, work)
+  const alone = (work: () => Promise<void>): Promise<boolean> => withMaintenanceLock(location, { waitMs: 0 }, work)
+  const indexNewWords = async (table: Table, sync: TableSync): Promise<void> => {
+    if ((await table.countRows()) > INDEXED_ROWS || (await areWordsIndexed(table))) return
+    const from = performance.now()
+    await alone(async () => {
+      await indexWords(table)
+      await sync.flush()
+    })
+    wordsNotBefore = performance.now() + PAUSE_FACTOR * (performance.now() - from)
   }
-
-  #indexNewWords(table: Table, sync: TableSync): void {
-    const index = async (): Promise<void> => {
-      if ((await table.countRows()) > INDEXED_ROWS || (await areWordsIndexed(table))) return
-      const from = performance.now()
-      await this.#alone(async () => {
-        await indexWords(table)
-        await sync.flush()
-      })
-      this.#wordsNotBefore = performance.now() + PAUSE_FACTOR * (performance.now() - from)
-    }
-    void index().catch((error: unknown) => this.#options.onWarning(`Words of ${table.storedAs} could not be indexed: ${lanceText(error)}`))
-  }
-
-  async #compact(table: Table, sync: TableSync): Promise<void> {
-    const { surplus, keepMs = KEEP_MS } = this.#options
+  const compact = async (table: Table, sync: TableSync): Promise<void> => {
     if ((await fragmentation(table)).surplus < surplus) return
     const from = performance.now()
     const merge = (await vectorSegments(table)) >= MOST_SEGMENTS && (await table.countRows()) <= MERGED_ROWS
-    await this.#alone(() => compactTable(table, sync, keepMs, merge ? 1 : Infinity))
-    this.#notBefore = performance.now() + PAUSE_FACTOR * (performance.now() - from)
+    await alone(() => compactTable(table, sync, keepMs, merge ? 1 : Infinity))
+    notBefore = performance.now() + PAUSE_FACTOR * (performance.now() - from)
+  }
+  return {
+    /** Counts a write to a table; every few writes, checks whether to compact. */
+    noteWrite: (table: Table, sync: TableSync): void => {
+      clearTimeout(settling)
+      const wait = Math.max(SETTLED_MS, wordsNotBefore - performance.now())
+      const failed = (error: unknown) => onWarning(`Words of ${table.storedAs} could not be indexed: ${lanceText(error)}`)
+      settling = setTimeout(() => void indexNewWords(table, sync).catch(failed), wait).unref()
+      if (++writes < surplus / CHECKS || running !== undefined || performance.now() < notBefore) return
+      writes = 0
+      run(`${table.storedAs} could not be compacted`, () => compact(table, sync))
+    },
+    /** Removes expired files even without further writes. Does not keep the process alive. */
+    watch: (live: () => Promise<{ readonly table: Table; readonly sync: TableSync } | undefined>): void => {
+      const look = async (): Promise<void> => {
+        const found = await live()
+        if (found === undefined || !(await isWasteful(found.table, keepMs))) return
+        await alone(async () => {
+          await cleanTable(found.table, keepMs)
+          await found.sync.flush()
+        })
+      }
+      const everyMs = Math.min(MAX_CHECK_MS, Math.max(MIN_CHECK_MS, keepMs))
+      watching = setInterval(() => run('Expired files could not be removed', look), everyMs).unref()
+    },
+    close: (): void => {
+      clearInterval(watching)
+      clearTimeout(settling)
+    },
   }
 }

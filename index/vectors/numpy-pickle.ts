@@ -120,12 +120,7 @@ function numpyHost(name: string): PickleHost {
   }
 }
 
-interface Described {
-  readonly bytes: PickleValue | undefined
-  readonly type: PickleValue | undefined
-  readonly shape: PickleValue | undefined
-  readonly rowMajor: boolean
-}
+type Described = Readonly<Record<'bytes' | 'type' | 'shape', PickleValue | undefined>> & { readonly rowMajor: boolean }
 
 const READ_IDS = 'ids are read as a list, or as a one-dimensional array of strings (numpy.array(ids, dtype=str))'
 

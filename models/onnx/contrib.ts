@@ -55,11 +55,7 @@ export function rotaryEmbedding(x: Value, positions: Value, { cos, sin, interlea
   return contrib('RotaryEmbedding', [x, positions, cos, sin], x, { num_heads: heads, interleaved: interleaved ? 1 : 0 })
 }
 
-export interface Projections {
-  readonly q: Value
-  readonly k: Value
-  readonly v: Value
-}
+export type Projections = Readonly<Record<'q' | 'k' | 'v', Value>>
 
 /**
  * Attention without causality: q [B,L,d]; k, v [B,T,d] -> [B,L,d], scores scaled by 1/sqrt(head_dim). keyMask i32 [B,T] hides keys with 0;
@@ -71,13 +67,7 @@ export function multiHeadAttention({ q, k, v }: Projections, heads: number, keyM
   return contrib('MultiHeadAttention', [q, k, v, null, keyMask, ...(bias ? [bias] : [])], q, { num_heads: heads })
 }
 
-interface GroupedHeads {
-  readonly heads: number
-  readonly kvHeads: number
-  readonly scale?: number | undefined
-  readonly cap?: number | undefined
-  readonly window?: number | undefined
-}
+type GroupedHeads = Readonly<Record<'heads' | 'kvHeads', number> & Partial<Record<'scale' | 'cap' | 'window', number | undefined>>>
 
 /**
  * Causal self-attention of a whole prompt, rotary embedding included where its waves are given: q [B,L,heads*head_dim];

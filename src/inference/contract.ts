@@ -105,11 +105,7 @@ export interface ScoreRequest extends EncoderInput {
  * StreamingLLM (Xiao et al. 2024): the stream is read in chunks of `stride` (the first of `sinks + recent`, or `stride` if larger). After
  * each chunk the first `sinks` and the last `recent` rows are kept, at positions by their index in the cache.
  */
-export interface StreamingCache {
-  readonly sinks: number
-  readonly recent: number
-  readonly stride: number
-}
+export type StreamingCache = Readonly<Record<'sinks' | 'recent' | 'stride', number>>
 
 export interface AttentionFocus {
   /** Share of the context token with most attention. */

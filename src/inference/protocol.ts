@@ -81,11 +81,7 @@ export type ParentMessage =
   | { readonly kind: 'ping' }
 
 /** Counters of a state cache since its process started. */
-export interface CacheCounts {
-  readonly hits: number
-  readonly misses: number
-  readonly bytes: number
-}
+export type CacheCounts = Readonly<Record<'hits' | 'misses' | 'bytes', number>>
 
 export type ChildMessage =
   | { readonly kind: 'ready'; readonly rssBytes: number }

@@ -50,13 +50,7 @@ export interface LocalLayers {
 }
 
 /** Sizes of any stack of layers. */
-interface StackSizes {
-  readonly vocabSize: number
-  readonly hiddenSize: number
-  readonly intermediateSize: number
-  readonly layers: number
-  readonly heads: number
-}
+type StackSizes = Readonly<Record<'vocabSize' | 'hiddenSize' | 'intermediateSize' | 'layers' | 'heads', number>>
 
 /** One LLaMA stack: CEPE's decoder or its encoder. */
 export interface LlamaConfig extends StackSizes {

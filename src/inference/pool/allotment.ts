@@ -6,23 +6,15 @@ const SMALL_MODEL = 100_000_000
 /** Each reader has its own state cache and RePlug memory. */
 const MOST_READERS = 4
 
+type Allotment = Readonly<Record<'cores' | 'parameters', number> & Partial<Record<'readers' | 'threads', number | undefined>>>
+
 /**
  * Distributes a machine's cores over readers. Configured values are used; a missing one follows from the other. By default a small model
  * gets one reader per core, up to four, and spare cores become threads; a larger one gets one reader with all cores.
  * @param parameters number of weights
  * @returns the number of reader processes, and the threads of each
  */
-export function allotCores({
-  cores,
-  parameters,
-  readers,
-  threads,
-}: {
-  readonly cores: number
-  readonly parameters: number
-  readonly readers?: number | undefined
-  readonly threads?: number | undefined
-}) {
+export function allotCores({ cores, parameters, readers, threads }: Allotment) {
   const processes = readers ?? (parameters < SMALL_MODEL && threads === undefined ? Math.min(MOST_READERS, cores) : 1)
   return { readers: processes, threads: threads ?? Math.max(1, Math.floor(cores / processes)) }
 }
