@@ -81,9 +81,8 @@ export type IndexInfo = Awaited<ReturnType<typeof infoOf>>
 function check({ k }: SearchOptions, { id, dimension }: EmbeddingModel, vector?: Float32Array): void {
   if (!Number.isInteger(k) || k < 1 || k > MAX_K) throw invalidField('k', `is ${k}; it must be 1 to ${MAX_K}`)
   if (vector === undefined) return
-  if (vector.length !== dimension) {
+  if (vector.length !== dimension)
     throw invalidIndex('vector', `The question's vector has ${vector.length} numbers, the index's have ${dimension}: embed it with ${id}.`)
-  }
   if (!vector.every(Number.isFinite))
     throw invalidIndex('vector', "The question's vector holds NaN or infinite numbers: check the embedding model.")
 }

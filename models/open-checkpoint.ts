@@ -101,9 +101,7 @@ function collectTensors(architecture: ModelConfig['architecture'], shards: reado
   for (const stored of shards.flatMap(({ index }) => index.tensors)) {
     const name = canonicalName(architecture, stored.name)
     const other = tensors.get(name)
-    if (other !== undefined) {
-      throw invalid(`tensor ${name} is stored twice, in ${basename(other.file)} and ${basename(stored.file)}`, name)
-    }
+    if (other !== undefined) throw invalid(`tensor ${name} is stored twice, in ${basename(other.file)} and ${basename(stored.file)}`, name)
     tensors.set(name, { ...stored, name })
   }
   return tensors

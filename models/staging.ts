@@ -33,9 +33,8 @@ export async function recoverFolder(folder: string): Promise<boolean> {
 /** Only a built model or an empty folder is ever replaced. */
 async function assertReplaceable(outDir: string): Promise<void> {
   const entries = (await orAbsent(readdir(outDir))) ?? []
-  if (entries.length > 0 && !entries.includes(MANIFEST_FILE)) {
+  if (entries.length > 0 && !entries.includes(MANIFEST_FILE))
     throw unsupported(`${outDir} holds files other than a built model (no ${MANIFEST_FILE}); choose another output folder`, outDir)
-  }
 }
 
 let builds = 0

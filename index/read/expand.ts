@@ -46,13 +46,12 @@ async function* expanded(bytes: AsyncIterable<Buffer>, decoder: Transform, kind:
   try {
     for await (const chunk of output as AsyncIterable<Buffer>) {
       written += chunk.length
-      if (written > expandedBytes || (written > RATIO_FROM && written > read * expansionRatio)) {
+      if (written > expandedBytes || (written > RATIO_FROM && written > read * expansionRatio))
         throw new CodedError(
           'payload_too_large',
           `The ${kind} stream expands to more than ${written} bytes from ${read}: rejected as a decompression bomb (limits: ${expandedBytes} bytes, ${expansionRatio} times).`,
           { field: kind },
         )
-      }
       yield chunk
     }
   } catch (error) {

@@ -138,13 +138,12 @@ async function* plainText(bytes: AsyncIterable<Buffer>, encoding?: string): Asyn
  */
 export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
   const { head, all } = await peek(plainText(bytes, options.encoding), HEAD)
-  if (isParquet(head) || options.format === 'parquet') {
+  if (isParquet(head) || options.format === 'parquet')
     throw new CodedError(
       'unsupported_media_type',
       'Parquet cannot be read from a stream or from gzip. Over HTTP, put the file into the import folder and name it.',
       { field: 'format' },
     )
-  }
   const foreign = foreignKind(head)
   if (foreign !== undefined) throw invalidCorpus('file', `The file ${foreign}.`)
   let items = 0

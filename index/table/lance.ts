@@ -150,13 +150,12 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
       await locks.check(table.dir)
       if (isDiskFull(error)) throw failureOf(error) ?? error
       if (!isCommitConflict(error)) throw error
-      if (attempt === ATTEMPTS) {
+      if (attempt === ATTEMPTS)
         throw conflict(
           table.storedAs,
           `Other writers committed to ${table.storedAs} first, ${ATTEMPTS} times in a row: try again later.`,
           error,
         )
-      }
       await new Promise((resolve) => setTimeout(resolve, 2 ** attempt * (5 + Math.random() * 5)))
       await table.checkoutLatest()
     }

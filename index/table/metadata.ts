@@ -43,12 +43,11 @@ export async function readMetadata(table: Table) {
   const reached = Number(stored.get(REACHED_KEY))
   const model = stored.get(ADOPTED_KEY) ?? stored.get(MODEL_KEY)
   const type: unknown = vector?.type
-  if (!Number.isSafeInteger(requiredVersion) || model === undefined || !DataType.isFixedSizeList(type)) {
+  if (!Number.isSafeInteger(requiredVersion) || model === undefined || !DataType.isFixedSizeList(type))
     throw invalidIndex(
       table.storedAs,
       `The table ${table.storedAs} was not made by this software (no schema version or model is stored with it): use another table name or index folder.`,
     )
-  }
   const ann = stored.get(ANN_KEY)
   const partitions = Number(stored.get(PARTITIONS_KEY))
   return {
@@ -78,12 +77,11 @@ function parseHybrid(text: string | undefined) {
 
 function parseAnn(text: string, table: string): AnnSettings {
   const [partitions, nprobes, refine, rows, recall, questionRecall] = text.split(' ').map(Number)
-  if (partitions === undefined || nprobes === undefined || refine === undefined || rows === undefined || recall === undefined) {
+  if (partitions === undefined || nprobes === undefined || refine === undefined || rows === undefined || recall === undefined)
     throw invalidIndex(
       table,
       `The search settings stored with the table ${table} are damaged ("${text.slice(0, 80)}"): go back to an earlier version of the table with \`cepe migrate --restore <version> --collection ${table.replace(/\..*/, '')}\`.`,
     )
-  }
   return { partitions, nprobes, refine, rows, recall, questionRecall }
 }
 

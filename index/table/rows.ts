@@ -37,17 +37,15 @@ export function packVector(
   row: number,
   dimension: number,
 ): void {
-  if (vector.length !== dimension) {
+  if (vector.length !== dimension)
     throw invalidVector(
       `The vector of passage "${id}" has ${vector.length} numbers, the table's have ${dimension}: embed with the table's model.`,
     )
-  }
   const bad = writeHalves(vector, out, row * dimension)
-  if (bad >= 0) {
+  if (bad >= 0)
     throw invalidVector(
       `The vector of passage "${id}" holds ${String(vector[bad])} at position ${bad}; numbers must be finite and at most 65504. Check the embedding model.`,
     )
-  }
   // Also if float16 rounds all numbers to zero.
   if (!halvesSomeNonZero(out.subarray(row * dimension, (row + 1) * dimension))) throw zeroVector(id)
 }

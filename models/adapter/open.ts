@@ -25,12 +25,11 @@ function halvesByModule(tensors: readonly TensorInfo[]): ReadonlyMap<string, Hal
   const modules = new Map<string, Halves>()
   for (const tensor of tensors) {
     const [, module, part] = STORED.exec(tensor.name) ?? []
-    if (module === undefined) {
+    if (module === undefined)
       throw unsupported(
         `${WEIGHTS_FILE}: tensor ${tensor.name} is neither lora_A nor lora_B of a matrix; merge the adapter with PEFT and build the merged folder`,
         tensor.name,
       )
-    }
     const known = modules.get(module) ?? {}
     if (part === 'A' ? known.A : known.B) throw invalid(`${WEIGHTS_FILE}: ${module} has lora_${part ?? ''} twice`, tensor.name)
     modules.set(module, part === 'A' ? { ...known, A: tensor } : { ...known, B: tensor })
@@ -44,12 +43,11 @@ function pairOf(file: WeightFile, module: string, { A, B }: Halves, { rank, fact
   if (A === undefined || B === undefined)
     throw invalid(`${WEIGHTS_FILE}: ${module} has no lora_${A ? 'B' : 'A'}; save the adapter again`, module)
   const [[ranksA = 0, ins = 0], [outs = 0, ranksB = 0]] = [A.shape, B.shape]
-  if (A.shape.length !== 2 || B.shape.length !== 2 || ranksA !== rank || ranksB !== rank) {
+  if (A.shape.length !== 2 || B.shape.length !== 2 || ranksA !== rank || ranksB !== rank)
     throw invalid(
       `${WEIGHTS_FILE}: ${module} has lora_A [${A.shape.join(', ')}] and lora_B [${B.shape.join(', ')}], ${ADAPTER_CONFIG_FILE} says rank ${rank}; the files do not belong together: save the adapter again`,
       module,
     )
-  }
   const read = async (tensor: TensorInfo): Promise<Float32Array> => toF32(tensor.name, await readTensor(file, tensor))
   /** A [rank,in] and B [out,rank]; each call reads them again. */
   const readBoth = async () => ({ a: await read(A), b: await read(B) })

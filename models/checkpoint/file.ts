@@ -39,9 +39,8 @@ async function readFully(handle: FileHandle, path: string, { offset, bytes }: Pa
   let done = 0
   while (done < bytes) {
     const { bytesRead } = await handle.read(data, done, Math.min(READ_CHUNK, bytes - done), offset + done)
-    if (bytesRead === 0) {
+    if (bytesRead === 0)
       throw invalid(`${basename(path)} ends ${bytes - done} bytes early (wanted ${bytes} at ${offset}); download it again`, path)
-    }
     done += bytesRead
   }
   return data

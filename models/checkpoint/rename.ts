@@ -155,12 +155,11 @@ export function checkTensors(checkpoint: { readonly config: ModelConfig; readonl
   const { config, tensors } = checkpoint
   const expected = expectedTensors(config)
   const missing = [...expected.keys()].filter((name) => !tensors.has(name))
-  if (missing.length > 0) {
+  if (missing.length > 0)
     throw invalid(
       `the checkpoint lacks ${missing.length} of the ${expected.size} tensors that its config.json needs: ${listed(missing)}`,
       missing[0],
     )
-  }
   const unexpected: string[] = []
   for (const [name, { shape, dtype }] of tensors) {
     const wanted = expected.get(name)
@@ -168,9 +167,8 @@ export function checkTensors(checkpoint: { readonly config: ModelConfig; readonl
       if (!isIgnored(config, name)) unexpected.push(name)
       continue
     }
-    if (shape.length !== wanted.length || shape.some((dim, axis) => dim !== wanted[axis])) {
+    if (shape.length !== wanted.length || shape.some((dim, axis) => dim !== wanted[axis]))
       throw invalid(`tensor ${name} has the shape [${shape.join(', ')}], config.json needs [${wanted.join(', ')}]`, name)
-    }
     if (!WEIGHT_DTYPES.includes(dtype)) throw invalid(`tensor ${name} is ${dtype}; weights may be ${WEIGHT_DTYPES.join(', ')}`, name)
   }
   return { unexpected }

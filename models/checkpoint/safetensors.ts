@@ -33,9 +33,8 @@ function parseJsonObject(text: string, file: string): Record<string, unknown> {
   } catch (cause) {
     throw invalid(`${file}: the safetensors header is not JSON (${messageOf(cause)})`, file)
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw invalid(`${file}: the safetensors header is not a JSON object`, file)
-  }
   return Object.fromEntries(Object.entries(parsed))
 }
 
@@ -46,15 +45,13 @@ function tensorInfo(name: string, entry: HeaderEntry, file: WeightFile, dataStar
   const [begin, end] = entry.data_offsets
   const bytes = end - begin
   const expected = elements === undefined ? undefined : elements * TENSOR_DTYPE_BYTES[entry.dtype]
-  if (bytes !== expected) {
+  if (bytes !== expected)
     throw invalid(
       `${where} [${entry.shape.join(', ')}] ${entry.dtype} needs ${expected ?? 'too many'} bytes, its data_offsets [${begin}, ${end}] hold ${bytes}`,
       name,
     )
-  }
-  if (dataStart + end > file.size) {
+  if (dataStart + end > file.size)
     throw invalid(`${where} ends at byte ${dataStart + end}, the file at ${file.size}; the download is incomplete`, name)
-  }
   return { name, dtype: entry.dtype, shape: entry.shape, file: file.path, offset: dataStart + begin, bytes }
 }
 
@@ -87,19 +84,17 @@ export async function readSafetensorsIndex(file: WeightFile): Promise<WeightInde
     throw invalid(`${name}: header of ${length} bytes exceeds the limit of ${MAX_HEADER_BYTES}`, file.path)
   const headerBytes = Number(length)
   const dataStart = 8 + headerBytes
-  if (dataStart > file.size) {
+  if (dataStart > file.size)
     throw invalid(
       `${name}: the header claims ${headerBytes} bytes, the file has ${file.size - 8} behind its length; the file is truncated`,
       file.path,
     )
-  }
   const header = await file.read(8, headerBytes)
   const tensors: TensorInfo[] = []
   for (const [tensor, entry] of Object.entries(parseJsonObject(new TextDecoder().decode(header), name))) {
     if (tensor === '__metadata__') continue
-    if (!Value.Check(HeaderEntrySchema, entry)) {
+    if (!Value.Check(HeaderEntrySchema, entry))
       throw invalid(`${name}: tensor ${tensor} needs dtype, shape and two data_offsets >= 0 in the header`, tensor)
-    }
     tensors.push(tensorInfo(tensor, entry, file, dataStart))
   }
   checkTiling(tensors, file, dataStart)

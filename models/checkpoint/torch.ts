@@ -121,19 +121,16 @@ function locateTensor(name: string, tensor: Tensor, file: WeightFile, entryOf: (
   const size = TENSOR_DTYPE_BYTES[storage.dtype]
   const entry = entryOf(`data/${storage.key}`)
   if (entry === undefined) throw invalid(`${where} refers to data/${storage.key}, which the archive lacks`, name)
-  if (entry.bytes !== storage.elements * size) {
+  if (entry.bytes !== storage.elements * size)
     throw invalid(`${where}: data/${storage.key} has ${entry.bytes} bytes for ${storage.elements} elements of ${storage.dtype}`, name)
-  }
   const elements = elementCount(shape)
-  if (elements === undefined || offset + elements > storage.elements) {
+  if (elements === undefined || offset + elements > storage.elements)
     throw invalid(`${where} [${shape.join(', ')}] at ${offset} reaches beyond its storage of ${storage.elements} elements`, name)
-  }
-  if (elements > 0 && !isContiguous(shape, strides)) {
+  if (elements > 0 && !isContiguous(shape, strides))
     throw unsupported(
       `${where} [${shape.join(', ')}] has the strides [${strides.join(', ')}]; only contiguous tensors are read: call .contiguous() and save it again`,
       name,
     )
-  }
   return { name, dtype: storage.dtype, shape, file: file.path, offset: entry.offset + offset * size, bytes: elements * size }
 }
 
@@ -174,12 +171,11 @@ export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
   if (state.entries.size > MAX_TENSORS) throw invalid(`${name} holds ${state.entries.size} tensors, more than ${MAX_TENSORS}`, file.path)
   const tensors: TensorInfo[] = []
   for (const [key, value] of state.entries) {
-    if (typeof key !== 'string' || !(value instanceof Tensor)) {
+    if (typeof key !== 'string' || !(value instanceof Tensor))
       throw invalid(
         `${name}: entry ${describePickle(key)} of the state dict is ${describePickle(value)}, not a tensor; save the bare state dict`,
         file.path,
       )
-    }
     tensors.push(locateTensor(key, value, file, entryOf))
   }
   return { tensors, header }

@@ -17,9 +17,8 @@ const STORED = 0
 async function locate(zip: ZipFile, entry: Entry, file: WeightFile): Promise<StoredEntry> {
   const where = `${basename(file.path)}: entry ${JSON.stringify(entry.fileName)}`
   if (entry.isEncrypted()) throw unsupported(`${where} is encrypted`, file.path)
-  if (entry.compressionMethod !== STORED || entry.compressedSize !== entry.uncompressedSize) {
+  if (entry.compressionMethod !== STORED || entry.compressedSize !== entry.uncompressedSize)
     throw unsupported(`${where} is compressed; torch.save stores tensors uncompressed, and nothing else is read`, file.path)
-  }
   const { fileDataStart: offset } = await zip.readLocalFileHeaderPromise(entry, { minimal: true })
   const bytes = entry.uncompressedSize
   if (offset + bytes > file.size) throw invalid(`${where} reaches beyond the end of the file`, file.path)

@@ -21,12 +21,11 @@ const ARCHITECTURES: ReadonlyMap<string, string> = new Map([
 function modelOf(metadata: Metadata) {
   const name = stringIn(metadata, ARCHITECTURE)
   if (name === undefined) throw invalid(`metadata ${ARCHITECTURE} is missing; convert the model again`, ARCHITECTURE)
-  if (!ARCHITECTURES.has(name)) {
+  if (!ARCHITECTURES.has(name))
     throw unsupported(
       `metadata ${ARCHITECTURE} is ${JSON.stringify(name)}; supported are ${[...ARCHITECTURES.keys()].join(', ')}: take another model, or ${HUGGING_FACE} where that is supported`,
       ARCHITECTURE,
     )
-  }
   const experts = numberIn(metadata, `${name}.expert_count`) ?? 0
   if (experts > 0)
     throw unsupported(`metadata ${name}.expert_count is ${experts}; supported are models without experts`, `${name}.expert_count`)
@@ -70,12 +69,11 @@ function ropeScaling(model: OfModel): object | null {
 
 function checkRopeTensors({ tensors }: GgufHeader): void {
   const scaled = tensors.find(({ name }) => /^rope_(?:freqs|factors)/.test(name))?.name
-  if (scaled !== undefined) {
+  if (scaled !== undefined)
     throw unsupported(
       `tensor ${JSON.stringify(scaled)} holds rotary frequencies scaled one by one (LLaMA 3.1 and later), which are not read of a GGUF file; ${HUGGING_FACE}`,
       scaled,
     )
-  }
 }
 
 /** Whether prompts begin with BOS: if the file does not tell, as in llama.cpp. */

@@ -25,9 +25,8 @@ function readVersion(cursor: GgufCursor, file: string, path: string): number {
 
 function readCount(cursor: GgufCursor, what: keyof typeof LEAST_BYTES, file: string, path: string): number {
   const count = cursor.uint64()
-  if (count * LEAST_BYTES[what] > cursor.left()) {
+  if (count * LEAST_BYTES[what] > cursor.left())
     throw invalid(`${file} claims ${count} of its ${what === 'entry' ? 'metadata entries' : 'tensors'}, more than its bytes hold`, path)
-  }
   return count
 }
 
@@ -55,12 +54,11 @@ function readListed(cursor: GgufCursor, file: string) {
 function locate({ name, dims, typeId, offset }: ReturnType<typeof readListed>, dataStart: number, alignment: number, file: WeightFile) {
   const at = `${basename(file.path)}: tensor ${JSON.stringify(name)}`
   const type = TYPES_BY_ID.get(typeId)
-  if (type === undefined) {
+  if (type === undefined)
     throw unsupported(
       `${at} is of the type ${OTHER_TYPES[typeId] ?? `number ${typeId}`}; supported are ${Object.keys(GGUF_TYPES).join(', ')}: take the model in one of these`,
       name,
     )
-  }
   const count = elementCount(dims)
   const { weights, bytes: blockBytes } = GGUF_TYPES[type]
   if (count === undefined || count === 0) throw invalid(`${at} has the impossible dimensions [${dims.join(', ')}]`, name)
@@ -69,12 +67,11 @@ function locate({ name, dims, typeId, offset }: ReturnType<typeof readListed>, d
     throw invalid(`${at} has rows of ${rowLength} weights, no multiple of the ${weights} of a ${type} block`, name)
   if (offset % alignment !== 0) throw invalid(`${at} begins at ${offset}, no multiple of the alignment ${alignment}`, name)
   const bytes = (count / weights) * blockBytes
-  if (dataStart + offset + bytes > file.size) {
+  if (dataStart + offset + bytes > file.size)
     throw invalid(
       `${at} lies in bytes ${dataStart + offset} to ${dataStart + offset + bytes}, the file has ${file.size}: it is truncated; download it again`,
       name,
     )
-  }
   // Row-major: the reverse of GGUF's order.
   return { name, type, shape: dims.toReversed(), offset: dataStart + offset, bytes }
 }

@@ -63,9 +63,8 @@ function tokensOf(metadata: Metadata): readonly Token[] {
   const texts = stringsIn(metadata, `${KEY}.tokens`)
   if (texts === undefined || texts.length === 0) throw invalid(`metadata ${KEY}.tokens is missing; ${REMEDY}`, `${KEY}.tokens`)
   const types = numbersIn(metadata, `${KEY}.token_type`) ?? texts.map(() => PIECE_TYPE.normal)
-  if (types.length !== texts.length) {
+  if (types.length !== texts.length)
     throw invalid(`metadata ${KEY}.token_type has ${types.length} entries, ${KEY}.tokens ${texts.length}; ${REMEDY}`, `${KEY}.token_type`)
-  }
   return texts.map((text, id) => ({ text, type: types[id] ?? PIECE_TYPE.normal }))
 }
 
@@ -118,9 +117,8 @@ function byteLevelBpe(metadata: Metadata, tokens: readonly Token[]): TokenizerJs
 /** User-defined pieces (line breaks, runs of spaces, tags) are matched in text first, as in SentencePiece. */
 function sentencePiece(metadata: Metadata, tokens: readonly Token[], path: string): TokenizerFiles {
   const scores = numbersIn(metadata, `${KEY}.scores`)
-  if (scores?.length !== tokens.length) {
+  if (scores?.length !== tokens.length)
     throw invalid(`metadata ${KEY}.scores has ${scores?.length ?? 0} entries, ${KEY}.tokens ${tokens.length}; ${REMEDY}`, `${KEY}.scores`)
-  }
   const pieces = tokens.map(({ text, type }, id) => ({ piece: text, score: at(scores, id), type }))
   const converted = convertPieces(
     {

@@ -63,9 +63,8 @@ export function loop({ maxRounds, proceed, carried, rounds }: LoopStart, body: (
     scanTypes = iteration.scans.map(({ elem, shape }) => ({ elem, shape: [rounds, ...shape] }))
     iteration.carried.forEach((value, i) => {
       const before = carried[i]
-      if (!before || typeOf(before).elem !== value.elem || typeOf(before).shape.length !== value.shape.length) {
+      if (!before || typeOf(before).elem !== value.elem || typeOf(before).shape.length !== value.shape.length)
         throw new GraphError(`Loop: carried value ${i} becomes ${value.elem} ${formatShape(value.shape)}`)
-      }
     })
     return [iteration.proceed, ...iteration.carried, ...iteration.scans]
   })

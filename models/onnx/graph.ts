@@ -108,9 +108,8 @@ export class Graph {
   /** Publishes a node's output under a name. @throws GraphError if the value already has a public name */
   output(name: string, value: Value): void {
     const body = this.#current()
-    if (!body.nodes.some((node) => node.outputs.includes(value)) || body.outputs.includes(value)) {
+    if (!body.nodes.some((node) => node.outputs.includes(value)) || body.outputs.includes(value))
       throw new GraphError(`output ${name} must be the result of exactly one node`)
-    }
     this.#names.set(value, this.#claim(name))
     body.outputs.push(value)
   }

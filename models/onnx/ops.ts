@@ -106,9 +106,8 @@ export function quantizeLinear(x: Value, scales: Value, zeroPoints: Value, axis:
   requireElem('QuantizeLinear', x, 'f32')
   requireRank('QuantizeLinear', scales, 1)
   requireElem('QuantizeLinear', zeroPoints, 'u8', 'i8')
-  if (!sameShape(scales.shape, [dimAt(x.shape, axis)])) {
+  if (!sameShape(scales.shape, [dimAt(x.shape, axis)]))
     throw new GraphError(`QuantizeLinear: ${formatShape(scales.shape)} scales for ${formatShape(x.shape)}`)
-  }
   return node('QuantizeLinear', [x, scales, zeroPoints], { elem: zeroPoints.elem, shape: x.shape }, { axis })
 }
 

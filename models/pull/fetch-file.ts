@@ -44,9 +44,8 @@ export async function fetchFile(file: HubFile, options: FetchOptions): Promise<v
     have = await sizeOf(target)
     if (have === file.size) break
     if (problem instanceof CodedError) throw problem
-    if (isDiskFull(problem)) {
+    if (isDiskFull(problem))
       throw diskFull(file.path, `The disk is full; ${file.path} is kept as far as it came. Make room and repeat the command.`)
-    }
     failures = have > before ? 0 : failures + 1
     if (failures >= ATTEMPTS) throw hubError(options.repository, options.commit, undefined, problem ?? new Error('the connection broke'))
     await sleep(pauseMs * 2 ** failures, undefined, { signal })

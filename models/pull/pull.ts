@@ -76,12 +76,10 @@ interface PullOptions {
  */
 export async function pullCheckpoint(options: PullOptions) {
   const { hub, repository, revision, outDir, onProgress = () => undefined, onWarning = () => undefined, signal, pauseMs } = options
-  if (!/^[\w.-]+\/[\w.-]+$/.test(repository)) {
+  if (!/^[\w.-]+\/[\w.-]+$/.test(repository))
     throw invalidRequest('name', `${JSON.stringify(repository)} names no model; give owner/name, as in hyen/CEPE-LLaMA-2-7B.`)
-  }
-  if (await stat(outDir).catch(() => undefined)) {
+  if (await stat(outDir).catch(() => undefined))
     throw conflict('--out', `${outDir} exists already; choose another folder with --out, or remove it.`)
-  }
   const commit = await commitOf(hub, repository, revision)
   const files = chooseFiles(repository, await filesOf(hub, repository, commit))
   const staging = `${outDir}.partial`

@@ -77,12 +77,11 @@ function checkDecoding({ maxNewTokens, stopIds }: GenerateRequest | ReplugReques
 }
 
 function checkWindow(field: string, promptTokens: number, newTokens: number, { dims }: CepeManifest): void {
-  if (promptTokens + newTokens > dims.window) {
+  if (promptTokens + newTokens > dims.window)
     throw invalidField(
       field,
       `does not fit: ${promptTokens} prompt tokens and ${newTokens} new ones exceed the window of ${dims.window}; use fewer passages in the prompt`,
     )
-  }
 }
 
 function checkWhole(field: string, value: number, least: number, most = Infinity): void {
