@@ -3,7 +3,6 @@ import { at } from '../../base/at.ts'
 import { closing } from '../../base/files.ts'
 import { toMarkdown, table, text } from '../report/blocks.ts'
 import { connect, type ServiceOptions } from '../client/http.ts'
-import type { ReaderClient } from '../client/reader.ts'
 import { questionFile } from '../datasets/shipped.ts'
 import { followed, type RunCommandOptions } from '../run/follow.ts'
 import { runFolder } from '../run/folder.ts'
@@ -22,10 +21,6 @@ import { readPublished } from '../tasks/open-domain-qa/tables.ts'
 export type GivenOptions = Record<string, unknown> &
   RunCommandOptions &
   ServiceOptions & { readonly small?: boolean; readonly published?: string }
-
-async function createReader(): Promise<ReaderClient> {
-  return (await import('../client/reader.ts')).createReaderClient()
-}
 
 /** `cepe eval`. */
 export async function runQuestions(given: GivenOptions): Promise<void> {
@@ -47,7 +42,7 @@ function followedQuestions(asked: Parameters<typeof askQuestions>[0], given: Run
 /** `cepe eval <task>`, with the configured reader. */
 export async function runTaskCommand(task: Task, given: GivenOptions): Promise<void> {
   const options = taskOptions(task, given, given.small)
-  await using client = closing(await createReader())
+  await using client = closing(await (await import('../client/reader.ts')).createReaderClient())
   const folder = await followedTask({ task, options, client, folder: given.out, dumpPrompts: given.dumpPrompts ?? false }, given)
   if (given.plan !== true) await reportRuns([folder], folder)
 }
@@ -99,7 +94,7 @@ export async function runAll(runs: string, out: string): Promise<void> {
 
 /** @returns the run folders of all tasks that need no data */
 async function runTasks(runs: string, timed: (title: string, run: () => Promise<string>) => Promise<string>): Promise<string[]> {
-  await using client = closing(await createReader())
+  await using client = closing(await (await import('../client/reader.ts')).createReaderClient())
   const folders: string[] = []
   for (const task of TASKS.filter(({ needsData }) => needsData !== true)) {
     const asked = { task, options: taskOptions(task, {}, true), client, folder: path.join(runs, task.name) }

@@ -1,4 +1,4 @@
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, type FileMetaData } from 'hyparquet'
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { parseJson } from '../../base/json.ts'
@@ -33,12 +33,9 @@ const isDatasetInfo = Compile(
   }),
 )
 
-function datasetInfo({ key_value_metadata: entries }: FileMetaData): unknown {
-  return parseJson(entries?.find(({ key }) => key === 'huggingface')?.value ?? '')
-}
-
 /** Class names of a numbered column, as Hugging Face's `datasets` writes them into a Parquet file; undefined if there are none. @throws if it is no Parquet file */
 export async function classNames(file: string, column: string): Promise<readonly string[] | undefined> {
-  const info = datasetInfo(await parquetMetadataAsync(await asyncBufferFromFile(file)))
+  const { key_value_metadata: entries } = await parquetMetadataAsync(await asyncBufferFromFile(file))
+  const info = parseJson(entries?.find(({ key }) => key === 'huggingface')?.value ?? '')
   return isDatasetInfo.Check(info) ? info.info.features[column]?.names : undefined
 }

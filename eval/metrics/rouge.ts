@@ -67,10 +67,6 @@ function measure(word: string): number {
   return shapeOf(word).match(/vc/g)?.length ?? 0
 }
 
-function hasVowel(word: string): boolean {
-  return shapeOf(word).includes('v')
-}
-
 /** Porter's *o: ends in consonant, vowel, consonant, the last not w, x or y; NLTK: also a word of vowel and consonant. */
 function endsShort(word: string): boolean {
   const shape = shapeOf(word)
@@ -110,7 +106,7 @@ function participle(word: string): string {
   if (word.endsWith('ied')) return word.slice(0, word.length === 4 ? -1 : -2)
   if (word.endsWith('eed')) return replaced(word, [['eed', 'ee']], (stem) => measure(stem) > 0)
   const [, stem] = /^(.*)(?:ed|ing)$/.exec(word) ?? []
-  if (stem === undefined || !hasVowel(stem)) return word
+  if (stem === undefined || !shapeOf(stem).includes('v')) return word
   if (/(?:at|bl|iz)$/.test(stem)) return `${stem}e`
   if (endsDouble(stem)) return /[lsz]$/.test(stem) ? stem : stem.slice(0, -1)
   return measure(stem) === 1 && endsShort(stem) ? `${stem}e` : stem

@@ -21,20 +21,16 @@ export function readCommand(): Command {
     .option('--max-new-tokens <number>', 'most tokens of the answer', wholeNumber({ min: 1, max: DOCUMENT_REQUEST_LIMITS.newTokens }))
     .addOption(new Option('--chat-template <name>', 'chat template of the prompt (default: CEPE_CHAT_TEMPLATE)').choices(CHAT_TEMPLATES))
     .option('--json', 'print the full response as JSON')
-    .action(async (file: string, question: string | undefined, options: ReadOptions) => {
-      const { runRead } = await import('./run-read.ts')
-      await runRead(file, question, options)
-    })
+    .action(async (file: string, question: string | undefined, options: ReadOptions) =>
+      (await import('./run-read.ts')).runRead(file, question, options),
+    )
 }
 
 /** `cepe mcp`: tools for an agent host on the same machine, without a server. */
 export function mcpCommand(): Command {
   return new Command('mcp')
     .description('serve tools for agents over standard input and output (Model Context Protocol); started by the agent host')
-    .action(async () => {
-      const { runMcp } = await import('./run-mcp.ts')
-      await runMcp()
-    })
+    .action(async () => (await import('./run-mcp.ts')).runMcp())
 }
 
 /** `cepe ask`: answers one question, or a file of them, without a server. */
@@ -49,8 +45,5 @@ export function askCommand(): Command {
     .option('--json', 'print the full response as JSON')
     .option('--file <file>', 'answer the questions of this file, one per line: JSON as in POST /v1/answer, or plain text')
     .option('--out <file>', 'with --file: new file for the answers, as JSON lines (default: standard output)')
-    .action(async (question: string | undefined, options: AskOptions) => {
-      const { runAsk } = await import('./run-ask.ts')
-      await runAsk(question, options)
-    })
+    .action(async (question: string | undefined, options: AskOptions) => (await import('./run-ask.ts')).runAsk(question, options))
 }

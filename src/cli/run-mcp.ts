@@ -7,9 +7,8 @@ import { packageVersion } from '../package.ts'
 import type { ToolContext } from '../mcp/contract.ts'
 import { createToolServer } from '../mcp/server.ts'
 import { inCollection } from '../rag/pipeline.ts'
-import { openService, type Services } from '../service/services.ts'
+import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
-import type { Config } from '../settings.ts'
 import { createProgress } from './program/progress.ts'
 
 /** Time limit for closing after the host has left; then the process exits. */
@@ -26,7 +25,7 @@ export async function runMcp(): Promise<void> {
   if (config.ROLE === 'indexer')
     throw invalidConfig('CEPE_ROLE', 'CEPE_ROLE is indexer, which answers no questions: unset it, or set replica.')
   const left = hostLeaves(process.stdin)
-  const starting = start(config)
+  const starting = ensureArtefacts(config, createProgress).then(() => openService(config, (_level, message) => say(message)))
   const context: ToolContext = {
     services: async (collection) => {
       const { answering, collections } = await starting
@@ -52,11 +51,6 @@ export async function runMcp(): Promise<void> {
       () => undefined,
     )
   }
-}
-
-async function start(config: Config): Promise<Services> {
-  await ensureArtefacts(config, createProgress)
-  return openService(config, (_level, message) => say(message))
 }
 
 /** Resolves when the host has closed the input or signalled the process. */

@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { existsSync } from 'node:fs'
 import { access, readFile } from 'node:fs/promises'
 import { temporaryFolder } from '../../base/files.ts'
-import { type CodedError, invalidOption, notFound } from '../../base/errors.ts'
+import { invalidOption, notFound } from '../../base/errors.ts'
 import type { Sample } from '../inference/worker/tasks/verify.ts'
 import { packageRoot } from '../package.ts'
 import { decimal, wholeNumber } from './program/options.ts'
@@ -33,18 +33,14 @@ export async function distanceFromF32(built: string, texts: string, buildF32: (f
 
 /** @throws options_invalid where the file cannot be read: said before a build that takes minutes */
 export async function checkTexts(file: string): Promise<void> {
-  await access(file).catch((cause: unknown) => {
-    throw unreadable(file, cause)
-  })
+  await access(file).catch(unreadable(file))
 }
 
 async function samplesOf(built: string, file: string, count: number): Promise<Sample[]> {
   const [{ loadManifest }, { loadTokenizer }] = await Promise.all([import('../../models/folder.ts'), import('../text/tokenizer.ts')])
   const manifest = await loadManifest(built)
   const tokenizer = await (manifest.architecture === 'cepe' ? loadTokenizer(built, manifest.tokens) : loadTokenizer(built))
-  const content = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw unreadable(file, cause)
-  })
+  const content = await readFile(file, 'utf8').catch(unreadable(file))
   const lines = content.split('\n').filter((line) => line.trim() !== '')
   const stride = Math.max(Math.floor(lines.length / count), 1)
   const ids = (line: string): number[] => tokenizer.encode(line.replace(/^[^\t]*\t/, ''), { maxTokens: MOST_TOKENS })
@@ -55,8 +51,10 @@ async function samplesOf(built: string, file: string, count: number): Promise<Sa
     .filter(({ contexts, prompt }) => prompt.length > 0 && contexts.every((context) => context.length > 0))
 }
 
-function unreadable(file: string, cause: unknown): CodedError {
-  return invalidOption('--texts', `The texts of --texts cannot be read (${file}).`, cause)
+function unreadable(file: string): (cause: unknown) => never {
+  return (cause) => {
+    throw invalidOption('--texts', `The texts of --texts cannot be read (${file}).`, cause)
+  }
 }
 
 /** `cepe inspect`: describes a built model or a checkpoint. */

@@ -19,10 +19,7 @@ const POSITIONS = ['start', 'anywhere', 'end'] as const
 const QUESTION_POSITIONS = ['end', 'start'] as const
 
 /** Free-form and altered-numeric questions by length and position, as Giraffe's WikiQA. */
-export const altqa: Task = {
-  ...taskData('altqa'),
-  prepare,
-}
+export const altqa: Task = { ...taskData('altqa'), prepare }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const data = options.text('data')
@@ -62,11 +59,7 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
     )
   const without = dataset.questions.length - found.length
   const unknown = { kind: 'question whose passage with its answer is not known', count: without, places: [], effect: 'skipped' as const }
-  return {
-    items,
-    files: [await namedFile(passagesFile), dataset],
-    problems: without > 0 ? [unknown] : [],
-  }
+  return { items, files: [await namedFile(passagesFile), dataset], problems: without > 0 ? [unknown] : [] }
 }
 
 /** The passage of the question, with its first answer in it. */

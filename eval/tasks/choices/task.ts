@@ -46,11 +46,7 @@ const SETS: Readonly<Record<string, (field: Field, options: readonly string[]) =
 }
 
 /** Benchmarks by option scores: Table 5 of Position Interpolation. */
-export const choices: Task = {
-  ...taskData('choices'),
-  needsData: true,
-  prepare,
-}
+export const choices: Task = { ...taskData('choices'), needsData: true, prepare }
 
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const name = options.word('set', Object.keys(SETS))

@@ -28,7 +28,7 @@ export interface NeedleTask {
 export const NUMBERS: Pick<NeedleTask, 'files' | 'metric' | 'judge' | 'stopAtLineEnd'> = {
   files: [],
   metric: 'accuracy',
-  judge: (output, expected) => firstNumber(output) === Number(expected),
+  judge: (output, expected) => Number(/\d+/.exec(output)?.[0]) === Number(expected),
   stopAtLineEnd: false,
 }
 
@@ -70,11 +70,6 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
       },
     ),
   }
-}
-
-function firstNumber(text: string): number | undefined {
-  const digits = /\d+/.exec(text)?.[0]
-  return digits === undefined ? undefined : Number(digits)
 }
 
 /** Plots the accuracy of every setting over the numeric values of a group, one line per setting. */

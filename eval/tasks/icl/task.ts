@@ -21,10 +21,7 @@ interface Asked extends TaskItem {
 }
 
 /** In-context classification with demonstrations in the encoder: Table 3 of the paper. */
-export const icl: Task = {
-  ...taskData('icl'),
-  prepare,
-}
+export const icl: Task = { ...taskData('icl'), prepare }
 
 type Setting = ReturnType<typeof settingsOf>[number]
 type Classification = Awaited<ReturnType<typeof classificationOf>>

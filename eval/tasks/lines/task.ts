@@ -112,16 +112,12 @@ async function published(file: string, most: number): Promise<Pick<NeedleTask, '
   const counts = new Map<number, number>()
   const read = await readItems(file, wanted, (value) => {
     if (!isCase.Check(value)) return 'no prompt with an expected_number'
-    const count = value.num_lines ?? linesOf(value.prompt)
+    const count = value.num_lines ?? value.prompt.split('\n').filter((line) => line.startsWith('line ')).length
     const number = (counts.get(count) ?? 0) + 1
     counts.set(count, number)
     return number <= most ? toItem(value, count, number) : undefined
   })
   return { ...read, files: [read] }
-}
-
-function linesOf(prompt: string): number {
-  return prompt.split('\n').filter((line) => line.startsWith('line ')).length
 }
 
 function toItem({ prompt, expected_number: expected }: Static<typeof CaseSchema>, count: number, number: number): NeedleItem {

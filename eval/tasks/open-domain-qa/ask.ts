@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
@@ -11,7 +10,7 @@ import type { RunOptions } from '../../run/follow.ts'
 import { runItems } from '../../run/items.ts'
 import { isFailure, skippedFor } from '../../run/record.ts'
 import { type EvaluationOptions, prepare } from './prepare.ts'
-import { type EvalRecord, type Prediction, QA_RUNS } from './record.ts'
+import { type EvalRecord, type Prediction, promptHash, QA_RUNS } from './record.ts'
 import { answerRequest, largestK, type Protocol, retrievalDepth, type Setting, settingName, settingsOf } from './protocol.ts'
 import type { AnswerResponse } from '../../../src/rag/schema.ts'
 
@@ -141,9 +140,7 @@ function toPrediction({ method, k }: Setting, response: AnswerResponse): Predict
     confidence: response.confidence,
     probability_correct: response.probability_correct,
     finish_reason: response.finish_reason,
-    prompt_sha256: createHash('sha256')
-      .update((response.prompts ?? []).join('\0'))
-      .digest('hex'),
+    prompt_sha256: promptHash(response),
     ...response.usage,
     in_decoder: count('decoder', 'both'),
     in_encoder: count('encoder', 'both'),

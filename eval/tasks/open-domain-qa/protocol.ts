@@ -37,9 +37,7 @@ export const ProtocolSchema = Type.Object({
   k_decoder: orServiceDefault(0),
   context_tokens: orServiceDefault(1),
   max_new_tokens: orServiceDefault(1),
-  retrieval: Type.Enum([...RETRIEVALS], {
-    description: 'supplied: passages come with the questions; nothing is retrieved.',
-  }),
+  retrieval: Type.Enum([...RETRIEVALS], { description: 'supplied: passages come with the questions; nothing is retrieved.' }),
   recall_depth: Type.Integer({ minimum: 1, maximum: 200, description: 'Passages retrieved for recall where k is smaller.' }),
   seed: Type.Integer({ minimum: 0, description: 'Of the demonstrations, the question sample and the bootstrap.' }),
 })

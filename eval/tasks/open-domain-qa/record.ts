@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { CodedError } from '../../../base/errors.ts'
+import type { AnswerResponse } from '../../../src/rag/schema.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from '../../client/client.ts'
 import { OPEN_DOMAIN_QA, readStored, type Stored, taskOfRun } from '../../run/folder.ts'
 import { FileSchema, MANIFEST_FIELDS, ProblemsSchema, RECORD_FIELDS } from '../../run/record.ts'
@@ -104,14 +105,15 @@ export async function identify(
   const given = { passages: [{ id: 'none', title: 'None', text: 'None.' }], demonstrations: isOwn ? null : [] }
   const probe = await client.answer({ ...answerRequest('which model is this', setting, given, protocol), max_new_tokens: 1 })
   const { reader } = probe.model
-  const own = isOwn && {
-    service_prompt: createHash('sha256')
-      .update((probe.prompts ?? []).join('\0'))
-      .digest('hex'),
-  }
+  const own = isOwn && { service_prompt: promptHash(probe) }
   if (protocol.retrieval === 'supplied') return { reader, ...own, retriever: null, index: null }
   const found = await client.search({ query: 'which index is this', k: 1, method: protocol.retrieval })
   return { reader, ...own, retriever: protocol.retrieval === 'text' ? 'BM25' : found.model.retriever, index: found.index }
+}
+
+/** SHA-256 of the decoder prompts of an answer, joined by NUL. */
+export function promptHash({ prompts = [] }: Pick<AnswerResponse, 'prompts'>): string {
+  return createHash('sha256').update(prompts.join('\0')).digest('hex')
 }
 
 export const QA_RUNS = { manifest: Compile(QaManifestSchema), record: Compile(RecordSchema) }

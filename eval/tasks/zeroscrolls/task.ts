@@ -13,10 +13,7 @@ import { articlesWithQuestions, readScrolls, type ScrollsExample } from './read.
 import { documentHead, questionText, type ScrollsSet, scrollsSets } from './sets.ts'
 
 /** Questions about, and summaries of, long documents: Tables 4 and 13 of the paper. */
-export const zeroscrolls: Task = {
-  ...taskData('zeroscrolls'),
-  prepare,
-}
+export const zeroscrolls: Task = { ...taskData('zeroscrolls'), prepare }
 
 interface Asking {
   readonly set: ScrollsSet

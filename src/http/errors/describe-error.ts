@@ -57,13 +57,8 @@ const HIDDEN = 'Something went wrong inside the service; the log has the details
 
 /** Code, status and message of an error: errors of the user are explained, internal ones are only logged. */
 function describeError(error: FastifyError, request: FastifyRequest): Described {
-  if (error.validation) {
-    return {
-      status: ERROR_STATUS.invalid_request,
-      code: 'invalid_request',
-      ...describeValidation(error.validation, error.validationContext ?? 'body'),
-    }
-  }
+  const { validation, validationContext: where = 'body' } = error
+  if (validation) return { status: ERROR_STATUS.invalid_request, code: 'invalid_request', ...describeValidation(validation, where) }
   const failure = failureOf(error)
   const code = failure?.code ?? codeOf(error)
   const status = code === undefined ? 500 : ERROR_STATUS[code]

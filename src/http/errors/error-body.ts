@@ -28,9 +28,7 @@ export function errorResponses(...statuses: number[]) {
   return documentedErrors(ErrorBodySchema, statuses)
 }
 
-const retryAfter = {
-  'retry-after': { type: 'integer', description: 'Seconds to wait before a retry.' },
-}
+const retryAfter = { 'retry-after': { type: 'integer', description: 'Seconds to wait before a retry.' } }
 const HEADERS: Readonly<Record<number, object>> = {
   401: { 'www-authenticate': { type: 'string', description: 'Authentication scheme (RFC 6750).' } },
   429: retryAfter,

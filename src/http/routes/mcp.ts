@@ -2,6 +2,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { onRequestHookHandler, FastifyReply, FastifyRequest } from 'fastify'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Type } from 'typebox'
+import { present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { listed } from '../../config.ts'
 import type { ToolContext } from '../../mcp/contract.ts'
@@ -26,7 +27,7 @@ const ANSWERED = 'The response message, as JSON or as a stream of one message, b
  */
 export const mcpRoutes: Routes = (app, { access, config, version }) => {
   const calling = new AsyncLocalStorage<ToolContext>()
-  const handler = createMcpHandler(() => createToolServer(version, contextOf(calling.getStore())), {
+  const handler = createMcpHandler(() => createToolServer(version, present(calling.getStore())), {
     maxSubscriptions: 0,
     onerror: (error) => app.log.info({ err: error }, 'a message of the Model Context Protocol was refused'),
   })
@@ -76,11 +77,6 @@ async function asJson(response: Response): Promise<Response> {
   if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response
   const message = (await response.text()).split('\n').findLast((line) => /^data: *\S/.test(line)) ?? ''
   return new Response(message.replace(/^data: */, ''), { status: response.status, headers: { 'content-type': 'application/json' } })
-}
-
-function contextOf(context: ToolContext | undefined): ToolContext {
-  if (context === undefined) throw new Error('This is a bug: a server was made outside of a request.')
-  return context
 }
 
 /** Rejects requests from pages of other origins, as the protocol requires (Security Warning). */

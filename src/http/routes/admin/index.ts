@@ -53,11 +53,7 @@ const KeysSchema = Type.Object({
 
 /** GET /v1/admin/keys: the keys with their limits and use; neither keys nor hashes. */
 export const adminKeysRoutes: Routes = (app, { services: { keys, quotas } }) => {
-  const list = {
-    tags: ['operations'],
-    operationId: 'listKeys',
-    summary: 'List keys with limits and usage, by name',
-  }
+  const list = { tags: ['operations'], operationId: 'listKeys', summary: 'List keys with limits and usage, by name' }
   app.get('/v1/admin/keys', { schema: { ...list, response: { 200: KeysSchema } } }, ({ holder }) => {
     if (holder?.collections !== undefined)
       throw new CodedError('forbidden', `The key ${holder.name} is bound to collections: list the keys with one that is not.`)

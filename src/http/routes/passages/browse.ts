@@ -46,12 +46,7 @@ export const SourcesSchema = Type.Object({
   total: Type.Object({ sources: Type.Integer(), passages: Type.Integer() }, { description: 'Total over all pages.' }),
   next,
 })
-const PassagesQuerySchema = Type.Object({
-  source,
-  limit,
-  after: after(READ_LIMITS.idBytes + 32),
-  collection,
-})
+const PassagesQuerySchema = Type.Object({ source, limit, after: after(READ_LIMITS.idBytes + 32), collection })
 export const PassagesSchema = Type.Object({
   passages: Type.Array(StoredPassageSchema),
   total: Type.Integer({ description: 'Total over all pages.' }),
