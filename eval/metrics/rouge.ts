@@ -40,20 +40,10 @@ function longestCommonSubsequence(a: readonly string[], b: readonly string[]): n
  */
 
 /** NLTK: irregular words. */
-const KNOWN: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    skies: 'sky',
-    dying: 'die',
-    lying: 'lie',
-    tying: 'tie',
-    innings: 'inning',
-    outings: 'outing',
-    cannings: 'canning',
-    ...Object.fromEntries(
-      ['sky', 'news', 'inning', 'outing', 'canning', 'howe', 'proceed', 'exceed', 'succeed'].map((word) => [word, word]),
-    ),
-  }),
-)
+const KNOWN: ReadonlyMap<string, string> = new Map([
+  ...rules('skies sky, dying die, lying lie, tying tie, innings inning, outings outing, cannings canning'),
+  ...['sky', 'news', 'inning', 'outing', 'canning', 'howe', 'proceed', 'exceed', 'succeed'].map((word): Rule => [word, word]),
+])
 
 /** The word as c and v: a y after a consonant is a vowel. */
 function shapeOf(word: string): string {
@@ -79,7 +69,7 @@ function endsDouble(word: string): boolean {
 
 type Rule = readonly [suffix: string, replacement: string]
 
-/** `ies i, s`: a suffix and its replacement, or nothing. */
+/** `ies i, s`: a suffix, or a word, and its replacement, or nothing. */
 function rules(text: string): Rule[] {
   return text.split(', ').map((rule): Rule => {
     const [suffix = '', replacement = ''] = rule.split(' ')

@@ -66,12 +66,8 @@ export function presetReport(
         ['file', 'there', 'what', 'from'],
         [...new Set(cells.flatMap((cell) => Object.values(cell.files)))].map((name) => {
           const file = fileOf(name)
-          return [
-            name,
-            file === undefined ? 'missing' : path.basename(file),
-            preset.files[name]?.what ?? '',
-            preset.files[name]?.from ?? '',
-          ]
+          const { what = '', from = '' } = preset.files[name] ?? {}
+          return [name, file === undefined ? 'missing' : path.basename(file), what, from]
         }),
         4,
       ),

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type { TopLevelSpec } from 'vega-lite'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, osCode } from '../../base/errors.ts'
 
 /** Installs packages needed for evaluation but not for serving; `npm ci` without `--omit=dev` does, too. */
 const INSTALL = 'npm install --no-save vega vega-lite @resvg/resvg-js dejavu-fonts-ttf'
@@ -24,8 +24,7 @@ async function packages() {
 /** Draws Vega-Lite charts without a browser. @throws options_invalid naming the packages to install, if a serving installation lacks them */
 export async function loadPlotter(load = packages) {
   const { vega, compile, Resvg, fonts } = await load().catch((error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(String(error.code))))
-      throw error
+    if (!['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(osCode(error) ?? '')) throw error
     const remedy = `run npm ci without --omit=dev, or ${INSTALL}`
     throw new CodedError('options_invalid', `Drawing plots needs packages that are not installed: ${remedy}.`, { cause: error })
   })

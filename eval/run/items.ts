@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import { CodedError, messageOf, type ErrorCode } from '../../base/errors.ts'
+import { CodedError, diskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { mean } from '../statistics/bootstrap.ts'
 import { type Cost, duration, type RunOptions } from './follow.ts'
@@ -146,12 +146,8 @@ const FOR_LATER: readonly ErrorCode[] = ['service_unreachable', 'rate_limited', 
 
 /** Adds what was kept to the error of an unavailable service, and a remedy to a full disk. */
 function explained(error: unknown, folder: string, kept: string): unknown {
-  if (isDiskFull(error))
-    return new CodedError(
-      'disk_full',
-      `The disk of ${folder} is full. Earlier results are kept: free space, then repeat the command to resume.`,
-      { cause: error },
-    )
+  const full = `The disk of ${folder} is full. Earlier results are kept: free space, then repeat the command to resume.`
+  if (isDiskFull(error)) return diskFull(undefined, full, error)
   return error instanceof CodedError && FOR_LATER.includes(error.code)
     ? new CodedError(error.code, `${messageOf(error)} ${kept}`, { cause: error })
     : error

@@ -49,6 +49,7 @@ function summariseSetting(
     record.results.filter((result) => result.setting === setting).map((result) => ({ record, result })),
   )
   const results = found.map(({ result }) => result)
+  const times = results.map(({ ms }) => ms)
   const names = [...new Set(records.flatMap(({ groups }) => Object.keys(groups)))]
   const meanTokens = (part: keyof SettingResult['tokens']) => mean(results.map(({ tokens }) => tokens[part]))
   const tokens = { decoder: meanTokens('decoder'), encoder: meanTokens('encoder'), generated: meanTokens('generated') }
@@ -67,10 +68,7 @@ function summariseSetting(
       }),
     ),
     tokens,
-    medianMs: quantile(
-      results.map(({ ms }) => ms),
-      0.5,
-    ),
+    medianMs: quantile(times, 0.5),
     /** Mebibytes of keys, values and encoder states that the setting holds, computed from the model's sizes (f32). */
     cacheMiB: cacheBytes / 2 ** 20,
   }

@@ -15,7 +15,8 @@ import type { Part } from './parts.ts'
 /** Detail of a service that still serves a replaced table. */
 const BEFORE = 'serving the previous table'
 
-function processStatus(role: string, pools: readonly ReturnType<Supervised['status']>[]): ProcessStatus {
+function processStatus(role: string, supervised: readonly Supervised[]): ProcessStatus {
+  const pools = supervised.map((pool) => pool.status())
   const children = pools.flatMap((pool) => pool.children)
   const caches = children.flatMap(({ cache }) => cache ?? [])
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
@@ -114,15 +115,7 @@ export function poolsOf(byRole: Readonly<Record<string, readonly (Supervised | u
   return {
     /** Sums a count over all pools on each call. */
     total: (count: 'finished' | 'disruptions') => () => all.reduce((sum, pool) => sum + pool.status()[count], 0),
-    status: (): ProcessStatus[] =>
-      roles.flatMap(({ role, pools }) =>
-        pools.length === 0
-          ? []
-          : processStatus(
-              role,
-              pools.map((pool) => pool.status()),
-            ),
-      ),
+    status: (): ProcessStatus[] => roles.flatMap(({ role, pools }) => (pools.length === 0 ? [] : processStatus(role, pools))),
     /** The processes with the work that they run, as one part: work stops after its batch, or with its process. */
     with: (stop: () => Promise<unknown>): Part => ({
       close: async ({ drainMs }) => {

@@ -50,12 +50,8 @@ export function statesDir(config: Config): string {
  */
 export async function makeFolders(config: Config): Promise<void> {
   await storeOf(config.INDEX_DIR).check(config.INDEX_DIR, { writes: true })
-  for (const [setting, folder] of [
-    ['CEPE_INDEX_DIR', config.INDEX_DIR],
-    ['CEPE_JOBS_DIR', jobsDir(config)],
-  ] as const) {
-    if (storeOf(folder).keepsFiles) await makeWritable(setting, folder)
-  }
+  const folders = { CEPE_INDEX_DIR: config.INDEX_DIR, CEPE_JOBS_DIR: jobsDir(config) }
+  for (const [setting, folder] of Object.entries(folders)) if (storeOf(folder).keepsFiles) await makeWritable(setting, folder)
 }
 
 /** Moves temporary files of this process to a folder removed at its exit. Call before an index is opened. */

@@ -15,9 +15,7 @@ const PredictionSchema = Type.Object({
   k: Type.Integer(),
   answer: Type.String(),
   confidence: Type.Number(),
-  probability_correct: Type.Union([Type.Number(), Type.Null()], {
-    description: "By the service's calibration; null where it has none.",
-  }),
+  probability_correct: Type.Union([Type.Number(), Type.Null()], { description: "By the service's calibration; null where it has none." }),
   finish_reason: Type.Union([Type.Enum(['stop', 'length']), Type.Null()]),
   prompt_sha256: Type.String({ description: 'Of the rendered decoder prompts, joined by NUL.' }),
   prompt_tokens: Type.Integer(),

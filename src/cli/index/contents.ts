@@ -15,8 +15,7 @@ const snapshots = () => import('../../../index/snapshots/snapshots.ts')
 /** `cepe index snapshot`, `cepe index verify` and `cepe index alias`. */
 export function snapshotCommands() {
   const create = indexingCommand('create', 'create a snapshot of the collection', async ({ index }, [name = '']) => {
-    const { createSnapshot } = await snapshots()
-    const { rows } = await createSnapshot(name, index)
+    const { rows } = await (await snapshots()).createSnapshot(name, index)
     return `${name}: snapshot of ${rows} passages created\n`
   })
   const list = indexingCommand('list', 'list the snapshots of the collection', async ({ index }) =>
@@ -32,8 +31,7 @@ export function snapshotCommands() {
     return `${index.table}: ${await restoreSnapshot(name, index)} passages, restored from ${name}\n`
   })
   const remove = indexingCommand('delete', 'remove a snapshot', async ({ index }, [name = '']) => {
-    const { deleteSnapshot } = await snapshots()
-    await deleteSnapshot(name, index)
+    await (await snapshots()).deleteSnapshot(name, index)
     return `${name}: deleted\n`
   })
   const alias = indexingCommand('alias', 'serve a copy of another collection', async ({ index }, [name = '']) => {

@@ -141,9 +141,8 @@ export function commitCommand(): Command {
     .option('--replace', 'replace the contents of the collection with this corpus')
     .addOption(collectionOption())
     .action((folder: string, { collection: table, replace }: { collection?: string; replace?: boolean }) =>
-      withIndexing(table, 'embeds', ({ jobs }) => {
-        const ordered = jobs.addShardDir(path.resolve(folder), replace === true ? { replace } : {})
-        return follow(jobs, ordered, table)
-      }),
+      withIndexing(table, 'embeds', ({ jobs }) =>
+        follow(jobs, jobs.addShardDir(path.resolve(folder), replace === true ? { replace } : {}), table),
+      ),
     )
 }

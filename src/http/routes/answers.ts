@@ -46,9 +46,7 @@ export const answersRoutes: Routes = (app, { access, config }) => {
     description: `Up to ${BATCH_QUESTIONS} questions, ${BATCH_AT_ONCE} at a time. A failed question has a status and an error in its item. Accepts and returns JSON or JSON lines (${NDJSON_TYPE}).`,
     consumes: [JSON_TYPE, NDJSON_TYPE],
     body: BatchSchema,
-    response: {
-      200: Type.Object({ results: Type.Array(BatchItemSchema) }, { description: 'One item per question, in request order.' }),
-    },
+    response: { 200: Type.Object({ results: Type.Array(BatchItemSchema) }, { description: 'One item per question, in request order.' }) },
   }
   app.post('/v1/answers', { config: TAKES, validatorCompiler, schema }, async (request, reply) => {
     const run = runOptions(request, reply, config.DEADLINE_MS)

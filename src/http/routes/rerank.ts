@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import { Type, type Static } from 'typebox'
 import { at } from '../../../base/at.ts'
 import { clipped } from '../../../base/sentences.ts'
-import { CodedError } from '../../../base/errors.ts'
+import { notFound } from '../../../base/errors.ts'
 import { modelId } from '../../../models/manifest.ts'
 import { rerank } from '../../rag/rerank.ts'
 import { errorResponses } from '../errors/error-body.ts'
@@ -128,9 +128,7 @@ export const rerankRoutes: Routes = (app, { services: { answering: services }, c
     app.post(path, { schema, validatorCompiler: validatorOf(own) }, async (request, reply) => {
       const body = request.body as RerankRequest | RankRequest
       if (body.model !== undefined && !isReader(body.model, model))
-        throw new CodedError('not_found', `The model "${clipped(body.model, 100)}" does not exist: leave it out, or name ${model}.`, {
-          field: 'model',
-        })
+        throw notFound('model', `The model "${clipped(body.model, 100)}" does not exist: leave it out, or name ${model}.`)
       const passages = passagesOf(body)
       const contextTokens = 'documents' in body ? body.max_tokens_per_doc : undefined
       const run = runOptions(request, reply, config.DEADLINE_MS)
@@ -182,8 +180,7 @@ function documentOf(document: RerankRequest['documents'][number]) {
 function passagesOf(body: RerankRequest | RankRequest) {
   if ('texts' in body) return body.texts.map((text) => ({ title: '', text: text.normalize() }))
   const { rank_fields: fields = ['title'] } = body
-  return body.documents.map(documentOf).map(({ text, title = '' }) => ({
-    text: text.normalize(),
-    title: fields.includes('title') ? title.normalize() : '',
-  }))
+  return body.documents
+    .map(documentOf)
+    .map(({ text, title = '' }) => ({ text: text.normalize(), title: fields.includes('title') ? title.normalize() : '' }))
 }

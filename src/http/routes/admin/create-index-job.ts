@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { Type, type Static } from 'typebox'
-import { CodedError, invalidRequest } from '../../../../base/errors.ts'
+import { CodedError, invalidRequest, osCode } from '../../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { listed } from '../../../config.ts'
 import { LONGEST_ADDRESS } from '../../../crawl/contract.ts'
@@ -118,8 +118,7 @@ async function received(reply: FastifyReply, create: () => Promise<Job>): Promis
   } catch (error) {
     // The rest of the body is not read: the connection cannot be reused.
     void reply.header('connection', 'close')
-    const cut =
-      error instanceof Error && 'code' in error && ['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(String(error.code))
+    const cut = ['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(osCode(error) ?? '')
     throw cut ? new CodedError('client_closed', 'The upload was cut off; nothing was indexed.', { field: 'body', cause: error }) : error
   }
 }

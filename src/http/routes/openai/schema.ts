@@ -90,11 +90,7 @@ export const ChatRequestSchema = Type.Object({
   seed: nullable(Type.Integer({ description: 'Seed of sampling, modulo 2^32.' })),
   logprobs: nullable(Type.Boolean({ description: "Return the log-probabilities of the answer's tokens. Default: false." })),
   top_logprobs: nullable(
-    Type.Integer({
-      minimum: 0,
-      maximum: LIMITS.topTokens,
-      description: 'Number of alternatives to return per token. Requires logprobs.',
-    }),
+    Type.Integer({ minimum: 0, maximum: LIMITS.topTokens, description: 'Number of alternatives to return per token. Requires logprobs.' }),
   ),
   response_format: nullable(FormatSchema),
   cepe: Type.Optional(ExtensionSchema),
