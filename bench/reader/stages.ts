@@ -16,8 +16,8 @@ interface StagesOptions {
   readonly ks: readonly number[]
   readonly kDecoders: readonly number[]
   readonly limits: Limits
-  /** Bytes read per weight for further tokens, which limit their speed. Default 4. */
-  readonly weightBytes?: number
+  /** Bytes read per weight for further tokens, which limit their speed. */
+  readonly weightBytes: number
   readonly stateDir: string
 }
 
@@ -106,7 +106,7 @@ function stageCells(options: StagesOptions, fresh: AnswerReadResult, again: Answ
 
 /** Milliseconds of prompt and further tokens at the machine's limits. */
 function limitsOf(
-  { config, limits, weightBytes = 4 }: StagesOptions,
+  { config, limits, weightBytes }: StagesOptions,
   { promptTokens, contextTokenCounts, logprobs }: AnswerReadResult,
 ): { readonly encode: number; readonly generate: number } {
   const rows = sum(contextTokenCounts)

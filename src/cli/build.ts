@@ -56,7 +56,10 @@ async function build(checkpointDir: string, given: BuildArguments): Promise<void
   const { out, dtype, blockSize, lmHead, inPlace = false, adapter, rope, window, texts } = given
   if (blockSize !== String(INT4_DEFAULTS.blockSize) && !dtype.includes('int4'))
     throw invalidOption('--block-size', '--block-size is of matrices in 4 bits: choose a --dtype with int4, or omit it.')
-  if (texts !== undefined) await checkTextsOption(texts, dtype)
+  if (texts !== undefined) {
+    if (dtype === 'f32') throw invalidOption('--texts', '--texts compares a precision with f32: choose another --dtype, or omit --texts.')
+    await (await import('./verify.ts')).checkTexts(texts)
+  }
   const { modelId } = await import('../../models/manifest.ts')
   const checkpoint = { checkpointDir, adapters: adapter, rope: { rope, window } }
   const manifest = await withProgress('Building', {
@@ -75,12 +78,6 @@ async function build(checkpointDir: string, given: BuildArguments): Promise<void
     () => `${out} is built; what it costs was not measured.`,
   )
   process.stdout.write(`against f32: ${distance}\n`)
-}
-
-async function checkTextsOption(texts: string, dtype: Dtype): Promise<void> {
-  if (dtype === 'f32') throw invalidOption('--texts', '--texts compares a precision with f32: choose another --dtype, or omit --texts.')
-  const { checkTexts } = await import('./verify.ts')
-  await checkTexts(texts)
 }
 
 async function withProgress(what: string, options: BuildOptions): Promise<ModelManifest> {

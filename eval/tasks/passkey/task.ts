@@ -39,11 +39,8 @@ function passkeyCase(
   const asked = count(QUESTION)
   const after = filler(sizeFor(distance - asked, (size) => count(`\n${filler(size)}`), 4 * FILLER.length))
   const document = (size: number): string => [TASK, filler(size), line, after].join('\n')
-  return {
-    document: document(sizeFor(tokens - asked, (size) => count(document(size)), 4 * FILLER.length)),
-    question: QUESTION,
-    expected: key,
-  }
+  const fitting = sizeFor(tokens - asked, (size) => count(document(size)), 4 * FILLER.length)
+  return { document: document(fitting), question: QUESTION, expected: key }
 }
 
 /** Minimum accuracy, in percent, at which a key counts as found at a distance. */
