@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants, copyFile, link, open, readdir, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, invalidIndex, messageOf, osCode } from '../../../base/errors.ts'
+import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
 import { orAbsent, readText } from '../../../base/exists.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { filesUnder } from '../../../base/files.ts'
@@ -83,10 +83,7 @@ function textOf(value: Readonly<Record<string, unknown>>): string {
 const folderValues: Values = {
   async read(path) {
     const text = await folderFiles.read(path)
-    const value = text === undefined ? undefined : parseJson(text)
-    if (text !== undefined && value === undefined)
-      throw invalidIndex(path, `${path} is damaged: it should read {"stored_as": "<a folder next to it, without .lance>"}.`)
-    return value
+    return text === undefined ? undefined : (parseJson(text) ?? null)
   },
 
   write: (path, value) => writeFileDurably(path, textOf(value)),

@@ -132,7 +132,7 @@ await t.test('jsonl: the three shapes and their errors', async (t) => {
   ])
 })
 
-await t.test('what a table holds beside its fields is named once, with the first row that has it', async (t) => {
+await t.test('columns of a table that are not read are named once, with the first row that has it', async (t) => {
   const warnings = async (content: string, options?: ReadOptions) =>
     (await read(content, options)).map((item) => ('passage' in item ? (item.warnings ?? []).join() : item.reason))
   const notRead = (names: string) => `Not read: the columns ${names}. Name them in columns (metadata.<name>=<column>) to keep them.`

@@ -580,7 +580,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     lacks: ['secret', 'Old'],
     warnings: [/^Not read: hidden sheets \(1\)\.$/],
   },
-  // What repeats on slides and printed pages, and what stands beside the cells, is named.
+  // Headers and footers of slides and printed pages, and objects that are no cells, are named.
   {
     file: 'around.pptx',
     content: () =>
