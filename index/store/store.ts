@@ -78,7 +78,7 @@ export interface Files {
 
 /** Small values that are replaced atomically, each under a lock (`locks.of`). */
 export interface Values {
-  /** @returns undefined if there is none; null for a file that is no JSON @throws index_invalid for a damaged object */
+  /** @returns undefined if there is none; null for a damaged one */
   read(path: string): Promise<unknown>
   /** @throws conflict if the lock of the value was lost */
   write(path: string, value: Readonly<Record<string, unknown>>): Promise<void>

@@ -80,7 +80,7 @@ export async function readAlias(location: TableLocation): Promise<string | undef
     found.set(dir, { identity, tables: tables.add(table) })
     return value.stored_as
   }
-  throw invalidIndex(path, `${path} is damaged: it should read {"stored_as": "<a folder next to it, without .lance>"}.`)
+  throw invalidIndex(path, `${path} is damaged: its value should be {"stored_as": "<a folder next to it, without .lance>"}.`)
 }
 
 /** Error for stored tables with passages that neither an alias nor a job nor a removal refers to; undefined if there are none. */

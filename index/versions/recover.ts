@@ -181,9 +181,11 @@ export function damage(what: string, { file, problem }: Damage, snapshot: string
 export async function snapshotNames(location: TableLocation): Promise<string[]> {
   const [{ files, renames }, folder] = [storeOf(location.dir), snapshotsFolder(location)]
   const names = (await files.list(folder)).filter((name) => !name.startsWith('.'))
-  const aged = await Promise.all(
-    names.map(async (name) => ({ name, age: await files.age(within(folder, name, SNAPSHOT_RECORD)).catch(() => Infinity) })),
-  )
+  const ageOf = async (name: string): Promise<number> => {
+    const age = files.age(within(folder, name, SNAPSHOT_RECORD))
+    return renames ? age.catch(() => Infinity) : age
+  }
+  const aged = await Promise.all(names.map(async (name) => ({ name, age: await ageOf(name) })))
   const complete = renames ? aged : aged.filter(({ age }) => age < Infinity)
   return complete.sort((a, b) => (a.age < b.age ? -1 : 1)).map(({ name }) => name)
 }

@@ -35,9 +35,12 @@ interface Found extends Leased {
   readonly etag: string
 }
 
-/** Reads the value of an object, regardless of its holder; undefined if there is none. */
+/** Reads the value of an object, regardless of its holder; undefined if there is none, null for a damaged object. */
 export async function readValue(address: string): Promise<unknown> {
-  return (await read(address))?.value ?? undefined
+  const object = await readObject(address)
+  if (object === undefined) return undefined
+  const leased = parseJson(object.text)
+  return Value.Check(LeasedSchema, leased) ? (leased.value ?? undefined) : null
 }
 
 async function read(address: string): Promise<Found | undefined> {

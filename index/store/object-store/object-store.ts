@@ -113,7 +113,7 @@ const objectFiles: Files = {
   },
 
   async age(path) {
-    let newest = -Infinity
+    let newest = (await readObject(path))?.modified?.getTime() ?? -Infinity
     for await (const { modified } of listObjects(path)) newest = Math.max(newest, modified.getTime())
     return newest === -Infinity ? Infinity : ageOf(newest) - CLOCK_MS
   },

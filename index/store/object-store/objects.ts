@@ -12,6 +12,7 @@ interface StoredObject {
   readonly text: string
   /** Changes with every write. */
   readonly etag: string
+  readonly modified: Date | undefined
 }
 
 /** Precondition of a write: the object is absent, or unchanged since it was read. */
@@ -65,9 +66,9 @@ function isAbsent(error: unknown): boolean {
 /** Reads an object. @returns undefined if it does not exist */
 export function readObject(address: string): Promise<StoredObject | undefined> {
   const get = async ({ s3, client }: Opened): Promise<StoredObject> => {
-    const { Body, ETag } = await client.send(new s3.GetObjectCommand(bucketAndKey(address)))
+    const { Body, ETag, LastModified } = await client.send(new s3.GetObjectCommand(bucketAndKey(address)))
     if (Body === undefined || ETag === undefined) throw new Error('an answer without content')
-    return { text: await Body.transformToString(), etag: ETag }
+    return { text: await Body.transformToString(), etag: ETag, modified: LastModified }
   }
   return ask<StoredObject | undefined>(address, get, () => undefined)
 }

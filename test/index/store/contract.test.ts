@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { bytesUnder, storeOf, within } from '../../../index/store/store-of.ts'
+import { readAlias } from '../../../index/versions/alias.ts'
 import { startObjectStore } from '../../helpers/object-store.ts'
 import { tempDir } from '../helpers.ts'
 import { codeOf, HERE } from './helpers.ts'
@@ -40,10 +41,12 @@ for (const { name, options, open } of STORES) {
     t.same([await files.list(dir), await namesOf(dir), await bytesUnder(dir)], [[], [], 0], 'nothing is there, and that is no error')
     t.equal(await files.read(within(dir, 'a.json')), undefined)
     t.equal(await files.age(within(dir, 'deep')), Infinity)
+    t.equal(await files.age(within(dir, 'a.json')), Infinity)
     await files.makeFolder(dir)
     for (const file of ['b.json', 'a.json', 'deep/er/c.json']) await files.write(within(dir, ...file.split('/')), `text of ${file}`)
     await files.write(within(dir, 'a.json'), 'äöü')
     t.equal(await files.read(within(dir, 'a.json')), 'äöü')
+    t.ok((await files.age(within(dir, 'a.json'))) < 60_000, 'the age of a file')
     t.same(await files.list(dir), ['a.json', 'b.json', 'deep'])
     t.same(await namesOf(dir), ['a.json', 'b.json', 'deep/er/c.json'])
     t.same(await namesOf(dir, 1), ['a.json'])
@@ -78,7 +81,7 @@ for (const { name, options, open } of STORES) {
   await t.test(`${name} keeps values`, options, async (t) => {
     const { dir } = await open(t)
     const { values, files } = storeOf(dir)
-    const path = within(dir, 'value.json')
+    const path = within(dir, 'value.alias.json')
     t.same([await values.read(path), await values.age(path), await values.stamp(path)], [undefined, Infinity, 'none'])
     t.ok(await values.create(path, { to: 'a' }))
     t.notOk(await values.create(path, { to: 'b' }))
@@ -93,7 +96,8 @@ for (const { name, options, open } of STORES) {
     await values.remove(path)
     t.same([await values.read(path), await values.stamp(path)], [undefined, 'none'])
     await files.write(path, '{"to": ')
-    t.equal(await codeOf(values.read(path)), 'index_invalid', 'a damaged value is none')
+    t.equal(await values.read(path), null, 'a damaged value')
+    await t.rejects(readAlias({ dir, table: 'value' }), { code: 'index_invalid' })
   })
 
   await t.test(`${name} has locks`, options, async (t) => {
