@@ -112,8 +112,10 @@ export async function gatherPassages(
       const rounded = Object.keys(metadata).find((name) => typeof metadata[name] === 'number' && !isExact(metadata[name]))
       if (rounded !== undefined) throw invalidField(`passages.${i}.metadata.${rounded}`, INEXACT)
     })
+    const [given, count] = [new Set(request.passages.map(({ id }) => id)), request.passages.length]
+    const free = (id: number): string => (given.has(String(id)) ? free(id + count) : String(id))
     const supplied = request.passages.slice(0, k).map(({ id, title, text, score, source, metadata }, i) => ({
-      id: id ?? String(i + 1),
+      id: id ?? free(i + 1),
       title: title.normalize(),
       text: text.normalize(),
       score: score ?? null,

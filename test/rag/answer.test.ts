@@ -137,6 +137,9 @@ t.test('k 0 answers without passages; supplied passages are not retrieved', asyn
   t.same((await answerQuestion({ question: 'what', k: 0 }, services)).evidence, [])
   const supplied = await answerQuestion({ question: 'what', passages: [{ title: 'X', text: 'y' }] }, services)
   t.match(supplied.evidence, [{ id: '1', title: 'X', score: null }])
+  const named = [{ text: 'a' }, { id: '1', text: 'b' }, { id: '4', text: 'c' }]
+  const mixed = await answerQuestion({ question: 'what', k: 3, passages: named.map((passage) => ({ title: '', ...passage })) }, services)
+  t.same(mixed.evidence.map(({ id, text }) => `${id} ${text}`).sort(), ['1 b', '4 c', '7 a'], 'no number that is another passage’s id')
   t.same(asked.k, [])
 })
 
