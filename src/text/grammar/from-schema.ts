@@ -13,11 +13,11 @@ const ANNOTATIONS = ['title', 'description', 'default', 'examples', '$schema', '
 const KEYWORDS: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({ string: ['maxLength'], number: [], integer: [], boolean: [] }),
 )
-const REMEDY = 'Use enum, const, a string with maxLength, number, integer, boolean, or an object of these, and leave other keywords out.'
+const REMEDY = 'Use enum, const, string, number, integer, boolean, or an object of these, and leave other keywords out.'
 
 /**
- * Converts a JSON schema to a grammar: an enumeration, a string with `maxLength`, a number, an integer, a boolean, or an object of these,
- * whose properties are all written, in order.
+ * Converts a JSON schema to a grammar: an enumeration, a string (of `GRAMMAR_LIMITS.stringCharacters` without `maxLength`), a number, an
+ * integer, a boolean, or an object of these, whose properties are all written, in order.
  * @param field name of the schema in errors
  * @throws invalid_request naming the unsupported part and the alternatives
  */
@@ -56,9 +56,9 @@ function valueOf(schema: Schema, field: string): Part {
   refuseUnknown(schema, ['type', ...keywords], field)
   if (type === 'boolean') return { kind: 'choice', texts: ['true', 'false'] }
   if (type === 'number' || type === 'integer') return { kind: type }
-  const { maxLength } = schema
+  const { maxLength = GRAMMAR_LIMITS.stringCharacters } = schema
   if (typeof maxLength !== 'number' || !Number.isInteger(maxLength) || maxLength < 1 || maxLength > GRAMMAR_LIMITS.stringCharacters)
-    throw refused(`${field}.maxLength`, `must be a whole number from 1 to ${GRAMMAR_LIMITS.stringCharacters}: a string needs an end`)
+    throw refused(`${field}.maxLength`, `must be a whole number from 1 to ${GRAMMAR_LIMITS.stringCharacters}`)
   return { kind: 'string', maxLength }
 }
 
@@ -71,10 +71,17 @@ function choiceOf(schema: Schema, field: string): Part {
     throw refused(own, `must be a list of 1 to ${GRAMMAR_LIMITS.choices} strings, numbers, true, false or null`)
   if (values.some((value) => typeof value === 'number' && !isExact(value)))
     throw refused(own, 'has an integer that JSON rounds: give it as a string')
+  const { type } = schema
+  if (type !== undefined && !values.every((value) => [type].flat().some((name) => isOf(name, value))))
+    throw refused(own, `has a value that is not of the type ${JSON.stringify(type)}`)
   const texts = values.map((value) => JSON.stringify(value))
   if (values.some((value) => Array.from(String(value)).length > GRAMMAR_LIMITS.choiceCharacters) || !texts.every(isPrintable))
     throw refused(own, `has a value of more than ${GRAMMAR_LIMITS.choiceCharacters} characters, or with control characters`)
   return { kind: 'choice', texts: [...new Set(texts)] }
+}
+
+function isOf(type: unknown, value: unknown): boolean {
+  return type === typeof value || (type === 'integer' && Number.isInteger(value)) || (type === 'null' && value === null)
 }
 
 function schemaAt(value: unknown, field: string): Schema {

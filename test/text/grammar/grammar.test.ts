@@ -162,8 +162,12 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
     [{}, 's'],
     [{ type: ['string', 'null'] }, 's'],
     [{ type: 'array', items: {} }, 's'],
-    [{ type: 'string' }, 's.maxLength'],
+    [{ type: 'string', maxLength: 0 }, 's.maxLength'],
     [{ type: 'string', maxLength: 501 }, 's.maxLength'],
+    [{ type: 'integer', enum: ['a'] }, 's.enum'],
+    [{ type: 'integer', enum: [1, 1.5] }, 's.enum'],
+    [{ type: ['string', 'null'], enum: ['a', 0] }, 's.enum'],
+    [{ type: 'string', const: null }, 's.const'],
     [{ type: 'string', maxLength: 5, pattern: 'a' }, 's.pattern'],
     [{ type: 'integer', minimum: 0 }, 's.minimum'],
     [{ enum: [] }, 's.enum'],
@@ -179,9 +183,13 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
   ] as const)
     t.throws(
       () => grammarOf(schema, 's'),
-      { code: 'invalid_request', field, message: /Use enum, const, a string with maxLength/ },
+      { code: 'invalid_request', field, message: /Use enum, const, string, number/ },
       JSON.stringify(schema),
     )
+  const written = (schema: object) => grammarOf(schema, 's').map((part) => ('texts' in part ? part.texts : part))
+  t.same(written({ type: ['string', 'null'], enum: ['a', null] }), [['"a"', 'null']])
+  t.same(written({ type: 'integer', const: 3 }), [['3']])
+  t.same(written({ type: 'string', title: 'Capital' }), [{ kind: 'string', maxLength: 500 }], 'as clients derive it from a class')
   const longest = ['x'.repeat(200), '\u{1F600}'.repeat(200), '"'.repeat(200)]
   t.same(grammarOf({ enum: longest }, 's'), [{ kind: 'choice', texts: longest.map((text) => JSON.stringify(text)) }], 'as characters count')
   t.end()

@@ -58,7 +58,7 @@ const FormatSchema = Type.Object(
   },
   {
     description:
-      'json_schema: constrain the answer to an enum, a string with maxLength, a number, an integer, a boolean, or an object of these with all properties required.',
+      'json_schema: constrain the answer to an enum, a string, a number, an integer, a boolean, or an object of these with all properties required.',
   },
 )
 
