@@ -3,6 +3,7 @@ import { access, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
+import { jobFiles } from '../../index/ingest/plan/contract.ts'
 import { Command } from 'commander'
 import { withReadingOptions } from '../../src/cli/index/reading-options.ts'
 import { importPath } from '../../src/jobs/kept/served-file.ts'
@@ -230,6 +231,44 @@ await t.test('records that cannot be read are listed by their ids, and hold up n
   const next = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(3, 50))), options: {} })
   t.match(await jobs.wait(next.id), { state: 'done' })
   t.equal(await index.count(), 15)
+})
+
+await t.test('without its list of files a job deletes nothing', async (t) => {
+  const dir = await tempDir(t)
+  const docs = join(dir, 'docs')
+  await mkdir(docs)
+  let spoil: (list: string) => Promise<void> = () => Promise.resolve()
+  const listOf = (id: string) => jobFiles(join(dir, 'index', 'jobs', id)).listed
+  const { index, jobs } = await withJobs(t, dir, {
+    embed: async (some) => {
+      await spoil(listOf((await jobs.list()).at(-1)?.id ?? ''))
+      return embed(some)
+    },
+  })
+  for (const name of ['a.md', 'b.md', 'c.md']) await writeFile(join(docs, name), `The lamp of ${name} is lit at six.\n`)
+  const add = async (text: string) => {
+    await writeFile(join(docs, 'a.md'), text)
+    return jobs.wait((await jobs.addFolder(docs, { delete_missing: true })).id)
+  }
+  const first = await add('It is lit at seven.\n')
+  t.match([first.state, await index.count()], ['done', 3])
+  const damages = [
+    [(list: string) => writeFile(list, '{"sources": ['), /is damaged/],
+    [(list: string) => rm(list), /is missing/],
+  ] as const
+  for (const [damage, message] of damages) {
+    spoil = damage
+    const { id, ...job } = await add(`It is lit at ${String(message)}.\n`)
+    t.match(job, { state: 'stopped', error: { code: 'store_unavailable', message } })
+    t.equal(await index.count(), 3, 'nothing was deleted')
+    await rm(listOf(id), { force: true })
+  }
+  spoil = () => Promise.resolve()
+  await rm(join(docs, 'b.md'))
+  await writeFile(listOf(first.id), '[]')
+  t.match(await add('It is lit at nine.\n'), { state: 'stopped', error: { message: new RegExp(`${first.id}.* is damaged`) } })
+  await rm(listOf(first.id))
+  t.match(await add('It is lit at ten.\n'), { state: 'done', files: { gone: { files: 0 } } })
 })
 
 await t.test('a stopped service goes on at the next start', async (t) => {

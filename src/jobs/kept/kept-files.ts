@@ -149,7 +149,7 @@ export async function keepUploads(
         await kept.forget(table, name)
       }
     }
-  if (!isUpload) for (const name of (await listedBy(store.folder(id))).sources) await kept.forget(table, name)
+  if (!isUpload) for (const name of await listedBy(store.folder(id))) await kept.forget(table, name)
   await kept.forgetMissing(table, present)
   return tooLarge + (await kept.fit(maxBytes))
 }

@@ -158,7 +158,7 @@ async function fileRead(
     const counts = written === table || !(isBound || TABLE.test(source))
     if (!counts || !WRITING.includes(state) || from.place === true || from.reembed === true) continue
     const prefix = options.label === undefined ? '' : sourceOf('', options.label)
-    if (from.files === undefined ? source === (options.label ?? from.name) : (await listedBy(store.folder(id))).sources.includes(source)) {
+    if (from.files === undefined ? source === (options.label ?? from.name) : (await listedBy(store.folder(id))).includes(source)) {
       if (from.path === null) return undefined
       return from.files === undefined ? from.path : join(from.path, source.slice(prefix.length))
     }

@@ -7,7 +7,7 @@ import { adoptPlan, checkShardDir, checkShardDirModel, type ShardDir } from '../
 import { planBytes, requireSpace } from '../../../index/ingest/space.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
-import { listedBy, noteFiles, noteListed } from '../sources/missing.ts'
+import { noteFiles, noteListed, requireListed } from '../sources/missing.ts'
 import { filesOf, leftOutShare, readFiles } from '../sources/read.ts'
 import { describeFiles } from '../sources/summary.ts'
 import { corpusReadOptions, ReadingNotes } from '../sources/reading.ts'
@@ -44,7 +44,7 @@ async function corpusOf(
     const onEmptied = (file: string): unknown => emptied.push(file)
     yield* readFiles(listed, { options, bounds, signal, onShare, stored, onEmptied })
     // Before the plan is complete: a resumed job does not read the files again.
-    if (emptied.length > 0) await noteListed(store.folder(id), { ...(await listedBy(store.folder(id))), emptied })
+    if (emptied.length > 0) await noteListed(store.folder(id), { ...(await requireListed(store.folder(id))), emptied })
   }
   return { bytes: listed.reduce((sum, file) => sum + ('bytes' in file ? file.bytes : 0), 0), items: items() }
 }

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { invalidRequest } from '../../../base/errors.ts'
+import { CodedError, invalidRequest } from '../../../base/errors.ts'
+import { readText } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
@@ -58,12 +58,12 @@ export async function deleteMissing(
   job: Job,
   { index, store }: { readonly index: PassageIndex; readonly store: JobStore },
 ): Promise<{ readonly files: number; readonly passages: number }> {
-  const now = await listedBy(store.folder(job.id))
+  const now = await requireListed(store.folder(job.id))
   const present = new Set(now.sources)
   const gone = new Set(now.emptied)
   for (const earlier of job.options.delete_missing === true ? await store.list() : []) {
     if (earlier.id >= job.id || !isOfSameFiles(earlier, job)) continue
-    for (const source of (await listedBy(store.folder(earlier.id))).sources)
+    for (const source of await listedBy(store.folder(earlier.id)))
       if (!present.has(source) && !now.unseen.some((folder) => source.startsWith(folder))) gone.add(source)
   }
   let passages = 0
@@ -93,7 +93,23 @@ function isOfSameFiles(a: Job, b: Job): boolean {
   )
 }
 
-export async function listedBy(jobFolder: string): Promise<Listed> {
-  const found = parseJson(await readFile(jobFiles(jobFolder).listed, 'utf8').catch(() => ''))
-  return Value.Check(ListedSchema, found) ? found : { sources: [], unseen: [] }
+/** Sources of the files that a job found; none if it did not get there. @throws store_unavailable for a damaged list */
+export async function listedBy(jobFolder: string): Promise<readonly string[]> {
+  return (await readListed(jobFolder))?.sources ?? []
+}
+
+/** @throws store_unavailable for a lost or damaged list, without which every file would count as missing */
+export async function requireListed(jobFolder: string): Promise<Listed> {
+  return (await readListed(jobFolder)) ?? refuse(jobFolder, 'is missing: start a new job')
+}
+
+async function readListed(jobFolder: string): Promise<Listed | undefined> {
+  const text = await readText(jobFiles(jobFolder).listed)
+  if (text === undefined) return undefined
+  const found = parseJson(text)
+  return Value.Check(ListedSchema, found) ? found : refuse(jobFolder, 'is damaged: put its copy back, or remove it')
+}
+
+function refuse(jobFolder: string, problem: string): never {
+  throw new CodedError('store_unavailable', `${jobFiles(jobFolder).listed}, which lists the files that a job found, ${problem}.`)
 }
