@@ -73,14 +73,17 @@ function linear(node: AnyNode, depth: number): string {
   if (SKIPPED.test(name)) return ''
   const children = node.children.filter(isTag)
   if (children.length === 0) return node.children.map((child) => linear(child, depth + 1)).join('')
-  const parts = children.filter((child) => !SKIPPED.test(localName(child.name))).map((child) => linear(child, depth + 1))
+  const shown = children.filter((child) => !SKIPPED.test(localName(child.name)))
+  const parts = shown.map((child) => linear(child, depth + 1))
   const form = FORMS[SAME[name] ?? name]
   const trimmed = parts.map((part) => part.trim())
   if (form !== undefined) return form(trimmed, node)
-  return parts.reduce(
-    (text, part) => text + (CONTINUABLE.test(text.slice(-LONGEST_NAME)) && /^[\p{L}\p{N}]/u.test(part) ? ' ' : '') + part,
-    '',
-  )
+  return parts.reduce((text, part, i) => {
+    // "3 1/2" is not 31/2.
+    const isMixed = /^m?f(?:rac)?$/.test(localName(shown[i]?.name ?? '')) && /[\p{L}\p{N}]$/u.test(text) && /^\p{N}/u.test(part)
+    const isContinued = CONTINUABLE.test(text.slice(-LONGEST_NAME)) && /^[\p{L}\p{N}]/u.test(part)
+    return `${text}${isMixed || isContinued ? ' ' : ''}${part}`
+  }, '')
 }
 
 function localName(name: string): string {

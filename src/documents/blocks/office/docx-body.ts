@@ -28,6 +28,11 @@ const UNREAD: Readonly<Record<string, string>> = {
   commentReference: 'comments',
   del: 'deletions',
 }
+/** Fields that store no result: their code is the text, or the program makes it. */
+const BUTTON = /^\s*(?:MACRO|GOTO)BUTTON\s+\S+\s+(.*)$/i
+const SHOWN_FIELD = /^\s*(?:EQ|SYMBOL|LISTNUM|AUTONUM\w*)\b/i
+/** Half-points by which a run is raised or lowered at least that is a script. */
+const SHIFT = 4
 /** Bit of a table's look that formats its first row as a head, and styles that do not show it. */
 const FIRST_ROW = 0x20
 const PLAIN_STYLE = /^(?:|(?:normal|plain|table).*|.*grid(?: light)?)$/i
@@ -42,8 +47,8 @@ export class Body {
   readonly #parts: BodyParts
   readonly #notes: ReadonlyMap<string, Element>
   readonly unread = new Unread()
-  /** Whether the runs are the code of a field, by nesting. */
-  #codes: boolean[] = []
+  /** The code of the field that the runs are in, by nesting; undefined in its result. */
+  #codes: (string | undefined)[] = []
   /** Numbers of the notes that were referred to. */
   readonly #numbers = new Map<string, number>()
   /** What follows the current paragraph: notes and text boxes. */
@@ -114,7 +119,7 @@ export class Body {
   #run(node: Element, depth: number): (ChildNode | string)[] {
     switch (node.name) {
       case 't':
-        return this.#codes.includes(true) ? [] : [textIn([node])]
+        return this.#codes.some((code) => code) ? [] : [textIn([node])]
       case 'p':
       case 'tc':
         return [...this.#inline(node.children, depth + 1), ' ']
@@ -133,7 +138,7 @@ export class Body {
       case 'fldChar':
         return this.#field(node)
       case 'instrText':
-        if (this.#codes.length > 0) this.#codes.splice(-1, 1, true)
+        if (this.#codes.length > 0) this.#codes.push(`${this.#codes.pop() ?? ''}${textIn([node])}`)
         return []
       case 'oMath':
         return [mathText(node)]
@@ -174,8 +179,9 @@ export class Body {
     const inside = this.#inline(run.children, depth + 1).map((node) => (typeof node === 'string' ? symbolsIn(node, font) : node))
     if (inside.length === 0) return inside
     const raised = valueOf(property('vertAlign'))
+    const shift = Number(valueOf(property('position')))
     const isStruck = isOn(property('strike')) || isOn(property('dstrike'))
-    const script = raised === 'superscript' ? 'sup' : raised === 'subscript' ? 'sub' : undefined
+    const script = raised === 'superscript' || shift >= SHIFT ? 'sup' : raised === 'subscript' || shift <= -SHIFT ? 'sub' : undefined
     const name = script ?? (isStruck ? 'del' : isOn(property('b')) ? 'b' : undefined)
     return name === undefined ? inside : [made(name, inside)]
   }
@@ -183,9 +189,10 @@ export class Body {
   /** Follows the parts of a field: its code, then its result. */
   #field(field: Element): string[] {
     const { fldCharType: part } = field.attribs
-    if (part !== 'begin') this.#codes.pop()
-    if (part !== 'end') this.#codes.push(false)
-    return [fieldText(field)]
+    const code = part === 'begin' ? '' : (this.#codes.pop() ?? '')
+    if (part !== 'end') this.#codes.push(part === 'begin' ? '' : undefined)
+    else if (SHOWN_FIELD.test(code)) this.unread.add('fields without a stored text')
+    return [part === 'end' ? (BUTTON.exec(code)?.[1] ?? '') : fieldText(field)]
   }
 
   #symbol({ font = '', char = '' }: Readonly<Record<string, string>>): string {
@@ -213,7 +220,12 @@ export class Body {
     const style = valueOf(childOf(properties, 'tblStyle'))
     const isStyled = !PLAIN_STYLE.test(this.#parts.styles.nameOf(style) || style)
     const showsHead = isStyled && (look.firstRow === '1' || (Number.parseInt(look.val ?? '0', 16) & FIRST_ROW) !== 0)
-    const rows = childrenThrough(table, 'tr').filter((row) => childOf(childOf(row, 'trPr'), 'del') === undefined)
+    const isKept = (part: Element): boolean => {
+      const mark = childOf(childOf(part, 'trPr'), 'del') ?? childOf(childOf(part, 'tcPr'), 'cellDel')
+      if (mark !== undefined) this.unread.add('deletions')
+      return mark === undefined
+    }
+    const rows = childrenThrough(table, 'tr').filter(isKept)
     /** Cells that continue downwards, by column. */
     const above = new Map<number, Element>()
     const lines = rows.map((row, i) => {
@@ -227,9 +239,11 @@ export class Body {
         const span = Number(valueOf(childOf(cellProperties, 'gridSpan')) || 1)
         const merge = childOf(cellProperties, 'vMerge')
         const continued = merge !== undefined && valueOf(merge) !== 'restart' ? above.get(column) : undefined
-        if (continued !== undefined) continued.attribs.rowspan = String(Number(continued.attribs.rowspan ?? 1) + 1)
-        else {
-          const one = made('td', this.read(cell.children, depth + 1), { colspan: String(span) })
+        if (continued !== undefined) {
+          continued.attribs.rowspan = String(Number(continued.attribs.rowspan ?? 1) + 1)
+          this.unread.add('cells under merged ones', Number(textIn(cell.children).trim() !== ''))
+        } else {
+          const one = made('td', isKept(cell) ? this.read(cell.children, depth + 1) : [], { colspan: String(span) })
           cells.push(one)
           above.set(column, one)
         }

@@ -1,5 +1,6 @@
 import { isTag, type Element } from 'domhandler'
 import { numberText } from '../markup/list.ts'
+import { bulletMark } from '../markup/symbols.ts'
 import { childOf, childrenOf, elementsOf } from '../markup/xml.ts'
 import { valueOf } from './parts.ts'
 
@@ -69,6 +70,7 @@ interface Level {
   readonly format: string
   /** "%1.%2." */
   readonly text: string
+  readonly font: string | undefined
   /** Whether all numbers in it are decimal. */
   readonly isLegal: boolean
   /** Its numbers restart after one of so many upper levels. */
@@ -128,7 +130,7 @@ export class Numbering {
     counts.push((counts.pop() ?? 0) + 1)
     for (const [i, { restarts }] of levels ?? []) if (i > level && level >= restarts && before[i] !== undefined) counts[i] = before[i]
     this.#counts.set(key, counts)
-    if (own.format === 'bullet') return own.text.trim() === '' ? undefined : '-'
+    if (own.format === 'bullet') return own.text.trim() === '' ? undefined : bulletMark(own.text, own.font)
     if (own.format === 'none') return own.text.replace(/%\d/g, '').trim() || undefined
     return own.text.replace(/%(\d)/g, (_, digit: string) => {
       const i = Number(digit) - 1
@@ -152,6 +154,7 @@ function levelsOf(element: Element): Map<number, Level> {
         start: Number(valueOf(childOf(level, 'start')) || 1),
         format: valueOf(childOf(level, 'numFmt')) || 'decimal',
         text: valueOf(childOf(level, 'lvlText')),
+        font: childOf(childOf(level, 'rPr'), 'rFonts')?.attribs.ascii,
         isLegal: childOf(level, 'isLgl') !== undefined,
         restarts: Number(valueOf(childOf(level, 'lvlRestart')) || Infinity),
         style: valueOf(childOf(level, 'pStyle')),

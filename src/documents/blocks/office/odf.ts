@@ -6,7 +6,7 @@ import { Unread, type BlockDocument } from '../contract.ts'
 import { madeBlocks } from '../markup/markup.ts'
 import { numberText } from '../markup/list.ts'
 import { mathText } from '../markup/math.ts'
-import { symbolsIn } from '../markup/symbols.ts'
+import { bulletMark, symbolsIn } from '../markup/symbols.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, elementText, made, nested, parseXml, textIn } from '../markup/xml.ts'
@@ -239,7 +239,9 @@ class Reader {
     if (list === undefined) return '-'
     const start = Number(element.attribs['start-value'] ?? Number.NaN)
     if (Number.isInteger(start)) this.#items[list.level] = start - 1
-    return this.#number(element, this.#items, list.level, this.#levels(`list-style ${list.style}`, list.level)) || '-'
+    const levels = this.#levels(`list-style ${list.style}`, list.level)
+    const font = childOf(levels[list.level], 'text-properties')?.attribs['font-name']
+    return this.#number(element, this.#items, list.level, levels) || bulletMark(levels[list.level]?.attribs['bullet-char'], font)
   }
 
   #levels(style: string, level: number): (Element | undefined)[] {

@@ -44,6 +44,7 @@ export async function partText(zip: ZipDocument, name: string): Promise<string> 
 export function unreadPart(type: string): string | undefined {
   if (type === 'comments') return type
   if (type === 'diagramData') return 'diagrams'
+  if (/^(?:ctrlProp|control)$/.test(type)) return 'form fields'
   if (/^(?:oleObject|package)$/.test(type)) return 'embedded objects'
   return /^(?:audio|video)$/.test(type) ? 'sounds and films' : type.startsWith('chart') ? 'charts' : undefined
 }

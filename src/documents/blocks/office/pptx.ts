@@ -3,7 +3,7 @@ import { Unread, type Block, type BlockDocument } from '../contract.ts'
 import { numberText } from '../markup/list.ts'
 import { madeBlocks } from '../markup/markup.ts'
 import { mathText } from '../markup/math.ts'
-import { symbolsIn } from '../markup/symbols.ts'
+import { bulletMark, symbolsIn } from '../markup/symbols.ts'
 import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, made, nested, parseXml, textIn } from '../markup/xml.ts'
@@ -117,12 +117,14 @@ function levelOf(paragraph: Element): number {
 /** @param numbers of the items before, by level */
 function item(paragraph: Element, numbers: Numbered[]): Element {
   const level = levelOf(paragraph)
-  const { type, startAt = '1' } = childOf(childOf(paragraph, 'pPr'), 'buAutoNum')?.attribs ?? {}
+  const properties = childOf(paragraph, 'pPr')
+  const { type, startAt = '1' } = childOf(properties, 'buAutoNum')?.attribs ?? {}
+  const bullet = bulletMark(childOf(properties, 'buChar')?.attribs.char, childOf(properties, 'buFont')?.attribs.typeface)
   const [before] = numbers.splice(level)
   const kind = `${type} ${startAt}`
   const number = before?.kind === kind ? before.number + 1 : Number(startAt)
   if (type !== undefined) numbers[level] = { kind, number }
-  return nested(made('li', runs(paragraph), { 'data-mark': type === undefined ? '-' : numberMark(number, type) }), level)
+  return nested(made('li', runs(paragraph), { 'data-mark': type === undefined ? bullet : numberMark(number, type) }), level)
 }
 
 function numberMark(number: number, type: string): string {

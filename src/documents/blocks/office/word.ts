@@ -2,7 +2,7 @@ import WordExtractor from 'word-extractor'
 import path from 'node:path/posix'
 import { messageOf } from '../../../../base/errors.ts'
 import { DocumentError } from '../../errors.ts'
-import { type Block, type BlockDocument, inline } from '../contract.ts'
+import { type Block, type BlockDocument, inline, Unread } from '../contract.ts'
 import { type GridRow, rowTexts } from '../markup/row-texts.ts'
 import { plainBlocks } from '../texts/plain.ts'
 import { madeBlocks } from '../markup/markup.ts'
@@ -17,8 +17,9 @@ const FIB = { sector: 512, magic: 0xa5ec, flags: 10, encrypted: 0x100 }
 /** Name of the stream in which newer files are encrypted. */
 const PACKAGE = Buffer.from('EncryptedPackage', 'utf16le')
 /** Without it the library replaces dashes and quotation marks; its types lack the option. */
-const AS_IS = { filterUnicode: false, includeBody: true }
-type Parts = Readonly<Record<'getBody' | 'getFootnotes' | 'getEndnotes' | 'getTextboxes', (options: typeof AS_IS) => string>>
+const AS_IS = { filterUnicode: false, includeBody: true, includeFooters: true }
+type Part = 'Body' | 'Footnotes' | 'Endnotes' | 'Textboxes' | 'Headers' | 'Annotations'
+type Parts = Readonly<Record<`get${Part}`, (options: typeof AS_IS) => string>>
 
 /** A Word document of the format before DOCX: its paragraphs, and its tables by rows. @throws document_invalid (damaged, encrypted) */
 export async function docDocument(bytes: Uint8Array): Promise<BlockDocument> {
@@ -28,8 +29,11 @@ export async function docDocument(bytes: Uint8Array): Promise<BlockDocument> {
     throw new DocumentError('damaged', `The file is no readable DOC (${messageOf(error)}): save it as DOCX.`, error)
   })
   const parts = [document.getBody(AS_IS), document.getFootnotes(AS_IS), document.getEndnotes(AS_IS), document.getTextboxes(AS_IS)]
-  const warnings = ['Headings of DOC are read as plain text: save the file as DOCX to keep them.']
-  return { title: '', blocks: parts.flatMap(partBlocks), warnings }
+  const unread = new Unread()
+  for (const line of document.getHeaders(AS_IS).split('\n')) unread.addEdge(line)
+  unread.add('comments', document.getAnnotations(AS_IS).match(/\S.*/g)?.length ?? 0)
+  const lost = 'Headings of DOC are read as plain text, raised digits as others, lists without numbers: save the file as DOCX to keep them.'
+  return { title: '', blocks: parts.flatMap(partBlocks), warnings: [lost, ...unread.warnings] }
 }
 
 function isEncrypted(file: Buffer): boolean {
@@ -79,7 +83,12 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const { children } = parseXml(await zip.read(main))
   joinParagraphs(elementsIn(children))
   const blocks = madeBlocks(body.read(children))
-  for (const { type, part } of related)
-    if (type === 'header' || type === 'footer') body.unread.addEdge(textIn(elementsOf(await partText(zip, part), 't')))
+  for (const { type, part } of related) {
+    if (type !== 'header' && type !== 'footer') continue
+    const inside = elementsIn(parseXml(await partText(zip, part)).children)
+    // A watermark is a text along a path.
+    for (const said of [textIn(inside.filter(({ name }) => name === 't')), ...inside.map(({ attribs: { string = '' } }) => string)])
+      body.unread.addEdge(said)
+  }
   return { title, blocks, warnings: body.unread.warnings }
 }

@@ -14,6 +14,8 @@ import { isOn, openOffice, partText, relatedParts, unreadPart, valueOf } from '.
 const MOST_COLUMNS = 1000
 const MOST_MERGED = 100_000
 const LETTERS = 26
+/** A format that shows more than a text itself. */
+const TEXT_FORMAT = /@.|.@/
 /** Days from day 0 of dates to that of Excel's older version for Macintosh. */
 const MACINTOSH_DAYS = 1462
 
@@ -179,7 +181,7 @@ function readSheet(xml: string, book: Workbook, unread: Unread): { readonly rows
       else if (text !== '') put(row, column, { text, isBold: book.styles.at(Number(cell.s ?? 0))?.isBold === true })
     },
   })
-  spreadMerged(rows, merged)
+  spreadMerged(rows, merged, unread)
   return { rows: withGaps(rows), unknown }
 }
 
@@ -195,7 +197,7 @@ function columnOf(address: string): number {
 }
 
 /** Repeats the first cell of each merged range ("A1:C2") in all that it covers. */
-function spreadMerged(rows: ReadonlyMap<number, GridCell[]>, ranges: readonly string[]): void {
+function spreadMerged(rows: ReadonlyMap<number, GridCell[]>, ranges: readonly string[], unread: Unread): void {
   let left = MOST_MERGED
   for (const range of ranges) {
     const [from = '', to = from] = range.split(':')
@@ -207,8 +209,10 @@ function spreadMerged(rows: ReadonlyMap<number, GridCell[]>, ranges: readonly st
       const row = rows.get(number)
       left--
       if (row === undefined) continue
-      for (let column = columnOf(from); column <= last && left-- > 0; column++)
+      for (let column = columnOf(from); column <= last && left-- > 0; column++) {
+        if (row[column]?.text && row[column] !== cell) unread.add('cells under merged ones')
         put(row, column, column === columnOf(from) ? cell : { ...cell, isRepeat: true })
+      }
     }
   }
 }
@@ -229,10 +233,12 @@ function shownValue(
 ): string {
   if (value === '') return ''
   const { pattern = 'General', font } = styles.at(Number(style)) ?? {}
-  if (type === 's') return symbolsIn(strings.at(Number(value)) ?? '', font)
+  const textual = (text: string): string =>
+    symbolsIn(TEXT_FORMAT.test(pattern) ? format(pattern, text, { throws: false }) || text : text, font)
+  if (type === 's') return textual(strings.at(Number(value)) ?? '')
   if (type === 'b') return value === '1' ? 'TRUE' : 'FALSE'
   const number = Number(value)
-  if (type !== 'n' || !Number.isFinite(number)) return symbolsIn(type === 'inlineStr' ? value : unescaped(value), font)
+  if (type !== 'n' || !Number.isFinite(number)) return textual(type === 'inlineStr' ? value : unescaped(value))
   if (isDateFormat(pattern)) return dateText(number, pattern, days)
   const exact = Number.isSafeInteger(number) ? number : Number(number.toPrecision(EXACT_DIGITS))
   if (/^(?:general|@)$/i.test(pattern)) return String(exact)
@@ -244,7 +250,8 @@ function shownValue(
 
 /** "2024-05-31", "2024-05-31 14:30" or "14:30". */
 function dateText(serial: number, pattern: string, days: number): string {
-  const hasTime = /[hs]/i.test(pattern.replace(/"[^"]*"|\\.|\[(?![hms])[^\]]*\]/gi, ''))
+  const clock = pattern.replace(/"[^"]*"|\\.|\[(?![hms])[^\]]*\]/gi, '')
+  const hasTime = /[hs]/i.test(clock)
   const hasDate = /[yd]/i.test(pattern.replace(/"[^"]*"|\\.|\[[^\]]*\]/g, ''))
   if (hasTime && !hasDate && serial < 0) return `-${dateText(-serial, pattern, days)}`
   const day = hasTime && !hasDate ? serial : serial + days
@@ -252,5 +259,7 @@ function dateText(serial: number, pattern: string, days: number): string {
   if (!hasDate && serial >= 1) return format(pattern, day, { throws: false })
   const [, fraction = ''] = /s(\.0+)/i.exec(pattern) ?? []
   const shown = [...(hasDate || !hasTime ? ['yyyy-mm-dd'] : []), ...(hasTime ? [`hh:mm:ss${fraction}`] : [])].join(' ')
-  return format(shown, day, { throws: false }).replace(/(:\d\d):00$/, '$1')
+  const text = format(shown, day, { throws: false })
+  // "05:00" is no time of day in a format of minutes and seconds.
+  return /h/i.test(clock) ? text.replace(/(:\d\d):00$/, '$1') : text
 }

@@ -328,6 +328,55 @@ export const DOCX_CASES: readonly FidelityCase[] = [
       ]),
     says: 'K\u00f6ln',
   },
+  // Runs that are raised by points; what a field shows without a stored result; rows and cells that were deleted, or are under a merged one.
+  {
+    file: 'raised.docx',
+    content: docx(
+      p(
+        `${run('10')}${run('6', '<w:position w:val="8"/>')}${run(' km of H')}${run('2', '<w:position w:val="-4"/>')}${run('O')}${run(', nearly', '<w:position w:val="1"/>')}`,
+      ) +
+        p(
+          `${run('Dear ')}${field('begin')}<w:r><w:instrText> MACROBUTTON NoMacro [your </w:instrText></w:r><w:r><w:instrText>name]</w:instrText></w:r>${field('end')}${run(', pay ')}${field('begin')}<w:r><w:instrText>EQ \\f(1;2)</w:instrText></w:r>${field('end')}${field('begin')}<w:r><w:instrText>XE "pay"</w:instrText></w:r>${field('end')}${run('now.')}`,
+        ) +
+        table([
+          row(['Boat', 'Fee', 'From']),
+          row(['Tug', '8', 'June'], '<w:del/>'),
+          row([cell('Raft', '<w:vMerge w:val="restart"/>'), cell('7', '<w:cellDel/>'), 'May']),
+          row([cell('under', '<w:vMerge/>'), '15', 'July']),
+        ]),
+      { header: `${p('Draft')}<w:p><w:r><w:pict><v:shape><v:textpath string="Confidential"/></v:shape></w:pict></w:r></w:p>` },
+    ),
+    says: '10^6 km of H2O, nearly Dear [your name], pay now. Boat: Raft; From: May Boat: Raft; Fee: 15; From: July',
+    warnings: [
+      /^Not read: fields without a stored text \(1\)\.$/,
+      /^Not read: deletions \(2\)\.$/,
+      /^Not read: cells under merged ones \(1\)\.$/,
+      /^Headers and footers were left out: "Draft", "Confidential"\.$/,
+    ],
+  },
+  // Bullets that say something: a box, a check mark of a font of symbols.
+  {
+    file: 'checks.docx',
+    content: docx([1, 2, 3, 4].map((list) => marked(`item${list}`, 0, list)).join(''), {
+      numbering: ['\u2610', '\u00fc', '\u00fb', '\uf0b7']
+        .map(
+          (bullet, i) =>
+            `<w:abstractNum w:abstractNumId="${i + 1}">${level(0, 'bullet', bullet).replace('</w:lvl>', `<w:rPr><w:rFonts w:ascii="${i === 0 ? 'Arial' : 'Wingdings'}"/></w:rPr></w:lvl>`)}</w:abstractNum><w:num w:numId="${i + 1}"><w:abstractNumId w:val="${i + 1}"/></w:num>`,
+        )
+        .join(''),
+    }),
+    lines: ['\u2610 item1', '\u2713 item2', '\u{1f5f6} item3', '- item4'],
+  },
+  // A number and a fraction after it are not one number.
+  {
+    file: 'mixed.docx',
+    content: docx(
+      p(
+        `<m:oMath>${math('3')}<m:f><m:num>${math('1')}</m:num><m:den>${math('2')}</m:den></m:f>${math('x')}<m:f><m:num>${math('1')}</m:num><m:den>${math('4')}</m:den></m:f></m:oMath>`,
+      ),
+    ),
+    says: '3 1/2 x 1/4',
+  },
 ]
 
 /** Cases of files in ../shared. */

@@ -675,6 +675,61 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     says: '1. fill a) slowly 2. light (7) leave Name:',
     warnings: [/^Not read: form fields \(1\)\.$/, /^Not read: embedded objects \(1\)\.$/],
   },
+  // Formats that add to a text, minutes and seconds, values under merged cells, and form controls.
+  {
+    file: 'formats.xlsx',
+    content: () =>
+      book(
+        {
+          department: text('B1', 'Sales').replace('<c ', '<c s="1" '),
+          plain: text('B2', 'x').replace('<c ', '<c s="2" '),
+          run: '<c s="3"><v>0.003472222222222222</v></c>',
+          at: '<c s="4"><v>0.5</v></c>',
+          merged: `${text('B5', 'shown')}${text('C5', 'under')}</row></sheetData><mergeCells><mergeCell ref="B5:C5"/></mergeCells><sheetData><row r="6">`,
+        },
+        {
+          formats: ['&quot;Dept. &quot;@', '_(@_)', 'mm:ss', 'h:mm:ss'],
+          parts: [{ name: 'xl/worksheets/_rels/sheet1.xml.rels', content: related([['r1', 'ctrlProp', '../ctrlProps/ctrlProp1.xml']]) }],
+        },
+      ),
+    says: 'department; Dept. Sales plain; x run; 00:05:00 at; 12:00 merged; shown',
+    warnings: [/^Not read: cells under merged ones \(1\)\.$/, /^Not read: form fields \(1\)\.$/],
+  },
+  // Bullets that say something, and others.
+  {
+    file: 'checks.pptx',
+    content: () =>
+      slides(
+        shape(
+          'body',
+          [
+            ['Wingdings', '\u00fc'],
+            ['Wingdings', '\u00fb'],
+            ['Arial', '\u2022'],
+          ]
+            .map(
+              ([font, bullet], i) =>
+                `<a:p><a:pPr><a:buFont typeface="${font}"/><a:buChar char="${bullet}"/></a:pPr><a:r><a:t>item${i}</a:t></a:r></a:p>`,
+            )
+            .join(''),
+        ),
+      ),
+    lines: ['\u2713 item0', '\u{1f5f6} item1', '- item2'],
+  },
+  {
+    file: 'checks.odt',
+    content: odf(
+      'text',
+      ['L1', 'L2'].map((style) => items(style, [style]).replace('text:style-name="L1"', `text:style-name="${style}"`)).join(''),
+      ['\u2612', '\u2022']
+        .map(
+          (bullet, i) =>
+            `<text:list-style style:name="L${i + 1}"><text:list-level-style-bullet text:level="1" text:bullet-char="${bullet}"/></text:list-style>`,
+        )
+        .join(''),
+    ),
+    lines: ['\u2612 L1', '- L2'],
+  },
   {
     file: 'hidden.odp',
     content: odf(
