@@ -24,8 +24,10 @@ const FILE_NAME = /^[\w-]+\.(?:png|jpe?g|gif|svg|webp)$/i
 const FONT = /font(?:-family)?\s*:\s*["']?([\w ]+)/i
 const SHOWN_APART = /display\s*:\s*(?:block|flex|grid|table|list-item)/i
 /** Types of inputs whose values are shown as text. */
-const TYPED = /^(?:text|email|number|tel|url|date|time|datetime-local|month|week)$/i
+const TYPED = /^(?:text|search|email|number|tel|url|date|time|datetime-local|month|week)$/i
 const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
+/** Names of check boxes that open a part of the page. */
+const SWITCH = /tab|toggle|menu|nav/i
 /** Nodes that are searched for the text before an element, and characters of it. */
 const SEARCHED = 20
 const LONGEST_BEFORE = 20
@@ -94,18 +96,18 @@ function rewrite(element: Element): void {
     case 'svg':
       return say(element, apart(element, alternativeOf(element)), { 'data-image': '' })
     case 'input':
-      if (/^(?:checkbox|radio)$/i.test(attribs.type ?? '')) {
-        if (CHECKABLE.has(parentName(element))) say(element, attribs.checked === undefined ? '[ ] ' : '[x] ')
-      } else if (TYPED.test(attribs.type ?? 'text')) say(element, apart(element, attribs.value ?? ''))
-      return
+      return sayInput(element)
     case 'textarea':
       // The parser leaves the entities in it.
       return say(element, apart(element, textOf(parseDocument(textOf(children).replaceAll('<', '&lt;')).children)))
-    case 'select': {
-      const options = children.flatMap((node) => (isTag(node) && node.name === 'optgroup' ? node.children : [node])).filter(isTag)
-      const chosen = options.filter((option) => option.attribs.selected !== undefined)
-      return say(element, apart(element, chosen.map((option) => textOf(option.children)).join(', ')))
-    }
+    case 'select':
+      return say(element, apart(element, chosenIn(element)))
+    case 'iframe':
+      if (attribs.srcdoc === undefined) return
+      say(element, '')
+      element.name = 'div'
+      for (const node of [...parseMarkup(attribs.srcdoc).nodes]) DomUtils.appendChild(element, node)
+      return
     case 'noscript':
       if (/java\s?script/i.test(textOf(children))) return
       element.name = 'div'
@@ -139,6 +141,28 @@ function rewrite(element: Element): void {
       DomUtils.appendChild(element, new Text(' '))
       if (element.prev !== null && isTag(element.prev)) DomUtils.prependChild(element, new Text(' '))
   }
+}
+
+function sayInput(element: Element): void {
+  const { type = 'text', value = '', checked } = element.attribs
+  if (TYPED.test(type)) say(element, apart(element, value))
+  if (!/^(?:checkbox|radio)$/i.test(type) || (!CHECKABLE.has(parentName(element)) && !isLabelled(element))) return
+  say(element, apart(element, checked === undefined ? '[ ] ' : '[x] '))
+}
+
+/** The options that a list shows as chosen: the first one, if none is marked. */
+function chosenIn({ attribs, children }: Element): string {
+  const options = children.flatMap((node) => (isTag(node) && node.name === 'optgroup' ? node.children : [node])).filter(isTag)
+  const marked = options.filter((option) => option.attribs.selected !== undefined)
+  const chosen = marked.length > 0 || attribs.multiple !== undefined ? marked : options.slice(0, 1)
+  return chosen.map((option) => textOf(option.children)).join(', ')
+}
+
+/** Whether a text or a label after a check box names it. */
+function isLabelled(box: Element): boolean {
+  const { next, attribs } = box
+  const isNamed = next !== null && isText(next) && /[\p{L}\p{N}]/u.test(next.data)
+  return isNamed || (DomUtils.nextElementSibling(box)?.name === 'label' && !SWITCH.test(`${attribs.id ?? ''} ${attribs.class ?? ''}`))
 }
 
 /** Keeps the version of a part that a reader shows: a formula, or what is for others. */

@@ -314,6 +314,17 @@ const SHOWN: readonly FidelityCase[] = [
     ),
     says: 'softhyphen, zerowidth, no break, \u6e2f(minato) "quoted" 12 15, caf\u00e9 a/(b+c) - Mole: a wall',
   },
+  // A list shows its first option until another is chosen; boxes with a text or a label after them; a page in the page.
+  {
+    file: 'chosen.html',
+    content: main(
+      '<div>Pier <select><option>four</option><option>five</option></select> <select multiple><option>oil</option></select> <input type="search" value="lamp"></div>' +
+        '<div><input type="radio" checked> daily<input type="radio"> never</div><div><input type="checkbox" id="a"><label for="a">paid</label></div><div><input type="checkbox" id="menu"><label for="menu">Menu</label></div>' +
+        '<iframe srcdoc="&lt;p&gt;Six &amp;lt; 7&lt;sup&gt;2&lt;/sup&gt; berths.&lt;/p&gt;"></iframe><iframe src="https://a.example"></iframe><iframe src="b" hidden></iframe><object data="c.pdf">no PDF</object><iframe></iframe>',
+    ),
+    says: 'Pier four lamp [x] daily [ ] never [ ] paid Menu Six < 7^2 berths.',
+    warnings: [/^Not read: embedded pages \(2\)\.$/],
+  },
   // A caption that only repeats its picture's alternative text, as Pandoc writes it.
   {
     file: 'caption.html',
