@@ -9,19 +9,16 @@ import { decodedAs, readText } from '../../text.ts'
 import { type Block, type BlockDocument, inline, listed, textsOf, Unread } from '../contract.ts'
 import { markdownDocument } from '../markup/markdown.ts'
 import { markupBlocks } from '../markup/markup.ts'
-import { letterCount } from '../markup/navigation.ts'
 import { parseMarkup } from '../markup/tidy.ts'
 import { plainBlocks } from './plain.ts'
 
 const MAX_NESTING = 50
 /** E-mails inside each other that are read. */
 const MAX_ENCLOSED = 10
-/** A plain text with fewer letters than the HTML divided by this refers to it. */
-const MOST_STUB = 2
 
 /**
  * An e-mail: who wrote it to whom and when, its subject as title, and its text, then the e-mails that it encloses. The HTML is read where
- * the plain text says much less. Other attachments are named in the warnings.
+ * it has words that the plain text lacks. Other attachments are named in the warnings.
  * @throws document_invalid
  */
 export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<BlockDocument> {
@@ -37,7 +34,8 @@ export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<Block
   const text = plainBlocks(withFewMarks(mail.text ?? ''), false)
   const page = markupBlocks(parseMarkup(mail.html ?? '').nodes)
   const blocks: Block[] = [...(rows.length === 0 ? [] : [{ kind: 'table' as const, rows }])]
-  blocks.push(...(lettersOf(page) > MOST_STUB * lettersOf(text) ? page : text))
+  const words = new Set(wordsIn(text))
+  blocks.push(...(wordsIn(page).every((word) => words.has(word)) ? text : page))
   const isMail = ({ mimeType }: Attachment): boolean => mimeType === 'message/rfc822' && depth < MAX_ENCLOSED
   for (const { content } of mail.attachments.filter(isMail)) {
     const inner = await emailDocument(Buffer.from(content as ArrayBuffer), depth + 1)
@@ -70,8 +68,13 @@ function withEndedQuotes(mail: Uint8Array): Buffer {
   return Buffer.from(text.replace(/^>.*/gm, ended), 'latin1')
 }
 
-function lettersOf(blocks: readonly Block[]): number {
-  return blocks.flatMap(textsOf).reduce((sum, text) => sum + letterCount(text), 0)
+function wordsIn(blocks: readonly Block[]): readonly string[] {
+  return (
+    blocks
+      .flatMap(textsOf)
+      .join(' ')
+      .match(/[\p{L}\p{N}]+/gu) ?? []
+  )
 }
 
 /** An e-mail whose texts may be of other encodings than it names. @throws document_invalid */

@@ -63,7 +63,8 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     },
     fence: /^(?:-{4,}|\.{4,}|\/{4,}|`{3,}.*)$/,
     fenceEnd: (open) => new RegExp(`^\\${open.charAt(0)}{${open.startsWith('`') ? 3 : 4},}\\s*$`),
-    dropped: /^(?:\/\/.*|\[\[?[^\]]*\]?\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\|===)\s*$/,
+    // Admonitions and sources of quotes are shown.
+    dropped: /^(?:\/\/.*|\[(?!quote|verse|[A-Z]+\])\[?[^\]]*\]?\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\|===)\s*$/,
     row: /^\|(?!===).*\|/,
   },
   latex: {
@@ -111,7 +112,8 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
     } else if (fence.test(line)) {
       const last = syntax.fenceEnd(line)
       const end = endOf(i + 1, (one) => !last.test(one))
-      const listing = lines.slice(i + 1, end).join('\n')
+      const [, first] = ARGUMENT.exec(line) ?? []
+      const listing = [...(first === undefined ? [] : [first]), ...lines.slice(i + 1, end)].join('\n')
       const code = listing.replace(/^(?:\s*\n)+/, '').trimEnd()
       if (code !== '' && !COMMENT.test(line)) push({ kind: 'code', text: code })
       // An indented listing ends before the next line.
@@ -137,6 +139,9 @@ function listLines(line: string): string[] {
     .replace(/\s*(?<!\\)\\item\b\s*/g, '\n- ')
     .split('\n')
 }
+
+/** A listing of reStructuredText that may begin in the line that marks it. */
+const ARGUMENT = /^\s*\.\. (?:parsed-literal|math)::\s+(\S.*)/
 
 /** What names a document, not in a comment. */
 const NAMED = new RegExp(String.raw`(?<!%.{0,200})\\(?:title|author|date)\{${BRACED}\}`, 'g')

@@ -305,6 +305,26 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
       }
     }),
   ),
+  // The HTML of a message is read where it says more than the plain text.
+  {
+    file: 'more.eml',
+    content: mail(
+      'Content-Type: multipart/alternative; boundary=b',
+      '--b\r\nContent-Type: text/plain\r\n\r\nYour order of three lamps. Total: 45 crowns.\r\n--b\r\nContent-Type: text/html\r\n\r\n<p>Your order of three lamps.</p><p>Total: 45 crowns.</p><p>Delivery: 5 June</p>\r\n--b--',
+    ),
+    says: 'From: ann@example.org Your order of three lamps. Total: 45 crowns. Delivery: 5 June',
+  },
+  // Formulas in the line of their mark; admonitions and who is quoted.
+  {
+    file: 'formulas.rst',
+    content: 'Area\n====\n\nIt is\n\n.. math:: A = b^2\n\nand\n\n.. math::\n\n   c = 7\n\nwide.\n',
+    says: 'It is A = b^2 and c = 7 wide.',
+  },
+  {
+    file: 'quoted.adoc',
+    content: '= Lamp\n\n[quote, Ann Berg]\n____\nIt burns.\n____\n\n[WARNING]\n====\nKeep your hands away.\n====\n\n[source,sh]\n----\nfill\n----\n',
+    says: '[quote, Ann Berg] It burns. [WARNING] Keep your hands away. fill',
+  },
   // Comments of several lines; a listing ends where its own mark does.
   {
     file: 'comments.adoc',
