@@ -16,12 +16,15 @@ const UNKNOWN = /[^\P{Cc}\s]|\ufffd/gu
 const FORMS = /[\ufb00-\ufdff\ufe70-\ufefc]+/g
 /** Accents that fonts of TeX print before their letters. One at the beginning of a word may be a quotation mark. */
 const ACCENTED = /([\u00a8\u00af\u00b4\u00b8\u02c6\u02c7\u02d8-\u02dd]|(?<=\p{L})`)(\p{L})/gu
+/** A gap between letters, in heights, that separates words. */
+export const WORD_GAP = 0.2
 /** A hyphen that divides a word at the end of a line. */
 const DIVIDING = /[\u00ad\u2010]\s*$/
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/
 const LEFT_TO_RIGHT = /[^\P{L}\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u
 /** Signs that are mirrored in text from right to left, by pairs, and those that stand before or after a number there. */
 const MIRRORED = '()[]{}<>\u00ab\u00bb'
+const IN_ORDER = /^[^()[\]{}<>\u00ab\u00bb]*[([{<\u00ab][^()[\]{}<>\u00ab\u00bb]*[)\]}>\u00bb]/
 const AROUND = /^([\s()[\]{}<>\u00ab\u00bb.,:;!?]*)([^]*?)([\s()[\]{}<>\u00ab\u00bb.,:;!?]*)$/
 
 /** The letters that a line of a page shows. */
@@ -51,12 +54,25 @@ export function unknownIn(items: readonly Item[]): number {
  */
 export function inReadingOrder(items: readonly Item[]): readonly Item[] {
   const text = items.map(({ str }) => str).join('')
-  if (!RIGHT_TO_LEFT.test(text)) return items
+  if (!RIGHT_TO_LEFT.test(text)) return fromLeft(items)
   const shown = items.toSorted((a, b) => leftOf(a) - leftOf(b))
   const letters = Array.from(text.matchAll(/\p{L}/gu), ([letter]) => RIGHT_TO_LEFT.test(letter))
   const endsAtRight = /^[.!?:]$/.test(shown.findLast(({ str }) => str.trim() !== '')?.str.trim() ?? '')
   const isRightToLeft = !endsAtRight && letters.filter(Boolean).length > letters.length / 2
   return isRightToLeft ? turned(shown.toReversed(), LEFT_TO_RIGHT, RIGHT_TO_LEFT) : turned(shown, RIGHT_TO_LEFT, LEFT_TO_RIGHT)
+}
+
+/** The items of a line from left to right, with spaces between them, if one is printed after those on its right. */
+function fromLeft(items: readonly Item[]): readonly Item[] {
+  const shown = items.filter(({ str }) => str.trim() !== '')
+  const endOf = (item: Item | undefined): number => (item === undefined ? Infinity : leftOf(item) + item.width)
+  if (shown.every((item, i) => i === 0 || endOf(item) >= leftOf(shown[i - 1] ?? item))) return items
+  return shown
+    .toSorted((a, b) => leftOf(a) - leftOf(b))
+    .flatMap((item, i, all) => {
+      const width = leftOf(item) - endOf(all[i - 1])
+      return width > WORD_GAP * item.height ? [{ ...item, str: ' ', width }, item] : [item]
+    })
 }
 
 /**
@@ -67,7 +83,9 @@ function mirrored(item: Item, isAlone: boolean): Item {
   if (LEFT_TO_RIGHT.test(item.str)) return item
   const [, before = '', inside = '', after = ''] = AROUND.exec(item.str) ?? []
   const backwards = (signs: string): string => [...signs].reverse().join('')
-  const turn = (text: string): string => text.replace(/[()[\]{}<>\u00ab\u00bb]/g, (sign) => MIRRORED.charAt(MIRRORED.indexOf(sign) ^ 1))
+  // Some fonts name the signs that are meant, not those that are shown.
+  const turn = (text: string): string =>
+    IN_ORDER.test(text) ? text : text.replace(/[()[\]{}<>\u00ab\u00bb]/g, (sign) => MIRRORED.charAt(MIRRORED.indexOf(sign) ^ 1))
   if (isAlone) return { ...item, str: backwards(after) + turn(inside) + backwards(before) }
   return { ...item, str: turn(RIGHT_TO_LEFT.test(item.str) ? item.str : backwards(after) + inside + backwards(before)) }
 }

@@ -6,7 +6,7 @@ import { inline, listed, titleText, Unread } from './contract.ts'
 import { raisedText } from './markup/text.ts'
 import type { Ocr } from './ocr/engine.ts'
 import { addFields, type Annotation } from './pdf-fields.ts'
-import { inReadingOrder, leftOf, lettersIn, unknownIn, type Item } from './pdf-letters.ts'
+import { inReadingOrder, leftOf, lettersIn, unknownIn, WORD_GAP, type Item } from './pdf-letters.ts'
 
 /** A line of a page; lengths in points. */
 export interface Line {
@@ -32,13 +32,13 @@ export interface PdfPages {
 
 /** A gap between letters, in heights of the line, that separates columns. */
 const COLUMN_GAP = 1.5
-/** Superscripts are lower than the line's letters, and begin above their base, in heights. */
-const RAISED = { height: 0.85, rise: 0.15 }
+/** Scripts are lower than the line's letters and begin above or below their base, in heights; some letters of any height further from it. */
+const RAISED = { height: 0.85, rise: 0.15, ofAny: 0.25, letters: 3 }
+/** A mark of a list that is printed apart from its item, and their distance at most, in heights. */
+const MARK = { text: /^(?:[\u2022\u25e6\u25aa\u25cf]|(?:\d{1,3}|[a-z]|[ivx]{1,6})[.)])$/i, gap: 3 }
 /** An item is printed again (bold type, shadows) within this distance, in heights. */
 const OVERPRINT = 0.1
 const MOST_COMPARED = 20
-/** A gap between letters, in heights, that separates words. */
-const WORD_GAP = 0.2
 const LONGEST_TITLE = 200
 
 /** @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large */
@@ -70,7 +70,7 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
     const items = (await page.getTextContent().catch(failed)).items.filter((item) => 'str' in item).map(upright)
     addFields(items, (await page.getAnnotations().catch(failed)) as readonly Annotation[], unread)
     if (unknownIn(items) > 0) unknown.add(number)
-    const lines = linesOf(items, number)
+    const lines = withMarks(linesOf(items, number))
     characters += lines.reduce((sum, { text }) => sum + text.length, 0)
     if (characters > most.characters)
       throw new DocumentError('too_large', `The PDF has more than ${most.characters} characters of text, which is the most that is read.`)
@@ -144,7 +144,7 @@ export function textLines(text: string, page: number, height = OCR_HEIGHT): Line
 function upright(item: Item): Item {
   const [a, b, , , x, y] = item.transform.map(Number) as [number, number, number, number, number, number]
   const length = Math.hypot(a, b)
-  if (b === 0 || length === 0) return item
+  if ((b === 0 && a > 0) || length === 0) return item
   const [cos, sin] = [a / length, b / length]
   return { ...item, transform: [length, 0, 0, length, x * cos + y * sin, y * cos - x * sin] }
 }
@@ -171,31 +171,58 @@ function linesOf(items: readonly Item[], page: number): Line[] {
   return [...lines, ...lineOf(line, page)]
 }
 
+/** Lines of a page, each mark of a list that is a line of its own before its item. */
+function withMarks(lines: readonly Line[]): Line[] {
+  const marks = lines.filter(({ text }) => MARK.text.test(text))
+  const taken = new Set<Line>()
+  const marked = lines.map((line) => {
+    const isOf = (mark: Line): boolean =>
+      !taken.has(mark) &&
+      !marks.includes(line) &&
+      Math.abs(mark.base - line.base) < OVERPRINT * line.height &&
+      Math.abs(line.left - mark.right - (MARK.gap * line.height) / 2) <= (MARK.gap * line.height) / 2
+    const mark = marks.find(isOf)
+    if (mark === undefined) return line
+    taken.add(mark)
+    return { ...line, text: `${mark.text} ${line.text}`, left: mark.left }
+  })
+  return marked.filter((line) => !taken.has(line))
+}
+
 /** The line of the items between two line ends; none without letters. */
 function lineOf(items: readonly Item[], page: number): Line[] {
   const letters = items.filter(({ str }) => str.trim() !== '')
   const height = mostOf(letters.map((item) => [item.height, item.str.length]))
   const first = letters.find((item) => item.height === height)
   if (first === undefined) return []
-  const base = Number(first.transform[5])
+  const base = mostOf(letters.map((item) => [Number(item.transform[5]), item.height === height ? item.str.length : 0]))
+  /** How far an item is raised, if it is a script. */
+  const riseOf = ({ str, transform, ...item }: Item): number => {
+    const rise = (Number(transform[5]) - base) / height
+    const isSmall = item.height < RAISED.height * height
+    const isScript = Math.abs(rise) > (isSmall ? RAISED.rise : RAISED.ofAny) && (isSmall || str.trim().length <= RAISED.letters)
+    return isScript ? rise : 0
+  }
   let [text, raised] = ['', '']
   let column: number | undefined
-  let heightBefore = 0
+  let [heightBefore, riseBefore] = [0, 0]
   const endRaised = (): void => {
     text += text.trim() === '' && /^\d{1,3}$/.test(raised.trim()) ? `[${raised.trim()}] ` : raisedText(raised.replace(/\s+/g, ' '), text)
     raised = ''
   }
-  for (const { str, width, ...item } of inReadingOrder(items)) {
+  for (const item of inReadingOrder(items)) {
+    const { str, width } = item
     const isBlank = str.trim() === ''
-    if (!isBlank && item.height < RAISED.height * height && Number(item.transform[5]) - base > RAISED.rise * height) raised += str
+    const rise = isBlank ? 0 : riseOf(item)
+    if (rise > 0) raised += str
     else {
       endRaised()
       if (text.endsWith('\t')) column = Number(item.transform[4])
       // A script and the number after it are two numbers.
-      if (heightBefore < RAISED.height * item.height && /\d$/.test(text) && /^\d/.test(str)) text += ' '
+      if ((riseBefore !== 0 || heightBefore < RAISED.height * item.height) && /\d$/.test(text) && /^\d/.test(str)) text += ' '
       text += isBlank && width > COLUMN_GAP * height ? '\t' : str
     }
-    heightBefore = item.height
+    ;[heightBefore, riseBefore] = [item.height, rise]
   }
   endRaised()
   text = lettersIn(text).trim()

@@ -527,6 +527,74 @@ export const PDF_CASES: readonly FidelityCase[] = [
     says: 'Six berths. Draft of May.',
     warnings: [/^Layers that are not shown were read like the others: Draft\.$/],
   },
+  // Amounts printed before the texts on their left; text upside down.
+  {
+    file: 'amounts.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          ...[
+            ['Sum', '1,234.50'],
+            ['Tax', '99.00'],
+          ].map(
+            ([name = '', amount = ''], i) =>
+              `BT /F1 12 Tf ${500 - 6 * amount.length} ${700 - 20 * i} Td (${amount}) Tj ET BT /F1 12 Tf 60 ${700 - 20 * i} Td (${name}) Tj ET`,
+          ),
+          'BT /F1 12 Tf -1 0 0 -1 300 600 Tm (upside) Tj ET BT /F1 12 Tf -1 0 0 -1 240 600 Tm (down) Tj ET',
+        ].join('\n'),
+      }),
+    lines: ['Sum 1,234.50', 'Tax 99.00'],
+    has: ['upside down'],
+  },
+  // Scripts as high as the other letters; a lower word is none.
+  {
+    file: 'high.pdf',
+    content: () =>
+      makePdf([
+        [
+          [
+            { text: 'It is 10' },
+            { text: '6', rise: 5 },
+            { text: ' km away, CO' },
+            { text: '2', rise: -4 },
+            { text: ' and log' },
+            { text: '2', rise: -4 },
+            { text: '8 with ' },
+            { text: 'waves', rise: 4 },
+            { text: ' of water.' },
+          ],
+        ],
+      ]),
+    says: 'It is 10^6 km away, CO2 and log2 8 with waves of water.',
+  },
+  // Marks of lists that are printed after all items.
+  {
+    file: 'marks.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          [80, 700, 'Fill the lamp'],
+          [80, 680, 'Light it'],
+          [60, 700, '1.'],
+          [60, 680, '2.'],
+          [60, 640, 'c.'],
+        ]
+          .map(([left, base, said]) => `BT /F1 12 Tf ${left} ${base} Td (${said}) Tj ET`)
+          .join('\n'),
+      }),
+    says: '1. Fill the lamp 2. Light it c.',
+    lines: ['1. Fill the lamp', '2. Light it'],
+  },
+  // Brackets that a font names as they are meant.
+  {
+    file: 'meant.pdf',
+    content: () => {
+      const letters = `${HEBREW}()`
+      const said = '\u05e9\u05dc\u05d5\u05dd (\u05e2\u05dc)'
+      return makePdfOf({ content: `BT /F2 12 Tf 100 700 Td ${codes(reversed(said), letters)} Tj ET`, font: rightToLeft(letters) })
+    },
+    says: '\u05e9\u05dc\u05d5\u05dd (\u05e2\u05dc)',
+  },
 ]
 
 /** Cases on files of `../shared`. */
