@@ -3,10 +3,7 @@ import { lstat, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { CodedError, osCode } from './errors.ts'
 
-/**
- * Returns true if there is a file or folder at the path.
- * @throws if this cannot be determined, for example in an unreadable folder
- */
+/** Returns true if there is a file or folder at the path. @throws if this cannot be determined, for example in an unreadable folder */
 export async function exists(path: string): Promise<boolean> {
   try {
     return (await orAbsent(stat(path))) !== undefined

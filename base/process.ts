@@ -5,10 +5,7 @@ import { CodedError } from './errors.ts'
 /** Loading the program opens some 150 files; the index and connections need more. */
 const LEAST = 256
 
-/**
- * Checks the limit of open files in /proc: with too few even the program's modules cannot be loaded.
- * @throws config_invalid
- */
+/** Checks the limit of open files in /proc: with too few even the program's modules cannot be loaded. @throws config_invalid */
 export function checkOpenFiles(): void {
   const most = mostOpenFiles()
   if (most >= LEAST) return

@@ -34,9 +34,7 @@ const metadataText = Type.String({ maxLength: FILTER_LIMITS.textCharacters })
 const scalar = Type.Union([metadataText, Type.Number(), Type.Boolean(), Type.Null()])
 const ConditionSchema = conditionSchema(scalar, Type.Union([Type.Number(), metadataText]))
 
-/**
- * Conditions on passages, of an allow-list of columns and operators. A value alone means `equal`, a list alone means `in`.
- */
+/** Conditions on passages, of an allow-list of columns and operators. A value alone means `equal`, a list alone means `in`. */
 export const FilterSchema = Type.Object(
   {
     source: textFilter('Only passages from this source (or one of these).'),

@@ -3,18 +3,12 @@ import zlib from 'node:zlib'
 import { CodedError, invalidCorpus, messageOf } from '../../base/errors.ts'
 import { RATIO_FROM, READ_LIMITS } from './contract.ts'
 
-/**
- * Expands a gzip stream.
- * @throws payload_too_large above the limits, corpus_invalid for a damaged or cut-off stream.
- */
+/** Expands a gzip stream. @throws payload_too_large above the limits, corpus_invalid for a damaged or cut-off stream. */
 export function gunzip(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   return expanded(bytes, zlib.createGunzip(), 'gzip')
 }
 
-/**
- * Expands a Zstandard stream; needs Node.js 22.15 or newer.
- * @throws as `gunzip`, and corpus_invalid on older versions
- */
+/** Expands a Zstandard stream; needs Node.js 22.15 or newer. @throws as `gunzip`, and corpus_invalid on older versions */
 export function unzstd(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   // Older versions lack the function, whatever the types state.
   const { createZstdDecompress: create } = zlib as Partial<typeof zlib>

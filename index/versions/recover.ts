@@ -164,11 +164,7 @@ export interface Damage {
   readonly problem: typeof LOST | typeof CHANGED
 }
 
-/**
- * Error for a damaged file.
- * @param what the table or snapshot
- * @param snapshot name of the snapshot of `table` to restore
- */
+/** Error for a damaged file. @param what the table or snapshot @param snapshot name of the snapshot of `table` to restore */
 export function damage(what: string, { file, problem }: Damage, snapshot: string | undefined, table: string): CodedError {
   const remedy =
     snapshot === undefined

@@ -149,10 +149,7 @@ export function layerNormalization(x: Value, scale: Value, bias: Value | null, e
 
 // Shapes
 
-/**
- * Reshapes to a shape in which at most one named dimension has moved.
- * @throws GraphError if the runtime could not infer the sizes
- */
+/** Reshapes to a shape in which at most one named dimension has moved. @throws GraphError if the runtime could not infer the sizes */
 export function reshape(x: Value, shape: Shape): Value {
   const target = shape.map((dim, i) => (typeof dim === 'number' ? dim : x.shape[i] === dim ? 0 : -1))
   if (target.filter((dim) => dim === -1).length > 1)

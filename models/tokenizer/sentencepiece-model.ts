@@ -60,11 +60,7 @@ const SentencePieceSchema = Type.Object({
 })
 export type SentencePieceModel = Static<typeof SentencePieceSchema>
 
-/**
- * Decodes a SentencePiece `tokenizer.model`.
- * @param file name of the source in messages
- * @throws checkpoint_invalid for invalid bytes
- */
+/** Decodes a SentencePiece `tokenizer.model`. @param file name of the source in messages @throws checkpoint_invalid for invalid bytes */
 export function decodeSentencePiece(bytes: Uint8Array, file: string): SentencePieceModel {
   let message: protobuf.Message
   try {

@@ -4,10 +4,7 @@ import { isLoopback } from '../../base/loopback.ts'
 import type { Config } from '../settings.ts'
 import { openKeys } from '../keys/keys.ts'
 
-/**
- * Checks that the service can listen here, before anything slow starts.
- * @throws config_invalid if it cannot
- */
+/** Checks that the service can listen here, before anything slow starts. @throws config_invalid if it cannot */
 export async function checkAddress(host: string, port: number): Promise<void> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
@@ -33,10 +30,7 @@ export function cannotListen(error: unknown, host: string, port: number): CodedE
   }
 }
 
-/**
- * Prevents an accidental service without keys on an address that other machines can reach.
- * @throws config_invalid with the remedies
- */
+/** Prevents an accidental service without keys on an address that other machines can reach. @throws config_invalid with the remedies */
 export async function checkExposure({ HOST: host, ALLOW_OPEN: allowed, KEYS_DIR: dir }: Config): Promise<void> {
   const keys = await openKeys({ dir })
   keys.close()

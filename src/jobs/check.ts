@@ -18,10 +18,7 @@ export interface Checking {
   readonly onItem?: ((item: ReadItem) => void) | undefined
 }
 
-/**
- * Validates a corpus as a job would, without writing anything.
- * @throws corpus_invalid, not_found, payload_too_large
- */
+/** Validates a corpus as a job would, without writing anything. @throws corpus_invalid, not_found, payload_too_large */
 export function checkFile(path: string, checking: Checking) {
   const items = readPassageFile(path, corpusReadOptions(checking.options, basename(path)))
   return checkItems(items, rejectedShare(checking.options), checking)

@@ -49,10 +49,7 @@ export interface Asked extends Gathered {
   readonly run: () => AdmittedRun
 }
 
-/**
- * Admits a question, retrieves its passages and reads them.
- * @param choices to score as answers
- */
+/** Admits a question, retrieves its passages and reads them. @param choices to score as answers */
 export async function withPassages<Response>(
   { request, choices }: { readonly request: ChatQuestion; readonly choices?: readonly string[] },
   services: AnswerServices,
@@ -84,10 +81,7 @@ export function sources({ reader }: AnswerServices, { found }: Gathered): Pick<A
   return { model: { reader: modelId(reader.manifest), retriever: found?.model ?? null }, index: found?.index ?? null }
 }
 
-/**
- * The same services over the collection that a request names; as they are where it names none.
- * @throws unknown_collection
- */
+/** The same services over the collection that a request names; as they are where it names none. @throws unknown_collection */
 export async function inCollection<Services extends Pick<AnswerServices, 'retriever' | 'fileOf'>>(
   services: Services,
   name: string | undefined,

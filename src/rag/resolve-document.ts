@@ -83,10 +83,7 @@ export function resolveDocument(
   }
 }
 
-/**
- * @param instruction of a question
- * @returns `isLine`: the answer is one line; `isOwn`: the question is in the document
- */
+/** @param instruction of a question @returns `isLine`: the answer is one line; `isOwn`: the question is in the document */
 function questionOf({ question, summarise, instruction: wanted }: DocumentForm, text: string, instruction?: string) {
   if (question !== undefined && summarise === true) throw invalidField('summarise', 'cannot be combined with question: set one of them')
   const whole = { from: 0, to: text.length, head: '' }

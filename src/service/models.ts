@@ -171,10 +171,7 @@ export async function answerDefaults(config: Config, log?: Log) {
   }
 }
 
-/**
- * Default chat templates of prompts and of chats.
- * @throws config_invalid if the model's own template is configured and not usable
- */
+/** Default chat templates of prompts and of chats. @throws config_invalid if the model's own template is configured and not usable */
 async function chatTemplates({ CHAT_TEMPLATE: wanted, READER_DIR: dir }: Config, log?: Log) {
   if (wanted !== undefined && wanted !== 'tokenizer') return { chatTemplate: wanted, chatRouteTemplate: wanted }
   const config = await readTokenizerConfig(dir)

@@ -12,10 +12,7 @@ const LEAD_IN_WORDS = 40
 /** Longer code is cut between lines. */
 const CODE_CHARACTERS = 8000
 
-/**
- * Splits a section's blocks into units, in order.
- * @param most words of a unit; longer sentences, items and rows are cut at spaces
- */
+/** Splits a section's blocks into units, in order. @param most words of a unit; longer sentences, items and rows are cut at spaces */
 export function* unitsOf(blocks: readonly Block[], most: number): Generator<DocumentUnit> {
   /** Of the block before, if this one is a list, table or code. */
   let leadIn: string | undefined

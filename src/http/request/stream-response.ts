@@ -44,10 +44,7 @@ export function serverEvent(data: string, event?: string): string {
   return `${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`
 }
 
-/**
- * Sends server-sent events (HTML standard, section 9.2).
- * @throws errors before the first event, which have their own status
- */
+/** Sends server-sent events (HTML standard, section 9.2). @throws errors before the first event, which have their own status */
 export async function sendEvents<Event>(reply: FastifyReply, stream: EventStream<Event>): Promise<FastifyReply> {
   const first = await stream.events.next()
   return streamResponse(reply, 'text/event-stream', written(first, stream))

@@ -18,10 +18,7 @@ export function documentedForm(description: string, fields: object = {}) {
   return { 'multipart/form-data': { schema: { type: 'object', properties: { file, ...fields }, required: ['file'] } } }
 }
 
-/**
- * The parts of a form.
- * @throws client_closed if the client has left already: the parser would wait for the rest for ever
- */
+/** The parts of a form. @throws client_closed if the client has left already: the parser would wait for the rest for ever */
 export function partsOf(request: FastifyRequest): ReturnType<FastifyRequest['parts']> {
   if (request.raw.destroyed) throw new CodedError('client_closed', 'The client closed the connection before the form was read.')
   return request.parts()

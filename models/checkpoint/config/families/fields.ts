@@ -37,10 +37,7 @@ export function stackSizes(raw: Static<typeof StackSchema>) {
 /** Kinds of layers in `layer_types`. */
 export const LayerTypes = Type.Array(Type.Enum(['full_attention', 'sliding_attention']))
 
-/**
- * Whether each layer is local: as `layer_types` lists them, or by its index.
- * @throws unsupported for a list of another length
- */
+/** Whether each layer is local: as `layer_types` lists them, or by its index. @throws unsupported for a list of another length */
 export function localLayers(
   types: Static<typeof LayerTypes> | null | undefined,
   count: number,

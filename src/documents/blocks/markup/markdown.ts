@@ -1,6 +1,6 @@
 import { Marked, type MarkedExtension, type TokenizerAndRendererExtension } from 'marked'
 import { isMap, isScalar, isSeq, parseDocument as parseYaml } from 'yaml'
-import { inline, type BlockDocument } from '../contract.ts'
+import { inline, Unread, type BlockDocument } from '../contract.ts'
 import { htmlDocument } from './html.ts'
 
 /** YAML front matter (Jekyll, Hugo, Pandoc). */
@@ -44,7 +44,7 @@ function asItIs(name: string, level: 'block' | 'inline', pattern: RegExp, start 
 }
 
 /** What is not Markdown's: formulas, footnotes, products, and words in angle brackets. */
-function extensions(): MarkedExtension {
+function extensions(unread: Unread): MarkedExtension {
   /** Numbers of footnotes by their labels; 0 before the first reference. */
   const notes = new Map<string, number>()
   let count = 0
@@ -56,7 +56,14 @@ function extensions(): MarkedExtension {
   }
   return {
     renderer: { html },
-    walkTokens: ({ type, raw }) => {
+    walkTokens: ({ type, raw, ...token }) => {
+      // The library leaves out what has no column.
+      if (type === 'table' && 'header' in token)
+        for (const row of raw.trimEnd().split('\n').slice(2))
+          unread.add(
+            'cells beyond the columns of a table',
+            row.replace(/^\s*\||(?<!\\)\|\s*$/g, '').split(/(?<!\\)\|/).length - token.header.length,
+          )
       if (type === 'html') for (const [name] of raw.toLowerCase().matchAll(/(?<=<\/)[a-z][\w-]*/g)) closed.add(name)
     },
     extensions: [
@@ -103,12 +110,13 @@ export function markdownDocument(source: string): BlockDocument {
   const [whole = '', front = ''] = FRONT_MATTER.exec(source) ?? []
   const fields = fieldsIn(front)
   const text = fields === undefined ? source : source.slice(whole.length)
-  const html = new Marked({ gfm: true }, extensions()).parse(text, { async: false })
+  const unread = new Unread()
+  const html = new Marked({ gfm: true }, extensions(unread)).parse(text, { async: false })
   const { blocks: shown, warnings = [] } = htmlDocument(html)
   const rows = (fields ?? []).flatMap(([name, value]) => (READ.test(name) && value !== '' ? [`${name}: ${value}`] : []))
   const blocks = [...shown]
   if (rows.length > 0) blocks.splice(blocks[0]?.kind === 'heading' ? 1 : 0, 0, { kind: 'table', rows })
-  return { title: fields?.find(([name]) => name === 'title')?.[1] ?? '', blocks, warnings }
+  return { title: fields?.find(([name]) => name === 'title')?.[1] ?? '', blocks, warnings: [...warnings, ...unread.warnings] }
 }
 
 /**

@@ -34,10 +34,7 @@ export type Ocr = ReturnType<typeof createOcr>
 /** Recognises the text of pictures, in this process. @param onPage called before each page */
 export function createOcr(languages: string, onPage: () => void) {
   return {
-    /**
-     * Recognises pages. A page that fails is named in the warnings.
-     * @param pictures returns a page's picture as a file
-     */
+    /** Recognises pages. A page that fails is named in the warnings. @param pictures returns a page's picture as a file */
     readPages: async (pages: readonly number[], pictures: (page: number) => Promise<Uint8Array>) => {
       const texts = new Map<number, string>()
       const failed = new Map<string, number[]>()

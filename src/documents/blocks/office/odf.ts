@@ -44,9 +44,12 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
     type === 'odp'
       ? pages.flatMap((page, i) => blocksOf([page]).map((block) => ({ ...block, page: i + 1 })))
       : blocksOf(elements.find(({ name }) => name === 'body')?.children ?? [])
-  // Sheets have the numbers of their pages by default.
-  const edges = type === 'ods' ? [] : [...elementsIn(styles.children), ...elements]
-  for (const one of edges) if (/^(?:header|footer)(?:-left|-first|-decl)?$/.test(one.name)) reader.unread.addEdge(textIn([one]))
+  for (const one of [...elementsIn(styles.children), ...elements]) {
+    const text = textIn([one])
+    // Sheets have the numbers of their pages by default, after a word.
+    const isNumber = type === 'ods' && /^\P{L}*\p{L}+\P{L}*$/u.test(text) && elementsIn([one]).some(({ name }) => name === 'page-number')
+    if (/^(?:header|footer)(?:-left|-first|-decl)?$/.test(one.name) && !isNumber) reader.unread.addEdge(text)
+  }
   return { title: elementText(await partText(zip, 'meta.xml'), 'title'), blocks, warnings: reader.unread.warnings }
 }
 

@@ -220,10 +220,7 @@ async function* closed(chunks: AsyncGenerator<object, void, undefined>): AsyncGe
   yield '[DONE]'
 }
 
-/**
- * Returns the texts of an embeddings request.
- * @throws invalid_request for an invalid `input`
- */
+/** Returns the texts of an embeddings request. @throws invalid_request for an invalid `input` */
 function textsOf(input: EmbeddingsRequest['input']): string[] {
   const refuse = (problem: string) => invalidRequest('input', problem)
   const items: unknown[] = Array.isArray(input) ? input : [input]

@@ -162,10 +162,7 @@ function resultOf(item: Checked, changed: ReadonlySet<string>): Result {
   return { id: item.id, status: item.passages.some(({ id }) => changed.has(id)) ? 'upserted' : 'unchanged' }
 }
 
-/**
- * Validates each passage of a request.
- * @throws the error of the first invalid passage, unless `partial`
- */
+/** Validates each passage of a request. @throws the error of the first invalid passage, unless `partial` */
 function checkAll({ passages: given, split = false }: Static<typeof LooseSchema>, partial: boolean): Checked[] {
   const seen = new Set<string>()
   return given.map((one, at) => {

@@ -93,10 +93,7 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
   }
 }
 
-/**
- * Starts processes of a cross-encoder.
- * @throws model_invalid, config_invalid or provider_unavailable where the model cannot be loaded
- */
+/** Starts processes of a cross-encoder. @throws model_invalid, config_invalid or provider_unavailable where the model cannot be loaded */
 export async function createReranker(options: ProcessOptions): Promise<Reranker & Supervised> {
   const manifest = await loadRerankerManifest(options.modelDir)
   await checkDevice(manifest, options)

@@ -18,10 +18,7 @@ const REPLUG_BATCHES = 8
 /** A loaded reader: encoder and generate graphs are loaded at the start, others on demand. */
 export type ReaderModel = Awaited<ReturnType<typeof loadReaderModel>>
 
-/**
- * @param onLoading called when a graph starts and ends loading during a task
- * @throws model_invalid, provider_unavailable
- */
+/** @param onLoading called when a graph starts and ends loading during a task @throws model_invalid, provider_unavailable */
 export async function loadReaderModel(options: ReaderChildOptions, log: Log, onLoading: (loading: boolean) => void) {
   const manifest = await loadCepeManifest(options.modelDir)
   const warning = vnniWarning(manifest)

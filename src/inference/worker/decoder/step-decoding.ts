@@ -24,10 +24,7 @@ export interface Decoded {
 
 type Ending = Pick<GenerateRequest, 'maxNewTokens' | 'stopIds'>
 
-/**
- * Decodes until a token, the constraint or the listener ends the answer.
- * @param next chooses the token after those before it
- */
+/** Decodes until a token, the constraint or the listener ends the answer. @param next chooses the token after those before it */
 export async function untilEnd(
   { maxNewTokens, stopIds }: Ending,
   { onToken, constraint }: RunContext,

@@ -86,10 +86,7 @@ interface Prompt {
   readonly following?: number
 }
 
-/**
- * Reads one prompt in chunks.
- * @returns its past and the logits [vocab_size] after its last token
- */
+/** Reads one prompt in chunks. @returns its past and the logits [vocab_size] after its last token */
 export async function prefill(model: StepModel, { ids, following = 0 }: Prompt, phi: Tensor, yieldPoint: YieldPoint) {
   let past = emptyPast(model, ids.length + following)
   let logits = new Float32Array(0)

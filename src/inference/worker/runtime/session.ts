@@ -145,10 +145,7 @@ export function checkNumber(value: number | undefined): number {
   )
 }
 
-/**
- * Pads rows of ids on the right to one batch.
- * @returns input_ids and attention_mask, int64 [rows, longest]
- */
+/** Pads rows of ids on the right to one batch. @returns input_ids and attention_mask, int64 [rows, longest] */
 export function padRight(
   rows: readonly (readonly number[])[],
   padId: number,

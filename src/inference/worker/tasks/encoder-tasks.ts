@@ -8,10 +8,7 @@ import { loadModelGraph } from '../runtime/prepack.ts'
 import type { RerankerManifest } from '../../../../models/manifest.ts'
 import type { EncoderChildOptions, TaskHandlers } from '../../protocol.ts'
 
-/**
- * Loads a retriever in this process.
- * @throws model_invalid, provider_unavailable
- */
+/** Loads a retriever in this process. @throws model_invalid, provider_unavailable */
 export async function createEmbedderTasks(options: EncoderChildOptions, log: Log): Promise<TaskHandlers> {
   const manifest = await loadContrieverManifest(options.modelDir)
   const { cls_id, sep_id, pad_id } = manifest.tokens
@@ -39,10 +36,7 @@ export async function createEmbedderTasks(options: EncoderChildOptions, log: Log
   }
 }
 
-/**
- * Loads a cross-encoder in this process.
- * @throws model_invalid, provider_unavailable
- */
+/** Loads a cross-encoder in this process. @throws model_invalid, provider_unavailable */
 export async function createRerankerTasks(options: EncoderChildOptions, log: Log): Promise<TaskHandlers> {
   const manifest = await loadRerankerManifest(options.modelDir)
   const { pad_id } = manifest.tokens
