@@ -32,6 +32,11 @@ type Column = ReturnType<typeof parquetSchema>
 function declared(value: unknown, column: Column | undefined): unknown {
   const [type, time] = [column?.element.logical_type, value instanceof Date ? value.toISOString() : value]
   if (type?.type === 'TIMESTAMP' && !type.isAdjustedToUTC && typeof time === 'string') return time.replace('Z', '')
+  // 0.1 of 32 bits is not 0.10000000149011612.
+  if (typeof value === 'number' && column?.element.type === 'FLOAT')
+    return (
+      [7, 8].map((digits) => Number(value.toPrecision(digits))).find((one) => Math.fround(one) === value) ?? Number(value.toPrecision(9))
+    )
   if (typeof value === 'number')
     return column?.element.converted_type === 'DECIMAL' && !Number.isInteger(value) ? Number(value.toPrecision(EXACT_DIGITS)) : value
   if (!column?.children.length || typeof value !== 'object' || value === null || Array.isArray(value)) return value

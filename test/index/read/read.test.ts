@@ -245,6 +245,11 @@ await t.test('parquet: decimals and fractions of a second keep their digits, and
     ['', { local: '1969-12-31T23:59:59.999999', ms: noon, ns: noon, utc: '1969-12-31T23:59:59.999999Z' }],
     ['', { ms: noon, ns: noon }],
   ])
+  // Numbers of 32 bits have the digits that they were written with.
+  t.same(await all('floats'), [
+    ['1.1', { share: 0.1, rate: 0.1 }],
+    ['2', { share: 0.33333334, rate: 1 / 3 }],
+  ])
   t.same(await all('struct'), [
     ['', { p: 1.15 }],
     ['', { p: null }],

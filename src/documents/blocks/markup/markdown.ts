@@ -57,12 +57,13 @@ function extensions(unread: Unread): MarkedExtension {
   return {
     renderer: { html },
     walkTokens: ({ type, raw, ...token }) => {
+      const { header } = token as { readonly header?: unknown }
       // The library leaves out what has no column.
-      if (type === 'table' && 'header' in token)
+      if (type === 'table' && Array.isArray(header))
         for (const row of raw.trimEnd().split('\n').slice(2))
           unread.add(
             'cells beyond the columns of a table',
-            row.replace(/^\s*\||(?<!\\)\|\s*$/g, '').split(/(?<!\\)\|/).length - token.header.length,
+            row.replace(/^\s*\||(?<!\\)\|\s*$/g, '').split(/(?<!\\)\|/).length - header.length,
           )
       if (type === 'html') for (const [name] of raw.toLowerCase().matchAll(/(?<=<\/)[a-z][\w-]*/g)) closed.add(name)
     },

@@ -128,11 +128,15 @@ export function notebookDocument(text: string): BlockDocument {
   const notebook = fieldsOf(parseJson(text))
   const cells = [notebook, ...listOf(notebook.worksheets)].flatMap(({ cells }) => listOf(cells))
   if (cells.length === 0) throw new DocumentError('damaged', 'The file is no notebook: it has no cells.')
-  const unread = new Unread()
+  const [unread, warnings]: [Unread, string[]] = [new Unread(), []]
   let cut = 0
   const blocks = cells.flatMap(({ cell_type: type, source, input, outputs }): readonly Block[] => {
     const said = textOf(source ?? input)
-    if (type === 'markdown' || type === 'heading') return markdownDocument(said).blocks
+    if (type === 'markdown' || type === 'heading') {
+      const read = markdownDocument(said)
+      warnings.push(...(read.warnings ?? []))
+      return read.blocks
+    }
     const shown = listOf(outputs).map((output) => {
       const data = fieldsOf(output.data)
       const said = textOf(output.text) + textOf(data['text/plain'] ?? data['text/markdown'] ?? data['text/latex'])
@@ -144,8 +148,8 @@ export function notebookDocument(text: string): BlockDocument {
     if (output.length > MOST_OUTPUT) cut++
     return [said, clipped(output, MOST_OUTPUT)].filter((one) => one.trim() !== '').map((one) => ({ kind: 'code', text: one.trimEnd() }))
   })
-  const warnings = cut === 0 ? [] : [`Outputs longer than ${MOST_OUTPUT} characters were cut (${cut}).`]
-  return { title: '', blocks, warnings: [...unread.warnings, ...warnings] }
+  if (cut > 0) warnings.push(`Outputs longer than ${MOST_OUTPUT} characters were cut (${cut}).`)
+  return { title: '', blocks, warnings: [...unread.warnings, ...new Set(warnings)] }
 }
 
 function fieldsOf(value: unknown): Fields {

@@ -10,6 +10,8 @@ const [BOX, BOX_RULE] = [/^\s*[|+].*[|+]\s*$/, /^\s*[|+][-=+|]+[|+]\s*$/]
 const BOX_RULES = 3
 const RULE = /^[\s*=_~#-]{3,}$/
 const CODE = /^(?: {4}|\t)/
+/** A row of a table without bars. */
+const CELLS = /\S(?:\t| {3,})\S/
 /** Marks of code, addresses and fields in a line, which is then no heading. */
 const NO_HEADING = /[<>{}=;@|]|:\/\/|^[\w-]+: \S|[.!?:,\u3002]$/
 const LONGEST_HEADING = 80
@@ -55,6 +57,7 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
   if (lines.length > 2 && lines.every((line) => BOX.test(line))) return [{ kind: 'table', rows: boxRows(lines) }]
   if (BULLET.test(first)) return [{ kind: 'list', items: itemsOf(lines) }]
   if (lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
+  if (lines.length > 1 && lines.every((line) => CELLS.test(line))) return [{ kind: 'table', rows: lines.map(inline) }]
   const list = lines.findIndex((line) => BULLET.test(line))
   // A list directly below its lead-in.
   if (list > 0 && /:\s*$/.test(at(lines, list - 1)))

@@ -54,4 +54,11 @@ export const MARKDOWN_CASES: readonly FidelityCase[] = [
     content: 'H~2~O and CO~2~ for ~~12~~15 crowns, ~an old price~ now 5~0~1.\n',
     says: 'H2O and CO2 for 12 15 crowns, an old price now 5_0 1.',
   },
+  // Cells that have no column are not shown, and named.
+  {
+    file: 'surplus.md',
+    content: '| Boat | Fee |\n|---|---|\n| Raft | 7 | kr |\n| Tug | `a|b` |\n| Yacht \\| sail | 9 |\n| Barge |\n',
+    has: ['Boat: Raft; Fee: 7', 'Boat: Yacht | sail; Fee: 9', 'Boat: Barge'],
+    warnings: [/^Not read: cells beyond the columns of a table \(2\)\.$/],
+  },
 ]

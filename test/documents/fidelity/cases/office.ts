@@ -345,9 +345,10 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
             'x',
             '<a:p><a:r><a:t>Quay </a:t></a:r><a:r><a:rPr><a:sym typeface="Wingdings"/></a:rPr><a:t>\uf0fc in J</a:t></a:r><a:r><a:rPr><a:latin typeface="Symbol"/></a:rPr><a:t> m</a:t></a:r></a:p>',
           ) +
-          '<p:graphicFrame><a:tbl><a:tr><a:tc hMerge="0" vMerge="false"><a:txBody><a:p><a:r><a:t>Owner</a:t></a:r></a:p></a:txBody></a:tc><a:tc><a:txBody><a:p><a:r><a:t>Ann</a:t></a:r></a:p></a:txBody></a:tc><a:tc hMerge="1"><a:txBody><a:p/></a:txBody></a:tc></a:tr></a:tbl></p:graphicFrame>',
+          '<p:graphicFrame><a:tbl><a:tr><a:tc hMerge="0" vMerge="false"><a:txBody><a:p><a:r><a:t>Owner</a:t></a:r></a:p></a:txBody></a:tc><a:tc><a:txBody><a:p><a:r><a:t>Ann</a:t></a:r></a:p></a:txBody></a:tc><a:tc hMerge="1"><a:txBody><a:p><a:r><a:t>under</a:t></a:r></a:p></a:txBody></a:tc></a:tr></a:tbl></p:graphicFrame>',
       ),
     says: '1. Fill 2. Wait Then: 1. Light a. Leave Quay \u2713 in J \u03bc Owner: Ann',
+    warnings: [/^Not read: cells under merged ones \(1\)\.$/, /^Not read: comments \(1\)\.$/],
   },
   // Long numbers and numbers with a currency as the program shows them; letters of fonts of symbols; strings in cells, without phonetic letters.
   {
@@ -645,6 +646,20 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
       /^Not read: embedded objects \(1\)\.$/,
       /^Headers and footers were left out: "Confidential"\.$/,
     ],
+  },
+  {
+    file: 'around.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:table table:name="Fees"><table:table-row>${td('Raft')}${td('7')}</table:table-row></table:table>`,
+      '',
+      {
+        'styles.xml':
+          '<o><style:header><text:p>List of Ann</text:p></style:header><style:footer><text:p>Page <text:page-number>1</text:page-number></text:p></style:footer></o>',
+      },
+    ),
+    says: 'Raft: 7',
+    warnings: [/^Headers and footers were left out: "List of Ann"\.$/],
   },
   {
     file: 'around.odp',

@@ -43,4 +43,11 @@ export const TEXT_CASES: readonly FidelityCase[] = [
       'e: f',
     ],
   },
+  // Tables of columns that spaces or tabs align are read line by line.
+  {
+    file: 'aligned.txt',
+    content:
+      'Fees\n\nItem        Price   Days\nRope        15.00      3\nAnchor     120.50      1\n\nName:\tAnn Berg\nCity:\tOslo\n\nIt is due in May.   It is\npaid at the quay.\n',
+    lines: ['Rope 15.00 3', 'Anchor 120.50 1', 'City: Oslo', 'It is due in May. It is paid at the quay.'],
+  },
 ]

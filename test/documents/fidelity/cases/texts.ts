@@ -126,7 +126,7 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     content: JSON.stringify({
       nbformat: 4,
       cells: [
-        { cell_type: 'markdown', source: ['# Lamp\n', 'It burns.'] },
+        { cell_type: 'markdown', source: ['# Lamp\n', 'It burns.\n', '\n', '| a | b |\n', '|-|-|\n', '| 1 | 2 | 3 |'] },
         {
           cell_type: 'code',
           source: 'print(6)',
@@ -138,8 +138,8 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
       ],
     }),
     title: 'Lamp',
-    says: 'It burns. print(6) 6',
-    warnings: [/^Not read: images in outputs \(1\)\.$/],
+    says: 'It burns. a: 1; b: 2 print(6) 6',
+    warnings: [/^Not read: images in outputs \(1\)\.$/, /^Not read: cells beyond the columns of a table \(1\)\.$/],
   },
   {
     file: 'talk.vtt',
@@ -322,7 +322,8 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
   },
   {
     file: 'quoted.adoc',
-    content: '= Lamp\n\n[quote, Ann Berg]\n____\nIt burns.\n____\n\n[WARNING]\n====\nKeep your hands away.\n====\n\n[source,sh]\n----\nfill\n----\n',
+    content:
+      '= Lamp\n\n[quote, Ann Berg]\n____\nIt burns.\n____\n\n[WARNING]\n====\nKeep your hands away.\n====\n\n[source,sh]\n----\nfill\n----\n',
     says: '[quote, Ann Berg] It burns. [WARNING] Keep your hands away. fill',
   },
   // Comments of several lines; a listing ends where its own mark does.
