@@ -64,10 +64,6 @@ async function send(url: string, body: string) {
 type Round = Awaited<ReturnType<typeof load>>
 
 let asked = 0
-/** Questions that share few passages, so that every round finds equally many cached encoder states. */
-function nextQuestion(): string {
-  return `who founded city number ${asked++ % 1000} and what is it known for`
-}
 
 /** Clients that each ask one question after the other, and honour Retry-After. */
 async function load(url: string, clients: number, seconds: number, spreadMs = 0) {
@@ -77,7 +73,9 @@ async function load(url: string, clients: number, seconds: number, spreadMs = 0)
   const client = async (_: unknown, index: number): Promise<void> => {
     await delay((spreadMs * index) / clients)
     while (performance.now() < end) {
-      const answer = await send(`${url}/v1/answer`, JSON.stringify({ question: nextQuestion() }))
+      // Questions that share few passages, so that every round finds equally many cached encoder states.
+      const question = `who founded city number ${asked++ % 1000} and what is it known for`
+      const answer = await send(`${url}/v1/answer`, JSON.stringify({ question }))
       sent.push(answer)
       if (answer.status === 200) continue
       const pause = answer.retryAfterS === null ? PAUSE_MS : answer.retryAfterS * 1000

@@ -22,15 +22,12 @@ function megabytes(bytes: number, decimals = bytes < 1e7 ? 2 : 0): string {
 
 // Built models
 
-function elemName(code: number): string {
-  return Object.entries(ELEMS).find(([, info]) => info.code === code)?.[0] ?? `type ${code}`
-}
-
 /** A line for each tensor; caches of all layers as one line, since they differ in the number only. */
 function valueLines(values: readonly ValueInfoProto[]): string[] {
   const lines = values.map(({ name, type: { tensor_type: tensor } }) => {
     const shape = tensor.shape.dim.map(({ dim_param: param, dim_value: value }) => (param ? param : (value ?? 0)))
-    return `${name.replace(/\.\d+\./, '.{layer}.')} ${elemName(tensor.elem_type)} [${shape.join(', ')}]`
+    const [type] = Object.entries(ELEMS).find(([, info]) => info.code === tensor.elem_type) ?? [`type ${tensor.elem_type}`]
+    return `${name.replace(/\.\d+\./, '.{layer}.')} ${type} [${shape.join(', ')}]`
   })
   return [...new Set(lines)]
 }

@@ -40,10 +40,6 @@ export type PickleValue =
   | PickleBytes
   | PickleObject
 
-function printable(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}...` : text)
-}
-
 export function describePickle(value: PickleValue | undefined): string {
   if (value instanceof PickleGlobal) return value.path
   if (value instanceof PickleObject) return value.kind
@@ -51,5 +47,5 @@ export function describePickle(value: PickleValue | undefined): string {
   if (value instanceof PickleList) return 'a list'
   if (value instanceof PickleBytes) return `${value.length} bytes`
   if (value instanceof PickleDict) return 'a dictionary'
-  return typeof value === 'string' ? printable(value) : String(value)
+  return typeof value === 'string' ? JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}...` : value) : String(value)
 }

@@ -63,10 +63,6 @@ function endsShort(word: string): boolean {
   return (shape.endsWith('cvc') && !/[wxy]$/.test(word)) || shape === 'vc'
 }
 
-function endsDouble(word: string): boolean {
-  return word.at(-1) === word.at(-2) && shapeOf(word).endsWith('c')
-}
-
 type Rule = readonly [suffix: string, replacement: string]
 
 /** `ies i, s`: a suffix, or a word, and its replacement, or nothing. */
@@ -98,13 +94,8 @@ function participle(word: string): string {
   const [, stem] = /^(.*)(?:ed|ing)$/.exec(word) ?? []
   if (stem === undefined || !shapeOf(stem).includes('v')) return word
   if (/(?:at|bl|iz)$/.test(stem)) return `${stem}e`
-  if (endsDouble(stem)) return /[lsz]$/.test(stem) ? stem : stem.slice(0, -1)
+  if (stem.at(-1) === stem.at(-2) && shapeOf(stem).endsWith('c')) return /[lsz]$/.test(stem) ? stem : stem.slice(0, -1)
   return measure(stem) === 1 && endsShort(stem) ? `${stem}e` : stem
-}
-
-/** NLTK: only after a consonant that is not the first letter (enjoy, by). */
-function finalY(word: string): string {
-  return replaced(word, [['y', 'i']], (stem) => stem.length > 1 && shapeOf(stem).endsWith('c'))
 }
 
 const DOUBLE_SUFFIXES = rules(
@@ -132,7 +123,9 @@ export function stemOf(word: string): string {
   const known = KNOWN.get(word)
   if (known !== undefined) return known
   if (word.length <= 2) return word
-  const base = doubleSuffix(finalY(participle(plural(word))))
+  // NLTK: only after a consonant that is not the first letter (enjoy, by).
+  const isAfterConsonant = (stem: string): boolean => stem.length > 1 && shapeOf(stem).endsWith('c')
+  const base = doubleSuffix(replaced(participle(plural(word)), [['y', 'i']], isAfterConsonant))
   const single = replaced(base, SINGLE_SUFFIXES, (stem) => measure(stem) > 0)
   const dropped = replaced(single, DROPPED, (stem, suffix) => measure(stem) > 1 && (suffix !== 'ion' || /[st]$/.test(stem)))
   return finalLetters(dropped)

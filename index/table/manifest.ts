@@ -105,9 +105,10 @@ export async function namedFiles(folder: string, manifest: string) {
         ? []
         : [{ file: `_deletions/${id}-${deletion.read_version}-${deletion.id}.${deletion.type === 1 ? 'bin' : 'arrow'}`, bytes: 0 }],
     )
-    const ofIndexes = indices.flatMap(({ uuid, files }) =>
-      files.map((file) => ({ file: `_indices/${dashed(uuid.uuid)}/${file.path}`, bytes: Number(file.bytes) })),
-    )
+    const ofIndexes = indices.flatMap(({ uuid: { uuid }, files }) => {
+      const dashed = uuid.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+      return files.map((file) => ({ file: `_indices/${dashed}/${file.path}`, bytes: Number(file.bytes) }))
+    })
     return [...data, ...deletions, ...ofIndexes]
   } catch {
     return undefined
@@ -120,10 +121,6 @@ function messageAt<T>(name: string, bytes: Buffer, position: number): T {
   const from = position + 4
   const message = type.decode(bytes.subarray(from, from + bytes.readUInt32LE(position)))
   return type.toObject(message, { longs: String, defaults: true, arrays: true }) as T
-}
-
-function dashed(uuid: Buffer): string {
-  return uuid.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
 /** Trailing bytes of LanceDB's files, by suffix: its own format, and Arrow's file format. */

@@ -82,16 +82,11 @@ interface Wanted {
   readonly dtype: Dtype
 }
 
-/** True for a Hugging Face folder or a GGUF file. */
-function isCheckpoint(location: string): Promise<boolean> {
-  return exists(location.endsWith('.gguf') ? location : path.join(location, 'config.json'))
-}
-
 async function ensureModel(wanted: Wanted, { PROVIDER, DEVICE_ID, CPU_FALLBACK }: Config, startProgress: StartProgress): Promise<void> {
   const { setting, from: checkpointDir, to: modelDir, dtype } = wanted
   await recoverFolder(modelDir)
   const built = await loadManifest(modelDir).catch(() => undefined)
-  if (checkpointDir === '' || !(await isCheckpoint(checkpointDir))) {
+  if (checkpointDir === '' || !(await exists(checkpointDir.endsWith('.gguf') ? checkpointDir : path.join(checkpointDir, 'config.json')))) {
     if (built) return checkFiles(modelDir, built)
     // An existing manifest explains why the model cannot be served.
     if (await exists(path.join(modelDir, MANIFEST_FILE))) await loadManifest(modelDir)

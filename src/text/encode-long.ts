@@ -24,7 +24,8 @@ type Tokens = Pick<PromptTokenizer, 'encode' | 'decode'>
  * @returns ids without BOS; `startOf` gives a token's offset (UTF-16 code unit), and the text's length for `ids.length`
  */
 export async function encodeLong(text: string, tokenizer: Tokens, yieldPoint: (tokens: number) => Promise<void>) {
-  const keepsSpace = readsLeadingSpace(tokenizer)
+  // Whether " b" after "a" is tokenised as in "a b"; otherwise the tokenizer adds the space itself.
+  const keepsSpace = [...tokenizer.encode('a'), ...tokenizer.encode('b')].join() !== tokenizer.encode('a b').join()
   const pieces: Piece[] = []
   const ids: number[] = []
   for (let start = 0; start < text.length;) {
@@ -43,13 +44,6 @@ export async function encodeLong(text: string, tokenizer: Tokens, yieldPoint: (t
     start = end
   }
   return { ids, startOf: (index: number): number => (index >= ids.length ? text.length : characterOf(index, pieces, tokenizer)) }
-}
-
-/** Whether " b" after "a" is tokenised as in "a b"; otherwise the tokenizer adds the space itself. */
-function readsLeadingSpace(tokenizer: Tokens): boolean {
-  const whole = tokenizer.encode('a b').join()
-  const bare = [...tokenizer.encode('a'), ...tokenizer.encode('b')].join()
-  return bare !== whole
 }
 
 /** Position of a space between two words near the target length. */

@@ -78,7 +78,8 @@ function rows(
 ): NeedleItem[] {
   const answer = at(question.answers, 0)
   const other = kind === 'altered' ? otherNumber(answer, seededRandom('altered', seed, question.id)) : answer
-  const change = (text: string): string => (kind === 'altered' ? replaceNumber(text, answer, other) : text)
+  const change = (text: string): string =>
+    kind === 'altered' ? text.replace(new RegExp(`(?<![\\d.,])${answer}(?![\\d]|[.,]\\d)`, 'g'), other) : text
   // The article first, then the following passages of the file, so that a short article also gives a long document.
   const from = paragraphs.indexOf(gold)
   const others = [
@@ -116,11 +117,6 @@ function otherNumber(number: string, random: Random): string {
       : Array.from(number, (_, i) => (i === 0 && number.length > 1 ? 1 + Math.floor(random() * 9) : Math.floor(random() * 10))).join('')
     if (other !== number) return other
   }
-}
-
-/** Replaces every occurrence of a number as a separate token. */
-function replaceNumber(text: string, number: string, other: string): string {
-  return text.replace(new RegExp(`(?<![\\d.,])${number}(?![\\d]|[.,]\\d)`, 'g'), other)
 }
 
 /**

@@ -57,11 +57,8 @@ export function rowOf(at: Position, values: readonly string[], columns: ColumnPo
   if (values.every((value, i) => value.trim().toLowerCase() === columns.header[i]))
     return { ...at, reason: 'malformed', detail: 'The line repeats the header: files were joined with theirs.' }
   const valueOf = (field: Field): string | undefined => values[columns.of[field] ?? -1]
-  const metadata = columns.metadata.length > 0 ? metadataOf(values, columns) : valueOf('metadata')
+  // Empty values are absent.
+  const own = Object.fromEntries(columns.metadata.flatMap(({ name, at: i }) => (values[i] ? [[name, values[i]]] : [])))
+  const metadata = columns.metadata.length > 0 ? own : valueOf('metadata')
   return { ...at, id: valueOf('id'), text: valueOf('text'), title: valueOf('title'), source: valueOf('source'), metadata, unread }
-}
-
-/** Metadata from columns of their own; empty values are absent. */
-function metadataOf(values: readonly string[], { metadata }: ColumnPositions): Record<string, string> {
-  return Object.fromEntries(metadata.flatMap(({ name, at }) => (values[at] ? [[name, values[at]]] : [])))
 }

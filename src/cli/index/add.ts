@@ -119,8 +119,9 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
       const { path: name } = source
       const job = await follow(jobs, start(jobs, source, options), options.collection, signal).catch((error: unknown) => {
         const isSkipped = maySkip(source, options)
+        const isInvalid = error instanceof CodedError && error.code === 'corpus_invalid'
         // One damaged table must not keep the rest of a folder out.
-        if (options.strict !== true && isCorpusInvalid(error) && (isSkipped || sources.length > 1)) {
+        if (options.strict !== true && isInvalid && (isSkipped || sources.length > 1)) {
           process.stderr.write(`${name} is ${isSkipped ? 'skipped' : 'not indexed'}: ${error.message}\n`)
           if (isSkipped) leftOut.push({ file: name, problem: 'not_supported', detail: error.message })
           else failed.push(name)
@@ -195,10 +196,6 @@ function maySkip(source: Source, { strict }: AddOptions): boolean {
 
 function webOptions({ allowPrivate }: AddOptions): Omit<WebSource, 'urls'> {
   return allowPrivate === true ? { private: true } : {}
-}
-
-function isCorpusInvalid(error: unknown): error is CodedError {
-  return error instanceof CodedError && error.code === 'corpus_invalid'
 }
 
 function orderOf(options: AddOptions): JobOptions {

@@ -104,9 +104,12 @@ export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MA
       const text = await readText(file)
       const stored = parseJson(text ?? '')
       if (!Value.Check(StoredResponseSchema, stored)) {
-        if (text !== undefined && (await fileAge(file)) < keepMs) throw damagedResponse(name)
+        const problem = `The response stored for this idempotency key is damaged (${name}.json)`
+        if (text !== undefined && (await fileAge(file)) < keepMs)
+          throw conflict(HEADER, `${problem}: check whether the request was processed, and use a new key if not.`)
       } else if (ageOf(stored.at) < keepMs) {
-        if (stored.request !== (await fingerprint())) throw reused()
+        const message = 'This idempotency key was used for another request in the last 24 hours: use a new key for each request.'
+        if (stored.request !== (await fingerprint())) throw unprocessable(HEADER, message)
         void reply.header('idempotency-replayed', 'true')
         return again(stored) as Awaited<ReturnType<typeof work>>
       }
@@ -157,15 +160,6 @@ function again({ found, body }: StoredResponse): unknown {
   if (found) return body
   const { message, field } = Value.Parse(NothingSchema, body)
   throw new CodedError('not_found', message, { field })
-}
-
-function reused(): CodedError {
-  return unprocessable(HEADER, 'This idempotency key was used for another request in the last 24 hours: use a new key for each request.')
-}
-
-function damagedResponse(name: string): CodedError {
-  const problem = `The response stored for this idempotency key is damaged (${name}.json)`
-  return conflict(HEADER, `${problem}: check whether the request was processed, and use a new key if not.`)
 }
 
 /** Removes expired responses, and the oldest if there are too many. */

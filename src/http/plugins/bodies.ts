@@ -104,18 +104,15 @@ export function jsonBodies(app: FastifyInstance): void {
         undefined,
       )
     const text = utf8Body(body)
-    void parse(request, text, (error, value) => {
+    void parse(request, text, (error, value: unknown) => {
       const half = request.routeOptions.config.checksItems !== true && HALF_ESCAPE.test(text) ? halfPairIn(value) : undefined
       if (error !== null) return parsed(invalidRequest(undefined, problemOf(text)), undefined)
-      parsed(half === undefined ? unasked(request, value) : invalidField(half || 'body', HALF_PAIR), value)
+      if (half !== undefined) return parsed(invalidField(half || 'body', HALF_PAIR), value)
+      // A route that takes no body would read the request as another, as with unknown parameters.
+      const [name] = request.routeOptions.schema?.body === undefined ? Object.keys(value ?? {}) : []
+      parsed(name === undefined ? null : invalidField(name, UNKNOWN), value)
     })
   })
-}
-
-/** The error of a body with fields for a route that takes none: as with unknown parameters, the request would be read as another. */
-function unasked({ routeOptions: { schema } }: FastifyRequest, value: unknown): CodedError | null {
-  const [name] = schema?.body === undefined ? Object.keys(value ?? {}) : []
-  return name === undefined ? null : invalidField(name, UNKNOWN)
 }
 
 function problemOf(text: string): string {

@@ -78,7 +78,8 @@ function advanceOne(grammar: Grammar, position: Position, character: string): Po
   const part = grammar[position.part]
   if (part === undefined) return undefined
   const within = advancePart(part, position, character)
-  if (within) return isClosed(part, within) ? beginningOf(position.part + 1) : within
+  const canContinue = part.kind !== 'literal' && part.kind !== 'string'
+  if (within) return canContinue || !isWhole(part, within) ? within : beginningOf(position.part + 1)
   return isWhole(part, position) ? advanceOne(grammar, beginningOf(position.part + 1), character) : undefined
 }
 
@@ -122,11 +123,6 @@ function isWhole(part: Part, { said }: Position): boolean {
     case 'integer':
       return INTEGER.test(said)
   }
-}
-
-/** Whether a part is complete and cannot continue. */
-function isClosed(part: Part, position: Position): boolean {
-  return (part.kind === 'literal' || part.kind === 'string') && isWhole(part, position)
 }
 
 function beginningOf(part: number): Position {

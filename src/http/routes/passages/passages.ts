@@ -108,11 +108,6 @@ function shownAs(name: string): { readonly type: string; readonly disposition: '
   return { type: 'application/octet-stream', disposition: 'attachment' }
 }
 
-/** Encodes a file name for a header (RFC 5987). */
-function quotedName(name: string): string {
-  return encodeURIComponent(name.toWellFormed()).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
-}
-
 /** GET /v1/passages/:id/file: the source file of a passage. */
 export const passageFileRoutes: Routes = (app, { access, files }) => {
   const schema = {
@@ -142,8 +137,10 @@ export const passageFileRoutes: Routes = (app, { access, files }) => {
       isBound: request.holder?.collections !== undefined,
     })
     const { type, disposition } = shownAs(name)
+    // RFC 5987.
+    const quoted = encodeURIComponent(name.toWellFormed()).replace(/['()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
     void reply.type(type).headers({
-      'content-disposition': `${disposition}; filename*=UTF-8''${quotedName(name)}`,
+      'content-disposition': `${disposition}; filename*=UTF-8''${quoted}`,
       'content-length': bytes,
       'cache-control': 'private, no-cache',
       // Not for PDF: the viewers of browsers do not run in a sandbox.

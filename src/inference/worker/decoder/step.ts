@@ -30,20 +30,13 @@ export interface Past {
   readonly textTokens?: number
 }
 
-/** `{layer}.{key|value}` of every layer. */
-function cacheNames({ dims }: StepModel): string[] {
-  return Array.from({ length: dims.layers }, (_, layer) => [`${layer}.key`, `${layer}.value`]).flat()
-}
-
 function pastInput(name: string): string {
   return `past_key_values.${name}`
 }
 
-function pastOf(model: StepModel, mask: Past['mask'], tensor: (name: string) => Tensor): Past {
-  return {
-    mask,
-    tensors: Object.fromEntries(cacheNames(model).map((name) => [pastInput(name), tensor(name)])),
-  }
+function pastOf({ dims }: StepModel, mask: Past['mask'], tensor: (name: string) => Tensor): Past {
+  const names = Array.from({ length: dims.layers }, (_, layer) => [`${layer}.key`, `${layer}.value`]).flat()
+  return { mask, tensors: Object.fromEntries(names.map((name) => [pastInput(name), tensor(name)])) }
 }
 
 /** One empty row, of a text with this many tokens if known. */

@@ -119,17 +119,13 @@ async function inForm(
   const words = inWords(grammar)
   if (words === undefined) {
     const json = await answerTask(model, { ...asked, topTokens: asked.topTokens ?? 0, grammar: open }, yieldPoint)
-    const logprobs = valueLogprobs(json)
+    // Of tokens that say something: neither those that the grammar fixes, which have 0, nor JSON's own.
+    const logprobs = (json.tokens ?? []).flatMap(({ text, logprob }) => (logprob < 0 && /[\p{L}\p{N}]/u.test(text) ? logprob : []))
     const isLess = logprobs.length > 0 && confidence(logprobs) < confidence(said.logprobs)
     return { inWords: isLess ? { ...said, logprobs } : said, written: writtenOf(json) }
   }
   const value = await answerTask(model, { ...asked, grammar: words.grammar }, yieldPoint)
   return { inWords: value, written: framed(value, words.json(value.text)) }
-}
-
-/** Log-probabilities of the tokens that say something: neither those that the grammar fixes, which have 0, nor JSON's own. */
-function valueLogprobs({ tokens = [] }: Answer): number[] {
-  return tokens.flatMap(({ text, logprob }) => (logprob < 0 && /[\p{L}\p{N}]/u.test(text) ? logprob : []))
 }
 
 /** @param text of the whole grammar; an answer that it holds in part has ended there */
