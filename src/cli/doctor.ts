@@ -1,6 +1,5 @@
 import { Command } from 'commander'
 import { messageOf } from '../../base/errors.ts'
-import type { CudaPart } from '../inference/cuda/parts.ts'
 
 /** `cepe doctor`: what this machine has of what CUDA needs. */
 export function doctorCommand(): Command {
@@ -22,11 +21,10 @@ export function doctorCommand(): Command {
             (error: unknown) => ({ name: `device ${device}`, found: '', problem: messageOf(error) }),
           ),
         )
-      process.stdout.write(parts.map(line).join(''))
+      for (const { name, found, problem } of parts) {
+        const said = [found, problem].filter(Boolean).join('. ')
+        process.stdout.write(`${problem === undefined ? 'ok     ' : 'problem'}  ${name.padEnd(13)} ${said}\n`)
+      }
       if (parts.some(({ problem }) => problem !== undefined)) process.exitCode = 1
     })
-}
-
-function line({ name, found, problem }: CudaPart): string {
-  return `${problem === undefined ? 'ok     ' : 'problem'}  ${name.padEnd(13)} ${[found, problem].filter(Boolean).join('. ')}\n`
 }

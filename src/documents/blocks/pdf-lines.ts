@@ -200,8 +200,7 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   const riseOf = ({ str, transform, ...item }: Item): number => {
     const rise = (Number(transform[5]) - base) / height
     const isSmall = item.height < RAISED.height * height
-    const isScript = Math.abs(rise) > (isSmall ? RAISED.rise : RAISED.ofAny) && (isSmall || str.trim().length <= RAISED.letters)
-    return isScript ? rise : 0
+    return Math.abs(rise) > (isSmall ? RAISED.rise : RAISED.ofAny) && (isSmall || str.trim().length <= RAISED.letters) ? rise : 0
   }
   let [text, raised] = ['', '']
   let column: number | undefined

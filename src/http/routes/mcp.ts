@@ -58,18 +58,14 @@ export const mcpRoutes: Routes = (app, { access, config, version }) => {
         failed: (error) => reportError(error, request),
       }
       const web = webRequest(request, run.signal ?? new AbortController().signal)
-      const isPlain = wantsJsonAlone(request.headers.accept)
+      const takes = (type: string): boolean => (weightOf(request.headers.accept ?? '*/*', type) ?? 0) > 0
+      // Many plain HTTP clients accept JSON but no stream, against the protocol.
+      const isPlain = !takes('text/event-stream') && ['application/json', 'application/*', '*/*'].some(takes)
       if (isPlain) web.headers.set('accept', 'application/json, text/event-stream')
       const response = await calling.run(context, () => handler.fetch(web, { parsedBody: request.body }))
       return sendWebResponse(reply, isPlain ? await asJson(response) : response)
     },
   )
-}
-
-/** Whether a client accepts JSON but no stream, against the protocol: many plain HTTP clients do. */
-function wantsJsonAlone(accept = '*/*'): boolean {
-  const takes = (type: string): boolean => (weightOf(accept, type) ?? 0) > 0
-  return !takes('text/event-stream') && ['application/json', 'application/*', '*/*'].some(takes)
 }
 
 /** The only message of a stream as a JSON response. */

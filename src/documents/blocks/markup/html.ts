@@ -11,7 +11,6 @@ const LEAST_SHARE = 0.5
 /** Share of the page's text below which a warning says what was read. */
 const WARN_BELOW = 0.9
 const UNSEEN = new Set(['script', 'style', 'template', 'noscript', 'title', 'svg'])
-const FRAMES = /^(?:i?frame|embed|object)$/
 /** Of XHTML. */
 export const XHTML: ParserOptions = { recognizeSelfClosing: true, recognizeCDATA: true }
 
@@ -29,7 +28,8 @@ export function htmlDocument(source: string, options: ParserOptions = /^\s*<\?xm
   const found = mainBlocks(page)
   const unread = new Unread()
   unread.add('texts in drawings', page.elements.filter(({ name, children }) => name === 'text' && children.length > 0).length)
-  const isFramed = (one: Element): boolean => FRAMES.test(one.name) && (one.attribs.src ?? one.attribs.data ?? '') !== '' && !isHidden(one)
+  const isFramed = (one: Element): boolean =>
+    /^(?:i?frame|embed|object)$/.test(one.name) && (one.attribs.src ?? one.attribs.data ?? '') !== '' && !isHidden(one)
   unread.add('embedded pages', page.elements.filter(isFramed).length)
   // A page of nothing but links.
   const blocks = found.length > 0 ? found : mainBlocks(parseMarkup(source, options))

@@ -23,6 +23,7 @@ const UNREAD: Readonly<Record<string, string>> = {
   chart: 'charts',
   relIds: 'diagrams',
   OLEObject: 'embedded objects',
+  control: 'form fields',
   altChunk: 'embedded documents',
   subDoc: 'embedded documents',
   commentReference: 'comments',
