@@ -161,9 +161,8 @@ function chosenIn({ attribs, children }: Element): string {
 /** Whether a text or a label after a check box names it. */
 function isLabelled(box: Element): boolean {
   const isNamed = box.next !== null && isText(box.next) && /[\p{L}\p{N}]/u.test(box.next.data)
-  return (
-    isNamed || (DomUtils.nextElementSibling(box)?.name === 'label' && !SWITCH.test(`${box.attribs.id ?? ''} ${box.attribs.class ?? ''}`))
-  )
+  const isSwitch = SWITCH.test(`${box.attribs.id ?? ''} ${box.attribs.class ?? ''}`)
+  return isNamed || (DomUtils.nextElementSibling(box)?.name === 'label' && !isSwitch)
 }
 
 /** Keeps the version of a part that a reader shows: a formula, or what is for others. */

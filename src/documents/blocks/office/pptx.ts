@@ -40,8 +40,8 @@ async function slideNodes(zip: ZipDocument, part: string, unread: Unread): Promi
   }
   for (const element of elementsIn(slide)) {
     const { name, attribs, parent } = element
-    const { hMerge = '', vMerge = '' } = attribs
-    if (name === 'tc' && /1|true/.test(hMerge + vMerge) && textIn([element]).trim() !== '') unread.add('cells under merged ones')
+    if (name === 'tc' && /1|true/.test(`${attribs.hMerge} ${attribs.vMerge}`) && textIn([element]).trim() !== '')
+      unread.add('cells under merged ones')
     if (name === 'sp' && REPEATED.has(placeOf(element))) unread.addEdge(textIn([element]))
     if (name === 'cNvPr' && /^(?:1|true)$/.test(attribs.hidden ?? '') && parent?.parent && isTag(parent.parent)) {
       unread.add('hidden shapes')
