@@ -15,7 +15,7 @@ import { cepeEncoderGraph } from './graphs/cepe-encoder.ts'
 import { cepeContinueGraph, cepeGenerateGraph } from './graphs/cepe-generate.ts'
 import { cepeStepGraph } from './graphs/cepe-step.ts'
 import { contrieverGraph, rerankerGraph } from './graphs/text-encoders.ts'
-import { BUILDER_VERSION, type Dtype, MANIFEST_FILE, type ModelManifest } from './manifest.ts'
+import { BUILDER_VERSION, type Dtype, MANIFEST_FILE, manifestDigest, type ModelManifest } from './manifest.ts'
 import type { Graph } from './onnx/graph.ts'
 import { writeGraphs, writeSmallFile, type WriteProgress, type WrittenFile } from './onnx/write.ts'
 import { fillFolder } from './staging.ts'
@@ -154,7 +154,7 @@ export async function buildModel(options: BuildOptions): Promise<ModelManifest> 
       ? [await writeJson(dir, 'tokenizer.json', tokenizer.tokenizer), await writeJson(dir, 'tokenizer_config.json', tokenizer.config)]
       : []
     const manifest = describeModel(checkpoint, tokenizer, dtype, [...written, ...tokenizers])
-    await writeJson(dir, MANIFEST_FILE, manifest)
+    await writeJson(dir, MANIFEST_FILE, { ...manifest, sha256: manifestDigest(manifest) })
     return manifest
   })
 }

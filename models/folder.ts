@@ -7,6 +7,7 @@ import {
   CepeManifestSchema,
   ContrieverManifestSchema,
   MANIFEST_FILE,
+  manifestDigest,
   ModelManifestSchema,
   RerankerManifestSchema,
   type ModelManifest,
@@ -29,7 +30,10 @@ export async function loadManifest(dir: string): Promise<ModelManifest> {
   if (!Value.Check(ModelManifestSchema, value)) throw damaged(file, `is no manifest of a built model${mismatch(value)}`)
   if (value.builder_version !== BUILDER_VERSION)
     throw damaged(file, `is of builder version ${value.builder_version}, this one serves ${BUILDER_VERSION}`)
-  return value
+  const { sha256, ...manifest } = value
+  if (sha256 !== undefined && sha256 !== manifestDigest(manifest))
+    throw damaged(file, 'is damaged: its values are not those of its SHA-256')
+  return manifest
 }
 
 /**

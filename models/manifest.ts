@@ -60,6 +60,7 @@ const CommonFields = {
   source: SourceSchema,
   files: Type.Array(FileSchema),
   parameters: Type.Integer({ description: 'Number of weights over all graphs, shared ones once.' }),
+  sha256: Type.Optional(Type.String({ description: 'Digest of the other values; absent in early builds.' })),
 }
 
 export const CepeManifestSchema = Type.Object({
@@ -173,6 +174,11 @@ export type ModelManifest = Static<typeof ModelManifestSchema>
 export function modelId(manifest: ModelManifest): string {
   const files = manifest.files.map(({ name, sha256 }) => `${name} ${sha256}`).sort()
   return `${manifest.source.name}${modelOrigin(manifest)}-${createHash('sha256').update(files.join('\n')).digest('hex').slice(0, 8)}`
+}
+
+/** SHA-256 of a manifest's values, which its file ends with: they decide answers as the files do. */
+export function manifestDigest(manifest: ModelManifest): string {
+  return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
 }
 
 /** The part of a model's id that builds of the same checkpoint in the same precision share. */

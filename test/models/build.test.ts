@@ -19,7 +19,7 @@ import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { buildModel } from '../../models/build.ts'
 import { loadCepeManifest, loadContrieverManifest, loadManifest } from '../../models/folder.ts'
 import { checkFiles } from '../../models/integrity.ts'
-import { verifyGolden } from '../../src/inference/worker/tasks/verify.ts'
+import { compareBuilds, verifyGolden } from '../../src/inference/worker/tasks/verify.ts'
 import { CEPE, FIXTURES, goldenFiles, temporaryFolder } from './helpers.ts'
 
 const CHECKPOINT = `${FIXTURES}/cepe-tiny-gqa`
@@ -84,6 +84,42 @@ await t.test('damage is found and named, also after a sound check', async (t) =>
   await t.rejects(loadManifest(outDir), { code: 'model_invalid', message: /manifest\.json is no manifest/ })
   writeFileSync(join(outDir, 'manifest.json'), JSON.stringify({ ...manifest, builder_version: 0 }))
   await t.rejects(loadManifest(outDir), { code: 'model_invalid', message: /builder version 0/ })
+})
+
+await t.test('no changed bit of a manifest is read as another value', async (t) => {
+  const outDir = join(temporaryFolder(t), 'model')
+  const manifest = await buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'f32' })
+  const path = join(outDir, 'manifest.json')
+  const whole = readFileSync(path)
+  let refused = 0
+  for (const at of whole.keys()) {
+    const bytes = Buffer.from(whole)
+    bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 7))
+    writeFileSync(path, bytes)
+    const found = await loadManifest(outDir).catch((error: Error) => error)
+    if (!(found instanceof Error)) t.same({ ...found, ...manifest }, found, `byte ${at}`)
+    else if (t.match(found, { code: 'model_invalid', field: path, message: /; build the model again/ })) refused++
+  }
+  t.ok(refused > 0.6 * whole.length, 'the others are between the values')
+  writeFileSync(path, whole.toString().replace('"window": ', '"window": 1'))
+  await t.rejects(loadManifest(outDir), {
+    message: `${path} is damaged: its values are not those of its SHA-256; build the model again (cepe build)`,
+  })
+  await t.rejects(verifyGolden(outDir, goldenFiles(CHECKPOINT), 2e-4), { code: 'model_invalid' })
+  writeFileSync(path, JSON.stringify({ ...manifest, opset: 20 }))
+  t.equal((await loadManifest(outDir)).opset, 20, 'early builds have no digest')
+})
+
+await t.test('a damaged file is found before a model is verified', async (t) => {
+  const outDir = join(temporaryFolder(t), 'model')
+  await buildModel({ checkpointDir: CHECKPOINT, outDir, dtype: 'f32' })
+  const data = join(outDir, 'weights.bin')
+  const bytes = readFileSync(data)
+  bytes[1000] = (bytes[1000] ?? 0) ^ 1
+  writeFileSync(data, bytes)
+  const found = { code: 'model_invalid', message: /weights\.bin is damaged/ }
+  await t.rejects(verifyGolden(outDir, goldenFiles(CHECKPOINT), 2e-4), found)
+  await t.rejects(compareBuilds(outDir, outDir, [{ contexts: [], prompt: [1, 2] }]), found)
 })
 
 await t.test('an aborted build leaves the older model as it was, and nothing else', async (t) => {

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { at } from '../../../../base/at.ts'
 import { unsupported } from '../../../../models/errors.ts'
 import { loadManifest } from '../../../../models/folder.ts'
+import { checkFiles } from '../../../../models/integrity.ts'
 import { compareFloats, compareIds, readGolden, type Difference, type Golden, type Verification } from '../../../../models/golden.ts'
 import type { CepeManifest, ContrieverManifest, ModelManifest } from '../../../../models/manifest.ts'
 import { argmax, logSoftmax, mixLogprobs } from '../decoder/sampling.ts'
@@ -25,9 +26,10 @@ function isRetriever(model: OpenModel): model is OpenRetriever {
   return model.manifest.architecture === 'contriever'
 }
 
-/** @throws model_invalid for a folder without built model */
+/** @throws model_invalid for a folder without built model, or with a damaged one */
 async function openModel(dir: string): Promise<OpenModel & AsyncDisposable> {
   const manifest = await loadManifest(dir)
+  await checkFiles(dir, manifest)
   const graphs = new Map<string, Promise<Graph>>()
   const graph = (file: string): Promise<Graph> => {
     const loaded = graphs.get(file) ?? loadGraph(path.join(dir, file), { threads: 1, provider: { name: 'cpu' } })
