@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -91,11 +92,13 @@ export async function manifestFiles(folder: string): Promise<string[]> {
 /**
  * Reads which data, deletion and index files a version needs.
  * @param manifest name of its file
- * @returns their paths in the table, with slashes, and bytes (0 if the manifest does not name them); undefined if the manifest is missing or incomplete: after a power loss it can be empty, truncated or full of zeros
+ * @param sums its recorded checksums
+ * @returns their paths in the table, with slashes, and bytes (0 if the manifest does not name them); undefined if the manifest is missing, incomplete or changed: after a power loss it can be empty, truncated or full of zeros
  */
-export async function namedFiles(folder: string, manifest: string) {
+export async function namedFiles(folder: string, manifest: string, sums?: ReadonlySet<string>) {
   const bytes = await readBytes(join(folder, VERSIONS, manifest))
   if (bytes === undefined || bytes.length < FOOTER || bytes.toString('latin1', bytes.length - MAGIC.length) !== MAGIC) return undefined
+  if (sums?.has(createHash('sha256').update(bytes).digest('hex')) === false) return undefined
   try {
     const { fragments, indexes } = messageAt<ManifestProto>('Manifest', bytes, Number(bytes.readBigUInt64LE(bytes.length - FOOTER)))
     const { indices } = indexes === undefined ? { indices: [] } : messageAt<IndexesProto>('Indexes', bytes, Number(indexes))
@@ -134,17 +137,17 @@ const AT_ONCE = 16
 
 /**
  * Examines the newest version of a stored table: each file that its manifest names, by size and ending. Contents are not read.
- * @param recorded the table's checksums, to find later manifests that are missing
+ * @param recorded the table's checksums, to find manifests that have changed or are missing
  * @returns `manifest`: path of its manifest in the table; `older`: name of the manifest of the version before it; `named`: the files it needs,
  * empty if its manifest is incomplete; `broken`: paths of what is missing or incomplete: files of these, its manifest, or that of a later
  * version that was durable
  */
-export async function newestVersion(folder: string, recorded: ReadonlyMap<string, unknown> = new Map()) {
+export async function newestVersion(folder: string, recorded: ReadonlyMap<string, ReadonlySet<string>> = new Map()) {
   for (;;) {
     const [newest, older] = await manifestFiles(folder)
     if (newest === undefined) return { manifest: VERSIONS, older, named: [], broken: [VERSIONS] }
     const manifest = `${VERSIONS}/${newest}`
-    const found = await namedFiles(folder, newest)
+    const found = await namedFiles(folder, newest, recorded.get(manifest))
     const named = found ?? []
     const broken = found === undefined ? [manifest] : []
     await eachOf(named, AT_ONCE, async ({ file, bytes }) => {

@@ -131,7 +131,7 @@ export async function withLive<T>(
 
 /**
  * The error for a stored table whose newest version has a missing or incomplete file; undefined if it has none, or the store is durable.
- * @param recorded the table's checksums, to find later manifests that are missing
+ * @param recorded the table's checksums, to find manifests that have changed or are missing
  */
 export async function damageOf(dir: string, storedAs: string, recorded?: Recorded): Promise<CodedError | undefined> {
   const [lost] = storeOf(dir).durable ? [] : (await newestVersion(tableFolder(dir, storedAs), recorded)).broken
@@ -155,7 +155,7 @@ async function damageTo(dir: string, storedAs: string, file: string): Promise<Co
   return damage(what, { file, problem: LOST }, snapshot, table)
 }
 
-export const LOST = 'is missing or incomplete'
+export const LOST = 'is missing, incomplete or changed'
 export const CHANGED = 'has changed since it was committed (SHA-256)'
 
 /** A damaged file, by its path in the table. */
@@ -189,8 +189,10 @@ export async function snapshotNames(location: TableLocation): Promise<string[]> 
 /** The newest snapshot of a table of which no file is missing or incomplete. */
 async function wholeSnapshot(location: TableLocation): Promise<string | undefined> {
   const folder = snapshotsFolder(location)
-  for (const name of await snapshotNames(location))
-    if (storeOf(folder).durable || (await newestVersion(tableFolder(within(folder, name), SNAPSHOT_TABLE))).broken.length === 0) return name
+  for (const name of await snapshotNames(location)) {
+    const stored = tableFolder(within(folder, name), SNAPSHOT_TABLE)
+    if (storeOf(folder).durable || (await newestVersion(stored, await readChecksums(stored))).broken.length === 0) return name
+  }
   return undefined
 }
 

@@ -68,7 +68,7 @@ for (const [how, lose] of Object.entries(LOSSES))
       const name = (await readdir(join(dir, 'index'))).find((entry) => /^passages\..*\.lance$/.test(entry)) ?? ''
       await lose(join(dir, 'index', name))
       const check = async (call: Call): Promise<void> => {
-        const expected = { status: 503, json: { error: { code: 'index_invalid', message: /missing or incomplete/ } } }
+        const expected = { status: 503, json: { error: { code: 'index_invalid', message: /missing, incomplete or changed/ } } }
         for (const change of ['put passages', 'delete a passage', 'delete by filter'])
           t.match(await CHANGES[change]?.(call), expected, change)
         t.match(await call('GET', '/v1/passages/kept'), expected)

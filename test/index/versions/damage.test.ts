@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { execFile } from 'node:child_process'
-import { mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { filesUnder } from '../../../base/files.ts'
@@ -93,7 +93,8 @@ for (const into of Object.keys(WRITES))
       const { index, warnings } = await opened(t, dir)
       const expected = {
         code: 'index_invalid',
-        message: /is missing or incomplete\. The last intact snapshot is "good": cepe index snapshot restore good --collection passages/,
+        message:
+          /is missing, incomplete or changed\. The last intact snapshot is "good": cepe index snapshot restore good --collection passages/,
       }
       const [passage] = somePassages(1, 500)
       if (passage === undefined) throw new Error('no passage')
@@ -107,6 +108,25 @@ for (const into of Object.keys(WRITES))
       t.notOk((await readdir(folder)).includes('_quarantine'))
       t.notMatch(warnings, /power loss/)
     })
+
+await t.test('a table whose newest manifest has a changed byte is not served: an index or rows could be left out', async (t) => {
+  const dir = await tempDir(t)
+  const file = await written(dir, await madeIn(t, dir), '_versions', true)
+  const whole = await readFile(file)
+  for (let at = 0; at < whole.length; at += 29) {
+    const bytes = Buffer.from(whole)
+    bytes[at] = (bytes[at] ?? 0) ^ 4
+    await writeFile(file, bytes)
+    const { index, warnings } = await opened(t, dir)
+    const message = `_versions/${basename(file)} of the table "passages" is missing, incomplete or changed. The last intact snapshot is "good": cepe index snapshot restore good --collection passages.`
+    await t.rejects(index.view(), { code: 'index_invalid', message }, `byte ${at}`)
+    t.same(warnings, [message])
+    await t.rejects(createSnapshot('bad', { dir, table: 'passages' }), { message })
+    index.close()
+  }
+  await writeFile(file, whole)
+  t.equal(await (await opened(t, dir)).index.count(), 40)
+})
 
 for (const into of Object.keys(WRITES))
   for (const [how, damage] of Object.entries(DAMAGES)) {
