@@ -52,7 +52,13 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   Object.assign(given, companions(given))
   const defaultPaths = new Set<string>(PATH_SETTINGS.filter((name) => given[name] === undefined))
   const config: unknown = Value.Default(ConfigSchema, fromText(given))
-  if (!Value.Check(ConfigSchema, config)) throw invalidSetting(given, Value.Errors(ConfigSchema, config)[0])
+  if (!Value.Check(ConfigSchema, config)) {
+    const names = {
+      ...(overrides.PORT === undefined && !env['CEPE_PORT'] && { PORT: 'PORT' }),
+      ...(overrides.TABLE !== undefined && { TABLE: '--collection' }),
+    }
+    throw invalidSetting(given, Value.Errors(ConfigSchema, config)[0], names)
+  }
   checkProxies(config.TRUST_PROXY)
   checkUrls(config)
   checkLists(config)
@@ -172,18 +178,21 @@ function fromText(given: Readonly<Record<string, unknown>>): Record<string, unkn
   )
 }
 
+/** @param names what the user calls settings that have come by another name */
 function invalidSetting(
   given: Readonly<Record<string, unknown>>,
   error: { instancePath: string; message: string; keyword: string } | undefined,
+  names: Partial<Record<keyof Config, string>>,
 ): CodedError {
   const name = error?.instancePath.slice(1) as keyof Config
   // Secrets are never shown, valid or not.
   const value = name.endsWith('_KEY') ? 'the value is not shown' : `got ${JSON.stringify(given[name])}`
-  return refused(name, `${rangeOf(ConfigSchema.properties[name], error?.keyword) ?? error?.message ?? 'is not valid'} (${value})`)
+  const problem = rangeOf(ConfigSchema.properties[name], error?.keyword) ?? error?.message ?? 'is not valid'
+  return refused(name, `${problem} (${value})`, names[name])
 }
 
-function refused(name: keyof Config, problem: string): CodedError {
-  return invalidConfig(PREFIX + name, `Setting ${PREFIX}${name} ${withoutSecrets(problem)}.`)
+function refused(name: keyof Config, problem: string, as = PREFIX + name): CodedError {
+  return invalidConfig(as, `${as.startsWith('--') ? 'Option' : 'Setting'} ${as} ${withoutSecrets(problem)}.`)
 }
 
 /** Allowed values of a setting, if they can be described briefly. */

@@ -65,6 +65,19 @@ t.test('the shipped retriever is built in int8 on the CPU, any other and any on 
   t.end()
 })
 
+t.test('a refused setting is named as the user has given it', (t) => {
+  t.throws(() => loadConfig({}, { PORT: 'abc' }), {
+    code: 'config_invalid',
+    field: 'PORT',
+    message: 'Setting PORT must be a whole number from 0 to 65535 (got "abc").',
+  })
+  t.throws(() => loadConfig({}, { PORT: '80', CEPE_PORT: 'abc' }), { field: 'CEPE_PORT', message: /^Setting CEPE_PORT must/ })
+  const message = 'must be 1 to 64 letters, digits, "-" and "_", a letter first (got "1x").'
+  t.throws(() => loadConfig({ TABLE: '1x' }, {}), { field: '--collection', message: `Option --collection ${message}` })
+  t.throws(() => loadConfig({ TABLE: undefined }, { CEPE_TABLE: '1x' }), { field: 'CEPE_TABLE', message: `Setting CEPE_TABLE ${message}` })
+  t.end()
+})
+
 t.test('what is wrong is named, and refused rather than bent into something else', (t) => {
   const cases: [Record<string, string>, RegExp][] = [
     [{ CEPE_PORT: '99999' }, /^Setting CEPE_PORT must be a whole number from 0 to 65535 \(got "99999"\)\.$/],

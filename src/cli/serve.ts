@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import type { Config } from '../settings.ts'
+import { wholeNumber } from './program/options.ts'
 import { loadConfig } from './program/run-program.ts'
 import type { startService } from './service.ts'
 
@@ -8,8 +9,8 @@ export function serveCommand(): Command {
   return new Command('serve')
     .description('serve the HTTP API; first builds missing models and the demo index')
     .option('--host <address>', 'address to listen on')
-    .option('--port <number>', 'port to listen on; 0 takes a free one')
-    .action(async (options: { host?: string; port?: string }) => {
+    .option('--port <number>', 'port to listen on; 0 takes a free one', wholeNumber({ max: 65535 }))
+    .action(async (options: { host?: string; port?: number }) => {
       const config = await loadConfig({ HOST: options.host, PORT: options.port })
       const { checkAddress, checkExposure } = await import('./address.ts')
       await checkExposure(config)
