@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { open, rm, stat } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError, diskFull } from '../../base/errors.ts'
+import { CodedError, diskFull, osCode } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { fileBytes } from '../../base/files.ts'
 import { hubError, type Hub, type HubFile } from './hub.ts'
@@ -46,6 +46,8 @@ export async function fetchFile(file: HubFile, options: FetchOptions): Promise<v
     if (problem instanceof CodedError) throw problem
     if (isDiskFull(problem))
       throw diskFull(file.path, `The disk is full; ${file.path} is kept as far as it came. Make room and repeat the command.`)
+    // Not the hub's: its errors have no code themselves.
+    if (osCode(problem) !== undefined) throw problem
     failures = have > before ? 0 : failures + 1
     if (failures >= ATTEMPTS) throw hubError(options.repository, options.commit, undefined, problem ?? new Error('the connection broke'))
     await sleep(pauseMs * 2 ** failures, undefined, { signal })

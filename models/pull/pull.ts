@@ -1,7 +1,8 @@
-import { mkdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { conflict, diskFull, invalidRequest } from '../../base/errors.ts'
 import { unsupported } from '../errors.ts'
+import { LOCK, whileAlone } from '../staging.ts'
 import { fetchFile, sizeOf } from './fetch-file.ts'
 import { commitOf, filesOf, type Hub, type HubFile } from './hub.ts'
 
@@ -75,7 +76,8 @@ interface PullOptions {
  * ```
  */
 export async function pullCheckpoint(options: PullOptions) {
-  const { hub, repository, revision, outDir, onProgress = () => undefined, onWarning = () => undefined, signal, pauseMs } = options
+  const { hub, repository, revision, onProgress = () => undefined, onWarning = () => undefined, signal, pauseMs } = options
+  const outDir = resolve(options.outDir)
   if (!/^[\w.-]+\/[\w.-]+$/.test(repository))
     throw invalidRequest('name', `${JSON.stringify(repository)} names no model; give owner/name, as in hyen/CEPE-LLaMA-2-7B.`)
   if (await stat(outDir).catch(() => undefined))
@@ -83,17 +85,23 @@ export async function pullCheckpoint(options: PullOptions) {
   const commit = await commitOf(hub, repository, revision)
   const files = chooseFiles(repository, await filesOf(hub, repository, commit))
   const staging = `${outDir}.partial`
-  await openStaging(staging, { repository, commit }, onWarning)
   const total = files.reduce((sum, { size }) => sum + size, 0)
-  await checkSpace(staging, files)
-  let done = 0
-  for (const file of files) {
-    const onBytes = (bytes: number): void => onProgress({ done: (done += bytes), total, name: file.path })
-    await mkdir(dirname(join(staging, file.path)), { recursive: true })
-    await fetchFile(file, { hub, repository, commit, target: join(staging, file.path), onBytes, signal, pauseMs })
-  }
-  await rm(join(staging, STATE_FILE))
-  await rename(staging, outDir)
+  const isComplete = await whileAlone(staging, async () => {
+    await openStaging(staging, { repository, commit }, onWarning)
+    await checkSpace(staging, files)
+    let done = 0
+    for (const file of files) {
+      const onBytes = (bytes: number): void => onProgress({ done: (done += bytes), total, name: file.path })
+      await mkdir(dirname(join(staging, file.path)), { recursive: true })
+      await fetchFile(file, { hub, repository, commit, target: join(staging, file.path), onBytes, signal, pauseMs })
+    }
+    // Renamed first: without its record, the folder could be completed with files of another revision.
+    await rename(staging, outDir)
+    for (const name of [STATE_FILE, LOCK]) await rm(join(outDir, name), { recursive: true })
+    return true
+  })
+  if (isComplete !== true)
+    throw conflict('--out', `Another process is fetching into ${staging}: wait for it, or choose another folder with --out.`)
   return { commit, files: files.map(({ path }) => path), bytes: total }
 }
 
@@ -108,9 +116,8 @@ async function openStaging(
     onWarning(
       `${staging} holds an unfinished pull of another revision; ${now.repository} is now at ${now.commit.slice(0, 12)} and is downloaded again`,
     )
-    await rm(staging, { recursive: true })
+    for (const name of await readdir(staging)) if (name !== LOCK) await rm(join(staging, name), { recursive: true })
   }
-  await mkdir(staging, { recursive: true })
   await writeFile(join(staging, STATE_FILE), JSON.stringify(now))
 }
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { pullCheckpoint } from '../../models/pull/pull.ts'
 import { temporaryFolder } from './helpers.ts'
@@ -186,6 +186,38 @@ await t.test('a revision that changed since is named, and fetched anew', async (
   t.match(await pull({ onWarning: (message) => warnings.push(message) }), { commit: SECOND })
   t.match(warnings, [/unfinished pull of another revision.*222222222222/])
   t.equal(readFileSync(join(outDir, 'model.safetensors'), 'utf8'), 'other weights')
+})
+
+await t.test('two pulls into one folder: the second is refused, and neither spoils the other', async (t) => {
+  const { outDir, pull } = await setUp(t, (state) => {
+    state.cuts = [100_000, 0, 0]
+  })
+  let second: Promise<unknown> | undefined
+  const onProgress = ({ name }: { readonly name: string }): void => {
+    if (name === 'model.safetensors') second ??= pull().catch((error: unknown) => error)
+  }
+  await pull({ pauseMs: 500, onProgress })
+  t.match(await second, {
+    code: 'conflict',
+    field: '--out',
+    message: `Another process is fetching into ${outDir}.partial: wait for it, or choose another folder with --out.`,
+  })
+  t.ok(readFileSync(join(outDir, 'model.safetensors')).equals(WEIGHTS))
+  t.same(readdirSync(outDir).sort(), ['config.json', 'model.safetensors', 'tokenizer.json'])
+  t.same(readdirSync(dirname(outDir)), ['checkpoint'], 'no lock is left')
+})
+
+await t.test('a folder may be named with a slash at its end', async (t) => {
+  const { outDir, pull } = await setUp(t)
+  await pull({ outDir: `${outDir}/` })
+  t.same(readdirSync(outDir).sort(), ['config.json', 'model.safetensors', 'tokenizer.json'])
+})
+
+await t.test('a file that cannot be written is not the hub out of reach', async (t) => {
+  const { state, outDir, pull } = await setUp(t)
+  mkdirSync(join(`${outDir}.partial`, 'model.safetensors', 'x'), { recursive: true })
+  await t.rejects(pull(), { code: 'EISDIR' })
+  t.same(state.asked.filter((asked) => asked.startsWith('model')).length, 1, 'asked once')
 })
 
 await t.test('damaged content is refused and not kept', async (t) => {
