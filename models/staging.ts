@@ -14,7 +14,12 @@ const OLD = '-old'
 /** The process tag in a name created by a build of `outDir`: `<folder>.partial-<tag>.<n>`, with `-old` for the build being replaced. */
 function tagIn(outDir: string, name: string): string | undefined {
   const prefix = `${basename(outDir)}${MARK}`
-  return name.startsWith(prefix) ? name.slice(prefix.length).replace(/\.\d+(-old)?$/, '') : undefined
+  return name.startsWith(prefix) ? name.slice(prefix.length).split('.', 1)[0] : undefined
+}
+
+/** Beginning of the path of a folder that the next build of `outDir` removes if this process is killed. */
+export async function stagingPrefix(outDir: string): Promise<string> {
+  return `${resolve(outDir)}${MARK}${await processTag()}.`
 }
 
 /**
@@ -50,7 +55,7 @@ export async function fillFolder<T>(folder: string, fill: (staging: string) => P
   await recoverFolder(outDir)
   await assertReplaceable(outDir)
   await removeStaleFiles(dirname(outDir), (name) => tagIn(outDir, name))
-  const staging = `${outDir}${MARK}${await processTag()}.${builds++}`
+  const staging = `${await stagingPrefix(outDir)}${builds++}`
   await mkdir(staging)
   try {
     const result = await fill(staging)

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { processTag } from '../../base/locks/process.ts'
 import { fillFolder, recoverFolder } from '../../models/staging.ts'
+import { distanceFromF32 } from '../../src/cli/verify.ts'
 import { temporaryFolder } from './helpers.ts'
 
 const DEAD = `${2 ** 22 + 1}-1`
@@ -33,6 +34,19 @@ await t.test('builds at work are left alone, whichever machine or container they
   utimesSync(join(folder, elsewhere), LONG_AGO, LONG_AGO)
   await fill(outDir, 'newer')
   t.notOk(existsSync(join(folder, elsewhere)), 'nothing happened in it for two days')
+})
+
+await t.test('the f32 build of a comparison that was killed is removed by the next build', async (t) => {
+  const folder = temporaryFolder(t)
+  const outDir = join(folder, 'model')
+  const seen: string[] = []
+  const stopped = distanceFromF32(outDir, 'texts', (f32) => Promise.reject(new Error(`${seen.push(f32)} build`)))
+  await t.rejects(stopped, { message: '1 build' })
+  t.same(readdirSync(folder), [])
+  const left = dirname(seen[0] ?? '').replace(/-\d+-\d+\./, `-${DEAD}.`)
+  mkdirSync(join(left, 'f32'), { recursive: true })
+  await fill(outDir, 'new')
+  t.same(readdirSync(folder), ['model'])
 })
 
 await t.test('a kill between the two renames of a build loses nothing', async (t) => {
