@@ -49,6 +49,12 @@ t.test('a source without passages is an error where one is named, and a collecti
   await mkdir(path.join(dir, 'corpus'))
   await writeFile(path.join(dir, 'corpus', 'a.csv'), 'id,text\n1,"Canberra, the capital"\n')
   t.match(await index('add', path.join(dir, 'corpus'), '--collection', 'towns'), { code: 0, stdout: /passages in the collection/ })
+  await writeFile(path.join(dir, 'bad.csv'), 'id,text\n1\n')
+  await index('add', path.join(dir, 'bad.csv'), '--collection', 'rivers')
+  const { stdout } = await index('status', '--collection', 'towns')
+  t.match(stdout, /^collection towns: 1 passages/)
+  t.match(stdout, / done {2}a\.csv {2}.*; 1 passages in the collection towns\n/, 'jobs of all collections, which each line names')
+  t.match(stdout, / failed {2}bad\.csv {2}.*; collection rivers: /)
   for (const command of ['delete', 'export'])
     t.match(await index(command, '--source', 'nope', '--collection', 'towns'), {
       code: 1,

@@ -102,9 +102,12 @@ export async function cancel(jobs: Jobs, id: string): Promise<string> {
   return `${line(job)}${how}\n`
 }
 
-function line({ id, state, source, counters, files, result, error }: Job): string {
+function line({ id, table, state, source, counters, files, result, error }: Job): string {
   const { committed, accepted, skipped, rejected } = counters
-  const outcome = error ? `: ${error.message}` : result ? `; ${result.rows} passages in the collection` : ''
+  // Of all collections: their list is the index's.
+  const outcome = result
+    ? `; ${result.rows} passages in the collection ${table}`
+    : `; collection ${table}${error ? `: ${error.message}` : ''}`
   const rejects = files === undefined ? `${rejected} rejected` : describeFiles(files)
   return `${id}  ${state}  ${source.name}  ${committed}/${accepted} committed, ${skipped} unchanged, ${rejects}${outcome}`
 }
