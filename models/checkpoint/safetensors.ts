@@ -22,7 +22,7 @@ export interface WeightIndex {
   readonly tensors: readonly TensorInfo[]
   /** The bytes that describe the tensors, part of the checkpoint's revision. */
   readonly header: Uint8Array
-  /** Reads a tensor whose bytes in the file are not its values. */
+  /** Reads a tensor whose bytes in the file are not its values, or have a checksum. */
   readonly read?: (info: TensorInfo) => Promise<RawTensor>
 }
 

@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { at } from '../../base/at.ts'
 import { PICKLE_LIMITS } from '../../base/pickle/machine.ts'
 import { readPickle, type PickleHost } from '../../base/pickle/read.ts'
@@ -7,12 +8,14 @@ import { invalid, unsupported } from '../errors.ts'
 import { TENSOR_DTYPE_BYTES, elementCount, type TensorDtype } from './dtype.ts'
 import type { WeightFile } from './file.ts'
 import type { WeightIndex } from './safetensors.ts'
-import type { TensorInfo } from './checkpoint.ts'
+import type { RawTensor, TensorInfo } from './checkpoint.ts'
+import { readTensor } from './weights.ts'
 import { readStoredZip, type StoredEntry } from './zip.ts'
 
 /** Tensors of one file; LLaMA-2-70B has 723 in all. */
 const MAX_TENSORS = 100_000
 const MAX_DIMS = 8
+const READ_BYTES = 1 << 24
 
 const STORAGE_DTYPES: ReadonlyMap<string, TensorDtype> = new Map<string, TensorDtype>([
   ['torch.FloatStorage', 'F32'],
@@ -152,6 +155,15 @@ async function checkByteOrder(entry: StoredEntry | undefined, file: WeightFile):
     throw unsupported(`${basename(file.path)} has the byte order ${JSON.stringify(order)}; only little-endian files are read`, file.path)
 }
 
+/** Compares an entry with its CRC-32. @throws checkpoint_invalid */
+async function checkEntry(name: string, { offset, bytes, sum }: StoredEntry, file: WeightFile): Promise<void> {
+  let found = 0
+  for (let at = 0; sum !== 0 && at < bytes; at += READ_BYTES)
+    found = crc32(await file.read(offset + at, Math.min(READ_BYTES, bytes - at)), found)
+  if (found !== sum)
+    throw invalid(`${basename(file.path)}: entry ${name} is damaged: its CRC-32 differs; download the file again`, file.path)
+}
+
 /**
  * Reads the tensors of a file that torch.save wrote from a state dict (zip of a pickle and raw storages, torch 1.6 and later; layout:
  * torch/serialization.py). Nothing of the pickle is executed; shared storages are supported.
@@ -165,6 +177,7 @@ export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
   await checkByteOrder(entryOf('byteorder'), file)
   if (pickle.bytes > PICKLE_LIMITS.bytes)
     throw invalid(`${name}: ${PICKLE_NAME} has ${pickle.bytes} bytes, more than ${PICKLE_LIMITS.bytes}`, file.path)
+  await checkEntry(PICKLE_NAME, pickle, file)
   const header = await file.read(pickle.offset, pickle.bytes)
   const state = readPickle({ size: header.length, read: (offset) => header.subarray(offset) }, torchHost(name))
   if (!(state instanceof PickleDict)) throw invalid(`${name} holds ${describePickle(state)} instead of a state dict`, file.path)
@@ -178,5 +191,12 @@ export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
       )
     tensors.push(locateTensor(key, value, file, entryOf))
   }
-  return { tensors, header }
+  const unread = new Map(entries)
+  const read = async (info: TensorInfo): Promise<RawTensor> => {
+    const [name, entry] = [...unread].find(([, { offset, bytes }]) => offset <= info.offset && info.offset < offset + bytes) ?? []
+    if (name !== undefined && entry !== undefined) await checkEntry(name, entry, file)
+    unread.delete(name ?? '')
+    return readTensor(file, info)
+  }
+  return { tensors, header, read }
 }

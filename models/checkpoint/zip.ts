@@ -10,6 +10,8 @@ const MAX_ZIP_ENTRIES = 200_000
 export interface StoredEntry {
   readonly offset: number
   readonly bytes: number
+  /** CRC-32; 0 if it was not computed. */
+  readonly sum: number
 }
 
 const STORED = 0
@@ -22,7 +24,7 @@ async function locate(zip: ZipFile, entry: Entry, file: WeightFile): Promise<Sto
   const { fileDataStart: offset } = await zip.readLocalFileHeaderPromise(entry, { minimal: true })
   const bytes = entry.uncompressedSize
   if (offset + bytes > file.size) throw invalid(`${where} reaches beyond the end of the file`, file.path)
-  return { offset, bytes }
+  return { offset, bytes, sum: entry.crc32 }
 }
 
 function checkDisjoint(entries: ReadonlyMap<string, StoredEntry>, file: WeightFile): void {

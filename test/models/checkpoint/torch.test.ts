@@ -1,6 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import t from 'tap'
+import { present } from '../../../base/at.ts'
 import { openWeightFile } from '../../../models/checkpoint/file.ts'
 import { PICKLE_LIMITS } from '../../../base/pickle/machine.ts'
 import { readTorchIndex } from '../../../models/checkpoint/torch.ts'
@@ -53,6 +55,45 @@ t.test('tensors that share a storage, and views into it', async (t) => {
   const { tensors, values } = await read(t, torchZip(pickle, { 0: sixFloats }))
   t.equal(tensors[0]?.offset, tensors[1]?.offset)
   t.same(values.get('row'), [4, 5, 6])
+})
+
+t.test('a changed byte of a tensor or of the pickle is found by the CRC-32, where torch.save has written one', async (t) => {
+  const pickle = stateDictPickle({ a: tensorPickle(whole), row: tensorPickle({ ...whole, shape: [1, 3], strides: [3, 1], offset: 3 }) })
+  const bytes = Buffer.from(torchZip(pickle, { 0: sixFloats }))
+  const [dataAt, pickleAt] = [bytes.indexOf(sixFloats), bytes.indexOf(pickle)]
+  const path = join(t.testdir(), 'pytorch_model.bin')
+  const reading = async (content: Uint8Array) => {
+    writeFileSync(path, content)
+    const { tensors, read } = await readTorchIndex(await openWeightFile(path))
+    const values: number[][] = []
+    for (const tensor of tensors) values.push([...new Float32Array((await present(read)(tensor)).data.buffer)])
+    return values
+  }
+  const right = [
+    [1, 2, 3, 4, 5, 6],
+    [4, 5, 6],
+  ]
+  t.same(await reading(bytes), right)
+  const changed = (at: number): Buffer => {
+    const copy = Buffer.from(bytes)
+    copy[at] = (copy[at] ?? 0) ^ 1
+    return copy
+  }
+  for (const at of [0, 11, 23])
+    await t.rejects(reading(changed(dataAt + at)), {
+      code: 'checkpoint_invalid',
+      field: path,
+      message: 'pytorch_model.bin: entry archive/data/0 is damaged: its CRC-32 differs; download the file again',
+    })
+  for (let at = 0; at < pickle.length; at++)
+    await t.rejects(reading(changed(pickleAt + at)), { message: /^pytorch_model\.bin: entry data\.pkl is damaged/ })
+  const without = changed(dataAt)
+  for (const data of [sixFloats, pickle]) {
+    const stored = Buffer.alloc(4)
+    stored.writeUInt32LE(crc32(data))
+    for (let at = without.indexOf(stored); at >= 0; at = without.indexOf(stored)) without.fill(0, at, at + 4)
+  }
+  t.same((await reading(without))[1], [4, 5, 6], 'saved without sums')
 })
 
 t.test('every storage type', async (t) => {
