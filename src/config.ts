@@ -52,13 +52,11 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   Object.assign(given, companions(given))
   const defaultPaths = new Set<string>(PATH_SETTINGS.filter((name) => given[name] === undefined))
   const config: unknown = Value.Default(ConfigSchema, fromText(given))
-  if (!Value.Check(ConfigSchema, config)) {
-    const names = {
+  if (!Value.Check(ConfigSchema, config))
+    throw invalidSetting(given, Value.Errors(ConfigSchema, config)[0], {
       ...(overrides.PORT === undefined && !env['CEPE_PORT'] && { PORT: 'PORT' }),
       ...(overrides.TABLE !== undefined && { TABLE: '--collection' }),
-    }
-    throw invalidSetting(given, Value.Errors(ConfigSchema, config)[0], names)
-  }
+    })
   checkProxies(config.TRUST_PROXY)
   checkUrls(config)
   checkLists(config)
@@ -178,7 +176,6 @@ function fromText(given: Readonly<Record<string, unknown>>): Record<string, unkn
   )
 }
 
-/** @param names what the user calls settings that have come by another name */
 function invalidSetting(
   given: Readonly<Record<string, unknown>>,
   error: { instancePath: string; message: string; keyword: string } | undefined,

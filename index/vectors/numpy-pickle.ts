@@ -30,12 +30,6 @@ const BLOCK_BYTES = 1 << 18
 /** Far above the longest id. */
 const MOST_WIDTH = 1 << 12
 
-/** Characters of each string of a numpy type (`U8`); undefined for any other type. */
-function stringWidth(type: string): number | undefined {
-  const width = Number(/^U(\d+)$/.exec(type)?.[1])
-  return width > 0 && width <= MOST_WIDTH ? width : undefined
-}
-
 /** Reads all strings of an array, without padding. @throws corpus_invalid for an invalid code point */
 function readStrings({ count, width, isLittleEndian, offset }: StringArray, source: PickleSource, name: string): string[] {
   const bytes = CHARACTER_BYTES * width
@@ -130,8 +124,9 @@ function contentOf(described: Described, fail: (what: string) => never): Content
   const [count] = sizes
   if (!(type instanceof NumpyType) || sizes.length !== 1 || typeof count !== 'number') return { matrix: matrixOf(described, fail) }
   if (type.name === 'O8' && bytes instanceof PickleList) return { objects: bytes.items }
-  const width = stringWidth(type.name)
-  if (width !== undefined && bytes instanceof PickleBytes && bytes.length === count * width * CHARACTER_BYTES)
+  // Characters of each string (`U8`); NaN for any other type.
+  const width = Number(/^U(\d+)$/.exec(type.name)?.[1])
+  if (width > 0 && width <= MOST_WIDTH && bytes instanceof PickleBytes && bytes.length === count * width * CHARACTER_BYTES)
     return { strings: { count, width, isLittleEndian: type.order !== '>', offset: bytes.offset } }
   if (/^[iuSU]\d+$/.test(type.name)) return fail(`holds an array of ${type.order}${type.name} [${count}]: ${READ_IDS}`)
   return { matrix: matrixOf(described, fail) }

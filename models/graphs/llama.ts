@@ -14,12 +14,6 @@ function mlp(params: Params, x: Value, { activation }: Pick<LlamaConfig, 'activa
 /** Writes one sublayer of layer `index` for its normed input, both [B,L,d]. */
 export type Sublayer = (params: Params, normed: Value, index: number) => Value
 
-/** CEPE's extra sublayer, in the layers from `from` on. */
-interface CrossLayers {
-  readonly from: number
-  readonly attend: Sublayer
-}
-
 /** Names of a layer's norms: before the MLP, and of the outputs of attention and MLP, if these are normalised. */
 const NORMS = { mlp: 'post_attention_layernorm', written: null } as const
 const GEMMA_NORMS = {
@@ -32,7 +26,7 @@ export function llamaLayers(
   params: Params,
   config: LlamaConfig,
   embedded: Value,
-  { attend, cross = null }: { readonly attend: Sublayer; readonly cross?: CrossLayers | null },
+  { attend, cross = null }: { readonly attend: Sublayer; readonly cross?: { readonly from: number; readonly attend: Sublayer } | null },
 ): Residual {
   const norms = config.postNorms ? GEMMA_NORMS : NORMS
   const normed = (p: Params, part: 'attention' | 'mlp', written: Value): Value =>

@@ -3,13 +3,8 @@ import { at } from '../../base/at.ts'
 /** Element types of the graphs, by short name. */
 export type Elem = 'f32' | 'f16' | 'i64' | 'i32' | 'i8' | 'u8' | 'bool'
 
-interface ElemInfo {
-  /** TensorProto.DataType of onnx.proto. */
-  readonly code: number
-  readonly bytes: number
-}
-
-export const ELEMS: Readonly<Record<Elem, ElemInfo>> = {
+/** `code`: TensorProto.DataType of onnx.proto. */
+export const ELEMS: Readonly<Record<Elem, { readonly code: number; readonly bytes: number }>> = {
   f32: { code: 1, bytes: 4 },
   u8: { code: 2, bytes: 1 },
   i8: { code: 3, bytes: 1 },

@@ -25,8 +25,7 @@ async function buildDistance(built: string, other: string, texts: string, sample
  * @throws those of buildF32 and buildDistance
  */
 export async function distanceFromF32(built: string, texts: string, buildF32: (folder: string) => Promise<unknown>): Promise<string> {
-  const { stagingPrefix } = await import('../../models/staging.ts')
-  await using folder = await temporaryFolder(await stagingPrefix(built))
+  await using folder = await temporaryFolder(await (await import('../../models/staging.ts')).stagingPrefix(built))
   const f32 = path.join(folder.path, 'f32')
   await buildF32(f32)
   return await buildDistance(built, f32, texts)

@@ -106,7 +106,9 @@ class Crawl {
       const { 'content-type': mediaType = '' } = response.headers
       if (origin !== 'sitemap' && (origin === 'index' || isSitemap(mediaType, url)))
         return readSitemap(response.body(this.#limits.sitemapBytes), this.#limits)
-      if (!isPageType(mediaType, url)) throw new PageError('not_supported', `Pages of the type ${mediaType.slice(0, 100)} are not read.`)
+      const type = at(mediaType.split(';'), 0).trim().toLowerCase()
+      if (!PAGE_TYPES.test(type) && !(UNTOLD.test(type) && ENDING.test(url.pathname)))
+        throw new PageError('not_supported', `Pages of the type ${mediaType.slice(0, 100)} are not read.`)
       if (this.#claim(url)) await this.#page(url, asked, response, mediaType)
       return undefined
     })
@@ -151,9 +153,4 @@ class Crawl {
       })
     await Promise.all(addresses.slice(0, sitemaps).map((address) => this.#address(address, 'index', url)))
   }
-}
-
-function isPageType(mediaType: string, { pathname }: URL): boolean {
-  const type = at(mediaType.split(';'), 0).trim().toLowerCase()
-  return PAGE_TYPES.test(type) || (UNTOLD.test(type) && ENDING.test(pathname))
 }

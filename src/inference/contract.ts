@@ -227,11 +227,6 @@ export interface ChoicesRead extends PromptRequest, Pick<AnswerRead, 'chatTempla
   readonly choices: readonly string[]
 }
 
-interface ChoicesReadResult extends ReadPlacement {
-  /** Per token of each choice and of the line end after it. */
-  readonly logprobs: readonly (readonly number[])[]
-}
-
 /** Passages, for the likelihood of a question after each of them. */
 export interface LikelihoodRead {
   readonly question: string
@@ -250,7 +245,8 @@ export interface AheadResult {
 
 export interface Tasks {
   answer: { input: AnswerRead; output: AnswerReadResult }
-  choices: { input: ChoicesRead; output: ChoicesReadResult }
+  /** Per token of each choice and of the line end after it. */
+  choices: { input: ChoicesRead; output: ReadPlacement & { readonly logprobs: readonly (readonly number[])[] } }
   likelihoods: {
     input: LikelihoodRead
     /** Per token of the question and of the line end after it, by passage; the total of all prompts. */

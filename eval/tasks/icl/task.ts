@@ -160,7 +160,8 @@ function readLabelled(
     if ((typeof label !== 'string' && typeof label !== 'number') || String(label).trim() === '') return `no ${labelField}`
     if (names === undefined && typeof label === 'number')
       problems.add('label that is a number without a word (name the classes with --labels)', at, 'kept')
-    const known = names === undefined ? String(label).trim() : wordOf(label, names)
+    const word = String(label).trim()
+    const known = names === undefined ? word : /^\d+$/.test(word) ? names[Number(word)] : names.find((name) => name === word)
     if (known === undefined) return `${labelField} that is none of the ${names?.length ?? 0} classes`
     return { id: at, text: text.trim(), label: known.trim().replaceAll('_', ' ') }
   })
@@ -172,10 +173,4 @@ async function namesIn(files: readonly string[], field: string): Promise<readonl
   const { classNames } = await import('../../datasets/parquet.ts')
   const told = await Promise.all(files.map((file) => classNames(file, field).catch(() => undefined)))
   return told.find((names) => names !== undefined)
-}
-
-/** The name of a class given by its number or name. */
-function wordOf(label: string | number, names: readonly string[]): string | undefined {
-  const word = String(label).trim()
-  return /^\d+$/.test(word) ? names[Number(word)] : names.find((name) => name === word)
 }

@@ -104,7 +104,6 @@ export async function cancel(jobs: Jobs, id: string): Promise<string> {
 
 function line({ id, table, state, source, counters, files, result, error }: Job): string {
   const { committed, accepted, skipped, rejected } = counters
-  // Of all collections: their list is the index's.
   const outcome = result
     ? `; ${result.rows} passages in the collection ${table}`
     : `; collection ${table}${error ? `: ${error.message}` : ''}`

@@ -11,7 +11,7 @@ import { noteFiles, noteListed, requireListed } from '../sources/missing.ts'
 import { filesOf, leftOutShare, readFiles } from '../sources/read.ts'
 import { describeFiles } from '../sources/summary.ts'
 import { corpusReadOptions, ReadingNotes } from '../sources/reading.ts'
-import { type Files, type Job, rejectedShare } from '../record/schema.ts'
+import { type Job, rejectedShare } from '../record/schema.ts'
 import { fetchPages } from '../sources/fetch-pages.ts'
 import type { JobRunParts, LiveJob } from './live-job.ts'
 
@@ -88,14 +88,9 @@ async function planSource(record: LiveJob, folder: string, parts: PlanParts): Pr
   })
   await planned.catch((error: unknown) => {
     record.change(noted())
-    throw ofFiles ? withFiles(error, notes.files) : error
+    if (!ofFiles || !(error instanceof CodedError) || error.code !== 'corpus_invalid') throw error
+    throw invalidCorpus(error.field, `${error.message} (${describeFiles(notes.files, 'readable')}.)`, error)
   })
   record.change({ ...noted(), warnings: [...record.job.warnings, ...notes.warnings] })
   await record.save()
-}
-
-/** Adds the counts of left-out files to an error of the corpus. */
-function withFiles(error: unknown, files: Files): unknown {
-  if (!(error instanceof CodedError) || error.code !== 'corpus_invalid') return error
-  return invalidCorpus(error.field, `${error.message} (${describeFiles(files, 'readable')}.)`, error)
 }
