@@ -58,7 +58,7 @@ export const CHANGES: Readonly<Record<string, (call: Call) => Promise<Answer>>> 
   'put passages of a collection': (call) =>
     call('PUT', '/v1/passages?collection=other', { passages: [{ id: 'x', title: '', text: String(Math.random()) }] }),
   'a new collection': (call) => call('PUT', '/v1/collections/fresh'),
-  'a copy': (call) => call('PUT', '/v1/collections/copied', { copy_of: 'other' }),
+  'a copy': (call) => call('PUT', '/v1/collections/copied?copy_of=other'),
   'delete a collection': (call) => call('DELETE', '/v1/collections/other'),
 }
 
