@@ -39,7 +39,7 @@ async function brokenLink({ path }: NodeJS.ErrnoException): Promise<string | und
 }
 
 /** The content of a file; undefined if it does not exist. @throws store_unavailable naming it if it cannot be read */
-export async function readBytes(path: string): Promise<Buffer | undefined> {
+async function readBytes(path: string): Promise<Buffer | undefined> {
   try {
     return await orAbsent(readFile(path))
   } catch (error) {
@@ -50,8 +50,8 @@ export async function readBytes(path: string): Promise<Buffer | undefined> {
 }
 
 /** As {@link readBytes}, for a text. */
-export async function readText(path: string): Promise<string | undefined> {
-  return (await readBytes(path))?.toString()
+export async function readText(path: string, encoding?: BufferEncoding): Promise<string | undefined> {
+  return (await readBytes(path))?.toString(encoding)
 }
 
 const resolve = createRequire(import.meta.url).resolve

@@ -28,14 +28,24 @@ const FAILURES = [
   },
 ] as const
 
+/** Texts of LanceDB for a request to an object store that failed; an object that is missing is damage. */
+const STORE_FAILURE = /Generic S3 error|store: "S3"|operation lacked/
+
 /**
  * The one mapping of errors of the operating system and of LanceDB that are no fault of the program: a full disk, too few file descriptors,
- * an unavailable folder, a damaged table.
+ * an unavailable folder or object store, a damaged table.
  * @returns undefined for any other error
  */
 export function failureOf(thrown: unknown): CodedError | undefined {
   if (thrown instanceof CodedError) return thrown
   const message = messageOf(thrown)
+  // Without the text, which contains addresses of requests.
+  if (STORE_FAILURE.test(message))
+    return new CodedError(
+      'store_unavailable',
+      'The object store of the index did not answer, or rejected a request: check the store, its credentials and the network. Replicas with CEPE_MIRROR_DIR answer from a copy.',
+      { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: thrown },
+    )
   const isDamage = /lance/i.test(message) && (isBrokenFile(thrown) || /not found/i.test(message))
   const damage = { code: 'index_invalid', remedy: 'A file of the table is missing or damaged: run `cepe index verify`.' } as const
   const failure = FAILURES.find(({ of }) => isOf(thrown, of)) ?? (isDamage ? damage : undefined)
@@ -70,14 +80,7 @@ export function isVersionGone(thrown: unknown): boolean {
 
 /** True if LanceDB found an incomplete file, by the errors of its readers. */
 export function isBrokenFile(thrown: unknown): boolean {
-  return /of size \d+ bytes|fill whole buffer|invalid seek|invalid magic|correct footer|missing implementation field|panic/i.test(
+  return /of size \d+ bytes|fill whole buffer|invalid seek|invalid magic|correct footer|too small|missing implementation field|panic/i.test(
     lanceText(thrown),
-  )
-}
-
-/** True if an object store failed a read of LanceDB. Only valid for a table in an object store. */
-export function isStoreFailure(thrown: unknown): boolean {
-  return /LanceError\(IO\)|object ?store|error sending request|error performing|connection|timed? ?out|HTTP error|status code|not ?found/i.test(
-    messageOf(thrown),
   )
 }

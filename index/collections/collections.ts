@@ -1,4 +1,5 @@
 import { CodedError, conflict, invalidRequest, messageOf, unprocessable } from '../../base/errors.ts'
+import { failureOf } from '../../base/failures.ts'
 import { type EmbedOf, type Models, type TableLocation } from '../contract.ts'
 import { openIndex } from '../open.ts'
 import type { PassageIndex } from '../passage-index.ts'
@@ -263,7 +264,7 @@ export class IndexCollections implements Collections {
 }
 
 function notRead(name: string, error: unknown): CollectionInfo {
-  const problem = error instanceof CodedError ? error : new CodedError('index_invalid', messageOf(error), { cause: error })
+  const problem = failureOf(error) ?? new CodedError('index_invalid', messageOf(error), { cause: error })
   const state = problem.code === 'index_missing' ? 'missing' : problem.code === 'index_invalid' ? 'incompatible' : 'unavailable'
   return { name, passages: undefined, state, problem }
 }

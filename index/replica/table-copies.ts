@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { CodedError, diskFull } from '../../base/errors.ts'
 import { sha256OfFile } from '../../base/files.ts'
 import { eachOf } from '../store/each-of.ts'
-import { bytesUnder, storeOf, within } from '../store/store-of.ts'
+import { bytesUnder, sizesUnder, storeOf, within } from '../store/store-of.ts'
 import { CHECKSUMS, pathInTable, readChecksums } from '../table/checksums.ts'
 import { isManifest, manifestFiles, VERSIONS } from '../table/manifest.ts'
 import { tableFolder } from '../versions/alias.ts'
@@ -55,7 +55,7 @@ export class TableCopies {
   async copy(storedAs: string): Promise<CodedError | undefined> {
     const { from, to } = this.#options
     const [source, target] = [tableFolder(from, storedAs), tableFolder(to, storedAs)]
-    const copied = await filesUnder(target)
+    const copied = await sizesUnder(target)
     await this.#drop(target)
     if (storeOf(source).slowReads && (await hasNewest(source, copied))) return undefined
     const manifests = (await manifestFiles(source)).map((name) => join(VERSIONS, name))
@@ -63,7 +63,7 @@ export class TableCopies {
     const fresh = manifests.filter((file) => !copied.has(file))
     if (fresh.length === 0) return undefined
     // Checksums are compared here: their lists may have grown since the manifests were listed.
-    const others = await filesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.startsWith(CHECKSUMS) && !file.includes('.tmp'))
+    const others = await sizesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.startsWith(CHECKSUMS) && !file.includes('.tmp'))
     const open = [...others].filter(([file, size]) => copied.get(file) !== size)
     const tooMuch = await this.#tooMuch(totalOf(open), totalOf(others))
     if (tooMuch !== undefined) return tooMuch
@@ -145,14 +145,5 @@ async function hasNewest(source: string, copied: ReadonlyMap<string, number>): P
 }
 
 function totalOf(files: Iterable<readonly [string, number]>): number {
-  let sum = 0
-  for (const [, size] of files) sum += size
-  return sum
-}
-
-/** Files in a folder and below, with relative paths and sizes. Skips files that disappear during the walk. */
-async function filesUnder(folder: string, wanted: (file: string) => boolean = () => true): Promise<Map<string, number>> {
-  const found = new Map<string, number>()
-  for await (const { name, bytes } of storeOf(folder).files.walk(folder)) if (wanted(name)) found.set(name, bytes)
-  return found
+  return [...files].reduce((sum, [, size]) => sum + size, 0)
 }

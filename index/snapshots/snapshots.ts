@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Value } from 'typebox/value'
 import { conflict, invalidIndex, invalidRequest, notFound } from '../../base/errors.ts'
+import { failureOf } from '../../base/failures.ts'
 import { parseJson } from '../../base/json.ts'
 import type { TableLocation } from '../contract.ts'
 import { SnapshotSchema, type Snapshot } from '../snapshot-schema.ts'
@@ -115,12 +116,15 @@ async function requireSnapshot(name: string, options: TableLocation): Promise<vo
 
 /** The record of a snapshot; if it is lost or damaged, what its table shows. @throws index_invalid if that is damaged too */
 async function describedSnapshot(name: string, options: TableLocation): Promise<Snapshot> {
-  const { files } = storeOf(options.dir)
+  const { files, renames } = storeOf(options.dir)
   const folder = snapshotFolder(options, name)
-  const value = parseJson((await files.read(recordOf(folder)).catch(() => undefined)) ?? '')
+  const record = files.read(recordOf(folder))
+  const value = parseJson((await (renames ? record.catch(() => undefined) : record)) ?? '')
   if (Value.Check(SnapshotSchema, value)) return value
   const created = new Date(Date.now() - (await files.age(tableFolder(folder, SNAPSHOT_TABLE))))
   const seen = await lookedThrough(folder).catch((error: unknown) => {
+    const failure = failureOf(error)
+    if (failure !== undefined && failure.code !== 'index_invalid') throw failure
     const message = `The snapshot "${name}" is damaged, its record and its table: delete it (cepe index snapshot delete ${name} --collection ${options.table}).`
     throw invalidIndex('name', message, error)
   })

@@ -15,7 +15,7 @@ export type CheckedFiles = Map<string, string>
 
 /**
  * Reads every file that the newest version of a stored table needs and compares it with its checksum. A table in an object store has none:
- * the store verifies its own.
+ * the store verifies its own, and here only that none is missing.
  * @param onBytes called with the bytes read and the total
  * @returns `sound`: number of unchanged files; `unknown`: files without a checksum, because a killed process wrote them
  */
@@ -23,10 +23,10 @@ export async function checkFiles(folder: string, checked: CheckedFiles, onBytes?
   const damaged: Damage[] = []
   const unknown: string[] = []
   let [sound, bytes] = [0, 0]
-  if (storeOf(folder).durable) return { sound, bytes, unknown, damaged }
   const recorded = await readChecksums(folder)
   const newest = await newestVersion(folder, recorded)
   for (const file of newest.broken) damaged.push({ file, problem: LOST })
+  if (storeOf(folder).durable) return { sound, bytes, unknown, damaged }
   const files = [newest.manifest, ...newest.named.map(({ file }) => file)].filter((file) => !newest.broken.includes(file))
   const statuses = await Promise.all(
     files.map(async (file) => {

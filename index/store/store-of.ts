@@ -19,3 +19,10 @@ export async function bytesUnder(dir: string, isCounted: (file: FileInfo) => boo
   for await (const file of storeOf(dir).files.walk(dir)) if (isCounted(file)) bytes += file.bytes
   return bytes
 }
+
+/** Sizes of the files in a folder and below, by relative path. */
+export async function sizesUnder(folder: string, wanted: (file: string) => boolean = () => true): Promise<Map<string, number>> {
+  const found = new Map<string, number>()
+  for await (const { name, bytes } of storeOf(folder).files.walk(folder)) if (wanted(name)) found.set(name, bytes)
+  return found
+}

@@ -28,8 +28,6 @@ export interface Store {
   freeBytes(dir: string): Promise<number>
   /** LanceDB's storage options; undefined if it needs none. */
   lanceOptions(): Record<string, string> | undefined
-  /** Maps an error of reading a table to a coded error if the store caused it; returns other errors unchanged. */
-  readError(error: unknown): Error
   readonly files: Files
   readonly values: Values
   readonly locks: Locks
@@ -58,8 +56,8 @@ export interface Files {
   age(path: string): Promise<number>
   /** Changes if another folder takes the place of this one, as after unmounting; undefined if it does not exist. */
   identity(dir: string): Promise<string | undefined>
-  /** Reads a small file; undefined if it does not exist. */
-  read(path: string): Promise<string | undefined>
+  /** Reads a small file, of UTF-8 by default; undefined if it does not exist. */
+  read(path: string, encoding?: 'latin1'): Promise<string | undefined>
   /** Writes a small file atomically; durable when it resolves. */
   write(path: string, text: string): Promise<void>
   /** Removes a file; idempotent. */

@@ -4,10 +4,10 @@ import { basename, dirname, extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import protobuf from 'protobufjs'
 import { type CodedError, conflict, invalidIndex } from '../../base/errors.ts'
-import { exists, orAbsent, readBytes } from '../../base/exists.ts'
+import { exists, orAbsent } from '../../base/exists.ts'
 import { isVersionGone } from '../../base/failures.ts'
 import { eachOf } from '../store/each-of.ts'
-import { storeOf, within } from '../store/store-of.ts'
+import { sizesUnder, storeOf, within } from '../store/store-of.ts'
 import type { Table } from './lance.ts'
 
 /** A clean-up removes its versions within moments; many of them take longer in an object store. */
@@ -34,7 +34,7 @@ export async function versionsOf(table: Table) {
 /** Error for a damaged manifest of an earlier version, which the newest one does not need. */
 async function damagedVersion({ dir, storedAs }: Table, cause: unknown): Promise<CodedError | undefined> {
   const folder = within(dir, `${storedAs}.lance`)
-  for (const name of storeOf(dir).durable ? [] : (await manifestFiles(folder)).slice(1)) {
+  for (const name of (await manifestFiles(folder)).slice(1)) {
     if ((await namedFiles(folder, name)) !== undefined) continue
     const file = `${storedAs}.lance/${VERSIONS}/${name}`
     return invalidIndex(file, `${file}, of an earlier version, is damaged: remove it. The newest version does not need it.`, cause)
@@ -96,8 +96,8 @@ export async function manifestFiles(folder: string): Promise<string[]> {
  * @returns their paths in the table, with slashes, and bytes (0 if the manifest does not name them); undefined if the manifest is missing, incomplete or changed: after a power loss it can be empty, truncated or full of zeros
  */
 export async function namedFiles(folder: string, manifest: string, sums?: ReadonlySet<string>) {
-  const bytes = await readBytes(join(folder, VERSIONS, manifest))
-  if (bytes === undefined || bytes.length < FOOTER || bytes.toString('latin1', bytes.length - MAGIC.length) !== MAGIC) return undefined
+  const bytes = Buffer.from((await storeOf(folder).files.read(within(folder, VERSIONS, manifest), 'latin1')) ?? '', 'latin1')
+  if (bytes.length < FOOTER || bytes.toString('latin1', bytes.length - MAGIC.length) !== MAGIC) return undefined
   if (sums?.has(createHash('sha256').update(bytes).digest('hex')) === false) return undefined
   try {
     const { fragments, indexes } = messageAt<ManifestProto>('Manifest', bytes, Number(bytes.readBigUInt64LE(bytes.length - FOOTER)))
@@ -150,11 +150,15 @@ export async function newestVersion(folder: string, recorded: ReadonlyMap<string
     const found = await namedFiles(folder, newest, recorded.get(manifest))
     const named = found ?? []
     const broken = found === undefined ? [manifest] : []
+    // Where a write is complete or absent, one listing shows what is missing.
+    const sizes = storeOf(folder).durable ? await sizesUnder(folder) : undefined
     await eachOf(named, AT_ONCE, async ({ file, bytes }) => {
-      if (!(await isWhole(folder, file, bytes))) broken.push(file)
+      const size = sizes?.get(file) ?? 0
+      if (!(sizes ? size > 0 && [0, size].includes(bytes) : await isWhole(folder, file, bytes))) broken.push(file)
     })
     for (const file of recorded.keys())
-      if (dirname(file) === VERSIONS && basename(file) < newest && !(await exists(join(folder, file)))) broken.push(file)
+      if (dirname(file) === VERSIONS && basename(file) < newest && !(sizes?.has(file) ?? (await exists(join(folder, file)))))
+        broken.push(file)
     // A compaction may have replaced the version in the meantime, and removed its files.
     if (broken.length > 0 && (await manifestFiles(folder))[0] !== newest) continue
     return { manifest, older, named, broken: broken.sort() }

@@ -143,7 +143,7 @@ export class LiveTable {
     const { dir, readOnly } = this.#options
     const { storedAs } = (await this.getTexts()).table
     if (readOnly !== true && !storeOf(dir).durable) await access(dir, constants.W_OK)
-    const damaged = await damageOf(dir, storedAs)
+    const damaged = storeOf(dir).durable ? undefined : await damageOf(dir, storedAs)
     if (damaged !== undefined) throw damaged
     return rolledBackAt(dir, storedAs)
   }
@@ -156,7 +156,7 @@ export class LiveTable {
     const cause = await checkTable(this.#options)
       .then(() => (storedAs === undefined ? undefined : damageOf(dir, storedAs)))
       .catch((thrown: unknown) => failureOf(thrown))
-    return this.behind() ?? cause ?? storeOf(dir).readError(error)
+    return this.behind() ?? cause ?? failureOf(error) ?? (error instanceof Error ? error : new Error(messageOf(error)))
   }
 
   /** The table to read. @throws index_missing if there is none yet; index_invalid if it is incompatible and there is no previous one */

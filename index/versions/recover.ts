@@ -101,12 +101,13 @@ export async function openStored(
   } catch (error) {
     const failure = failureOf(error)
     if (failure !== undefined && failure.code !== 'index_invalid') throw failure
-    // Also thrown if a store does not answer; then this reports it.
-    if (storeOf(dir).durable && (await manifestFiles(folder)).length === 0) throw await damageTo(dir, storedAs, VERSIONS)
-    throw invalidIndex(
-      storedAs,
-      `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Check the cause and the folder's permissions; if newer software wrote it, update this software; otherwise restore the folder from a backup.`,
-      error,
+    throw (
+      (await damageOf(dir, storedAs)) ??
+      invalidIndex(
+        storedAs,
+        `The table ${storedAs} in ${dir} cannot be opened: ${lanceText(error)}. Check the cause and the folder's permissions; if newer software wrote it, update this software; otherwise restore the folder from a backup.`,
+        error,
+      )
     )
   }
 }
@@ -130,17 +131,17 @@ export async function withLive<T>(
 }
 
 /**
- * The error for a stored table whose newest version has a missing or incomplete file; undefined if it has none, or the store is durable.
+ * The error for a stored table whose newest version has a missing or incomplete file; undefined if it has none.
  * @param recorded the table's checksums, to find manifests that have changed or are missing
  */
 export async function damageOf(dir: string, storedAs: string, recorded?: Recorded): Promise<CodedError | undefined> {
-  const [lost] = storeOf(dir).durable ? [] : (await newestVersion(tableFolder(dir, storedAs), recorded)).broken
+  const [lost] = (await newestVersion(tableFolder(dir, storedAs), recorded)).broken
   return lost === undefined ? undefined : damageTo(dir, storedAs, lost)
 }
 
 /** @throws index_invalid for a table with a missing or incomplete file */
 export async function requireWhole(dir: string, storedAs: string): Promise<void> {
-  const damaged = storeOf(dir).durable ? undefined : await damageOf(dir, storedAs, await readChecksums(tableFolder(dir, storedAs)))
+  const damaged = await damageOf(dir, storedAs, await readChecksums(tableFolder(dir, storedAs)))
   if (damaged !== undefined) throw damaged
 }
 
@@ -191,7 +192,7 @@ async function wholeSnapshot(location: TableLocation): Promise<string | undefine
   const folder = snapshotsFolder(location)
   for (const name of await snapshotNames(location)) {
     const stored = tableFolder(within(folder, name), SNAPSHOT_TABLE)
-    if (storeOf(folder).durable || (await newestVersion(stored, await readChecksums(stored))).broken.length === 0) return name
+    if ((await newestVersion(stored, await readChecksums(stored))).broken.length === 0) return name
   }
   return undefined
 }
@@ -204,9 +205,7 @@ export async function rolledBackAt(dir: string, storedAs: string): Promise<Date 
 
 /** True if a stored table has a version that could be opened or restored. */
 export async function hasVersion(folder: string): Promise<boolean> {
-  const names = await manifestFiles(folder)
-  if (storeOf(folder).durable) return names.length > 0
-  for (const name of names) if ((await namedFiles(folder, name)) !== undefined) return true
+  for (const name of await manifestFiles(folder)) if ((await namedFiles(folder, name)) !== undefined) return true
   return false
 }
 

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { constants, copyFile, link, open, readdir, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { CodedError, osCode } from '../../../base/errors.ts'
 import { orAbsent, readText } from '../../../base/exists.ts'
-import { failureOf } from '../../../base/failures.ts'
 import { filesUnder } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
@@ -216,7 +215,6 @@ export const folderStore: Store = {
   check: () => Promise.resolve(),
   freeBytes,
   lanceOptions: () => undefined,
-  readError: (error) => failureOf(error) ?? (error instanceof Error ? error : new Error(messageOf(error))),
   files: folderFiles,
   values: folderValues,
   locks: {

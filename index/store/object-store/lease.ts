@@ -37,18 +37,26 @@ interface Found extends Leased {
 
 /** Reads the value of an object, regardless of its holder; undefined if there is none, null for a damaged object. */
 export async function readValue(address: string): Promise<unknown> {
+  const found = await readLeased(address)
+  return found && (found.value ?? undefined)
+}
+
+/** @returns null for a damaged object */
+async function readLeased(address: string): Promise<Found | null | undefined> {
   const object = await readObject(address)
   if (object === undefined) return undefined
-  const leased = parseJson(object.text)
-  return Value.Check(LeasedSchema, leased) ? (leased.value ?? undefined) : null
+  const { text, etag } = object
+  const value = parseJson(text)
+  if (Value.Check(LeasedSchema, value)) return { ...value, etag }
+  // Without a lease it is a value that was restored by hand.
+  return typeof value === 'object' && value !== null && !('lease' in value) ? { value, lease: null, nonce: '', etag } : null
 }
 
 async function read(address: string): Promise<Found | undefined> {
-  const object = await readObject(address)
-  if (object === undefined) return undefined
-  const value = parseJson(object.text)
-  if (Value.Check(LeasedSchema, value)) return { ...value, etag: object.etag }
-  throw invalidIndex(address, `${address} is damaged, or was written by newer software.`)
+  const found = await readLeased(address)
+  if (found !== null) return found
+  const remedy = 'an alias should be {"stored_as": "<a folder next to it, without .lance>"}; a lock can be removed while nothing writes.'
+  throw invalidIndex(address, `${address} is damaged, or was written by newer software: ${remedy}`)
 }
 
 /**

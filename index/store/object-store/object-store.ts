@@ -3,8 +3,7 @@ import { Value } from 'typebox/value'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { CodedError, invalidConfig, messageOf } from '../../../base/errors.ts'
-import { isStoreFailure } from '../../../base/failures.ts'
+import { CodedError, invalidConfig } from '../../../base/errors.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
 import type { Files, Logs, Store, Values } from '../store.ts'
 import { storeError } from './errors.ts'
@@ -120,8 +119,8 @@ const objectFiles: Files = {
 
   identity: (dir) => Promise.resolve(dir),
 
-  async read(path) {
-    return (await readObject(path))?.text
+  async read(path, encoding) {
+    return (await readObject(path, encoding))?.text
   },
 
   async write(path, text) {
@@ -204,21 +203,10 @@ export const objectStore: Store = {
   check: checkStore,
   freeBytes: () => Promise.resolve(Infinity),
   lanceOptions: lanceStorageOptions,
-  readError,
   files: objectFiles,
   values: objectValues,
   locks: { take: takeLease, of: (value) => value, check: checkLeases },
   logs: objectLogs,
   // Heartbeats would cost requests: a process protects its own reads only, and others keep replaced files for a limited time.
   marks: { put: () => Promise.resolve(() => Promise.resolve()), list: () => Promise.resolve([]) },
-}
-
-function readError(error: unknown): Error {
-  const came = error instanceof Error ? error : new Error(messageOf(error))
-  if (came instanceof CodedError || !isStoreFailure(came)) return came
-  return new CodedError(
-    'store_unavailable',
-    `The index could not be read from its object store: check the store and the network. Replicas with CEPE_MIRROR_DIR answer from a copy.`,
-    { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: came },
-  )
 }

@@ -64,11 +64,11 @@ function isAbsent(error: unknown): boolean {
 }
 
 /** Reads an object. @returns undefined if it does not exist */
-export function readObject(address: string): Promise<StoredObject | undefined> {
+export function readObject(address: string, encoding?: 'latin1'): Promise<StoredObject | undefined> {
   const get = async ({ s3, client }: Opened): Promise<StoredObject> => {
     const { Body, ETag, LastModified } = await client.send(new s3.GetObjectCommand(bucketAndKey(address)))
     if (Body === undefined || ETag === undefined) throw new Error('an answer without content')
-    return { text: await Body.transformToString(), etag: ETag, modified: LastModified }
+    return { text: await Body.transformToString(encoding), etag: ETag, modified: LastModified }
   }
   return ask<StoredObject | undefined>(address, get, () => undefined)
 }

@@ -73,9 +73,6 @@ for (const { name, options, open } of STORES) {
     await store.check(dir, { writes: true })
     t.ok((await store.freeBytes(dir)) > 0)
     t.equal(store.resolve('/base', dir), dir)
-    t.equal(store.readError('text').message, 'text')
-    const own = new CodedError('conflict', 'as it came')
-    t.equal(store.readError(own), own)
   })
 
   await t.test(`${name} keeps values`, options, async (t) => {
