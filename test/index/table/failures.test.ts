@@ -111,5 +111,8 @@ await t.test('an object store that cannot be reached', async (t) => {
   })
   t.teardown(() => configureStores({}))
   const opened = connectLance('s3://cepe-test/none', undefined).then((connection) => connection.openTable(STORED_AS))
-  t.match(failures.failureOf(await thrownBy(opened)), { code: 'store_unavailable', message: /check the store, its credentials and the network/ })
+  t.match(failures.failureOf(await thrownBy(opened)), {
+    code: 'store_unavailable',
+    message: /check the store, its credentials and the network/,
+  })
 })
