@@ -15,6 +15,7 @@ import {
   SearchResponseSchema,
 } from '../rag/schema.ts'
 import { passageOf, search } from '../rag/search.ts'
+import { closed } from '../rag/fields.ts'
 import { tool } from './contract.ts'
 import { sourcesOf } from './source-counts.ts'
 
@@ -38,15 +39,12 @@ const searchTool = tool({
   title: 'Search the corpus',
   description:
     'Find the passages most relevant to a question or keywords. Returns whole passages with id, title and source. For a short factual answer use answer.',
-  input: Type.Object(
-    {
-      query: SearchRequestSchema.properties.query,
-      k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: DEFAULT_K, description: 'Number of passages to return.' })),
-      source: sourceField,
-      collection: collectionField,
-    },
-    { additionalProperties: false },
-  ),
+  input: closed({
+    query: SearchRequestSchema.properties.query,
+    k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: DEFAULT_K, description: 'Number of passages to return.' })),
+    source: sourceField,
+    collection: collectionField,
+  }),
   output: Type.Object({ passages: SearchResponseSchema.properties.passages }),
   call: async ({ query, k = DEFAULT_K, source }, { answering }, run) => {
     const { passages } = await search({ query, k, ...(source !== undefined && { filter: { source } }) }, answering, run)
@@ -91,7 +89,7 @@ const answerTool = tool({
   title: 'Answer from the corpus',
   description:
     'Answer one factual question from the corpus. Returns a short answer, its probability of being right if known, and supporting passages. Ask a complete question: the conversation is not seen.',
-  input: Type.Object({ question, k, source: sourceField, collection: collectionField }, { additionalProperties: false }),
+  input: closed({ question, k, source: sourceField, collection: collectionField }),
   output: AnswerSchema,
   call: async ({ question, k, source }, { answering }, run) => {
     const request = { question, ...(k !== undefined && { k }), ...(source !== undefined && { filter: { source } }) }
@@ -131,13 +129,10 @@ const getPassageTool = tool({
   name: 'get_passage',
   title: 'Get a passage',
   description: 'Get a passage by id: title, whole text, source and metadata.',
-  input: Type.Object(
-    {
-      id: Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Id of a passage, as returned by search and answer.' }),
-      collection: collectionField,
-    },
-    { additionalProperties: false },
-  ),
+  input: closed({
+    id: Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Id of a passage, as returned by search and answer.' }),
+    collection: collectionField,
+  }),
   output: Type.Object({ id, title, text, source, metadata }),
   call: ({ id }, { index }) => passageOf(index, id),
   text: (passage) =>
@@ -150,14 +145,11 @@ const listSourcesTool = tool({
   name: 'list_sources',
   title: 'List the sources',
   description: 'List the sources of the passages (files, URLs) with passage counts. search and answer accept a source.',
-  input: Type.Object(
-    {
-      prefix: Type.Optional(Type.String({ maxLength: 1000, description: 'Only sources with this prefix.' })),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: SOURCES.most, default: SOURCES.byDefault })),
-      collection: collectionField,
-    },
-    { additionalProperties: false },
-  ),
+  input: closed({
+    prefix: Type.Optional(Type.String({ maxLength: 1000, description: 'Only sources with this prefix.' })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: SOURCES.most, default: SOURCES.byDefault })),
+    collection: collectionField,
+  }),
   output: Type.Object({
     sources: Type.Array(
       Type.Object({ source: Type.String({ description: 'Source; empty for passages without one.' }), passages: Type.Integer() }),
@@ -183,13 +175,10 @@ const listCollectionsTool = tool({
   title: 'List the collections',
   description:
     'List the collections that can be searched, with the number of passages of each. Every other tool accepts a collection name.',
-  input: Type.Object(
-    {
-      after: Type.Optional({ ...CollectionNameSchema, description: 'Value of `next` of the previous page.' }),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: COLLECTIONS, default: COLLECTIONS })),
-    },
-    { additionalProperties: false },
-  ),
+  input: closed({
+    after: Type.Optional({ ...CollectionNameSchema, description: 'Value of `next` of the previous page.' }),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: COLLECTIONS, default: COLLECTIONS })),
+  }),
   output: Type.Object({
     collections: Type.Array(
       Type.Object({

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { CHUNKINGS } from '../text/document/request.ts'
 import { DOCUMENT_REQUEST_LIMITS } from './limits.ts'
 import { AnswerResponseSchema, ChatTemplateSchema, HighlightSchema, InstructionSchema, LIMITS, SamplingSchema } from './schema.ts'
-import { nonBlank, optionalBoolean, optionalInteger, optionalText, orNull } from './fields.ts'
+import { closed, nonBlank, optionalBoolean, optionalInteger, optionalText, orNull } from './fields.ts'
 
 const DocumentOptions = {
   question: Type.Optional(
@@ -55,22 +55,19 @@ const DocumentOptions = {
   include_prompts: optionalBoolean("Also return the decoder's prompt and the encoder's texts."),
 }
 
-export const DocumentFormSchema = Type.Object(DocumentOptions, { additionalProperties: false })
+export const DocumentFormSchema = closed(DocumentOptions)
 export type DocumentForm = Static<typeof DocumentFormSchema>
 
-export const DocumentRequestSchema = Type.Object(
-  {
-    text: Type.String({ minLength: 1, description: 'The document. Its letters are composed (NFC); offsets refer to that text.' }),
-    type: Type.Optional(
-      Type.Enum(['text', 'markdown', 'html'], {
-        description:
-          'Format of the text. text: read as is, with Markdown headings. markdown, html: parsed as a file of that type. Default: text.',
-      }),
-    ),
-    ...DocumentOptions,
-  },
-  { additionalProperties: false },
-)
+export const DocumentRequestSchema = closed({
+  text: Type.String({ minLength: 1, description: 'The document. Its letters are composed (NFC); offsets refer to that text.' }),
+  type: Type.Optional(
+    Type.Enum(['text', 'markdown', 'html'], {
+      description:
+        'Format of the text. text: read as is, with Markdown headings. markdown, html: parsed as a file of that type. Default: text.',
+    }),
+  ),
+  ...DocumentOptions,
+})
 
 const offset = Type.Integer({ minimum: 0 })
 const DocumentEvidenceSchema = Type.Object({

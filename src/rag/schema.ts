@@ -7,7 +7,7 @@ import type { Grammar } from '../text/grammar/grammar.ts'
 import { MODES } from '../text/plan.ts'
 import { AttendedSchema, ExplanationResponseFields, ConfidenceRequestFields, ConfidenceResponseFields } from './confidence-schema.ts'
 import { LIMITS, METHODS } from './limits.ts'
-import { nonBlank, optionalBoolean, optionalInteger, optionalText, orNull } from './fields.ts'
+import { closed, nonBlank, optionalBoolean, optionalInteger, optionalText, orNull } from './fields.ts'
 
 export { LIMITS, METHODS }
 
@@ -70,10 +70,7 @@ const DemonstrationSchema = Type.Object(
     question: nonBlank(LIMITS.questionCharacters, 'Question of a few-shot example.'),
     answer: nonBlank(1000, 'Answer of the example.'),
     passage: Type.Optional(
-      Type.Object(
-        { title: Type.String({ maxLength: 1000 }), text: nonBlank(LIMITS.passageCharacters, 'Passage that contains the answer.') },
-        { additionalProperties: false },
-      ),
+      closed({ title: Type.String({ maxLength: 1000 }), text: nonBlank(LIMITS.passageCharacters, 'Passage that contains the answer.') }),
     ),
   },
   { additionalProperties: false, title: 'Demonstration' },
@@ -266,17 +263,14 @@ export const AnswerResponseSchema = Type.Object(
 )
 export type AnswerResponse = Static<typeof AnswerResponseSchema>
 
-export const SearchRequestSchema = Type.Object(
-  {
-    query: nonBlank(LIMITS.questionCharacters, 'The query.'),
-    collection: Type.Optional(CollectionNameSchema),
-    k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: 10 })),
-    filter: Type.Optional(FilterSchema),
-    method: Type.Optional(MethodSchema),
-    rerank: rerankField,
-  },
-  { additionalProperties: false },
-)
+export const SearchRequestSchema = closed({
+  query: nonBlank(LIMITS.questionCharacters, 'The query.'),
+  collection: Type.Optional(CollectionNameSchema),
+  k: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMITS.k, default: 10 })),
+  filter: Type.Optional(FilterSchema),
+  method: Type.Optional(MethodSchema),
+  rerank: rerankField,
+})
 export type SearchRequest = Static<typeof SearchRequestSchema>
 
 const { id, title, text, source, metadata, file } = EvidenceSchema.properties

@@ -16,22 +16,19 @@ import {
   ReasonSchema,
   SuppliedPassageSchema,
 } from './schema.ts'
-import { nonBlank, orNull } from './fields.ts'
+import { closed, nonBlank, orNull } from './fields.ts'
 
-export const ScoreRequestSchema = Type.Object(
-  {
-    question: nonBlank(LIMITS.questionCharacters, 'The question.'),
-    collection: Type.Optional(CollectionNameSchema),
-    choices: Type.Array(nonBlank(1000, 'A possible answer.'), { minItems: 1, maxItems: 64 }),
-    k: Type.Optional(kField),
-    k_decoder: Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.k })),
-    method: Type.Optional(MethodSchema),
-    filter: Type.Optional(FilterSchema),
-    passages: Type.Optional(Type.Array(SuppliedPassageSchema, { maxItems: LIMITS.suppliedPassages })),
-    demonstrations: AnswerRequestSchema.properties.demonstrations,
-  },
-  { additionalProperties: false },
-)
+export const ScoreRequestSchema = closed({
+  question: nonBlank(LIMITS.questionCharacters, 'The question.'),
+  collection: Type.Optional(CollectionNameSchema),
+  choices: Type.Array(nonBlank(1000, 'A possible answer.'), { minItems: 1, maxItems: 64 }),
+  k: Type.Optional(kField),
+  k_decoder: Type.Optional(Type.Integer({ minimum: 0, maximum: LIMITS.k })),
+  method: Type.Optional(MethodSchema),
+  filter: Type.Optional(FilterSchema),
+  passages: Type.Optional(Type.Array(SuppliedPassageSchema, { maxItems: LIMITS.suppliedPassages })),
+  demonstrations: AnswerRequestSchema.properties.demonstrations,
+})
 type ScoreRequest = Static<typeof ScoreRequestSchema>
 
 export const ScoreResponseSchema = Type.Object({

@@ -11,19 +11,17 @@ import {
 } from '../../rag/schema.ts'
 import { ScoreRequestSchema, ScoreResponseSchema, scoreChoices } from '../../rag/score.ts'
 import { search } from '../../rag/search.ts'
+import { closed } from '../../rag/fields.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import { sendEvents, serverEvent } from '../request/stream-response.ts'
 import { errorBody, reportError } from '../errors/describe-error.ts'
 import type { Routes } from './context.ts'
 
-export const AnswerBodySchema = Type.Object(
-  {
-    ...AnswerRequestSchema.properties,
-    stream: Type.Optional(Type.Boolean({ description: 'Stream server-sent events, as POST /v1/answer/stream does. Default: false.' })),
-  },
-  { additionalProperties: false },
-)
+export const AnswerBodySchema = closed({
+  ...AnswerRequestSchema.properties,
+  stream: Type.Optional(Type.Boolean({ description: 'Stream server-sent events, as POST /v1/answer/stream does. Default: false.' })),
+})
 
 const tags = ['questions']
 const failures = errorResponses(404, 422, 504)

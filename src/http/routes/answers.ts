@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { answerBatch, BATCH_AT_ONCE, type Outcome } from '../../rag/batch.ts'
 import { AnswerRequestSchema, AnswerResponseSchema } from '../../rag/schema.ts'
+import { closed } from '../../rag/fields.ts'
 import { runOptions, weightOf } from '../request/run-options.ts'
 import { ErrorBodySchema } from '../errors/error-body.ts'
 import { parseLine, readQuestion, utf8Body } from '../request/read-question.ts'
@@ -17,12 +18,11 @@ const NDJSON_TYPE = 'application/x-ndjson'
 
 const TAKES = { checksItems: true, accepts: [JSON_TYPE, NDJSON_TYPE] }
 const bounds = { minItems: 1, maxItems: BATCH_QUESTIONS }
-export const BatchSchema = Type.Object(
-  { questions: Type.Array(AnswerRequestSchema, { ...bounds, description: 'Questions, each with the fields of POST /v1/answer.' }) },
-  { additionalProperties: false },
-)
+export const BatchSchema = closed({
+  questions: Type.Array(AnswerRequestSchema, { ...bounds, description: 'Questions, each with the fields of POST /v1/answer.' }),
+})
 /** Schema of the envelope: each question is validated separately and fails alone. */
-const envelope = Compile(Type.Object({ questions: Type.Array(Type.Unknown(), bounds) }, { additionalProperties: false }))
+const envelope = Compile(closed({ questions: Type.Array(Type.Unknown(), bounds) }))
 
 export const BatchItemSchema = Type.Object(
   {

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import pLimit from 'p-limit'
 import { CodedError } from '../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
-import { nonBlank } from '../../rag/fields.ts'
+import { closed, nonBlank } from '../../rag/fields.ts'
 import { LIMITS } from '../../rag/limits.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import type { Routes } from './context.ts'
@@ -14,23 +14,20 @@ const FEEDBACK_LIMITS = { answerCharacters: 4096, expected: 16, expectedCharacte
 const ParamsSchema = Type.Object({
   id: Type.String({ pattern: '^[A-Za-z0-9._:-]{1,128}$', description: 'The x-request-id of the answer.' }),
 })
-const BodySchema = Type.Object(
-  {
-    question: nonBlank(LIMITS.questionCharacters, 'The question of the answer.'),
-    collection: Type.Optional(CollectionNameSchema),
-    correct: Type.Boolean({ description: 'Whether the answer is right.' }),
-    answer: Type.Optional(
-      Type.Union([Type.String({ maxLength: FEEDBACK_LIMITS.answerCharacters }), Type.Null()], {
-        description: 'The answer that was given; null if it was withheld.',
-      }),
-    ),
-    expected: Type.Optional(
-      Type.Array(nonBlank(FEEDBACK_LIMITS.expectedCharacters, 'A right answer.'), { minItems: 1, maxItems: FEEDBACK_LIMITS.expected }),
-    ),
-    comment: Type.Optional(Type.String({ maxLength: FEEDBACK_LIMITS.commentCharacters })),
-  },
-  { additionalProperties: false },
-)
+const BodySchema = closed({
+  question: nonBlank(LIMITS.questionCharacters, 'The question of the answer.'),
+  collection: Type.Optional(CollectionNameSchema),
+  correct: Type.Boolean({ description: 'Whether the answer is right.' }),
+  answer: Type.Optional(
+    Type.Union([Type.String({ maxLength: FEEDBACK_LIMITS.answerCharacters }), Type.Null()], {
+      description: 'The answer that was given; null if it was withheld.',
+    }),
+  ),
+  expected: Type.Optional(
+    Type.Array(nonBlank(FEEDBACK_LIMITS.expectedCharacters, 'A right answer.'), { minItems: 1, maxItems: FEEDBACK_LIMITS.expected }),
+  ),
+  comment: Type.Optional(Type.String({ maxLength: FEEDBACK_LIMITS.commentCharacters })),
+})
 
 /** POST /v1/answers/:id/feedback: stores a user's rating of an answer, in a format that evaluation can read. */
 export const feedbackRoutes: Routes = (app, { config, access }) => {

@@ -11,7 +11,7 @@ import { errorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import type { Routes } from './context.ts'
 import { isReader } from '../observability/models.ts'
-import { nonBlank } from '../../rag/fields.ts'
+import { closed, nonBlank } from '../../rag/fields.ts'
 import { LIMITS } from '../../rag/limits.ts'
 
 const query = nonBlank(LIMITS.questionCharacters, 'Query that the documents are scored against.')
@@ -41,25 +41,22 @@ const common = {
 const ignored = { description: 'No effect.' }
 
 /** Request format of Cohere, Jina and Infinity. */
-export const RerankRequestSchema = Type.Object(
-  {
-    ...common,
-    documents: Type.Array(Type.Union([text, DocumentSchema]), documents),
-    return_documents: Type.Optional(Type.Boolean({ description: 'Return the documents too. Default: false.' })),
-    max_tokens_per_doc: Type.Optional(
-      Type.Integer({ minimum: 1, description: "Maximum number of tokens per document. Default: the model's limit." }),
-    ),
-    rank_fields: Type.Optional(
-      Type.Array(Type.Enum(['text', 'title']), {
-        description: 'Fields of the documents to read; must include `text`. Default: title and text.',
-      }),
-    ),
-    max_chunks_per_doc: Type.Optional(Type.Integer({ minimum: 1, ...ignored })),
-    priority: Type.Optional(Type.Integer(ignored)),
-    user: Type.Optional(Type.String(ignored)),
-  },
-  { additionalProperties: false },
-)
+export const RerankRequestSchema = closed({
+  ...common,
+  documents: Type.Array(Type.Union([text, DocumentSchema]), documents),
+  return_documents: Type.Optional(Type.Boolean({ description: 'Return the documents too. Default: false.' })),
+  max_tokens_per_doc: Type.Optional(
+    Type.Integer({ minimum: 1, description: "Maximum number of tokens per document. Default: the model's limit." }),
+  ),
+  rank_fields: Type.Optional(
+    Type.Array(Type.Enum(['text', 'title']), {
+      description: 'Fields of the documents to read; must include `text`. Default: title and text.',
+    }),
+  ),
+  max_chunks_per_doc: Type.Optional(Type.Integer({ minimum: 1, ...ignored })),
+  priority: Type.Optional(Type.Integer(ignored)),
+  user: Type.Optional(Type.String(ignored)),
+})
 type RerankRequest = Static<typeof RerankRequestSchema>
 
 export const RerankResponseSchema = Type.Object({
@@ -79,16 +76,13 @@ export const RerankResponseSchema = Type.Object({
 })
 
 /** Request format of text-embeddings-inference. */
-const RankRequestSchema = Type.Object(
-  {
-    ...common,
-    texts: Type.Array(text, documents),
-    return_text: Type.Optional(Type.Boolean({ description: 'Return the texts too. Default: false.' })),
-    truncate: Type.Optional(Type.Boolean({ description: 'No effect: long texts are always truncated at the end.' })),
-    truncation_direction: Type.Optional(Type.String({ pattern: '^[Rr]ight$', ...ignored })),
-  },
-  { additionalProperties: false },
-)
+const RankRequestSchema = closed({
+  ...common,
+  texts: Type.Array(text, documents),
+  return_text: Type.Optional(Type.Boolean({ description: 'Return the texts too. Default: false.' })),
+  truncate: Type.Optional(Type.Boolean({ description: 'No effect: long texts are always truncated at the end.' })),
+  truncation_direction: Type.Optional(Type.String({ pattern: '^[Rr]ight$', ...ignored })),
+})
 type RankRequest = Static<typeof RankRequestSchema>
 
 const RankResponseSchema = Type.Array(

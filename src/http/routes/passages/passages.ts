@@ -12,6 +12,7 @@ import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import { IdempotencyHeaders } from '../../idempotency/idempotency.ts'
 import { EvidenceSchema } from '../../../rag/schema.ts'
 import { noPassage, passageOf, withFile } from '../../../rag/search.ts'
+import { closed } from '../../../rag/fields.ts'
 import type { Routes } from '../context.ts'
 
 /** Maximum passages of a request. */
@@ -33,8 +34,8 @@ export const StoredPassageSchema = Type.Object(
   { title: 'StoredPassage' },
 )
 export const DeleteSchema = Type.Union([
-  Type.Object({ ids: Type.Array(IdSchema, { minItems: 1, maxItems: MOST_PASSAGES }) }, { additionalProperties: false }),
-  Type.Object({ filter: FilterSchema }, { additionalProperties: false }),
+  closed({ ids: Type.Array(IdSchema, { minItems: 1, maxItems: MOST_PASSAGES }) }),
+  closed({ filter: FilterSchema }),
 ])
 export const DeletedSchema = Type.Object({ deleted: Type.Integer() })
 export const ParamsSchema = Type.Object({ id: IdSchema })
