@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { Type, type Static } from 'typebox'
 import { type CodedError, invalidConfig } from '../../base/errors.ts'
 import { TABLE_NAME } from '../../index/table-name.ts'
@@ -27,11 +27,6 @@ export const KeyRecordSchema = Type.Object({
   ),
 })
 export type KeyRecord = Static<typeof KeyRecordSchema>
-
-/** Creates a key of 256 random bits, for which one fast hash is sufficient. */
-export function newKey(): string {
-  return `cepe_${randomBytes(32).toString('base64url')}`
-}
 
 /** SHA-256 of a key, as stored. */
 export function hashKey(key: string): Buffer {
