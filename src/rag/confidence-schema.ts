@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { SIGNALS } from './calibration.ts'
 import { LIMITS } from './limits.ts'
-import { optionalBoolean, optionalInteger, orNull } from './fields.ts'
+import { optionalBoolean, optionalInteger, optionalOrNull, orNull } from './fields.ts'
 
 const probability = Type.Number({ minimum: 0, maximum: 1 })
 
@@ -67,28 +67,20 @@ const TokenSchema = Type.Object(
 
 /** Response fields that must be requested. */
 export const ExplanationResponseFields = {
-  explanation: Type.Optional(
-    orNull(ExplanationSchema, 'With explain: how the answer changes without single passages; null without an answer.'),
+  explanation: optionalOrNull(ExplanationSchema, 'With explain: how the answer changes without single passages; null without an answer.'),
+  tokens: optionalOrNull(
+    Type.Array(TokenSchema),
+    'With logprobs: the tokens of the answer; their concatenated texts are the answer. null without an answer.',
   ),
-  tokens: Type.Optional(
-    orNull(
-      Type.Array(TokenSchema),
-      'With logprobs: the tokens of the answer; their concatenated texts are the answer. null without an answer.',
-    ),
-  ),
-  signals: Type.Optional(
-    orNull(
-      Type.Object(Object.fromEntries(SIGNALS.map((name) => [name, Type.Number()]))),
-      'With include_signals: the inputs of the calibration; null if not measured.',
-    ),
+  signals: optionalOrNull(
+    Type.Object(Object.fromEntries(SIGNALS.map((name) => [name, Type.Number()]))),
+    'With include_signals: the inputs of the calibration; null if not measured.',
   ),
 }
 
 const offset = Type.Integer({ minimum: 0 })
 /** Evidence field with `attention: sentences`. */
-export const AttendedSchema = Type.Optional(
-  orNull(
-    Type.Object({ start: offset, end: offset, share: probability }),
-    'With attention: sentences: the sentence of `text` with most cross-attention and its share; null beyond the 20 passages with most attention.',
-  ),
+export const AttendedSchema = optionalOrNull(
+  Type.Object({ start: offset, end: offset, share: probability }),
+  'With attention: sentences: the sentence of `text` with most cross-attention and its share; null beyond the 20 passages with most attention.',
 )

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import pLimit from 'p-limit'
 import { CodedError } from '../../../base/errors.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
-import { closed, nonBlank } from '../../rag/fields.ts'
+import { closed, nonBlank, optionalOrNull } from '../../rag/fields.ts'
 import { LIMITS } from '../../rag/limits.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import type { Routes } from './context.ts'
@@ -18,10 +18,9 @@ const BodySchema = closed({
   question: nonBlank(LIMITS.questionCharacters, 'The question of the answer.'),
   collection: Type.Optional(CollectionNameSchema),
   correct: Type.Boolean({ description: 'Whether the answer is right.' }),
-  answer: Type.Optional(
-    Type.Union([Type.String({ maxLength: FEEDBACK_LIMITS.answerCharacters }), Type.Null()], {
-      description: 'The answer that was given; null if it was withheld.',
-    }),
+  answer: optionalOrNull(
+    Type.String({ maxLength: FEEDBACK_LIMITS.answerCharacters }),
+    'The answer that was given; null if it was withheld.',
   ),
   expected: Type.Optional(
     Type.Array(nonBlank(FEEDBACK_LIMITS.expectedCharacters, 'A right answer.'), { minItems: 1, maxItems: FEEDBACK_LIMITS.expected }),

@@ -56,19 +56,16 @@ export const InfoSchema = Type.Object({
   newer_table: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
     description: 'Why this process does not serve the newest table; null if it does.',
   }),
-  calibration: Type.Union(
-    [
-      Type.Object({
-        fitted_at: Type.String(),
-        answers: Type.Integer({ description: 'Number of answers used for fitting.' }),
-        index: IndexVersionSchema,
-        same_index: Type.Boolean({ description: 'False if fitted with another table, number of passages or retriever than in service.' }),
-        ece: Type.Number({ description: 'Expected calibration error, cross-validated.' }),
-        auroc: number,
-      }),
-      Type.Null(),
-    ],
-    { description: 'Calibration behind probability_correct; null if the reader has none.' },
+  calibration: orNull(
+    Type.Object({
+      fitted_at: Type.String(),
+      answers: Type.Integer({ description: 'Number of answers used for fitting.' }),
+      index: IndexVersionSchema,
+      same_index: Type.Boolean({ description: 'False if fitted with another table, number of passages or retriever than in service.' }),
+      ece: Type.Number({ description: 'Expected calibration error, cross-validated.' }),
+      auroc: number,
+    }),
+    'Calibration behind probability_correct; null if the reader has none.',
   ),
   min_confidence: number,
   modes: Type.Array(Type.String(), { description: 'Modes that this reader supports.' }),
@@ -126,18 +123,17 @@ export const infoRoutes: Routes = (app, { services, access, version, config, fil
       min_confidence: minConfidence,
       modes: MODES.filter((mode) => mode !== 'cepe' || reader.manifest.graphs.encoder !== null),
       methods: [...METHODS],
-      limits: { ...REQUEST_LIMITS, deadline_ms: config.DEADLINE_MS },
+      limits: {
+        question_characters: LIMITS.questionCharacters,
+        k: LIMITS.k,
+        passages: LIMITS.suppliedPassages,
+        new_tokens: LIMITS.newTokens,
+        context_tokens: LIMITS.contextTokens,
+        dropped_passages: LIMITS.droppedPassages,
+        deadline_ms: config.DEADLINE_MS,
+      },
     }
   })
-}
-
-const REQUEST_LIMITS = {
-  question_characters: LIMITS.questionCharacters,
-  k: LIMITS.k,
-  passages: LIMITS.suppliedPassages,
-  new_tokens: LIMITS.newTokens,
-  context_tokens: LIMITS.contextTokens,
-  dropped_passages: LIMITS.droppedPassages,
 }
 
 function describeReader({ reader: { manifest }, demonstrations, chatTemplate }: AnswerServices): Static<typeof InfoSchema>['reader'] {

@@ -135,10 +135,8 @@ function formatGrammar(format: ChatRequest['response_format']): Grammar | undefi
   return grammarOf(format.json_schema?.schema, 'response_format.json_schema.schema')
 }
 
-type Logprobs = ChatResponse['choices'][number]['logprobs']
-
 /** Log-probabilities in OpenAI's format; null if not requested, or without an answer. */
-function logprobsOf({ tokens }: Pick<AnswerResponse, 'tokens'>): Logprobs {
+function logprobsOf({ tokens }: Pick<AnswerResponse, 'tokens'>): ChatResponse['choices'][number]['logprobs'] {
   if (!tokens) return null
   const told = ({ text, logprob }: { readonly text: string; readonly logprob: number }) => ({
     token: text,

@@ -1,5 +1,6 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import { AnnotationsSchema, CitationSchema } from './citations.ts'
+import { optionalBoolean, orNull } from '../../../rag/fields.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, LIMITS } from '../../../rag/schema.ts'
 
 /** Limits of the OpenAI-compatible routes. */
@@ -26,9 +27,7 @@ const ExtensionSchema = Type.Object(
     min_confidence,
     chat_template,
     instruction,
-    sources: Type.Optional(
-      Type.Boolean({ description: 'Append the sources to the answer as a numbered list with URLs. Default: CEPE_CHAT_SOURCES.' }),
-    ),
+    sources: optionalBoolean('Append the sources to the answer as a numbered list with URLs. Default: CEPE_CHAT_SOURCES.'),
   },
   { additionalProperties: false, description: 'Options of POST /v1/answer.' },
 )
@@ -100,12 +99,9 @@ export type ChatRequest = Static<typeof ChatRequestSchema>
 const UsageSchema = Type.Object({ prompt_tokens: Type.Integer(), completion_tokens: Type.Integer(), total_tokens: Type.Integer() })
 
 const chance = { token: Type.String(), logprob: Type.Number(), bytes: Type.Array(Type.Integer()) }
-const LogprobsSchema = Type.Union(
-  [
-    Type.Object({ content: Type.Array(Type.Object({ ...chance, top_logprobs: Type.Array(Type.Object(chance)) })), refusal: Type.Null() }),
-    Type.Null(),
-  ],
-  { description: 'With logprobs: the tokens of the answer; their concatenated texts are the answer.' },
+const LogprobsSchema = orNull(
+  Type.Object({ content: Type.Array(Type.Object({ ...chance, top_logprobs: Type.Array(Type.Object(chance)) })), refusal: Type.Null() }),
+  'With logprobs: the tokens of the answer; their concatenated texts are the answer.',
 )
 
 const { question, reason, extract, probability_correct, abstained, mode: usedMode, timings_ms, index } = AnswerResponseSchema.properties

@@ -6,6 +6,7 @@ import { READ_LIMITS } from '../../../../index/read/contract.ts'
 import type { PassageIndex } from '../../../../index/passage-index.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { sourcesOf } from '../../../mcp/source-counts.ts'
+import { optionalText } from '../../../rag/fields.ts'
 import { withFile } from '../../../rag/search.ts'
 import { errorResponses } from '../../errors/error-body.ts'
 import type { Routes } from '../context.ts'
@@ -20,12 +21,10 @@ const MOST_SORTED = 10_000
 const { sourceCharacters: SOURCE_CHARACTERS } = READ_LIMITS
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: PAGE }))
 const collection = Type.Optional(CollectionNameSchema)
-const after = (maxLength: number) => Type.Optional(Type.String({ maxLength, description: 'Value of `next` of the previous page.' }))
+const after = (maxLength: number) => optionalText(maxLength, 'Value of `next` of the previous page.')
 const next = Type.Union([Type.String(), Type.Null()], { description: 'Value of `after` for the next page; null on the last page.' })
 
-const source = Type.Optional(
-  Type.String({ maxLength: SOURCE_CHARACTERS, description: 'Only passages from this source; empty: only those without one.' }),
-)
+const source = optionalText(SOURCE_CHARACTERS, 'Only passages from this source; empty: only those without one.')
 const SourceSchema = Type.Object({
   source: Type.String({ description: 'Source; empty for passages without one.' }),
   passages: Type.Integer(),
@@ -34,9 +33,7 @@ const SourceSchema = Type.Object({
 export const ListFields = { limit, collection, next, source, sourceCount: SourceSchema }
 
 const SourcesQuerySchema = Type.Object({
-  contains: Type.Optional(
-    Type.String({ maxLength: SOURCE_CHARACTERS, description: 'Only sources whose name contains this text, ignoring case.' }),
-  ),
+  contains: optionalText(SOURCE_CHARACTERS, 'Only sources whose name contains this text, ignoring case.'),
   limit,
   after: after(SOURCE_CHARACTERS),
   collection,

@@ -16,7 +16,7 @@ import { IdempotencyHeaders } from '../../idempotency/idempotency.ts'
 import type { CountTokens, Routes } from '../context.ts'
 import { MOST_PASSAGES, PassageSchema } from './passages.ts'
 import { splitDocument } from '../../../../index/read/units.ts'
-import { closed } from '../../../rag/fields.ts'
+import { closed, optionalBoolean } from '../../../rag/fields.ts'
 
 /** A valid passage of the request and the passages to store: itself or its parts. */
 interface Accepted {
@@ -62,9 +62,7 @@ const QuerySchema = Type.Object({
   ),
   collection: Type.Optional(CollectionNameSchema),
 })
-const split = Type.Optional(
-  Type.Boolean({ description: 'Split each text into passages of about 100 words with ids `id#1`, `id#2`, ... Default: false.' }),
-)
+const split = optionalBoolean('Split each text into passages of about 100 words with ids `id#1`, `id#2`, ... Default: false.')
 export const UpsertSchema = closed({ passages: Type.Array(PassageSchema, { minItems: 1, maxItems: MOST_PASSAGES }), split })
 /** Schema of the envelope: each passage is validated separately, and fails alone with `partial`. */
 const LooseSchema = closed({ passages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MOST_PASSAGES }), split })
