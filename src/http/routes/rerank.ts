@@ -11,7 +11,7 @@ import { errorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import type { Routes } from './context.ts'
 import { isReader } from '../observability/models.ts'
-import { closed, nonBlank } from '../../rag/fields.ts'
+import { closed, nonBlank, optionalBoolean } from '../../rag/fields.ts'
 import { LIMITS } from '../../rag/limits.ts'
 
 const query = nonBlank(LIMITS.questionCharacters, 'Query that the documents are scored against.')
@@ -32,10 +32,8 @@ const common = {
   ),
   query,
   top_n: Type.Optional(Type.Integer({ minimum: 1, description: 'Maximum number of results. Default: all.' })),
-  raw_scores: Type.Optional(
-    Type.Boolean({
-      description: 'Return logits (cross-encoder) or mean log-probabilities (reader) instead of scores from 0 to 1. Default: false.',
-    }),
+  raw_scores: optionalBoolean(
+    'Return logits (cross-encoder) or mean log-probabilities (reader) instead of scores from 0 to 1. Default: false.',
   ),
 }
 const ignored = { description: 'No effect.' }
@@ -44,7 +42,7 @@ const ignored = { description: 'No effect.' }
 export const RerankRequestSchema = closed({
   ...common,
   documents: Type.Array(Type.Union([text, DocumentSchema]), documents),
-  return_documents: Type.Optional(Type.Boolean({ description: 'Return the documents too. Default: false.' })),
+  return_documents: optionalBoolean('Return the documents too. Default: false.'),
   max_tokens_per_doc: Type.Optional(
     Type.Integer({ minimum: 1, description: "Maximum number of tokens per document. Default: the model's limit." }),
   ),
@@ -79,8 +77,8 @@ export const RerankResponseSchema = Type.Object({
 const RankRequestSchema = closed({
   ...common,
   texts: Type.Array(text, documents),
-  return_text: Type.Optional(Type.Boolean({ description: 'Return the texts too. Default: false.' })),
-  truncate: Type.Optional(Type.Boolean({ description: 'No effect: long texts are always truncated at the end.' })),
+  return_text: optionalBoolean('Return the texts too. Default: false.'),
+  truncate: optionalBoolean('No effect: long texts are always truncated at the end.'),
   truncation_direction: Type.Optional(Type.String({ pattern: '^[Rr]ight$', ...ignored })),
 })
 type RankRequest = Static<typeof RankRequestSchema>
