@@ -1,15 +1,10 @@
-interface Indexed<T> {
-  readonly length: number
-  readonly [index: number]: T
-}
-
 /**
  * Returns the element at an index that must exist. A missing one is a bug, for which there is no fallback value. In loops over millions of
  * numbers write `x[i] as number` instead (this function is megamorphic and slow there): an index past the end then gives NaN, not a
  * plausible number.
  * @throws RangeError naming the index and the length
  */
-export function at<T>(items: Indexed<T>, index: number): T {
+export function at<T>(items: ArrayLike<T>, index: number): T {
   if (index < 0 || index >= items.length) throw new RangeError(`This is a bug: index ${index} of ${items.length} elements was read.`)
   return items[index] as T
 }

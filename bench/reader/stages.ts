@@ -99,7 +99,7 @@ function stageCells(options: StagesOptions, fresh: AnswerReadResult, again: Answ
   const limit = limitsOf(options, fresh)
   return [
     ...[fresh.promptTokens, sum(fresh.contextTokenCounts), fresh.logprobs.length].map(String),
-    ...[encode, fromDisk, generate, fromDisk + generate].map(seconds),
+    ...[encode, fromDisk, generate, fromDisk + generate].map((ms) => (ms / 1000).toFixed(ms < 10_000 ? 3 : 1)),
     ...[share(limit.encode, encode), share(limit.generate, generate)],
   ]
 }
@@ -123,10 +123,6 @@ function share(limit: number, ms: number): string {
 
 function sum(values: readonly number[]): number {
   return values.reduce((a, b) => a + b, 0)
-}
-
-function seconds(ms: number): string {
-  return (ms / 1000).toFixed(ms < 10_000 ? 3 : 1)
 }
 
 // Operations and bytes: multiply-adds count as two operations; norms, softmax and embeddings are ignored.

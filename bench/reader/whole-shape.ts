@@ -51,8 +51,6 @@ const LAST_FILE = 'tokenizer_config.json'
 /** Graphs, tokenizer, encoder states. */
 const BESIDE_BYTES = 2 ** 30
 
-type WholeShape = Awaited<ReturnType<typeof makeShape>>
-
 /**
  * Writes a random checkpoint of a published shape with the shipped tokenizer, so that it can be served, unless it is there.
  * @throws disk_full before anything is written, if it and its largest build do not fit
@@ -74,7 +72,7 @@ export async function makeShape(folder: string, shape: string, dtypes: readonly 
 }
 
 /** Builds one dtype, unless it is there, and reports its cost. */
-export async function buildShape({ dir }: WholeShape, outDir: string, dtype: Dtype): Promise<string> {
+export async function buildShape({ dir }: { readonly dir: string }, outDir: string, dtype: Dtype): Promise<string> {
   if (await exists(join(outDir, MANIFEST_FILE))) return 'Built before.'
   const progress = createProgress(`Building ${dtype}`, 'MB')
   const [since, cpu] = [performance.now(), process.cpuUsage()]
