@@ -98,9 +98,6 @@ interface Example {
   readonly weight: number
 }
 
-/** p = 1 / (1 + exp(-(bias + sum_i weights[i] (row[i] - means[i]) / scales[i]))) */
-type Logistic = ReturnType<typeof fitLogistic>
-
 /** Newton's method doubles the correct digits per step: far fewer are needed. */
 const MOST_STEPS = 100
 const CONVERGED = 1e-10
@@ -146,7 +143,7 @@ export function fitLogistic(examples: readonly Example[], l2: number) {
 }
 
 /** The probability of label 1 for a row. */
-export function predict({ bias, means, scales, weights }: Logistic, row: readonly number[]): number {
+export function predict({ bias, means, scales, weights }: ReturnType<typeof fitLogistic>, row: readonly number[]): number {
   return sigmoid(row.reduce((sum, value, i) => sum + (at(weights, i) * (value - at(means, i))) / at(scales, i), bias))
 }
 

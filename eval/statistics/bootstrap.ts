@@ -108,14 +108,12 @@ export function wilson(share: number, trials: number): Pick<Estimate, 'low' | 'h
   return { low: Math.max(0, (middle - half) / scale), high: Math.min(1, (middle + half) / scale) }
 }
 
-/** Scores of the same item in two runs. */
-type Pair = Readonly<{ cluster: string; a: number; b: number }>
-
 /**
  * Difference b - a by paired bootstrap over questions (Efron and Tibshirani; Koehn 2004 for its use on systems' scores): differences are resampled by cluster;
  * p is twice the smaller share of resamples on the other side of zero, at least 1 / (resamples + 1).
+ * @param pairs scores of the same item in two runs
  */
-export function pairedBootstrap(pairs: readonly Pair[], seed: number) {
+export function pairedBootstrap(pairs: readonly Readonly<{ cluster: string; a: number; b: number }>[], seed: number) {
   const differences = pairs.map(({ cluster, a, b }) => ({ cluster, value: b - a }))
   const means = bootstrapMeans(differences, seed, PAIRED_RESAMPLES)
   const notAbove = means.filter((value) => value <= 0).length

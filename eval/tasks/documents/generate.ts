@@ -4,8 +4,6 @@ import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import type { GenerateRequest } from '../../../src/inference/contract.ts'
 import type { SplitDocument } from '../../../src/text/document/plan-document.ts'
 
-type Limits = Pick<GenerateRequest, 'maxNewTokens' | 'minNewTokens' | 'sampling'>
-
 /**
  * Continues the prompt.
  * @param stopAtLineEnd whether a line end ends the output; the end token always does
@@ -13,7 +11,7 @@ type Limits = Pick<GenerateRequest, 'maxNewTokens' | 'minNewTokens' | 'sampling'
  */
 export async function generateText(
   { promptIds, contextIds }: SplitDocument,
-  { stopAtLineEnd, ...limits }: Limits & { readonly stopAtLineEnd: boolean },
+  { stopAtLineEnd, ...limits }: Pick<GenerateRequest, 'maxNewTokens' | 'minNewTokens' | 'sampling'> & { readonly stopAtLineEnd: boolean },
   client: ReaderClient,
 ) {
   const stopIds = stopAtLineEnd ? client.tokenizer.stopIds('\n') : client.manifest.tokens.eos_ids

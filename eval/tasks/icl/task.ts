@@ -23,9 +23,6 @@ interface Asked extends TaskItem {
 /** In-context classification with demonstrations in the encoder: Table 3 of the paper. */
 export const icl: Task = { ...taskData('icl'), prepare }
 
-type Setting = ReturnType<typeof settingsOf>[number]
-type Classification = Awaited<ReturnType<typeof classificationOf>>
-
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const [testFile, trainFile] = [options.text('test') ?? questionFile('test.jsonl'), options.text('train') ?? questionFile('train.jsonl')]
   const label = present(options.text('labelField'))
@@ -90,8 +87,8 @@ async function classificationOf(
 
 async function classify(
   { test, seed }: Asked,
-  { name, decoder, encoder }: Setting,
-  { labels, optionIds, calibration, pool, textName, labelName, contextTokens }: Classification,
+  { name, decoder, encoder }: ReturnType<typeof settingsOf>[number],
+  { labels, optionIds, calibration, pool, textName, labelName, contextTokens }: Awaited<ReturnType<typeof classificationOf>>,
   client: ReaderClient,
 ): Promise<SettingAnswer> {
   const render = ({ text, label }: Labelled): string => `${textName}: ${text}\n${labelName}: ${label}`

@@ -7,16 +7,7 @@ import { atLargestK, exactMatchOverK, latencyBars, recallCurve, riskCoverageCurv
 import { settingName, settingsOf } from './protocol.ts'
 import type { StoredRun } from './record.ts'
 import { type SettingSummary, summarise, type Summary } from './summary.ts'
-import {
-  latencyTable,
-  matchingScores,
-  metricsTable,
-  type Published,
-  recallTable,
-  resultsTable,
-  withInterval,
-  worstExamples,
-} from './tables.ts'
+import { latencyTable, metricsTable, type Published, recallTable, resultsTable, withInterval, worstExamples } from './tables.ts'
 
 const WORST_EXAMPLES = 15
 
@@ -35,7 +26,8 @@ export function buildReport(
   const tableRuns = named.map(({ name, manifest: { subject }, summary }) => ({
     dataset: name,
     summary,
-    published: matchingScores(published, subject.dataset, subject.reader),
+    // By the checkpoint's name, in any precision.
+    published: published.scores.filter(({ dataset, model }) => dataset === subject.dataset && model === subject.reader.split('@')[0]),
   }))
   const blocks: Block[] = [
     heading(1, title),

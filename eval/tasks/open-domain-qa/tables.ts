@@ -168,8 +168,3 @@ function shipped({ source, tables, question_models: models = {} }: PublishedTabl
   })
   return { source: `${source}, Table 7`, scores }
 }
-
-/** The published scores for the same dataset and model (by the checkpoint's name, in any precision). */
-export function matchingScores({ scores }: Published, dataset: string, reader: string): Published['scores'] {
-  return scores.filter((score) => score.dataset === dataset && score.model === reader.split('@')[0])
-}
