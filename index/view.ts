@@ -7,14 +7,12 @@ import type { EmbeddingModel, SearchHit, SearchOptions } from './contract.ts'
 
 const MAX_K = 1000
 
-/** Runs a read and maps its errors to their causes. */
-type Reading = <T>(work: () => Promise<T>) => Promise<T>
-
 /**
  * The table behind a name at one moment: one question uses one view, even if the table is replaced in between.
  * @param name public name of the table
+ * @param reading runs a read and maps its errors to their causes
  */
-export function viewOf(name: string, { table, metadata, model }: Live, reading: Reading) {
+export function viewOf(name: string, { table, metadata, model }: Live, reading: <T>(work: () => Promise<T>) => Promise<T>) {
   return {
     /** Model of the table's vectors: only its embeddings can be compared with them. */
     model,

@@ -20,15 +20,8 @@ export interface KnownJobs {
 }
 type FindJobs = () => Promise<KnownJobs>
 
-/** A stored table without a name. */
-interface ReplacedTable {
-  readonly storedAs: string
-  /** Bytes of its files, without those shared with a snapshot. */
-  readonly bytes: number
-}
-
-/** Stored tables of `table` that neither the alias nor a resumable job refers to; none without an alias, when they are kept. */
-export async function replacedTables(location: TableLocation, knownJobs: FindJobs): Promise<ReplacedTable[]> {
+/** Stored tables of `table` that neither the alias nor a resumable job refers to, with the bytes that only they use; none without an alias, when they are kept. */
+export async function replacedTables(location: TableLocation, knownJobs: FindJobs) {
   const { dir } = location
   if ((await readAlias(location)) === undefined) return []
   const names = await replacedNames(location, await jobsThatGoOn(dir, await watchingJobs(location), knownJobs))

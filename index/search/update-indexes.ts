@@ -55,9 +55,10 @@ export async function updateIndexes(
     for (const column of FILTER_COLUMNS) {
       // Titles also have a text index, under the column's own name.
       const name = `${column}_filter`
-      await made(name, async () =>
-        table.createIndex(column, { config: (await hasFewValues(table, column)) ? Index.bitmap() : Index.btree(), name }),
-      )
+      await made(name, async () => {
+        const values = new Set(stringsIn(await sampleRows(table, SAMPLE, [column]), column))
+        return table.createIndex(column, { config: values.size <= FEW ? Index.bitmap() : Index.btree(), name })
+      })
     }
     if ((await table.countRows(`${LABELS_COLUMN} IS NOT NULL`)) > 0)
       await made(indexName(LABELS_COLUMN), () => table.createIndex(LABELS_COLUMN, { config: Index.labelList() }))
@@ -65,9 +66,4 @@ export async function updateIndexes(
   const worthFolding = Math.min(MAX_UPDATE_ROWS, Math.max(UPDATE_ROWS, rows * UPDATE_SHARE))
   if (Math.max(0, ...left.values()) >= worthFolding)
     await stages.estimated('compacting', rows, () => orLater(() => cleanTable(table, keepMs), onWarning))
-}
-
-async function hasFewValues(table: Table, column: string): Promise<boolean> {
-  const taken = await sampleRows(table, SAMPLE, [column])
-  return new Set(stringsIn(taken, column)).size <= FEW
 }

@@ -51,9 +51,7 @@ const listType = new List(new Field('item', new Utf8(), true))
 
 export const LABELS_COLUMN = 'metadata_labels'
 
-type Tag = 's' | 'n' | 'b' | '0' | 'l'
-
-function tagOf(value: MetadataValue): Tag {
+function tagOf(value: MetadataValue): 's' | 'n' | 'b' | '0' | 'l' {
   if (value === null) return '0'
   if (Array.isArray(value)) return 'l'
   return typeof value === 'string' ? 's' : typeof value === 'number' ? 'n' : 'b'

@@ -59,8 +59,6 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
   return plan
 }
 
-type Counts = Pick<Plan, 'read' | 'rejected' | 'accepted'>
-
 /** Writes every item to a shard or to the report. On an error, removes what was written. */
 async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHARD_ROWS, signal, onProgress }: PlanOptions): Promise<Plan> {
   const files = jobFiles(folder)
@@ -105,7 +103,7 @@ async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHAR
 }
 
 /** @throws corpus_invalid */
-function checkCounts({ read, rejected, accepted }: Counts, { maxRejectedShare, unit = 'lines' }: PlanOptions): void {
+function checkCounts({ read, rejected, accepted }: Plan, { maxRejectedShare, unit = 'lines' }: PlanOptions): void {
   const refuse = (field: string, ofLines: string, ofFiles: string): never => {
     throw invalidCorpus(field, unit === 'files' ? ofFiles : ofLines)
   }
