@@ -22,7 +22,6 @@ const AdapterSchema = Type.Object({
   layer_replication: orNull(Type.Array(Type.Unknown())),
   init_lora_weights: orNull(Type.Union([Type.Boolean(), Type.String()])),
 })
-type RawAdapter = Static<typeof AdapterSchema>
 
 /** Rank of a module's matrices A and B, and the scale of their product. */
 export interface LoraScale {
@@ -37,7 +36,7 @@ function refuse(field: string, actual: unknown, remedy: string): never {
 /** Initialisations that change the base, which the adapter's folder does not contain. */
 const CHANGES_BASE = /^(?:pissa|olora|corda|loftq)/
 
-function checkKind(raw: RawAdapter): void {
+function checkKind(raw: Static<typeof AdapterSchema>): void {
   if (raw.peft_type !== 'LORA') refuse('peft_type', raw.peft_type, 'supported is "LORA": merge it with PEFT and build the merged folder')
   const merge = 'merge it with PEFT and build the merged folder'
   for (const field of ['use_dora', 'lora_bias', 'fan_in_fan_out'] as const) if (raw[field] === true) refuse(field, true, merge)

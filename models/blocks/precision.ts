@@ -1,12 +1,11 @@
 import type { Dtype } from '../manifest.ts'
 
 export const BLOCK_SIZES = [32, 128] as const
-type BlockSize = (typeof BLOCK_SIZES)[number]
 
 /** Options of builds with 4-bit matrices. */
 export interface Int4Options {
   /** Weights per scale: 32 is closer to the original, 128 is smaller (4.2 bits per weight instead of 5.1) and faster. */
-  readonly blockSize: BlockSize
+  readonly blockSize: (typeof BLOCK_SIZES)[number]
   /** Precision of the output projection: 8 bits, or the build's float type. */
   readonly lmHead: 'int8' | 'float'
 }

@@ -15,7 +15,6 @@ const HeaderEntrySchema = Type.Object({
   shape: Type.Array(Type.Integer({ minimum: 0 })),
   data_offsets: Type.Tuple([Type.Integer({ minimum: 0 }), Type.Integer({ minimum: 0 })]),
 })
-type HeaderEntry = Static<typeof HeaderEntrySchema>
 
 /** Contents of one weight file. */
 export interface WeightIndex {
@@ -38,7 +37,7 @@ function parseJsonObject(text: string, file: string): Record<string, unknown> {
   return Object.fromEntries(Object.entries(parsed))
 }
 
-function tensorInfo(name: string, entry: HeaderEntry, file: WeightFile, dataStart: number): TensorInfo {
+function tensorInfo(name: string, entry: Static<typeof HeaderEntrySchema>, file: WeightFile, dataStart: number): TensorInfo {
   const where = `${basename(file.path)}: tensor ${name}`
   if (!isTensorDtype(entry.dtype)) throw unsupported(`${where} has the unknown dtype ${entry.dtype}`, name)
   const elements = elementCount(entry.shape)

@@ -26,7 +26,6 @@ const GemmaSchema = Type.Object({
   // transformers 5 states the rotation of each kind of layer, where they differ.
   rope_parameters: orNull(Type.Union([Type.Object({ full_attention: RopeSchema, sliding_attention: RopeSchema }), RopeSchema])),
 })
-type RawGemma = Static<typeof GemmaSchema>
 
 interface Version {
   /** Default of config.json: every n-th layer is global, the others are local. */
@@ -44,7 +43,7 @@ const VERSIONS = {
 
 /** Rotation of the global layers in the form of older configs, and the base of the local ones. */
 function rotations(
-  raw: RawGemma,
+  raw: Static<typeof GemmaSchema>,
   version: Version,
 ): { readonly rope_theta: number; readonly rope_scaling: object | null; readonly local: number } {
   const { rope_parameters: parameters } = raw
