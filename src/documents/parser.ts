@@ -70,15 +70,13 @@ const unwanted = (): CodedError => new CodedError('client_closed', 'The request 
 const late = (deadlineMs: number): CodedError =>
   new CodedError('deadline_exceeded', `The file was not read within ${deadlineMs} ms.`, { retryAfterS: RETRY_AFTER_S })
 
-/** Runs work of a client under fair scheduling. @throws overloaded */
-type InTurn = <Result>(client: string, work: () => Promise<Result>) => Promise<Result>
-
 /**
  * Shares slots between clients: a free one goes to the client with the fewest; ties to the one served longest ago. When the queue is full,
  * no client may exceed its share of it.
  * @param mostWaiting limit of waiting work; several clients together may have twice as much
+ * @returns runs the work of a client in its turn @throws overloaded
  */
-export function createTurns({ atOnce, mostWaiting }: { readonly atOnce: number; readonly mostWaiting: number }): InTurn {
+export function createTurns({ atOnce, mostWaiting }: { readonly atOnce: number; readonly mostWaiting: number }) {
   /** By client, the one served longest ago first. */
   const clients = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
   const room = createSharedSlots(mostWaiting)
@@ -97,7 +95,7 @@ export function createTurns({ atOnce, mostWaiting }: { readonly atOnce: number; 
     begin?.()
   }
 
-  return async (name, work) => {
+  return async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
     const leave = room.take(name)
     if (leave === undefined)
       throw new CodedError('overloaded', `${room.taken} files are queued already. Try again later.`, { retryAfterS: RETRY_AFTER_S })

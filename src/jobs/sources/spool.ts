@@ -58,14 +58,13 @@ const UploadListSchema = Type.Array(
     Type.Object({ file: Type.String(), problem: Type.Enum([...FILE_PROBLEMS]), detail: Type.String() }),
   ]),
 )
-type UploadList = Static<typeof UploadListSchema>
 
 type KeptWith = Pick<FolderFile, 'modified' | 'mediaType' | 'encoding'>
 
 /** Stores the files of an upload in a folder, named by numbers. */
 export class FileSpool {
   readonly #folder: string
-  readonly #list: UploadList[number][] = []
+  readonly #list: Static<typeof UploadListSchema>[number][] = []
   readonly #names = new Set<string>()
   #number = 0
 

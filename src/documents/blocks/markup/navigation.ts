@@ -54,7 +54,7 @@ export function removeNavigation(elements: readonly Element[]): void {
   }
 }
 
-type Look = (element: Element) => Lengths
+type Look = (element: Element) => ReturnType<typeof lengths>
 
 /** The menu around a link to another page, or to the top; else the links of a row of such. */
 function linkMenus(link: Element, look: Look): readonly Element[] {
@@ -152,8 +152,6 @@ function shownIn({ children }: Element): string {
   const images = DomUtils.getElementsByTagName('img', children, true)
   return [textOf(children), ...images.map(({ attribs }) => attribs.alt ?? '')].join(' ').trim()
 }
-
-type Lengths = ReturnType<typeof lengths>
 
 /**
  * What is in nodes: characters, headings and links (`anchors`), the share of the characters in links, whether there are no words outside of
