@@ -142,7 +142,7 @@ export function fitLogistic(examples: readonly Example[], l2: number) {
   return { bias: at(theta, 0), means, scales, weights: theta.slice(1) }
 }
 
-/** The probability of label 1 for a row. */
+/** The probability of label 1 for a row: 1 / (1 + exp(-(bias + sum_i weights[i] (row[i] - means[i]) / scales[i]))). */
 export function predict({ bias, means, scales, weights }: ReturnType<typeof fitLogistic>, row: readonly number[]): number {
   return sigmoid(row.reduce((sum, value, i) => sum + (at(weights, i) * (value - at(means, i))) / at(scales, i), bias))
 }
