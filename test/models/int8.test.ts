@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -196,7 +197,12 @@ await t.test('planted outlier tokens and channels: one scale for everything fail
   const shipped = await build(t, { checkpointDir: dir, dtype: 'int8' })
   const four = await build(t, { checkpointDir: dir, dtype: 'int4', int4: { blockSize: 32, lmHead: 'int8' } })
   const single = await build(t, { checkpointDir: dir, dtype: 'int8' })
-  t.ok(useOneScale(join(single.dir, 'cepe_step.onnx')) > 5)
+  const altered = join(single.dir, 'cepe_step.onnx')
+  t.ok(useOneScale(altered) > 5)
+  const bytes = readFileSync(altered)
+  const own = { name: 'cepe_step.onnx', bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+  const files = single.manifest.files.map((file) => (file.name === own.name ? own : file))
+  writeFileSync(join(single.dir, 'manifest.json'), JSON.stringify({ ...single.manifest, files }))
   const samples = Array.from({ length: 6 }, (_, i) => ({
     contexts: [randomIds(20, 300 + i), randomIds(20, 400 + i)],
     prompt: [OUTLIER_TOKEN, ...randomIds(30, 500 + i).filter((id) => id !== OUTLIER_TOKEN)],

@@ -54,6 +54,6 @@ t.test('PORT is honoured where CEPE_PORT is not set', (t) => {
   t.equal(loadConfig({}, { PORT: '3000', CEPE_PORT: '4000' }).PORT, 4000)
   t.equal(loadConfig({ PORT: '5000' }, { PORT: '3000' }).PORT, 5000)
   t.equal(loadConfig({}, {}).PORT, 8080)
-  t.throws(() => loadConfig({}, { PORT: 'x' }), { code: 'config_invalid', field: 'CEPE_PORT' })
+  t.throws(() => loadConfig({}, { PORT: 'x' }), { code: 'config_invalid', field: 'PORT' })
   t.end()
 })
