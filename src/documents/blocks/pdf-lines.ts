@@ -171,7 +171,7 @@ function linesOf(items: readonly Item[], page: number): Line[] {
   return [...lines, ...lineOf(line, page)]
 }
 
-/** Lines of a page, each mark of a list that is a line of its own before its item. */
+/** Lines of a page, each mark of a list that is a line by itself before its item. */
 function withMarks(lines: readonly Line[]): Line[] {
   const marks = lines.filter(({ text }) => MARK.text.test(text))
   const taken = new Set<Line>()
