@@ -55,9 +55,11 @@ export async function evidence(
 const MOST_PASSAGES = 5
 const MOST_SENTENCES = 60
 const SENTENCE_CHARACTERS = 1000
+const ITEMS = /^(?:\n *(?:-|\w{1,5}[.)]) .*)+/
 
 /**
- * The sentence nearest to a question: the one that shares most of its words, title included; of equals, the first of the best passage.
+ * The sentence nearest to a question, with the list that it introduces: the one that shares most of its words, title included; of equals,
+ * the first of the best passage.
  * @returns null if no passage has a sentence
  */
 export function nearestSentence(question: string, passages: readonly Evidence[]): Extract | null {
@@ -68,7 +70,8 @@ export function nearestSentence(question: string, passages: readonly Evidence[])
     let sentences = 0
     for (const { start, end } of sentencesOf(text)) {
       if (++sentences > MOST_SENTENCES) break
-      const said = clipped(text.slice(start, end), SENTENCE_CHARACTERS)
+      const items = text[end - 1] === ':' ? (ITEMS.exec(text.slice(end, end + SENTENCE_CHARACTERS))?.[0] ?? '') : ''
+      const said = clipped(text.slice(start, end + items.length), SENTENCE_CHARACTERS)
       const words = stemsOf(said)
       const shared = [...wanted].filter((word) => words.has(word)).length + [...wanted].filter((word) => named.has(word)).length / 2
       if (said !== '' && (best === undefined || shared > best.shared))

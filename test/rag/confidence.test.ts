@@ -130,6 +130,12 @@ t.test('in the place of an answer: the sentence nearest to the question', async 
   })
   t.match(nearestSentence('Xylophones?', found), { id: 'p0' }, 'of equals the first')
   t.equal(nearestSentence(QUESTION, []), null)
+  const text = 'Press the button. Before you start the pump, check:\n- the oil\n  a) its level\n- the inlet valve\nThen start it.'
+  const listed = await evidence([{ id: 'p', title: '', text, score: 1 }], { ...READ, contextOf: [-1] }, { shares: [] })
+  t.match(nearestSentence('What do I check before I start the pump?', listed), {
+    start: 18,
+    text: 'Before you start the pump, check:\n- the oil\n  a) its level\n- the inlet valve',
+  })
 })
 
 t.test('an answer below the least is withheld, by what is named in the reason', (t) => {

@@ -113,7 +113,7 @@ export function cardOf(passage, shown) {
   const heading = passage.metadata?.heading || titleOf(passage)
   const title = element('p', {}, element('span', { className: 'title' }, String(heading)))
   if (pageOf(passage)) title.append(' ', element('small', { className: 'quiet' }, pageOf(passage)))
-  return element('li', {}, title, element('p', {}, passage.text), footOf(passage, shown))
+  return element('li', {}, title, element('p', { className: 'passage' }, passage.text), footOf(passage, shown))
 }
 
 /** Where one passage is from, as a line. */

@@ -30,7 +30,7 @@ function showPassage(passage, extract, open, notes) {
   const summary = element('summary', {}, element('span', { className: 'title' }, `${rank}. ${titleOf(passage)}`))
   if (notes.length > 0) summary.append(' ', element('small', { className: 'quiet' }, notes.join(', ')))
   const marks = marked(text, [...highlights, ...sentence])
-  return element('li', {}, element('details', { open }, summary, element('p', {}, ...marks), footOf(passage)))
+  return element('li', {}, element('details', { open }, summary, element('p', { className: 'passage' }, ...marks), footOf(passage)))
 }
 
 /** "99 % likely right", or the confidence of a reader without calibration; undefined of no answer. */

@@ -97,7 +97,7 @@ export async function showPassage({ id, mark }, fill) {
   const title = passage ? titleOf({ ...passage, rank: '' }).trim() : 'Passage'
   setTitle(title)
   if (passage === undefined) return fill(element('h2', {}, title), element('p', {}, 'This passage is not in here any more.'))
-  const text = element('p', {}, ...marked(passage.text, highlightsOf(mark, passage.text)))
+  const text = element('p', { className: 'passage' }, ...marked(passage.text, highlightsOf(mark, passage.text)))
   const card = element('li', {}, text, footOf(passage, { source: false, link: false }))
   return fill(element('h2', {}, title), placeLine(passage), element('ol', { className: 'cards' }, card))
 }

@@ -19,7 +19,7 @@ export const PASSAGES: readonly Passage[] = [
   opera(2, 3, 'Having become known for Aida, the musician Giuseppe Verdi died in 1901. He was a musician of great skill.'),
   opera(1, 2, 'The first night in Cairo was in 1871.'),
   { id: 'web', title: 'Install', text: 'Install it with npm.', source: 'https://docs.example.org/install' },
-  { id: 'none', title: 'Note', text: 'A note of no source.' },
+  { id: 'none', title: 'Note', text: 'A note of no source:\n- one item\n- another' },
 ]
 
 /** A service over a small library, which answers every question with Giuseppe Verdi. */
