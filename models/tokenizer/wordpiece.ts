@@ -1,19 +1,20 @@
 import { invalid } from '../errors.ts'
 import type { TokenizerFiles } from './tokenizer-json.ts'
 
+const FILE = 'vocab.txt'
 const SPECIAL = { pad: '[PAD]', unknown: '[UNK]', cls: '[CLS]', sep: '[SEP]', mask: '[MASK]' } as const
 
-function readVocabulary(text: string, file: string): ReadonlyMap<string, number> {
+function readVocabulary(text: string): ReadonlyMap<string, number> {
   const lines = text.split(/\r?\n/)
   if (lines.at(-1) === '') lines.pop()
   const ids = new Map<string, number>()
   lines.forEach((token, id) => {
     const other = ids.get(token)
-    if (other !== undefined) throw invalid(`${file}: line ${id + 1} repeats the token ${JSON.stringify(token)} of line ${other + 1}`, file)
+    if (other !== undefined) throw invalid(`${FILE}: line ${id + 1} repeats the token ${JSON.stringify(token)} of line ${other + 1}`, FILE)
     ids.set(token, id)
   })
   for (const token of [SPECIAL.pad, SPECIAL.unknown, SPECIAL.cls, SPECIAL.sep]) {
-    if (!ids.has(token)) throw invalid(`${file} lacks the token ${token}, so it is no BERT vocabulary`, file)
+    if (!ids.has(token)) throw invalid(`${FILE} lacks the token ${token}, so it is no BERT vocabulary`, FILE)
   }
   return ids
 }
@@ -24,8 +25,8 @@ function readVocabulary(text: string, file: string): ReadonlyMap<string, number>
  * @param lowercase as in `do_lower_case`: lower case without accents
  * @throws checkpoint_invalid if a token is repeated or a special token missing
  */
-export function convertWordPiece(text: string, lowercase: boolean, file = 'vocab.txt'): TokenizerFiles {
-  const ids = readVocabulary(text, file)
+export function convertWordPiece(text: string, lowercase: boolean): TokenizerFiles {
+  const ids = readVocabulary(text)
   const special = Object.values(SPECIAL).flatMap((content) => {
     const id = ids.get(content)
     return id === undefined ? [] : [{ id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: true }]

@@ -9,7 +9,6 @@ const QUESTION: AnswerRequest = { question: 'what is a test' }
 /** Client id with its own fair share, so that it is answered under load. */
 const CLIENT = 'readiness'
 const DEFAULT_INTERVAL_MS = 5_000
-const DEFAULT_DEADLINE_MS = 120_000
 /** A slow model is tested less often: tests take a small part of its time. */
 const LEAST_PAUSE_PER_TEST = 20
 
@@ -18,7 +17,7 @@ interface TestQuestionOptions {
   /** Finished runs of the inference processes: a busy service is not broken. */
   readonly finishedRuns: () => number
   readonly intervalMs?: number
-  readonly deadlineMs?: number
+  readonly deadlineMs: number
   readonly log?: Log | undefined
 }
 
@@ -29,7 +28,7 @@ export type TestQuestion = ReturnType<typeof startTestQuestion>
  * hung process) is not ready.
  */
 export function startTestQuestion(options: TestQuestionOptions) {
-  const { services, finishedRuns, intervalMs = DEFAULT_INTERVAL_MS, deadlineMs = DEFAULT_DEADLINE_MS, log } = options
+  const { services, finishedRuns, intervalMs = DEFAULT_INTERVAL_MS, deadlineMs, log } = options
   // Not admitted because the service is full: not a failure.
   const always = { ...services, admission: { enter: () => ({ release: () => undefined }) } }
   let timer: NodeJS.Timeout | undefined

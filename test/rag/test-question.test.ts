@@ -18,6 +18,7 @@ function open(t: Test, options: Partial<Parameters<typeof startTestQuestion>[0]>
     services: { ...services, reader: { ...services.reader, answer } },
     finishedRuns: () => 0,
     intervalMs: 5,
+    deadlineMs: 120_000,
     log: (_, message) => void logged.push(message),
     ...others,
   })

@@ -11,10 +11,10 @@ import { invalid } from '../../errors.ts'
 const MAX_JSON_BYTES = 256 * 1024 * 1024
 
 /** Reads a small file; undefined if it does not exist. @throws checkpoint_invalid if it is too large or unreadable */
-export async function readSmallFile(path: string, limit = MAX_JSON_BYTES): Promise<Uint8Array | undefined> {
+export async function readSmallFile(path: string): Promise<Uint8Array | undefined> {
   try {
     const { size } = await stat(path)
-    if (size > limit) throw invalid(`${path} has ${size} bytes, more than the ${limit} that are read of such a file`, path)
+    if (size > MAX_JSON_BYTES) throw invalid(`${path} has ${size} bytes, more than the ${MAX_JSON_BYTES} that are read of such a file`, path)
     return await readFile(path)
   } catch (thrown) {
     if (thrown instanceof CodedError) throw thrown

@@ -12,12 +12,14 @@ const LINE_STEP = 0.1
 /** Interval of lines if the total is unknown. */
 const LINE_MS = 10_000
 
+const { stderr: stream } = process
+
 /** Shows a progress bar on a terminal, otherwise one line per tenth. Written to standard error. */
-export function createProgress(title: string, unit: string, stream: NodeJS.WriteStream = process.stderr): Progress {
-  return stream.isTTY ? bar(title, unit, stream) : lines(title, unit, stream)
+export function createProgress(title: string, unit: string): Progress {
+  return stream.isTTY ? bar(title, unit) : lines(title, unit)
 }
 
-function bar(title: string, unit: string, stream: NodeJS.WriteStream): Progress {
+function bar(title: string, unit: string): Progress {
   const view = new cliProgress.SingleBar(
     {
       stream,
@@ -52,7 +54,7 @@ function bar(title: string, unit: string, stream: NodeJS.WriteStream): Progress 
   }
 }
 
-function lines(title: string, unit: string, stream: NodeJS.WriteStream): Progress {
+function lines(title: string, unit: string): Progress {
   let next = 0
   let last = -Infinity
   return {
