@@ -24,9 +24,7 @@ const SourceSchema = Type.Object({
   }),
 })
 
-/**
- * How the checkpoint's authors ask it questions: the service's defaults for this model (the paper's section 4.2 for the published ones).
- */
+/** How the checkpoint's authors ask it questions: the service's defaults for it (the paper's section 4.2 for the published ones). */
 export const QaDefaultsSchema = Type.Object(
   {
     k: Type.Integer({ minimum: 0, description: 'Passages retrieved per question.' }),

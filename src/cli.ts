@@ -21,9 +21,9 @@ const program = new Command('cepe')
 for (const [name, { description, executableFile }] of Object.entries(PROGRAMS)) program.command(name, description, { executableFile })
 
 const [, , asked = ''] = process.argv
-const isKnown = (name: string): boolean => Object.hasOwn(COMMANDS, name)
 // Help, and the error for an unknown command, list all of them.
 if (!Object.hasOwn(PROGRAMS, asked))
-  for (const [name, load] of Object.entries(COMMANDS)) if (!isKnown(asked) || name === asked) program.addCommand(await load())
+  for (const [name, load] of Object.entries(COMMANDS))
+    if (!Object.hasOwn(COMMANDS, asked) || name === asked) program.addCommand(await load())
 
 await runProgram(program)

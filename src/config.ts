@@ -60,7 +60,9 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   checkProxies(config.TRUST_PROXY)
   checkUrls(config)
   checkLists(config)
-  checkAdminKey(config)
+  // A key published in an example.
+  if (config.ADMIN_KEY !== undefined && PLACEHOLDER.test(config.ADMIN_KEY))
+    throw refused('ADMIN_KEY', 'is a placeholder from an example: set a random key of your own (openssl rand -base64 32)')
   checkOcr(config)
   if (config.PROVIDER === 'cuda' && config.ROLE !== 'indexer' && config.READER_CHECKPOINT !== '' && !runsOnCuda('cepe', config.DTYPE))
     throw refused('DTYPE', `is ${config.DTYPE}, whose operators CUDA leaves to the CPU: set f16 or f16-int4, or CEPE_PROVIDER=cpu`)
@@ -261,12 +263,6 @@ function checkUrls(urls: Config): void {
 /** Placeholder keys in examples and manifests. */
 const PLACEHOLDER =
   /(?:replace|change|insert)[-_ ]?(?:this|me|it|a[-_ ]?key)|(?:your|example|sample|default|dummy)[-_ ]?(?:admin[-_ ]?)?key|placeholder/i
-
-/** @throws config_invalid for a key published in an example */
-function checkAdminKey({ ADMIN_KEY: key }: Config): void {
-  if (key !== undefined && PLACEHOLDER.test(key))
-    throw refused('ADMIN_KEY', 'is a placeholder from an example: set a random key of your own (openssl rand -base64 32)')
-}
 
 /** Splits a comma-separated setting. */
 export function listed(setting: string): string[] {

@@ -21,10 +21,7 @@ const POLL_MS = 3
 const MOST_POLL_MS = 50
 const POLLED_SHARE = 1 / 20
 const LIVENESS_MS = 50
-/**
- * Longest time that a live process needs to choose a number. A try without waiting waits for it too: otherwise two concurrent tries would
- * both give up.
- */
+/** Longest time that a live process needs to choose a number. A try without waiting waits for it: else two tries would both give up. */
 const CHOOSING_MS = 1000
 
 export interface Lock {

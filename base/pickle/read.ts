@@ -46,10 +46,7 @@ const stackGlobal: Instruction = (machine, host) => {
   pushGlobal(`${module}.${name}`)(machine, host)
 }
 
-/**
- * Opcodes of torch.save and of pickled numpy arrays with protocols 2 to 5 (names and codes: Python's pickletools). STOP is handled by the
- * loop.
- */
+/** Opcodes of torch.save and of pickled numpy arrays with protocols 2 to 5 (names and codes: Python's pickletools), without STOP. */
 const INSTRUCTIONS: ReadonlyMap<number, Instruction> = new Map<number, Instruction>([
   [0x95, (m) => m.u64()], // FRAME: a read-ahead hint
   [0x63, (m, host) => pushGlobal(`${m.line()}.${m.line()}`)(m, host)], // GLOBAL

@@ -61,13 +61,10 @@ export const substringMatch: Score = (prediction, gold) => {
 
 /** PopQA's own accuracy (Mallen et al. 2023): the prediction contains the answer as written, in lower case, or capitalised; nothing else is normalised. */
 export const popqaMatch: Score = (prediction, gold) =>
-  gold !== '' && [gold, gold.toLowerCase(), capitalize(gold)].some((form) => prediction.includes(form)) ? 1 : 0
-
-/** As Python's str.capitalize: the first character in upper case, the others in lower case. */
-function capitalize(text: string): string {
-  const [first = '', ...rest] = text
-  return first.toUpperCase() + rest.join('').toLowerCase()
-}
+  gold !== '' &&
+  [gold, gold.toLowerCase(), gold.charAt(0).toUpperCase() + gold.slice(1).toLowerCase()].some((form) => prediction.includes(form))
+    ? 1
+    : 0
 
 export function bestOver(score: Score, prediction: string, answers: readonly string[]): number {
   return Math.max(0, ...answers.map((gold) => score(prediction, gold)))

@@ -1,7 +1,4 @@
-/**
- * Area under the ROC curve: the probability that a positive scores higher than a negative, ties counted half (Mann-Whitney). NaN if one
- * group is empty.
- */
+/** Area under the ROC curve: the probability that a positive scores above a negative, ties counted half. NaN if one group is empty. */
 export function auroc(positives: readonly number[], negatives: readonly number[]): number {
   if (positives.length === 0 || negatives.length === 0) return Number.NaN
   const scored = (scores: readonly number[], positive: boolean) => scores.map((score) => ({ score, positive }))

@@ -23,9 +23,7 @@ export interface RunTaskOptions extends RunOptions {
   readonly dumpPrompts?: boolean
 }
 
-/**
- * Runs a task into its folder, or resumes it. @returns the folder @throws dataset_invalid, options_invalid, run_mismatch, nothing_scored
- */
+/** Runs or resumes a task in its folder. @returns the folder @throws dataset_invalid, options_invalid, run_mismatch, nothing_scored */
 export async function runTask({
   task,
   options,

@@ -70,10 +70,7 @@ async function watchFiles(table: Table): Promise<(ended: AbortSignal) => Promise
   }
 }
 
-/**
- * Most segments of a vector index. Each index update adds one, and a search reads `nprobes` partitions of each (thirteen take 1.4 times as
- * long as one).
- */
+/** Most segments of a vector index. Each update adds one; a search reads `nprobes` partitions of each (13 take 1.4 times as long as one). */
 export const MOST_SEGMENTS = 6
 
 /** The name that LanceDB gives to the index of the column. */
@@ -99,10 +96,7 @@ export async function mergeSegments(table: Table, most: number): Promise<boolean
 
 /** Target rows of a fragment. LanceDB leaves larger ones alone, so the cost of repeated compactions is proportional to the rows added. */
 const FRAGMENT_ROWS = 2 ** 20
-/**
- * Default retention of replaced files: readers refresh to the newest version within seconds, and finish within a question's deadline of two
- * minutes.
- */
+/** Default retention of replaced files: readers refresh within seconds, and finish within a question's deadline of two minutes. */
 export const KEEP_MS = 3 * 60_000
 
 /** A version replaced this long ago was replaced by one that is durable by now. */

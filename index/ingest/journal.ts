@@ -70,9 +70,7 @@ export async function openJournal(path: string, progress: Progress) {
   await syncPath(dirname(path))
   const inTurn = pLimit(1)
   return {
-    /**
-     * Appends entries in the order of calls; durable when it resolves. Each begins with a newline, so that it is valid after a torn line.
-     */
+    /** Appends entries in the order of calls; durable when it resolves. Each begins with a newline: it is valid after a torn line. */
     add: (...entries: readonly JournalEntry[]): Promise<void> =>
       inTurn(async () => {
         await file.appendFile(entries.map((entry) => `\n${JSON.stringify(entry)}`).join(''))

@@ -38,10 +38,7 @@ export async function verifyTable(
   if (digest.toString() !== plan.digest) throw mismatch(table, 'its ids and contents are not the planned ones')
 }
 
-/**
- * Reads a shard back from the version of the live table that its commit created; later changes are ignored.
- * @throws index_invalid stating the difference
- */
+/** Reads a shard back from the version of the table that its commit created, without later changes. @throws index_invalid stating the difference */
 export async function verifyShard(connection: Connection, storedAs: string, version: number, rows: Omit<Rows, 'halves'>): Promise<void> {
   using table = await connection.openTable(storedAs, version)
   const wanted = new Map(rows.passages.map(({ id }, row) => [id, rows.hashes[row]]))

@@ -19,10 +19,7 @@ export interface Store {
   join(dir: string, ...names: readonly string[]): string
   /** An absolute location; relative ones are resolved against `base`. */
   resolve(base: string, location: string): string
-  /**
-   * Checks that the store is available, for writing too if requested; a folder is checked by its creator.
-   * @throws config_invalid, store_unavailable
-   */
+  /** Checks that the store is available, for writing too if requested; creators check folders. @throws config_invalid, store_unavailable */
   check(dir: string, options: { readonly writes: boolean }): Promise<void>
   /** Free bytes; Infinity if unknown. */
   freeBytes(dir: string): Promise<number>
@@ -65,10 +62,7 @@ export interface Files {
   removeTree(dir: string): Promise<void>
   /** Renames a folder atomically and durably. @throws unsupported if the store cannot */
   rename(from: string, to: string): Promise<void>
-  /**
-   * Copies a file within the store: by a hard link where possible.
-   * @returns false if the source does not exist @throws unsupported if it is too large
-   */
+  /** Copies a file within the store: by a hard link where possible. @returns false without a source @throws unsupported if it is too large */
   copy(from: string, to: string, options: { readonly bytes: number; readonly writtenOnce: boolean }): Promise<boolean>
   /** Copies a file to a new local file. @throws not_found if it does not exist */
   download(path: string, to: string): Promise<void>

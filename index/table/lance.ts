@@ -9,10 +9,7 @@ import { storeOf } from '../store/store-of.ts'
 
 export { Index, MatchQuery, type Query, type VectorQuery } from '@lancedb/lancedb'
 
-/**
- * A LanceDB table. Its own `name` throws while another call on the table is running, so it is hidden, and the name used to open it takes
- * its place.
- */
+/** A LanceDB table. Its `name` throws while another call on the table is running: the name used to open it takes its place. */
 export interface Table extends Omit<LanceTable, 'name'>, Disposable {
   readonly storedAs: string
   /** Folder or object store address of its index. */

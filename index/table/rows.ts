@@ -110,10 +110,7 @@ export interface Columns {
   getChild(name: string): { get(row: number): unknown } | null
 }
 
-/**
- * Accessor of a string column, looked up once: in a large result the lookup takes longer than reading a value. A missing column or value is
- * ''.
- */
+/** Accessor of a string column, looked up once: that takes longer than reading a value. A missing column or value is ''. */
 export function stringsOf(table: Columns, column: string): (row: number) => string {
   const values = table.getChild(column)
   return (row) => {

@@ -41,10 +41,7 @@ const JUDGED_CHARACTERS = 300
 /** Share of the sampled texts that must be in one language. */
 const LEAST_SHARE = 0.6
 
-/**
- * @returns `language`: of the stems; undefined for an index that earlier software built. `chosen`: by the operator; undefined for the detected
- * language
- */
+/** @returns `language`: of the stems; undefined if earlier software built them. `chosen`: by the operator; undefined if detected */
 export async function readWordIndex(table: Table) {
   const metadata = (await table.schema()).fields.find(({ name }) => name === 'text')?.metadata
   const [tokens, language] = metadata?.get(WORDS_KEY)?.split(' ') ?? []

@@ -22,11 +22,7 @@ export function chunks<T>(values: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(values.length / size) }, (_, i) => values.slice(i * size, (i + 1) * size))
 }
 
-/**
- * Inserts or replaces rows by id in one atomic commit.
- * @returns the table version of the commit
- * @throws invalid_request if an id occurs twice
- */
+/** Inserts or replaces rows by id in one atomic commit. @returns the table's version @throws invalid_request if an id occurs twice */
 export async function mergeRows(table: Table, rows: Rows, dimension: number): Promise<number> {
   const ids = new Set<string>()
   for (const { id } of rows.passages) {

@@ -9,10 +9,7 @@ export const NPY_MAGIC = Buffer.from('\x93NUMPY', 'latin1')
 const HEAD_BYTES = 12
 const MAX_HEADER_BYTES = 65_536
 
-/**
- * Opens the vectors of a .npy file (numpy/lib/format.py); the ids of `vectors.npy` are in `vectors.ids.txt`, one per line.
- * @throws corpus_invalid
- */
+/** Opens the vectors of a .npy file (numpy/lib/format.py); ids of `vectors.npy` are lines of `vectors.ids.txt`. @throws corpus_invalid */
 export async function openNpy(path: string): Promise<VectorSource> {
   const name = basename(path)
   const matrix = await readNpyHeader(path)

@@ -112,10 +112,7 @@ export async function openStored(
   }
 }
 
-/**
- * Opens the live table in a process that does not serve it, and runs work on it; durable when it resolves.
- * @throws index_missing, index_invalid
- */
+/** Runs work on the live table in a process that does not serve it; durable when it resolves. @throws index_missing, index_invalid */
 export async function withLive<T>(
   location: TableLocation,
   work: (table: Table, sync: TableSync) => Promise<T>,

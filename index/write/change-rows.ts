@@ -11,10 +11,7 @@ import { appendChange } from '../writers/change-log.ts'
 
 /** Small files that make coalescing worthwhile: a search reads each (0.1 to 0.3 ms). Also the number of upserts between two checks. */
 export const COALESCE_FILES = 8
-/**
- * Most rows to coalesce: they are rewritten repeatedly until the next index update, and unindexed rows slow down text search whichever file
- * holds them.
- */
+/** Most rows to coalesce: they are rewritten until the next index update, and unindexed rows slow down text search in any file. */
 const MOST_ROWS = 64
 
 /**

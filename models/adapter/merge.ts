@@ -4,10 +4,7 @@ import { assertFinite, f32Tensor, toF32, withChanged } from '../checkpoint/weigh
 import { invalid } from '../errors.ts'
 import { openAdapter, type Adapter, type LoraPair } from './open.ts'
 
-/**
- * The stored matrix [out,in] plus scale B A, as float32; sums over the ranks first, as PEFT does.
- * @throws checkpoint_invalid if a sum is not finite
- */
+/** The stored matrix [out,in] plus scale B A, as float32; sums over the ranks first, as PEFT. @throws checkpoint_invalid if not finite */
 export function merged(
   name: string,
   stored: RawTensor,

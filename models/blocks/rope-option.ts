@@ -25,10 +25,7 @@ const ALONE = new Map<string, (number: number, originalWindow: number) => RopeSc
   ['dynamic', (factor, originalWindow) => (factor >= 1 ? { type: 'dynamic', factor, originalWindow } : undefined)],
 ])
 
-/**
- * Applies the option's rotary scaling and window to the decoder's configuration.
- * @throws unsupported naming the kind and the alternatives
- */
+/** Applies the option's rotary scaling and window to the decoder's config. @throws unsupported naming the kind and the alternatives */
 export function withRope(decoder: LlamaConfig, { rope, window }: RopeOption): LlamaConfig {
   return {
     ...decoder,

@@ -62,10 +62,7 @@ function positions({ window, ropeScaling: scaling }: Rotary): Float64Array {
   )
 }
 
-/**
- * Cosines or sines of every position's angles, [window, head_dim/2], multiplied by YaRN's attention factor, which scales the scores by its
- * square.
- */
+/** Cosines or sines of each position's angles, [window, head_dim/2], times YaRN's attention factor: scores are scaled by its square. */
 export function rotaryTable(config: Rotary, wave: (angle: number) => number): Float32Array {
   const frequencies = rotaryFrequencies(config)
   const amplitude = config.ropeScaling?.type === 'yarn' ? config.ropeScaling.attentionFactor : 1
@@ -76,10 +73,7 @@ export function rotaryTable(config: Rotary, wave: (angle: number) => number): Fl
   return table
 }
 
-/**
- * Frequencies of texts of originalWindow, originalWindow + 1, ... window tokens, [lengths, head_dim/2]; the first row also applies to
- * shorter ones.
- */
+/** Frequencies of texts of originalWindow, originalWindow + 1, ... window tokens, [lengths, head_dim/2]; the first also for shorter ones. */
 export function frequenciesByLength(config: Rotary, { factor, originalWindow }: Extract<RopeScaling, { type: 'dynamic' }>): Float32Array {
   const { headDim, window, ropeTheta } = config
   const rows = Array.from({ length: lengthsOf(config, originalWindow) }, (_, i) => {

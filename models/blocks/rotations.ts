@@ -37,10 +37,7 @@ export function rotate(x: Value, side: 'queries' | 'keys', rotations: Rotations,
   return rotaryEmbedding(x, rotations.positions, rotations[side], heads)
 }
 
-/**
- * Creates the configured rotary embedding; `owner` separates the weights of decoder and encoder.
- * @throws unsupported for xPos in half precision
- */
+/** Creates the configured rotary embedding; `owner` separates weights of decoder and encoder. @throws unsupported for xPos in f16 */
 export function ropeOf(graph: Graph, config: Rotary, owner: string, elem: Float): Rope {
   const { ropeScaling: scaling, window, headDim } = config
   const table = (name: string, compute: () => Float32Array): Value =>

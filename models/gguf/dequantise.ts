@@ -6,9 +6,7 @@ type QuantisedType = Exclude<GgufType, 'F32' | 'F16' | 'BF16'>
 /** The values of all half-precision bit patterns, since each block has one or two. */
 const HALVES = f16ToF32(Uint16Array.from({ length: 1 << 16 }, (_, bits) => bits))
 
-/**
- * Decodes one block: bytes of `data` from `at` to weights of `out` from `to`. Every product is exact in f32, so that only sums are rounded.
- */
+/** Decodes one block: bytes of `data` from `at` to weights of `out` from `to`. Products are exact in f32: only sums are rounded. */
 type Block = (data: Uint8Array, at: number, out: Float32Array, to: number) => void
 
 function half(data: Uint8Array, at: number): number {

@@ -70,11 +70,7 @@ function readerOf(type: number, key: string): Reader {
   return reader
 }
 
-/**
- * Reads the value at the cursor, after its type.
- * @param budget remaining list entries of the whole file
- * @throws checkpoint_invalid naming the key
- */
+/** Reads the value at the cursor, after its type. @param budget list entries left in the file @throws checkpoint_invalid naming the key */
 export function metadataValue(cursor: GgufCursor, key: string, budget: { entries: number }): MetadataValue {
   const type = cursor.uint32()
   if (type !== LIST) return readerOf(type, key).read(cursor)

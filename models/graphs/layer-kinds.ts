@@ -44,9 +44,7 @@ export function scoreBias(visible: Value, elem: 'f32' | 'f16'): Value {
   return where(visible, cast(f32(graph, 0), elem), cast(f32(graph, HIDDEN), elem))
 }
 
-/**
- * For one token at `position` i64 [1,1]: score biases of the prompt's keys, `length` i64 [1] long, and of generated ones, itself included.
- */
+/** For one token at `position` i64 [1,1]: score biases of the prompt's keys, `length` i64 [1] long, and of generated ones and itself. */
 export function windowBiases(
   position: Value,
   length: Value,

@@ -25,10 +25,7 @@ export async function writeSmallFile(dir: string, name: string, bytes: Uint8Arra
 /** Offsets of weights are multiples of this, so that a mapped file serves vector loads. */
 const ALIGNMENT = 64
 
-/**
- * One file of external data, shared by the graphs of a model. Weights are read, written and hashed one at a time: memory is that of the
- * largest one.
- */
+/** One file of external data of a model's graphs. Weights are read, written and hashed one at a time: memory is the largest one's. */
 function dataFileOf(name: string, file: FileHandle) {
   const hash = createHash('sha256')
   let end = 0

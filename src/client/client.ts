@@ -54,9 +54,7 @@ export function createClient(options: ClientOptions) {
     answer: (question: Api.Question, options?: CallOptions) => post<Api.AnswerResponse>('/v1/answer', question, options),
     /** Yields the passages, parts of the answer's text, and the complete answer. Leaving the loop cancels the answer. */
     streamAnswer: (question: Api.Question, options?: CallOptions) => streamed(service, question, options),
-    /**
-     * Yields the result of each question in order, as they complete. A failed question does not affect the others: its item has an `error`.
-     */
+    /** Yields the result of each question in order, as they complete. A failed one does not affect the others: its item has an `error`. */
     answerMany: (questions: readonly Api.Question[], options?: CallOptions) => batch(service, questions, options),
     /** Answers from a document: its text, or a form with its `file` and the other fields. */
     answerDocument: (request: Api.AnswerDocumentRequest | FormData, options?: CallOptions) =>

@@ -1,7 +1,4 @@
-/**
- * Client of a cepe-qa service: `createClient({ url })`, then `client.answer({ question })`. Types are derived from the schemas of the
- * service's API.
- */
+/** Client of a cepe-qa service: `createClient({ url })`, then `client.answer({ question })`. Types are derived from the API's schemas. */
 export { createClient } from './client.ts'
 export type { CallOptions, Client, ClientOptions } from './client.ts'
 export { CepeError } from './errors.ts'

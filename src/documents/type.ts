@@ -89,10 +89,7 @@ function endingOf(name: string): string {
   return /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? ''
 }
 
-/**
- * Detects a file's type by its signature, else its media type, else its name; default: text.
- * @throws unsupported_media_type naming the detected type
- */
+/** A file's type by its signature, else its media type, else its name; default: text. @throws unsupported_media_type naming the type */
 export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile): DocumentType {
   const head = Buffer.from(bytes.subarray(0, HEAD_BYTES)).toString('latin1')
   if (head.includes('%PDF-')) return 'pdf'

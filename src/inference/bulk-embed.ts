@@ -16,10 +16,7 @@ export function bulkEmbed(embedder: Embedder, kind: 'query' | 'passage' = 'passa
   }
 }
 
-/**
- * Retries while a model is busy or its process is replaced: hours of work must not fail with one process. The delays grow, to half a
- * minute in total.
- */
+/** Retries while a model is busy or its process is replaced: hours of work must not fail with it. Delays grow, to half a minute in all. */
 export async function withRetry<Result>(work: () => Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {

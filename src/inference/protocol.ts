@@ -49,16 +49,10 @@ type InChild<Result> = Result extends { readonly timingsMs: { readonly queue: nu
   : Result
 export type Output<Name extends TaskName> = InChild<Tasks[Name]['output']>
 
-/**
- * Awaited at points where a task may be interrupted: processes messages and other tasks.
- * @throws client_closed if the task was cancelled
- */
+/** Awaited where a task may be interrupted: processes messages and other tasks. @throws client_closed if the task was cancelled */
 export type YieldPoint = () => Promise<void>
 
-/**
- * A part of the text as it is generated. Parts are in order; `from`, the number of characters before it, identifies repeated parts of a
- * retried run.
- */
+/** A part of the text as it is generated, in order; `from`, the characters before it, identifies repeated parts of a retried run. */
 interface Piece {
   readonly from: number
   readonly text: string

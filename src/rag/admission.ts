@@ -84,9 +84,7 @@ function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: 
   }
 }
 
-/**
- * Relative work of answering and scoring again without each of the best passages: prompts only, since the states of passages are cached.
- */
+/** Relative work of answering and scoring again without each of the best passages: prompts only, since states are cached. */
 export function explanationCost(question: ResolvedQuestion, manifest: CepeManifest): number {
   const { mode, k, kDecoder } = question
   const read = mode === 'decoder-only' ? k : Math.min(k, kDecoder)

@@ -9,9 +9,7 @@ import type { Log } from '../inference/log.ts'
 import { CHAT_TEMPLATES } from '../text/chat-template.ts'
 import { MODES } from '../text/plan.ts'
 
-/**
- * Signals of an answer that a calibration weighs. Calibration files name them: a change of the list or of a meaning makes files invalid.
- */
+/** Signals of an answer that a calibration weighs. Its files name them: a change of the list or of a meaning makes files invalid. */
 export const SIGNALS = [
   /** Geometric mean of the token probabilities. */
   'confidence',
@@ -92,11 +90,7 @@ export type Calibration = Static<typeof CalibrationSchema>
 
 const validator = Compile(CalibrationSchema)
 
-/**
- * Reads a calibration file of `cepe calibrate`.
- * @returns undefined if there is no such file
- * @throws config_invalid naming the file and its problem
- */
+/** Reads a file of `cepe calibrate`. @returns undefined if there is none @throws config_invalid naming the file and its problem */
 async function loadCalibration(file: string): Promise<Calibration | undefined> {
   const invalid = (problem: string, cause?: unknown) =>
     invalidConfig('CEPE_CALIBRATION', `Calibration ${file} ${problem}: create it again (cepe calibrate).`, cause)

@@ -60,10 +60,7 @@ async function notEmbedded(retriever: Retriever) {
   return { table, embedder: embedderOf(retriever, table.model), vector: undefined }
 }
 
-/**
- * Embeds a question for the newest table. Embedding may take a while under load: if the table has another model by then, the question is
- * embedded again.
- */
+/** Embeds a question for the newest table. If that has another model once it is embedded, the question is embedded again. */
 async function embedForTable(query: string, retriever: Retriever, run: RunOptions) {
   const started = performance.now()
   for (let table = await retriever.index.view(); ;) {

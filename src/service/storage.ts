@@ -65,10 +65,7 @@ async function makeWritable(setting: string, folder: string): Promise<void> {
   await access(folder, constants.W_OK).catch(refuse(setting, `The folder ${folder} cannot be written to`))
 }
 
-/**
- * Validates configured folders and files before a model is built or loaded, which may take minutes.
- * @throws config_invalid naming the setting
- */
+/** Validates configured folders and files before a model is loaded, which may take minutes. @throws config_invalid naming the setting */
 export async function checkPaths(config: Config): Promise<void> {
   if (config.ROLE !== 'replica') {
     await makeFolders(config)
@@ -162,10 +159,7 @@ function belongings(config: Config) {
   }
 }
 
-/**
- * Checks that a replica can read the object store of its index. With a copy it starts without the store, too.
- * @throws config_invalid, store_unavailable
- */
+/** Checks that a replica can read its object store. With a copy it starts without it, too. @throws config_invalid, store_unavailable */
 export async function reachStore(config: Config, log: Log | undefined): Promise<void> {
   await storeOf(config.INDEX_DIR)
     .check(config.INDEX_DIR, { writes: false })

@@ -102,9 +102,7 @@ function windowsOf(
 /** In tokens, except `contexts`. */
 type CutSizes = Readonly<Record<'total' | 'contexts' | 'contextTokens' | 'decoderTokens' | 'scoredTokens', number>>
 
-/**
- * The window's last tokens go to the decoder, those before them are contexts. Files with separate preceding tokens are cut at the boundary.
- */
+/** The window's last tokens go to the decoder, those before are contexts. Files with separate preceding tokens are cut there. */
 function cut(
   { ids, before }: LanguageText,
   start: number,

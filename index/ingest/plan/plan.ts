@@ -138,10 +138,7 @@ export async function plannedBytes(folder: string, { shard_rows }: Plan, from = 
   return bytes
 }
 
-/**
- * Reads the rows of one shard. Content hashes are recomputed from the passages in the file.
- * @throws index_invalid if the file does not match the plan
- */
+/** Reads the rows of a shard; content hashes are recomputed from its passages. @throws index_invalid if it does not match the plan */
 export async function readShard(folder: string, number: number, { shard_rows, shard_digests }: Plan): Promise<PlannedRow[]> {
   const path = jobFiles(folder).shard(number)
   const refuse = (what: string, cause?: unknown): CodedError =>

@@ -103,11 +103,7 @@ export async function readVectorFile(of: VectorFile, rows: readonly PlannedRow[]
 
 type Column = (row: number) => string
 
-/**
- * Reads a vector file and checks it.
- * @param flawOf checks ids and content hashes, by row
- * @returns the vectors, or why they cannot be used
- */
+/** Reads and checks a vector file. @param flawOf checks ids and content hashes, by row @returns the vectors, or why they cannot be used */
 async function readSound(of: VectorFile, flawOf: (ids: Column, hashes: Column) => string | undefined): Promise<Uint16Array | string> {
   try {
     const table = tableFromIPC(await readWhole(of.path))

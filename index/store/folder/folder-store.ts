@@ -160,10 +160,7 @@ async function readFrom(path: string, offset: number): Promise<Buffer> {
   return bytes.subarray(0, Math.max(0, end))
 }
 
-/**
- * Heartbeat of a process on another machine or in another container; without one for `SILENT_MS` it counts as dead. Clocks may differ by
- * minutes.
- */
+/** Heartbeat of a process on another machine or in a container; without one for `SILENT_MS` it is dead. Clocks may differ by minutes. */
 const HEARTBEAT_MS = 30_000
 const SILENT_MS = 10 * 60_000
 

@@ -28,10 +28,7 @@ export function bucketAndKey(address: string): { readonly Bucket: string; readon
   return { Bucket: bucket, Key: parts.join('/') }
 }
 
-/**
- * Reads the store's settings from the usual S3 environment variables.
- * @throws config_invalid without a region, or with an invalid endpoint
- */
+/** Reads the store's settings from the usual S3 variables. @throws config_invalid without a region, or with an invalid endpoint */
 export function storeSettingsOf(env: Readonly<Record<string, string | undefined>>): StoreSettings {
   const endpoint = env['AWS_ENDPOINT_URL_S3'] || env['AWS_ENDPOINT_URL'] || env['AWS_ENDPOINT'] || undefined
   const region = env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || (endpoint === undefined ? undefined : 'us-east-1')

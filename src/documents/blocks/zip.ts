@@ -25,10 +25,7 @@ function damaged(message: string, cause?: unknown): DocumentError {
   return new DocumentError('damaged', message, cause)
 }
 
-/**
- * Opens a zip-based document, with limits on entry count, size and compression ratio.
- * @throws document_invalid (damaged), payload_too_large (above a limit)
- */
+/** Opens a zip-based document, with limits on entries, size and compression. @throws document_invalid (damaged), payload_too_large */
 export async function openZip(bytes: Uint8Array): Promise<ZipDocument> {
   try {
     const zip = await fromBufferPromise(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), { lazyEntries: true })

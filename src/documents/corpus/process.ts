@@ -50,10 +50,7 @@ export interface ProcessOptions {
   readonly childFile?: URL
 }
 
-/**
- * A process that reads files, one at a time, with limited memory and no environment. A process compromised or blocked by a file is killed
- * and replaced.
- */
+/** A process that reads one file at a time, with limited memory and no environment. One that a file compromises or blocks is replaced. */
 export class ReadingProcess {
   readonly #options: Required<ProcessOptions>
   readonly #closing = new AbortController()

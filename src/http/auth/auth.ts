@@ -14,10 +14,7 @@ declare module 'fastify' {
     holder: Holder | null
   }
   interface FastifyInstance {
-    /**
-     * Who sent a request. @param kind of key, for the message
-     * @throws unauthorized without a good key, rate_limited with one wrong key too many
-     */
+    /** Who sent a request. @param kind of key @throws unauthorized without a good key, rate_limited with one wrong key too many */
     needKey(request: FastifyRequest, kind: string): Promise<Holder>
     /** Guards the admin routes as onRequest hook, so that an upload without the key is rejected before its body is read. */
     requireAdmin: onRequestAsyncHookHandler

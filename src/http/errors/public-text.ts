@@ -8,10 +8,7 @@ export type PublicText = (text: string, repeats?: boolean) => string
 /** An absolute path of at least two segments, but no route of this API. */
 const PATH = /(?<![^\s"'`(=,<>[{])(?!\/(?:v1|docs|healthz|readyz|metrics)\b)(?:file:\/\/|[A-Za-z]:)?(?:[\\/][^\s\\/"'`:;,()<>]+){2,}/g
 
-/**
- * Replaces folders in messages for clients: configured ones by the names of their settings, other paths by "(path)". The log has the full
- * text.
- */
+/** Replaces folders in messages for clients: configured ones by names of settings, other paths by "(path)". The log has the full text. */
 export function publicText(config: Config): PublicText {
   const known = Object.entries(config)
     .flatMap(([name, folder]) => {

@@ -31,10 +31,7 @@ export function clientSignal(reply: FastifyReply): AbortSignal {
   return controller.signal
 }
 
-/**
- * The weight of a media type in an `Accept` header (RFC 9110, section 12.5.1): 0 rejects it.
- * @returns undefined if the type is not named
- */
+/** The weight of a media type in an `Accept` header (RFC 9110, section 12.5.1): 0 rejects it. @returns undefined if it is not named */
 export function weightOf(accept: string, type: string): number | undefined {
   for (const range of accept.toLowerCase().split(',')) {
     const [name, ...parameters] = range.split(';').map((part) => part.trim())

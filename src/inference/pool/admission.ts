@@ -14,10 +14,7 @@ interface AdmissionOptions {
   /** Limit of waiting questions; several clients together may have twice as many. */
   readonly maxWaiting: number
   readonly concurrency: number
-  /**
-   * Increases whenever a process stops responding, ends or is replaced. Durations measured across such an event are ignored. Default:
-   * never.
-   */
+  /** Increases whenever a process stops responding, ends or is replaced. Durations across such an event are ignored. Default: never. */
   readonly disruptions?: () => number
   /** Clock in milliseconds; for tests. */
   readonly now?: () => number

@@ -58,9 +58,7 @@ export class Slot {
     return this.#isStopped(STOPPED_PART * this.#supervision.heartbeatMs) || this.#isStuck(SUSPICION)
   }
 
-  /**
-   * Increases whenever the slot's process stops or resumes responding, ends or is replaced: durations measured across that are meaningless.
-   */
+  /** Increases whenever the slot's process stops or resumes responding, ends or is replaced: durations across that are meaningless. */
   get disruptions(): number {
     return this.#disruptions + (this.child?.vitals.pauses ?? 0)
   }

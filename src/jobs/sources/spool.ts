@@ -13,10 +13,7 @@ import { makeFolder } from '../../../base/make-folder.ts'
 import { FILE_PROBLEMS, type FileProblem } from '../../../index/read/contract.ts'
 import { isDocument, TABLE, UNREAD_KIND, type FolderFile, type ListedFile } from './list.ts'
 
-/**
- * Normalizes the path of a file in an archive or a form.
- * @throws corpus_invalid for an empty path, or one that leads outside of the archive or form
- */
+/** Normalizes the path of a file in an archive or a form. @throws corpus_invalid for an empty path, or one that leads outside */
 export function entryName(given: string, holder = 'archive'): string {
   const parts = given
     .replaceAll('\\', '/')

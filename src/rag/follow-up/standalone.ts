@@ -172,14 +172,10 @@ function withoutPronouns(question: string, { question: before, answer }: Exchang
   const place = (isOfPlace && answer !== '' ? answer : undefined) ?? thing
   const text = question.slice(LEADER.exec(question)?.[0].length ?? 0)
   const named = text
-    .replace(POSSESSIVE, (word) => possessive(/^(?:his|her)$/i.test(word) ? person : thing, word))
+    .replace(POSSESSIVE, (word) => (/^(?:his|her)$/i.test(word) ? person && `${person}'s` : thing && `${thing}'s`) || word)
     .replace(PERSON, (word) => person || word)
     .replace(THING, (word) => (word.toLowerCase() === 'there' ? inPlace(text, word, place) : thing || word))
   return named === text ? undefined : capital(named, question)
-}
-
-function possessive(owner: string, word: string): string {
-  return owner === '' ? word : `${owner}'s`
 }
 
 /** `is there` is existential; `live there` refers to a place. */

@@ -8,10 +8,7 @@ const OPENS = /accordion|collaps|expand|faq|question|disclosure/i
 const CHROME =
   /^\W*(?:menu|navigation|toggle\b.*|search|close|open|copy|share|show (?:more|less|all)|(?:expand|collapse)(?: all)?|more|less)\W*$/i
 
-/**
- * Keeps what opens on a click: buttons that name a part of the page, parts that are hidden until then, and tabs, whose names are put before
- * their panels.
- */
+/** Keeps what opens on a click: buttons that name a part of the page, hidden parts, and tabs, whose names are put before their panels. */
 export function namePanels(elements: readonly Element[]): void {
   const tabs = elements.filter(({ attribs }) => attribs.role === 'tab')
   const panels = elements.filter(({ attribs }) => attribs.role === 'tabpanel')

@@ -27,10 +27,7 @@ export class Styles {
     return [properties, ...styles.map((style) => childOf(style, 'rPr'))].flatMap((one) => one?.children.filter(isTag) ?? [])
   }
 
-  /**
-   * What a paragraph is by its style and its own properties: a heading of level 1 to 6, code, an entry of a table of contents, or an item of
-   * a list.
-   */
+  /** What a paragraph is by its style and properties: a heading of level 1 to 6, code, an entry of a table of contents, or an item. */
   kindOf(properties: Element | undefined) {
     const chain = this.#chain(valueOf(childOf(properties, 'pStyle')))
     const all = [properties, ...chain.map((style) => childOf(style, 'pPr'))]

@@ -179,7 +179,10 @@ function embeddingsRoute(app: App, { services, config }: RouteContext): void {
       data: vectors.map((vector, index) => ({
         object: 'embedding' as const,
         index,
-        embedding: encoding_format === 'base64' ? base64Of(vector) : Array.from(vector),
+        embedding:
+          encoding_format === 'base64'
+            ? Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64')
+            : Array.from(vector),
       })),
       model: modelId(manifest),
       usage: { prompt_tokens: tokens, total_tokens: tokens },
@@ -238,9 +241,4 @@ function textsOf(input: EmbeddingsRequest['input']): string[] {
       throw refuse(`${name} has too many characters; the most is ${OPENAI_LIMITS.inputCharacters}.`)
     return item.normalize()
   })
-}
-
-/** Little-endian float32, which every supported machine has in memory. */
-function base64Of({ buffer, byteOffset, byteLength }: Float32Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
 }

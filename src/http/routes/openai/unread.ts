@@ -48,11 +48,7 @@ const NOTHING: ReadonlyMap<string, TSchema> = new Map<string, TSchema>([
   ['ignore_eos', Off],
 ])
 
-/**
- * Rejects fields that request something unsupported; null requests nothing.
- * @param known supported fields
- * @throws invalid_request naming the field
- */
+/** Rejects fields that request what is unsupported; null does not. @param known supported fields @throws invalid_request naming the field */
 export function refuseUnread(body: object, known: object): void {
   for (const [field, value] of Object.entries(body)) {
     if (field in known || value === null || IGNORED.has(field)) continue

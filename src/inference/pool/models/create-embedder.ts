@@ -40,10 +40,7 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
   const maxBulkCalls = (options.maxQueue ?? POOL_DEFAULTS.maxQueue) + (options.children ?? 1)
   const pool = await createPool({ ...options, options: { role: 'embedder', ...commonChildOptions(options), batchTokens: runTokens } })
   let bulkCalls = 0
-  /**
-   * Moving average over bulk batches; the first batch is small. On a GPU batches are sized by tokens only, since their composition affects
-   * results.
-   */
+  /** Moving average over bulk batches; the first is small. On a GPU batches are sized by tokens only: their composition affects results. */
   let msPerToken = BULK_BATCH_MS / Math.min(batchTokens, FIRST_BATCH_TOKENS)
 
   const embedBatch = async (texts: readonly string[], { priority, ...run }: EmbedOptions) => {

@@ -199,10 +199,7 @@ export async function score(
   return scores
 }
 
-/**
- * The `count` most likely tokens at every position of an answer. Prompt and answer are read again, since the single-run graph returns no
- * distributions.
- */
+/** The `count` most likely tokens at each position of an answer. Both texts are read again: the single-run graph has no distributions. */
 export async function alternatives(
   model: StepModel,
   { promptIds, tokenIds, count }: Pick<GenerateRequest, 'promptIds'> & Pick<Decoded, 'tokenIds'> & { readonly count: number },

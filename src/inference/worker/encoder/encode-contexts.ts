@@ -66,10 +66,7 @@ async function knownStates({ cache, store }: ContextEncoder, keys: ReadonlySet<s
   return known
 }
 
-/**
- * Precomputes states of contexts on disk. Does not fill the memory cache.
- * @throws config_invalid without a disk store; disk_full; system errors
- */
+/** Precomputes states of contexts on disk, not in memory. @throws config_invalid without a disk store; disk_full; system errors */
 export async function encodeAhead(encoder: ContextEncoder, input: EncoderInput, yieldPoint: YieldPoint): Promise<AheadResult> {
   const { store } = encoder
   if (!store) throw new CodedError('config_invalid', 'This reader keeps no encoder states on the disk: set CEPE_STATE_DISK_MB.')

@@ -20,10 +20,7 @@ const NAME = /^[^/\\]+[/\\][0-9a-f]{2}[/\\][0-9a-f]{64}\.states$/
 /** Target share of the limit after an eviction, so that the next write needs none. */
 const KEPT_SHARE = 0.9
 
-/**
- * Evicts the least recently used state files of all readers if they exceed the limit. Safe to run in several processes.
- * @returns remaining bytes
- */
+/** Evicts the least recently used state files of all readers above the limit; safe in several processes. @returns remaining bytes */
 async function trimStates(dir: string, maxBytes: number): Promise<number> {
   const files = await statesIn(dir)
   let bytes = files.reduce((sum, file) => sum + file.bytes, 0)

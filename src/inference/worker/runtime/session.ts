@@ -133,10 +133,7 @@ function dataOf<Data>(outputs: Feeds, name: string, type: string, kind: new () =
   throw invalidModel(name, `The graph gives no ${type} output "${name}"; build the model again.`)
 }
 
-/**
- * Returns a log-probability or a vector component if it is finite.
- * @throws inference_failed otherwise: an answer computed from NaN looks like any other
- */
+/** A finite log-probability or component of a vector. @throws inference_failed otherwise: an answer computed from NaN looks like any other */
 export function checkNumber(value: number | undefined): number {
   if (value !== undefined && Number.isFinite(value)) return value
   throw new CodedError(
