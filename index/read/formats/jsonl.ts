@@ -15,6 +15,22 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** A name that an object in a JSON text has twice, of which one value is lost. */
+function repeatedName(text: string, value: unknown): string | undefined {
+  const surplus = new Map<string, number>()
+  const count = (name: string, by: number): unknown => surplus.set(name, (surplus.get(name) ?? 0) + by)
+  // Names with escapes are not compared, but counted.
+  for (const [, name = '', colon] of text.replace(/\\[^]/g, '').matchAll(/"([^"]*)"(\s*:)?/g)) if (colon !== undefined) count(name, 1)
+  const left: unknown[] = [value]
+  for (let one = left.pop(); one !== undefined; one = left.pop())
+    for (const [name, inner] of typeof one === 'object' && one !== null ? Object.entries(one) : []) {
+      if (!Array.isArray(one)) count(name, -1)
+      left.push(inner)
+    }
+  const isEqual = [...surplus.values()].reduce((sum, by) => sum + by, 0) === 0
+  return isEqual ? undefined : [...surplus].find(([, by]) => by > 0)?.[0]
+}
+
 /** Gets a member by name or by path: `document.title`. */
 function memberOf(value: Record<string, unknown>, name: string): unknown {
   if (Object.hasOwn(value, name)) return value[name]
@@ -48,10 +64,7 @@ function rowOf(line: number, value: Record<string, unknown>, { fields = {}, meta
   return typeof title === 'string' && title.trim() !== '' && title.trim() !== contents.title ? row : { ...row, ...contents }
 }
 
-/**
- * Reads rows of a JSON-lines file: {id, title, text} (Atlas), {_id, title, text} (BEIR) or {id, contents} (FlashRAG, Pyserini), or with
- * mapped members.
- */
+/** Reads JSON lines: {id, title, text} (Atlas), {_id, title, text} (BEIR), {id, contents} (FlashRAG, Pyserini), or mapped members. */
 export async function* readJsonl(
   lines: AsyncIterable<Line | Rejected>,
   columns: Partial<ColumnMap> = {},
@@ -63,7 +76,10 @@ export async function* readJsonl(
     }
     if (line.text.trim() === '') continue
     const value = parseJson(line.text)
+    const twice = repeatedName(line.text, value)
     const detail = `The line is not ${value === undefined ? 'valid JSON' : 'a JSON object'}.`
-    yield isObject(value) ? rowOf(line.line, value, columns) : { line: line.line, reason: 'malformed', detail }
+    if (!isObject(value)) yield { line: line.line, reason: 'malformed', detail }
+    else if (twice === undefined) yield rowOf(line.line, value, columns)
+    else yield { line: line.line, reason: 'malformed', detail: `The object has the name ${JSON.stringify(twice)} twice: keep one.` }
   }
 }

@@ -187,6 +187,13 @@ const cases: readonly Case[] = [
     rows: ['1 1: a', '5 5: e', '6 6: f'],
     rejects: ['2 malformed', '3 malformed', '4 malformed', '7 bad_id', '8 malformed', '9 malformed'],
   },
+  {
+    file: 'names that an object has twice',
+    content:
+      '{"id":1,"text":"a","text":"b"}\n{"id":2,"text":"a \\"text\\":","metadata":{"k":1,"k":2}}\n{"id":3,"text":"c","\\"x":{"text":1}}\n',
+    rows: ['3 3: c'],
+    rejects: ['1 malformed', '2 malformed'],
+  },
   { file: 'JSON lines cut off', content: '{"id":1,"text":"a"}\n{"id":2,"te', rows: ['1 1: a'], rejects: ['2 malformed'] },
   { file: 'JSON lines with blank ones', content: '{"id":1,"text":"a"}\n\n  \n{"id":2,"text":"b"}\n', rows: ['1 1: a', '4 2: b'], aside: 2 },
   {
