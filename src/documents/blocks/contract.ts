@@ -48,6 +48,15 @@ export function inline(text: string): string {
     .normalize()
 }
 
+/** Between two lines whose scripts have no spaces. */
+const WITHOUT_SPACE =
+  /(?<=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u3000-\u303f\uff01-\uff9f])\s*\n\s*(?=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u3000-\u303f\uff01-\uff9f])/gu
+
+/** A text that may be wrapped without the line ends that stand for no space. */
+export function unwrapped(text: string): string {
+  return text.replace(WITHOUT_SPACE, '')
+}
+
 /** A title as a file declares it, of so many characters at most. */
 export function titleText(text: string, most = 300): string {
   return clipped(text, most)

@@ -113,7 +113,7 @@ function named(addresses: readonly Address[] = []): string {
   return addresses
     .map(({ name, address, group }) => {
       if (group !== undefined) return `${name}: ${named(group)}`.replace(/: $/, '')
-      return name === '' ? address : `${name} <${address}>`
+      return name === '' ? address : `${/[,;<>]/.test(name) ? JSON.stringify(name) : name} <${address}>`
     })
     .join(', ')
 }

@@ -1,14 +1,19 @@
 import { at } from '../../../../base/at.ts'
 import type { DocumentType } from '../../type.ts'
 import { inline, type Block } from '../contract.ts'
+import { rowTexts, type GridCell } from '../markup/row-texts.ts'
 import { boxRows, plainBlocks } from './plain.ts'
 
 /** Kinds of text whose structure is in its lines. */
 export type LinesType = Extract<DocumentType, 'rst' | 'org' | 'asciidoc' | 'latex'>
 
 interface Syntax {
-  /** The level and text of a heading. */
-  heading(line: string, next: string): { readonly level: number; readonly text: string } | undefined
+  /** The level and text of a heading, and whether the next line is a part of it. */
+  heading(
+    line: string,
+    next: string,
+    before: string,
+  ): { readonly level: number; readonly text: string; readonly isUnderlined?: boolean } | undefined
   /** First line of a listing; what its last line looks like. */
   readonly fence: RegExp
   fenceEnd(open: string): RegExp
@@ -38,7 +43,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
         !UNDERLINE.test(line) &&
         !line.startsWith('.. ') &&
         next.trim().length >= line.trim().length
-      return isTitle ? { level: LEVELS.indexOf(mark) + 1, text: line } : undefined
+      return isTitle ? { level: LEVELS.indexOf(mark) + 1, text: line, isUnderlined: true } : undefined
     },
     fence: /^\s*\.\. (?:code(?:-block)?|sourcecode|parsed-literal|math)::/,
     fenceEnd: () => /^\S/,
@@ -55,9 +60,11 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     row: /^\s*\|.*\|\s*$/,
   },
   asciidoc: {
-    heading: (line, next) => {
-      // The title may be underlined.
-      if (/^={4,}\s*$/.test(next) && Math.abs(next.trim().length - line.trim().length) <= 2) return { level: 1, text: line }
+    heading: (line, next, before) => {
+      const mark = /^([-=~^+])\1{2,}\s*$/.exec(next)?.[1]
+      const isAlike = Math.abs(next.trim().length - line.trim().length) <= 1
+      if (mark !== undefined && isAlike && /^[\p{L}\p{N}]/u.test(line) && /^(?:\[.*\])?\s*$/.test(before))
+        return { level: '=-~^+'.indexOf(mark) + 1, text: line, isUnderlined: true }
       const [, marks, text] = /^(={1,6})\s+(\S.*)$/.exec(line) ?? []
       return marks === undefined || text === undefined ? undefined : { level: marks.length, text }
     },
@@ -65,7 +72,6 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fenceEnd: (open) => new RegExp(`^\\${open.charAt(0)}{${open.startsWith('`') ? 3 : 4},}\\s*$`),
     // Admonitions and sources of quotes are shown.
     dropped: /^(?:\/\/.*|\[(?!quote|verse|[A-Z]+\])\[?[^\]]*\]?\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\|===)\s*$/,
-    row: /^\|(?!===).*\|/,
   },
   latex: {
     heading: (line) => {
@@ -97,6 +103,12 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
     blocks.push(block)
   }
   const lines = (type === 'latex' ? printed(text) : text).split(/\r\n?|\n/)
+  /** Values of AsciiDoc's attributes. */
+  const attributes = new Map<string, string>()
+  const resolved = (line: string): string =>
+    attributes.size === 0 ? line : line.replace(/(?<!\\)\{([\w-]+)\}/g, (reference, name: string) => attributes.get(name) ?? reference)
+  if (type === 'asciidoc')
+    for (const [, name = '', value = ''] of text.matchAll(/^:([\w-]+):[ \t]+(\S.*)$/gm)) attributes.set(name, resolved(value))
   /** The first line after `from` that does not match. */
   const endOf = (from: number, matches: (line: string) => boolean): number => {
     let end = from
@@ -104,11 +116,11 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
     return end
   }
   for (let i = 0; i < lines.length; i++) {
-    const line = at(lines, i)
-    const found = syntax.heading(line, lines.at(i + 1) ?? '')
+    const line = resolved(at(lines, i))
+    const found = syntax.heading(line, lines.at(i + 1) ?? '', i === 0 ? '' : at(lines, i - 1))
     if (found !== undefined) {
       push({ kind: 'heading', level: Math.min(MOST_LEVELS, found.level), text: inline(found.text) })
-      if (type === 'rst') i++
+      if (found.isUnderlined === true) i++
     } else if (fence.test(line)) {
       const last = syntax.fenceEnd(line)
       const end = endOf(i + 1, (one) => !last.test(one))
@@ -118,6 +130,10 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
       if (code !== '' && !COMMENT.test(line)) push({ kind: 'code', text: code })
       // An indented listing ends before the next line.
       i = type === 'rst' ? end - 1 : end
+    } else if (line.startsWith('|===') && lines.includes(line, i + 1)) {
+      const end = lines.indexOf(line, i + 1)
+      push({ kind: 'table', rows: cellRows(lines.slice(i + 1, end).map(resolved), lines.slice(Math.max(0, i - 2), i).join('\n')) })
+      i = end
     } else if (row?.test(line) === true) {
       const end = endOf(i, (one) => row.test(one))
       push({ kind: 'table', rows: boxRows(lines.slice(i, end), false) })
@@ -126,15 +142,38 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
       const end = endOf(i, (one) => one.trim() !== '')
       push({ kind: 'code', text: lines.slice(i, end).join('\n') })
       i = end - 1
-    } else if (!dropped.test(line)) prose.push(...(type === 'latex' ? listLines(line) : [line]))
+    } else if (!dropped.test(line)) for (const one of type === 'latex' ? listLines(line) : [line]) prose.push(one)
   }
   endProse()
   return blocks
 }
 
-/** A line of a list of LaTeX, as plain text has it: each item is a line. */
+/** The start of a cell of AsciiDoc, with its form; one that spans others, or stands for several. */
+const CELL = /(?:(?<!\S)(?:[\d.]*[+*])?[<^>]?(?:\.[<^>])?[adehlmsv]?)?(?<!\\)\|/
+const SPANNING = /(?<!\S)[\d.]+[+*][<^>.]*[a-z]?\|/
+
+/** Rows of a table of AsciiDoc, in which a line may hold a part of a row. @param before the lines that say what its columns are */
+function cellRows(lines: readonly string[], before: string): string[] {
+  const cellsIn = (text: string): GridCell[] =>
+    text.split(CELL).flatMap((cell, i) => (i === 0 ? [] : [{ text: inline(cell.replaceAll('\\|', '|')) }]))
+  const first = lines.findIndex((line) => line.trim() !== '')
+  const named = /cols="?([^"\]]+)/.exec(before)?.[1]?.split(/[,;]/)
+  const columns = named?.reduce((sum, one) => sum + Number(/^\s*(\d+)\*/.exec(one)?.[1] ?? 1), 0) ?? cellsIn(lines.at(first) ?? '').length
+  const text = lines.join('\n')
+  if (columns === 0 || SPANNING.test(text)) return lines.map((line) => inline(line.split(CELL).join(' '))).filter((line) => line !== '')
+  const cells = cellsIn(text)
+  const isHeaded = /header/.test(before) || lines.at(first + 1)?.trim() === ''
+  const rows = Array.from({ length: Math.ceil(cells.length / columns) }, (_, i) => cells.slice(i * columns, (i + 1) * columns))
+  return rowTexts(rows.map((row, i) => ({ cells: row, isHead: i === 0 && isHeaded })))
+}
+
+/** A comment after a text without commands whose argument may hold its mark. */
+const TEX_COMMENT = /^((?:\\(?!verb|url|href|lstinline)[^]|[^%\\])*)%.*$/
+
+/** A line of a list of LaTeX, as plain text has it: each item is a line, and comments are left out. */
 function listLines(line: string): string[] {
   return line
+    .replace(TEX_COMMENT, '$1')
     .replace(/\\(?:begin\{(?:itemize|enumerate|description)\}(?:\[[^\]]*\])?|end\{(?:itemize|enumerate|description)\})/g, '\n')
     .replace(/\s*(?<!\\)\\item\b\s*/g, '\n- ')
     .split('\n')
@@ -146,9 +185,17 @@ const ARGUMENT = /^\s*\.\. (?:parsed-literal|math)::\s+(\S.*)/
 /** What names a document, not in a comment. */
 const NAMED = new RegExp(String.raw`(?<!%.{0,200})\\(?:title|author|date)\{${BRACED}\}`, 'g')
 
-/** What LaTeX prints: its title and its document. */
+/** A command without arguments that a document defines. */
+const COMMAND = new RegExp(String.raw`^[ \t]*\\(?:newcommand|providecommand|def)\*?\s*\{?\\([A-Za-z]+)\}?\s*\{(${BRACED})\}`, 'gm')
+
+/** What LaTeX prints: its title and its document, with its own commands resolved. */
 function printed(text: string): string {
   const [preamble = '', ...body] = text.split('\\begin{document}')
   const named = body.length === 0 ? [] : (preamble.match(NAMED) ?? [])
-  return [...named.map(inline), ...(body.length === 0 ? [text] : body)].join('\n\n').replace(/^\s*\\title\{/m, '\\part{')
+  const commands = new Map(Array.from(preamble.matchAll(COMMAND), ([, name, value]) => [name, value]))
+  return [...named.map(inline), ...(body.length === 0 ? [text] : body)]
+    .join('\n\n')
+    .replace(/^([^]*)\\end\{document\}[^]*$/, '$1')
+    .replace(/\\([A-Za-z]+)(?:\{\})?/g, (command, name: string) => commands.get(name) ?? command)
+    .replace(/^\s*\\title\{/m, '\\part{')
 }

@@ -1,8 +1,15 @@
 import { at } from '../../../../base/at.ts'
-import { inline, type Block } from '../contract.ts'
+import { inline, unwrapped, type Block } from '../contract.ts'
 import { rowTexts } from '../markup/row-texts.ts'
 
-const BULLET = /^\s{0,8}(?:[-*+\u2022\u25e6\u25aa\u2013]|\(?\d{1,3}[.)])\s+\S/
+/** Words before which a hyphen stands for a part left out: "pre- and postwar". */
+export const CONJUNCTIONS = 'and|or|to|und|oder|bzw|sowie|bis|et|ou'
+/** Marks of items, also as fonts of symbols have them. */
+export const BULLETS = '\u2022\u2023\u25a0\u25aa\u25ab\u25cb\u25cf\u25e6\uf0a7\uf0b7\uf0d8'
+/** Those, and check boxes and arrows. */
+export const MARKS = `${BULLETS}\u25a1\u2610-\u2612\u2705\u2713-\u2718\u274c\u274f-\u2752\u27a2`
+const BULLET = new RegExp(`^\\s{0,8}(?:[-*+\u2013${MARKS}]|\\(?\\d{1,3}[.)]|\\(?(?:[a-z]|[ivx]{2,5})\\))\\s+\\S`)
+const MARK = new RegExp(`^[-*+\u2013${BULLETS}]\\s+`)
 const UNDERLINE = /^(={3,}|-{3,}|~{3,}|\*{3,})\s*$/
 /** Lines of a table drawn with bars, and the rules in it. */
 const [BOX, BOX_RULE] = [/^\s*[|+].*[|+]\s*$/, /^\s*[|+][-=+|]+[|+]\s*$/]
@@ -10,8 +17,13 @@ const [BOX, BOX_RULE] = [/^\s*[|+].*[|+]\s*$/, /^\s*[|+][-=+|]+[|+]\s*$/]
 const BOX_RULES = 3
 const RULE = /^[\s*=_~#-]{3,}$/
 const CODE = /^(?: {4}|\t)/
+/** A line between signs that draw boxes; a word that goes on in the next line, unless its hyphen stands for a part left out. */
+const [DRAWN, DIVIDED] = [
+  /^\s*[\u2500-\u257f].*[\u2500-\u257f]$/,
+  new RegExp(`(?<=\\p{L})-\\n\\s*(?=\\p{Ll})(?!(?:${CONJUNCTIONS})\\b)`, 'gu'),
+]
 /** A row of a table without bars. */
-const CELLS = /\S(?:\t| {3,})\S/
+const CELLS = /\S(?:\t| {3,}| ?\.{4,} ?)\S/
 /** Marks of code, addresses and fields in a line, which is then no heading. */
 const NO_HEADING = /[<>{}=;@|]|:\/\/|^[\w-]+: \S|[.!?:,\u3002]$/
 const LONGEST_HEADING = 80
@@ -36,7 +48,29 @@ export function plainBlocks(text: string, findsHeadings = true): Block[] {
 function groupsOf(text: string): string[][] {
   const lines = text.split(/\r\n?|[\n\f]/).map((line) => line.trimEnd())
   const groups = lines.join('\n').split(/\n{2,}/)
-  return groups.map((group) => group.split('\n').filter((line) => line !== '')).filter((group) => group.length > 0)
+  return groups
+    .map((group) =>
+      group
+        .split('\n')
+        .filter((line) => line !== '')
+        .map(withBars),
+    )
+    .filter((group) => group.length > 0)
+}
+
+/** A line of a table that is drawn with other signs. */
+function withBars(line: string): string {
+  return DRAWN.test(line)
+    ? line
+        .replace(/[\u2502\u2503\u2551]/g, '|')
+        .replace(/[\u2550\u2500\u2501]/g, '-')
+        .replace(/[\u2500-\u257f]/g, '+')
+    : line
+}
+
+/** Lines as one text; a hyphen at the end of one is a part of the word. */
+function joinedLines(lines: readonly string[]): string {
+  return inline(unwrapped(lines.join('\n')).replace(DIVIDED, '-'))
 }
 
 interface Around {
@@ -48,7 +82,7 @@ interface Around {
 function blocksOf(lines: readonly string[], around: Around): Block[] {
   const [first = '', second = '', ...rest] = lines
   const underline = UNDERLINE.exec(second)?.[1]
-  if (underline !== undefined && first.trim().length <= LONGEST_HEADING && !RULE.test(first)) {
+  if (underline !== undefined && first.trim().length <= LONGEST_HEADING && !RULE.test(first) && !CELLS.test(first)) {
     const heading: Block = { kind: 'heading', level: underline.startsWith('=') ? 1 : DEPTH_OF_OTHERS, text: inline(first) }
     return rest.length === 0 ? [heading] : [heading, ...blocksOf(rest, { ...around, isFirst: false })]
   }
@@ -57,15 +91,16 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
   if (lines.length > 2 && lines.every((line) => BOX.test(line))) return [{ kind: 'table', rows: boxRows(lines) }]
   if (BULLET.test(first)) return [{ kind: 'list', items: itemsOf(lines) }]
   if (lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
-  if (lines.length > 1 && lines.every((line) => CELLS.test(line))) return [{ kind: 'table', rows: lines.map(inline) }]
+  const rows = lines.filter((line) => !RULE.test(line))
+  if (rows.length > 1 && rows.every((line) => CELLS.test(line))) return [{ kind: 'table', rows: rows.map(inline) }]
   const list = lines.findIndex((line) => BULLET.test(line))
   // A list directly below its lead-in.
   if (list > 0 && /:\s*$/.test(at(lines, list - 1)))
     return [
-      { kind: 'paragraph', text: inline(lines.slice(0, list).join('\n')) },
+      { kind: 'paragraph', text: joinedLines(lines.slice(0, list)) },
       { kind: 'list', items: itemsOf(lines.slice(list)) },
     ]
-  return [{ kind: 'paragraph', text: inline(lines.join('\n')) }]
+  return [{ kind: 'paragraph', text: joinedLines(lines) }]
 }
 
 /** Rows of a table that is drawn with bars. @param canWrap with rules after each row, lines between two rules are one */
@@ -112,14 +147,14 @@ function itemsOf(lines: readonly string[]): string[] {
   const items: string[] = []
   for (const line of lines) {
     if (BULLET.test(line)) items.push(marked(line))
-    else items.push(`${items.pop() ?? '-'} ${inline(line)}`)
+    else items.push(joinedLines([items.pop() ?? '-', line]))
   }
   return items
 }
 
 /** An item with the bullet common to all file types; numbers stay, for the text may refer to them. */
 export function marked(line: string): string {
-  return inline(line).replace(/^[-*+\u2022\u25e6\u25aa\u2013]\s+/, '- ')
+  return inline(line).replace(MARK, '- ')
 }
 
 /** Parts of one listing, which may have blank lines in it; and of one list. */

@@ -50,4 +50,32 @@ export const TEXT_CASES: readonly FidelityCase[] = [
       'Fees\n\nItem        Price   Days\nRope        15.00      3\nAnchor     120.50      1\n\nName:\tAnn Berg\nCity:\tOslo\n\nIt is due in May.   It is\npaid at the quay.\n',
     lines: ['Rope 15.00 3', 'Anchor 120.50 1', 'City: Oslo', 'It is due in May. It is paid at the quay.'],
   },
+  // Bullets and check boxes of other signs.
+  {
+    file: 'bullets.txt',
+    content: 'Buy:\n\n\u25cf oil\n\u25cb wax\n\uf0b7 wick\n\nDo:\n\n\u2610 fill it\n\u2611 light it\n',
+    lines: ['- oil', '- wax', '- wick', '\u2610 fill it', '\u2611 light it'],
+  },
+  // A word that goes on in the next line; items with letters; tables with rules, and drawn with signs of boxes.
+  {
+    file: 'divided.txt',
+    content:
+      'The lamp is well-\nknown in pre-\nand postwar years.\n\n- self-\n  made\n- old\n\na) fill it\nb) light it\n   at night\n\n(i) oil\n(ii) wax\n',
+    lines: ['The lamp is well-known in pre- and postwar years.', '- self-made', 'a) fill it', 'b) light it at night', '(ii) wax'],
+  },
+  {
+    file: 'drawn.txt',
+    content:
+      'Fees of boats\n\n\u250c\u2500\u2500\u2500\u2500\u2500\u2500\u252c\u2500\u2500\u2500\u2500\u2500\u2510\n\u2502 Boat \u2502 Fee \u2502\n\u251c\u2500\u2500\u2500\u2500\u2500\u2500\u253c\u2500\u2500\u2500\u2500\u2500\u2524\n\u2502 Raft \u2502 7   \u2502\n\u2514\u2500\u2500\u2500\u2500\u2500\u2500\u2534\u2500\u2500\u2500\u2500\u2500\u2518\n\n' +
+      'Item      Price\n---------------\nRope       5.00\nTar ...... 1.00\n          -----\nSum        6.00\n',
+    title: 'Fees of boats',
+    says: 'Boat: Raft; Fee: 7 Item Price Rope 5.00 Tar ...... 1.00 Sum 6.00',
+    lines: ['Rope 5.00', 'Tar ...... 1.00', 'Sum 6.00'],
+  },
+  // Lines of scripts without spaces.
+  {
+    file: 'japanese.txt',
+    content: '\u706f\u53f0\u306f\n\u591c\u306b\u5149\u308b\u3002\nThe lamp\n\u5149.\n',
+    says: '\u706f\u53f0\u306f\u591c\u306b\u5149\u308b\u3002 The lamp \u5149.',
+  },
 ]

@@ -348,4 +348,38 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     says: 'Buy: - oil - wick Then light it.',
     lacks: ['Old'],
   },
+  // What a document defines stands for its name, but not in a listing.
+  {
+    file: 'defined.adoc',
+    content: '= {name} guide\nAnn Berg\n:name: Lampo\n:full-name: {name} 3\n\nThe {full-name} burns {oil}.\n\n----\n{name}\n----\n',
+    title: 'Lampo guide',
+    says: 'Ann Berg The Lampo 3 burns {oil}. {name}',
+  },
+  {
+    file: 'defined.tex',
+    content:
+      '\\documentclass{article}\n\\newcommand{\\lamp}{Lampo \\emph{3}}\n\\newcommand{\\two}[1]{#1}\n\\begin{document}\nThe \\lamp{} burns 5\\,\\% % of old oil\nof \\lampoil at \\url{a%20b}.\n\\end{document}\nnotes\n',
+    says: 'The Lampo \\emph{3} burns 5\\,\\% of \\lampoil at \\url{a%20b}.',
+  },
+  // A block in rules of the length of its mark is no heading; headings are underlined.
+  {
+    file: 'admonished.adoc',
+    content:
+      'The lamp\n========\n\nFuel\n----\n\nWhale oil.\n\n[NOTE]\n====\nLit.\n====\n\nWick\n~~~~\n\n----\nfill\n----\n\n[TIP]\n====\nCotton.\n====\n',
+    title: 'The lamp',
+    says: '[Fuel] Whale oil. [NOTE] Lit. [Fuel > Wick] fill [TIP] Cotton.',
+  },
+  // Tables whose cells are a line each.
+  {
+    file: 'cells.adoc',
+    content:
+      'Fees:\n\n[cols="1,>2,a",options="header"]\n|===\n|Boat |Fee |Days\n\n|Raft\n|7 a\\|b\n|1\n\n|Tug\n|9\na|2\n|===\n\n|===\n|Sum |16\n\n2+|none\n|===\n',
+    lines: ['Boat: Raft; Fee: 7 a|b; Days: 1', 'Boat: Tug; Fee: 9; Days: 2', 'Sum 16', 'none'],
+  },
+  // A name with a comma is one.
+  {
+    file: 'names.eml',
+    content: mail('To: "Berg, Ann" <a@example.org>, Bo <b@example.org>', 'It is lit.'),
+    says: 'From: ann@example.org To: "Berg, Ann" <a@example.org>, Bo <b@example.org> It is lit.',
+  },
 ]
