@@ -3,8 +3,8 @@ import { isMap, isScalar, isSeq, parseDocument as parseYaml } from 'yaml'
 import { inline, Unread, type BlockDocument } from '../contract.ts'
 import { htmlDocument } from './html.ts'
 
-/** YAML front matter (Jekyll, Hugo, Pandoc). */
-const FRONT_MATTER = /^---[ \t]*\r?\n([^]{0,20000}?)\r?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/
+/** Front matter (Jekyll, Hugo, Pandoc) in YAML, or in TOML between plus signs. */
+const FRONT_MATTER = /^(---|\+\+\+)[ \t]*\r?\n([^]{0,20000}?)\r?\n(?:\1|\.\.\.)[ \t]*(?:\r?\n|$)/
 /** Its fields that are read; others are settings of the site. */
 const READ =
   /^(?:subtitle|description|summary|abstract|authors?|date|published|updated|last_?mod(?:ified)?|version|tags|keywords|categories)$/i
@@ -108,8 +108,9 @@ function escaped(text: string): string {
 
 /** Parses GitHub-flavoured Markdown, including embedded HTML. What front matter says of the document follows its first heading. */
 export function markdownDocument(source: string): BlockDocument {
-  const [whole = '', front = ''] = FRONT_MATTER.exec(source) ?? []
-  const fields = fieldsIn(front)
+  const [whole = '', mark, front = ''] = FRONT_MATTER.exec(source) ?? []
+  // TOML's fields before its first table are YAML with other signs.
+  const fields = fieldsIn(mark === '---' ? front : front.replace(/^\[[^]*/m, '').replace(/^([\w-]+)[ \t]*=/gm, '$1:'))
   const text = fields === undefined ? source : source.slice(whole.length)
   const unread = new Unread()
   const html = new Marked({ gfm: true }, extensions(unread)).parse(text, { async: false })

@@ -1,5 +1,5 @@
 import { isTag, isText, type AnyNode, type Element } from 'domhandler'
-import { inline, textsOf, type Block } from '../contract.ts'
+import { inline, textsOf, unwrapped, type Block } from '../contract.ts'
 import { listItems } from './list.ts'
 import { isLayout, tableRows } from './table.ts'
 import { BLOCKS, checkDepth, codeText, isSkipped, textOf } from './text.ts'
@@ -48,7 +48,7 @@ export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {
   const read = (nodes: readonly AnyNode[], depth: number): void => {
     checkDepth(depth)
     for (const node of nodes) {
-      if (isText(node)) text += node.data
+      if (isText(node)) text += unwrapped(node.data)
       else if (isTag(node) && !isSkipped(node)) readElement(node, depth)
     }
   }

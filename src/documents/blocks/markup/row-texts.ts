@@ -64,9 +64,11 @@ function sheetParts(grid: readonly GridRow[]): GridRow[][] {
   })
 }
 
-/** One cell across the table: a title of what follows. */
-function isTitle({ cells }: GridRow, width: number): boolean {
-  return width > 1 && cells.length === width && cells.every(({ isRepeat }, i) => i === 0 || isRepeat === true)
+/** One cell across the table, or the only name in a row of names: a title of what follows. */
+function isTitle({ cells, isHead }: GridRow, width: number): boolean {
+  return (
+    width > 1 && cells.length === width && cells.every(({ text, isRepeat }, i) => i === 0 || isRepeat === true || (isHead && text === ''))
+  )
 }
 
 function isNames({ cells, isHead }: GridRow): boolean {

@@ -103,6 +103,6 @@ export function raisedText(text: string, before: string, isLink = false): string
   if (/\s$/.test(text)) return `${raisedText(text.trimEnd(), before, isLink)} `
   if (/^TM$/i.test(text)) return '\u2122'
   if (/^\d+$/.test(text) ? NOTED.test(before.slice(-8)) : /^\p{Ll}$/u.test(text) && LETTERED.test(before.slice(-8))) return `[${text}]`
-  if (ORDINAL.test(text) || !/^[-+\u2212\p{L}\p{N}]/u.test(text)) return text
-  return /^[-+\u2212]?(?:\p{L}|[\d.,]+)$/u.test(text) ? `^${text}` : `^(${text})`
+  if (ORDINAL.test(text) || !/^[-+\u2212\u2013\p{L}\p{N}]/u.test(text)) return text
+  return /^[-+\u2212\u2013]?(?:\p{L}|[\d.,]+)$/u.test(text) ? `^${text}` : `^(${text})`
 }

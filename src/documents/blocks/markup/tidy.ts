@@ -24,7 +24,9 @@ const FILE_NAME = /^[\w-]+\.(?:png|jpe?g|gif|svg|webp)$/i
 const FONT = /font(?:-family)?\s*:\s*["']?([\w ]+)/i
 const SHOWN_APART = /display\s*:\s*(?:block|flex|grid|table|list-item)/i
 /** Types of inputs whose values are shown as text. */
-const TYPED = /^(?:text|search|email|number|tel|url|date|time|datetime-local|month|week)$/i
+const TYPED = /^(?:text|search|email|number|range|tel|url|date|time|datetime-local|month|week)$/i
+/** Elements that are rewritten like others. */
+const SAME = new Map(Object.entries({ sub: 'sup', area: 'img', svg: 'img', s: 'del', strike: 'del', meter: 'input', progress: 'input' }))
 const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
 /** Names of check boxes that open a part of the page. */
 const SWITCH = /tab|toggle|menu|nav/i
@@ -87,13 +89,11 @@ function rewrite(element: Element): void {
   if (font !== undefined) showSymbols(element, font)
   if ((element.name === 'span' || name === 'a') && SHOWN_APART.test(attribs.style ?? '')) element.name = 'div'
   if (isHidden(element)) return
-  switch ((name === 'span' ? scriptIn(attribs.style) : undefined) ?? name.replace(/^(?:m(?:ml)?|epub|ops):/, '')) {
+  const kind = (name === 'span' ? scriptIn(attribs.style) : undefined) ?? name.replace(/^(?:m(?:ml)?|epub|ops):/, '')
+  switch (SAME.get(kind) ?? kind) {
     case 'sup':
-    case 'sub':
       return say(element, beforeNumber(element, scriptText(element)))
     case 'img':
-    case 'area':
-    case 'svg':
       return say(element, apart(element, alternativeOf(element)), { 'data-image': '' })
     case 'input':
       return sayInput(element)
@@ -135,8 +135,6 @@ function rewrite(element: Element): void {
     case 'q':
       return say(element, `"${textOf(children)}"`)
     case 'del':
-    case 's':
-    case 'strike':
       // A replaced price is not one number with the new one.
       DomUtils.appendChild(element, new Text(' '))
       if (element.prev !== null && isTag(element.prev)) DomUtils.prependChild(element, new Text(' '))
@@ -145,7 +143,8 @@ function rewrite(element: Element): void {
 
 function sayInput(element: Element): void {
   const { type = 'text', value = '', checked } = element.attribs
-  if (TYPED.test(type)) say(element, apart(element, value))
+  // A meter may hold text.
+  if (TYPED.test(type) && textOf(element.children) === '') say(element, apart(element, value))
   if (!/^(?:checkbox|radio)$/i.test(type) || (!CHECKABLE.has(parentName(element)) && !isLabelled(element))) return
   say(element, apart(element, checked === undefined ? '[ ] ' : '[x] '))
 }

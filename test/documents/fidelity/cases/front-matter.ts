@@ -37,6 +37,13 @@ export const FRONT_MATTER_CASES: readonly FidelityCase[] = [
     title: 'The lamp',
   },
   {
+    file: 'toml.md',
+    content:
+      '+++\ntitle = "The lamp"\ndate = 2024-05-31\ntags = ["harbour", "light"]\n[params]\nauthor = "none"\n+++\n\nIt burns at night.\n',
+    says: 'date: 2024-05-31 tags: harbour, light It burns at night.',
+    title: 'The lamp',
+  },
+  {
     file: 'rules.md',
     content: '---\n\nText between two rules.\n\n---\n\nAnd after them.\n',
     says: 'Text between two rules. And after them.',

@@ -392,6 +392,17 @@ const MISPLACED: readonly FidelityCase[] = [
   },
 ]
 
+/** Minus signs that are en dashes, lines of a script without spaces, and values that only a drawing shows. */
+const VALUES: readonly FidelityCase[] = [
+  {
+    file: 'values.html',
+    content: main(
+      '<p>\u706f\u53f0\u306f\n  \u591c\u306b<br>\n\u5149\u308b\u3002</p><p>A film of 10<sup>\u20133</sup> m, x<sup>\u20132n</sup>.</p><p>Oil <meter min="0" max="9" value="4"></meter>, wax <meter value="0.6">six of ten</meter>, done <progress value="70" max="100"></progress>, <label>light <input type="range" value="5"></label>.</p>',
+    ),
+    says: '\u706f\u53f0\u306f\u591c\u306b \u5149\u308b\u3002 A film of 10^\u20133 m, x^(\u20132n). Oil 4, wax six of ten, done 70, light 5.',
+  },
+]
+
 /** Marks that a style gives, a footer above its rows, notes after a space, and XHTML. */
 const MARKS: readonly FidelityCase[] = [
   {
@@ -409,7 +420,7 @@ const MARKS: readonly FidelityCase[] = [
   },
 ]
 
-export const HTML_CASES: readonly FidelityCase[] = [...MAIN_TEXT, ...NAVIGATION, ...TABLES, ...SHOWN, ...MISPLACED, ...MARKS]
+export const HTML_CASES: readonly FidelityCase[] = [...MAIN_TEXT, ...NAVIGATION, ...TABLES, ...SHOWN, ...MISPLACED, ...VALUES, ...MARKS]
 
 /** Cases of files in ../shared. */
 export const SHARED_HTML_CASES: readonly FidelityCase[] = [

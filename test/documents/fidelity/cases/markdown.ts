@@ -61,4 +61,10 @@ export const MARKDOWN_CASES: readonly FidelityCase[] = [
     has: ['Boat: Raft; Fee: 7', 'Boat: Yacht | sail; Fee: 9', 'Boat: Barge'],
     warnings: [/^Not read: cells beyond the columns of a table \(2\)\.$/],
   },
+  // A table whose only name of a column is its title.
+  {
+    file: 'titled.md',
+    content: '| **Aurora** | |\n|---|---|\n| Built | 1912 |\n| Length | 120 m<br>394 ft |\n',
+    says: 'Aurora Built: 1912 Length: 120 m 394 ft',
+  },
 ]
