@@ -11,7 +11,7 @@ import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, elementText, made, nested, parseXml, textIn } from '../markup/xml.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
-import { partText } from './parts.ts'
+import { partText, shownDate } from './parts.ts'
 
 interface List {
   readonly style: string
@@ -40,6 +40,8 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
   const reader = new Reader([...elementsIn(styles.children), ...elements], await formulasOf(zip, elements), type === 'ods')
   const blocksOf = (nodes: readonly AnyNode[]) => madeBlocks(reader.read(nodes))
   const pages = elements.filter(({ name }) => name === 'page')
+  for (const [i, page] of pages.entries())
+    for (const one of elementsIn([page])) if (one.name === 'page-number') one.children = made('p', [String(i + 1)]).children
   const blocks =
     type === 'odp'
       ? pages.flatMap((page, i) => blocksOf([page]).map((block) => ({ ...block, page: i + 1 })))
@@ -174,10 +176,11 @@ class Reader {
 
   #cell({ attribs, children }: Element, depth: number): Element[] {
     const { 'number-columns-spanned': colspan = '1', 'number-rows-spanned': rowspan = '1' } = attribs
-    const day = this.#isSheet ? attribs['date-value']?.replace(/(?:T00:00(?::00)?|(T\d\d:\d\d):00)$/, '$1').replace('T', ' ') : undefined
-    const texts = day === undefined ? this.read(children, depth) : [made('p', [day])]
+    const day = this.#isSheet ? attribs['date-value'] : undefined
+    const texts = day === undefined ? this.read(children, depth) : [made('p', [shownDate(day)])]
     // Some programs store no text of a value.
     const shown = textIn(texts).trim() === '' ? [made('p', [valueText(attribs)])] : texts
+    if (attribs.formula !== undefined && attribs['value-type'] === undefined) this.unread.add('formulas without a stored value')
     const styled = made(this.#spanName(attribs['style-name']), shown)
     return this.#repeated(made('td', [styled], { colspan, rowspan }), attribs['number-columns-repeated'])
   }

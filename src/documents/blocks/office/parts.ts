@@ -57,3 +57,8 @@ export function valueOf(element: Element | undefined): string {
 export function isOn(property: Element | undefined): boolean {
   return property !== undefined && !['0', 'false', 'off'].includes(valueOf(property))
 }
+
+/** A date of ISO 8601 without a time of midnight, and without seconds of 0. */
+export function shownDate(date: string): string {
+  return date.replace(/(?:T00:00(?::00(?:\.0+)?)?|(T\d\d:\d\d):00(?:\.0+)?)Z?$/, '$1').replace('T', ' ')
+}

@@ -26,13 +26,13 @@ export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   // The ids of sections name the slides again.
   const ids = elementsOf(await zip.read(main), 'sldId').flatMap(({ attribs: { 'r:id': id } }) => id ?? [])
   for (const [i, id] of ids.entries()) {
-    const nodes = await slideNodes(zip, parts.get(id) ?? '', unread)
+    const nodes = await slideNodes(zip, parts.get(id) ?? '', i + 1, unread)
     blocks.push(...madeBlocks(nodes).map((block) => ({ ...block, page: i + 1 })))
   }
   return { title, blocks, warnings: unread.warnings }
 }
 
-async function slideNodes(zip: ZipDocument, part: string, unread: Unread): Promise<Element[]> {
+async function slideNodes(zip: ZipDocument, part: string, number: number, unread: Unread): Promise<Element[]> {
   const slide = parseXml(await zip.read(part)).children
   if (slide.some((node) => isTag(node) && node.attribs.show === '0')) {
     unread.add('hidden slides')
@@ -42,6 +42,7 @@ async function slideNodes(zip: ZipDocument, part: string, unread: Unread): Promi
     const { name, attribs, parent } = element
     if (name === 'tc' && /1|true/.test(`${attribs.hMerge} ${attribs.vMerge}`) && textIn([element]).trim() !== '')
       unread.add('cells under merged ones')
+    if (name === 'fld' && attribs.type === 'slidenum') element.children = [made('t', [String(number)])]
     if (name === 'sp' && REPEATED.has(placeOf(element))) unread.addEdge(textIn([element]))
     if (name === 'cNvPr' && /^(?:1|true)$/.test(attribs.hidden ?? '') && parent?.parent && isTag(parent.parent)) {
       unread.add('hidden shapes')
@@ -54,7 +55,11 @@ async function slideNodes(zip: ZipDocument, part: string, unread: Unread): Promi
       unread.add(unreadPart(type))
       continue
     }
-    const inside = shapes(parseXml(await partText(zip, related)).children, 0)
+    const { children } = parseXml(await partText(zip, related))
+    // Paragraphs of notes are no items.
+    for (const one of elementsIn(children))
+      if (one.name === 'ph' && type === 'notesSlide' && one.attribs.type === 'body') one.attribs.type = 'notes'
+    const inside = shapes(children, 0)
     nodes.push(...(type === 'notesSlide' ? inside.filter(({ name }) => !/^h\d$/.test(name)) : inside))
   }
   return nodes

@@ -32,7 +32,8 @@ export async function docDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const unread = new Unread()
   for (const line of document.getHeaders(AS_IS).split('\n')) unread.addEdge(line)
   unread.add('comments', document.getAnnotations(AS_IS).match(/\S.*/g)?.length ?? 0)
-  const lost = 'Headings of DOC are read as plain text, raised digits as others, lists without numbers: save the file as DOCX to keep them.'
+  const lost =
+    'Headings of DOC are read as plain text, raised digits as others, lists without numbers, hidden and struck text as the rest: save the file as DOCX to keep them.'
   return { title: '', blocks: parts.flatMap(partBlocks), warnings: [lost, ...unread.warnings] }
 }
 

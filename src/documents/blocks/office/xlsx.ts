@@ -8,7 +8,7 @@ import { raisedText } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, parseXml, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
-import { isOn, openOffice, partText, relatedParts, unreadPart, valueOf } from './parts.ts'
+import { isOn, openOffice, partText, relatedParts, shownDate, unreadPart, valueOf } from './parts.ts'
 
 /** Columns of a sheet that are read, and cells that a merged one covers. */
 const MOST_COLUMNS = 1000
@@ -238,6 +238,7 @@ function shownValue(
   if (type === 's') return textual(strings.at(Number(value)) ?? '')
   if (type === 'b') return value === '1' ? 'TRUE' : 'FALSE'
   const number = Number(value)
+  if (type === 'd') return shownDate(value)
   if (type !== 'n' || !Number.isFinite(number)) return textual(type === 'inlineStr' ? value : unescaped(value))
   if (isDateFormat(pattern)) return dateText(number, pattern, days)
   const exact = Number.isSafeInteger(number) ? number : Number(number.toPrecision(EXACT_DIGITS))
@@ -256,7 +257,7 @@ function dateText(serial: number, pattern: string, days: number): string {
   if (hasTime && !hasDate && serial < 0) return `-${dateText(-serial, pattern, days)}`
   const day = hasTime && !hasDate ? serial : serial + days
   // Durations, and names of months.
-  if (!hasDate && serial >= 1) return format(pattern, day, { throws: false })
+  if (!hasDate && (serial >= 1 || !hasTime)) return format(pattern, day, { throws: false })
   const [, fraction = ''] = /s(\.0+)/i.exec(pattern) ?? []
   const shown = [...(hasDate || !hasTime ? ['yyyy-mm-dd'] : []), ...(hasTime ? [`hh:mm:ss${fraction}`] : [])].join(' ')
   const text = format(shown, day, { throws: false })

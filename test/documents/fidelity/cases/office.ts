@@ -765,4 +765,74 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     pages: { 'Six berths': 1 },
     warnings: [/^Not read: hidden slides \(1\)\.$/],
   },
+  // Dates of strict files without a time of midnight, and minutes of a duration alone.
+  {
+    file: 'strict.xlsx',
+    content: () =>
+      book(
+        {
+          from: '<c t="d"><v>2024-05-31T00:00:00</v></c>',
+          at: '<c t="d"><v>2024-05-31T14:30:00.000</v></c>',
+          minutes: '<c s="1"><v>0.5</v></c>',
+        },
+        { formats: ['[mm]'] },
+      ),
+    says: 'from: 2024-05-31 at: 2024-05-31 14:30 minutes: 720',
+  },
+  {
+    file: 'formulas.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:table><table:table-row>${td('Sum')}<table:table-cell table:formula="of:=[.A1]"/></table:table-row></table:table>`,
+    ),
+    says: 'Sum',
+    warnings: [/^Not read: formulas without a stored value \(1\)\.$/],
+  },
+  // Fields of the number of a slide, of which the file stores a placeholder.
+  {
+    file: 'number.odp',
+    content: odf(
+      'presentation',
+      '<draw:page/><draw:page><draw:frame><draw:text-box><text:p>See <text:page-number>&lt;number&gt;</text:page-number> here.</text:p></draw:text-box></draw:frame></draw:page>',
+    ),
+    says: 'See 2 here.',
+  },
+  {
+    file: 'number.pptx',
+    content: () =>
+      slides(
+        shape(
+          'other',
+          '<a:p><a:r><a:t>See </a:t></a:r><a:fld type="slidenum"><a:t>\u2039#\u203a</a:t></a:fld><a:r><a:t> here.</a:t></a:r></a:p>',
+        ),
+      ),
+    says: 'See 1 here.',
+  },
+  // Symbols of a font of which LibreOffice numbers the name.
+  {
+    file: 'fonts.odt',
+    content: odf(
+      'text',
+      '<text:p>20 <text:span text:style-name="T1">\uf0b0</text:span>C</text:p>',
+      '<style:style style:name="T1" style:family="text"><style:text-properties style:font-name="Symbol1"/></style:style>',
+    ),
+    says: '20 \u00b0C',
+  },
+  // Paragraphs of notes without bullets are no items.
+  {
+    file: 'notes.pptx',
+    content: () =>
+      makeZip([
+        { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'ppt/presentation.xml']]) },
+        {
+          name: 'ppt/presentation.xml',
+          content: '<p:presentation><p:sldIdLst><p:sldId id="256" r:id="r1"/></p:sldIdLst></p:presentation>',
+        },
+        { name: 'ppt/_rels/presentation.xml.rels', content: related([['r1', 'slide', 'slides/slide1.xml']]) },
+        { name: 'ppt/slides/slide1.xml', content: slide(shape('body', line('oil'))) },
+        { name: 'ppt/slides/_rels/slide1.xml.rels', content: related([['r1', 'notesSlide', '../notesSlides/n.xml']]) },
+        { name: 'ppt/notesSlides/n.xml', content: slide(shape('body', line('Say hello.'))) },
+      ]),
+    lines: ['- oil', 'Say hello.'],
+  },
 ]
