@@ -1,5 +1,6 @@
 import type { getDocumentProxy } from 'unpdf'
 import { ACCENTS } from './markup/math.ts'
+import { dingbatsIn, symbolsIn } from './markup/symbols.ts'
 
 type Items = Awaited<ReturnType<Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>['getTextContent']>>['items']
 export type Item = Extract<Items[number], { str: string }>
@@ -27,6 +28,39 @@ const MIRRORED = '()[]{}<>\u00ab\u00bb'
 const IN_ORDER = /^[^()[\]{}<>\u00ab\u00bb]*[([{<\u00ab][^()[\]{}<>\u00ab\u00bb]*[)\]}>\u00bb]/
 const AROUND = /^([\s()[\]{}<>\u00ab\u00bb.,:;!?]*)([^]*?)([\s()[\]{}<>\u00ab\u00bb.,:;!?]*)$/
 
+/** Check marks and crosses of Wingdings, in Unicode's area for private use. */
+const CHECKS = /[\uf0fb-\uf0fe]/g
+/** A word whose letters stand apart: the library takes the gaps for spaces. Others of its line; a heading of one word. */
+const SPACED = /^(?=.*[AEIOUYaeiouy\u0080-\uffff])\p{L}(?: \p{L}){4,}$/u
+const [SPACED_TOO, SPACED_HEADING] = [/^\S(?: \S)*$/u, /^\p{Lu}(?: \p{Lu}){4,11}$/u]
+
+/** The items of a line with letter-spaced words as words, where gaps between them are known. */
+export function closedUp(items: readonly Item[]): readonly Item[] {
+  // Letters in the order of the alphabet are no word.
+  const isSpaced = ({ str }: Item): boolean => SPACED.test(str) && [...str].some((letter, i) => i > 1 && letter < str.charAt(i - 2))
+  const shown = items.filter(({ str }) => str.trim() !== '')
+  const areAll = shown.length > 1 && shown.some(isSpaced) && shown.every(({ str }) => SPACED_TOO.test(str))
+  const isClosed = (item: Item): boolean => areAll || (isSpaced(item) && SPACED_HEADING.test(item.str))
+  return items.map((item) => (isClosed(item) && item.str.length > 1 ? { ...item, str: item.str.replaceAll(' ', '') } : item))
+}
+
+/** The texts of a page. The library takes codes of ZapfDingbats for letters, and knows the height of neither it nor Symbol, which has no Latin letters. */
+export function textsIn({
+  items,
+  styles,
+}: {
+  readonly items: Items
+  readonly styles: Readonly<Record<string, { readonly ascent: number }>>
+}): Item[] {
+  const texts = items.filter((item) => 'str' in item)
+  const isDingbats = (font: string): boolean => {
+    const all = texts.flatMap(({ fontName, str }) => (fontName === font ? [str] : [])).join('')
+    return Number.isNaN(styles[font]?.ascent) && /[a-z3-8]/i.test(all) && !/[^\0-\u00ff]/.test(all)
+  }
+  const fonts = new Set(Object.keys(styles).filter(isDingbats))
+  return texts.map((item) => (fonts.has(item.fontName) ? { ...item, str: dingbatsIn(item.str) } : item))
+}
+
 /** The letters that a line of a page shows. */
 export function lettersIn(line: string): string {
   return line
@@ -36,6 +70,7 @@ export function lettersIn(line: string): string {
       const composed = `${letter === '\u0131' ? 'i' : letter}${ACCENTS.get(accent) ?? ''}`.normalize()
       return composed.length === 1 ? composed : pair
     })
+    .replace(CHECKS, (mark) => symbolsIn(mark, 'Wingdings'))
     .replace(DIVIDING, '-')
 }
 

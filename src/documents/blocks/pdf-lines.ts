@@ -5,8 +5,9 @@ import { DocumentError } from '../errors.ts'
 import { inline, listed, titleText, Unread } from './contract.ts'
 import { raisedText } from './markup/text.ts'
 import type { Ocr } from './ocr/engine.ts'
+import { BULLETS } from './texts/plain.ts'
 import { addFields, type Annotation } from './pdf-fields.ts'
-import { inReadingOrder, leftOf, lettersIn, unknownIn, WORD_GAP, type Item } from './pdf-letters.ts'
+import { closedUp, inReadingOrder, leftOf, lettersIn, textsIn, unknownIn, WORD_GAP, type Item } from './pdf-letters.ts'
 
 /** A line of a page; lengths in points. */
 export interface Line {
@@ -35,11 +36,15 @@ const COLUMN_GAP = 1.5
 /** Scripts are lower than the line's letters and begin above or below their base, in heights; some letters of any height further from it. */
 const RAISED = { height: 0.85, rise: 0.15, ofAny: 0.25, letters: 3 }
 /** A mark of a list that is printed apart from its item, and their distance at most, in heights. */
-const MARK = { text: /^(?:[\u2022\u25e6\u25aa\u25cf]|(?:\d{1,3}|[a-z]|[ivx]{1,6})[.)])$/i, gap: 3 }
+const MARK = { text: new RegExp(`^(?:[${BULLETS}]|(?:\\d{1,3}|[a-z]|[ivx]{1,6})[.)])$`, 'i'), gap: 3 }
+/** A large initial beside several lines, and its least height in theirs. */
+const INITIAL = { text: /^["\u201c\u201e\u00ab]?\p{Lu}$/u, ratio: 1.8 }
 /** An item is printed again (bold type, shadows) within this distance, in heights. */
 const OVERPRINT = 0.1
 const MOST_COMPARED = 20
 const LONGEST_TITLE = 200
+/** What a library writes without a title. */
+const NO_TITLE = /^\(?(?:anonymous|unspecified|untitled)\)?$/i
 
 /** @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large */
 export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPages> {
@@ -58,7 +63,7 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
   const { numPages } = document
   const most = DOCUMENT_LIMITS
   if (numPages > most.pages) throw new DocumentError('too_large', `The PDF has ${numPages} pages; ${most.pages} are read at most.`)
-  const pages: Line[][] = []
+  const pages: (readonly Line[])[] = []
   const unread = new Unread()
   const unknown = new Set<number>()
   let characters = 0
@@ -67,7 +72,7 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
       throw unreadable(error, number)
     }
     const page = await document.getPage(number).catch(failed)
-    const items = (await page.getTextContent().catch(failed)).items.filter((item) => 'str' in item).map(upright)
+    const items = textsIn(await page.getTextContent().catch(failed)).map(upright)
     addFields(items, (await page.getAnnotations().catch(failed)) as readonly Annotation[], unread)
     if (unknownIn(items) > 0) unknown.add(number)
     const lines = withMarks(linesOf(items, number))
@@ -122,7 +127,7 @@ async function aboutFile(document: Awaited<ReturnType<typeof getDocumentProxy>>,
     { name: string; visible: boolean },
   ][]
   const layers = groups.flatMap(([, { name, visible }]) => (visible ? [] : [inline(name)]))
-  return { title: typeof title === 'string' ? titleText(inline(title), LONGEST_TITLE) : '', attached, layers }
+  return { title: typeof title === 'string' && !NO_TITLE.test(title) ? titleText(inline(title), LONGEST_TITLE) : '', attached, layers }
 }
 
 /** Letters' height in points, where no page has text, and widths in heights. */
@@ -159,8 +164,11 @@ function linesOf(items: readonly Item[], page: number): Line[] {
     // Parts that a page is composed of end no line.
     if (last !== undefined && last.str.trim() !== '' && item.str.trim() !== '') {
       const height = Math.max(last.height, item.height)
-      if (Math.abs(Number(item.transform[5]) - Number(last.transform[5])) > height) lines.push(...lineOf(line.splice(0), page))
+      const isInitial = leftOf(item) < leftOf(last) && item.height >= INITIAL.ratio * last.height
+      if (isInitial || Math.abs(Number(item.transform[5]) - Number(last.transform[5])) > height) lines.push(...lineOf(line.splice(0), page))
       else if (leftOf(item) - leftOf(last) - last.width > WORD_GAP * height) line.push({ ...last, str: ' ', width: 0 })
+      else if (item.dir !== last.dir && leftOf(last) - leftOf(item) - item.width > WORD_GAP * height)
+        line.push({ ...item, str: ' ', width: 0, transform: item.transform.with(4, leftOf(item) + item.width) })
     }
     const isAt = ({ transform }: Item): boolean =>
       [4, 5].every((i) => Math.abs(Number(item.transform[i]) - Number(transform[i])) < OVERPRINT * item.height)
@@ -171,22 +179,27 @@ function linesOf(items: readonly Item[], page: number): Line[] {
   return [...lines, ...lineOf(line, page)]
 }
 
-/** Lines of a page, each mark of a list that is a line by itself before its item. */
-function withMarks(lines: readonly Line[]): Line[] {
-  const marks = lines.filter(({ text }) => MARK.text.test(text))
-  const taken = new Set<Line>()
-  const marked = lines.map((line) => {
-    const isOf = (mark: Line): boolean =>
-      !taken.has(mark) &&
-      !marks.includes(line) &&
-      Math.abs(mark.base - line.base) < OVERPRINT * line.height &&
-      Math.abs(line.left - mark.right - (MARK.gap * line.height) / 2) <= (MARK.gap * line.height) / 2
-    const mark = marks.find(isOf)
-    if (mark === undefined) return line
-    taken.add(mark)
-    return { ...line, text: `${mark.text} ${line.text}`, left: mark.left }
-  })
-  return marked.filter((line) => !taken.has(line))
+/** Lines of a page, each mark of a list that is a line by itself before its item, each large initial before the first line beside it. */
+function withMarks(lines: readonly Line[]): readonly Line[] {
+  const isInitial = ({ text }: Line): boolean => INITIAL.text.test(text)
+  const marks = new Set(lines.filter((line) => MARK.text.test(line.text) || isInitial(line)))
+  return [...marks].reduce((all, mark) => {
+    const { text, base, left, right, height } = mark
+    const isBeside = (line: Line): boolean =>
+      line.height * INITIAL.ratio <= height &&
+      line.base > base - line.height / 2 &&
+      line.base < base + height &&
+      Math.abs(line.left - right) < line.height
+    const isOf = (line: Line): boolean =>
+      !marks.has(line) &&
+      Math.abs(base - line.base) < OVERPRINT * line.height &&
+      Math.abs(line.left - right - (MARK.gap * line.height) / 2) <= (MARK.gap * line.height) / 2
+    const [first, next] = all.filter(isInitial(mark) ? isBeside : isOf)
+    if (first === undefined) return all
+    const isWord = !isInitial(mark) || (next !== undefined && first.left - next.left > WORD_GAP * first.height)
+    const whole = { ...first, text: `${text}${isWord ? ' ' : ''}${first.text}`, left: isInitial(mark) ? first.left : left }
+    return all.flatMap((line) => (line === mark ? [] : line === first ? [whole] : [line]))
+  }, lines)
 }
 
 /** The line of the items between two line ends; none without letters. */
@@ -209,12 +222,17 @@ function lineOf(items: readonly Item[], page: number): Line[] {
     text += text.trim() === '' && /^\d{1,3}$/.test(raised.trim()) ? `[${raised.trim()}] ` : raisedText(raised.replace(/\s+/g, ' '), text)
     raised = ''
   }
-  for (const item of inReadingOrder(items)) {
+  const ordered = closedUp(inReadingOrder(items))
+  for (const [i, item] of ordered.entries()) {
     const { str, width } = item
     const isBlank = str.trim() === ''
     const rise = isBlank ? 0 : riseOf(item)
+    const [above, under] = [raised.trim(), ordered[i + 1]]
+    // "3 1/2" is not 3^1/2.
+    const isMixed = /^\d+$/.test(above) && /\d$/.test(text) && /^[/\u2044]$/.test(str) && under !== undefined && riseOf(under) < 0
     if (rise > 0) raised += str
     else {
+      if (isMixed) [text, raised] = [`${text} ${above}`, '']
       endRaised()
       if (text.endsWith('\t')) column = Number(item.transform[4])
       // A script and the number after it are two numbers.

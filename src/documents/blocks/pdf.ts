@@ -1,11 +1,13 @@
 import { at } from '../../../base/at.ts'
-import { inline, listed, quoted, type Block, type BlockDocument, type PageBreak } from './contract.ts'
+import { inline, listed, quoted, unwrapped, type Block, type BlockDocument, type PageBreak } from './contract.ts'
 import type { Ocr } from './ocr/engine.ts'
 import { mostOf, readPdfPages, type Line, type PdfPages } from './pdf-lines.ts'
-import { marked } from './texts/plain.ts'
+import { CONJUNCTIONS, marked, MARKS } from './texts/plain.ts'
 import { runningHeads } from './running-heads.ts'
 
-const ITEM = /^(?:[-*\u2022\u25e6\u25aa\u25cf\uf0b7\u2013]\s+\S|\(?\d{1,3}[.)]\s+\S)/
+const ITEM = new RegExp(`^(?:[-*\u2013${MARKS}]\\s+\\S|\\(?\\d{1,3}[.)]\\s+\\S)`)
+/** An item after another one, or a sentence; in one, such a mark may begin any line. */
+const LETTERED = /^\(?(?:[a-z]|[ivx]{2,5})[.)]\s+\S/
 const ENDS_SENTENCE = /[.!?:;\u3002\u201d"')\]]$/
 /** Lines further apart than this many letters' heights belong to different paragraphs. */
 const PARAGRAPH_GAP = 2
@@ -20,14 +22,15 @@ const ENTRY = /^(.*?)(?:(?:\s?[.\u2026\u00b7]){5,}|(,))\s*(\d+)(?:[,\u2013-]\s*\
 const RUN = { entries: 10, commas: 20, between: 2, sorted: 0.75 }
 /** Footnotes: the height of their letters at most, in those of the text; their share of a page; how one begins. */
 const NOTES = { height: 0.92, share: 0.5, mark: /^(?:\[\d{1,3}\]|[*\u2020\u2021])\s?\S/u }
-/** Words before which a hyphen stands for a part left out: "pre- and postwar". */
-const CONJUNCTION = /^(?:and|or|to|und|oder|bzw|sowie|bis|et|ou)$/
+const CONJUNCTION = new RegExp(`^(?:${CONJUNCTIONS})$`)
 const COMPOUND = /\p{L}+-\p{L}+/gu
 /** Lines before and after one that show how wide its column is; the share of them that are not wider. */
 const NEIGHBOURS = 40
 const COLUMN_SHARE = 0.95
 /** Difference of left edges, in heights of letters, within one column. */
 const INDENT = 4
+/** Distance of an item's further lines from its mark at most, in heights of letters. */
+const ITEM_INDENT = 8
 
 /**
  * A PDF: paragraphs, lists and headings by the size of their letters (the largest are of level 1); running heads and page numbers left
@@ -114,13 +117,21 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
     const text = inline(line.text.replace(LEADERS, ' ... '))
     if (isHeading(line) && sizes.includes(Math.round(line.height))) {
       const level = Math.min(6, sizes.indexOf(Math.round(line.height)) + 1)
-      if (last?.kind === 'heading' && follows && last.level === level) last.extend(text, line.page, compounds)
+      if (last?.kind === 'heading' && follows && last.level === level && isAligned(before, line)) last.extend(text, line.page, compounds)
       else blocks.push(new OpenBlock('heading', text, line.page, level))
-    } else if (ITEM.test(text)) {
+    } else if (
+      ITEM.test(text) ||
+      (LETTERED.test(text) && (last?.kind === 'list' || (last?.kind !== 'heading' && /[.:;]$/.test(before?.text ?? ''))))
+    ) {
       mark = line.left
       if (last?.kind === 'list') last.add(marked(text), line.page)
       else blocks.push(new OpenBlock('list', marked(text), line.page))
-    } else if (last?.kind === 'list' && (follows ? line.left > mark - 1 : continues(last.lastLine, line, before)))
+    } else if (
+      last?.kind === 'list' &&
+      (follows
+        ? line.left > mark - 1 && line.left < mark + ITEM_INDENT * line.height && (line.left > mark + line.height || !isBroken(lines, i))
+        : continues(last.lastLine, line, before))
+    )
       last.extend(text, line.page, compounds)
     else if (last?.kind === 'table' && follows && column !== undefined && Math.abs(line.left - column) < line.height / 2)
       // The last cell goes on.
@@ -183,8 +194,9 @@ class OpenBlock {
     const isJoined = start !== undefined && end !== undefined && !CONJUNCTION.test(end)
     // "2019-2020", "Baden-Baden" and compounds keep their hyphen.
     const isDivided = isJoined && /^\p{L}+-\p{Ll}/u.test(start + end) && !compounds.has((start + end).toLowerCase())
-    lines.push(isDivided ? before.slice(0, -1) : isJoined ? before : `${before} `)
-    this.#append(text, page, isDivided ? -1 : isJoined ? 0 : 1)
+    const gap = isJoined || unwrapped(`${before.slice(-1)}\n${text.charAt(0)}`).length < 3 ? '' : ' '
+    lines.push(isDivided ? before.slice(0, -1) : before + gap)
+    this.#append(text, page, isDivided ? -1 : gap.length)
   }
 
   #append(text: string, page: number, gap: number): void {
@@ -203,6 +215,13 @@ class OpenBlock {
     const text = texts.join('\n')
     return kind === 'heading' ? { kind, level, text, ...place } : { kind, text, ...place }
   }
+}
+
+/** Whether two lines begin, end or are centred at one place: a line below a heading may be another one. */
+function isAligned(before: Line | undefined, { text, left, right, height }: Line): boolean {
+  if (before === undefined || /^\d{1,2}\.(?:\d+\.?)*\s/.test(text)) return false
+  const isIndented = left > before.left - height && left < before.left + INDENT * height
+  return isIndented || Math.abs(right - before.right) < height || Math.abs(left + right - before.left - before.right) < 2 * height
 }
 
 /** Whether a paragraph or an item continues on the next page. */

@@ -34,6 +34,9 @@ const codes = (text: string, letters: string): string =>
   `<${Array.from(text, (letter) => (letters.includes(letter) ? letters.indexOf(letter) + 1 : letter.charCodeAt(0)).toString(16).padStart(2, '0')).join('')}>`
 /** The letters of "shalom olam", and of "marhaban" as they are shown. */
 const [HEBREW, ARABIC] = ['\u05e9\u05dc\u05d5\u05dd\u05e2', '\ufee3\ufeae\ufea3\ufe92\ufe8e']
+/** A PDF that says what its title is. */
+const titled = (pdf: Buffer, title: string): Buffer =>
+  Buffer.from(pdf.toString('latin1').replace('/Root 1 0 R', `/Root 1 0 R /Info << /Title (${title}) >>`), 'latin1')
 const reversed = (text: string): string => Array.from(text).reverse().join('')
 const widget = (more: string, left: number, low: number): string =>
   `<< /Type /Annot /Subtype /Widget /F 4 /Rect [${left} ${low} ${left + 100} ${low + 14}] ${more} >>`
@@ -595,6 +598,132 @@ export const PDF_CASES: readonly FidelityCase[] = [
     },
     says: '\u05e9\u05dc\u05d5\u05dd (\u05e2\u05dc)',
   },
+  // A large initial that is printed after the lines beside it, in a word and as one; items with letters.
+  {
+    file: 'beside.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          [90, 700, 12, 'he watch lights the lamp at dusk'],
+          [90, 686, 12, 'and notes each ship that passes.'],
+          [60, 686, 40, 'T'],
+          [94, 600, 12, 'lamp burns from dusk until dawn'],
+          [90, 586, 12, 'and in fog.'],
+          [60, 586, 40, 'A'],
+          [60, 500, 12, 'Bring:'],
+          [60, 486, 12, 'a\\) oil'],
+          [60, 472, 12, 'b\\) wax'],
+        ]
+          .map(([left, base, size, said]) => `BT /F1 ${size} Tf ${left} ${base} Td (${said}) Tj ET`)
+          .join('\n'),
+      }),
+    says: 'The watch lights the lamp at dusk and notes each ship that passes. A lamp burns from dusk until dawn and in fog. Bring: a) oil b) wax',
+    lines: ['a) oil', 'b) wax'],
+  },
+  {
+    file: 'japanese.pdf',
+    content: () => {
+      const letters = '\u706f\u53f0\u591c\u5149'
+      return makePdfOf({ content: linesOf(['<0102>', '<0304>']), font: rightToLeft(letters) })
+    },
+    says: '\u706f\u53f0\u591c\u5149',
+  },
+  // Words around a number from right to left, with gaps and no spaces between.
+  {
+    file: 'gaps.pdf',
+    content: () =>
+      makePdfOf({
+        content: `BT /F2 12 Tf 136 700 Td ${codes(reversed('\u05e9\u05dc\u05d5\u05dd'), HEBREW)} Tj ET BT /F1 12 Tf 118 700 Td (24) Tj ET BT /F2 12 Tf 86 700 Td ${codes(reversed('\u05e2\u05d5\u05dc\u05dd'), HEBREW)} Tj ET`,
+        font: rightToLeft(HEBREW),
+      }),
+    says: '\u05e9\u05dc\u05d5\u05dd 24 \u05e2\u05d5\u05dc\u05dd',
+  },
+  // ZapfDingbats, whose codes are those of letters, and Symbol; check marks of Wingdings.
+  {
+    file: 'dingbats.pdf',
+    content: () =>
+      makePdfOf({
+        content: ['4 paid', '8 sent', 'l lamp', 'o rope']
+          .map((line, i) => `BT /F2 12 Tf 50 ${700 - 16 * i} Td (${line.charAt(0)}) Tj /F1 12 Tf 18 0 Td (${line.slice(2)}) Tj ET`)
+          .join('\n'),
+        font: '<< /Type /Font /Subtype /Type1 /BaseFont /ZapfDingbats >>',
+      }),
+    lines: ['\u2714 paid', '\u2718 sent', '- lamp', '\u274f rope'],
+  },
+  {
+    file: 'symbol.pdf',
+    content: () =>
+      makePdfOf({
+        content: 'BT /F2 12 Tf 50 700 Td (a 8) Tj /F1 12 Tf 40 0 Td (is met.) Tj ET',
+        font: '<< /Type /Font /Subtype /Type1 /BaseFont /Symbol >>',
+      }),
+    has: ['\u03b1 8 is met.'],
+  },
+  {
+    file: 'wingdings.pdf',
+    content: () => makePdfOf({ content: linesOf(['<01>']), font: namedLetters('1 /uniF0FC') }),
+    says: '\u2713',
+  },
+  // Words whose letters stand apart, where their ends are known; letters in the order of the alphabet are no word.
+  {
+    file: 'spaced.pdf',
+    content: () =>
+      makePdfOf({
+        content: ['5 Tc (HARBOUR FEES IN 2024)', '0 Tc (It costs 5.)', '5 Tc (ABCDEF)', '(MTWTFSS)', '(INVOICE)', '2 Tc (see our lamps)']
+          .map((shown, i) => `BT /F1 12 Tf 50 ${700 - 40 * i} Td ${shown} Tj ET`)
+          .join('\n'),
+      }),
+    says: 'HARBOUR FEES IN 2024 It costs 5. A B C D E F M T W T F S S INVOICE see our lamps',
+  },
+  // A mixed number; a sign that a library writes in place of a title.
+  {
+    file: 'mixed.pdf',
+    content: () =>
+      makePdf([
+        [
+          [
+            { text: 'Add 3' },
+            raised('1'),
+            { text: '/' },
+            { text: '2', size: 6, rise: -2 },
+            { text: ' cups, 10' },
+            raised('3'),
+            { text: '/h.' },
+          ],
+        ],
+      ]),
+    says: 'Add 3 1/2 cups, 10^3/h.',
+  },
+  {
+    file: 'untitled.pdf',
+    content: () => titled(makePdf([['Lit.']]), '\\(anonymous\\)'),
+    says: 'Lit.',
+    title: 'untitled',
+    lacks: ['anonymous'],
+  },
+  // What follows a list or a heading at another place is no part of it.
+  {
+    file: 'after.pdf',
+    content: () =>
+      titled(
+        makePdf([
+          [
+            [{ text: 'Harbour report', size: 16, at: 200 }],
+            [{ text: 'Fees', size: 16, at: 0 }],
+            [{ text: '- oil', at: 0 }],
+            [{ text: '- wax and', at: 0 }],
+            [{ text: 'wick', at: 10 }],
+            [{ text: 'Boat Raft', at: 150 }],
+            [{ text: 'Fee 7', at: 150 }],
+            `${PROSE}.`,
+          ],
+        ]),
+        'Harbour report',
+      ),
+    lines: ['- oil', '- wax and wick'],
+    headings: { oil: 'Fees' },
+    lacks: ['report Fees', 'wick Boat'],
+  },
 ]
 
 /** Cases on files of `../shared`. */
@@ -608,7 +737,7 @@ export const SHARED_PDF_CASES: readonly FidelityCase[] = [
     ],
   },
   { file: 'pdf-longparagraph.pdf', pagesBy: ({ text }) => Number(/sheet (\d)/.exec(text)?.[1]) },
-  { file: 'pdf-bigglyph.pdf', headings: { 'The operator n repeats': '', 'Rule 19': '' } },
+  { file: 'pdf-bigglyph.pdf', headings: { 'The operator \u25a0 repeats': '', 'Rule 19': '' } },
   { file: 'pdf-toc.pdf', lines: ['Introduction ... 1', 'Safety rules ... 8', 'Index ... 22'] },
   {
     file: 'split.md',
