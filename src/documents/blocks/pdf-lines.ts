@@ -37,7 +37,7 @@ const COLUMN_GAP = 1.5
 const RAISED = { height: 0.85, rise: 0.15, ofAny: 0.25, letters: 3 }
 /** A mark of a list that is printed apart from its item, and their distance at most, in heights. */
 const MARK = { text: new RegExp(`^(?:[${BULLETS}]|(?:\\d{1,3}|[a-z]|[ivx]{1,6})[.)])$`, 'i'), gap: 3 }
-/** A large initial beside several lines, and its least height in theirs. */
+/** A large initial next to several lines, and its least height in theirs. */
 const INITIAL = { text: /^["\u201c\u201e\u00ab]?\p{Lu}$/u, ratio: 1.8 }
 /** An item is printed again (bold type, shadows) within this distance, in heights. */
 const OVERPRINT = 0.1
@@ -179,13 +179,13 @@ function linesOf(items: readonly Item[], page: number): Line[] {
   return [...lines, ...lineOf(line, page)]
 }
 
-/** Lines of a page, each mark of a list that is a line by itself before its item, each large initial before the first line beside it. */
+/** Lines of a page, each mark of a list that is a line by itself before its item, each large initial before the first line next to it. */
 function withMarks(lines: readonly Line[]): readonly Line[] {
   const isInitial = ({ text }: Line): boolean => INITIAL.text.test(text)
   const marks = new Set(lines.filter((line) => MARK.text.test(line.text) || isInitial(line)))
   return [...marks].reduce((all, mark) => {
     const { text, base, left, right, height } = mark
-    const isBeside = (line: Line): boolean =>
+    const isNextTo = (line: Line): boolean =>
       line.height * INITIAL.ratio <= height &&
       line.base > base - line.height / 2 &&
       line.base < base + height &&
@@ -194,7 +194,7 @@ function withMarks(lines: readonly Line[]): readonly Line[] {
       !marks.has(line) &&
       Math.abs(base - line.base) < OVERPRINT * line.height &&
       Math.abs(line.left - right - (MARK.gap * line.height) / 2) <= (MARK.gap * line.height) / 2
-    const [first, next] = all.filter(isInitial(mark) ? isBeside : isOf)
+    const [first, next] = all.filter(isInitial(mark) ? isNextTo : isOf)
     if (first === undefined) return all
     const isWord = !isInitial(mark) || (next !== undefined && first.left - next.left > WORD_GAP * first.height)
     const whole = { ...first, text: `${text}${isWord ? ' ' : ''}${first.text}`, left: isInitial(mark) ? first.left : left }

@@ -17,7 +17,7 @@ const [BOX, BOX_RULE] = [/^\s*[|+].*[|+]\s*$/, /^\s*[|+][-=+|]+[|+]\s*$/]
 const BOX_RULES = 3
 const RULE = /^[\s*=_~#-]{3,}$/
 const CODE = /^(?: {4}|\t)/
-/** A line between signs that draw boxes; a word that goes on in the next line, unless its hyphen stands for a part left out. */
+/** A line between signs that draw boxes; a word that continues in the next line, unless its hyphen stands for a part left out. */
 const [DRAWN, DIVIDED] = [
   /^\s*[\u2500-\u257f].*[\u2500-\u257f]$/,
   new RegExp(`(?<=\\p{L})-\\n\\s*(?=\\p{Ll})(?!(?:${CONJUNCTIONS})\\b)`, 'gu'),

@@ -598,9 +598,9 @@ export const PDF_CASES: readonly FidelityCase[] = [
     },
     says: '\u05e9\u05dc\u05d5\u05dd (\u05e2\u05dc)',
   },
-  // A large initial that is printed after the lines beside it, in a word and as one; items with letters.
+  // A large initial that is printed after the lines next to it, in a word and as one; items with letters.
   {
-    file: 'beside.pdf',
+    file: 'initial.pdf',
     content: () =>
       makePdfOf({
         content: [

@@ -56,7 +56,7 @@ export const TEXT_CASES: readonly FidelityCase[] = [
     content: 'Buy:\n\n\u25cf oil\n\u25cb wax\n\uf0b7 wick\n\nDo:\n\n\u2610 fill it\n\u2611 light it\n',
     lines: ['- oil', '- wax', '- wick', '\u2610 fill it', '\u2611 light it'],
   },
-  // A word that goes on in the next line; items with letters; tables with rules, and drawn with signs of boxes.
+  // A word divided between two lines; items with letters; tables with rules, and drawn with signs of boxes.
   {
     file: 'divided.txt',
     content:
