@@ -1,5 +1,5 @@
 import { at } from '../../../base/at.ts'
-import { plainText, wordsOf } from '../words.ts'
+import { plainText } from '../words.ts'
 import { matches, type Grammar, type Part } from './grammar.ts'
 
 type Value = Exclude<Part, { readonly kind: 'literal' }>
@@ -9,9 +9,11 @@ const BOOLEANS: ReadonlyMap<string, readonly string[]> = new Map([
   ['true', ['true', 'yes']],
   ['false', ['false', 'no']],
 ])
-const NUMBER = /(?:(?<![\p{L}\p{N}])[-−])?\d+(?:,\d{3})*(?:\.\d+)?/gu
+const NUMBER = /(?:(?<![\p{L}\p{N}])(?:[-−]|(?:minus|negative) ))?\d+(?:[,'’\u00A0\u2009\u202F]\d{3}(?!\d))*(?:\.\d+)?/giu
 /** Powers of ten. */
-const SCALES = new Map(Object.entries({ hundred: 2, thousand: 3, million: 6, billion: 9, trillion: 12 }))
+const SCALES = new Map(Object.entries({ hundred: 2, thousand: 3, lakh: 5, million: 6, crore: 7, billion: 9, bn: 9, trillion: 12 }))
+/** A word after a number that changes its value: 5½, 10⁶, 2 dozen, 2 and a half, 3 millions. */
+const CHANGES_NUMBER = /^(?:\p{No}|(?:and|dozen|(?:hundred|thousand|(?:m|b|tr)illion)s)$)/u
 
 function isValue(part: Part): part is Value {
   return part.kind !== 'literal'
@@ -37,6 +39,12 @@ export function filled(grammar: Grammar, answer: string): Grammar {
   const [part] = strings.length === 1 ? strings : values.length === 1 ? values : []
   const text = part && valueIn(part, answer)
   return text === undefined ? grammar : grammar.map((other) => (other === part ? { kind: 'literal', text } : other))
+}
+
+/** Whether the answer is longer than the only string of a grammar. */
+export function isCut(grammar: Grammar, answer: string): boolean {
+  const [part, ...others] = grammar.filter(({ kind }) => kind === 'string')
+  return part?.kind === 'string' && others.length === 0 && Array.from(answer).length > part.maxLength
 }
 
 /** The only text of a grammar; undefined if there are more. */
@@ -71,12 +79,19 @@ function namesOf(json: string): readonly string[] {
 function valueIn(part: Value, answer: string): string | undefined {
   if (part.kind === 'string') return JSON.stringify(shortened(answer, part.maxLength))
   if (part.kind === 'choice') return choiceIn(part.texts, answer)
-  const numbers = [...answer.matchAll(NUMBER)]
-  if (numbers.length !== 1) return undefined
-  const { 0: digits, index } = at(numbers, 0)
-  const [next] = wordsOf(answer.slice(index + digits.length))
-  const number = shifted(digits.replace('−', '-').replaceAll(',', ''), SCALES.get(next?.plain ?? '') ?? 0)
-  return matches([part], number) ? number : undefined
+  const [number, ...others] = numbersIn(answer)
+  return number !== undefined && others.length === 0 && matches([part], number) ? number : undefined
+}
+
+/** The numbers of an answer as decimals; undefined for one of another notation. */
+function numbersIn(answer: string): (string | undefined)[] {
+  return Array.from(answer.matchAll(NUMBER), ({ 0: said, index }) => {
+    const words = `${plainText(answer.slice(index + said.length))} `.split(' ')
+    const scales = words.findIndex((word) => !SCALES.has(word))
+    if (CHANGES_NUMBER.test(at(words, scales))) return undefined
+    const power = words.slice(0, scales).reduce((sum, word) => sum + (SCALES.get(word) ?? 0), 0)
+    return shifted(said.replace(/^\D+/, '-').replace(/[^-.\d]/g, ''), power)
+  })
 }
 
 /** A decimal times a power of ten. In binary 8.2e9 is not 8.2 * 1e9, and long integers are rounded. */
@@ -89,10 +104,19 @@ function shifted(decimal: string, power: number): string {
 }
 
 function choiceIn(texts: readonly string[], answer: string): string | undefined {
-  const plain = (text: string): string => ` ${plainText(text)} `
+  // A number is one word, with its sign and decimals.
+  const whole = (number: string): string =>
+    number
+      .replace(/^\D+/, 'm')
+      .replace('.', 'p')
+      .replace(/[^mp\d]/g, '')
+  const plain = (text: string): string => ` ${plainText(text.replace(NUMBER, whole))} `
   const said = plain(answer)
   if (said.trim() === '') return texts.find((text) => text === 'null' || text === '""')
-  const named = (is: (name: string) => boolean): readonly string[] => texts.filter((text) => namesOf(text).some((name) => is(plain(name))))
+  const numbers = numbersIn(answer).map(Number)
+  const isNumber = (text: string): boolean => /^-?\d/.test(text)
+  const named = (is: (name: string) => boolean): readonly string[] =>
+    texts.filter((text) => (isNumber(text) ? numbers.includes(Number(text)) : namesOf(text).some((name) => is(plain(name)))))
   for (const is of [
     (name: string) => name === said,
     (name: string) => name.trim() !== '' && said.includes(name),

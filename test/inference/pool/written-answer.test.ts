@@ -53,6 +53,19 @@ await t.test('a form is put around the answer in words, and nothing else about i
   }
 })
 
+await t.test('an answer that is cut for the only string has not ended', async (t) => {
+  const { text, stopped } = await reader.answer(asked)
+  t.same([text, stopped], ['canberra', true])
+  const answerIn = async (maxLength: number, more: object = {}) => {
+    const grammar = object({ answer: { type: 'string', maxLength }, ...more })
+    const { written } = await reader.answer({ ...asked, grammar })
+    return [JSON.parse(written?.text ?? '') as unknown, written?.stopped]
+  }
+  t.same(await answerIn(8), [{ answer: 'canberra' }, true])
+  t.same(await answerIn(3), [{ answer: 'can' }, false])
+  t.match(await answerIn(3, { sure: { type: 'boolean' } }), [{ answer: 'can', sure: Boolean }, false])
+})
+
 await t.test('a value that the answer does not name is scored alone, and the greedy answer is kept for the judgement', async (t) => {
   const plain = await reader.answer(asked)
   const forced = await reader.answer({ ...asked, grammar: object({ city: { enum: ['Lima', 'Oslo'] } }) })

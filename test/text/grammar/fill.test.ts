@@ -1,5 +1,5 @@
 import t from 'tap'
-import { filled, fixedLength, inWords, onlyText, valueCount } from '../../../src/text/grammar/fill.ts'
+import { filled, fixedLength, inWords, isCut, onlyText, valueCount } from '../../../src/text/grammar/fill.ts'
 import { grammarOf } from '../../../src/text/grammar/from-schema.ts'
 
 function object(properties: Readonly<Record<string, object>>) {
@@ -17,6 +17,8 @@ t.test('the answer in words is the only string of a schema, whole or cut between
   t.equal(written(string, 'say "no"\\'), 'say "no"\\')
   t.equal(written({ type: 'string', maxLength: 10 }, 'Queen Elizabeth II'), 'Queen')
   t.equal(written({ type: 'string', maxLength: 15 }, 'Queen Elizabeth II'), 'Queen Elizabeth')
+  const short = grammarOf({ type: 'string', maxLength: 15 }, 's')
+  t.same([isCut(short, 'Queen Elizabeth'), isCut(short, 'Queen Elizabeth II')], [false, true])
   t.equal(written({ type: 'string', maxLength: 4 }, '😀😀😀😀😀'), '😀😀😀😀', 'characters are code points')
   const mixed = filled(object({ kind: { enum: ['a', 'b'] }, answer: string }), 'Paris')
   t.equal(onlyText(mixed), undefined, 'another value is open')
@@ -65,8 +67,34 @@ t.test('an answer in words names the choice or the number', (t) => {
     ['integer', '-40 degrees', -40],
     ['number', 'three', undefined],
     ['integer', '12345678901234567890', undefined],
+    ['integer', 'minus 40 degrees', -40],
+    ['integer', 'terminus 40', 40],
+    ['integer', '4\u202f810 metres', 4810],
+    ['integer', '3 hundred million coins', 300_000_000],
+    ['number', '$3.5bn', 3.5e9],
+    ['number', '5½ litres', undefined],
+    ['number', '5 ½ litres', undefined],
+    ['integer', '10⁶ parts', undefined],
+    ['integer', '2 dozen', undefined],
+    ['number', '2 and a half kilograms', undefined],
+    ['number', '2 million and a half', undefined],
+    ['integer', '3 millions', undefined],
   ] as const)
     t.equal(written({ type }, answer), value, answer)
+  for (const [values, answer, value] of [
+    [[12, 13], '12,345.5 metres', undefined],
+    [[12, 12345.5], '12,345.5 metres', 12345.5],
+    [[12, 13], '-12 metres', undefined],
+    [[12, -12], 'minus 12 metres', -12],
+    [[8.2, 9], '8.2 billion', undefined],
+    [[8.2e9, 9], '8.2 billion', 8.2e9],
+    [[2, 3], '2 dozen', undefined],
+    [[1902, 1903], '3 March 1902', 1902],
+    [['12', '13'], '12,345.5 metres', undefined],
+    [['-5 degrees', '5 degrees'], '−5 degrees', '-5 degrees'],
+    [['12', 'B12'], 'vitamin B12', 'B12'],
+  ] as const)
+    t.equal(written({ enum: values }, answer), value, `${answer} of ${values.join()}`)
   t.end()
 })
 

@@ -1,4 +1,4 @@
-import { filled, inWords, onlyText } from '../../../text/grammar/fill.ts'
+import { filled, inWords, isCut, onlyText } from '../../../text/grammar/fill.ts'
 import type { Grammar } from '../../../text/grammar/grammar.ts'
 import type { AnswerRead, AnswerToken, WrittenAnswer } from '../../contract.ts'
 import type { OnText, Output, YieldPoint } from '../../protocol.ts'
@@ -115,23 +115,24 @@ async function inForm(
 ): Promise<{ readonly inWords: Answer; readonly written: WrittenAnswer }> {
   const open = filled(grammar, said.text)
   const text = onlyText(open)
-  if (text !== undefined) return { inWords: said, written: framed(said, text) }
+  const isWhole = !isCut(grammar, said.text)
+  if (text !== undefined) return { inWords: said, written: framed(said, text, isWhole) }
   const words = inWords(grammar)
   if (words === undefined) {
     const json = await answerTask(model, { ...asked, topTokens: asked.topTokens ?? 0, grammar: open }, yieldPoint)
     // Of tokens that say something: neither those that the grammar fixes, which have 0, nor JSON's own.
     const logprobs = (json.tokens ?? []).flatMap(({ text, logprob }) => (logprob < 0 && /[\p{L}\p{N}]/u.test(text) ? logprob : []))
     const isLess = logprobs.length > 0 && confidence(logprobs) < confidence(said.logprobs)
-    return { inWords: isLess ? { ...said, logprobs } : said, written: writtenOf(json) }
+    return { inWords: isLess ? { ...said, logprobs } : said, written: { ...writtenOf(json), stopped: json.stopped && isWhole } }
   }
   const value = await answerTask(model, { ...asked, grammar: words.grammar }, yieldPoint)
-  return { inWords: value, written: framed(value, words.json(value.text)) }
+  return { inWords: value, written: framed(value, words.json(value.text), isWhole) }
 }
 
-/** @param text of the whole grammar; an answer that it holds in part has ended there */
-function framed({ text: answer, stopped, logprobs, tokens }: Answer, text: string): WrittenAnswer {
-  const isWhole = text.includes(JSON.stringify(answer).slice(1, -1))
-  return { text, stopped: stopped || !isWhole, logprobs, tokens: tokens && framedTokens(tokens, text) }
+/** @param text of the whole grammar; a number or choice that stands for the answer has ended there */
+function framed({ text: answer, stopped, logprobs, tokens }: Answer, text: string, isWhole: boolean): WrittenAnswer {
+  const isOther = !text.includes(JSON.stringify(answer).slice(1, -1))
+  return { text, stopped: isWhole && (stopped || isOther), logprobs, tokens: tokens && framedTokens(tokens, text) }
 }
 
 /** Tokens of a JSON text around an answer; one for all of it if the answer does not stand in it as it is. */
