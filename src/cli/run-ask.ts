@@ -8,7 +8,7 @@ import type { RunOptions } from '../inference/contract.ts'
 import { answerEvents } from '../rag/answer-events.ts'
 import { answerQuestion } from '../rag/answer.ts'
 import { answerBatch, type BatchOptions } from '../rag/batch.ts'
-import { noAnswerText } from '../rag/no-answer/words.ts'
+import { cutOff, noAnswerText } from '../rag/no-answer/words.ts'
 import type { AnswerServices } from '../rag/pipeline.ts'
 import type { AnswerRequest, AnswerResponse } from '../rag/schema.ts'
 import type { StartProgress } from '../service/follow-job.ts'
@@ -164,12 +164,13 @@ function readable(response: AnswerResponse): string {
   return `${noAnswerText(response) ?? response.answer}\n${details(response)}`
 }
 
-function details({ confidence, probability_correct: probability, evidence, timings_ms }: AnswerResponse): string {
+function details(response: AnswerResponse): string {
+  const { confidence, probability_correct: probability, evidence, timings_ms } = response
   const lines = evidence.slice(0, SHOWN_EVIDENCE).map(({ rank, title, text, role, attention }) => {
     const share = attention === null ? '' : `, attention ${(100 * attention).toFixed(0)} %`
     return `  ${rank}. ${title} (${role}${share}): ${text}`
   })
   const likely = probability === null ? '' : `${Math.round(100 * probability)} % likely right, `
-  const sure = `${likely}confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${evidence.length} passages:`
+  const sure = `${cutOff(response)}${likely}confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${evidence.length} passages:`
   return [sure, ...lines, ''].join('\n')
 }

@@ -8,6 +8,7 @@ import { createAdmission } from '../inference/pool/admission.ts'
 import { createReader } from '../inference/pool/models/create-reader.ts'
 import { answerDocument } from '../rag/document.ts'
 import type { DocumentForm, DocumentResponse } from '../rag/document-schema.ts'
+import { cutOff } from '../rag/no-answer/words.ts'
 import { documentDefaults, readerOptions } from '../service/models.ts'
 import { ensureReader } from '../service/setup.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
@@ -66,7 +67,8 @@ async function bytesOf(file: string, most: number): Promise<Buffer> {
   return readFile(file)
 }
 
-function readable({ answer, confidence, evidence, document, timings_ms }: DocumentResponse): string {
+function readable(response: DocumentResponse): string {
+  const { answer, confidence, evidence, document, timings_ms } = response
   const lines = evidence.map(({ rank, start, end, pages, role, attention, text }) => {
     const share = attention === null ? role : `attention ${(100 * attention).toFixed(0)} %`
     const location =
@@ -79,7 +81,7 @@ function readable({ answer, confidence, evidence, document, timings_ms }: Docume
   const unread = `${document.unread} characters were not read: they fit the question less, or the model takes no more. \`cepe index add\` and \`cepe ask\` search all of it.`
   return [
     answer === '' ? '(no answer)' : answer,
-    `confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${document.tokens} tokens in ${document.chunks} chunks:`,
+    `${cutOff(response)}confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${document.tokens} tokens in ${document.chunks} chunks:`,
     ...lines,
     ...(document.unread === 0 ? [] : [unread]),
     '',

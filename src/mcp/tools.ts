@@ -4,7 +4,7 @@ import { COLLECTION_STATES } from '../../index/collections/contract.ts'
 import { READ_LIMITS } from '../../index/read/contract.ts'
 import { CollectionNameSchema } from '../../index/table-name.ts'
 import { answerQuestion } from '../rag/answer.ts'
-import { noAnswerText } from '../rag/no-answer/words.ts'
+import { cutOff, noAnswerText } from '../rag/no-answer/words.ts'
 import {
   AnswerRequestSchema,
   AnswerResponseSchema,
@@ -61,7 +61,7 @@ const MOST_SHOWN = 5
 const QUOTE_CHARACTERS = 300
 
 const { question, k } = AnswerRequestSchema.properties
-const { answer, abstained, reason, extract, suggestion, confidence, probability_correct } = AnswerResponseSchema.properties
+const { answer, abstained, reason, extract, suggestion, confidence, probability_correct, finish_reason } = AnswerResponseSchema.properties
 const { id, title, text, source, metadata, rank } = EvidenceSchema.properties
 const ShownSchema = Type.Object({
   id,
@@ -79,6 +79,7 @@ const AnswerSchema = Type.Object({
   suggestion,
   confidence,
   probability_correct,
+  finish_reason,
   evidence: Type.Array(ShownSchema, {
     description: `At most ${MOST_SHOWN} passages: those that contain the answer, else those with most attention. get_passage returns the whole text.`,
   }),
@@ -94,8 +95,8 @@ const answerTool = tool({
   call: async ({ question, k, source }, { answering }, run) => {
     const request = { question, ...(k !== undefined && { k }), ...(source !== undefined && { filter: { source } }) }
     const response = await answerQuestion(request, answering, run)
-    const { answer, abstained, reason, extract, suggestion, confidence, probability_correct, evidence } = response
-    const told = { answer, abstained, reason, extract, confidence, probability_correct, evidence: shown(evidence) }
+    const { answer, abstained, reason, extract, suggestion, confidence, probability_correct, finish_reason, evidence } = response
+    const told = { answer, abstained, reason, extract, confidence, probability_correct, finish_reason, evidence: shown(evidence) }
     return { ...told, ...(suggestion !== undefined && { suggestion }) }
   },
   text: (output) =>
@@ -122,7 +123,7 @@ function said(output: Static<typeof AnswerSchema>): string {
   const { answer, confidence, probability_correct: probability } = output
   const sure =
     probability === null ? `confidence ${confidence.toFixed(2)}, not calibrated` : `${Math.round(100 * probability)} % likely right`
-  return noAnswerText(output) ?? `${answer} (${sure})`
+  return noAnswerText(output) ?? `${answer} (${cutOff(output)}${sure})`
 }
 
 const getPassageTool = tool({

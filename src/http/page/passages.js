@@ -34,8 +34,8 @@ function showPassage(passage, extract, open, notes) {
 }
 
 /** "99 % likely right", or the confidence of a reader without calibration; undefined of no answer. */
-export function certaintyOf({ answer, abstained, confidence, probability_correct: probability }) {
+export function certaintyOf({ answer, abstained, confidence, probability_correct: probability, finish_reason: finish }) {
   if (!abstained && !answer) return undefined
   const sure = typeof probability === 'number' ? `${percent(probability)} % likely right` : `confidence ${confidence.toFixed(2)}`
-  return abstained ? `The answer was withheld: ${sure}.` : sure
+  return abstained ? `The answer was withheld: ${sure}.` : `${finish === 'length' ? 'cut off at the most tokens, ' : ''}${sure}`
 }

@@ -24,6 +24,11 @@ export function noAnswerText(response: Unanswered): string | null {
     : `${refusal} The nearest sentence: ${extract.text} [${extract.title === '' ? extract.id : extract.title}]`
 }
 
+/** What to say of an answer that its limit of tokens ended, before how sure it is. */
+export function cutOff({ finish_reason }: Pick<AnswerResponse, 'finish_reason'>): string {
+  return finish_reason === 'length' ? 'cut off at the most tokens, ' : ''
+}
+
 /** Whether a text of an earlier turn is one of {@link noAnswerText}. */
 export function isNoAnswer(text: string): boolean {
   return NO_WORDS.test(text)

@@ -49,7 +49,7 @@ for (const [name, connect] of Object.entries(MCP_CLIENTS))
     })
     t.match(await client.call('answer', { question: 'what is fact 7' }), {
       content: [{ type: 'text', text: 'a7 (confidence 0.90, not calibrated)\n\n[1] Fact 7 (id p7)\nfact 7 is a7 indeed' }],
-      structuredContent: { answer: 'a7', evidence: [{ id: 'p7', quote: 'fact 7 is a7 indeed', says_answer: true }] },
+      structuredContent: { answer: 'a7', finish_reason: 'stop', evidence: [{ id: 'p7', quote: 'fact 7 is a7 indeed', says_answer: true }] },
     })
     t.match(await client.call('get_passage', { id: 'p7' }), {
       content: [{ text: 'Fact 7 (id p7), facts.txt\n\nfact 7 is a7 indeed\n\nmetadata: {"lang":"en"}' }],
@@ -89,6 +89,18 @@ await t.test('what goes wrong with a call is its result, with the code of the AP
     await failed('answer', {}, /^invalid_request: question is missing/)
     await client.close()
   }
+})
+
+await t.test('an answer that the limit of tokens ended is shown as cut off', async (t) => {
+  const answering = factServices().services
+  const answer: typeof answering.reader.answer = async (...asked) => ({ ...(await answering.reader.answer(...asked)), stopped: false })
+  const { url } = await listening(t, { answering: { ...answering, reader: { ...answering.reader, answer } } })
+  const client = await MCP_CLIENTS['version 2']?.({ url })
+  t.match(await client?.call('answer', { question: 'what is fact 7' }), {
+    content: [{ text: /^a7 \(cut off at the most tokens, confidence 0\.90, not calibrated\)\n/ }],
+    structuredContent: { answer: 'a7', finish_reason: 'length' },
+  })
+  await client?.close()
 })
 
 await t.test('an error inside is told without its words', async (t) => {
