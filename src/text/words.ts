@@ -5,7 +5,9 @@ export interface Word extends Span {
   readonly plain: string
 }
 
-const words = /[\p{L}\p{N}\p{M}]+/gu
+/** Scripts without spaces between words: each letter is taken for one. */
+const UNSPACED = '(?=\\p{L})[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}]'
+const words = new RegExp(`${UNSPACED}\\p{M}*|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}])+`, 'gu')
 const asciiWords = /[A-Za-z0-9]+/g
 
 /** The words of a text, in order, without case, accents and punctuation. */

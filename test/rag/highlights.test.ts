@@ -21,6 +21,12 @@ t.test('the answer is found as whole words, whatever its case, accents and punct
   t.end()
 })
 
+t.test('the answer is found within scripts without spaces', (t) => {
+  t.same(shown('长城很长。北京是中国的首都。', '北京'), [['北京', '北京是中国的首都。']])
+  t.same(shown('𠀀東京タワーは1958年に完成した。', '1958年'), [['1958年', '𠀀東京タワーは1958年に完成した。']])
+  t.end()
+})
+
 t.test('places are bounded', (t) => {
   t.equal(highlights('x '.repeat(1000), 'x').length, 20)
   t.end()

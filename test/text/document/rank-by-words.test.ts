@@ -1,5 +1,5 @@
 import t from 'tap'
-import { rankByWords } from '../../../src/text/words.ts'
+import { rankByWords, wordsOf } from '../../../src/text/words.ts'
 
 const order = (question: string, texts: readonly string[]): number[] => rankByWords(question, texts).map(({ index }) => index)
 
@@ -15,6 +15,27 @@ t.test('words count in any case, accent and ending; a long text does not win by 
   t.same(order('founders of Orléans', ['nothing', 'the founder of ORLEANS']), [1, 0])
   const long = `${'other words stand here '.repeat(50)} lamp lamp`
   t.same(order('lamp', [long, 'a lamp']), [1, 0])
+  t.end()
+})
+
+t.test('in scripts without spaces each letter is a word', (t) => {
+  t.same(order('首都在哪里', ['长城很长。', '北京是中国的首都。']), [1, 0])
+  t.same(
+    wordsOf('ABC北京123 カー').map(({ plain, start, end }) => [plain, start, end]),
+    [
+      ['abc', 0, 3],
+      ['北', 3, 4],
+      ['京', 4, 5],
+      ['123', 5, 8],
+      ['カ', 9, 10],
+      ['ー', 10, 11],
+    ],
+  )
+  t.same(
+    wordsOf('한국어 문장').map(({ plain }) => plain.normalize()),
+    ['한국어', '문장'],
+    'Korean has spaces',
+  )
   t.end()
 })
 
