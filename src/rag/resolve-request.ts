@@ -37,6 +37,7 @@ export function resolveRequest(
     throw invalidField('mode', 'is cepe, but this model is a decoder without encoder: omit it, or use mode decoder-only')
   if (request.explain !== undefined) checkExplainable(request)
   if (mode === 'replug' || mode === 'experts') refuseMixed(request, mode)
+  if (request.passages?.length) refuseUnused(request, mode)
   const contextTokens = request.context_tokens ?? defaults.context_tokens
   if (dims.encoder_window > 0 && contextTokens > dims.encoder_window)
     throw invalidField('context_tokens', `is ${contextTokens}, but this model's encoder takes ${dims.encoder_window} at most`)
@@ -108,6 +109,12 @@ function refuseMixed({ sampling, logprobs, grammar }: ChatQuestion, mode: Mode):
   const field = sampling ? 'sampling' : logprobs !== undefined ? 'logprobs' : grammar ? 'response_format' : undefined
   if (field === undefined) return
   throw invalidField(field, `is not available in ${mode} mode: omit it, or choose another mode`)
+}
+
+/** @throws invalid_request for passages that would not be read, and for a filter that would not hold for them */
+function refuseUnused({ filter = {} }: ChatQuestion, mode: Mode): void {
+  if (mode === 'closed-book') throw invalidField('passages', 'are not read in closed-book mode: omit them, or choose another mode')
+  if (Object.keys(filter).length > 0) throw invalidField('filter', 'selects from the index, and passages are given: omit one of them')
 }
 
 /** @throws invalid_request if dropping passages is meaningless, or the answer is sampled */

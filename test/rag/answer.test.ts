@@ -143,6 +143,19 @@ t.test('k 0 answers without passages; supplied passages are not retrieved', asyn
   t.same(asked.k, [])
 })
 
+t.test('given passages are read, or refused with the field that excludes them', async (t) => {
+  const { services } = recordingServices()
+  const given = { question: 'what', passages: [{ title: '', text: 'a' }] }
+  for (const [more, field] of [
+    [{ mode: 'closed-book' }, 'passages'],
+    [{ filter: { source: 'a.txt' } }, 'filter'],
+  ] as const)
+    await t.rejects(answerQuestion({ ...given, ...more }, services), { code: 'invalid_request', field, message: /: omit/ })
+  const scored = scoreChoices({ ...given, choices: ['a'], filter: { source: 'a.txt' } }, services)
+  await t.rejects(scored, { code: 'invalid_request', field: 'filter' })
+  t.match(await answerQuestion({ ...given, filter: {} }, services), { answer: 'yes' })
+})
+
 t.test('where passages are wanted and there are none, there is no answer, and the model is not asked', async (t) => {
   const { services, asked } = recordingServices({ found: 0 })
   const nothing = { answer: null, reason: 'no_passages', finish_reason: null, confidence: 0, evidence: [] }
