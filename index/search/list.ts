@@ -51,5 +51,7 @@ export async function countSources(table: Table): Promise<{ readonly source: str
     const pause = yieldToEventLoop()
     if (pause !== undefined) await pause
   }
-  return [...counts].map(([source, passages]) => ({ source, passages })).sort((a, b) => b.passages - a.passages)
+  return [...counts]
+    .map(([source, passages]) => ({ source, passages }))
+    .sort((a, b) => b.passages - a.passages || (a.source < b.source ? -1 : 1))
 }
