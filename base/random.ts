@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 /** Uniform numbers in [0, 1). */
 export type Random = () => number
 
-/** A generator that depends on its arguments only (mulberry32, seeded from their SHA-256): draws do not depend on earlier ones. */
+/** A generator of its arguments alone (mulberry32 of their SHA-256): draws for one question do not depend on earlier ones. */
 export function seededRandom(...parts: readonly (string | number)[]): Random {
   return mulberry32(createHash('sha256').update(JSON.stringify(parts)).digest().readUInt32LE(0))
 }

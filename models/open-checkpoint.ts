@@ -73,14 +73,16 @@ async function findShards(dir: string) {
     dir,
   )
 }
-type ShardPlan = Awaited<ReturnType<typeof findShards>>
 
 interface Shard {
   readonly file: WeightFile
   readonly index: WeightIndex
 }
 
-async function openShards(dir: string, { format, files, index: listed }: ShardPlan): Promise<readonly Shard[]> {
+async function openShards(
+  dir: string,
+  { format, files, index: listed }: Awaited<ReturnType<typeof findShards>>,
+): Promise<readonly Shard[]> {
   const readIndex = { safetensors: readSafetensorsIndex, torch: readTorchIndex, gguf: readGgufIndex }[format]
   const shards: Shard[] = []
   for (const name of files) {

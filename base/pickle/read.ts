@@ -46,7 +46,7 @@ const stackGlobal: Instruction = (machine, host) => {
   pushGlobal(`${module}.${name}`)(machine, host)
 }
 
-/** Opcodes of torch.save and of pickled numpy arrays with protocols 2 to 5 (names and codes: Python's pickletools), without STOP. */
+/** Opcodes of torch.save and pickled numpy arrays, protocols 2 to 5 (Python's pickletools); the loop handles STOP. */
 const INSTRUCTIONS: ReadonlyMap<number, Instruction> = new Map<number, Instruction>([
   [0x95, (m) => m.u64()], // FRAME: a read-ahead hint
   [0x63, (m, host) => pushGlobal(`${m.line()}.${m.line()}`)(m, host)], // GLOBAL

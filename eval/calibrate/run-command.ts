@@ -36,7 +36,7 @@ export interface CalibrateOptions {
 /** The shipped questions, about the shipped corpus, and the share of those that it does not answer. */
 const SHIPPED = { files: ['dev.jsonl', 'dev_unanswerable.jsonl'].map(questionFile), share: 0.1 }
 
-/** `cepe calibrate`. Without files it asks the shipped questions, over the shipped corpus in a temporary index. @throws options_invalid */
+/** `cepe calibrate`; without files the shipped questions and corpus are used, in a temporary index. @throws options_invalid */
 export async function calibrate(given: string[], options: CalibrateOptions): Promise<void> {
   const isShipped = given.length === 0 && options.unanswerable.length === 0
   if (isShipped && options.url !== undefined)

@@ -34,7 +34,7 @@ export interface PreparedTask {
   readonly files: readonly ReadFile[]
   /** Skipped items, and items kept with a change, besides the problems of the files. */
   readonly problems: readonly Problem[]
-  /** Asks one item in every setting. @throws invalid_request or unprocessable if it cannot be asked: it is skipped and counted */
+  /** Asks one item in every setting. @throws CodedError invalid_request or unprocessable if it cannot be asked: it is skipped */
   ask(item: TaskItem): Promise<readonly SettingAnswer[]>
 }
 

@@ -61,7 +61,7 @@ export function shareAbove(answers: readonly SureAnswer[], measure: Measure, lea
   return mean(judged(answers, measure, which).map(({ confidence }) => Number(confidence > least)))
 }
 
-/** Share of a class's answers that are given at a threshold set by another. @param coverage share of the `covered` class's that is given */
+/** Share of a class's answers at a threshold set by another. @param coverage share of the `covered` class's answers */
 export function givenAtCoverage(
   answers: readonly SureAnswer[],
   measure: Measure,

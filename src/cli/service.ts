@@ -42,15 +42,13 @@ export function startService(config: Config) {
   })
 }
 
-type App = Awaited<ReturnType<typeof buildApp>>
-
 /**
  * Graceful shutdown: running requests have up to `drainMs`, the rest gets 503, then everything is closed. An error in one part does not
  * prevent closing the others.
  * @throws the first error, after all have been closed
  */
 export async function shutDown(
-  app: Pick<App, 'drain' | 'close'>,
+  app: Pick<Awaited<ReturnType<typeof buildApp>>, 'drain' | 'close'>,
   services: Pick<Services, 'jobs' | 'close'>,
   drainMs: number,
 ): Promise<void> {

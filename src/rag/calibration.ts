@@ -40,8 +40,7 @@ export const SIGNALS = [
   /** 1 if all passages were read in the prompt: attention over them is not measured, and its signals are 0. */
   'from_prompt',
 ] as const
-type Signal = (typeof SIGNALS)[number]
-export type Signals = Readonly<Record<Signal, number>>
+export type Signals = Readonly<Record<(typeof SIGNALS)[number], number>>
 
 /** Increased when calibrations of an earlier version can no longer be used. */
 export const CALIBRATION_VERSION = 1

@@ -29,7 +29,6 @@ export const ScoreRequestSchema = closed({
   passages: Type.Optional(Type.Array(SuppliedPassageSchema, { maxItems: LIMITS.suppliedPassages })),
   demonstrations: AnswerRequestSchema.properties.demonstrations,
 })
-type ScoreRequest = Static<typeof ScoreRequestSchema>
 
 export const ScoreResponseSchema = Type.Object({
   choices: Type.Array(
@@ -53,7 +52,7 @@ type ScoreResponse = Static<typeof ScoreResponseSchema>
  * @throws overloaded if the request is not admitted; deadline_exceeded; unprocessable if prompt and choices do not fit
  */
 export async function scoreChoices(
-  { choices, ...request }: ScoreRequest,
+  { choices, ...request }: Static<typeof ScoreRequestSchema>,
   given: AnswerServices,
   run: RunOptions = {},
 ): Promise<ScoreResponse> {

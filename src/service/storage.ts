@@ -7,9 +7,8 @@ import { makeFolder } from '../../base/make-folder.ts'
 import { openScratch } from '../../base/locks/scratch.ts'
 import { IndexCollections } from '../../index/collections/collections.ts'
 import type { Collections } from '../../index/collections/contract.ts'
-import type { EmbedOf, Models, TableLocation } from '../../index/contract.ts'
+import type { EmbedOf, Models, Passage, TableLocation } from '../../index/contract.ts'
 import { openIndex, type PassageIndex } from '../../index/open.ts'
-import type { PassageMetadata } from '../../index/passage-metadata.ts'
 import { startReplicaCache, type ReplicaCache } from '../../index/replica/replica-cache.ts'
 import { storeOf } from '../../index/store/store-of.ts'
 import { readAlias } from '../../index/versions/alias.ts'
@@ -183,18 +182,12 @@ export async function replicaCacheOf(config: Config, models: Models, log: Log | 
   })
 }
 
-interface Linked {
-  readonly id: string
-  readonly source?: string
-  readonly metadata?: PassageMetadata
-}
-
 /**
  * Returns paths of passages' files that can be opened, with the page of a PDF; undefined for other passages. `isBound`: for a key of certain
  * collections.
  */
 export function passageLinks({ BASE_PATH, TABLE }: Pick<Config, 'BASE_PATH' | 'TABLE'>, isThere: ReturnType<typeof fileCheck>) {
-  return async ({ id, source, metadata }: Linked, collection?: string, isBound = false): Promise<string | undefined> => {
+  return async ({ id, source, metadata }: Omit<Passage, 'title' | 'text'>, collection?: string, isBound = false) => {
     if (source === undefined || !isSourceFile(source)) return undefined
     if (!(await isThere({ id, source, table: collection ?? TABLE, isBound }))) return undefined
     const named = collection === undefined ? '' : `?collection=${collection}`

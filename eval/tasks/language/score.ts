@@ -61,7 +61,7 @@ export async function scoreText(method: Method, text: ScoredText, { reader, mani
   }
 }
 
-/** log sum_i softmax(scores)_i p_i(token) of every token (RePlug, Shi et al. 2023): only those of the text's own tokens are needed. */
+/** log sum_i softmax(scores)_i p_i(token) of every token (RePlug, Shi et al. 2023), from probabilities of the text's own. */
 function mixture(rows: readonly (readonly number[])[], scores: readonly number[]): number[] {
   const total = logSumExp(scores)
   return at(rows, 0).map((_, token) => logSumExp(rows.map((row, i) => at(row, token) + at(scores, i) - total)))

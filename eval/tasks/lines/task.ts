@@ -103,7 +103,7 @@ const isCase = Compile(CaseSchema)
 /** Start of the question after the last line of the record. */
 const QUESTION = '\nNow the record is over'
 
-/** Reads cases of LongChat-Lines (`{prompt, expected_number, num_lines}`), the first `most` per number of lines. @throws dataset_invalid */
+/** Reads LongChat-Lines cases ({prompt, expected_number, num_lines}), the first `most` per number of lines. @throws dataset_invalid */
 async function published(file: string, most: number): Promise<Pick<NeedleTask, 'items' | 'files'>> {
   const wanted = 'no case: wanted are LongChat\'s {"prompt", "expected_number", "num_lines"} records.'
   const counts = new Map<number, number>()

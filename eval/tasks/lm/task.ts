@@ -19,11 +19,6 @@ import {
 } from '../language/score.ts'
 import { isPassageFile, joinTexts, type LanguageText, readTexts, slices } from '../language/texts.ts'
 
-interface Window extends TaskItem {
-  readonly text: LanguageText
-  readonly start: number
-}
-
 /** Long-context language modelling: Table 1 of the paper. */
 export const lm: Task = {
   ...taskData('lm'),
@@ -87,7 +82,7 @@ function windowsOf(
   texts: readonly LanguageText[],
   { total, least, step }: { readonly total: number; readonly least: number; readonly step: number },
   problems: ProblemLog,
-): Window[] {
+): (TaskItem & { readonly text: LanguageText; readonly start: number })[] {
   return texts.flatMap((text) => {
     if (text.before) return [{ id: text.id, groups: {}, text, start: 0 }]
     if (text.ids.length < least) {

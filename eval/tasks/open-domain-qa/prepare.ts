@@ -29,7 +29,7 @@ export interface EvaluationOptions {
   readonly retrievalByFile?: boolean
 }
 
-/** Chooses the source of passages without an option: the question file, if its questions have some. @throws options_invalid if not all have */
+/** Chooses the source of passages: the question file, if its questions have any. @throws options_invalid if only some have */
 export async function chooseRetrieval(options: EvaluationOptions): Promise<EvaluationOptions> {
   const { retrievalByFile = false, ...rest } = options
   if (!retrievalByFile) return rest

@@ -77,7 +77,7 @@ interface PlanShardDirOptions extends PlanOptions, Pick<ShardDirRecord, 'name' |
   readonly model: EmbeddingModel
 }
 
-/** Plans a corpus into a shard folder; idempotent for a plan. @throws conflict if the folder holds anything else; errors of planning */
+/** Plans a corpus into a shard folder; idempotent. @throws conflict if it holds anything else; errors of planning */
 export async function planShardDir(items: () => AsyncIterable<ReadItem>, options: PlanShardDirOptions): Promise<ShardDir> {
   const { folder, model, name, corpus, ...planning } = options
   await makeFolder(folder).catch((error: unknown) => {

@@ -109,14 +109,12 @@ export class ReadingProcess {
   }
 }
 
-interface Bounds {
-  readonly parseMs: number
-  readonly usedMs: number
-  readonly signal: AbortSignal
-}
-
 /** Sends a task to a process and waits for its message within the limits. The caller kills the process after an error. */
-function exchange(child: ChildProcess, task: ReadTask, { parseMs, usedMs, signal }: Bounds): Promise<unknown> {
+function exchange(
+  child: ChildProcess,
+  task: ReadTask,
+  { parseMs, usedMs, signal }: { readonly parseMs: number; readonly usedMs: number; readonly signal: AbortSignal },
+): Promise<unknown> {
   return new Promise((resolve, reject) => {
     let isOver = false
     let allowedMs = parseMs

@@ -67,7 +67,7 @@ function withKeys(schema: FastifySchema, isAdmin: boolean): FastifySchema {
   return { ...withErrors(schema, isAdmin ? [401, 403] : [401]), security }
 }
 
-/** Statuses of any route: malformed request, unsupported `Expect`, another host, too many requests, large headers, error, shutdown. */
+/** Statuses of any route: malformed, `Expect`, another host, too many requests, large headers, internal error, shutdown. */
 const EVERYWHERE = [400, 417, 421, 429, 431, 500, 503]
 /** Additional statuses of a route with a body: timeout, too large, unsupported type. */
 const WITH_BODY = [408, 413, 415]

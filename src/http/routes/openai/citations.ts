@@ -18,7 +18,6 @@ export const CitationSchema = Type.Object({
   start_index: offset,
   end_index: offset,
 })
-type Citation = Static<typeof CitationSchema>
 
 /** Citations in the format of chat completions. */
 export const AnnotationsSchema = Type.Array(Type.Object({ type: Type.Literal('url_citation'), url_citation: CitationSchema }), {
@@ -60,7 +59,7 @@ export function titleOf({ title, id }: Pick<Evidence, 'title' | 'id'>): string {
 export function citationsOf(
   { answer, evidence, extract = null }: Pick<AnswerResponse, 'answer' | 'evidence'> & Partial<Pick<AnswerResponse, 'extract'>>,
   addressOf: AddressOf,
-): Citation[] {
+): Static<typeof CitationSchema>[] {
   // An empty answer in a JSON text is none either: it has an extract.
   if (answer === null || answer === '' || extract !== null) return []
   return cited(evidence).map((passage) => ({ title: titleOf(passage), url: addressOf(passage), start_index: 0, end_index: answer.length }))
