@@ -34,12 +34,10 @@ export async function untilEnd(
   const logprobs: number[] = []
   for (let chosen = 0; ; chosen++) {
     // Text that must follow is no choice of the model's: its probability is 1, and it does not count as new tokens.
-    for (const id of constraint?.forced() ?? []) {
-      tokenIds.push(id)
-      logprobs.push(0)
-      if (constraint?.accept(id)) return { tokenIds, logprobs }
-    }
-    if (chosen >= maxNewTokens) return { tokenIds, logprobs }
+    const fixed = constraint?.forced() ?? []
+    tokenIds.push(...fixed)
+    logprobs.push(...fixed.map(() => 0))
+    if (chosen >= maxNewTokens || (fixed.length > 0 && constraint?.isOver())) return { tokenIds, logprobs }
     const { id, logprob } = await next(tokenIds, chosen)
     tokenIds.push(id)
     logprobs.push(logprob)
@@ -199,7 +197,7 @@ export async function score(
   return scores
 }
 
-/** The `count` most likely tokens at each position of an answer. Both texts are read again: the single-run graph has no distributions. */
+/** The `count` most likely tokens at every position; prompt and answer are read again, as the single-run graph returns none. */
 export async function alternatives(
   model: StepModel,
   { promptIds, tokenIds, count }: Pick<GenerateRequest, 'promptIds'> & Pick<Decoded, 'tokenIds'> & { readonly count: number },

@@ -1,6 +1,6 @@
 import type { GenerateRequest, ReplugRequest } from '../../contract.ts'
 import type { Output } from '../../protocol.ts'
-import { createConstraint } from '../decoder/constraint.ts'
+import { characterTokens, createConstraint } from '../decoder/constraint.ts'
 import { encodeContexts } from '../encoder/encode-contexts.ts'
 import { greedy, greedyInPieces } from '../decoder/greedy.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
@@ -14,7 +14,8 @@ export async function generateTask(model: ReaderModel, request: GenerateRequest,
   await runContext.yieldPoint()
   const { sampling, stepwise = false, minNewTokens = 0, grammar, topTokens: count = 0 } = request
   const decode = async () => {
-    const constraint = grammar && createConstraint(grammar, model.tokenTexts(), request.stopIds)
+    const constraint =
+      grammar && createConstraint(grammar, model.tokenTexts(), request.stopIds, (one) => characterTokens(model.tokenizer, one))
     if (sampling || constraint || stepwise || minNewTokens > 0)
       return { ...(await sample(await model.stepModel(), request, encoded.phi, { ...runContext, constraint })), contextShares: [] }
     if (!runContext.onToken) return greedy(generateGraph, request, encoded)

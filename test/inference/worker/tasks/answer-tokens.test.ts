@@ -1,6 +1,6 @@
 import path from 'node:path'
 import t from 'tap'
-import { createConstraint, tokenTexts } from '../../../../src/inference/worker/decoder/constraint.ts'
+import { characterTokens, createConstraint, tokenTexts } from '../../../../src/inference/worker/decoder/constraint.ts'
 import { answerTokens } from '../../../../src/inference/worker/tasks/answer-tokens.ts'
 import { grammarOf } from '../../../../src/text/grammar/from-schema.ts'
 import { loadTokenizer } from '../../../../src/text/tokenizer.ts'
@@ -67,5 +67,19 @@ t.test('a constraint leaves the tokens that go on, and the end where a text is w
   const poor = createConstraint(grammarOf({ enum: ['xyz'] }, 's'), ['"', 'a'], [])
   t.equal(poor.accept(0), false)
   t.throws(() => poor.mask(new Float64Array(2)), { code: 'unprocessable', field: 'response_format' })
+  t.end()
+})
+
+t.test('text that must follow is written where its characters take several tokens, too', (t) => {
+  const texts = tokenTexts(tokenizer, VOCABULARY)
+  const text = '{"place":"\u{1f600} in \u0142\u00f3d\u017a","founded":'
+  const grammar = [{ kind: 'literal', text }, { kind: 'integer' }, { kind: 'literal', text: '}' }] as const
+  const constraint = createConstraint(grammar, texts, stopIds, (one) => characterTokens(tokenizer, one))
+  t.equal(tokenizer.decode(constraint.forced()), text)
+  t.same([constraint.isOver(), constraint.forced()], [false, []], 'a number is no literal')
+  constraint.accept(texts.findIndex((one) => one === '7'))
+  constraint.accept(texts.findIndex((one) => one === '}'))
+  t.equal(constraint.isOver(), true)
+  t.same(createConstraint(grammar, texts, stopIds).forced(), [], 'such a character has no token of its own')
   t.end()
 })
