@@ -1,4 +1,4 @@
-/** Area under the ROC curve: the probability that a positive scores above a negative, ties counted half. NaN if one group is empty. */
+/** Area under the ROC curve: how often a positive scores above a negative, ties half (Mann-Whitney). NaN if one group is empty. */
 export function auroc(positives: readonly number[], negatives: readonly number[]): number {
   if (positives.length === 0 || negatives.length === 0) return Number.NaN
   const scored = (scores: readonly number[], positive: boolean) => scores.map((score) => ({ score, positive }))

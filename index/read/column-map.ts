@@ -24,7 +24,7 @@ function invalid(problem: string): CodedError {
   return invalidRequest('columns', `columns ${problem}: write it like ${EXAMPLE}.`)
 }
 
-/** Parses a column mapping: `text=content,id=docid,metadata.year=published`, or numbers without a header. @throws invalid_request */
+/** Parses a column mapping: `text=content,metadata.year=published`, or column numbers without a header. @throws invalid_request */
 export function parseColumns(given: string): ColumnMap {
   const pairs = given.split(',').map((pair) => {
     const at = pair.indexOf('=')

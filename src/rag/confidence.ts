@@ -76,7 +76,7 @@ const SENTENCE_CHARACTERS = 1000
 /** Modes whose answers are of several distributions, or from no passages. */
 const UNCOVERED: readonly Mode[] = ['experts', 'replug', 'closed-book']
 
-/** Signals of a greedy answer for a calibration. @returns null for an empty answer, without passages, and in a mode without calibration */
+/** Signals of a greedy answer for a calibration; null for an empty answer, without passages, and in a mode that none covers. */
 export function confidenceSignals(
   { question, mode }: Pick<ResolvedQuestion, 'question' | 'mode'>,
   read: AnswerReadResult,

@@ -64,7 +64,7 @@ async function makeWritable(setting: string, folder: string): Promise<void> {
   await access(folder, constants.W_OK).catch(refuse(setting, `The folder ${folder} cannot be written to`))
 }
 
-/** Validates configured folders and files before a model is loaded, which may take minutes. @throws config_invalid naming the setting */
+/** Validates configured folders and files before a model is built or loaded. @throws config_invalid naming the setting */
 export async function checkPaths(config: Config): Promise<void> {
   if (config.ROLE !== 'replica') {
     await makeFolders(config)

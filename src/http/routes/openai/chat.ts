@@ -77,10 +77,7 @@ function sourceList(evidence: readonly Evidence[], addressOf: AddressOf): string
   return lines.length === 0 ? '' : `\n\nSources:\n${lines.join('\n')}`
 }
 
-/**
- * Converts answer events to the chunks of a streamed completion: the text as it is generated, then annotations, log-probabilities and the
- * finish reason.
- */
+/** Converts answer events to chunks of a completion: the text as generated, then annotations, log-probabilities, finish reason. */
 export async function* toChunks(
   events: AsyncGenerator<AnswerEvent, void, undefined>,
   { includeUsage, ...named }: Named & { readonly includeUsage: boolean },
