@@ -14,7 +14,8 @@ const MAX_JSON_BYTES = 256 * 1024 * 1024
 export async function readSmallFile(path: string): Promise<Uint8Array | undefined> {
   try {
     const { size } = await stat(path)
-    if (size > MAX_JSON_BYTES) throw invalid(`${path} has ${size} bytes, more than the ${MAX_JSON_BYTES} that are read of such a file`, path)
+    if (size > MAX_JSON_BYTES)
+      throw invalid(`${path} has ${size} bytes, more than the ${MAX_JSON_BYTES} that are read of such a file`, path)
     return await readFile(path)
   } catch (thrown) {
     if (thrown instanceof CodedError) throw thrown
