@@ -31,9 +31,12 @@ export async function recoverFolder(folder: string): Promise<boolean> {
   const outDir = resolve(folder)
   if ((await exists(outDir)) || !(await exists(dirname(outDir)))) return false
   const [old] = await staleFiles(dirname(outDir), (name) => (name.endsWith(OLD) ? tagIn(outDir, name) : undefined))
-  if (old === undefined) return false
-  await rename(join(dirname(outDir), old), outDir)
-  return true
+  return old !== undefined && isRenamed(join(dirname(outDir), old), outDir)
+}
+
+/** Renames a folder. @returns false where there is none, since another process has renamed it first */
+async function isRenamed(from: string, to: string): Promise<boolean> {
+  return (await orAbsent(rename(from, to).then(() => true))) ?? false
 }
 
 /** Only a built model or an empty folder is ever replaced. */
@@ -60,13 +63,18 @@ export async function fillFolder<T>(folder: string, fill: (staging: string) => P
   try {
     const result = await fill(staging)
     const old = `${staging}${OLD}`
-    const replaced = await exists(outDir)
-    if (replaced) await rename(outDir, old)
-    await rename(staging, outDir).catch(async (error: unknown) => {
-      if (replaced) await rename(old, outDir)
-      throw error
-    })
-    if (replaced) await rm(old, { recursive: true, force: true })
+    for (let placed = false; !placed; await rm(old, { recursive: true, force: true })) {
+      const replaced = await isRenamed(outDir, old)
+      placed = await rename(staging, outDir).then(
+        () => true,
+        async (error: unknown) => {
+          // Another build of the folder has ended in between: it is replaced in turn.
+          if (await exists(outDir)) return false
+          if (replaced) await rename(old, outDir)
+          throw error
+        },
+      )
+    }
     return result
   } catch (error) {
     await rm(staging, { recursive: true, force: true })

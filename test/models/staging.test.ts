@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { processTag } from '../../base/locks/process.ts'
@@ -70,4 +70,37 @@ await t.test('a kill between the two renames of a build loses nothing', async (t
   )
   t.same(readdirSync(folder), ['model'], 'and the half-finished one is gone')
   t.equal(readFileSync(join(outDir, 'manifest.json'), 'utf8'), 'old')
+})
+
+await t.test('builds of one folder that end at the same moment all succeed, and one of them is there', async (t) => {
+  const folder = temporaryFolder(t)
+  const outDir = join(folder, 'model')
+  const contents = ['a', 'b', 'c', 'd', 'e', 'f']
+  for (let round = 0; round < 20; round++) {
+    const left = contents.length
+    let arrived = 0
+    let release = (): void => undefined
+    const together = new Promise<void>((resolve) => (release = resolve))
+    const build = (content: string) =>
+      fillFolder(outDir, async (staging) => {
+        writeFileSync(join(staging, 'manifest.json'), content)
+        if (++arrived === left) release()
+        await together
+      })
+    await Promise.all(contents.map(build))
+    t.ok(contents.includes(readFileSync(join(outDir, 'manifest.json'), 'utf8')), 'a whole build')
+    t.same(readdirSync(folder), ['model'], 'and nothing else')
+  }
+})
+
+await t.test('of two processes that restore a replaced build, neither fails', async (t) => {
+  const folder = temporaryFolder(t)
+  const outDir = join(folder, 'model')
+  const [place = ''] = (await processTag()).split('-')
+  for (let round = 0; round < 20; round++) {
+    mkdirSync(join(folder, `model.partial-${place}-${DEAD}.${round}-old`))
+    const restored = await Promise.all([1, 2, 3].map(() => recoverFolder(outDir)))
+    t.equal(restored.filter(Boolean).length, 1, 'one of them restored it')
+    renameSync(outDir, join(folder, `taken-${round}`))
+  }
 })
