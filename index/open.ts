@@ -101,7 +101,7 @@ class LanceIndex implements PassageIndex {
 
   async view() {
     const live = await this.#reading(() => this.#live.get())
-    return viewOf(this.table, live, (work) => this.#reading(work))
+    return viewOf(this.table, live, (work) => this.#reading(work, live.table.storedAs))
   }
 
   async get(id: string): Promise<Passage | undefined> {
@@ -181,7 +181,7 @@ class LanceIndex implements PassageIndex {
     try {
       yield* exportPassages(table, filter)
     } catch (error) {
-      throw await this.#live.explained(error)
+      throw await this.#live.explained(error, table.storedAs)
     }
   }
 
@@ -206,11 +206,11 @@ class LanceIndex implements PassageIndex {
   }
 
   /** @throws store_unavailable if the store fails the operation; index_invalid if the table is damaged, or gone and its replacement is incompatible */
-  async #reading<T>(work: () => Promise<T>): Promise<T> {
+  async #reading<T>(work: () => Promise<T>, storedAs?: string): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      throw await this.#live.explained(error)
+      throw await this.#live.explained(error, storedAs)
     }
   }
 }

@@ -1,7 +1,8 @@
 import { CodedError } from '../../base/errors.ts'
 import type { Models, SearchFilter } from '../contract.ts'
 import type { PassageIndex } from '../passage-index.ts'
-import { checkFolder } from '../versions/alias.ts'
+import { checkFolder, readAlias } from '../versions/alias.ts'
+import type { TableView } from '../view.ts'
 import { unknownCollection } from './contract.ts'
 
 interface OpenTable {
@@ -86,29 +87,37 @@ function close({ opening }: OpenTable): void {
 export function collectionIndex(tables: TableCache, location: Pick<PassageIndex, 'dir' | 'table'> & Models): PassageIndex {
   const { dir, table: name } = location
   let behind: CodedError | undefined
-  /** Converts the error for a table that was removed to unknown_collection, unless the folder of the index has disappeared. */
-  const described = async (error: unknown): Promise<unknown> => {
-    if (!(error instanceof CodedError) || error.code !== 'index_missing') return error
-    tables.drop(name)
-    return checkFolder(dir).then(
-      () => unknownCollection(name),
-      () => error,
-    )
+  /**
+   * Converts the error for a table that was removed, maybe while it was read, to unknown_collection, unless the folder of the index has
+   * disappeared.
+   */
+  const refuse = async (error: unknown): Promise<never> => {
+    const maybeRemoved = error instanceof CodedError && ['index_missing', 'index_invalid'].includes(error.code)
+    if (maybeRemoved && (await readAlias({ dir, table: name }).catch(() => '')) === undefined) {
+      tables.drop(name)
+      await checkFolder(dir)
+      throw unknownCollection(name)
+    }
+    throw error
   }
-  const use = async <T>(work: (table: PassageIndex) => Promise<T>): Promise<T> => {
-    try {
-      return await tables.use(name, async (table) => {
+  const use = <T>(work: (table: PassageIndex) => Promise<T>): Promise<T> =>
+    tables
+      .use(name, async (table) => {
         const result = await work(table)
         behind = table.behind()
         return result
       })
-    } catch (error) {
-      throw await described(error)
-    }
-  }
+      .catch(refuse)
+  const seen = (view: TableView): TableView => ({
+    ...view,
+    search: (...given) => view.search(...given).catch(refuse),
+    searchText: (...given) => view.searchText(...given).catch(refuse),
+    searchHybrid: (...given) => view.searchHybrid(...given).catch(refuse),
+    version: () => view.version().catch(refuse),
+  })
   return {
     ...location,
-    view: () => use((table) => table.view()),
+    view: () => use(async (table) => seen(await table.view())),
     writtenWith: () => use((table) => table.writtenWith()),
     check: () => use((table) => table.check()),
     sources: () => use((table) => table.sources()),
@@ -128,7 +137,7 @@ export function collectionIndex(tables: TableCache, location: Pick<PassageIndex,
       try {
         yield* tables.read(name, (table) => table.export(filter))
       } catch (error) {
-        throw await described(error)
+        await refuse(error)
       }
     },
     /** The table is closed with the collections. */

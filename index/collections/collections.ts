@@ -103,6 +103,9 @@ export class IndexCollections implements Collections {
         table,
         mustExist: true,
         onWarning: (message) => onWarning(`Collection ${table}: ${message}`),
+      }).catch(async (error: unknown) => {
+        await this.#require(table)
+        throw error
       })
     })
   }

@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
 import { at } from '../../base/at.ts'
-import { CodedError, conflict, invalidRequest } from '../../base/errors.ts'
+import { CodedError, conflict, invalidRequest, osCode } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
 import { allModels, type Models, type TableLocation } from '../contract.ts'
 import { eachOf } from '../store/each-of.ts'
@@ -41,7 +41,7 @@ export async function cloneTable(from: string, to: string): Promise<void> {
   try {
     // First: a checksum of a later manifest than the copied one would show that this is missing.
     for await (const { name, ...file } of files.walk(within(from, CHECKSUMS))) await copy({ ...file, name: `${CHECKSUMS}/${name}` })
-    const newest = `${VERSIONS}/${at(await manifestFiles(from), 0)}`
+    const newest = `${VERSIONS}/${(await manifestFiles(from))[0]}`
     const [manifest, others]: [FileInfo[], FileInfo[]] = [[], []]
     for await (const file of files.walk(from)) {
       if (file.name === newest) manifest.push(file)
@@ -50,10 +50,10 @@ export async function cloneTable(from: string, to: string): Promise<void> {
     await eachOf(others, AT_ONCE, copy)
     await eachOf(manifest, AT_ONCE, copy)
   } catch (error) {
-    throw failureOf(error) ?? error
+    // What is copied may be deleted as a whole.
+    if (osCode(error) !== 'ENOENT') throw failureOf(error) ?? error
   }
-  if ((await manifestFiles(to)).length === 0)
-    throw new CodedError('conflict', 'The version was removed while it was being copied. Try again.')
+  if ((await manifestFiles(to)).length === 0) throw conflict(undefined, 'The version was removed while it was being copied. Try again.')
   await TableSync.ofCopy(to).flush()
 }
 
@@ -140,6 +140,8 @@ export async function switchTable(other: string, options: ReplaceOptions): Promi
 
 function busy(table: string, jobs: readonly string[]): CodedError {
   const which =
-    jobs.length === 0 ? 'A job is running in this index' : `Jobs of the table "${table}" are still running (${jobs.slice(0, 5).join(', ')})`
-  return conflict('table', `${which}: let it end, or cancel it (cepe index cancel <job>), and try again.`)
+    jobs.length === 0
+      ? 'A job, a restore or a copy is running in this index'
+      : `Jobs of the table "${table}" are still running (${jobs.slice(0, 5).join(', ')})`
+  return conflict('table', `${which}: let it end, or cancel a job (cepe index cancel <job>), and try again.`)
 }

@@ -60,6 +60,10 @@ export async function createSnapshot(name: string, options: TableLocation): Prom
     await files.write(recordOf(making), `${JSON.stringify(snapshot)}\n`)
     if (making !== folder) await files.rename(making, folder)
     return snapshot
+  }).catch(async (error: unknown) => {
+    // Another process may have removed the table.
+    await storedNameOf(options)
+    throw error
   })
 }
 
@@ -68,7 +72,11 @@ export async function listSnapshots(options: TableLocation): Promise<(Snapshot &
   const found: (Snapshot & { readonly bytes: number })[] = []
   for (const name of await snapshotNames(options)) {
     const bytes = await bytesUnder(snapshotFolder(options, name), ({ shared }) => !shared)
-    found.push({ ...(await describedSnapshot(name, options)), bytes })
+    const described = await describedSnapshot(name, options).catch(async (error: unknown) => {
+      if ((await snapshotNames(options)).includes(name)) throw error
+      return undefined
+    })
+    if (described !== undefined) found.push({ ...described, bytes })
   }
   return found.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
 }
@@ -78,13 +86,14 @@ export async function listSnapshots(options: TableLocation): Promise<(Snapshot &
  * @returns the number of passages now live
  * @throws not_found; index_invalid if a file of it has changed since it was committed; as `replaceWith`
  */
-export async function restoreSnapshot(name: string, options: ReplaceOptions): Promise<number> {
-  await requireSnapshot(name, options)
-  const stored = tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE)
-  const checked: CheckedFiles = new Map()
-  const [first] = (await checkFiles(stored, checked)).damaged
-  if (first !== undefined) throw damage(`the snapshot "${name}"`, first, await lastSoundSnapshot(options, checked), options.table)
-  return replaceWith((folder) => cloneTable(stored, folder), options)
+export function restoreSnapshot(name: string, options: ReplaceOptions): Promise<number> {
+  return withSnapshot(name, options, async (snapshot) => {
+    const stored = tableFolder(snapshot, SNAPSHOT_TABLE)
+    const checked: CheckedFiles = new Map()
+    const [first] = (await checkFiles(stored, checked)).damaged
+    if (first !== undefined) throw damage(`the snapshot "${name}"`, first, await lastSoundSnapshot(options, checked), options.table)
+    return replaceWith((folder) => cloneTable(stored, folder), options)
+  })
 }
 
 /** The newest snapshot with unchanged files; undefined if there is none. @param checked files read before */
@@ -97,21 +106,29 @@ export async function lastSoundSnapshot(options: TableLocation, checked: Checked
 }
 
 /** @throws not_found */
-export async function deleteSnapshot(name: string, options: TableLocation): Promise<void> {
-  await requireSnapshot(name, options)
-  await alone(options, async (aside) => {
-    const folder = snapshotFolder(options, name)
-    const { files, renames } = storeOf(options.dir)
-    const going = renames ? aside(name) : folder
-    await (renames ? files.rename(folder, going) : files.remove(recordOf(folder)))
-    await files.removeTree(going)
-  })
+export function deleteSnapshot(name: string, options: TableLocation): Promise<void> {
+  return withSnapshot(name, options, (folder) =>
+    alone(options, async (aside) => {
+      const { files, renames } = storeOf(options.dir)
+      const going = renames ? aside(name) : folder
+      await (renames ? files.rename(folder, going) : files.remove(recordOf(folder)))
+      await files.removeTree(going)
+    }),
+  )
 }
 
-async function requireSnapshot(name: string, options: TableLocation): Promise<void> {
-  snapshotFolder(options, name)
-  if (!(await snapshotNames(options)).includes(name))
-    throw notFound('name', `There is no snapshot "${name}": cepe index snapshot list --collection ${options.table} lists them.`)
+/** Runs work on the folder of a snapshot. @throws not_found, also where another process deletes the snapshot in that time */
+async function withSnapshot<T>(name: string, options: TableLocation, work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = snapshotFolder(options, name)
+  const require = async (): Promise<void> => {
+    if (!(await snapshotNames(options)).includes(name))
+      throw notFound('name', `There is no snapshot "${name}": cepe index snapshot list --collection ${options.table} lists them.`)
+  }
+  await require()
+  return work(folder).catch(async (error: unknown) => {
+    await require()
+    throw error
+  })
 }
 
 /** The record of a snapshot; if it is lost or damaged, what its table shows. @throws index_invalid if that is damaged too */
@@ -121,14 +138,15 @@ async function describedSnapshot(name: string, options: TableLocation): Promise<
   const record = files.read(recordOf(folder))
   const value = parseJson((await (renames ? record.catch(() => undefined) : record)) ?? '')
   if (Value.Check(SnapshotSchema, value)) return value
-  const created = new Date(Date.now() - (await files.age(tableFolder(folder, SNAPSHOT_TABLE))))
+  const message = `The snapshot "${name}" is damaged, its record and its table: delete it (cepe index snapshot delete ${name} --collection ${options.table}).`
+  const age = await files.age(tableFolder(folder, SNAPSHOT_TABLE))
+  // LanceDB would make the folder of a deleted snapshot again.
+  if (age === Infinity) throw invalidIndex('name', message)
   const seen = await lookedThrough(folder).catch((error: unknown) => {
     const failure = failureOf(error)
-    if (failure !== undefined && failure.code !== 'index_invalid') throw failure
-    const message = `The snapshot "${name}" is damaged, its record and its table: delete it (cepe index snapshot delete ${name} --collection ${options.table}).`
-    throw invalidIndex('name', message, error)
+    throw failure === undefined || failure.code === 'index_invalid' ? invalidIndex('name', message, error) : failure
   })
-  return { name, table: options.table, created_at: created.toISOString(), ...seen }
+  return { name, table: options.table, created_at: new Date(Date.now() - age).toISOString(), ...seen }
 }
 
 /** Creates and deletes snapshots one at a time. First removes leftovers of killed processes. */

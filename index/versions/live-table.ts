@@ -9,7 +9,7 @@ import { type TableMetadata, writeModel } from '../table/metadata.ts'
 import { type Agreement, agreementWith } from '../table/sample.ts'
 import { TableSync } from '../table/table-sync.ts'
 import type { WordLanguage } from '../word-languages.ts'
-import { aliasStamp, checkTable, createAlias, lostTable, missingTable, readAlias, storedName, tableFolder } from './alias.ts'
+import { aliasStamp, checkTable, createAlias, lostTable, missingTable, readAlias, storedName, storedNameOf, tableFolder } from './alias.ts'
 import { fitModel, migratedMetadata, relatedModel, unfitSchema } from './compatibility.ts'
 import { damageOf, openStored, rolledBackAt } from './recover.ts'
 
@@ -148,13 +148,17 @@ export class LiveTable {
     return rolledBackAt(dir, storedAs)
   }
 
-  /** Maps an error of an operation on the table to its cause. */
-  async explained(error: unknown): Promise<Error> {
+  /** Maps an error of an operation on the table to its cause. @param storedAs the table that was read */
+  async explained(error: unknown, storedAs = this.#held?.live.table.storedAs): Promise<Error> {
     if (error instanceof CodedError) return error
     const { dir } = this.#options
-    const storedAs = this.#held?.live.table.storedAs
     const cause = await checkTable(this.#options)
-      .then(() => (storedAs === undefined ? undefined : damageOf(dir, storedAs)))
+      .then(async () => {
+        if (storedAs === undefined) return undefined
+        if ((await storedNameOf(this.#options)) === storedAs) return damageOf(dir, storedAs)
+        await this.refresh()
+        return new CodedError('store_unavailable', 'The table was replaced while it was read: try again.', { retryAfterS: 1 })
+      })
       .catch((thrown: unknown) => failureOf(thrown))
     return this.behind() ?? cause ?? failureOf(error) ?? (error instanceof Error ? error : new Error(messageOf(error)))
   }

@@ -223,3 +223,30 @@ await t.test('a replica answers from its copy of the main collection, reads the 
   await t.rejects(put(law, 20), { code: 'forbidden' })
   await t.rejects(law.delete(['p10']), { code: 'forbidden' })
 })
+
+await t.test('a collection that another process removes, or makes again, is not called damaged', async (t) => {
+  const dir = await tempDir(t)
+  const { collections: other } = await opened(t, dir)
+  const { collections } = await opened(t, dir)
+  for (const again of [false, true]) {
+    await other.create('law')
+    await put(await other.open('law'), 0)
+    const law = await collections.open('law')
+    const view = await law.view()
+    t.equal((await view.search(embedText('Place 1'), { k: 1 })).length, 1)
+    await other.remove('law')
+    if (again) {
+      await other.create('law')
+      await put(await other.open('law'), 10)
+    }
+    const refused = again
+      ? { code: 'store_unavailable', message: 'The table was replaced while it was read: try again.', retryAfterS: 1 }
+      : { code: 'unknown_collection', field: 'collection' }
+    const vector = embedText('Place 1')
+    await t.rejects(view.search(vector, { k: 1 }), refused, 'by vectors')
+    await t.rejects(view.searchText('Place', { k: 1 }), again ? refused : { code: 'unknown_collection' }, 'by words')
+    await t.rejects(view.searchHybrid('Place', vector, { k: 1 }), refused, 'by both')
+    if (again) t.match(await law.get('p10'), { id: 'p10' }, 'the next read finds the new one')
+    else await t.rejects(law.get('p0'), refused)
+  }
+})

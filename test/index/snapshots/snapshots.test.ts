@@ -232,3 +232,23 @@ async function sizeOf(folder: string): Promise<number> {
     if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size
   return bytes
 }
+
+await t.test('a snapshot that another process deletes meanwhile is not there, and not damaged', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await put(index, somePassages(200))
+  const gone = { code: 'not_found', message: 'There is no snapshot "s": cepe index snapshot list --collection passages lists them.' }
+  const seen = new Set<string>()
+  for (let round = 0; round < 12; round++) {
+    await createSnapshot('s', index)
+    const deleting = sleep(round * 2).then(() => Promise.allSettled([deleteSnapshot('s', index), deleteSnapshot('s', index)]))
+    const results = await Promise.allSettled([restoreSnapshot('s', { ...MODEL, dir, table: 'passages' }), listSnapshots(index)])
+    for (const one of [...results, ...(await deleting)]) {
+      if (one.status === 'rejected') t.match(one.reason, gone)
+      seen.add(one.status)
+    }
+    t.same(await listSnapshots(index), [])
+    t.equal(await index.count(), 200, 'nothing of the table is lost')
+  }
+  t.ok(seen.has('rejected'), 'some came too late')
+})
