@@ -67,7 +67,7 @@ export async function taskOfRun(folder: string): Promise<string> {
 
 async function readManifest<M>(folder: string, validator: Validator<M>): Promise<M> {
   const file = path.join(folder, MANIFEST_FILE)
-  return parseChecked(await readText(file), validator, file)
+  return parseChecked(await readText(file), validator, file, 'choose another folder with --out, or put the copy of the file back')
 }
 
 /** Reads a run folder. A last line without line end (of a killed run) is ignored. @throws run_invalid */
@@ -79,10 +79,13 @@ export async function readStored<M extends RunManifest, R extends Identified>(
   const file = path.join(folder, PREDICTIONS_FILE)
   const lines = (await readText(file)).split('\n').slice(0, -1)
   const records = new Map(
-    lines.map((line, i) => parseChecked(line, format.record, `${file} line ${i + 1}`)).map((record) => [record.id, record]),
+    lines.map((line, i) => parseChecked(line, format.record, `${file} line ${i + 1}`, REMOVE_LINE)).map((record) => [record.id, record]),
   )
   return { manifest, records: [...records.values()] }
 }
+
+/** Remedy for a damaged line of answers. */
+export const REMOVE_LINE = 'remove the line and repeat the command, which asks its question again'
 
 async function readText(file: string): Promise<string> {
   return readFile(file, 'utf8').catch((error: unknown) => {
@@ -95,15 +98,12 @@ interface Validator<T> {
   Errors(value: unknown): { instancePath: string; message: string }[]
 }
 
-function parseChecked<T>(text: string, validator: Validator<T>, where: string): T {
+function parseChecked<T>(text: string, validator: Validator<T>, where: string, remedy: string): T {
   const value = parseJson(text)
-  if (value === undefined) throw new CodedError('run_invalid', `${where} is not valid JSON.`)
   if (validator.Check(value)) return value
-  const [error] = validator.Errors(value)
-  throw new CodedError(
-    'run_invalid',
-    `${where}: ${error?.instancePath ?? ''} ${error?.message ?? 'is not as expected'}; it was written by another version.`,
-  )
+  const [error] = value === undefined ? [] : validator.Errors(value)
+  const problem = error === undefined ? 'is not valid JSON' : `is damaged or of another version (${error.instancePath} ${error.message})`
+  throw new CodedError('run_invalid', `${where} ${problem}: ${remedy}.`)
 }
 
 export function hasRun(folder: string): Promise<boolean> {

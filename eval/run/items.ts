@@ -3,7 +3,7 @@ import { CodedError, diskFull, messageOf, type ErrorCode } from '../../base/erro
 import { isDiskFull } from '../../base/failures.ts'
 import { mean } from '../statistics/bootstrap.ts'
 import { type Cost, duration, type RunOptions } from './follow.ts'
-import { hasRun, openRun, type OpenRun, readStored, type RunFormat, type RunManifest } from './folder.ts'
+import { hasRun, openRun, type OpenRun, readStored, REMOVE_LINE, type RunFormat, type RunManifest } from './folder.ts'
 import type { Skipped } from './record.ts'
 
 /** The part of a record that the loop needs, for any task. */
@@ -44,6 +44,12 @@ export async function runItems<R extends ItemRecord, Item extends { readonly id:
 ): Promise<R[]> {
   const { folder, items, what, concurrency, ask, planOnly = false, onRecord = () => undefined, onCost = () => undefined } = options
   const run = await begun(folder, options)
+  const ids = new Set(items.map(({ id }) => id))
+  const stray = run.writer && run.records.find(({ id }) => !ids.has(id))
+  if (stray !== undefined) {
+    await run.writer?.close()
+    throw new CodedError('run_invalid', `${folder} has an answer to "${stray.id}", which is none of its ${what}: ${REMOVE_LINE}.`)
+  }
   const finished = new Map(run.records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
   finished.forEach(onRecord)
   let skippedInARow = 0
@@ -81,7 +87,7 @@ export async function runItems<R extends ItemRecord, Item extends { readonly id:
     await Promise.all(batch.map((item) => unlessFailed(() => askOne(item))))
     measured = batch.flatMap(({ id }) => finished.get(id) ?? []).filter(({ skipped }) => !skipped)
   }
-  const remaining = left.length - begunItems + measured.length
+  const remaining = Math.max(0, left.length - begunItems) + measured.length
   if (measured.length > 0) await unlessFailed(() => onCost(costOf(options, measured, remaining, performance.now() - started)))
   const rest = planOnly ? [] : left.slice(begunItems)
   await pLimit(concurrency).map(rest, (item) => unlessFailed(() => askOne(item)))

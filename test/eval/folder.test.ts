@@ -80,6 +80,39 @@ await t.test('a damaged manifest is named, and taken for that of no other task',
   await t.rejects(run(folder), { code: 'run_invalid', message: /manifest\.json is not valid JSON/ })
 })
 
+await t.test('a damaged answer is named with what helps, and is counted in no report', async (t) => {
+  const folder = folderOf(t)
+  await run(folder)
+  const file = path.join(folder, 'predictions.jsonl')
+  const whole = await readFile(file, 'utf8')
+  const remedy = ': remove the line and repeat the command, which asks its question again.'
+  for (const [from, to, message] of [
+    ['{"id":"item 7"', '["id":"item 7"', `${file} line 8 is not valid JSON${remedy}`],
+    ['"id":"item 7"', '"ie":"item 7"', `${file} line 8 is damaged or of another version ( must have required properties id)${remedy}`],
+    ['"id":"item 7"', '"id":"item x"', `${folder} has an answer to "item x", which is none of its items${remedy}`],
+  ] as const) {
+    await writeFile(file, whole.replace(from, to))
+    await t.rejects(run(folder), { code: 'run_invalid', message })
+    await writeFile(file, whole.replace(/^.*item 7".*\n/m, ''))
+    const asked: string[] = []
+    t.equal((await run(folder, (id) => Promise.resolve(void asked.push(id)))).length, items.length)
+    t.same(asked, ['item 7'], 'after the remedy it alone is asked')
+  }
+})
+
+await t.test('the cost of a run of which less is left than is asked at once is that of what is left', async (t) => {
+  const folder = folderOf(t)
+  await run(folder)
+  const file = path.join(folder, 'predictions.jsonl')
+  await writeFile(file, (await readFile(file, 'utf8')).replace(/^.*item 7".*\n/m, ''))
+  const costs: Cost[] = []
+  const ask = ({ id }: { id: string }) => Promise.resolve(recordOf(id))
+  const onProgress = () => undefined
+  const onCost = (cost: Cost) => void costs.push(cost)
+  await runItems({ folder, format: TASK_RUNS, manifest, items, what: 'items', concurrency: 4, ask, onProgress, onCost })
+  t.match(costs, [{ items: 1 }])
+})
+
 await t.test('a file is no folder', async (t) => {
   const file = path.join(t.testdir({ notes: 'mine' }), 'notes')
   await t.rejects(run(file), { code: 'options_invalid', message: /notes is a file.*--out/ })
