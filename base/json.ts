@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 /** Parses a JSON text; undefined if it is invalid (no JSON text has that value). */
 export function parseJson(text: string): unknown {
   try {
@@ -5,6 +7,16 @@ export function parseJson(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** SHA-256 of a record's values, which its file ends with. */
+export function digestOf(record: object): string {
+  return createHash('sha256').update(JSON.stringify(record)).digest('hex')
+}
+
+/** False if a record's digest is not that of its values: it is damaged. One of earlier software has none. */
+export function isIntact({ sha256, ...record }: { readonly sha256?: unknown }): boolean {
+  return sha256 === undefined || sha256 === digestOf(record)
 }
 
 /** The problem of a text that `halfPairIn` finds. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { exists } from '../base/exists.ts'
+import { digestOf } from '../base/json.ts'
 import { withAdapters } from './adapter/merge.ts'
 import { type RopeOption, ropeName, withRope } from './blocks/rope-option.ts'
 import { type Int4Options, type Precision, precisionOf } from './blocks/precision.ts'
@@ -15,7 +16,7 @@ import { cepeEncoderGraph } from './graphs/cepe-encoder.ts'
 import { cepeContinueGraph, cepeGenerateGraph } from './graphs/cepe-generate.ts'
 import { cepeStepGraph } from './graphs/cepe-step.ts'
 import { contrieverGraph, rerankerGraph } from './graphs/text-encoders.ts'
-import { BUILDER_VERSION, type Dtype, MANIFEST_FILE, manifestDigest, type ModelManifest } from './manifest.ts'
+import { BUILDER_VERSION, type Dtype, MANIFEST_FILE, type ModelManifest } from './manifest.ts'
 import type { Graph } from './onnx/graph.ts'
 import { writeGraphs, writeSmallFile, type WriteProgress, type WrittenFile } from './onnx/write.ts'
 import { fillFolder } from './staging.ts'
@@ -154,7 +155,7 @@ export async function buildModel(options: BuildOptions): Promise<ModelManifest> 
       ? [await writeJson(dir, 'tokenizer.json', tokenizer.tokenizer), await writeJson(dir, 'tokenizer_config.json', tokenizer.config)]
       : []
     const manifest = describeModel(checkpoint, tokenizer, dtype, [...written, ...tokenizers])
-    await writeJson(dir, MANIFEST_FILE, { ...manifest, sha256: manifestDigest(manifest) })
+    await writeJson(dir, MANIFEST_FILE, { ...manifest, sha256: digestOf(manifest) })
     return manifest
   })
 }

@@ -174,11 +174,6 @@ export function modelId(manifest: ModelManifest): string {
   return `${manifest.source.name}${modelOrigin(manifest)}-${createHash('sha256').update(files.join('\n')).digest('hex').slice(0, 8)}`
 }
 
-/** SHA-256 of a manifest's values, which its file ends with: they decide answers as the files do. */
-export function manifestDigest(manifest: ModelManifest): string {
-  return createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
-}
-
 /** The part of a model's id that builds of the same checkpoint in the same precision share. */
 export function modelOrigin({ source, dtype }: ModelManifest): string {
   return `@${source.revision.slice(0, 12)}-${dtype}`

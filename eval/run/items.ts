@@ -44,12 +44,6 @@ export async function runItems<R extends ItemRecord, Item extends { readonly id:
 ): Promise<R[]> {
   const { folder, items, what, concurrency, ask, planOnly = false, onRecord = () => undefined, onCost = () => undefined } = options
   const run = await begun(folder, options)
-  const ids = new Set(items.map(({ id }) => id))
-  const stray = run.writer && run.records.find(({ id }) => !ids.has(id))
-  if (stray !== undefined) {
-    await run.writer?.close()
-    throw new CodedError('run_invalid', `${folder} has an answer to "${stray.id}", which is none of its ${what}: ${REMOVE_LINE}.`)
-  }
   const finished = new Map(run.records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
   finished.forEach(onRecord)
   let skippedInARow = 0
@@ -109,13 +103,18 @@ export async function runItems<R extends ItemRecord, Item extends { readonly id:
 }
 
 /** The records of the folder, and its writer unless only a plan is wanted. */
-async function begun<R extends ItemRecord>(
+async function begun<R extends ItemRecord, Item extends { readonly id: string }>(
   folder: string,
-  { format, manifest, planOnly }: Pick<RunItemsOptions<R, never>, 'format' | 'manifest' | 'planOnly'>,
+  { format, manifest, planOnly, items, what }: RunItemsOptions<R, Item>,
 ): Promise<Pick<OpenRun<R>, 'records'> & Partial<OpenRun<R>>> {
   try {
-    if (planOnly !== true) return await openRun(folder, manifest, format)
-    return (await hasRun(folder)) ? await readStored(folder, format) : { records: [] }
+    if (planOnly === true) return (await hasRun(folder)) ? await readStored(folder, format) : { records: [] }
+    const run = await openRun(folder, manifest, format)
+    const ids = new Set(items.map(({ id }) => id))
+    const stray = run.records.find(({ id }) => !ids.has(id))
+    if (stray === undefined) return run
+    await run.writer.close()
+    throw new CodedError('run_invalid', `${folder} has an answer to "${stray.id}", which is none of its ${what}: ${REMOVE_LINE}.`)
   } catch (error) {
     throw explained(error, folder, '')
   }

@@ -137,7 +137,7 @@ async function describedSnapshot(name: string, options: TableLocation): Promise<
   const folder = snapshotFolder(options, name)
   const record = files.read(recordOf(folder))
   const value = parseJson((await (renames ? record.catch(() => undefined) : record)) ?? '')
-  if (Value.Check(SnapshotSchema, value)) return value
+  if (Value.Check(SnapshotSchema, value)) return { ...value, name, table: options.table }
   const message = `The snapshot "${name}" is damaged, its record and its table: delete it (cepe index snapshot delete ${name} --collection ${options.table}).`
   const age = await files.age(tableFolder(folder, SNAPSHOT_TABLE))
   // LanceDB would make the folder of a deleted snapshot again.

@@ -8,24 +8,27 @@ export const ROLES = ['user', 'admin'] as const
 
 const positive = (description: string) => Type.Optional(Type.Integer({ description, minimum: 1, maximum: 1_000_000_000 }))
 
-/** Stored form of a key: its hash, never the key. */
-export const KeyRecordSchema = Type.Object({
-  name: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' }),
-  role: Type.Enum([...ROLES]),
-  sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-  created_at: Type.String(),
-  revoked_at: Type.Optional(Type.String()),
-  requests_per_minute: positive('Requests per minute.'),
-  questions_per_day: positive('Questions admitted per day (UTC).'),
-  collections: Type.Optional(
-    Type.Array(Type.String({ pattern: TABLE_NAME }), {
-      description: 'Collections that the key may use; absent for all. The first is the default.',
-      minItems: 1,
-      maxItems: 100,
-      uniqueItems: true,
-    }),
-  ),
-})
+/** Stored form of a key: its hash, never the key. Without a field that it does not know: one with a damaged name would be lost. */
+export const KeyRecordSchema = Type.Object(
+  {
+    name: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' }),
+    role: Type.Enum([...ROLES]),
+    sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    created_at: Type.String(),
+    revoked_at: Type.Optional(Type.String()),
+    requests_per_minute: positive('Requests per minute.'),
+    questions_per_day: positive('Questions admitted per day (UTC).'),
+    collections: Type.Optional(
+      Type.Array(Type.String({ pattern: TABLE_NAME }), {
+        description: 'Collections that the key may use; absent for all. The first is the default.',
+        minItems: 1,
+        maxItems: 100,
+        uniqueItems: true,
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
 export type KeyRecord = Static<typeof KeyRecordSchema>
 
 /** SHA-256 of a key, as stored. */

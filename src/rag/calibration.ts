@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import { at } from '../../base/at.ts'
 import { invalidConfig, messageOf } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'
-import { parseJson } from '../../base/json.ts'
+import { isIntact, parseJson } from '../../base/json.ts'
 import type { Log } from '../inference/log.ts'
 import { CHAT_TEMPLATES } from '../text/chat-template.ts'
 import { MODES } from '../text/plan.ts'
@@ -83,6 +83,7 @@ const CalibrationSchema = Type.Object({
   bias: number,
   signals: Type.Array(Type.Object({ name: Type.String(), mean: number, scale: Type.Number({ exclusiveMinimum: 0 }), weight: number })),
   cross_validated: Type.Object({ probability: QualitySchema, confidence: QualitySchema }),
+  sha256: Type.Optional(Type.String({ description: 'Digest of the other values; absent in early calibrations.' })),
 })
 /** A logistic regression from signals to the probability that the answer is right, and what it was fitted on. */
 export type Calibration = Static<typeof CalibrationSchema>
@@ -104,6 +105,7 @@ async function loadCalibration(file: string): Promise<Calibration | undefined> {
       value === undefined ? 'is not valid JSON' : `is not what this version reads (${problem?.instancePath} ${problem?.message})`,
     )
   }
+  if (!isIntact(value)) throw invalid('is damaged: its values are not those of its SHA-256')
   const names = value.signals.map(({ name }) => name)
   if (names.join() !== SIGNALS.join()) throw invalid('weighs other signals than this version measures')
   return value

@@ -334,11 +334,19 @@ await t.test('records that this software cannot read are kept, with all that bel
   const { index, jobs } = await withJobs(t, dir)
   const { id } = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(10))), options: {} })
   const done = await jobs.wait(id)
-  const kept = ['20200101T000000000-aaaa', '20200101T000000000-bbbb']
-  for (const [i, name] of kept.entries()) {
+  const recordOf = (id: string, part: object) => JSON.stringify({ ...done, id, ...part })
+  const web = { urls: ['https://a.example'], hostX: ['a.example'] }
+  const records = new Map([
+    ['20200101T000000000-aaaa', '{"torn'],
+    ['20200101T000000000-bbbb', recordOf('20200101T000000000-bbbb', { version: 99 })],
+    ['20200101T000000000-cccc', recordOf('20200101T000000000-cccd', {})],
+    ['20200101T000000000-dddd', recordOf('20200101T000000000-dddd', { source: { ...done.source, files: { web } } })],
+  ])
+  const kept = [...records.keys()]
+  for (const [name, record] of records) {
     const folder = join(dir, 'index', 'jobs', name)
     await mkdir(join(folder, 'shards'), { recursive: true })
-    await writeFile(join(folder, 'job.json'), i === 0 ? '{"torn' : JSON.stringify({ ...done, id: name, version: 99 }))
+    await writeFile(join(folder, 'job.json'), record)
     await mkdir(join(index.dir, `passages.${name}.lance`))
     const old = new Date(Date.now() - 7_200_000)
     for (const path of [folder, join(index.dir, `passages.${name}.lance`), join(index.dir, 'passages.alias.json')])

@@ -142,6 +142,23 @@ t.test('a damaged file keeps its last good content and holds up no other', async
   for (const name of ['../keys/dora', 'dora.key.json/../dora']) await t.rejects(revokeKey(dir, name), { code: 'not_found' }, name)
 })
 
+t.test('a key whose limits or revocation have a damaged name is not accepted without them', async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  const limits = { requests_per_minute: 5, questions_per_day: 9, collections: ['law'] }
+  await addKey(dir, { name: 'ann', role: 'user', ...limits })
+  await revokeKey(dir, 'ann')
+  const file = path.join(dir, 'ann.key.json')
+  const good = await readFile(file, 'utf8')
+  for (const field of ['requests_per_minute', 'questions_per_day', 'collections', 'revoked_at']) {
+    await writeFile(file, good.replace(`"${field}"`, `"${field.slice(0, -1)}X"`))
+    await t.rejects(
+      openKeys({ dir }),
+      { code: 'config_invalid', message: `${file} is no key's file: remove it, or put its copy back.` },
+      field,
+    )
+  }
+})
+
 t.test('a link to a key that is missing opens no service, and revokes no key', async (t) => {
   const dir = path.join(t.testdir(), 'keys')
   const ann = await addKey(dir, { name: 'ann', role: 'user' })

@@ -4,6 +4,7 @@ import t from 'tap'
 import type { AnswerReadResult } from '../../src/inference/contract.ts'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
+import { digestOf } from '../../base/json.ts'
 import { probabilityCorrect, type Calibration, SIGNALS, type Signals, chooseCalibration } from '../../src/rag/calibration.ts'
 import { explanationCost, questionCost } from '../../src/rag/admission.ts'
 import { nearestSentence, evidence } from '../../src/rag/evidence.ts'
@@ -174,6 +175,8 @@ t.test('calibrations on the disk are checked, and those of other readers left al
   const { signals } = good
   for (const [name, content] of [
     ['good.json', JSON.stringify(good)],
+    ['sealed.json', JSON.stringify({ ...good, sha256: digestOf(good) })],
+    ['altered.json', JSON.stringify({ ...good, bias: 1, sha256: digestOf(good) })],
     ['other.json', JSON.stringify({ ...good, reader: 'another' })],
     ['broken.json', '{"version": 1'],
     ['old.json', JSON.stringify({ ...good, version: 0 })],
@@ -186,6 +189,7 @@ t.test('calibrations on the disk are checked, and those of other readers left al
     await writeFile(at(name), content)
   for (const [name, says] of [
     ['broken.json', /is not valid JSON/],
+    ['altered.json', /altered\.json is damaged: its values are not those of its SHA-256: create it again \(cepe calibrate\)\.$/],
     ['old.json', /not what this version reads \(\/version/],
     ['scaleless.json', /\/signals\/0\/scale/],
     ['promptless.json', /not what this version reads \(.*prompt/],
@@ -204,6 +208,7 @@ t.test('calibrations on the disk are checked, and those of other readers left al
   const choose = (files: { named?: string; own?: string; shipped?: string }) =>
     chooseCalibration({ own: at('none.json'), shipped: at('none.json'), ...files }, { reader: 'r' }, log)
   t.same(await choose({ own: at('good.json') }), good)
+  t.match(await choose({ own: at('sealed.json') }), good)
   t.same(await choose({ shipped: at('good.json') }), good)
   t.same(await choose({ named: at('good.json'), own: at('broken.json') }), good)
   t.equal(await choose({ named: '', own: at('good.json') }), undefined, 'switched off')

@@ -9,7 +9,7 @@ import { readText } from '../../../base/exists.ts'
 import { hashing } from '../../../base/files.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { parseJson } from '../../../base/json.ts'
+import { digestOf, isIntact, parseJson } from '../../../base/json.ts'
 import { takeLock } from '../../../base/locks/lock.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 
@@ -50,6 +50,7 @@ const StoredResponseSchema = Type.Object({
   found: Type.Boolean({ description: 'False for an answer 404.' }),
   body: Type.Unknown(),
   at: Type.Number({ description: 'Milliseconds since 1970.' }),
+  sha256: Type.Optional(Type.String({ description: 'Digest of the other values.' })),
 })
 type StoredResponse = Static<typeof StoredResponseSchema>
 
@@ -72,7 +73,8 @@ export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MA
   const counts = new Map<string, number>()
 
   const store = async (file: string, response: Omit<StoredResponse, 'at'>): Promise<void> => {
-    await writeFileDurably(file, JSON.stringify({ ...response, at: Date.now() }))
+    const stamped = { ...response, at: Date.now() }
+    await writeFileDurably(file, JSON.stringify({ ...stamped, sha256: digestOf(stamped) }))
     const folder = dirname(file)
     const stored = counts.get(folder) ?? 0
     counts.set(folder, (stored + 1) % EXPIRY_EVERY)
@@ -103,7 +105,7 @@ export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MA
     try {
       const text = await readText(file)
       const stored = parseJson(text ?? '')
-      if (!Value.Check(StoredResponseSchema, stored)) {
+      if (!Value.Check(StoredResponseSchema, stored) || !isIntact(stored)) {
         const problem = `The response stored for this idempotency key is damaged (${name}.json)`
         if (text !== undefined && (await fileAge(file)) < keepMs)
           throw conflict(HEADER, `${problem}: check whether the request was processed, and use a new key if not.`)

@@ -134,7 +134,7 @@ const WebSourceSchema = Type.Object(
     hosts: Type.Optional(Type.Array(Type.String(), { description: 'Hosts that may be fetched; absent for the whole public internet.' })),
     private: Type.Optional(Type.Literal(true, { description: 'True if private addresses may be fetched.' })),
   },
-  { description: 'Set if the files are web pages; the path is null.' },
+  { description: 'Set if the files are web pages; the path is null.', additionalProperties: false },
 )
 export type WebSource = Static<typeof WebSourceSchema>
 
@@ -148,27 +148,30 @@ export const JobSchema = Type.Object(
     table: Type.String(),
     model: Type.String({ description: 'Model id of the job: only processes with that retriever run it.' }),
     state: JobStateSchema,
-    source: Type.Object({
-      name: Type.String({ description: 'Name of the file or upload.' }),
-      path: Type.Union([Type.String(), Type.Null()], {
-        description: 'Path, starting with the setting of its folder: `(CEPE_IMPORT_DIR)/handbook`. Null for uploads and re-embedding.',
-      }),
-      place: Type.Optional(
-        Type.Literal(true, { description: 'True if the path is a shard folder of `cepe index plan` with vectors of embed workers.' }),
-      ),
-      reembed: Type.Optional(Type.Literal(true, { description: "True if the job embeds the table's own passages with another model." })),
-      files: Type.Optional(
-        Type.Object(
-          {
-            only: Type.Optional(Type.Array(Type.String(), { description: 'Names of the files; absent for the whole folder.' })),
-            tables: Type.Optional(Type.Literal(true, { description: 'True if tables in the folder are indexed too.' })),
-            web: Type.Optional(WebSourceSchema),
-            uploaded: Type.Optional(Type.Literal(true, { description: 'True if the files were uploaded; the path is null.' })),
-          },
-          { description: 'Set if the source has several files; the path is their folder.' },
+    source: Type.Object(
+      {
+        name: Type.String({ description: 'Name of the file or upload.' }),
+        path: Type.Union([Type.String(), Type.Null()], {
+          description: 'Path, starting with the setting of its folder: `(CEPE_IMPORT_DIR)/handbook`. Null for uploads and re-embedding.',
+        }),
+        place: Type.Optional(
+          Type.Literal(true, { description: 'True if the path is a shard folder of `cepe index plan` with vectors of embed workers.' }),
         ),
-      ),
-    }),
+        reembed: Type.Optional(Type.Literal(true, { description: "True if the job embeds the table's own passages with another model." })),
+        files: Type.Optional(
+          Type.Object(
+            {
+              only: Type.Optional(Type.Array(Type.String(), { description: 'Names of the files; absent for the whole folder.' })),
+              tables: Type.Optional(Type.Literal(true, { description: 'True if tables in the folder are indexed too.' })),
+              web: Type.Optional(WebSourceSchema),
+              uploaded: Type.Optional(Type.Literal(true, { description: 'True if the files were uploaded; the path is null.' })),
+            },
+            { description: 'Set if the source has several files; the path is their folder.', additionalProperties: false },
+          ),
+        ),
+      },
+      { additionalProperties: false },
+    ),
     options: JobOptionsSchema,
     created_at: Type.String(),
     finished_at: Type.Union([Type.String(), Type.Null()]),

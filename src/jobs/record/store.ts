@@ -158,6 +158,6 @@ export class JobStore {
     })
     if (content === undefined) return undefined
     const value = parseJson(content)
-    return Value.Check(JobSchema, value) && value.version === JOB_VERSION ? value : 'unreadable'
+    return Value.Check(JobSchema, value) && value.version === JOB_VERSION && value.id === id ? value : 'unreadable'
   }
 }

@@ -1,5 +1,5 @@
 import fastify from 'fastify'
-import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
@@ -90,7 +90,10 @@ t.test('a damaged response is no licence to do the work again', async (t) => {
   const post = served(t, { folder: () => dir }, work)
   await post('k')
   const [file = ''] = (await readdir(dir)).filter((name) => name.endsWith('.json'))
-  for (const text of ['', '{"request": "x", "fou', '{}', 'null', '[]']) {
+  const whole = await readFile(join(dir, file), 'utf8')
+  const altered = [whole.replace('"works":1', '"works":3'), whole.replace('"found":true', '"found":false')]
+  for (const text of ['', '{"request": "x", "fou', '{}', 'null', '[]', ...altered]) {
+    t.not(text, whole)
     await writeFile(join(dir, file), text)
     t.match(await post('k'), { status: 400, json: { code: 'conflict', message: new RegExp(`damaged \\(${file}\\)`) } }, text)
   }
