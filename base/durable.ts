@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { link, open, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { orAbsent } from './exists.ts'
+import { inFolder } from './failures.ts'
 import { makeFolder } from './make-folder.ts'
 
 /** Fsyncs a file or folder. A missing file is no error: compaction removes some. */
@@ -30,7 +31,7 @@ export async function writeFileDurably(
     } else await rename(aside, path)
   } catch (error) {
     await rm(aside, { force: true })
-    throw error
+    inFolder(dirname(path))(error)
   }
   await syncPath(dirname(path))
 }

@@ -1,4 +1,4 @@
-import { CodedError, type ErrorCode, messageOf, osCode } from './errors.ts'
+import { CodedError, diskFull, type ErrorCode, messageOf, osCode } from './errors.ts'
 
 /** The message of a LanceDB error, without its source location. */
 export function lanceText(thrown: unknown): string {
@@ -62,6 +62,14 @@ export function describedError(error: unknown): { code: ErrorCode; message: stri
 /** True if the cause is a full disk or an exhausted quota; LanceDB reports both as text only. */
 export function isDiskFull(thrown: unknown): boolean {
   return isOf(thrown, FAILURES[0].of)
+}
+
+/** Throws an error of work in a folder again; of a full disk it names the folder, as the system and LanceDB do not. */
+export function inFolder(folder: string): (thrown: unknown) => never {
+  return (thrown) => {
+    if (!isDiskFull(thrown) || thrown instanceof CodedError) throw thrown
+    throw diskFull(undefined, `The disk of ${folder} is full: free space and try again. (${lanceText(thrown)})`, thrown)
+  }
 }
 
 function isOf(thrown: unknown, failure: RegExp): boolean {

@@ -5,6 +5,7 @@ import { makeFolder } from '../base/make-folder.ts'
 import { exists, orAbsent } from '../base/exists.ts'
 import { staleFiles, removeStaleFiles } from '../base/locks/stale-files.ts'
 import { processTag } from '../base/locks/process.ts'
+import { inFolder } from '../base/failures.ts'
 import { unsupported } from './errors.ts'
 import { MANIFEST_FILE } from './manifest.ts'
 
@@ -78,7 +79,7 @@ export async function fillFolder<T>(folder: string, fill: (staging: string) => P
     return result
   } catch (error) {
     await rm(staging, { recursive: true, force: true })
-    throw error
+    return inFolder(dirname(outDir))(error)
   }
 }
 

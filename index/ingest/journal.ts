@@ -5,6 +5,7 @@ import pLimit from 'p-limit'
 import { Value } from 'typebox/value'
 import { syncPath } from '../../base/durable.ts'
 import { orAbsent } from '../../base/exists.ts'
+import { inFolder } from '../../base/failures.ts'
 import { parseJson } from '../../base/json.ts'
 
 /**
@@ -73,7 +74,8 @@ export async function openJournal(path: string, progress: Progress) {
     /** Appends entries in the order of calls; durable when it resolves. Each begins with a newline: it is valid after a torn line. */
     add: (...entries: readonly JournalEntry[]): Promise<void> =>
       inTurn(async () => {
-        await file.appendFile(entries.map((entry) => `\n${JSON.stringify(entry)}`).join(''))
+        const lines = entries.map((entry) => `\n${JSON.stringify(entry)}`).join('')
+        await file.appendFile(lines).catch(inFolder(dirname(path)))
         await file.datasync()
         for (const entry of entries) progress.add(entry)
       }),

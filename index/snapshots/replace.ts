@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { at } from '../../base/at.ts'
 import { CodedError, conflict, invalidRequest, osCode } from '../../base/errors.ts'
-import { failureOf } from '../../base/failures.ts'
+import { inFolder } from '../../base/failures.ts'
 import { allModels, type Models, type TableLocation } from '../contract.ts'
 import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
@@ -51,7 +51,7 @@ export async function cloneTable(from: string, to: string): Promise<void> {
     await eachOf(manifest, AT_ONCE, copy)
   } catch (error) {
     // What is copied may be deleted as a whole.
-    if (osCode(error) !== 'ENOENT') throw failureOf(error) ?? error
+    if (osCode(error) !== 'ENOENT') inFolder(to)(error)
   }
   if ((await manifestFiles(to)).length === 0) throw conflict(undefined, 'The version was removed while it was being copied. Try again.')
   await TableSync.ofCopy(to).flush()

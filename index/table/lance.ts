@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { connect, Index, makeArrowTable, Session, type Table as LanceTable } from '@lancedb/lancedb'
 import { Schema, type Field } from 'apache-arrow'
 import { conflict, invalidConfig } from '../../base/errors.ts'
-import { failureOf, isCommitConflict, isDiskFull } from '../../base/failures.ts'
+import { inFolder, isCommitConflict, isDiskFull } from '../../base/failures.ts'
 import { inScratch, keepScratch } from '../../base/locks/scratch.ts'
 import { storeOf } from '../store/store-of.ts'
 
@@ -145,7 +145,7 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
     } catch (error) {
       // A pending write of a stalled process can fail in any way, by its age for instance; the actual cause is the takeover.
       await locks.check(table.dir)
-      if (isDiskFull(error)) throw failureOf(error) ?? error
+      if (isDiskFull(error)) inFolder(table.dir)(error)
       if (!isCommitConflict(error)) throw error
       if (attempt === ATTEMPTS)
         throw conflict(

@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { failureOf } from '../../base/failures.ts'
+import { failureOf, inFolder } from '../../base/failures.ts'
 import { allModels, type EmbeddingModel, type EmbedOf, type Models, type TableLocation } from '../contract.ts'
 import { storeOf } from '../store/store-of.ts'
 import { createTable } from '../table/create.ts'
@@ -25,13 +25,17 @@ export async function createLiveTable(
 ): Promise<boolean> {
   const location = { dir, table: name }
   const storedAs = storedName(name)
-  const table = await createTable(connection, storedAs, model, language)
-  table.close()
-  await TableSync.distrusting(tableFolder(dir, storedAs)).flush()
-  const isFirst = await createAlias(location, storedAs)
-  if (isFirst) await readAlias(location)
-  else await connection.dropTable(storedAs)
-  return isFirst
+  const folder = tableFolder(dir, storedAs)
+  try {
+    const table = await createTable(connection, storedAs, model, language)
+    table.close()
+    await TableSync.distrusting(folder).flush()
+    return await createAlias(location, storedAs)
+  } catch (error) {
+    return inFolder(dir)(error)
+  } finally {
+    if ((await readAlias(location)) !== storedAs) await storeOf(dir).files.removeTree(folder)
+  }
 }
 
 /** Polling interval for an idle table: well below the retention of a replaced table's files. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { open, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError, diskFull, osCode } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
@@ -45,7 +46,10 @@ export async function fetchFile(file: HubFile, options: FetchOptions): Promise<v
     if (have === file.size) break
     if (problem instanceof CodedError) throw problem
     if (isDiskFull(problem))
-      throw diskFull(file.path, `The disk is full; ${file.path} is kept as far as it came. Make room and repeat the command.`)
+      throw diskFull(
+        file.path,
+        `The disk of ${dirname(target)} is full; ${file.path} is kept as far as it came. Make room and repeat the command.`,
+      )
     // Not the hub's: its errors have no code themselves.
     if (osCode(problem) !== undefined) throw problem
     failures = have > before ? 0 : failures + 1

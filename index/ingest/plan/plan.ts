@@ -5,7 +5,7 @@ import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidCorpus, invalidIndex, messageOf } from '../../../base/errors.ts'
 import { orAbsent } from '../../../base/exists.ts'
-import { failureOf } from '../../../base/failures.ts'
+import { inFolder } from '../../../base/failures.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
 import type { Accepted, ReadItem } from '../../read/contract.ts'
@@ -98,7 +98,7 @@ async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHAR
     await report.close().catch(() => undefined)
     // Planning starts over in any case; until then the space may be what is missing.
     await rm(files.shards, { recursive: true, force: true })
-    throw failureOf(error) ?? error
+    return inFolder(folder)(error)
   }
 }
 

@@ -4,6 +4,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, osCode } from '../../../base/errors.ts'
 import { orAbsent, readText } from '../../../base/exists.ts'
+import { inFolder } from '../../../base/failures.ts'
 import { filesUnder } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
@@ -131,7 +132,7 @@ const folderLogs: Logs = {
   async append(folder, name, entry) {
     await using file = await open(pathOf(folder, name), 'a')
     // Begins with a newline, so that an entry after a torn one is valid.
-    await file.appendFile(`\n${entry}`)
+    await file.appendFile(`\n${entry}`).catch(inFolder(folder))
     await file.datasync()
   },
 

@@ -7,6 +7,7 @@ import pLimit from 'p-limit'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidCorpus, invalidRequest } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
+import { inFolder } from '../../../base/failures.ts'
 import { hashing } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
@@ -100,7 +101,7 @@ export class FileSpool {
       return { stored, size: (await stat(this.pathOf(stored))).size }
     } catch (error) {
       await this.drop(stored)
-      throw error
+      return inFolder(this.#folder)(error)
     }
   }
 

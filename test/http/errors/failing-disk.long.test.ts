@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import t from 'tap'
 import { SKIPS } from '../../helpers/skips.ts'
 import { fill, remount, smallDisk, unfill } from '../../helpers/small-disk.ts'
@@ -13,9 +14,12 @@ await t.test('on a full disk changes are 507, and what was there is read', { ski
   for (const [name, change] of Object.entries(CHANGES)) {
     // Deleting frees space: it may succeed.
     if (name === 'delete a collection') continue
-    t.match(await change(call), { status: 507, json: { error: { code: 'disk_full' } } }, name)
+    const message = /^The disk of \S+ is full: free space and try again\./
+    t.match(await change(call), { status: 507, json: { error: { code: 'disk_full', message } } }, name)
   }
   t.match(await call('GET', '/v1/passages/kept'), { status: 200 })
+  const left = (await readdir(disk, { recursive: true })).filter((name) => /(?:fresh|copied)\.\w+\.lance$/.test(name))
+  t.same(left, [], 'what could not be made is removed')
   unfill(disk)
   t.match(await put(call, 'after'), { status: 200 })
   t.match(await call('PUT', '/v1/collections/fresh'), { status: 201 })
