@@ -14,27 +14,30 @@ const CACHE_FILE = '.verified.json'
 const CacheSchema = Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), mtime_ms: Type.Number(), sha256: Type.String() }))
 type Cache = Static<typeof CacheSchema>
 
+/** Smaller files, such as graphs and tokenizers, are read at every start: a failing disk changes no modification time. */
+const LARGE_BYTES = 32 * 2 ** 20
+
 /**
- * Verifies every file of a built model against the manifest's sizes and SHA-256. A file with the size and modification time of its last
- * check is not read again, so later starts take milliseconds.
+ * Verifies every file of a built model against the manifest's sizes and SHA-256. A large file with the size and modification time of its
+ * last check is not read again, so later starts take milliseconds.
  * @throws model_invalid naming the first file that is missing or differs
  */
 export async function checkFiles(dir: string, manifest: ModelManifest): Promise<void> {
   const cached = await readFile(join(dir, CACHE_FILE), 'utf8').then(parseJson, () => undefined)
   const known: Cache = Value.Check(CacheSchema, cached) ? cached : {}
   const sound: Cache = {}
-  let read = 0
+  let isNew = false
   for (const file of manifest.files) {
     const { name, bytes, sha256 } = file
     const { path, mtimeMs } = await findFile(dir, file)
     const checked = { bytes, mtime_ms: mtimeMs, sha256 }
-    if (!Value.Equal(known[name], checked)) {
-      read++
-      if ((await sha256OfFile(path)) !== sha256) throw damaged(path, 'is damaged: its SHA-256 is not the one in the manifest')
-    }
+    const isKnown = Value.Equal(known[name], checked)
+    isNew ||= !isKnown
+    if ((!isKnown || bytes < LARGE_BYTES) && (await sha256OfFile(path)) !== sha256)
+      throw damaged(path, 'is damaged: its SHA-256 is not the one in the manifest')
     sound[name] = checked
   }
-  if (read === 0) return
+  if (!isNew) return
   // A cache that cannot be written (read-only folder) only costs time.
   await writeFileDurably(join(dir, CACHE_FILE), JSON.stringify(sound)).catch(() => undefined)
 }

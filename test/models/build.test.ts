@@ -62,6 +62,15 @@ await t.test('damage is found and named, also after a sound check', async (t) =>
     code: 'model_invalid',
     message: /is the manifest of a cepe model where a retriever is required/,
   })
+  const graph = join(outDir, 'cepe_step.onnx')
+  const [whole, { atime, mtime }] = [readFileSync(graph), statSync(graph)]
+  for (const content of [whole.map((byte, i) => (i === 1000 ? byte ^ 1 : byte)), whole]) {
+    writeFileSync(graph, content)
+    utimesSync(graph, atime, mtime)
+    const checked = checkFiles(outDir, manifest)
+    if (content === whole) await checked
+    else await t.rejects(checked, { code: 'model_invalid', message: /cepe_step\.onnx is damaged/ }, 'by a disk, which leaves the time')
+  }
   const data = join(outDir, 'weights.bin')
   const bytes = readFileSync(data)
   bytes[1000] = (bytes[1000] ?? 0) ^ 1
