@@ -28,7 +28,10 @@ function modelOf(metadata: Metadata) {
     )
   const experts = numberIn(metadata, `${name}.expert_count`) ?? 0
   if (experts > 0)
-    throw unsupported(`metadata ${name}.expert_count is ${experts}; supported are models without experts`, `${name}.expert_count`)
+    throw unsupported(
+      `metadata ${name}.expert_count is ${experts}; supported are models without experts: take another model`,
+      `${name}.expert_count`,
+    )
   return { name, metadata }
 }
 type OfModel = ReturnType<typeof modelOf>
@@ -54,7 +57,8 @@ function headDim(model: OfModel): number {
   for (const key of ['attention.value_length', 'rope.dimension_count']) {
     const other = optional(model, key) ?? width
     const name = `${model.name}.${key}`
-    if (other !== width) throw unsupported(`metadata ${name} is ${other}, a head has ${width}; supported is one width for both`, name)
+    if (other !== width)
+      throw unsupported(`metadata ${name} is ${other}, a head has ${width}; supported is one width for both: take another model`, name)
   }
   return width
 }
@@ -152,12 +156,12 @@ export function ggufConfig(header: GgufHeader): CepeConfig {
   checkRopeTensors(header)
   try {
     const config = parseConfig(json)
-    if (config.architecture !== 'cepe') throw unsupported('the metadata describe no decoder', ARCHITECTURE)
+    if (config.architecture !== 'cepe') throw unsupported('the metadata describe no decoder: take another model', ARCHITECTURE)
     // GGUF files store norm weights in full.
     return { ...config, decoder: { ...config.decoder, normsLessOne: false } }
   } catch (thrown) {
     if (!(thrown instanceof CodedError)) throw thrown
-    const message = `the metadata, written as a config.json, do not describe a model that can be built (${thrown.message})`
+    const message = `the metadata, written as a config.json, do not describe a model that can be built (${thrown.message}): take another model`
     throw new CodedError(thrown.code, message, { field: thrown.field, cause: thrown })
   }
 }

@@ -19,14 +19,18 @@ function readVersion(cursor: GgufCursor, file: string, path: string): number {
     throw invalid(`${file} is no GGUF file: it does not begin with GGUF; give a .gguf file or a Hugging Face folder`, path)
   const version = cursor.uint32()
   if (version === 2 || version === 3) return version
-  if (version >>> 16 !== 0) throw unsupported(`${file} is a big-endian GGUF file; only little-endian files are read`, path)
+  if (version >>> 16 !== 0)
+    throw unsupported(`${file} is a big-endian GGUF file; only little-endian files are read: convert the model again`, path)
   throw unsupported(`${file} is GGUF version ${version}; supported are 2 and 3: convert the model again with a current llama.cpp`, path)
 }
 
 function readCount(cursor: GgufCursor, what: keyof typeof LEAST_BYTES, file: string, path: string): number {
   const count = cursor.uint64()
   if (count * LEAST_BYTES[what] > cursor.left())
-    throw invalid(`${file} claims ${count} of its ${what === 'entry' ? 'metadata entries' : 'tensors'}, more than its bytes hold`, path)
+    throw invalid(
+      `${file} claims ${count} of its ${what === 'entry' ? 'metadata entries' : 'tensors'}, more than its bytes hold; download it again`,
+      path,
+    )
   return count
 }
 
@@ -46,7 +50,10 @@ function readListed(cursor: GgufCursor, file: string) {
   const name = cursor.string()
   const dimensions = cursor.uint32()
   if (dimensions > MAX_DIMENSIONS)
-    throw invalid(`${file}: tensor ${JSON.stringify(name)} claims ${dimensions} dimensions; at most ${MAX_DIMENSIONS} are possible`, name)
+    throw invalid(
+      `${file}: tensor ${JSON.stringify(name)} claims ${dimensions} dimensions; at most ${MAX_DIMENSIONS} are possible; download it again`,
+      name,
+    )
   const dims = Array.from({ length: dimensions }, () => cursor.uint64())
   return { name, dims, typeId: cursor.uint32(), offset: cursor.uint64() }
 }
@@ -61,11 +68,12 @@ function locate({ name, dims, typeId, offset }: ReturnType<typeof readListed>, d
     )
   const count = elementCount(dims)
   const { weights, bytes: blockBytes } = GGUF_TYPES[type]
-  if (count === undefined || count === 0) throw invalid(`${at} has the impossible dimensions [${dims.join(', ')}]`, name)
+  if (count === undefined || count === 0) throw invalid(`${at} has the impossible dimensions [${dims.join(', ')}]; download it again`, name)
   const [rowLength = 1] = dims
   if (rowLength % weights !== 0)
-    throw invalid(`${at} has rows of ${rowLength} weights, no multiple of the ${weights} of a ${type} block`, name)
-  if (offset % alignment !== 0) throw invalid(`${at} begins at ${offset}, no multiple of the alignment ${alignment}`, name)
+    throw invalid(`${at} has rows of ${rowLength} weights, no multiple of the ${weights} of a ${type} block; download it again`, name)
+  if (offset % alignment !== 0)
+    throw invalid(`${at} begins at ${offset}, no multiple of the alignment ${alignment}; download it again`, name)
   const bytes = (count / weights) * blockBytes
   if (dataStart + offset + bytes > file.size)
     throw invalid(
@@ -80,7 +88,7 @@ export type GgufTensor = ReturnType<typeof locate>
 function alignmentOf(metadata: ReadonlyMap<string, MetadataValue>, file: string): number {
   const alignment = metadata.get('general.alignment') ?? DEFAULT_ALIGNMENT
   if (typeof alignment !== 'number' || !Number.isSafeInteger(alignment) || alignment < 8 || alignment > 1 << 20 || alignment % 8 !== 0)
-    throw invalid(`${file}: general.alignment must be a multiple of 8 up to ${1 << 20}`, 'general.alignment')
+    throw invalid(`${file}: general.alignment must be a multiple of 8 up to ${1 << 20}; download it again`, 'general.alignment')
   return alignment
 }
 
@@ -105,7 +113,7 @@ export async function readGgufHeader(file: WeightFile) {
   const head = await file.read(0, Math.min(file.size, MAX_HEADER_BYTES))
   const cursor = ggufCursor(head, () =>
     file.size > head.length
-      ? invalid(`${name}: metadata and tensor list exceed the limit of ${MAX_HEADER_BYTES} bytes`, file.path)
+      ? invalid(`${name}: metadata and tensor list exceed the limit of ${MAX_HEADER_BYTES} bytes; download it again`, file.path)
       : invalid(`${name} ends inside its metadata or tensor list: it is truncated or damaged; download it again`, file.path),
   )
   const version = readVersion(cursor, name, file.path)

@@ -77,7 +77,10 @@ export function metadataValue(cursor: GgufCursor, key: string, budget: { entries
   const reader = readerOf(cursor.uint32(), key)
   const count = cursor.uint64()
   if (count > budget.entries || count * reader.least > cursor.left())
-    throw invalid(`metadata ${JSON.stringify(key)} claims a list of ${count} entries, more than can be: the file is damaged`, key)
+    throw invalid(
+      `metadata ${JSON.stringify(key)} claims a list of ${count} entries, more than can be; the file is damaged: download it again`,
+      key,
+    )
   budget.entries -= count
   return Array.from({ length: count }, () => reader.read(cursor))
 }

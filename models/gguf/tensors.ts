@@ -34,7 +34,10 @@ export function storedTensor({ type, shape, offset, bytes }: GgufTensor, name: s
 export async function readGgufTensor(file: WeightFile, { name, type, shape, offset, bytes }: GgufTensor, heads = 0): Promise<RawTensor> {
   const [rows = 0] = shape
   if (heads > 0 && (shape.length !== 2 || rows % (2 * heads) !== 0))
-    throw invalid(`tensor ${name} has the shape [${shape.join(', ')}], whose rows do not divide into ${heads} heads`, name)
+    throw invalid(
+      `tensor ${name} has the shape [${shape.join(', ')}], whose rows do not divide into ${heads} heads; download it again`,
+      name,
+    )
   const raw = await file.read(offset, bytes)
   const ordered = heads > 0 ? turnRowsBack(raw, rows, heads) : raw
   const data = type === 'F32' || type === 'F16' || type === 'BF16' ? ordered : new Uint8Array(dequantise(type, ordered).buffer)

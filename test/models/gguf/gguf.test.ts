@@ -239,6 +239,7 @@ for (const [what, bytes, code, message, name = 'model.gguf'] of REFUSED) {
     const path = join(t.testdir(), name)
     writeFileSync(path, bytes)
     await t.rejects(openCheckpoint(path), { code, message })
+    await t.rejects(openCheckpoint(path), { message: /download|convert|take |give |build from|Hugging Face folder/ }, 'with a remedy')
   })
 }
 
