@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { citationsOf, passageAddress } from '../../src/http/routes/openai/citations.ts'
@@ -96,6 +97,35 @@ t.test('a sitemap becomes passages whose source is their address; a second run t
   t.notOk(site.headers('/lamps')?.['if-none-match'], 'cut otherwise, the page is needed')
   await index.delete({ source: [site.url('/lamps')] })
   t.match(await add(['/lamps'], { split_words: 20 }), { counters: { embedded: 1 } }, 'so it is where its passages were deleted')
+})
+
+t.test('delete_missing drops no page whose address a damaged list of pages no longer names', async (t) => {
+  const pages: Record<string, string | Answer> = {
+    '/old': (_, response) => response.writeHead(302, { location: '/new' }).end(),
+    '/new': pageOf('Lamps', 'The lamp burns.'),
+    '/other': pageOf('Bells', 'The bell rings.'),
+  }
+  const { dir, site, index, add } = await crawling(t, pages)
+  pages['/sitemap.xml'] = sitemapOf(['/old', '/other'].map((path) => site.url(path)))
+  const first = await add(['/sitemap.xml'])
+  t.match(first, { state: 'done', files: { indexed: 2 } })
+  const list = join(dir, 'index', 'jobs', first.id, 'fetched.json')
+  const whole = await readFile(list, 'utf8')
+  pages['/old'] = (_, response) => response.writeHead(403).end()
+  for (const damaged of ['', whole.slice(0, 40), whole.replaceAll('"asked"', '"askeX"'), '{}']) {
+    await writeFile(list, damaged)
+    const message = `${list}, which lists the pages that a job fetched, is damaged: put its copy back, or index once without delete_missing and remove it.`
+    t.match(await add(['/sitemap.xml'], { delete_missing: true }), { error: { code: 'store_unavailable', message } }, damaged)
+    t.equal(await index.count({ source: [site.url('/new')] }), 1)
+  }
+  await writeFile(list, whole)
+  t.match(await add(['/sitemap.xml'], { delete_missing: true }), { state: 'done', files: { gone: { files: 0 } } })
+  t.equal(await index.count({ source: [site.url('/new')] }), 1, 'by the copy')
+  pages['/old'] = (_, response) => response.writeHead(302, { location: '/new' }).end()
+  await writeFile(list, '')
+  t.match(await add(['/sitemap.xml']), { state: 'done' })
+  await rm(list)
+  t.match(await add(['/sitemap.xml'], { delete_missing: true }), { state: 'done', files: { gone: { files: 0 } } }, 'and without one')
 })
 
 t.test('delete_missing drops pages that a sitemap no longer lists, and those that are gone', async (t) => {

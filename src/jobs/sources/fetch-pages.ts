@@ -1,8 +1,9 @@
-import { readFile, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidRequest } from '../../../base/errors.ts'
+import { readText } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
@@ -126,7 +127,7 @@ async function earlierPages(job: Job, store: JobStore) {
     // The options that determine a page's passages.
     const isCutAlike = (['split_words', 'no_metadata'] as const).every((name) => earlier.options[name] === job.options[name])
     const isSame = earlier.state === 'done' && isCutAlike
-    for (const { url, asked, etag, modified } of await recordsOf(store.folder(earlier.id))) {
+    for (const { url, asked, etag, modified } of await recordsOf(store.folder(earlier.id), job.options)) {
       ledTo.set(asked, url)
       if (isSame && (etag !== undefined || modified !== undefined)) validators.set(url, { etag, modified })
       else validators.delete(url)
@@ -135,9 +136,14 @@ async function earlierPages(job: Job, store: JobStore) {
   return { validators, ledTo }
 }
 
-async function recordsOf(jobFolder: string): Promise<readonly PageRecord[]> {
-  const found = parseJson(await readFile(jobFiles(jobFolder).fetched, 'utf8').catch(() => ''))
-  return Value.Check(PageRecordsSchema, found) ? found : []
+/** @throws store_unavailable for a damaged list with `delete_missing`: pages that it does not map to their addresses would count as missing */
+async function recordsOf(jobFolder: string, { delete_missing: deletes }: Job['options']): Promise<readonly PageRecord[]> {
+  const { fetched } = jobFiles(jobFolder)
+  const found = parseJson((await readText(fetched)) ?? '[]')
+  if (Value.Check(PageRecordsSchema, found)) return found
+  if (deletes !== true) return []
+  const message = `${fetched}, which lists the pages that a job fetched, is damaged: put its copy back, or index once without delete_missing and remove it.`
+  throw new CodedError('store_unavailable', message)
 }
 
 export const MOST_ADDRESSES = 100
