@@ -132,6 +132,14 @@ export function osCode(thrown: unknown): string | undefined {
   return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined
 }
 
+/** Continues with `otherwise` after an error with one of the system's codes; throws others again. */
+export function onCode<T>(codes: readonly string[], otherwise: (error: unknown) => T): (error: unknown) => T {
+  return (error) => {
+    if (codes.includes(osCode(error) ?? '')) return otherwise(error)
+    throw error
+  }
+}
+
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   // User name and password of an address.
   [/(?<=:\/\/)[^\s/"@]+@|[\w.-]+:[^\s/"@:]+@(?=[\w[])/g, ''],

@@ -1,16 +1,11 @@
 import { createRequire } from 'node:module'
 import { lstat, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { CodedError, osCode } from './errors.ts'
+import { CodedError, onCode, osCode } from './errors.ts'
 
 /** Returns true if there is a file or folder at the path. @throws if this cannot be determined, for example in an unreadable folder */
 export async function exists(path: string): Promise<boolean> {
-  try {
-    return (await orAbsent(stat(path))) !== undefined
-  } catch (error) {
-    if (osCode(error) === 'ENOTDIR') return false
-    throw error
-  }
+  return (await orAbsent(stat(path)).catch(onCode(['ENOTDIR'], () => undefined))) !== undefined
 }
 
 /**
@@ -40,13 +35,11 @@ async function brokenLink({ path }: NodeJS.ErrnoException): Promise<string | und
 
 /** The content of a file; undefined if it does not exist. @throws store_unavailable naming it if it cannot be read */
 async function readBytes(path: string): Promise<Buffer | undefined> {
-  try {
-    return await orAbsent(readFile(path))
-  } catch (error) {
-    if (!['EISDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
+  const refuse = (error: unknown): never => {
     const message = `${path} is no file that can be read (${osCode(error)}): check its permissions, or put its copy back.`
     throw new CodedError('store_unavailable', message, { cause: error, retryAfterS: 5 })
   }
+  return orAbsent(readFile(path)).catch(onCode(['EISDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENOTDIR'], refuse))
 }
 
 /** As {@link readBytes}, for a text. */

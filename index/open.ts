@@ -176,7 +176,7 @@ class LanceIndex implements PassageIndex {
   }
 
   async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
-    const { table } = await this.#live.getTexts()
+    const { table } = await this.#reading(() => this.#live.getTexts())
     await using _pin = await pinForReading(table)
     try {
       yield* exportPassages(table, filter)

@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ageOf } from './clock.ts'
-import { osCode } from '../errors.ts'
+import { onCode } from '../errors.ts'
 import { orAbsent } from '../exists.ts'
 import { stateOf } from './process.ts'
 
@@ -11,10 +11,7 @@ const SILENT_MS = 24 * 3_600_000
 /** Time of the last change of a file, or within a folder. */
 async function changedAt(path: string): Promise<number> {
   const { mtimeMs } = await stat(path)
-  const inside = await readdir(path, { recursive: true }).catch((error: unknown): string[] => {
-    if (osCode(error) === 'ENOTDIR') return []
-    throw error
-  })
+  const inside = await readdir(path, { recursive: true }).catch(onCode(['ENOTDIR'], (): string[] => []))
   const times = await Promise.all(inside.map((name) => stat(join(path, name)).then((found) => found.mtimeMs)))
   return Math.max(mtimeMs, ...times)
 }

@@ -1,9 +1,6 @@
 import { CodedError } from '../../base/errors.ts'
 import type { Models, SearchFilter } from '../contract.ts'
 import type { PassageIndex } from '../passage-index.ts'
-import { checkFolder, readAlias } from '../versions/alias.ts'
-import type { TableView } from '../view.ts'
-import { unknownCollection } from './contract.ts'
 
 interface OpenTable {
   readonly opening: Promise<PassageIndex>
@@ -85,19 +82,11 @@ function close({ opening }: OpenTable): void {
 
 /** A table that is opened on use and may be closed between two calls. */
 export function collectionIndex(tables: TableCache, location: Pick<PassageIndex, 'dir' | 'table'> & Models): PassageIndex {
-  const { dir, table: name } = location
+  const { table: name } = location
   let behind: CodedError | undefined
-  /**
-   * Converts the error for a table that was removed, maybe while it was read, to unknown_collection, unless the folder of the index has
-   * disappeared.
-   */
-  const refuse = async (error: unknown): Promise<never> => {
-    const maybeRemoved = error instanceof CodedError && ['index_missing', 'index_invalid'].includes(error.code)
-    if (maybeRemoved && (await readAlias({ dir, table: name }).catch(() => '')) === undefined) {
-      tables.drop(name)
-      await checkFolder(dir)
-      throw unknownCollection(name)
-    }
+  /** A table that is made again under the name is opened anew. */
+  const refuse = (error: unknown): never => {
+    if (error instanceof CodedError && error.code === 'unknown_collection') tables.drop(name)
     throw error
   }
   const use = <T>(work: (table: PassageIndex) => Promise<T>): Promise<T> =>
@@ -108,16 +97,9 @@ export function collectionIndex(tables: TableCache, location: Pick<PassageIndex,
         return result
       })
       .catch(refuse)
-  const seen = (view: TableView): TableView => ({
-    ...view,
-    search: (...given) => view.search(...given).catch(refuse),
-    searchText: (...given) => view.searchText(...given).catch(refuse),
-    searchHybrid: (...given) => view.searchHybrid(...given).catch(refuse),
-    version: () => view.version().catch(refuse),
-  })
   return {
     ...location,
-    view: () => use(async (table) => seen(await table.view())),
+    view: () => use((table) => table.view()),
     writtenWith: () => use((table) => table.writtenWith()),
     check: () => use((table) => table.check()),
     sources: () => use((table) => table.sources()),
@@ -137,7 +119,7 @@ export function collectionIndex(tables: TableCache, location: Pick<PassageIndex,
       try {
         yield* tables.read(name, (table) => table.export(filter))
       } catch (error) {
-        await refuse(error)
+        refuse(error)
       }
     },
     /** The table is closed with the collections. */

@@ -101,7 +101,7 @@ export class IndexCollections implements Collections {
         ...this.#models,
         dir,
         table,
-        mustExist: true,
+        removed: () => unknownCollection(table),
         onWarning: (message) => onWarning(`Collection ${table}: ${message}`),
       }).catch(async (error: unknown) => {
         await this.#require(table)

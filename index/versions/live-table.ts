@@ -9,7 +9,18 @@ import { type TableMetadata, writeModel } from '../table/metadata.ts'
 import { type Agreement, agreementWith } from '../table/sample.ts'
 import { TableSync } from '../table/table-sync.ts'
 import type { WordLanguage } from '../word-languages.ts'
-import { aliasStamp, checkTable, createAlias, lostTable, missingTable, readAlias, storedName, storedNameOf, tableFolder } from './alias.ts'
+import {
+  aliasStamp,
+  checkFolder,
+  checkTable,
+  createAlias,
+  lostTable,
+  missingTable,
+  readAlias,
+  storedName,
+  storedNameOf,
+  tableFolder,
+} from './alias.ts'
 import { fitModel, migratedMetadata, relatedModel, unfitSchema } from './compatibility.ts'
 import { damageOf, openStored, rolledBackAt } from './recover.ts'
 
@@ -68,8 +79,8 @@ export interface LiveTableOptions extends Models, TableLocation {
   readonly onWarning: (message: string) => void
   /** Creates, migrates and repairs nothing, and rejects changes: for replicas. */
   readonly readOnly?: boolean
-  /** Writes to a missing table fail with index_missing. */
-  readonly mustExist?: boolean
+  /** The error for a table that was removed, if writes do not make one. */
+  readonly removed?: () => CodedError
   /** Compares tables of earlier builds of the models. Without it they must be embedded again. */
   readonly embedOf?: EmbedOf | undefined
 }
@@ -154,16 +165,19 @@ export class LiveTable {
 
   /** Maps an error of an operation on the table to its cause. @param storedAs the table that was read */
   async explained(error: unknown, storedAs = this.#held?.live.table.storedAs): Promise<Error> {
-    if (error instanceof CodedError) return error
-    const { dir } = this.#options
-    const cause = await checkTable(this.#options)
-      .then(async () => {
-        if (storedAs === undefined) return undefined
-        if ((await storedNameOf(this.#options)) === storedAs) return damageOf(dir, storedAs)
-        await this.refresh()
-        return new CodedError('store_unavailable', 'The table was replaced while it was read: try again.', { retryAfterS: 1 })
-      })
-      .catch((thrown: unknown) => failureOf(thrown))
+    const { dir, removed } = this.#options
+    const isKnown = error instanceof CodedError
+    if (isKnown && (removed === undefined || !['index_missing', 'index_invalid'].includes(error.code))) return error
+    const findCause = async (): Promise<Error | undefined> => {
+      await checkFolder(dir)
+      if (removed !== undefined && (await readAlias(this.#options)) === undefined) return removed()
+      await checkTable(this.#options)
+      if (isKnown || storedAs === undefined) return undefined
+      if ((await storedNameOf(this.#options)) === storedAs) return damageOf(dir, storedAs)
+      await this.refresh()
+      return new CodedError('store_unavailable', 'The table was replaced while it was read: try again.', { retryAfterS: 1 })
+    }
+    const cause = await findCause().catch((thrown: unknown) => failureOf(thrown))
     return this.behind() ?? cause ?? failureOf(error) ?? (error instanceof Error ? error : new Error(messageOf(error)))
   }
 
@@ -187,8 +201,8 @@ export class LiveTable {
    */
   async getForWriting(): Promise<ForWriting<Live>> {
     this.#checkWritable()
-    const { table, mustExist, onWarning } = this.#options
-    const isMissing = mustExist !== true && (await readAlias(this.#options)) === undefined
+    const { table, removed, onWarning } = this.#options
+    const isMissing = removed === undefined && (await readAlias(this.#options)) === undefined
     const isFirst = isMissing && (await lostTable(this.#options)) === undefined
     if (isFirst && (await createLiveTable(this.#connection, this.#options)))
       onWarning(`The table "${table}" did not exist and was created, empty.`)

@@ -27,11 +27,7 @@ function modelOf(metadata: Metadata) {
       ARCHITECTURE,
     )
   const experts = numberIn(metadata, `${name}.expert_count`) ?? 0
-  if (experts > 0)
-    throw unsupported(
-      `metadata ${name}.expert_count is ${experts}; supported are models without experts: take another model`,
-      `${name}.expert_count`,
-    )
+  if (experts > 0) throw unsupported(`metadata ${name}.expert_count is ${experts}: take a model without experts`, `${name}.expert_count`)
   return { name, metadata }
 }
 type OfModel = ReturnType<typeof modelOf>
@@ -57,8 +53,7 @@ function headDim(model: OfModel): number {
   for (const key of ['attention.value_length', 'rope.dimension_count']) {
     const other = optional(model, key) ?? width
     const name = `${model.name}.${key}`
-    if (other !== width)
-      throw unsupported(`metadata ${name} is ${other}, a head has ${width}; supported is one width for both: take another model`, name)
+    if (other !== width) throw unsupported(`metadata ${name} is ${other}, a head has ${width}: take a model with one width for both`, name)
   }
   return width
 }

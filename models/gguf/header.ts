@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { elementCount } from '../checkpoint/dtype.ts'
 import type { WeightFile } from '../checkpoint/file.ts'
-import { invalid, unsupported } from '../errors.ts'
+import { damagedFile, invalid, unsupported } from '../errors.ts'
 import { type GgufCursor, ggufCursor, metadataValue, type MetadataValue } from './metadata.ts'
 import { GGUF_TYPES, OTHER_TYPES, TYPES_BY_ID } from './types.ts'
 
@@ -27,10 +27,7 @@ function readVersion(cursor: GgufCursor, file: string, path: string): number {
 function readCount(cursor: GgufCursor, what: keyof typeof LEAST_BYTES, file: string, path: string): number {
   const count = cursor.uint64()
   if (count * LEAST_BYTES[what] > cursor.left())
-    throw invalid(
-      `${file} claims ${count} of its ${what === 'entry' ? 'metadata entries' : 'tensors'}, more than its bytes hold; download it again`,
-      path,
-    )
+    throw damagedFile(`${file} claims ${count} of its ${what === 'entry' ? 'metadata entries' : 'tensors'}, more than its bytes hold`, path)
   return count
 }
 
@@ -50,8 +47,8 @@ function readListed(cursor: GgufCursor, file: string) {
   const name = cursor.string()
   const dimensions = cursor.uint32()
   if (dimensions > MAX_DIMENSIONS)
-    throw invalid(
-      `${file}: tensor ${JSON.stringify(name)} claims ${dimensions} dimensions; at most ${MAX_DIMENSIONS} are possible; download it again`,
+    throw damagedFile(
+      `${file}: tensor ${JSON.stringify(name)} claims ${dimensions} dimensions; at most ${MAX_DIMENSIONS} are possible`,
       name,
     )
   const dims = Array.from({ length: dimensions }, () => cursor.uint64())
@@ -68,16 +65,15 @@ function locate({ name, dims, typeId, offset }: ReturnType<typeof readListed>, d
     )
   const count = elementCount(dims)
   const { weights, bytes: blockBytes } = GGUF_TYPES[type]
-  if (count === undefined || count === 0) throw invalid(`${at} has the impossible dimensions [${dims.join(', ')}]; download it again`, name)
+  if (count === undefined || count === 0) throw damagedFile(`${at} has the impossible dimensions [${dims.join(', ')}]`, name)
   const [rowLength = 1] = dims
   if (rowLength % weights !== 0)
-    throw invalid(`${at} has rows of ${rowLength} weights, no multiple of the ${weights} of a ${type} block; download it again`, name)
-  if (offset % alignment !== 0)
-    throw invalid(`${at} begins at ${offset}, no multiple of the alignment ${alignment}; download it again`, name)
+    throw damagedFile(`${at} has rows of ${rowLength} weights, no multiple of the ${weights} of a ${type} block`, name)
+  if (offset % alignment !== 0) throw damagedFile(`${at} begins at ${offset}, no multiple of the alignment ${alignment}`, name)
   const bytes = (count / weights) * blockBytes
   if (dataStart + offset + bytes > file.size)
-    throw invalid(
-      `${at} lies in bytes ${dataStart + offset} to ${dataStart + offset + bytes}, the file has ${file.size}: it is truncated; download it again`,
+    throw damagedFile(
+      `${at} lies in bytes ${dataStart + offset} to ${dataStart + offset + bytes}, the file has ${file.size}: it is truncated`,
       name,
     )
   // Row-major: the reverse of GGUF's order.
@@ -88,7 +84,7 @@ export type GgufTensor = ReturnType<typeof locate>
 function alignmentOf(metadata: ReadonlyMap<string, MetadataValue>, file: string): number {
   const alignment = metadata.get('general.alignment') ?? DEFAULT_ALIGNMENT
   if (typeof alignment !== 'number' || !Number.isSafeInteger(alignment) || alignment < 8 || alignment > 1 << 20 || alignment % 8 !== 0)
-    throw invalid(`${file}: general.alignment must be a multiple of 8 up to ${1 << 20}; download it again`, 'general.alignment')
+    throw damagedFile(`${file}: general.alignment must be a multiple of 8 up to ${1 << 20}`, 'general.alignment')
   return alignment
 }
 
@@ -113,8 +109,8 @@ export async function readGgufHeader(file: WeightFile) {
   const head = await file.read(0, Math.min(file.size, MAX_HEADER_BYTES))
   const cursor = ggufCursor(head, () =>
     file.size > head.length
-      ? invalid(`${name}: metadata and tensor list exceed the limit of ${MAX_HEADER_BYTES} bytes; download it again`, file.path)
-      : invalid(`${name} ends inside its metadata or tensor list: it is truncated or damaged; download it again`, file.path),
+      ? damagedFile(`${name}: metadata and tensor list exceed the limit of ${MAX_HEADER_BYTES} bytes`, file.path)
+      : damagedFile(`${name} ends inside its metadata or tensor list: it is truncated or damaged`, file.path),
   )
   const version = readVersion(cursor, name, file.path)
   const tensorCount = readCount(cursor, 'tensor', name, file.path)

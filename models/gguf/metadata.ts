@@ -1,4 +1,4 @@
-import { invalid } from '../errors.ts'
+import { damagedFile, invalid } from '../errors.ts'
 
 export type GgufCursor = ReturnType<typeof ggufCursor>
 
@@ -65,8 +65,7 @@ const READERS: ReadonlyMap<number, Reader> = new Map<number, Reader>([
 
 function readerOf(type: number, key: string): Reader {
   const reader = READERS.get(type)
-  if (reader === undefined)
-    throw invalid(`metadata ${JSON.stringify(key)} is of the unknown type ${type}; the file is damaged: download it again`, key)
+  if (reader === undefined) throw damagedFile(`metadata ${JSON.stringify(key)} is of the unknown type ${type}; the file is damaged`, key)
   return reader
 }
 
@@ -77,10 +76,7 @@ export function metadataValue(cursor: GgufCursor, key: string, budget: { entries
   const reader = readerOf(cursor.uint32(), key)
   const count = cursor.uint64()
   if (count > budget.entries || count * reader.least > cursor.left())
-    throw invalid(
-      `metadata ${JSON.stringify(key)} claims a list of ${count} entries, more than can be; the file is damaged: download it again`,
-      key,
-    )
+    throw damagedFile(`metadata ${JSON.stringify(key)} claims a list of ${count} entries, more than can be; the file is damaged`, key)
   budget.entries -= count
   return Array.from({ length: count }, () => reader.read(cursor))
 }

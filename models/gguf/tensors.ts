@@ -4,7 +4,7 @@ import type { RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { hashEnds, type WeightFile } from '../checkpoint/file.ts'
 import type { WeightIndex } from '../checkpoint/safetensors.ts'
 import { assertFinite } from '../checkpoint/weights.ts'
-import { invalid } from '../errors.ts'
+import { damagedFile } from '../errors.ts'
 import { dequantise, turnRowsBack } from './dequantise.ts'
 import { readGgufHeader, type GgufHeader, type GgufTensor } from './header.ts'
 import type { GgufType } from './types.ts'
@@ -34,10 +34,7 @@ export function storedTensor({ type, shape, offset, bytes }: GgufTensor, name: s
 export async function readGgufTensor(file: WeightFile, { name, type, shape, offset, bytes }: GgufTensor, heads = 0): Promise<RawTensor> {
   const [rows = 0] = shape
   if (heads > 0 && (shape.length !== 2 || rows % (2 * heads) !== 0))
-    throw invalid(
-      `tensor ${name} has the shape [${shape.join(', ')}], whose rows do not divide into ${heads} heads; download it again`,
-      name,
-    )
+    throw damagedFile(`tensor ${name} has the shape [${shape.join(', ')}], whose rows do not divide into ${heads} heads`, name)
   const raw = await file.read(offset, bytes)
   const ordered = heads > 0 ? turnRowsBack(raw, rows, heads) : raw
   const data = type === 'F32' || type === 'F16' || type === 'BF16' ? ordered : new Uint8Array(dequantise(type, ordered).buffer)

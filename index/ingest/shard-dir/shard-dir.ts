@@ -3,7 +3,7 @@ import { Value } from 'typebox/value'
 import { copyFile, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { type CodedError, conflict, invalidIndex, notFound, osCode } from '../../../base/errors.ts'
+import { type CodedError, conflict, invalidIndex, notFound, onCode, osCode } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
@@ -115,8 +115,7 @@ async function readRecord(folder: string): Promise<ShardDirRecord | undefined> {
     const value = parseJson(await readFile(place, 'utf8'))
     if (Value.Check(ShardDirSchema, value)) return value
   } catch (error) {
-    if (osCode(error) === 'ENOENT' || osCode(error) === 'ENOTDIR') return undefined
-    throw error
+    return onCode(['ENOENT', 'ENOTDIR'], () => undefined)(error)
   }
   throw invalidIndex('place', `${place} is damaged or was written by newer software: plan into another folder.`)
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { constants, copyFile, link, open, readdir, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, osCode } from '../../../base/errors.ts'
+import { CodedError, onCode, osCode } from '../../../base/errors.ts'
 import { orAbsent, readText } from '../../../base/exists.ts'
 import { inFolder } from '../../../base/failures.ts'
 import { filesUnder } from '../../../base/files.ts'
@@ -88,15 +88,11 @@ const folderValues: Values = {
 
   write: (path, value) => writeFileDurably(path, textOf(value)),
 
-  async create(path, value) {
-    try {
-      await writeFileDurably(path, textOf(value), { exclusive: true })
-      return true
-    } catch (error) {
-      if (osCode(error) === 'EEXIST') return false
-      throw error
-    }
-  },
+  create: (path, value) =>
+    writeFileDurably(path, textOf(value), { exclusive: true }).then(
+      () => true,
+      onCode(['EEXIST'], () => false),
+    ),
 
   remove: (path) => rm(path, { force: true }),
   age: (path) => folderFiles.age(path),
