@@ -115,10 +115,7 @@ function refused(thrown: unknown) {
   return { line: `cepe build cannot build it: ${messageOf(thrown)}`, unexpected: [] }
 }
 
-/**
- * Whether a model can be built, with the revision of the weights (`base_revision` of a composed checkpoint), or why not; and the tensors
- * that no graph uses.
- */
+/** Whether a model can be built, with its weights' revision (a composed one's `base_revision`), or why not; and tensors no graph uses. */
 function outcomeOf(checkpoint: Checkpoint): { readonly line: string; readonly unexpected: readonly string[] } {
   try {
     checkpoint.tokenizer?.()

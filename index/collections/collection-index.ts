@@ -11,10 +11,7 @@ interface OpenTable {
 
 export type TableCache = ReturnType<typeof tableCache>
 
-/**
- * Cache of open tables by name. Beyond `most`, the least recently used ones are closed. A table in use is never closed, so that there may
- * temporarily be more.
- */
+/** Cache of open tables by name. Beyond `most`, the least recently used are closed, but none in use: there may temporarily be more. */
 export function tableCache(most: number, openOne: (name: string) => Promise<PassageIndex>) {
   /** In order of last use. */
   const tables = new Map<string, OpenTable>()

@@ -15,10 +15,7 @@ import { withMaintenanceLock, withWriterLock } from '../writers/locks.ts'
 /** Interval for polling whether files are merged; longer where each poll is a request. */
 const LOOK_MS = 10
 const SLOW_LOOK_MS = 250
-/**
- * Longest time that writers wait: less than their timeout (see `withWriterLock`). After it, a concurrent change makes the compaction fail,
- * and it is retried.
- */
+/** Longest wait of writers: less than their timeout (see `withWriterLock`). Then a concurrent change fails a compaction; it is retried. */
 const MOST_HELD_MS = 45_000
 
 /**

@@ -75,10 +75,7 @@ export function guessText(head: Buffer): TextGuess {
   return headerOf(text)
 }
 
-/**
- * If a file is one JSON object: the name of the list of objects in it, which should have been sent instead.
- * @param head of a file detected as JSON lines
- */
+/** If a file is one JSON object: the name of its list of objects, which should be sent instead. @param head of a file taken for JSONL */
 export function listInObject(head: Buffer): string | undefined {
   const [, name] = /^\{[^[\]]*?"([^"\\]{1,100})"\s*:\s*\[\s*\{/.exec(textOf(head)) ?? []
   return name

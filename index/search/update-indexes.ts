@@ -7,10 +7,7 @@ import { Stages } from '../stages.ts'
 import { sampleRows } from '../table/sample.ts'
 import { indexName, indexWords, isWordIndexOutdated } from '../table/words.ts'
 
-/**
- * Minimum of added rows for an index update: an update copies the indexes and the table's last fragments, and until then those rows are
- * scanned (20,000 in about 10 ms).
- */
+/** Least added rows for an update, which copies the indexes and the last fragments; until then they are scanned (20,000 in about 10 ms). */
 const UPDATE_ROWS = 2000
 const UPDATE_SHARE = 0.05
 const MAX_UPDATE_ROWS = 20_000

@@ -53,8 +53,7 @@ export async function createSnapshot(name: string, options: TableLocation): Prom
       await using _pin = await pinForReading({ dir, storedAs })
       await cloneTable(tableFolder(dir, storedAs), tableFolder(making, SNAPSHOT_TABLE))
     }
-    // Copies may take longer than the writer lock may be held; other processes keep the copied files for a limited time
-    // (CEPE_KEEP_VERSIONS_MIN).
+    // Copies may take longer than the writer lock may be held; other processes keep the files for some time (CEPE_KEEP_VERSIONS_MIN).
     await (renames ? withWriterLock({ dir, table }, take) : take())
     const snapshot = { name, table, created_at: new Date().toISOString(), ...(await lookedThrough(making)) }
     await files.write(recordOf(making), `${JSON.stringify(snapshot)}\n`)

@@ -8,10 +8,7 @@ const MOST_BYTES = 2 ** 31 - 1
 /** Characters encoded at once: well below V8's longest string. */
 const MOST_CHARACTERS = 2 ** 28
 
-/**
- * A string column; null for undefined values. Several times faster than Arrow's own builder.
- * @throws index_invalid for more bytes than such a column can hold
- */
+/** A string column; null for undefined. Several times faster than Arrow's builder. @throws index_invalid for more bytes than it can hold */
 export function utf8(values: readonly (string | undefined)[]): Data<Utf8> {
   const characters = values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
   const joined = characters <= MOST_CHARACTERS ? Buffer.from(values.join('')) : undefined

@@ -31,10 +31,7 @@ const ANN_KEY = 'cepe:ann'
 const PARTITIONS_KEY = 'cepe:partitions'
 const HYBRID_KEY = 'cepe:hybrid'
 
-/**
- * Reads a table's settings, stored in the metadata of its columns: versioned and restored with the table.
- * @throws index_invalid for a table of other software
- */
+/** Reads a table's settings from its columns' metadata, versioned with the table. @throws index_invalid for a table of other software */
 export async function readMetadata(table: Table) {
   const { fields } = await table.schema()
   const [id, vector] = ['id', 'vector'].map((name) => fields.find((field) => field.name === name))

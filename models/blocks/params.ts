@@ -7,10 +7,7 @@ import { int8HeadProduct, int8Product, type Int8 } from './int8.ts'
 import type { BlockForm, MatrixForm, Precision } from './precision.ts'
 import { floatWeight, int8Weights, quantizedWeights, type Int8Use } from './weight-source.ts'
 
-/**
- * A checkpoint's tensors as values of one graph, under a name prefix that is also the scope of nodes: parameter and node names are the
- * checkpoint's own.
- */
+/** A checkpoint's tensors as values of one graph, under a prefix that is also the scope of nodes: all names are the checkpoint's own. */
 export class Params {
   readonly graph: Graph
   readonly precision: Precision

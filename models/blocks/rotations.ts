@@ -20,10 +20,7 @@ export interface Rotations {
 export interface Rope {
   /** Waves by position, equal for queries and keys, in halves, as used by GroupQueryAttention; null otherwise. */
   readonly waves: Waves | null
-  /**
-   * Rotations of tokens at positions i64 [B,L] in texts of so many tokens, i64 [B]; the lengths are computed once, and only if the basis
-   * depends on them.
-   */
+  /** Rotations at positions i64 [B,L] in texts of so many tokens, i64 [B]; lengths are computed once, and only if the basis needs them. */
   at(positions: Value, textTokens: () => Value): Rotations
 }
 

@@ -31,10 +31,7 @@ export interface Block extends KeyValues {
   readonly bias: Value | null
 }
 
-/**
- * Softmax attention over one or two blocks of keys without concatenating them: queries [B,kv_heads,group,L,head_dim] ->
- * [B,kv_heads,group,L,head_dim].
- */
+/** Softmax attention over one or two blocks of keys, not concatenated: queries [B,kv_heads,group,L,head_dim] -> the same shape. */
 export function attend(
   q: Value,
   blocks: readonly [Block] | readonly [Block, Block],

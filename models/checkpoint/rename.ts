@@ -69,10 +69,7 @@ function modernBertTensors({ vocabSize, hiddenSize: d, intermediateSize: mlp, la
 }
 
 /** Names of the two dense layers of a cross-encoder's head. */
-export const RERANKER_HEADS = {
-  bert: ['pooler.dense', 'classifier'],
-  roberta: ['classifier.dense', 'classifier.out_proj'],
-} as const
+export const RERANKER_HEADS = { bert: ['pooler.dense', 'classifier'], roberta: ['classifier.dense', 'classifier.out_proj'] } as const
 
 function bertTensors(config: ContrieverConfig | RerankerConfig): Shapes {
   const shapes: Shapes = new Map()

@@ -54,10 +54,7 @@ export function windowBiases(
   const before = sub(reshape(position, [1]), i64(graph, window))
   const biasOf = (keyPositions: Value, dim: string): Value => reshape(scoreBias(less(before, keyPositions), elem), [1, 1, 1, 1, dim])
   const since = add(sub(reshape(position, [1]), length), i64(graph, 1))
-  return {
-    prompt: biasOf(range(reshape(length, []), 'L'), 'L'),
-    since: biasOf(add(range(reshape(since, []), made), length), made),
-  }
+  return { prompt: biasOf(range(reshape(length, []), 'L'), 'L'), since: biasOf(add(range(reshape(since, []), made), length), made) }
 }
 
 /** Whether tokens at positions i64 [B,L] see keys at keyPositions [B,T] within the window: bool [B,1,1,L,T]. */

@@ -29,9 +29,7 @@ export function skipRmsNorm(x: Value, residual: Value, weight: Value, epsilon: n
   requireRank(op, x, 2, 3)
   if (!sameShape(x.shape, residual.shape)) throw new GraphError(`${op}: unequal shapes`)
   // The skipped outputs are training statistics.
-  const outputs = x.graph.add({ op, domain: CONTRIB_DOMAIN }, [x, residual, weight], [x, null, null, x], {
-    epsilon: { float: epsilon },
-  })
+  const outputs = x.graph.add({ op, domain: CONTRIB_DOMAIN }, [x, residual, weight], [x, null, null, x], { epsilon: { float: epsilon } })
   return [at(outputs, 0), at(outputs, 1)]
 }
 

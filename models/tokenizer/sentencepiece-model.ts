@@ -45,11 +45,7 @@ const SentencePieceSchema = Type.Object({
     Type.Object({ piece: Type.String({ minLength: 1 }), score: Type.Number(), type: Type.Integer({ minimum: 1, maximum: 6 }) }),
     { minItems: 1, maxItems: 1_000_000 },
   ),
-  trainer_spec: Type.Object({
-    model_type: Type.Integer(),
-    treat_whitespace_as_suffix: Type.Boolean(),
-    byte_fallback: Type.Boolean(),
-  }),
+  trainer_spec: Type.Object({ model_type: Type.Integer(), treat_whitespace_as_suffix: Type.Boolean(), byte_fallback: Type.Boolean() }),
   normalizer_spec: Type.Object({
     name: Type.String(),
     precompiled_charsmap: Type.Unsafe<Uint8Array>(Type.Unknown()),

@@ -172,8 +172,7 @@ async function parsedRows(path: string): Promise<PlannedRow[]> {
   for await (const chunk of fileBytes(path, READ_BYTES)) {
     const bytes = Buffer.concat([rest, chunk])
     const end = bytes.lastIndexOf(NEWLINE) + 1
-    // Decoded at once and parsed without checks of each field: content hashes detect damage, and the general line reader takes three
-    // times as long.
+    // Decoded at once and parsed without checks of each field: content hashes detect damage, and the line reader takes three times as long.
     for (const line of bytes.toString('utf8', 0, end).split('\n').slice(0, -1)) {
       const pause = yieldToEventLoop()
       if (pause !== undefined) await pause

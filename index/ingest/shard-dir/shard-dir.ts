@@ -15,10 +15,7 @@ import { planCorpus, type PlanOptions, readPlan, readShard } from '../plan/plan.
 import { embedRows } from '../shard.ts'
 import { foreignVectors, unsoundVectors, VECTOR_PRECISION, type VectorFile, writeVectorFile } from './vector-file.ts'
 
-/**
- * Copies a shard folder's plan into a job's folder, with hard links where possible, so that the job's rows cannot change. Starts over after
- * an interruption.
- */
+/** Copies a shard folder's plan into a job's folder, by hard links if possible: its rows cannot change. An interrupted copy starts over. */
 export async function adoptPlan({ folder: place, plan }: ShardDir, folder: string): Promise<Plan> {
   const [from, to] = [jobFiles(place), jobFiles(folder)]
   await rm(to.shards, { recursive: true, force: true })

@@ -88,10 +88,7 @@ export async function unsoundVectors(of: VectorFile): Promise<string | undefined
   return typeof found === 'string' ? found : undefined
 }
 
-/**
- * Reads the vectors of a planned shard, float16 [rows, dimension], and checks every id, content hash and number.
- * @throws index_invalid naming the shard and the problem
- */
+/** Reads a planned shard's vectors, float16 [rows, dimension]; checks ids, hashes, numbers. @throws index_invalid with shard and problem */
 export async function readVectorFile(of: VectorFile, rows: readonly PlannedRow[]): Promise<Uint16Array> {
   const found = await readSound(of, (ids, hashes) => {
     const other = rows.findIndex(({ passage, hash }, row) => ids(row) !== passage.id || hashes(row) !== hash)

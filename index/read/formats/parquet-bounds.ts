@@ -20,10 +20,7 @@ function bomb(message: string): CodedError {
   return new CodedError('payload_too_large', message, { field: 'parquet' })
 }
 
-/**
- * Snappy, gzip, Zstandard, Brotli and LZ4, with bounds on the expanded size of a page and of all pages. The sizes in the file's directory
- * are not trusted.
- */
+/** Snappy, gzip, Zstandard, Brotli and LZ4, with bounds on the expanded size of a page and of all. Sizes in the file are not trusted. */
 export function boundedCompressors(mostBytes: number): Compressors {
   let expanded = 0
   const take = (outputLength: number): void => {

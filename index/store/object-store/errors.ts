@@ -14,10 +14,7 @@ function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : ''
 }
 
-/**
- * Maps an error of the store to a coded error with a remedy. It contains no key, and no address but the index's, which clients do not see
- * (`publicText`).
- */
+/** Maps an error of the store to a coded error with a remedy, without keys or addresses but the index's (`publicText` hides that). */
 export function storeError(error: unknown, address: string): CodedError {
   if (error instanceof CodedError) return error
   const { Bucket: bucket } = bucketAndKey(address)

@@ -18,10 +18,7 @@ const LEASE_MS = 10_000
 const RENEW_MS = 2500
 const POLL_MS = 100
 
-/**
- * A small object that one process at a time may hold, with a value. Both change by the same conditional write, so only the current holder
- * can write the value.
- */
+/** A small object with a value that one process at a time may hold. Both change by one conditional write: only the holder can write it. */
 const LeasedSchema = Type.Object({
   value: Type.Unknown(),
   lease: Type.Union([Type.Null(), Type.Object({ token: Type.String(), process: Type.String(), beat: Type.Integer() })]),
@@ -59,10 +56,7 @@ async function read(address: string): Promise<Found | undefined> {
   throw invalidIndex(address, `${address} is damaged, or was written by newer software: ${remedy}`)
 }
 
-/**
- * Replaces a state by compare-and-swap. After a lost response the object shows whether the write was done.
- * @returns the new state; undefined if another write came first
- */
+/** Replaces a state by compare-and-swap, and looks after a lost response. @returns the new state; undefined if another write came first */
 async function swap(address: string, before: string | undefined, state: State): Promise<Found | undefined> {
   const next = { ...state, nonce: randomUUID() }
   let failed: CodedError | undefined
@@ -79,10 +73,7 @@ async function swap(address: string, before: string | undefined, state: State): 
   return undefined
 }
 
-/**
- * Leases that this process took and has not released, by address, except advisory ones. Includes lost leases, so that nothing more is
- * written under them.
- */
+/** Leases that this process took and has not released, by address, except advisory ones. Lost ones stay: nothing is written under them. */
 const holding = new Map<string, Holder>()
 
 /** Time at which an unchanged object was first seen, by address. */
@@ -210,10 +201,7 @@ class Holder implements Lock {
   }
 }
 
-/**
- * Writes an object's value. If this process took its lease, the write fails unless it still holds it.
- * @throws conflict if another process has taken the lease
- */
+/** Writes an object's value; a lease that this process took must still be held. @throws conflict if another process has taken the lease */
 export async function writeValue(address: string, value: unknown): Promise<void> {
   const holder = holding.get(address)
   if (holder !== undefined) return holder.write(value)

@@ -120,10 +120,7 @@ const QWEN3_HEAD_DIM = 128
 
 const QwenSchema = Type.Intersect([LlamaSchema, Type.Object({ use_sliding_window: Type.Optional(Type.Boolean()) })])
 
-/**
- * Qwen 2 and 2.5, a LLaMA with biases of queries, keys and values, or Qwen 3, a LLaMA that normalises each head of queries and keys, with an
- * explicit head size.
- */
+/** Qwen 2 and 2.5, a LLaMA with biases of queries, keys and values, or Qwen 3, which normalises their heads and states the head size. */
 export function parseQwen(value: unknown, version: 2 | 3): DecoderOnlyConfig {
   const { headDim, ...extras } = version === 2 ? { headDim: null, projectionBias: true } : { headDim: QWEN3_HEAD_DIM, headNorms: true }
   const raw = parseAs(QwenSchema, value, 'config.json')
