@@ -71,7 +71,6 @@ const PARTS = {
   shape: { run: shapePart, by: ['shape', 'k', 'k-decoder', 'threads'] },
 } as const
 type PartName = keyof typeof PARTS
-const PART_NAMES = Object.keys(PARTS) as PartName[]
 
 /** A shipped reader with the shipped retriever, corpus and questions. */
 async function endToEnd(name: keyof typeof CHECKPOINTS, { folder, dtype, provider }: PartOptions): Promise<PartResult> {
@@ -148,7 +147,7 @@ async function runPart(
 async function run(): Promise<boolean> {
   const provider: Provider =
     options.word('provider', ['cuda', 'cpu']) === 'cpu' ? { name: 'cpu' } : { name: 'cuda', deviceId: options.integer('device') }
-  const parts = options.words('parts', PART_NAMES)
+  const parts = options.words('parts', Object.keys(PARTS) as PartName[])
   const dtypes: readonly Dtype[] =
     options.text('dtype') === '' ? [provider.name === 'cuda' ? 'f16' : 'f32'] : options.words('dtype', DTYPES)
   options.word('shape', SHAPE_NAMES)

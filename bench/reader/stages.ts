@@ -146,11 +146,8 @@ function tokenWeights({
 
 /** A prompt of `length` tokens over `rows` of phi, up to the first token's logits. */
 function prefillFlops(config: CepeReaderConfig, length: number, rows: number): number {
-  const {
-    decoder: { hiddenSize: d, vocabSize, layers },
-    encoder,
-    crossAttentionLayers,
-  } = config
+  const { decoder, encoder, crossAttentionLayers } = config
+  const { hiddenSize: d, vocabSize, layers } = decoder
   const cross = crossAttentionLayers * (4 * rows * encoder.hiddenSize * keyWidth(config) + 4 * length * rows * d)
   return 2 * length * tokenWeights(config) + layers * 2 * length * length * d + cross + 2 * d * vocabSize
 }
@@ -162,10 +159,7 @@ function absorbedFlops({ decoder: { heads, hiddenSize: d }, encoder, crossAttent
 
 /** Bytes of f32 weights that one new token reads. */
 function tokenBytes(config: CepeReaderConfig): number {
-  const {
-    decoder: { hiddenSize: d, vocabSize },
-    encoder,
-    crossAttentionLayers,
-  } = config
+  const { decoder, encoder, crossAttentionLayers } = config
+  const { hiddenSize: d, vocabSize } = decoder
   return 4 * (tokenWeights(config) + crossAttentionLayers * 2 * keyWidth(config) * encoder.hiddenSize + d * vocabSize)
 }

@@ -103,8 +103,7 @@ function describe(
 async function refuseUnwritable(out: string): Promise<void> {
   const aside = `${out}.${randomUUID()}.tmp`
   try {
-    const there = await stat(out).catch(() => undefined)
-    if (there?.isDirectory() === true) throw new Error('it is a folder')
+    if ((await stat(out).catch(() => undefined))?.isDirectory() === true) throw new Error('it is a folder')
     await mkdir(path.dirname(out), { recursive: true })
     await (await open(aside, 'wx')).close()
     await rm(aside)

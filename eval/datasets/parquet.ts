@@ -12,8 +12,7 @@ export async function* parquetRecords(file: string): AsyncGenerator<RawRecord> {
   let rowStart = 0
   for (const { num_rows: count } of metadata.row_groups) {
     const rowEnd = rowStart + Number(count)
-    const compressors = boundedCompressors(MAX_READ_BYTES)
-    const rows = await parquetReadObjects({ file: buffer, metadata, rowStart, rowEnd, compressors })
+    const rows = await parquetReadObjects({ file: buffer, metadata, rowStart, rowEnd, compressors: boundedCompressors(MAX_READ_BYTES) })
     for (const [i, row] of rows.entries()) yield { at: `row ${rowStart + i + 1}`, value: withNumbers(row) }
     rowStart = rowEnd
   }

@@ -205,13 +205,11 @@ function toPassage({ id, title, text, score }: Static<typeof ContextSchema>, ran
 function answerType(answer: string): string {
   if (/^(?:yes|no|true|false)$/i.test(answer.trim())) return 'yes/no'
   if (DATE.test(answer)) return 'date'
-  if (/\d/.test(answer) || NUMBER_WORDS.test(answer.trim())) return 'number'
-  return /\p{Lu}/u.test(answer) ? 'name' : 'phrase'
+  return /\d/.test(answer) || NUMBER_WORDS.test(answer.trim()) ? 'number' : /\p{Lu}/u.test(answer) ? 'name' : 'phrase'
 }
 
 /** Popularity bucket of a subject by its monthly Wikipedia page views (PopQA's s_pop), one per decade. */
 function popularityBucket(views: number): string {
   const decade = Math.min(5, Math.max(1, Math.floor(Math.log10(Math.max(views, 1)))))
-  if (decade === 1) return '< 10^2'
-  return decade === 5 ? '>= 10^5' : `10^${decade} - 10^${decade + 1}`
+  return decade === 1 ? '< 10^2' : decade === 5 ? '>= 10^5' : `10^${decade} - 10^${decade + 1}`
 }

@@ -33,7 +33,6 @@ function strict<Properties extends TProperties>(properties: Properties) {
 const Text = Type.String()
 /** Options of a task's command, without dashes. */
 const OptionsSchema = Type.Optional(Type.Record(Type.String({ pattern: '^[a-z][a-z-]*$' }), Text))
-const Texts = Type.Optional(Type.Record(Text, Text))
 
 const ModelSchema = strict({
   name: Type.String({ description: 'As the table names it.' }),
@@ -47,7 +46,7 @@ const RowSchema = strict({
   label: Type.Record(Text, Type.Union([Text, Type.Number()]), { description: 'Fields of the published row.' }),
   models: Type.Array(Text, { minItems: 1, description: 'Models of the preset that the row applies to.' }),
   options: OptionsSchema,
-  values: Texts,
+  values: Type.Optional(Type.Record(Text, Text)),
   metric: Type.Optional(Text),
   group: Type.Optional(Type.Record(Text, Text, { description: 'Score only the items of this group, such as one place of the answer.' })),
   published: Type.Optional(Type.Record(Text, Text, { description: 'By column, where the published table is laid out otherwise.' })),

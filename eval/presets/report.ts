@@ -96,8 +96,7 @@ function scoresTable(preset: Preset, rows: PublishedTables['tables'][string]['ro
       const cells = measuredRow(preset, row, reader)
       return cells.every((cell) => cell === '-') ? [] : [named(reader.reader, [...cells, ...further.map(() => '-')])]
     })
-    const unpublished = printed.every((cell) => cell === '-')
-    return unpublished && measured.length > 0 ? measured : [named('published', printed), ...measured]
+    return printed.every((cell) => cell === '-') && measured.length > 0 ? measured : [named('published', printed), ...measured]
   })
   return table([...labels, 'scores', ...columns, ...further], body, labels.length + 1)
 }

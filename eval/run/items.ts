@@ -83,8 +83,7 @@ export async function runItems<R extends ItemRecord, Item extends { readonly id:
   }
   const remaining = Math.max(0, left.length - begunItems) + measured.length
   if (measured.length > 0) await unlessFailed(() => onCost(costOf(options, measured, remaining, performance.now() - started)))
-  const rest = planOnly ? [] : left.slice(begunItems)
-  await pLimit(concurrency).map(rest, (item) => unlessFailed(() => askOne(item)))
+  await pLimit(concurrency).map(planOnly ? [] : left.slice(begunItems), (item) => unlessFailed(() => askOne(item)))
   await run.writer?.close().catch((error: unknown) => {
     failure ??= { error }
   })

@@ -15,8 +15,7 @@ const EXAMPLE_CHARACTERS = 120
 export function buildTaskReport(runs: readonly TaskRun[], published: PublishedTables, title?: string, lead: readonly Block[] = []): Report {
   const sections = runs.flatMap((run, i): Block[] => {
     const summary = summariseTask(run.task, run)
-    const drawn = run.task.figures?.(summary) ?? []
-    const figures = drawn.map((figure) => ({ ...figure, name: `${run.task.name}-${i + 1}-${figure.name}` }))
+    const figures = (run.task.figures?.(summary) ?? []).map((figure) => ({ ...figure, name: `${run.task.name}-${i + 1}-${figure.name}` }))
     return [heading(2, run.task.title), ...taskBlocks(run, summary, figures, published)]
   })
   const [only] = runs

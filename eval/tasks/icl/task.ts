@@ -168,6 +168,5 @@ function readLabelled(
 async function namesIn(files: readonly string[], field: string): Promise<readonly string[] | undefined> {
   // An unreadable file is reported when its records are read.
   const { classNames } = await import('../../datasets/parquet.ts')
-  const told = await Promise.all(files.map((file) => classNames(file, field).catch(() => undefined)))
-  return told.find((names) => names !== undefined)
+  return (await Promise.all(files.map((file) => classNames(file, field).catch(() => undefined)))).find((names) => names !== undefined)
 }

@@ -112,9 +112,8 @@ async function demonstrationsFor({ question }: EvalQuestion, { pool, protocol, c
       throw error
     })
   }
-  const chosen = chooseDemonstrations(pool, question, shots, seed)
   return Promise.all(
-    chosen.map(async (one) => {
+    chooseDemonstrations(pool, question, shots, seed).map(async (one) => {
       const found = await topPassage(one)
       const passage = found && { title: found.title, text: found.text }
       return { id: one.id, example: { question: one.question, answer: at(one.answers, 0), ...(passage && { passage }) } }

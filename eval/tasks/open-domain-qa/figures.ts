@@ -48,8 +48,7 @@ export function riskCoverageCurves(settings: readonly SettingSummary[]): TopLeve
 export function latencyBars({ settings, retrieval }: Summary): TopLevelSpec {
   const shared = Object.entries(retrieval?.latencyMs ?? {}).map(([stage, { mean: ms }]) => ({ stage, ms }))
   const values = settings.filter(wasAsked).flatMap((setting) => {
-    const own = STAGES.map((stage) => ({ stage, ms: setting.latencyMs[stage].mean }))
-    const all = [...(setting.k > 0 ? shared : []), ...own]
+    const all = [...(setting.k > 0 ? shared : []), ...STAGES.map((stage) => ({ stage, ms: setting.latencyMs[stage].mean }))]
     return all.map((entry, position) => ({ ...entry, position, setting: settingName(setting) }))
   })
   return chart('latency', { data: { values } })

@@ -32,8 +32,7 @@ export function parseOptions(given: Readonly<Record<string, unknown>>): Evaluati
 
 function readProtocol(options: TaskOptions, hasPassages: boolean): Protocol {
   const defaults = PROTOCOLS[options.word('protocol', Object.keys(PROTOCOLS) as (keyof typeof PROTOCOLS)[])]
-  const bySource = hasPassages ? 'supplied' : 'dense'
-  const retrieval = options.text('retrieval') === undefined ? bySource : options.word('retrieval', RETRIEVALS)
+  const retrieval = options.text('retrieval') === undefined ? (hasPassages ? 'supplied' : 'dense') : options.word('retrieval', RETRIEVALS)
   if (hasPassages && retrieval !== 'supplied') throw invalidOption('--passages supplies the passages: leave --retrieval out.')
   const count = (option: string, byDefault: number | null, least: number) => {
     if (options.text(option) === undefined) return byDefault
