@@ -148,8 +148,7 @@ function createServer(config: Config, logger: Logger, origins: readonly string[]
 
 /** Returns which addresses of a request's path are proxies: hop 0 is the connection's own. */
 function proxies(setting: string): boolean | string | ((address: string, hop: number) => boolean) {
-  if (setting === '') return false
-  return /^\d+$/.test(setting) ? (_address, hop) => hop < Number(setting) : setting
+  return setting === '' ? false : /^\d+$/.test(setting) ? (_address, hop) => hop < Number(setting) : setting
 }
 
 /** Returns the path for routing. A proxy may pass requests on with or without the base path; both work. */

@@ -40,8 +40,7 @@ async function samplesOf(built: string, file: string, count: number): Promise<Sa
   const [{ loadManifest }, { loadTokenizer }] = await Promise.all([import('../../models/folder.ts'), import('../text/tokenizer.ts')])
   const manifest = await loadManifest(built)
   const tokenizer = await (manifest.architecture === 'cepe' ? loadTokenizer(built, manifest.tokens) : loadTokenizer(built))
-  const content = await readFile(file, 'utf8').catch(unreadable(file))
-  const lines = content.split('\n').filter((line) => line.trim() !== '')
+  const lines = (await readFile(file, 'utf8').catch(unreadable(file))).split('\n').filter((line) => line.trim() !== '')
   const stride = Math.max(Math.floor(lines.length / count), 1)
   const ids = (line: string): number[] => tokenizer.encode(line.replace(/^[^\t]*\t/, ''), { maxTokens: MOST_TOKENS })
   return Array.from({ length: Math.min(count, Math.ceil(lines.length / stride)) }, (_, i) =>

@@ -31,8 +31,7 @@ export async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<s
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      const text = done ? decoder.decode() : decoder.decode(value, { stream: true })
-      const [first = '', ...others] = text.split('\n')
+      const [first = '', ...others] = (done ? decoder.decode() : decoder.decode(value, { stream: true })).split('\n')
       rest += first
       for (const next of others) {
         yield rest.replace(/\r$/, '')

@@ -73,8 +73,7 @@ async function checkedAddresses(hostname: string, rules: Rules, resolve: Resolve
 function addressKind(address: string): 'public' | 'private' | 'special' {
   const family = isIP(address)
   if (family === 4) {
-    if (PRIVATE_4.check(address, 'ipv4')) return 'private'
-    return SPECIAL_4.check(address, 'ipv4') ? 'special' : 'public'
+    return PRIVATE_4.check(address, 'ipv4') ? 'private' : SPECIAL_4.check(address, 'ipv4') ? 'special' : 'public'
   }
   // An address with a zone is link-local.
   if (family !== 6 || address.includes('%')) return 'special'

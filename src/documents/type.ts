@@ -99,8 +99,7 @@ export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile)
   const isStored = SIGNATURES.zip.test(head) || SIGNATURES.ole.test(head)
   // A DOCX with a password is stored in the container of the older .doc format.
   if (isStored && archive !== undefined && KINDS[archive].container !== undefined) return archive
-  const isBinary = isStored || /^(?:\x1f\x8b|GIF8|\{\\rtf)/.test(head)
-  if (isBinary) throw unknown(endingOf(name), media)
+  if (isStored || /^(?:\x1f\x8b|GIF8|\{\\rtf)/.test(head)) throw unknown(endingOf(name), media)
   // Clients send unknown types as text/plain.
   const said = (media === 'text/plain' ? typeOfName(name) : undefined) ?? archive
   if (said === 'pdf' || (said !== undefined && KINDS[said].container !== undefined))

@@ -53,6 +53,5 @@ async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimen
   /** Estimated bytes of a table of these passages. */
   const bytes = tableBytes(text, accepted, dimension)
   /** Whether a job would accept the corpus: it has passages, and the share of rejected lines is allowed. */
-  const passes = accepted > 0 && rejected <= read * share
-  return { read, rejected, accepted, rejects, warnings, files, bytes, passes }
+  return { read, rejected, accepted, rejects, warnings, files, bytes, passes: accepted > 0 && rejected <= read * share }
 }

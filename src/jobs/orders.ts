@@ -156,8 +156,7 @@ async function orderUpload(desk: Desk, { bytes, name, options, table }: Upload):
     let counts: Partial<Job['counters']> = {}
     const { rejects } = notes
     const planned = (): Job => ({ ...job, counters: { ...job.counters, ...counts }, recent_rejects: rejects, warnings: notes.warnings })
-    const items = readPassages(byteLimit(maxUploadBytes)(bytes), corpusReadOptions(options, name))
-    const planning = planCorpus(notes.of(items), {
+    const planning = planCorpus(notes.of(readPassages(byteLimit(maxUploadBytes)(bytes), corpusReadOptions(options, name))), {
       folder: store.folder(id),
       maxRejectedShare: rejectedShare(options),
       signal: queue.closing,

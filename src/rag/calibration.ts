@@ -106,8 +106,7 @@ async function loadCalibration(file: string): Promise<Calibration | undefined> {
     )
   }
   if (!isIntact(value)) throw invalid('is damaged: its values are not those of its SHA-256')
-  const names = value.signals.map(({ name }) => name)
-  if (names.join() !== SIGNALS.join()) throw invalid('weighs other signals than this version measures')
+  if (value.signals.map(({ name }) => name).join() !== SIGNALS.join()) throw invalid('weighs other signals than this version measures')
   return value
 }
 

@@ -145,8 +145,7 @@ function overlaps(
       share([...named], (word) => asked.has(word)),
     )
     const wanted = contentStems([...asked].filter((word) => !named.has(word) && !told.has(word)))
-    const starts = new Map(highlights.map(({ sentence }) => [sentence.start, sentence.end]))
-    for (const [start, end] of starts) {
+    for (const [start, end] of new Map(highlights.map(({ sentence }) => [sentence.start, sentence.end]))) {
       if (++sentences > MOST_SENTENCES) break
       const words = stemsOf(text.slice(start, Math.min(end, start + SENTENCE_CHARACTERS)))
       sentenceOverlap = Math.max(

@@ -69,7 +69,6 @@ export const DocumentRequestSchema = closed({
   ...DocumentOptions,
 })
 
-const offset = Type.Integer({ minimum: 0 })
 const DocumentEvidenceSchema = Type.Object({
   start: Type.Integer({ minimum: 0, description: "First UTF-16 code unit of the chunk in the document's text." }),
   end: Type.Integer({ minimum: 0, description: "End of the chunk in the document's text, exclusive." }),
@@ -84,7 +83,7 @@ const DocumentEvidenceSchema = Type.Object({
     Type.Number({ minimum: 0, maximum: 1 }),
     "Share of the decoder's cross-attention on this chunk; null for chunks in the decoder, with sampling or min_new_tokens, and for very long documents.",
   ),
-  tokens: offset,
+  tokens: Type.Integer({ minimum: 0 }),
   highlights: Type.Array(HighlightSchema, {
     description: "Occurrences of the answer in the chunk, as offsets in the document's text. At most 20.",
   }),

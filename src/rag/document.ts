@@ -106,8 +106,7 @@ function evidenceOf(
     }
   }
   const encoded = order.slice(0, count).map((i) => described(at(chunks, i), 'encoder', measured ? at(contextShares, i) : null))
-  const all = [...encoded, ...inDecoder.map((chunk) => described(chunk, 'decoder', null))]
-  return all.map((entry, i) => ({ ...entry, rank: i + 1 }))
+  return [...encoded, ...inDecoder.map((chunk) => described(chunk, 'decoder', null))].map((entry, i) => ({ ...entry, rank: i + 1 }))
 }
 
 function pagesOf(pages: readonly number[], { start, end }: DocumentChunk): DocumentEvidence['pages'] {

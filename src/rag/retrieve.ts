@@ -8,10 +8,8 @@ import type { Method, AnswerRequest } from './schema.ts'
 import { INEXACT, type PassageMetadata } from '../../index/passage-metadata.ts'
 import type { PromptPassage } from '../text/prompt.ts'
 
-type SearchedTable = Omit<TableView, 'model'> & { readonly model: Pick<EmbeddingModel, 'id'> }
-
 export interface PassageSource {
-  view(): Promise<SearchedTable>
+  view(): Promise<Omit<TableView, 'model'> & { readonly model: Pick<EmbeddingModel, 'id'> }>
   /** Titles of up to `count` passages spread over the table. */
   titles?(count: number): Promise<string[]>
 }

@@ -27,8 +27,7 @@ export type TestQuestion = ReturnType<typeof startTestQuestion>
  * Periodically asks the whole pipeline a small question: a service whose processes run while every answer fails (damaged data or weights, a
  * hung process) is not ready.
  */
-export function startTestQuestion(options: TestQuestionOptions) {
-  const { services, finishedRuns, intervalMs = DEFAULT_INTERVAL_MS, deadlineMs, log } = options
+export function startTestQuestion({ services, finishedRuns, intervalMs = DEFAULT_INTERVAL_MS, deadlineMs, log }: TestQuestionOptions) {
   // Not admitted because the service is full: not a failure.
   const always = { ...services, admission: { enter: () => ({ release: () => undefined }) } }
   let timer: NodeJS.Timeout | undefined

@@ -107,8 +107,7 @@ function tooLong(
   budget: number,
   tokenizer: PromptTokenizer,
 ): CodedError {
-  const around = tokenizer.encode(wrap.before + wrap.after, { maxTokens: budget + 1 }).length
-  if (around > budget)
+  if (tokenizer.encode(wrap.before + wrap.after, { maxTokens: budget + 1 }).length > budget)
     return unprocessable(
       'messages',
       `The chat's earlier messages take more than the ${budget} tokens that the model's window leaves: leave the oldest out.`,

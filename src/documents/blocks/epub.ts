@@ -45,8 +45,7 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
 async function checkReadable(zip: ZipDocument): Promise<void> {
   if (!zip.names.includes(CONTAINER)) throw new DocumentError('damaged', 'The file is no EPUB: it has no list of its parts.')
   if (!zip.names.includes(ENCRYPTION)) return
-  const methods = elementsOf(await zip.read(ENCRYPTION), 'EncryptionMethod')
-  if (methods.some(({ attribs }) => !FONT_METHODS.test(attribs.Algorithm ?? '')))
+  if (elementsOf(await zip.read(ENCRYPTION), 'EncryptionMethod').some(({ attribs }) => !FONT_METHODS.test(attribs.Algorithm ?? '')))
     throw new DocumentError('encrypted', 'The EPUB is encrypted (DRM).')
 }
 

@@ -53,8 +53,7 @@ export function pagesDocument({ pages, title, warnings: read }: PdfPages): Block
   const unread = contents.size === 0 ? '' : `Not read: tables of contents and indexes (pages ${contentsPages}).`
   const warnings = [left, unread, ...read].filter((one) => one !== '')
   // A document of entries alone.
-  const shown = kept.some((lines) => lines.length > 0) ? kept : text
-  return { title, blocks: blocksOf(shown), pages: pages.length, warnings }
+  return { title, blocks: blocksOf(kept.some((lines) => lines.length > 0) ? kept : text), pages: pages.length, warnings }
 }
 
 /** Lines of tables of contents, whose pages never fall, and of indexes, in the order of the alphabet: a list of amounts has neither order. */

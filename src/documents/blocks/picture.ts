@@ -29,8 +29,7 @@ function tiffPages(file: Buffer): (() => void)[] {
   try {
     for (let start = u32(4); start !== 0 && !starts.has(start) && starts.size <= OCR_LIMITS.pages;) {
       starts.add(start)
-      const entries = isLittle ? file.readUInt16LE(start) : file.readUInt16BE(start)
-      start = u32(start + 2 + 12 * entries)
+      start = u32(start + 2 + 12 * (isLittle ? file.readUInt16LE(start) : file.readUInt16BE(start)))
     }
   } catch (error) {
     throw new DocumentError('damaged', 'The TIFF is damaged: its list of pages is incomplete.', error)

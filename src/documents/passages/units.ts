@@ -23,8 +23,7 @@ export function* unitsOf(blocks: readonly Block[], most: number): Generator<Docu
     const leadInPage = before?.kind === 'paragraph' ? pageAt(before, before.text.length - (leadIn?.length ?? 0)) : undefined
     for (const part of partsOf(block)) {
       const words = isProse(block) ? Infinity : countWords(part.text)
-      const isWhole = block.kind === 'code' || words <= most
-      const units = isWhole ? [{ ...part, words, start: 0 }] : [...sentenceUnits(part.text, most)]
+      const units = block.kind === 'code' || words <= most ? [{ ...part, words, start: 0 }] : [...sentenceUnits(part.text, most)]
       for (const [at, { text, words, join, start }] of units.entries()) {
         const unit = { text, words, join: at === 0 ? part.join : join }
         const page = pageAt(block, part.start + start)

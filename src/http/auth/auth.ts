@@ -51,8 +51,7 @@ export function auth(app: FastifyInstance, keys: Keys, { ADMIN_KEY: adminKey, RO
   app.decorateRequest('holder', null)
   app.addHook('onRequest', async (request) => {
     request.holder = find(bearerOf(request))
-    const needed = keys.required && needsUserKey(request.routeOptions.url)
-    const holder = needed ? await needKey(request, 'a') : request.holder
+    const holder = keys.required && needsUserKey(request.routeOptions.url) ? await needKey(request, 'a') : request.holder
     const most = holder?.requests_per_minute
     if (most !== undefined) limit(await requests(request), `The key ${holder?.name} may send ${most} requests a minute`)
   })

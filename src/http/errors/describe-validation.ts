@@ -84,8 +84,7 @@ function withoutUnions(errors: readonly FastifySchemaValidationError[]): readonl
 }
 
 function objection({ instancePath, keyword }: FastifySchemaValidationError, whole: string): number {
-  if (instancePath !== whole) return 0
-  return keyword === 'type' || keyword === 'const' ? 2 : 1
+  return instancePath !== whole ? 0 : keyword === 'type' || keyword === 'const' ? 2 : 1
 }
 
 /** Combines alternatives with similar errors; undefined if they differ in kind. */

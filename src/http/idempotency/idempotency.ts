@@ -168,8 +168,7 @@ function again({ found, body }: StoredResponse): unknown {
 async function removeExpired(folder: string, keepMs: number, most: number): Promise<void> {
   const files = await Promise.all((await readdir(folder)).map(async (name) => ({ name, age: await fileAge(join(folder, name)) })))
   const answers = files.filter(({ name }) => name.endsWith('.json')).sort((a, b) => a.age - b.age)
-  const gone = answers.filter(({ age }, i) => age > keepMs || i >= most)
-  for (const { name } of gone) await rm(join(folder, name), { force: true })
+  for (const { name } of answers.filter(({ age }, i) => age > keepMs || i >= most)) await rm(join(folder, name), { force: true })
   for (const { name, age } of files) {
     // Only unclaimed files are empty.
     if (name.endsWith('.lock') && age > keepMs) await rmdir(join(folder, name)).catch(() => undefined)

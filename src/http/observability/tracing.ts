@@ -45,11 +45,7 @@ export function startTracing({ url, version, log }: TracingOptions) {
   return {
     begin: ({ method, routeOptions: { url: route }, id, headers }: FastifyRequest): RequestSpan => {
       const parent = propagator.extract(ROOT_CONTEXT, headers, defaultTextMapGetter)
-      const attributes = {
-        'http.request.method': method,
-        ...(route !== undefined && { 'http.route': route }),
-        'cepe.request_id': id,
-      }
+      const attributes = { 'http.request.method': method, ...(route !== undefined && { 'http.route': route }), 'cepe.request_id': id }
       const span = tracer.startSpan(`${method} ${route ?? ''}`.trim(), { kind: SpanKind.SERVER, attributes }, parent)
       const within = trace.setSpan(parent, span)
       let inputTokens = 0

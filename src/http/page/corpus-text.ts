@@ -36,15 +36,14 @@ async function describe(
 ) {
   const given = questions.split(';').flatMap((one) => one.trim() || [])
   const titles = version === null || (about !== '' && given.length > 0) ? [] : await someTitles(index)
-  const asked = given.length > 0 || version === null ? given : [...(await demoQuestions(index)), ...titles.map(questionAbout)]
+  const asked =
+    given.length > 0 || version === null
+      ? given
+      : [...(await demoQuestions(index)), ...titles.map((title) => `What is said about ${title}?`)]
   return { title, about: about || aboutPassages(version?.passages ?? 0, titles), questions: asked.slice(0, MOST_QUESTIONS) }
 }
 
 async function demoQuestions(index: Pick<PassageIndex, 'get'>): Promise<string[]> {
   const found = await Promise.all(DEMO.map(({ id }) => index.get(id).catch(() => undefined)))
   return DEMO.filter(({ title }, i) => found[i]?.title === title).map(({ question }) => question)
-}
-
-function questionAbout(title: string): string {
-  return `What is said about ${title}?`
 }

@@ -63,8 +63,7 @@ export async function docs(app: FastifyInstance, version: string, basePath: stri
 
 /** With user keys, any route that answers from the corpus may return 401; an admin route always may. */
 function withKeys(schema: FastifySchema, isAdmin: boolean): FastifySchema {
-  const security = isAdmin ? [{ adminKey: [] }] : [{}, { userKey: [] }]
-  return { ...withErrors(schema, isAdmin ? [401, 403] : [401]), security }
+  return { ...withErrors(schema, isAdmin ? [401, 403] : [401]), security: isAdmin ? [{ adminKey: [] }] : [{}, { userKey: [] }] }
 }
 
 /** Statuses of any route: malformed, `Expect`, another host, too many requests, large headers, internal error, shutdown. */

@@ -85,8 +85,7 @@ function readItem(question: unknown) {
 /** Whether to respond with JSON lines: if `Accept` prefers them; by default in the format of the request. */
 function wantsLines({ headers: { accept = '', 'content-type': type = '' } }: FastifyRequest): boolean {
   const [lines, json] = [weightOf(accept, NDJSON_TYPE), weightOf(accept, JSON_TYPE) ?? 0]
-  if (lines !== undefined) return lines > 0 && lines >= json
-  return json === 0 && type.toLowerCase().startsWith(NDJSON_TYPE)
+  return lines !== undefined ? lines > 0 && lines >= json : json === 0 && type.toLowerCase().startsWith(NDJSON_TYPE)
 }
 
 async function* itemsOf(

@@ -50,8 +50,7 @@ export const feedbackRoutes: Routes = (app, { config, access }) => {
     const answers = expected ?? (correct && answer ? [answer] : [])
     const { table } = await access.index(request, collection)
     const told = { correct, answer, ...(comment !== undefined && { comment }) }
-    const about = { at: new Date().toISOString(), key: holder?.name, collection: table, ...told }
-    await log?.({ id, question, answers, feedback: about })
+    await log?.({ id, question, answers, feedback: { at: new Date().toISOString(), key: holder?.name, collection: table, ...told } })
     return { id, stored: true }
   })
 }

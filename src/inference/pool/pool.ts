@@ -312,7 +312,6 @@ export function methodOf<Name extends TaskName>(
     const { output, queueMs } = await pool.run({ task, input } as TaskCall, { ...run, lane: laneOf(input) })
     // The process runs this program, so a task's output has the task's type.
     const { timingsMs } = output as { readonly timingsMs?: object }
-    const timed = timingsMs ? { ...(output as object), timingsMs: { queue: queueMs, ...timingsMs } } : output
-    return timed as Tasks[Name]['output']
+    return (timingsMs ? { ...(output as object), timingsMs: { queue: queueMs, ...timingsMs } } : output) as Tasks[Name]['output']
   }
 }

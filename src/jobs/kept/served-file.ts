@@ -93,8 +93,7 @@ export async function openPassageFile(
   // The file may be evicted concurrently.
   const handle = found && (await open(kept.contentPath(found), 'r').catch(() => undefined))
   if (found !== undefined && handle !== undefined) {
-    const isWhole = (await handle.stat()).size === found.bytes
-    if (isWhole && (!compares || (await sha256OfFile(kept.contentPath(found))) === found.hash))
+    if ((await handle.stat()).size === found.bytes && (!compares || (await sha256OfFile(kept.contentPath(found))) === found.hash))
       return { handle, name: basename(source), bytes: found.bytes }
     await handle.close()
     throw invalidIndex('id', `The kept upload ${source} is damaged: its content is not what was uploaded. Upload the file again.`)

@@ -138,8 +138,7 @@ export class JobStore {
 
   async #ids(): Promise<string[]> {
     // Not created: the folder of the index, in which it may be, may have disappeared.
-    const names = (await orAbsent(readdir(this.dir))) ?? []
-    return names.filter((name) => new RegExp(JOB_ID).test(name)).sort()
+    return ((await orAbsent(readdir(this.dir))) ?? []).filter((name) => new RegExp(JOB_ID).test(name)).sort()
   }
 
   #lease(id: string): string {

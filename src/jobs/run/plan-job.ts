@@ -41,8 +41,7 @@ async function corpusOf(
   const stored = (page: string): AsyncIterable<Passage> => index.export({ source: [page] })
   const items = async function* (): AsyncGenerator<ReadItem> {
     const emptied: string[] = []
-    const onEmptied = (file: string): unknown => emptied.push(file)
-    yield* readFiles(listed, { options, bounds, signal, onShare, stored, onEmptied })
+    yield* readFiles(listed, { options, bounds, signal, onShare, stored, onEmptied: (file) => emptied.push(file) })
     // Before the plan is complete: a resumed job does not read the files again.
     if (emptied.length > 0) await noteListed(store.folder(id), { ...(await requireListed(store.folder(id))), emptied })
   }

@@ -153,8 +153,7 @@ export class JobQueue {
     try {
       const job = await this.#store.load(id)
       if (await this.#isBehind(job)) return waitMs
-      const signals = [this.closing, lock.lost, this.#leases.get(id)?.lost]
-      const closing = AbortSignal.any(signals.filter((signal) => signal !== undefined))
+      const closing = AbortSignal.any([this.closing, lock.lost, this.#leases.get(id)?.lost].filter((signal) => signal !== undefined))
       const live = new LiveJob(job, this.#store)
       const run = runLive(live, { ...DEFAULTS, ...this.#parts, index: indexOf(job.table), store: this.#store, closing })
       this.#current = { live, ended: run.catch(() => undefined) }

@@ -138,8 +138,7 @@ export function isSpooled(folder: string): Promise<boolean> {
 
 /** Lists the files of a complete spool. @throws internal if it is incomplete */
 export async function listSpool(folder: string): Promise<ListedFile[]> {
-  const text = await readFile(path.join(folder, LIST_FILE), 'utf8').catch(() => '')
-  const list = parseJson(text)
+  const list = parseJson(await readFile(path.join(folder, LIST_FILE), 'utf8').catch(() => ''))
   if (!Value.Check(UploadListSchema, list)) throw new CodedError('internal', 'The upload was not stored to its end: send it again.')
   return list
     .toSorted((a, b) => (a.file < b.file ? -1 : 1))

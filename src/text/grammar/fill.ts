@@ -133,6 +133,5 @@ function shortened(text: string, most: number): string {
   const characters = [...text]
   if (characters.length <= most) return text
   const cut = characters.slice(0, most).join('')
-  const isBetween = /\s/.test(at(characters, most))
-  return (isBetween ? cut : cut.replace(/(?<=\S)\s+\S*$/, '')).trimEnd()
+  return (/\s/.test(at(characters, most)) ? cut : cut.replace(/(?<=\S)\s+\S*$/, '')).trimEnd()
 }

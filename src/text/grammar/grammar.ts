@@ -47,8 +47,7 @@ export function advance(grammar: Grammar, from: Position, text: string): Positio
 /** The text that must follow: the rest of a literal, and literals after it. */
 export function forced(grammar: Grammar, { part, said }: Position): string {
   const next = grammar[part]
-  if (next?.kind !== 'literal') return ''
-  return next.text.slice(said.length) + forced(grammar, beginningOf(part + 1))
+  return next?.kind !== 'literal' ? '' : next.text.slice(said.length) + forced(grammar, beginningOf(part + 1))
 }
 
 /** Whether the text may end here. */

@@ -72,8 +72,7 @@ function shapes(nodes: readonly AnyNode[], depth: number): Element[] {
     if (node.name === 'AlternateContent') return shapes(firstVersion(node), depth + 1)
     if (node.name === 'tbl') return [table(node)]
     if (node.name === 'cNvPr') return [description(node)]
-    if (node.name === 'sp' || node.name === 'pt') return shape(node)
-    return shapes(node.children, depth + 1)
+    return node.name === 'sp' || node.name === 'pt' ? shape(node) : shapes(node.children, depth + 1)
   })
 }
 

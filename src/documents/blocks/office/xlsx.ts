@@ -245,8 +245,7 @@ function shownValue(
   if (/^(?:general|@)$/i.test(pattern)) return String(exact)
   // The program shows a number by its own settings, not by those of a currency, and a longer one than the library's.
   const shown = pattern.replace(/\[\$([^\]-]*)-[^\]]*\]/g, (_, sign: string) => (sign === '' ? '' : `[$${sign}]`))
-  const used = Number.isInteger(exact) ? shown.replace(/general/gi, '0') : shown
-  return format(used, exact, { throws: false, invalid: String(exact) })
+  return format(Number.isInteger(exact) ? shown.replace(/general/gi, '0') : shown, exact, { throws: false, invalid: String(exact) })
 }
 
 /** "2024-05-31", "2024-05-31 14:30" or "14:30". */

@@ -28,9 +28,7 @@ const STREAMED = [
 const corpus = { type: 'string', format: 'binary', description: 'The corpus. The format is detected unless `format` is set.' }
 const FILE = 'A table, a document or an archive (.zip, .tar, .tar.gz). A form may contain several files, named by their relative paths.'
 /** Body for the OpenAPI document only: streamed bodies are not validated by a schema. */
-const DOCUMENTED_BODY = {
-  content: { ...Object.fromEntries(STREAMED.map((type) => [type, { schema: corpus }])), ...documentedForm(FILE) },
-}
+const DOCUMENTED_BODY = { content: { ...Object.fromEntries(STREAMED.map((type) => [type, { schema: corpus }])), ...documentedForm(FILE) } }
 const TAKES = {
   upload: 'corpus',
   accepts: ['application/json', 'multipart/form-data', ...STREAMED],

@@ -33,8 +33,7 @@ export class UnknownModelError extends CodedError {
 function typeOf(status: number): string {
   if (status === 401) return 'authentication_error'
   if (status === 403) return 'permission_error'
-  if (status === 429) return 'rate_limit_error'
-  return status >= 500 ? 'server_error' : 'invalid_request_error'
+  return status === 429 ? 'rate_limit_error' : status >= 500 ? 'server_error' : 'invalid_request_error'
 }
 
 /** A body with fields that OpenAI's API does not have. */
@@ -50,8 +49,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
 function pathOf(field: string, body: unknown): string {
   const [name = field] = field.split(/[.[]/)
   if (!Value.Check(BodySchema, body) || name in body) return field
-  const other = NAMES[name]?.find((one) => one in body)
-  return other ?? (name in (body.cepe ?? {}) ? `cepe.${field}` : field)
+  return NAMES[name]?.find((one) => one in body) ?? (name in (body.cepe ?? {}) ? `cepe.${field}` : field)
 }
 
 /** An error in OpenAI's format. */

@@ -96,10 +96,5 @@ export async function createReranker(options: ProcessOptions): Promise<Reranker 
   await checkDevice(manifest, options)
   const batchTokens = options.provider?.name === 'cuda' ? defaultBatchTokens(manifest.parameters, 'cuda') : ALONE
   const pool = await createPool({ ...options, options: { role: 'reranker', ...commonChildOptions(options), batchTokens } })
-  return {
-    manifest,
-    rank: methodOf(pool, 'rank', () => 'question'),
-    status: () => pool.status(),
-    close: (closing) => pool.close(closing),
-  }
+  return { manifest, rank: methodOf(pool, 'rank', () => 'question'), status: () => pool.status(), close: (closing) => pool.close(closing) }
 }

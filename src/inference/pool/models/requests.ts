@@ -52,8 +52,7 @@ function checkStreaming({ sinks, recent, stride }: StreamingCache, continuations
 }
 
 function checkContexts({ contexts, contextTokens, contextIds }: EncoderInput, { graphs, dims }: CepeManifest): void {
-  const count = contexts.length + (contextIds?.length ?? 0)
-  if (count > 0 && graphs.encoder === null)
+  if (contexts.length + (contextIds?.length ?? 0) > 0 && graphs.encoder === null)
     throw invalidField('contexts', 'is given to a model without encoder; put the passages into the prompt')
   if (contextIds !== undefined && contexts.length > 0) throw invalidField('contextIds', 'cannot be combined with contexts; set one of them')
   checkWhole('contextTokens', contextTokens, 1)

@@ -57,10 +57,7 @@ export async function extend(model: StepModel, past: Past, rows: readonly (reado
     ...(model.byLength && { text_tokens: int64(textTokens(mask, past), [mask.length]) }),
     ...past.tensors,
   })
-  return {
-    past: { ...past, ...pastOf(model, mask, (name) => output(outputs, `present.${name}`)) },
-    logits: floats(outputs, 'logits'),
-  }
+  return { past: { ...past, ...pastOf(model, mask, (name) => output(outputs, `present.${name}`)) }, logits: floats(outputs, 'logits') }
 }
 
 /** Text length of each row: the known length, unless more has been read. */

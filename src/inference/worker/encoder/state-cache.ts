@@ -59,10 +59,7 @@ export interface StateCodec {
 /** Creates the codec of a storage type: f32 is exact, for f16 the runtime does the rounding. */
 export async function createStateCodec(dtype: StateDtype): Promise<StateCodec> {
   if (dtype === 'f32')
-    return {
-      pack: (states, sizes) => Promise.resolve(cut(states, sizes)),
-      unpack: (parts) => Promise.resolve(joinFloats(parts)),
-    }
+    return { pack: (states, sizes) => Promise.resolve(cut(states, sizes)), unpack: (parts) => Promise.resolve(joinFloats(parts)) }
   const options = { threads: 1, provider: { name: 'cpu' } } as const
   const narrow = await loadGraph(castModel('f32', 'f16'), options)
   const widen = await loadGraph(castModel('f16', 'f32'), options)

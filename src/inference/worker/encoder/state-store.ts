@@ -160,8 +160,7 @@ export class StateStore {
     } catch (error) {
       await rm(written, { force: true }).catch(() => undefined)
       if (!isDiskFull(error)) throw error
-      const message = `The disk is full: no encoder states can be written to ${this.#folder}.`
-      throw diskFull(this.#folder, message, error)
+      throw diskFull(this.#folder, `The disk is full: no encoder states can be written to ${this.#folder}.`, error)
     }
     await this.#wrote(bytes.byteLength)
     return bytes.byteLength

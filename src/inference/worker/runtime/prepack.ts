@@ -113,11 +113,7 @@ async function ensurePrepacked(built: string, folder: string, options: ModelGrap
 async function save(built: string, folder: string, options: GraphOptions): Promise<void> {
   const saving = await loadGraph(built, {
     ...options,
-    session: {
-      optimizedModelFilePath: path.join(folder, GRAPH_FILE),
-      graphOptimizationLevel: 'disabled',
-      extra: { session: SAVED_WITH },
-    },
+    session: { optimizedModelFilePath: path.join(folder, GRAPH_FILE), graphOptimizationLevel: 'disabled', extra: { session: SAVED_WITH } },
   })
   await saving.release()
   const sums: Static<typeof SumsSchema> = {}

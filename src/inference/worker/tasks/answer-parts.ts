@@ -61,8 +61,7 @@ interface AnswerParts {
 export function answerResult({ read, plan, decoded, stopIds, tokenizer }: AnswerParts): Omit<AnswerReadResult, 'timingsMs' | 'attended'> {
   const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
   const cut = cutAtStop(firstLine(text), read.stop ?? [])
-  const isInWords = read.grammar === undefined && asksForPhrase(read.instruction)
-  const answer = isInWords ? withoutPhrase(cut.text.trim()) : cut.text.trim()
+  const answer = read.grammar === undefined && asksForPhrase(read.instruction) ? withoutPhrase(cut.text.trim()) : cut.text.trim()
   return {
     text: answer,
     stopped: stopped || cut.stopped || (read.grammar !== undefined && matches(read.grammar, answer)),

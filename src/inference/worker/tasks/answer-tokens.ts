@@ -24,8 +24,7 @@ export function answerTokens(
     const [start, end] = [said(i).length, said(i + 1).length]
     if (start >= to || (start < from && end <= from)) continue
     const own = all.slice(Math.max(start, from), Math.min(end, to))
-    const top = alternatives[i]?.map(({ id, logprob }) => ({ text: alone(i, id, from), logprob })) ?? []
-    tokens.push({ text: own, logprob, top })
+    tokens.push({ text: own, logprob, top: alternatives[i]?.map(({ id, logprob }) => ({ text: alone(i, id, from), logprob })) ?? [] })
   }
   return tokens
 

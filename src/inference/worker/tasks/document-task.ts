@@ -68,8 +68,7 @@ function attentionBytes(
   { maxNewTokens }: DocumentRead,
   { dims }: CepeManifest,
 ): number {
-  const rows = contextIds.reduce((sum, { length }) => sum + length, 0)
-  return FLOAT_BYTES * rows * (dims.heads * promptIds.length + maxNewTokens)
+  return FLOAT_BYTES * contextIds.reduce((sum, { length }) => sum + length, 0) * (dims.heads * promptIds.length + maxNewTokens)
 }
 
 /**

@@ -240,8 +240,7 @@ async function compareRetrievers(one: OpenRetriever, other: OpenRetriever, sampl
     const embed = async ({ run, manifest }: OpenRetriever): Promise<Float32Array> =>
       floats(await run(manifest.graphs.embed, padRight([text], 0)), 'embedding')
     const [a, b] = [await embed(one), await embed(other)]
-    const dot = a.reduce((sum, value, i) => sum + value * at(b, i), 0)
-    cosines.push(dot / Math.sqrt(squares(a) * squares(b)))
+    cosines.push(a.reduce((sum, value, i) => sum + value * at(b, i), 0) / Math.sqrt(squares(a) * squares(b)))
   }
   return {
     kind: 'retriever' as const,
