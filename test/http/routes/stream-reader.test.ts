@@ -25,7 +25,7 @@ await t.test('over HTTP, with a reader in its own process', async (t) => {
       { k_decoder: 0 },
       { mode: 'decoder-only' },
       { mode: 'map-rerank' },
-      { mode: 'closed-book' },
+      { mode: 'closed-book', passages: [] },
       { mode: 'replug' },
       { sampling },
     ]) {
