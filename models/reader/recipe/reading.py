@@ -20,6 +20,7 @@ CONTEXT_TOKENS = 256
 ROW_TOKENS = 1100
 QUESTIONS = 10  # of a row, at most
 REFUSED = 0.15  # of the questions
+RETRIEVED = 0.75  # of the refused questions find the passage in a search; the others are about one like it, or any
 NEAR = 0.7  # of the distractors are retrieved for the passage, the others are drawn
 SHOWN = 1, 1, 1, 1, 2, 3, 4  # passages of a row: the reader's mode asks one at a time
 LOWER = 0.3  # of the questions are typed in lower case without a question mark
@@ -87,8 +88,16 @@ def load_paragraphs(folder: Path) -> list[Paragraph]:
     return out
 
 
-def neighbours(paragraphs: list[Paragraph], count: int = 8) -> list[list[int]]:
-    """For each paragraph those nearest by TF-IDF over words that neither one paragraph alone nor a twentieth of all hold."""
+@dataclass(frozen=True)
+class Near:
+    """By TF-IDF over words that neither one paragraph alone nor a twentieth of all hold. For each paragraph: the paragraphs nearest to it,
+    and the questions of others that find it among their first, although it does not have their answer."""
+
+    paragraphs: list[list[int]]
+    questions: list[list[str]]
+
+
+def neighbours(paragraphs: list[Paragraph], count: int = 8, found: int = 3) -> Near:
     bags = [Counter(re.findall(r"\w+", f"{p.title} {p.text}".lower())) for p in paragraphs]
     frequency = Counter(word for bag in bags for word in bag)
     kept = {w: math.log(len(bags) / f) for w, f in frequency.items() if 1 < f < len(bags) / 20}
@@ -100,15 +109,26 @@ def neighbours(paragraphs: list[Paragraph], count: int = 8) -> list[list[int]]:
         vectors.append({w: v / norm for w, v in weights.items()})
         for word, value in vectors[-1].items():
             postings[word].append((number, value))
-    found = []
-    for number, vector in enumerate(vectors):
+
+    def nearest(weights: dict[str, float], but: int, count: int) -> list[int]:
         scores: Counter[int] = Counter()
-        for word, value in sorted(vector.items(), key=lambda item: -item[1])[:20]:
+        for word, value in sorted(weights.items(), key=lambda item: -item[1])[:20]:
             for other, weight in postings[word]:
                 scores[other] += value * weight
-        del scores[number]
-        found.append([other for other, _ in scores.most_common(count)])
-    return found
+        del scores[but]
+        return [other for other, _ in scores.most_common(count)]
+
+    near = [nearest(vector, number, count) for number, vector in enumerate(vectors)]
+    texts = [f"{p.title} {p.text}".lower() for p in paragraphs]
+    questions: list[list[str]] = [[] for _ in paragraphs]
+    for number, paragraph in enumerate(paragraphs):
+        # Without a title "How long does it last?" may have another right answer elsewhere.
+        for question, answers in paragraph.questions if paragraph.title else ():
+            words = {w: kept[w] for w in re.findall(r"\w+", question.lower()) if w in kept}
+            for other in nearest(words, number, found):
+                if not any(answer.lower() in texts[other] for answer in answers):
+                    questions[other].append(question)
+    return Near(near, questions)
 
 
 def middle(answers: tuple[str, ...]) -> str:
@@ -117,20 +137,34 @@ def middle(answers: tuple[str, ...]) -> str:
 
 
 class Rows:
-    def __init__(self, prompts: Prompts, paragraphs: list[Paragraph]):
+    def __init__(self, prompts: Prompts, paragraphs: list[Paragraph], refused: float = REFUSED):
         if not any(paragraph.questions for paragraph in paragraphs):
             raise SystemExit("--data: no paragraph has a question")
-        self.prompts, self.paragraphs, self.near = prompts, paragraphs, neighbours(paragraphs)
+        self.prompts, self.paragraphs, self.refused = prompts, paragraphs, refused
+        self.near = neighbours(paragraphs)
 
     def shown(self, first: int, count: int, pool: Sequence[int], share: float, rng: random.Random) -> list[int]:
         """`count` paragraphs of the pool, of which such a share are near another, in any order."""
         shown, allowed = [first], set(pool)
         while len(shown) < min(count, len(allowed)):
-            near = [i for i in self.near[rng.choice(shown)] if i in allowed and i not in shown]
+            near = [i for i in self.near.paragraphs[rng.choice(shown)] if i in allowed and i not in shown]
             chosen = rng.choice(near) if near and rng.random() < share else rng.choice(pool)
             shown += [chosen] if chosen not in shown else []
         rng.shuffle(shown)
         return shown
+
+    def refused_question(self, shown: list[int], rng: random.Random) -> str | None:
+        """A question that no paragraph shown answers, or none if the draw fails."""
+        text = "\n".join(self.paragraphs[i].text for i in shown).lower()
+        retrieved = self.near.questions[shown[0]] if len(shown) == 1 else []
+        if retrieved and rng.random() < RETRIEVED:
+            return rng.choice(retrieved)
+        close = [i for s in shown for i in self.near.paragraphs[s] if i not in shown]
+        other = rng.choice(close) if close and rng.random() < 0.5 else rng.randrange(len(self.paragraphs))
+        if other in shown or not self.paragraphs[other].questions:
+            return None
+        question, answers = rng.choice(self.paragraphs[other].questions)
+        return None if any(answer.lower() in text for answer in answers) else question
 
     def row(self, most: int, rng: random.Random) -> Row:
         """A row of up to `most` passages; questions about any of them, and some that none of them answers: about a passage like one of
@@ -139,15 +173,10 @@ class Rows:
         shown = self.shown(rng.choice(every), min(rng.choice(SHOWN), most), every, NEAR, rng)
         prefix = self.prompts.prefix([self.paragraphs[i] for i in shown])
         asked = [(q, middle(answers)) for i in shown for q, answers in self.paragraphs[i].questions]
-        asked = rng.sample(asked, min(len(asked), round(QUESTIONS * (1 - REFUSED))))
-        text = "\n".join(self.paragraphs[i].text for i in shown).lower()
-        for _ in range(round(len(asked) * REFUSED / (1 - REFUSED) + rng.random() - 0.5)):
-            close = [i for s in shown for i in self.near[s] if i not in shown]
-            other = rng.choice(close) if close and rng.random() < 0.5 else rng.randrange(len(self.paragraphs))
-            if other not in shown and self.paragraphs[other].questions:
-                question, answers = rng.choice(self.paragraphs[other].questions)
-                if not any(answer.lower() in text for answer in answers):
-                    asked.append((question, ""))
+        asked = rng.sample(asked, min(len(asked), round(QUESTIONS * (1 - self.refused))))
+        for _ in range(round(len(asked) * self.refused / (1 - self.refused) + rng.random() - 0.5)):
+            question = self.refused_question(shown, rng)
+            asked += [(question, "")] if question else []
         branches, total = [], len(prefix)
         for question, answer in rng.sample(asked, len(asked)):
             branch = self.prompts.question(typed(question, rng)), self.prompts.answer(answer)

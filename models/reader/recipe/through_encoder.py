@@ -58,7 +58,7 @@ class Tasks:
         """Up to `count` questions about passages near one of `shown`, whose answers do not stand in `text`."""
         out = []
         for _ in range(count):
-            other = self.rows.paragraphs[rng.choice(self.rows.near[rng.choice(shown)] or shown)]
+            other = self.rows.paragraphs[rng.choice(self.rows.near.paragraphs[rng.choice(shown)] or shown)]
             for question, answers in rng.sample(other.questions, min(1, len(other.questions))):
                 if not any(answer.lower() in text.lower() for answer in answers):
                     out.append((self.prompts.question(question), self.prompts.answer("")))
@@ -75,7 +75,7 @@ class Tasks:
             text = self.rows.paragraphs[index].text
             wrong = self.refused([index], text, int(REFUSED * len(own) + rng.random()), rng)
             rows.append(Row(self.prompts.prefix([self.rows.paragraphs[index]]), [*own, *wrong]))
-            near = [i for i in range(count) if shown[i] in self.rows.near[index]]
+            near = [i for i in range(count) if shown[i] in self.rows.near.paragraphs[index]]
             far = [i for i in range(count) if i != at and i not in near]
             for number, (prompt, answer) in enumerate(rows[-1].branches):
                 wanted = rng.choice(others) if number < len(own) else 0

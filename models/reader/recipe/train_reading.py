@@ -18,7 +18,7 @@ from bases import open_base
 from cepe import Cepe, Projection
 from optimiser import accumulate
 from reader_model import DEVICE, load_adapter, new_decoder
-from reading import Prompts, Row, Rows, exact, load_paragraphs, pack, predicted
+from reading import REFUSED, Prompts, Row, Rows, exact, load_paragraphs, pack, predicted
 from schedule import TimedRun, parser_of
 from scores import exact_match, load_development
 
@@ -33,6 +33,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--lr", type=float, default=4e-4)
     parser.add_argument("--rank", type=int, default=16, help="of the adapters: their size grows with it")
     parser.add_argument("--passages", type=int, default=5, help="of a row, at most: 1 trains a reader of one passage at a time fastest")
+    parser.add_argument("--refused", type=float, default=REFUSED, help="share of the questions that no passage shown answers")
     parser.add_argument("--rows", type=int, default={"cpu": 4, "cuda": 32}[DEVICE.type], help="of a step")
     return parser.parse_args()
 
@@ -66,7 +67,7 @@ def main() -> None:
     run = TimedRun(args, "reading.pt", model, {"rank": args.rank, "alpha": alpha})
     if args.adapter and not run.resumed:
         load_adapter(model, args.adapter)
-    rows = Rows(prompts, paragraphs)
+    rows = Rows(prompts, paragraphs, args.refused)
     measure = lambda count=60: f"exact match {exact_match(model, prompts, load_development(args.development, count)):.3f}"
     while run.done < 1:
         most = min(args.passages, 2 if run.step < 60 and not args.adapter else 5)
