@@ -2,6 +2,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { takeLock, whileHeld } from '../base/locks/lock.ts'
 import { makeFolder } from '../base/make-folder.ts'
+import { osCode } from '../base/errors.ts'
 import { exists, orAbsent } from '../base/exists.ts'
 import { staleFiles, removeStaleFiles } from '../base/locks/stale-files.ts'
 import { processTag } from '../base/locks/process.ts'
@@ -70,7 +71,7 @@ export async function fillFolder<T>(folder: string, fill: (staging: string) => P
         () => true,
         async (error: unknown) => {
           // Another build of the folder has ended in between: it is replaced in turn.
-          if (await exists(outDir)) return false
+          if (osCode(error) === 'ENOTEMPTY' || osCode(error) === 'EEXIST') return false
           if (replaced) await rename(old, outDir)
           throw error
         },
