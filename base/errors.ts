@@ -140,6 +140,14 @@ export function onCode<T>(codes: readonly string[], otherwise: (error: unknown) 
   }
 }
 
+/** For `catch`: throws what the check of a possible cause throws, else the error again. */
+export function explainedBy(check: () => Promise<unknown>): (error: unknown) => Promise<never> {
+  return async (error) => {
+    await check()
+    throw error
+  }
+}
+
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   // User name and password of an address.
   [/(?<=:\/\/)[^\s/"@]+@|[\w.-]+:[^\s/"@:]+@(?=[\w[])/g, ''],

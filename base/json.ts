@@ -9,9 +9,9 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** SHA-256 of a record's values, which its file ends with. */
-export function digestOf(record: object): string {
-  return createHash('sha256').update(JSON.stringify(record)).digest('hex')
+/** SHA-256 of a value's JSON text; files of records end with that of their values. */
+export function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex')
 }
 
 /** False if a record's digest is not that of its values: it is damaged. One of earlier software has none. */

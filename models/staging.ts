@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { takeLock, whileHeld } from '../base/locks/lock.ts'
 import { makeFolder } from '../base/make-folder.ts'
-import { osCode } from '../base/errors.ts'
+import { onCode } from '../base/errors.ts'
 import { exists, orAbsent } from '../base/exists.ts'
 import { staleFiles, removeStaleFiles } from '../base/locks/stale-files.ts'
 import { processTag } from '../base/locks/process.ts'
@@ -36,7 +36,7 @@ export async function recoverFolder(folder: string): Promise<boolean> {
   return old !== undefined && isRenamed(join(dirname(outDir), old), outDir)
 }
 
-/** Renames a folder. @returns false where there is none, since another process has renamed it first */
+/** Renames a folder. @returns false if another process has renamed it first */
 async function isRenamed(from: string, to: string): Promise<boolean> {
   return (await orAbsent(rename(from, to).then(() => true))) ?? false
 }
@@ -67,15 +67,14 @@ export async function fillFolder<T>(folder: string, fill: (staging: string) => P
     const old = `${staging}${OLD}`
     for (let placed = false; !placed; await rm(old, { recursive: true, force: true })) {
       const replaced = await isRenamed(outDir, old)
-      placed = await rename(staging, outDir).then(
-        () => true,
-        async (error: unknown) => {
-          // Another build of the folder has ended in between: it is replaced in turn.
-          if (osCode(error) === 'ENOTEMPTY' || osCode(error) === 'EEXIST') return false
+      placed = await rename(staging, outDir)
+        .then(() => true)
+        // Another build of the folder has ended in between: it is replaced in turn.
+        .catch(onCode(['ENOTEMPTY', 'EEXIST'], () => false))
+        .catch(async (error: unknown) => {
           if (replaced) await rename(old, outDir)
           throw error
-        },
-      )
+        })
     }
     return result
   } catch (error) {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { mkdir, open, readFile, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Type } from 'typebox'
@@ -6,7 +5,7 @@ import { Compile } from 'typebox/compile'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
-import { parseJson } from '../../base/json.ts'
+import { digestOf, parseJson } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
 import { packageRoot } from '../../src/package.ts'
 import type { ManifestFields } from './record.ts'
@@ -33,7 +32,7 @@ export function runFolder(name: string, subject: unknown): string {
 
 /** Eight digits for a name of a folder. */
 export function shortHash(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 8)
+  return digestOf(value).slice(0, 8)
 }
 
 /** Fields of every run's manifest: what it measures, and when it was resumed. */

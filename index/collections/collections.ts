@@ -1,4 +1,4 @@
-import { CodedError, conflict, invalidRequest, messageOf, unprocessable } from '../../base/errors.ts'
+import { CodedError, conflict, explainedBy, invalidRequest, messageOf, unprocessable } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
 import { type EmbedOf, type Models, type TableLocation } from '../contract.ts'
 import { openIndex } from '../open.ts'
@@ -103,10 +103,7 @@ export class IndexCollections implements Collections {
         table,
         removed: () => unknownCollection(table),
         onWarning: (message) => onWarning(`Collection ${table}: ${message}`),
-      }).catch(async (error: unknown) => {
-        await this.#require(table)
-        throw error
-      })
+      }).catch(explainedBy(() => this.#require(table)))
     })
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Value } from 'typebox/value'
-import { conflict, invalidIndex, invalidRequest, notFound } from '../../base/errors.ts'
+import { conflict, explainedBy, invalidIndex, invalidRequest, notFound } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
 import { parseJson } from '../../base/json.ts'
 import type { TableLocation } from '../contract.ts'
@@ -59,11 +59,8 @@ export async function createSnapshot(name: string, options: TableLocation): Prom
     await files.write(recordOf(making), `${JSON.stringify(snapshot)}\n`)
     if (making !== folder) await files.rename(making, folder)
     return snapshot
-  }).catch(async (error: unknown) => {
     // Another process may have removed the table.
-    await storedNameOf(options)
-    throw error
-  })
+  }).catch(explainedBy(() => storedNameOf(options)))
 }
 
 /** All snapshots of a table, oldest first, with the bytes that deleting each would free. */
@@ -124,10 +121,7 @@ async function withSnapshot<T>(name: string, options: TableLocation, work: (fold
       throw notFound('name', `There is no snapshot "${name}": cepe index snapshot list --collection ${options.table} lists them.`)
   }
   await require()
-  return work(folder).catch(async (error: unknown) => {
-    await require()
-    throw error
-  })
+  return work(folder).catch(explainedBy(require))
 }
 
 /** The record of a snapshot; if it is lost or damaged, what its table shows. @throws index_invalid if that is damaged too */

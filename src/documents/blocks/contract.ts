@@ -48,9 +48,9 @@ export function inline(text: string): string {
     .normalize()
 }
 
-/** Between two lines whose scripts have no spaces. */
+/** Between two lines whose scripts have no spaces. Not after a wide space: a run of them would be tried from each. */
 const WITHOUT_SPACE =
-  /(?<=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u3000-\u303f\uff01-\uff9f])\s*\n\s*(?=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u3000-\u303f\uff01-\uff9f])/gu
+  /(?<=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u3001-\u303f\uff01-\uff9f])\s*\n\s*(?=[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u3000-\u303f\uff01-\uff9f])/gu
 
 /** A text that may be wrapped without the line ends that stand for no space. */
 export function unwrapped(text: string): string {

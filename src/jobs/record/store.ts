@@ -15,6 +15,8 @@ import { isFinal, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
 /** Age after which the folder of an interrupted upload, which has no record, is removed. */
 const ORPHAN_MS = 3_600_000
 
+const IS_ID = new RegExp(JOB_ID)
+
 /** Enough for a job's state, an alias and a journal entry, each in blocks of its own. */
 const RESERVE_BYTES = 64 * 1024
 
@@ -48,7 +50,7 @@ export class JobStore {
 
   /** @throws not_found for an unknown id, conflict for a record that this software cannot read */
   async load(id: string): Promise<Job> {
-    const job = new RegExp(JOB_ID).test(id) ? await this.#read(id) : undefined
+    const job = IS_ID.test(id) ? await this.#read(id) : undefined
     if (job === 'unreadable') {
       const message = `The record ${this.#record(id)} was written by newer software or is damaged, or cannot be read. Nothing of the job is removed: update this software, or, to give the job up, remove its folder.`
       throw conflict('id', message)
@@ -138,7 +140,7 @@ export class JobStore {
 
   async #ids(): Promise<string[]> {
     // Not created: the folder of the index, in which it may be, may have disappeared.
-    return ((await orAbsent(readdir(this.dir))) ?? []).filter((name) => new RegExp(JOB_ID).test(name)).sort()
+    return ((await orAbsent(readdir(this.dir))) ?? []).filter((name) => IS_ID.test(name)).sort()
   }
 
   #lease(id: string): string {

@@ -233,7 +233,7 @@ async function sizeOf(folder: string): Promise<number> {
   return bytes
 }
 
-await t.test('a snapshot that another process deletes meanwhile is not there, and not damaged', async (t) => {
+await t.test('a snapshot that another process deletes in between is not found, and not damaged', async (t) => {
   const dir = await tempDir(t)
   const index = await opened(t, dir)
   await put(index, somePassages(200))

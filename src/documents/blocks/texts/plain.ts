@@ -17,11 +17,10 @@ const [BOX, BOX_RULE] = [/^\s*[|+].*[|+]\s*$/, /^\s*[|+][-=+|]+[|+]\s*$/]
 const BOX_RULES = 3
 const RULE = /^[\s*=_~#-]{3,}$/
 const CODE = /^(?: {4}|\t)/
-/** A line between signs that draw boxes; a word that continues in the next line, unless its hyphen stands for a part left out. */
-const [DRAWN, DIVIDED] = [
-  /^\s*[\u2500-\u257f].*[\u2500-\u257f]$/,
-  new RegExp(`(?<=\\p{L})-\\n\\s*(?=\\p{Ll})(?!(?:${CONJUNCTIONS})\\b)`, 'gu'),
-]
+/** A line between signs that draw boxes. */
+const DRAWN = /^\s*[\u2500-\u257f].*[\u2500-\u257f]$/
+/** A word that continues in the next line, unless its hyphen stands for a part left out. */
+const DIVIDED = new RegExp(`(?<=\\p{L})-\\n\\s*(?=\\p{Ll})(?!(?:${CONJUNCTIONS})\\b)`, 'gu')
 /** A row of a table without bars. */
 const CELLS = /\S(?:\t| {3,}| ?\.{4,} ?)\S/
 /** Marks of code, addresses and fields in a line, which is then no heading. */

@@ -106,6 +106,12 @@ const shape = (type: string, paragraphs: string): string =>
 const line = (said: string, properties = ''): string => `<a:p><a:pPr ${properties}/><a:r><a:rPr/><a:t>${said}</a:t></a:r></a:p>`
 const numbered = (said: string, type: string, depth = 0): string =>
   `<a:p><a:pPr lvl="${depth}"><a:buAutoNum type="${type}"/></a:pPr><a:r><a:t>${said}</a:t></a:r></a:p>`
+/** The parts of a presentation of one slide, but that. */
+const ONE_SLIDE = [
+  { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'ppt/presentation.xml']]) },
+  { name: 'ppt/presentation.xml', content: '<p:presentation><p:sldIdLst><p:sldId id="256" r:id="r1"/></p:sldIdLst></p:presentation>' },
+  { name: 'ppt/_rels/presentation.xml.rels', content: related([['r1', 'slide', 'slides/slide1.xml']]) },
+]
 /** A presentation of one slide, which has comments and is in a section. */
 const slides = (shapes: string): Buffer =>
   makeZip([
@@ -586,12 +592,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     file: 'around.pptx',
     content: () =>
       makeZip([
-        { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'ppt/presentation.xml']]) },
-        {
-          name: 'ppt/presentation.xml',
-          content: '<p:presentation><p:sldIdLst><p:sldId id="256" r:id="r1"/></p:sldIdLst></p:presentation>',
-        },
-        { name: 'ppt/_rels/presentation.xml.rels', content: related([['r1', 'slide', 'slides/slide1.xml']]) },
+        ...ONE_SLIDE,
         {
           name: 'ppt/slides/slide1.xml',
           content: slide(
@@ -823,12 +824,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     file: 'notes.pptx',
     content: () =>
       makeZip([
-        { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'ppt/presentation.xml']]) },
-        {
-          name: 'ppt/presentation.xml',
-          content: '<p:presentation><p:sldIdLst><p:sldId id="256" r:id="r1"/></p:sldIdLst></p:presentation>',
-        },
-        { name: 'ppt/_rels/presentation.xml.rels', content: related([['r1', 'slide', 'slides/slide1.xml']]) },
+        ...ONE_SLIDE,
         { name: 'ppt/slides/slide1.xml', content: slide(shape('body', line('oil'))) },
         { name: 'ppt/slides/_rels/slide1.xml.rels', content: related([['r1', 'notesSlide', '../notesSlides/n.xml']]) },
         { name: 'ppt/notesSlides/n.xml', content: slide(shape('body', line('Say hello.'))) },

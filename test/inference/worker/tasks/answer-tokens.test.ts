@@ -80,6 +80,6 @@ t.test('text that must follow is written where its characters take several token
   constraint.accept(texts.findIndex((one) => one === '7'))
   constraint.accept(texts.findIndex((one) => one === '}'))
   t.equal(constraint.isOver(), true)
-  t.same(createConstraint(grammar, texts, stopIds).forced(), [], 'such a character has no token of its own')
+  t.same(createConstraint(grammar, texts, stopIds).forced(), [], 'no single token stands for such a character')
   t.end()
 })
