@@ -256,6 +256,8 @@ await t.test('without its list of files a job deletes nothing', async (t) => {
   t.match([first.state, await index.count()], ['done', 3])
   const damages = [
     [(list: string) => writeFile(list, '{"sources": ['), /is damaged/],
+    // One changed bit of a name: b.md would be missing.
+    [async (list: string) => writeFile(list, (await readFile(list, 'utf8')).replace('b.md', 'b.me')), /found, is damaged/],
     [(list: string) => rm(list), /is missing/],
   ] as const
   for (const [damage, message] of damages) {

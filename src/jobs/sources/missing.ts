@@ -3,7 +3,7 @@ import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidRequest } from '../../../base/errors.ts'
 import { readText } from '../../../base/exists.ts'
-import { parseJson } from '../../../base/json.ts'
+import { digestOf, isIntact, parseJson } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { prefixOf } from '../../../index/read/row-ids.ts'
@@ -18,6 +18,7 @@ const ListedSchema = Type.Object({
   unseen: Type.Array(Type.String()),
   /** Sources of files that are readable and have no passage. */
   emptied: Type.Optional(Type.Array(Type.String())),
+  sha256: Type.Optional(Type.String()),
 })
 type Listed = Static<typeof ListedSchema>
 
@@ -32,8 +33,8 @@ export async function noteFiles(jobFolder: string, files: readonly ListedFile[],
   })
 }
 
-export async function noteListed(jobFolder: string, listed: Listed): Promise<void> {
-  await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify(listed))
+export async function noteListed(jobFolder: string, { sha256: _digest, ...listed }: Listed): Promise<void> {
+  await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify({ ...listed, sha256: digestOf(listed) }))
 }
 
 /** Checks that earlier jobs of the same files can be identified. @throws invalid_request */
@@ -107,7 +108,7 @@ async function readListed(jobFolder: string): Promise<Listed | undefined> {
   const text = await readText(jobFiles(jobFolder).listed)
   if (text === undefined) return undefined
   const found = parseJson(text)
-  return Value.Check(ListedSchema, found) ? found : refuse(jobFolder, 'is damaged: put its copy back, or remove it')
+  return Value.Check(ListedSchema, found) && isIntact(found) ? found : refuse(jobFolder, 'is damaged: put its copy back, or remove it')
 }
 
 function refuse(jobFolder: string, problem: string): never {
