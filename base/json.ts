@@ -9,14 +9,19 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** SHA-256 of a value's JSON text; files of records end with that of their values. */
+/** SHA-256 of a value's JSON text. */
 export function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex')
 }
 
-/** False if a record's digest is not that of its values: it is damaged. One of earlier software has none. */
-export function isIntact({ sha256, ...record }: { readonly sha256?: unknown }): boolean {
-  return sha256 === undefined || sha256 === digestOf(record)
+/** A record as it is stored: its values, then their digest, by which a change of a bit is found. */
+export function sealed<Value extends object>(record: Value): Value & { readonly sha256: string } {
+  return { ...record, sha256: digestOf(record) }
+}
+
+/** The values of a sealed record; undefined if they are not those of its digest. One of earlier software has none. */
+export function unsealed<Value extends object>({ sha256, ...record }: Value & { readonly sha256?: unknown }) {
+  return sha256 === undefined || sha256 === digestOf(record) ? record : undefined
 }
 
 /** The problem of a text that `halfPairIn` finds. */

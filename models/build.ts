@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { exists } from '../base/exists.ts'
-import { digestOf } from '../base/json.ts'
+import { sealed } from '../base/json.ts'
 import { withAdapters } from './adapter/merge.ts'
 import { type RopeOption, ropeName, withRope } from './blocks/rope-option.ts'
 import { type Int4Options, type Precision, precisionOf } from './blocks/precision.ts'
@@ -155,7 +155,7 @@ export async function buildModel(options: BuildOptions): Promise<ModelManifest> 
       ? [await writeJson(dir, 'tokenizer.json', tokenizer.tokenizer), await writeJson(dir, 'tokenizer_config.json', tokenizer.config)]
       : []
     const manifest = describeModel(checkpoint, tokenizer, dtype, [...written, ...tokenizers])
-    await writeJson(dir, MANIFEST_FILE, { ...manifest, sha256: digestOf(manifest) })
+    await writeJson(dir, MANIFEST_FILE, sealed(manifest))
     return manifest
   })
 }

@@ -6,7 +6,7 @@ import pLimit from 'p-limit'
 import { closing, temporaryFolder } from '../../base/files.ts'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, type ErrorCode, messageOf } from '../../base/errors.ts'
-import { digestOf } from '../../base/json.ts'
+import { sealed } from '../../base/json.ts'
 import { fitCalibration, type JudgedSignals } from './fit.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { createHttpClient } from '../client/http.ts'
@@ -84,7 +84,7 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
     },
     ...fitCalibration(judged, unanswerableShare, counts),
   }
-  await writeFileDurably(out, `${JSON.stringify({ ...calibration, sha256: digestOf(calibration) }, null, 2)}\n`)
+  await writeFileDurably(out, `${JSON.stringify(sealed(calibration), null, 2)}\n`)
   process.stdout.write(`${describe(calibration, left, counts.unanswerable)}\n${out}: read when the service starts next\n`)
 }
 

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { AnswerReadResult } from '../../src/inference/contract.ts'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
-import { digestOf } from '../../base/json.ts'
+import { sealed } from '../../base/json.ts'
 import { probabilityCorrect, type Calibration, SIGNALS, type Signals, chooseCalibration } from '../../src/rag/calibration.ts'
 import { explanationCost, questionCost } from '../../src/rag/admission.ts'
 import { nearestSentence, evidence } from '../../src/rag/evidence.ts'
@@ -175,8 +175,8 @@ t.test('calibrations on the disk are checked, and those of other readers left al
   const { signals } = good
   for (const [name, content] of [
     ['good.json', JSON.stringify(good)],
-    ['sealed.json', JSON.stringify({ ...good, sha256: digestOf(good) })],
-    ['altered.json', JSON.stringify({ ...good, bias: 1, sha256: digestOf(good) })],
+    ['sealed.json', JSON.stringify(sealed(good))],
+    ['altered.json', JSON.stringify({ ...sealed(good), bias: 1 })],
     ['other.json', JSON.stringify({ ...good, reader: 'another' })],
     ['broken.json', '{"version": 1'],
     ['old.json', JSON.stringify({ ...good, version: 0 })],

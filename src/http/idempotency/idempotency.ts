@@ -9,7 +9,7 @@ import { readText } from '../../../base/exists.ts'
 import { hashing } from '../../../base/files.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { digestOf, isIntact, parseJson } from '../../../base/json.ts'
+import { parseJson, sealed, unsealed } from '../../../base/json.ts'
 import { takeLock } from '../../../base/locks/lock.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 
@@ -73,8 +73,7 @@ export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MA
   const counts = new Map<string, number>()
 
   const store = async (file: string, response: Omit<StoredResponse, 'at'>): Promise<void> => {
-    const stamped = { ...response, at: Date.now() }
-    await writeFileDurably(file, JSON.stringify({ ...stamped, sha256: digestOf(stamped) }))
+    await writeFileDurably(file, JSON.stringify(sealed({ ...response, at: Date.now() })))
     const folder = dirname(file)
     const stored = counts.get(folder) ?? 0
     counts.set(folder, (stored + 1) % EXPIRY_EVERY)
@@ -105,7 +104,7 @@ export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MA
     try {
       const text = await readText(file)
       const stored = parseJson(text ?? '')
-      if (!Value.Check(StoredResponseSchema, stored) || !isIntact(stored)) {
+      if (!Value.Check(StoredResponseSchema, stored) || unsealed(stored) === undefined) {
         const problem = `The response stored for this idempotency key is damaged (${name}.json)`
         if (text !== undefined && (await fileAge(file)) < keepMs)
           throw conflict(HEADER, `${problem}: check whether the request was processed, and use a new key if not.`)

@@ -7,7 +7,7 @@ import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { invalidIndex } from '../../../base/errors.ts'
 import { orAbsent, readText } from '../../../base/exists.ts'
 import { sha256OfFile } from '../../../base/files.ts'
-import { parseJson } from '../../../base/json.ts'
+import { parseJson, sealed, unsealed } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
@@ -24,6 +24,7 @@ const KeptSchema = Type.Object({
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   bytes: Type.Integer({ minimum: 0 }),
   at: Type.Number(),
+  sha256: Type.Optional(Type.String()),
 })
 /** An uploaded file that is kept for the passages of its source. */
 type Kept = Static<typeof KeptSchema>
@@ -52,13 +53,13 @@ export class KeptFiles {
   async keep(table: string, source: string, { path: from, sha256 }: Pick<FolderFile, 'path' | 'sha256'>): Promise<void> {
     const size = await orAbsent(stat(from))
     if (size === undefined) return
-    const kept: Kept = { table, source, hash: sha256 ?? (await sha256OfFile(from)), bytes: size.size, at: Date.now() }
+    const kept = { table, source, hash: sha256 ?? (await sha256OfFile(from)), bytes: size.size, at: Date.now() }
     const content = this.contentPath(kept)
     await makeFolder(path.dirname(content))
     // Also if it is there: that file may be damaged.
     await rename(from, content)
     await syncPath(path.dirname(content))
-    await writeFileDurably(this.#record(table, source), JSON.stringify(kept))
+    await writeFileDurably(this.#record(table, source), JSON.stringify(sealed(kept)))
   }
 
   async forget(table: string, source: string): Promise<void> {
@@ -108,7 +109,7 @@ export class KeptFiles {
     const text = await readText(record)
     if (text === undefined) return undefined
     const found = parseJson(text)
-    if (Value.Check(KeptSchema, found)) return found
+    if (Value.Check(KeptSchema, found) && unsealed(found) !== undefined) return found
     throw invalidIndex(record, `${record}, the record of a kept upload, is damaged: remove it, and upload the file again.`)
   }
 }

@@ -9,7 +9,7 @@ import { exists, orAbsent, readText } from '../../../base/exists.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import { isLockHeld, takeLock, whileHeld, type Lock } from '../../../base/locks/lock.ts'
 import type { KnownJobs } from '../../../index/ingest/remove-stale.ts'
-import { digestOf, isIntact, parseJson } from '../../../base/json.ts'
+import { parseJson, sealed, unsealed } from '../../../base/json.ts'
 import { isFinal, JOB_ID, JOB_VERSION, StoredJobSchema, type Job } from './schema.ts'
 
 /** Age after which the folder of an interrupted upload, which has no record, is removed. */
@@ -45,7 +45,7 @@ export class JobStore {
   }
 
   async save(job: Job): Promise<void> {
-    await writeFileDurably(this.#record(job.id), `${JSON.stringify({ ...job, sha256: digestOf(job) }, null, 2)}\n`)
+    await writeFileDurably(this.#record(job.id), `${JSON.stringify(sealed(job), null, 2)}\n`)
   }
 
   /** @throws not_found for an unknown id, conflict for a record that this software cannot read */
@@ -159,8 +159,7 @@ export class JobStore {
     })
     if (content === undefined) return undefined
     const value = parseJson(content)
-    if (!Value.Check(StoredJobSchema, value) || value.version !== JOB_VERSION || value.id !== id || !isIntact(value)) return 'unreadable'
-    const { sha256: _digest, ...job } = value
-    return job
+    const isKnown = Value.Check(StoredJobSchema, value) && value.version === JOB_VERSION && value.id === id
+    return (isKnown ? unsealed(value) : undefined) ?? 'unreadable'
   }
 }

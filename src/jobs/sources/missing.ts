@@ -3,7 +3,7 @@ import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidRequest } from '../../../base/errors.ts'
 import { readText } from '../../../base/exists.ts'
-import { digestOf, isIntact, parseJson } from '../../../base/json.ts'
+import { parseJson, sealed, unsealed } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { prefixOf } from '../../../index/read/row-ids.ts'
@@ -20,7 +20,7 @@ const ListedSchema = Type.Object({
   emptied: Type.Optional(Type.Array(Type.String())),
   sha256: Type.Optional(Type.String()),
 })
-type Listed = Static<typeof ListedSchema>
+type Listed = Omit<Static<typeof ListedSchema>, 'sha256'>
 
 const SOURCES_PER_QUERY = 50
 
@@ -33,8 +33,8 @@ export async function noteFiles(jobFolder: string, files: readonly ListedFile[],
   })
 }
 
-export async function noteListed(jobFolder: string, { sha256: _digest, ...listed }: Listed): Promise<void> {
-  await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify({ ...listed, sha256: digestOf(listed) }))
+export async function noteListed(jobFolder: string, listed: Listed): Promise<void> {
+  await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify(sealed(listed)))
 }
 
 /** Checks that earlier jobs of the same files can be identified. @throws invalid_request */
@@ -108,7 +108,9 @@ async function readListed(jobFolder: string): Promise<Listed | undefined> {
   const text = await readText(jobFiles(jobFolder).listed)
   if (text === undefined) return undefined
   const found = parseJson(text)
-  return Value.Check(ListedSchema, found) && isIntact(found) ? found : refuse(jobFolder, 'is damaged: put its copy back, or remove it')
+  return (
+    (Value.Check(ListedSchema, found) ? unsealed(found) : undefined) ?? refuse(jobFolder, 'is damaged: put its copy back, or remove it')
+  )
 }
 
 function refuse(jobFolder: string, problem: string): never {
