@@ -19,9 +19,17 @@ export function sealed<Value extends object>(record: Value): Value & { readonly 
   return { ...record, sha256: digestOf(record) }
 }
 
-/** The values of a sealed record; undefined if they are not those of its digest. One of earlier software has none. */
-export function unsealed<Value extends object>({ sha256, ...record }: Value & { readonly sha256?: unknown }) {
-  return sha256 === undefined || sha256 === digestOf(record) ? record : undefined
+/** False if a record's digest is not that of its values: it is damaged. One of earlier software has none. */
+export function isIntact({ sha256, ...record }: { readonly sha256?: unknown }): boolean {
+  return sha256 === undefined || sha256 === digestOf(record)
+}
+
+/** The values of a sealed record; undefined if it is damaged. */
+export function parseSealed(text: string): unknown {
+  const value = parseJson(text)
+  if (typeof value !== 'object' || value === null || !('sha256' in value)) return value
+  const { sha256: _, ...record } = value
+  return isIntact(value) ? record : undefined
 }
 
 /** The problem of a text that `halfPairIn` finds. */

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { type CodedError, invalidModel } from '../base/errors.ts'
-import { unsealed } from '../base/json.ts'
+import { isIntact } from '../base/json.ts'
 import {
   BUILDER_VERSION,
   CepeManifestSchema,
@@ -30,7 +30,7 @@ export async function loadManifest(dir: string): Promise<ModelManifest> {
   if (!Value.Check(ModelManifestSchema, value)) throw damaged(file, `is no manifest of a built model${mismatch(value)}`)
   if (value.builder_version !== BUILDER_VERSION)
     throw damaged(file, `is of builder version ${value.builder_version}, this one serves ${BUILDER_VERSION}`)
-  if (unsealed(value) === undefined) throw damaged(file, 'is damaged: its values are not those of its SHA-256')
+  if (!isIntact(value)) throw damaged(file, 'is damaged: its values are not those of its SHA-256')
   const { sha256: _, ...manifest } = value
   return manifest
 }

@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import { at } from '../../base/at.ts'
 import { invalidConfig, messageOf } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'
-import { parseJson, unsealed } from '../../base/json.ts'
+import { isIntact, parseJson } from '../../base/json.ts'
 import type { Log } from '../inference/log.ts'
 import { CHAT_TEMPLATES } from '../text/chat-template.ts'
 import { MODES } from '../text/plan.ts'
@@ -105,7 +105,7 @@ async function loadCalibration(file: string): Promise<Calibration | undefined> {
       value === undefined ? 'is not valid JSON' : `is not what this version reads (${problem?.instancePath} ${problem?.message})`,
     )
   }
-  if (unsealed(value) === undefined) throw invalid('is damaged: its values are not those of its SHA-256')
+  if (!isIntact(value)) throw invalid('is damaged: its values are not those of its SHA-256')
   if (value.signals.map(({ name }) => name).join() !== SIGNALS.join()) throw invalid('weighs other signals than this version measures')
   return value
 }

@@ -9,7 +9,7 @@ import { readText } from '../../../base/exists.ts'
 import { hashing } from '../../../base/files.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { parseJson, sealed, unsealed } from '../../../base/json.ts'
+import { parseSealed, sealed } from '../../../base/json.ts'
 import { takeLock } from '../../../base/locks/lock.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 
@@ -50,7 +50,6 @@ const StoredResponseSchema = Type.Object({
   found: Type.Boolean({ description: 'False for an answer 404.' }),
   body: Type.Unknown(),
   at: Type.Number({ description: 'Milliseconds since 1970.' }),
-  sha256: Type.Optional(Type.String({ description: 'Digest of the other values.' })),
 })
 type StoredResponse = Static<typeof StoredResponseSchema>
 
@@ -103,8 +102,8 @@ export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MA
       })
     try {
       const text = await readText(file)
-      const stored = parseJson(text ?? '')
-      if (!Value.Check(StoredResponseSchema, stored) || unsealed(stored) === undefined) {
+      const stored = parseSealed(text ?? '')
+      if (!Value.Check(StoredResponseSchema, stored)) {
         const problem = `The response stored for this idempotency key is damaged (${name}.json)`
         if (text !== undefined && (await fileAge(file)) < keepMs)
           throw conflict(HEADER, `${problem}: check whether the request was processed, and use a new key if not.`)

@@ -7,7 +7,7 @@ import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { invalidIndex } from '../../../base/errors.ts'
 import { orAbsent, readText } from '../../../base/exists.ts'
 import { sha256OfFile } from '../../../base/files.ts'
-import { parseJson, sealed, unsealed } from '../../../base/json.ts'
+import { parseSealed, sealed } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
@@ -24,7 +24,6 @@ const KeptSchema = Type.Object({
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
   bytes: Type.Integer({ minimum: 0 }),
   at: Type.Number(),
-  sha256: Type.Optional(Type.String()),
 })
 /** An uploaded file that is kept for the passages of its source. */
 type Kept = Static<typeof KeptSchema>
@@ -53,7 +52,7 @@ export class KeptFiles {
   async keep(table: string, source: string, { path: from, sha256 }: Pick<FolderFile, 'path' | 'sha256'>): Promise<void> {
     const size = await orAbsent(stat(from))
     if (size === undefined) return
-    const kept = { table, source, hash: sha256 ?? (await sha256OfFile(from)), bytes: size.size, at: Date.now() }
+    const kept: Kept = { table, source, hash: sha256 ?? (await sha256OfFile(from)), bytes: size.size, at: Date.now() }
     const content = this.contentPath(kept)
     await makeFolder(path.dirname(content))
     // Also if it is there: that file may be damaged.
@@ -108,8 +107,8 @@ export class KeptFiles {
   async #read(record: string): Promise<Kept | undefined> {
     const text = await readText(record)
     if (text === undefined) return undefined
-    const found = parseJson(text)
-    if (Value.Check(KeptSchema, found) && unsealed(found) !== undefined) return found
+    const found = parseSealed(text)
+    if (Value.Check(KeptSchema, found)) return found
     throw invalidIndex(record, `${record}, the record of a kept upload, is damaged: remove it, and upload the file again.`)
   }
 }

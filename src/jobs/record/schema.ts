@@ -198,7 +198,6 @@ export const JobSchema = Type.Object(
   { title: 'IndexJob' },
 )
 export type Job = Static<typeof JobSchema>
-export const StoredJobSchema = Type.Object({ ...JobSchema.properties, sha256: Type.Optional(Type.String()) })
 
 /** The job in another state. @throws conflict for a job in a final state */
 export function moved(job: Job, state: JobState, part: Partial<Job> = {}): Job {

@@ -9,8 +9,8 @@ import { exists, orAbsent, readText } from '../../../base/exists.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import { isLockHeld, takeLock, whileHeld, type Lock } from '../../../base/locks/lock.ts'
 import type { KnownJobs } from '../../../index/ingest/remove-stale.ts'
-import { parseJson, sealed, unsealed } from '../../../base/json.ts'
-import { isFinal, JOB_ID, JOB_VERSION, StoredJobSchema, type Job } from './schema.ts'
+import { parseSealed, sealed } from '../../../base/json.ts'
+import { isFinal, JOB_ID, JOB_VERSION, JobSchema, type Job } from './schema.ts'
 
 /** Age after which the folder of an interrupted upload, which has no record, is removed. */
 const ORPHAN_MS = 3_600_000
@@ -158,8 +158,7 @@ export class JobStore {
       throw error
     })
     if (content === undefined) return undefined
-    const value = parseJson(content)
-    const isKnown = Value.Check(StoredJobSchema, value) && value.version === JOB_VERSION && value.id === id
-    return (isKnown ? unsealed(value) : undefined) ?? 'unreadable'
+    const value = parseSealed(content)
+    return Value.Check(JobSchema, value) && value.version === JOB_VERSION && value.id === id ? value : 'unreadable'
   }
 }

@@ -3,7 +3,7 @@ import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidRequest } from '../../../base/errors.ts'
 import { readText } from '../../../base/exists.ts'
-import { parseJson, sealed, unsealed } from '../../../base/json.ts'
+import { parseSealed, sealed } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { prefixOf } from '../../../index/read/row-ids.ts'
@@ -18,9 +18,8 @@ const ListedSchema = Type.Object({
   unseen: Type.Array(Type.String()),
   /** Sources of files that are readable and have no passage. */
   emptied: Type.Optional(Type.Array(Type.String())),
-  sha256: Type.Optional(Type.String()),
 })
-type Listed = Omit<Static<typeof ListedSchema>, 'sha256'>
+type Listed = Static<typeof ListedSchema>
 
 const SOURCES_PER_QUERY = 50
 
@@ -107,10 +106,8 @@ export async function requireListed(jobFolder: string): Promise<Listed> {
 async function readListed(jobFolder: string): Promise<Listed | undefined> {
   const text = await readText(jobFiles(jobFolder).listed)
   if (text === undefined) return undefined
-  const found = parseJson(text)
-  return (
-    (Value.Check(ListedSchema, found) ? unsealed(found) : undefined) ?? refuse(jobFolder, 'is damaged: put its copy back, or remove it')
-  )
+  const found = parseSealed(text)
+  return Value.Check(ListedSchema, found) ? found : refuse(jobFolder, 'is damaged: put its copy back, or remove it')
 }
 
 function refuse(jobFolder: string, problem: string): never {
