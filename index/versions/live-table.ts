@@ -45,7 +45,8 @@ export async function createLiveTable(
   } catch (error) {
     return inFolder(dir)(error)
   } finally {
-    if ((await readAlias(location)) !== storedAs) await storeOf(dir).files.removeTree(folder)
+    // On a failing store the error above is the one to report, and the table may be behind its name.
+    if ((await readAlias(location).catch(() => storedAs)) !== storedAs) await storeOf(dir).files.removeTree(folder)
   }
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from gguf import GGMLQuantizationType as Type, GGUFWriter
 from gguf.quants import quantize
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from checkpoint import write_json
 from reader_model import MATRICES
@@ -20,6 +20,7 @@ from train_encoder import ALPHA as ENCODER_ALPHA, RANK as ENCODER_RANK
 
 ENCODER_WINDOW = 512
 LEARNED = Type.Q5_0
+ADAPTER = "adapter_model.safetensors"
 
 
 def arguments() -> argparse.Namespace:
@@ -27,16 +28,23 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--base", type=Path, help="the GGUF file; without it only the adapters are written, for `cepe build --adapter`")
     parser.add_argument("--runs", type=Path, required=True, help="the folder of the checkpoints")
     parser.add_argument("--adapter", type=Path, help="exported adapters of stage 1, where it has no checkpoint")
+    parser.add_argument("--mean-with", type=Path, help="exported adapters that the run continued: their mean with the run's is written")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--base-revision", help="what `cepe inspect` prints for the base")
     parser.add_argument("--decoder-only", action="store_true", help="leave stage 2 out")
     return parser.parse_args()
 
 
-def write_adapter(folder: Path, runs: Path) -> None:
+def write_adapter(folder: Path, runs: Path, mean_with: Path | None = None) -> None:
+    """Wortsman et al. 2022, Robust fine-tuning of zero-shot models (WiSE-FT): the mean of the weights before and after a run keeps more
+    of what the model knew. A and B are averaged on their own, whose product is that of the mean update as long as the run changed them little."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = read_run(runs / "reading.pt", "train stage 1 first, or give --adapter")
-    save_file({f"base_model.model.{name}.weight": value.half().numpy() for name, value in kept["model"].items()}, folder / "adapter_model.safetensors")
+    weights = {f"base_model.model.{name}.weight": value.half().numpy() for name, value in kept["model"].items()}
+    if mean_with:
+        earlier = load_file(mean_with / ADAPTER)
+        weights = {name: ((value.astype(np.float32) + earlier[name].astype(np.float32)) / 2).astype(np.float16) for name, value in weights.items()}
+    save_file(weights, folder / ADAPTER)
     targets = [name.split(".")[1] for name in MATRICES]
     size = {"r": kept["settings"]["rank"], "lora_alpha": kept["settings"]["alpha"]}
     write_json(folder / "adapter_config.json", {"peft_type": "LORA", **size, "target_modules": targets, "bias": "none"})
@@ -57,14 +65,14 @@ def write_cepe(path: Path, state: dict[str, torch.Tensor]) -> None:
 def main() -> None:
     args = arguments()
     if args.base is None:
-        return write_adapter(args.out, args.runs)
+        return write_adapter(args.out, args.runs, args.mean_with)
     args.out.mkdir(parents=True, exist_ok=True)
     if not (args.out / args.base.name).exists():
         shutil.copyfile(args.base, args.out / args.base.name)
     if args.adapter:
         shutil.copytree(args.adapter, args.out / "reading", dirs_exist_ok=True)
     else:
-        write_adapter(args.out / "reading", args.runs)
+        write_adapter(args.out / "reading", args.runs, args.mean_with)
     config = {"base_model": args.base.name, "adapters": ["reading"], "chat_template": False}
     if args.base_revision:
         config["base_revision"] = args.base_revision
