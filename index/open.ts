@@ -11,8 +11,8 @@ import { appendChange, watchingJobs } from './writers/change-log.ts'
 import { pinForReading } from './versions/read-pins.ts'
 import { openStored } from './versions/recover.ts'
 import { changeRows, COALESCE_FILES, withSmallFiles } from './write/change-rows.ts'
-import { packVectors, PASSAGE_COLUMNS, passagesIn, type Rows } from './table/rows.ts'
-import { deleteRows, deleteWhere, idsWhere, sqlIds, storedRows } from './table/write.ts'
+import { packVectors, type Rows } from './table/rows.ts'
+import { deleteRows, deleteWhere, idsWhere, storedRows } from './table/write.ts'
 import { countSources, exportPassages, listPassages, type ListOptions, sampleTitles } from './search/list.ts'
 import { type EmbeddingModel, ModelChangedError, type Models, type Passage, type SearchFilter } from './contract.ts'
 import { withWriterLock } from './writers/locks.ts'
@@ -105,17 +105,7 @@ class LanceIndex implements PassageIndex {
   }
 
   async get(id: string): Promise<Passage | undefined> {
-    const columns = [...PASSAGE_COLUMNS]
-    const [found] = await this.#read(async ({ table }) =>
-      passagesIn(
-        await table
-          .query()
-          .where(sqlIds([id]))
-          .select(columns)
-          .limit(1)
-          .toArrow(),
-      ),
-    )
+    const [found] = await this.list({ filter: { id: [id] }, limit: 1 })
     return found
   }
 
