@@ -186,7 +186,7 @@ t.test('the shipped reading adapters fit their base, and their calibration is of
   const found = [...adapter.pairs].map(([name, { ins, outs, rank, factor }]) => [name, { ins, outs, rank, factor }])
   t.same(Object.fromEntries(found), Object.fromEntries(expected))
   t.match(adapter.qaDefaults, { mode: 'map-rerank', k: 5, demonstrations: 0 })
-  const reader = `qwen2.5-coder-0.5b-instruct-q4_k_m+qwen2.5-coder-0.5b-instruct@e8537b28679f-int8-blocks-72c4cad9`
+  const reader = `qwen2.5-coder-0.5b-instruct-q4_k_m+qwen2.5-coder-0.5b-instruct@a22389c20dfc-int8-blocks-e9e25aa5`
   const named = join(folder, 'calibration.json')
   const prompt = { chat_template: 'none', instruction: '', mode: 'map-rerank', demonstrations: 0 } as const
   t.match(await chooseCalibration({ named, shipped: '' }, { reader, ...prompt }), { reader, prompt })
