@@ -32,6 +32,25 @@ export function parseSealed(text: string): unknown {
   return isIntact(value) ? record : undefined
 }
 
+/** The problem of a field that `repeatedName` finds. */
+export const TWICE = 'is set twice: set it once'
+
+/** A name that an object in a JSON text has twice, of which one value is lost. */
+export function repeatedName(text: string, value: unknown): string | undefined {
+  const surplus = new Map<string, number>()
+  const count = (name: string, by: number): unknown => surplus.set(name, (surplus.get(name) ?? 0) + by)
+  // Names with escapes are not compared, but counted.
+  for (const [, name = '', colon] of text.replace(/\\[^]/g, '').matchAll(/"([^"]*)"(\s*:)?/g)) if (colon !== undefined) count(name, 1)
+  const left: unknown[] = [value]
+  for (let one = left.pop(); one !== undefined; one = left.pop())
+    for (const [name, inner] of typeof one === 'object' && one !== null ? Object.entries(one) : []) {
+      if (!Array.isArray(one)) count(name, -1)
+      left.push(inner)
+    }
+  const isEqual = [...surplus.values()].reduce((sum, by) => sum + by, 0) === 0
+  return isEqual ? undefined : [...surplus].find(([, by]) => by > 0)?.[0]
+}
+
 /** The problem of a text that `halfPairIn` finds. */
 export const HALF_PAIR = 'holds half of a surrogate pair: it was cut within a character. Cut it elsewhere'
 

@@ -1,4 +1,4 @@
-import { parseJson } from '../../../base/json.ts'
+import { parseJson, repeatedName } from '../../../base/json.ts'
 import type { ColumnMap } from '../column-map.ts'
 import type { Line } from '../../../base/files.ts'
 import type { RawRow, Rejected } from '../contract.ts'
@@ -13,22 +13,6 @@ function splitContents(contents: string): { title: string; text: string } {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** A name that an object in a JSON text has twice, of which one value is lost. */
-function repeatedName(text: string, value: unknown): string | undefined {
-  const surplus = new Map<string, number>()
-  const count = (name: string, by: number): unknown => surplus.set(name, (surplus.get(name) ?? 0) + by)
-  // Names with escapes are not compared, but counted.
-  for (const [, name = '', colon] of text.replace(/\\[^]/g, '').matchAll(/"([^"]*)"(\s*:)?/g)) if (colon !== undefined) count(name, 1)
-  const left: unknown[] = [value]
-  for (let one = left.pop(); one !== undefined; one = left.pop())
-    for (const [name, inner] of typeof one === 'object' && one !== null ? Object.entries(one) : []) {
-      if (!Array.isArray(one)) count(name, -1)
-      left.push(inner)
-    }
-  const isEqual = [...surplus.values()].reduce((sum, by) => sum + by, 0) === 0
-  return isEqual ? undefined : [...surplus].find(([, by]) => by > 0)?.[0]
 }
 
 /** Gets a member by name or by path: `document.title`. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CodedError, invalidField, invalidRequest, messageOf } from '../../../base/errors.ts'
-import { HALF_PAIR, halfPairIn } from '../../../base/json.ts'
+import { HALF_PAIR, halfPairIn, repeatedName, TWICE } from '../../../base/json.ts'
 import type { Config } from '../../settings.ts'
 import { UNKNOWN } from '../errors/describe-validation.ts'
 import { utf8Body } from '../request/read-question.ts'
@@ -108,6 +108,8 @@ export function jsonBodies(app: FastifyInstance): void {
       const half = request.routeOptions.config.checksItems !== true && HALF_ESCAPE.test(text) ? halfPairIn(value) : undefined
       if (error !== null) return parsed(invalidRequest(undefined, problemOf(text)), undefined)
       if (half !== undefined) return parsed(invalidField(half || 'body', HALF_PAIR), value)
+      const twice = repeatedName(text, value)
+      if (twice !== undefined) return parsed(invalidField(twice, TWICE), value)
       // A route that takes no body would read the request as another, as with unknown parameters.
       const [name] = request.routeOptions.schema?.body === undefined ? Object.keys(value ?? {}) : []
       parsed(name === undefined ? null : invalidField(name, UNKNOWN), value)

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidField, messageOf } from '../../../base/errors.ts'
+import { repeatedName, TWICE } from '../../../base/json.ts'
 import { AnswerRequestSchema } from '../../rag/schema.ts'
 import { checked } from '../errors/describe-validation.ts'
 
@@ -8,11 +9,15 @@ export const readQuestion = checked(AnswerRequestSchema, 'question')
 
 /** Parses a line of JSON. @throws invalid_request with the reason */
 export function parseLine(line: string): unknown {
+  let value: unknown
   try {
-    return JSON.parse(line)
+    value = JSON.parse(line)
   } catch (error) {
     throw new CodedError('invalid_request', `The line is not valid JSON (${messageOf(error)}).`)
   }
+  const twice = repeatedName(line, value)
+  if (twice !== undefined) throw invalidField(twice, TWICE)
+  return value
 }
 
 /**

@@ -13,7 +13,7 @@ import { errorBody, errorSender } from '../errors/describe-error.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import type { Routes } from './context.ts'
 import { runOptions } from '../request/run-options.ts'
-import { parseJson } from '../../../base/json.ts'
+import { parseJson, TWICE } from '../../../base/json.ts'
 import { checked } from '../errors/describe-validation.ts'
 import { documentedForm, partTypes, partsOf } from '../request/upload-parts.ts'
 
@@ -40,7 +40,7 @@ async function readDocumentForm(request: FastifyRequest, maxBytes: number): Prom
     } else if (part.valueTruncated === true) problem ??= tooLarge(part.fieldname, `is longer than ${FORM_LIMITS.fieldSize} bytes`)
     // What the parser puts in the place of bytes that are not UTF-8.
     else if (String(part.value).includes('\ufffd')) problem ??= invalidField(part.fieldname, 'is not UTF-8: send it in that encoding')
-    else if (Object.hasOwn(fields, part.fieldname)) problem ??= invalidField(part.fieldname, 'is set twice: set it once')
+    else if (Object.hasOwn(fields, part.fieldname)) problem ??= invalidField(part.fieldname, TWICE)
     else fields[part.fieldname] = valueOf(part.fieldname, String(part.value))
   }
   if (problem) throw problem

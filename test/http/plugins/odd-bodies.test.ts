@@ -29,6 +29,36 @@ t.test('what is not valid JSON is said with its place; text of another encoding 
   t.equal(marked.statusCode, 200, 'a byte order mark is none of the text')
 })
 
+t.test('a name that an object holds twice is refused wherever JSON comes in: one value would be lost', async (t) => {
+  const { app, post } = await testApp(t, {}, { ADMIN_KEY: KEY })
+  const send = (url: string, payload: string, type = 'application/json') =>
+    app.inject({ method: url === '/v1/passages' ? 'PUT' : 'POST', url, headers: { ...admin, 'content-type': type }, payload })
+  for (const [url, body, field] of [
+    ['/v1/answer', '{"question": "a", "question": "b"}', 'question'],
+    ['/v1/answer', '{"question": "a", "filter": {"source": "x", "source": "y"}}', 'source'],
+    ['/v1/answers', '{"questions": [{"question": "a", "k": 1, "k": 2}]}', 'k'],
+    ['/v1/passages', '{"passages": [{"id": "1", "title": "", "text": "x", "text": "y"}]}', 'text'],
+    ['/v1/chat/completions', '{"model": "fake", "messages": [{"role": "user", "content": "q", "content": "r"}]}', 'content'],
+  ] as const) {
+    const response = await send(url, body)
+    t.equal(response.statusCode, 400, url)
+    t.match(response.json(), { error: { message: `${field} is set twice: set it once.` } }, url)
+  }
+  const lines = await send('/v1/answers', '{"question": "a", "k": 1, "k": 2}\n{"question": "k \\"k\\": k"}\n', 'application/x-ndjson')
+  t.match(
+    lines.body
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as unknown),
+    [{ status: 400, error: { message: /Line 1: k is set twice/ } }, { status: 200 }],
+  )
+  t.equal(
+    (await post('/v1/answer', { question: 'q', passages: [{ title: '', text: '{"a": 1, "a": 2}' }] })).statusCode,
+    200,
+    'a text is none',
+  )
+})
+
 t.test('a type without a body is no mistake where no body is asked for', async (t) => {
   const { app } = await testApp(t, {}, { ADMIN_KEY: KEY })
   const missing = await app.inject({ method: 'DELETE', url: '/v1/passages/none', headers: { ...admin, ...JSON_TYPE } })
