@@ -6,7 +6,7 @@ import Value from 'typebox/value'
 import { type CodedError, invalidConfig, withoutSecrets } from '../base/errors.ts'
 import { checkAddress, configureStores, storeSettingsOf } from '../index/store/object-store/settings.ts'
 import { storeOf } from '../index/store/store-of.ts'
-import { TABLE_NAME } from '../index/table-name.ts'
+import { TABLE_NAME, TABLE_NAME_FORM } from '../index/table-name.ts'
 import { runsOnCuda } from '../models/dtypes.ts'
 import type { Dtype } from '../models/manifest.ts'
 import { ocrPackages } from '../base/exists.ts'
@@ -201,7 +201,7 @@ function rangeOf(setting: Setting, failed: string | undefined): string | undefin
   if (type === 'boolean') return 'must be true or false'
   if (type === 'integer' || type === 'number')
     return `must be a ${type === 'integer' ? 'whole number' : 'number'} from ${minimum} to ${maximum}`
-  if (pattern === TABLE_NAME) return 'must be 1 to 64 letters, digits, "-" and "_", a letter first'
+  if (pattern === TABLE_NAME) return TABLE_NAME_FORM
   if (pattern === BASE_PATH) return 'must be a path such as /qa, without a slash at its end, and not begin with /v1 or /docs'
   return failed === 'pattern' ? 'must not be blank' : undefined
 }

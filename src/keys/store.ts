@@ -31,7 +31,7 @@ export async function addKey(dir: string, asked: NewKey): Promise<string> {
       'A key is bound to 1 to 100 collections, each named once, by 1 to 64 letters, digits, "-" and "_", a letter first.',
     )
   if (!Value.Check(KeyRecordSchema, record))
-    throw invalidOption('name', 'A name has 1 to 64 letters, digits, dots, dashes and underscores.')
+    throw invalidOption('name', 'A name has 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first.')
   const refused = (error: unknown): never => {
     throw keysFailed(`The folder ${dir} cannot be written to (${messageOf(error)}): set CEPE_KEYS_DIR to another.`, error)
   }

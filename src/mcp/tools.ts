@@ -21,7 +21,7 @@ import { sourcesOf } from './source-counts.ts'
 
 /** The only filter that agents can use without knowing the corpus: `list_sources` returns its values. */
 const sourceField = Type.Optional(
-  Type.String({ minLength: 1, maxLength: 1000, description: 'Only passages from this source, as returned by list_sources.' }),
+  Type.String({ maxLength: 1000, description: 'Only passages from this source, as returned by list_sources; empty: those without one.' }),
 )
 /** Collection of a call: the server passes its services to the tool. */
 const collectionField = Type.Optional(CollectionNameSchema)

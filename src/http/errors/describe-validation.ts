@@ -4,6 +4,7 @@ import { Compile } from 'typebox/compile'
 import { Settings } from 'typebox/system'
 import { CodedError, invalidField } from '../../../base/errors.ts'
 import { HALF_PAIR, halfPairIn } from '../../../base/json.ts'
+import { TABLE_NAME, TABLE_NAME_FORM } from '../../../index/table-name.ts'
 
 // Every alternative of a union reports errors: with the default limit of 8 the last ones would be lost, and the closest missed.
 Settings.Set({ maxErrors: 64 })
@@ -70,9 +71,11 @@ function withoutUnions(errors: readonly FastifySchemaValidationError[]): readonl
     const branch = error.schemaPath.slice(prefix.length).split('/', 1).join()
     branches.set(branch, [...(branches.get(branch) ?? []), error])
   }
+  const weigh = ({ instancePath, keyword }: FastifySchemaValidationError): number =>
+    instancePath !== union.instancePath ? 0 : keyword === 'type' || keyword === 'const' ? 2 : 1
   const rest = errors.filter((error) => error !== union && !error.schemaPath.startsWith(prefix))
   const ranked = [...branches.values()]
-    .map((branch) => ({ branch, weight: branch.reduce((sum, error) => sum + objection(error, union.instancePath), 0) }))
+    .map((branch) => ({ branch, weight: branch.reduce((sum, error) => sum + weigh(error), 0) }))
     .sort((a, b) => a.weight - b.weight)
   const [best, second] = ranked
   if (best === undefined) return withoutUnions(rest)
@@ -81,10 +84,6 @@ function withoutUnions(errors: readonly FastifySchemaValidationError[]): readonl
     if (together) return withoutUnions([...rest, together])
   }
   return withoutUnions([...rest, ...best.branch])
-}
-
-function objection({ instancePath, keyword }: FastifySchemaValidationError, whole: string): number {
-  return instancePath !== whole ? 0 : keyword === 'type' || keyword === 'const' ? 2 : 1
 }
 
 /** Combines alternatives with similar errors; undefined if they differ in kind. */
@@ -114,6 +113,7 @@ function first(value: unknown): unknown {
 
 function problemOf({ keyword, params, message }: FastifySchemaValidationError): string {
   if (keyword === 'pattern' && params['pattern'] === '\\S') return 'must not be blank'
+  if (keyword === 'pattern' && params['pattern'] === TABLE_NAME) return TABLE_NAME_FORM
   if (keyword === 'enum' && Array.isArray(params['allowedValues'])) return `must be one of ${params['allowedValues'].join(', ')}`
   if (keyword === 'minLength' && params['limit'] === 1) return 'must not be empty'
   if (keyword === 'minLength') return `must not be shorter than ${String(params['limit'])} characters`

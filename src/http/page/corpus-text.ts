@@ -1,6 +1,5 @@
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { aboutPassages, someTitles } from '../../rag/no-answer/about.ts'
-import type { IndexVersion } from '../../rag/schema.ts'
 import type { Config } from '../../settings.ts'
 
 /** The operator's description of the corpus; empty fields are derived from titles. Questions are separated by `;`. */
@@ -21,7 +20,7 @@ const MOST_QUESTIONS = 3
  */
 export function corpusTexts(settings: PageSettings, index: Pick<PassageIndex, 'titles' | 'get'>) {
   let made: { readonly of: string; readonly text: ReturnType<typeof describe> } | undefined
-  return (version: IndexVersion | null, other?: Pick<PassageIndex, 'titles' | 'get'>) => {
+  return (version: { readonly passages: number } | null, other?: Pick<PassageIndex, 'titles' | 'get'>) => {
     if (other !== undefined) return describe(settings, other, version)
     const of = JSON.stringify(version)
     if (made?.of !== of) made = { of, text: describe(settings, index, version) }
@@ -32,7 +31,7 @@ export function corpusTexts(settings: PageSettings, index: Pick<PassageIndex, 't
 async function describe(
   { PAGE_TITLE: title, PAGE_ABOUT: about, PAGE_QUESTIONS: questions }: PageSettings,
   index: Pick<PassageIndex, 'titles' | 'get'>,
-  version: IndexVersion | null,
+  version: { readonly passages: number } | null,
 ) {
   const given = questions.split(';').flatMap((one) => one.trim() || [])
   const titles = version === null || (about !== '' && given.length > 0) ? [] : await someTitles(index)

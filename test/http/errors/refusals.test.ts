@@ -162,6 +162,7 @@ t.test('the problem of an alternative is named by the one that was meant', async
     [{ question: 'q', demonstrations: 99 }, 'demonstrations', /must be <= 16/],
     [{ question: 'q', demonstrations: 'two' }, 'demonstrations', /must be integer or array/],
     [{ question: 'q', encoder_passages: 'none' }, 'encoder_passages', /must be one of others, all/],
+    [{ question: 'q', collection: '1x' }, 'collection', /must be 1 to 64 letters, digits, "-" and "_", a letter first/],
     [{ question: 'q', filter: { source: [''] } }, 'filter.source.0', /must not be empty/],
   ]
   for (const [payload, field, message] of cases) t.match((await post('/v1/answer', payload)).json(), { error: { field, message } })

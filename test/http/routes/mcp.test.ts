@@ -66,6 +66,7 @@ for (const [name, connect] of Object.entries(MCP_CLIENTS))
         total: 2,
       },
     })
+    t.notMatch(await client.call('search', { query: 'an odd one', source: '' }), { isError: true }, 'each of them may be named')
     t.match(await client.call('list_sources', { prefix: 'f', limit: 1 }), { structuredContent: { total: 1 } })
     t.match(await client.call('list_collections'), {
       content: [{ text: 'passages: 3 passages, ready, the default' }],
