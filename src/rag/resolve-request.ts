@@ -18,6 +18,12 @@ export interface ResolvedQuestion extends Omit<AnswerRead, 'passages'> {
   readonly wantsPassages: boolean
 }
 
+/** Options that some modes alone read. */
+const READ_IN: readonly [keyof AnswerRequest, readonly Mode[]][] = [
+  ['replug_temperature', ['replug']],
+  ['encoder_passages', ['cepe', 'map-rerank']],
+]
+
 /**
  * Resolves a request's defaults from the model's own protocol. Its texts are composed, as passages are: other forms are other tokens.
  * @param own the service's worked examples
@@ -37,6 +43,9 @@ export function resolveRequest(
     throw invalidField('mode', 'is cepe, but this model is a decoder without encoder: omit it, or use mode decoder-only')
   if (request.explain !== undefined) checkExplainable(request)
   if (mode === 'replug' || mode === 'experts') refuseMixed(request, mode)
+  for (const [field, modes] of READ_IN)
+    if (request[field] !== undefined && !modes.includes(mode))
+      throw invalidField(field, `is not read in ${mode} mode: omit it, or use mode ${modes.join(' or ')}`)
   if (request.passages?.length) refuseUnused(request, mode)
   const contextTokens = request.context_tokens ?? defaults.context_tokens
   if (dims.encoder_window > 0 && contextTokens > dims.encoder_window)
@@ -107,14 +116,14 @@ export function scoringMode(mode: Mode, manifest: CepeManifest): PlannedMode {
 /** These modes combine several prompts. @throws invalid_request for options of a single prompt */
 function refuseMixed({ sampling, logprobs, grammar }: ChatQuestion, mode: Mode): void {
   const field = sampling ? 'sampling' : logprobs !== undefined ? 'logprobs' : grammar ? 'response_format' : undefined
-  if (field === undefined) return
-  throw invalidField(field, `is not available in ${mode} mode: omit it, or choose another mode`)
+  if (field !== undefined) throw invalidField(field, `is not available in ${mode} mode: omit it, or choose another mode`)
 }
 
-/** @throws invalid_request for passages that would not be read, and for a filter that would not hold for them */
-function refuseUnused({ filter = {} }: ChatQuestion, mode: Mode): void {
+/** @throws invalid_request for passages that would not be read, and for options of a search that is not made */
+function refuseUnused({ filter = {}, method }: ChatQuestion, mode: Mode): void {
   if (mode === 'closed-book') throw invalidField('passages', 'are not read in closed-book mode: omit them, or choose another mode')
-  if (Object.keys(filter).length > 0) throw invalidField('filter', 'selects from the index, and passages are given: omit one of them')
+  const unused = Object.keys(filter).length > 0 ? 'filter' : method && 'method'
+  if (unused) throw invalidField(unused, 'selects from the index, and passages are given: omit one of them')
 }
 
 /** @throws invalid_request if dropping passages is meaningless, or the answer is sampled */

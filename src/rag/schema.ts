@@ -12,7 +12,8 @@ import { closed, nonBlank, optionalBoolean, optionalInteger, optionalText, orNul
 export { LIMITS, METHODS }
 
 export const MethodSchema = Type.Enum([...METHODS], {
-  description: 'Search method. dense: embeddings. text: BM25. hybrid: a weighted sum of both scores. Default: CEPE_RETRIEVAL.',
+  description:
+    "Search method. dense: embeddings, of a long question up to the retriever's window. text: BM25. hybrid: a weighted sum of both scores. Default: CEPE_RETRIEVAL.",
 })
 export type Method = Static<typeof MethodSchema>
 

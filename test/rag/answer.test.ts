@@ -149,11 +149,29 @@ t.test('given passages are read, or refused with the field that excludes them', 
   for (const [more, field] of [
     [{ mode: 'closed-book' }, 'passages'],
     [{ filter: { source: 'a.txt' } }, 'filter'],
+    [{ method: 'text' }, 'method'],
   ] as const)
     await t.rejects(answerQuestion({ ...given, ...more }, services), { code: 'invalid_request', field, message: /: omit/ })
   const scored = scoreChoices({ ...given, choices: ['a'], filter: { source: 'a.txt' } }, services)
   await t.rejects(scored, { code: 'invalid_request', field: 'filter' })
   t.match(await answerQuestion({ ...given, filter: {} }, services), { answer: 'yes' })
+})
+
+t.test('an option that the mode does not read is refused with the modes that do', async (t) => {
+  const { services, asked } = recordingServices()
+  for (const mode of ['cepe', 'decoder-only', 'map-rerank', 'experts', 'closed-book'] as const)
+    await t.rejects(answerQuestion({ question: 'what', mode, replug_temperature: 2 }, services), {
+      code: 'invalid_request',
+      field: 'replug_temperature',
+      message: `replug_temperature is not read in ${mode} mode: omit it, or use mode replug.`,
+    })
+  for (const mode of ['decoder-only', 'experts', 'replug', 'closed-book'] as const)
+    await t.rejects(answerQuestion({ question: 'what', mode, encoder_passages: 'all' }, services), {
+      field: 'encoder_passages',
+      message: `encoder_passages is not read in ${mode} mode: omit it, or use mode cepe or map-rerank.`,
+    })
+  t.same([asked.generate, asked.replug], [[], []])
+  t.match(await answerQuestion({ question: 'what', mode: 'replug', replug_temperature: 2 }, services), { answer: 'yes' })
 })
 
 t.test('where passages are wanted and there are none, there is no answer, and the model is not asked', async (t) => {
