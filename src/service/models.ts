@@ -71,7 +71,7 @@ export async function embeddersOf<One extends Embedder>(
 }
 
 /**
- * countTokens: tokens of a text that a retriever reads, up to its window, framing tokens included. unreadTokens: tokens of a passage beyond
+ * countTokens: tokens of a text for a retriever, framing tokens included, up to one more than its window. unreadTokens: tokens of a passage beyond
  * what retriever or reader reads.
  * @param contextTokens tokens of a passage that the reader keeps
  */
@@ -85,7 +85,7 @@ export async function tokenCounters({ first, others }: RetrieverFolders, context
   const further = new Map(await Promise.all(others.map(async (folder) => [folder.model.id, await tokenizerOf(folder)] as const)))
   const countTokens: CountTokens = (text, model) => {
     const { tokenizer, most } = further.get(model) ?? own
-    return tokenizer.encode(text, { maxTokens: most }).length + FRAMING_TOKENS
+    return tokenizer.encode(text, { maxTokens: most + 1 }).length + FRAMING_TOKENS
   }
   const unreadTokens: CountTokens = (text, model) => {
     const { tokenizer, mostOfPassage } = further.get(model) ?? own

@@ -33,18 +33,8 @@ export function headers(app: FastifyInstance): void {
 const A_DAY_S = 86_400
 
 /** Headers that pages may read in addition to the safelisted ones. */
-const EXPOSED = [
-  'x-request-id',
-  'retry-after',
-  'www-authenticate',
-  'idempotency-replayed',
-  'location',
-  'allow',
-  'x-cepe-ignored',
-  'x-ratelimit-limit',
-  'x-ratelimit-remaining',
-  'x-ratelimit-reset',
-]
+const EXPOSED =
+  'x-request-id, retry-after, www-authenticate, idempotency-replayed, location, allow, x-cepe-ignored, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset'
 
 /**
  * Allows pages of listed origins. Keys are sent in a header set by the page, so cookies and other credentials are not allowed. Runs before

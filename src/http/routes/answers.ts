@@ -52,7 +52,10 @@ export const answersRoutes: Routes = (app, { access, config }) => {
     const run = runOptions(request, reply, config.DEADLINE_MS)
     const questions: readonly unknown[] = request.body.questions
     const outcomes = answerBatch(
-      questions.map((question) => () => readItem(question)),
+      questions.map((question) => () => {
+        if (question instanceof CodedError) throw question
+        return readQuestion(question)
+      }),
       { services: access.answering(request), run, batchMs: config.BATCH_DEADLINE_MS },
     )
     const items = itemsOf(outcomes, request)
@@ -75,11 +78,6 @@ function linesOf(body: string): unknown[] {
         return new CodedError('invalid_request', `Line ${number}: ${messageOf(error)}`)
       }
     })
-}
-
-function readItem(question: unknown) {
-  if (question instanceof CodedError) throw question
-  return readQuestion(question)
 }
 
 /** Whether to respond with JSON lines: if `Accept` prefers them; by default in the format of the request. */

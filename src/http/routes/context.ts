@@ -28,7 +28,7 @@ export type ReadinessCheck = Static<typeof ReadinessCheckSchema>
 export interface AppServices extends Embedders {
   readonly answering: AnswerServices
   readonly documents: { readonly services: DocumentServices; readonly parser: DocumentParser }
-  /** Tokens of a text that a retriever reads. */
+  /** Tokens of a text, up to one more than the retriever's window. */
   readonly countTokens: CountTokens
   /** Tokens of a passage beyond what retriever or reader reads. */
   readonly unreadTokens: CountTokens

@@ -6,7 +6,7 @@ import { citationsOf, titleOf, type AddressOf } from './citations.ts'
 import { conversationOf, questionOf } from './question.ts'
 import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './schema.ts'
 import { refuseUnread } from './unread.ts'
-import { invalidField, invalidRequest } from '../../../../base/errors.ts'
+import { invalidField } from '../../../../base/errors.ts'
 import { grammarOf } from '../../../text/grammar/from-schema.ts'
 import type { Grammar } from '../../../text/grammar/grammar.ts'
 
@@ -125,10 +125,8 @@ function formOf({ response_format, logprobs, top_logprobs }: ChatRequest) {
 
 function formatGrammar(format: ChatRequest['response_format']): Grammar | undefined {
   if (!format || format.type === 'text') return undefined
-  if (format.type !== 'json_schema') {
-    const problem = `response_format.type is ${JSON.stringify(format.type)}, which is not supported`
-    throw invalidRequest('response_format', `${problem}: take json_schema, with a schema that names the fields.`)
-  }
+  const remedy = 'is not supported: take json_schema, with a schema that names the fields'
+  if (format.type !== 'json_schema') throw invalidField('response_format', `of type ${JSON.stringify(format.type)} ${remedy}`)
   return grammarOf(format.json_schema?.schema, 'response_format.json_schema.schema')
 }
 

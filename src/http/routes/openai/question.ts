@@ -4,6 +4,7 @@ import { LIMITS, type ChatQuestion } from '../../../rag/schema.ts'
 import type { ChatTemplate, Turn } from '../../../text/chat-template.ts'
 import type { ChatRequest } from './schema.ts'
 import { invalidField } from '../../../../base/errors.ts'
+import { refuseUnread } from './unread.ts'
 
 /** Parameters common to chat completions and responses; OpenAI's clients send null for unset ones. */
 interface ChatOptions extends Pick<ChatRequest, 'temperature' | 'top_p' | 'top_k' | 'seed' | 'stop' | 'cepe'> {
@@ -45,7 +46,7 @@ export function questionOf(conversation: Conversation, chat: ChatOptions, own: C
  */
 export function ignoredIn(
   { chat_template: template }: ChatQuestion,
-  messages: readonly { readonly role: string }[],
+  messages: readonly { readonly role?: string }[],
   field: string,
 ): string[] {
   if (template === 'tokenizer') return []
@@ -65,8 +66,6 @@ const TEXT_PARTS: Readonly<Record<'messages' | 'input', readonly string[]>> = {
   messages: ['text'],
   input: ['input_text', 'output_text', 'text'],
 }
-/** Unsupported fields of a message. */
-const UNREAD = ['tool_calls', 'tool_call_id', 'function_call', 'audio'] as const
 
 interface Conversation {
   readonly question: string
@@ -97,23 +96,21 @@ function turnOf(message: Message, name: string, types: readonly string[]): Turn 
   const role = ROLES.get(message.role)
   if (role === undefined)
     throw invalidField(`${name}.role`, `is ${JSON.stringify(message.role)}; it may be ${[...ROLES.keys()].join(', ')}`)
-  const fields = new Map<string, unknown>(Object.entries(message))
-  for (const field of UNREAD) {
-    const value = fields.get(field)
-    if (value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0))
-      throw invalidField(`${name}.${field}`, 'is not supported: this service calls no tools')
-  }
+  refuseUnread(message, { role, content: '', type: '' }, `${name}.`)
   const content = textOf(message.content ?? '', `${name}.content`, types)
   return { role, content: role === 'assistant' ? saidIn(content) : content }
 }
 
 function textOf(content: NonNullable<Message['content']>, path: string, types: readonly string[]): string {
   if (typeof content === 'string') return content.trim()
-  const parts = content.map(({ type, text }, i) => {
+  const parts = content.map((part, i) => {
+    const { type, text } = part
     // An earlier refusal of this service, sent back with the conversation.
     if (type === 'refusal') return ''
     if (!types.includes(type)) throw invalidField(`${path}.${i}.type`, `is ${JSON.stringify(type)}: only text is read`)
-    return text ?? ''
+    if (text === undefined) throw invalidField(`${path}.${i}.text`, 'is missing')
+    refuseUnread(part, { type, text }, `${path}.${i}.`)
+    return text
   })
   return parts.join('\n').trim()
 }

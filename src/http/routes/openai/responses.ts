@@ -13,15 +13,18 @@ import type { AnswerEvent } from '../../../rag/answer-events.ts'
 export function toQuestion(body: ResponsesRequest, own: ChatTemplate): ChatQuestion {
   refuseUnread(body, ResponsesRequestSchema.properties)
   const { input, instructions, max_output_tokens: newTokens } = body
-  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input
-  for (const [i, item] of items.entries()) {
-    const type = 'type' in item ? item.type : undefined
-    if (type !== undefined && type !== 'message')
-      throw invalidField(`input.${i}.type`, `is ${JSON.stringify(type)}: only messages are read`)
-  }
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input.map(messageOf)
   const { question, earlier } = conversationOf(items, 'input')
   const system = instructions?.trim() ? [{ role: 'system' as const, content: instructions.trim() }] : []
   return questionOf({ question, earlier: [...system, ...earlier] }, { ...body, newTokens }, own)
+}
+
+/** @throws invalid_request for an item of another type; the remedy is that of clients that expect items to be stored */
+function messageOf({ role, type = 'message', ...item }: Exclude<ResponsesRequest['input'], string>[number], i: number) {
+  const problem = 'only messages are read, and none are stored: send them, or leave it out (AI SDK: providerOptions.openai.store: false)'
+  if (type !== 'message') throw invalidField(`input.${i}.type`, `is ${JSON.stringify(type)}: ${problem}`)
+  if (role === undefined) throw invalidField(`input.${i}.role`, 'is missing')
+  return { ...item, role }
 }
 
 /** Paths of the parts of a request that have no effect on its question. */

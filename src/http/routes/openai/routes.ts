@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Type } from 'typebox'
 import { type ModelManifest, modelId } from '../../../../models/manifest.ts'
-import { invalidField, invalidRequest } from '../../../../base/errors.ts'
+import { invalidField } from '../../../../base/errors.ts'
 import { answerQuestion } from '../../../rag/answer.ts'
 import { answerEvents } from '../../../rag/answer-events.ts'
 import type { ChatQuestion } from '../../../rag/schema.ts'
@@ -162,18 +162,26 @@ function embeddingsRoute(app: App, { services, config }: RouteContext): void {
     response: { 200: EmbeddingsResponseSchema, ...openAiErrorResponses(...STATUSES) },
   }
   app.post('/v1/embeddings', { schema }, async (request, reply) => {
-    const { model, input, encoding_format, dimensions } = request.body
+    const { model, input, encoding_format, dimensions, truncate } = request.body
     refuseUnread(request.body, EmbeddingsRequestSchema.properties)
     const embedder = await namedEmbedder(model, retriever)
     const { manifest } = embedder
-    const own = manifest.dims.hidden_size
+    const { hidden_size: own, window } = manifest.dims
     if (typeof dimensions === 'number' && dimensions !== own)
       throw invalidField('dimensions', `is ${dimensions}; this model has ${own}, and no others`)
     const texts = textsOf(input)
+    let tokens = 0
+    for (const [i, text] of texts.entries()) {
+      const count = services.countTokens(text, modelId(manifest))
+      if (count > window && truncate !== true)
+        throw invalidField(inputName(input, i), `has more than the ${window} tokens that the model reads: ${SHORTER}`)
+      tokens += Math.min(count, window)
+      // Counting takes up to a millisecond per text.
+      await setImmediate()
+    }
     const priority = texts.length === 1 ? 'question' : 'bulk'
     const run = runOptions(request, reply, config.DEADLINE_MS)
     const vectors = await observed(run.observe, 'embed', () => embedder.embed(texts, { ...run, priority }))
-    const tokens = await total(texts, (text) => services.countTokens(text, modelId(manifest)))
     return {
       object: 'list' as const,
       data: vectors.map((vector, index) => ({
@@ -197,16 +205,6 @@ async function namedEmbedder(model: string, retriever: Retriever): Promise<Embed
   return found
 }
 
-/** Sums counts, yielding to other requests: counting takes up to a millisecond per text. */
-async function total(texts: readonly string[], count: (text: string) => number): Promise<number> {
-  let sum = 0
-  for (const text of texts) {
-    sum += count(text)
-    await setImmediate()
-  }
-  return sum
-}
-
 function describeModel(manifest: ModelManifest) {
   const created = Math.floor(Date.parse(manifest.built_at) / 1000)
   return { id: modelId(manifest), object: 'model' as const, created: Number.isFinite(created) ? created : 0, owned_by: 'cepe-qa' }
@@ -223,22 +221,25 @@ async function* closed(chunks: AsyncGenerator<object, void, undefined>): AsyncGe
   yield '[DONE]'
 }
 
+function inputName(input: EmbeddingsRequest['input'], i: number): string {
+  return Array.isArray(input) ? `input.${i}` : 'input'
+}
+
+const SHORTER = 'shorten or split it, or set truncate: true to embed its beginning'
+const TOKEN_IDS = "holds token ids, which belong to another model's tokenizer: send text (in LangChain: check_embedding_ctx_length=False)"
+
 /** Returns the texts of an embeddings request. @throws invalid_request for an invalid `input` */
 function textsOf(input: EmbeddingsRequest['input']): string[] {
-  const refuse = (problem: string) => invalidRequest('input', problem)
   const items: unknown[] = Array.isArray(input) ? input : [input]
   if (items.length === 0 || items.length > OPENAI_LIMITS.inputs)
-    throw refuse(`input has ${items.length} texts; send 1 to ${OPENAI_LIMITS.inputs} at a time.`)
+    throw invalidField('input', `has ${items.length} texts; send 1 to ${OPENAI_LIMITS.inputs} at a time`)
   return items.map((item, i) => {
-    const name = Array.isArray(input) ? `input.${i}` : 'input'
-    if (typeof item === 'number' || (Array.isArray(item) && item.every((id) => typeof id === 'number')))
-      throw refuse(
-        `${name} holds token ids, which belong to another model's tokenizer: send text (in LangChain: check_embedding_ctx_length=False).`,
-      )
-    if (typeof item !== 'string') throw refuse(`${name} must be a text.`)
-    if (item === '') throw refuse(`${name} is empty.`)
+    const refuse = (problem: string) => invalidField(inputName(input, i), problem)
+    if (typeof item === 'number' || (Array.isArray(item) && item.every((id) => typeof id === 'number'))) throw refuse(TOKEN_IDS)
+    if (typeof item !== 'string') throw refuse('must be a text')
+    if (item === '') throw refuse('is empty')
     if (Array.from(item).length > OPENAI_LIMITS.inputCharacters)
-      throw refuse(`${name} has too many characters; the most is ${OPENAI_LIMITS.inputCharacters}.`)
+      throw refuse(`has too many characters; the most is ${OPENAI_LIMITS.inputCharacters}`)
     return item.normalize()
   })
 }

@@ -13,20 +13,12 @@ function nullable<T extends TSchema>(schema: T) {
 
 const { collection, k, k_decoder, mode, method, filter, context_tokens, min_confidence, chat_template, instruction, stop } =
   AnswerRequestSchema.properties
+const shared = { collection, k, k_decoder, mode, method, filter, context_tokens, min_confidence, chat_template, instruction }
 
 /** Options beyond OpenAI's fields: the `cepe` field of a request. */
 const ExtensionSchema = Type.Object(
   {
-    collection,
-    k,
-    k_decoder,
-    mode,
-    method,
-    filter,
-    context_tokens,
-    min_confidence,
-    chat_template,
-    instruction,
+    ...shared,
     sources: optionalBoolean('Append the sources to the answer as a numbered list with URLs. Default: CEPE_CHAT_SOURCES.'),
   },
   { additionalProperties: false, description: 'Options of POST /v1/answer.' },
@@ -152,6 +144,7 @@ export const EmbeddingsRequestSchema = Type.Object({
   }),
   encoding_format: nullable(Type.Enum(['float', 'base64'])),
   dimensions: nullable(Type.Integer({ minimum: 1, description: "Number of dimensions; must equal the model's." })),
+  truncate: nullable(Type.Boolean({ description: "Embed the beginning of texts beyond the model's window. Default: false, reject them." })),
 })
 export type EmbeddingsRequest = Static<typeof EmbeddingsRequestSchema>
 
@@ -181,6 +174,7 @@ const { model, stream, temperature, top_p, top_k, cepe, max_tokens } = ChatReque
 const InputItemSchema = Type.Object({
   type: Type.Optional(Type.String({ maxLength: 64, description: 'Only message is accepted. Default: message.' })),
   ...ChatRequestSchema.properties.messages.items.properties,
+  role: Type.Optional(ChatRequestSchema.properties.messages.items.properties.role),
 })
 
 /** Other fields pass the schema: `refuseUnread` rejects those that would change the answer. */

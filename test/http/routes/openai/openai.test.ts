@@ -209,6 +209,19 @@ t.test('errors have the shape that the client reads', async (t) => {
       'messages.0.content.0.type',
       /only text/,
     ],
+    ...Object.entries({ foo: 1, audio: { id: 'a' }, tool_calls: [{ id: '1' }], tool_call_id: '1', prefix: true }).map(
+      ([field, value]): [object, string, RegExp] => [
+        { model: 'fake', messages: [{ role: 'user', content: 'q', [field]: value }] },
+        `messages.0.${field}`,
+        /not supported by this service: leave it out/,
+      ],
+    ),
+    [{ model: 'fake', messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages.0.content.0.text', /is missing/],
+    [
+      { model: 'fake', messages: [{ role: 'user', content: [{ type: 'text', text: 'q', image_url: 'x' }] }] },
+      'messages.0.content.0.image_url',
+      /not supported/,
+    ],
     [{ ...ask('q'), cepe: { k: 1000 } }, 'cepe.k', /k must be <= 200/],
     [{ ...ask('q'), cepe: { kk: 1 } }, 'cepe.kk', /not a known field/],
   ]
@@ -235,6 +248,29 @@ t.test('errors have the shape that the client reads', async (t) => {
   const limited = await withClient(t, {}, { RATE_LIMIT: 1 })
   await limited.client.models.list()
   await t.rejects(limited.client.chat.completions.create(ask('q')), { status: 429, type: 'rate_limit_error', message: /rate/i })
+})
+
+t.test('messages are taken back with the fields that clients leave in them', async (t) => {
+  const { client, reads } = await withClient(t)
+  const said = {
+    role: 'assistant',
+    content: [{ type: 'text', text: 'yes', annotations: [], cache_control: { type: 'ephemeral' } }],
+    ...{ refusal: null, annotations: [{ type: 'url_citation' }], audio: null, function_call: null, tool_calls: [], reasoning_content: 'x' },
+  }
+  const messages = [...ask('what is it').messages, said, { role: 'user', name: 'ann', content: 'q', metadata: null, options: [] }]
+  const body = { model: 'fake', messages } as Parameters<typeof client.chat.completions.create>[0]
+  await client.chat.completions.create({ ...body, stream: false })
+  t.equal(reads[0]?.question, 'q')
+})
+
+t.test('a text beyond the window is not embedded by its beginning, unless the request says so', async (t) => {
+  const { client } = await withClient(t)
+  const long = 'word '.repeat(300)
+  const create = (input: string | string[], more = {}) => client.embeddings.create({ model: 'fake', input, ...more })
+  const message = /^400 input\.1 has more than the 64 tokens that the model reads: shorten or split it, or set truncate: true/
+  await t.rejects(create(['a', long]), { status: 400, param: 'input.1', message })
+  await t.rejects(create(long, { truncate: false }), { status: 400, param: 'input', message: /^400 input has more/ })
+  t.equal((await create(['a', long], { truncate: true })).usage.prompt_tokens, 65)
 })
 
 t.test('fields that request nothing are accepted in every way of writing that; others are refused', async (t) => {

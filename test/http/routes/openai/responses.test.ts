@@ -142,7 +142,20 @@ t.test('what is not read is refused by name; failures have their status, or end 
     [{ input: 'q', text: { format: { type: 'json_object' } } }, 'text'],
     [{ input: 'q', background: true }, 'background'],
     [{ input: [] }, 'input'],
-    [{ input: [{ type: 'function_call_output', call_id: '1', output: 'x' }] }, 'input.0.role'],
+    [{ input: [{ type: 'function_call_output', call_id: '1', output: 'x' }] }, 'input.0.type'],
+    [
+      {
+        input: [
+          { role: 'user', content: 'q' },
+          { type: 'item_reference', id: 'msg_1' },
+        ],
+      },
+      'input.1.type',
+    ],
+    [{ input: [{ type: 'reasoning', id: 'rs_1', summary: [] }] }, 'input.0.type'],
+    [{ input: [{ content: 'q' }] }, 'input.0.role'],
+    [{ input: [{ role: 'user', content: [{ type: 'input_text' }] }] }, 'input.0.content.0.text'],
+    [{ input: [{ role: 'user', content: 'q', weight: 2 }] }, 'input.0.weight'],
     [{ input: [{ role: 'user', type: 'reasoning', content: 'x' }] }, 'input.0.type'],
     [{ input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }] }, 'input.0.content.0.type'],
     [{ input: [{ role: 'assistant', content: 'x' }] }, 'input'],
