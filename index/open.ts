@@ -105,8 +105,7 @@ class LanceIndex implements PassageIndex {
   }
 
   async get(id: string): Promise<Passage | undefined> {
-    const [found] = await this.list({ filter: { id: [id] }, limit: 1 })
-    return found
+    return (await this.list({ filter: { id: [id] }, limit: 1 }))[0]
   }
 
   async changed(passages: readonly Passage[]): Promise<Passage[]> {

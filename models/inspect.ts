@@ -20,8 +20,6 @@ function megabytes(bytes: number, decimals = bytes < 1e7 ? 2 : 0): string {
   return `${(bytes / 1e6).toFixed(decimals)} MB`
 }
 
-// Built models
-
 /** A line for each tensor; caches of all layers as one line, since they differ in the number only. */
 function valueLines(values: readonly ValueInfoProto[]): string[] {
   const lines = values.map(({ name, type: { tensor_type: tensor } }) => {
@@ -108,8 +106,6 @@ export async function inspectModel(dir: string): Promise<string> {
   const files = manifest.files.map(({ name, bytes, sha256 }) => `  ${name}  ${megabytes(bytes)}  sha256 ${sha256.slice(0, 16)}`)
   return [...header, ...sections.flat(), '', 'files:', ...files].join('\n')
 }
-
-// Checkpoints
 
 function refused(thrown: unknown) {
   return { line: `cepe build cannot build it: ${messageOf(thrown)}`, unexpected: [] }
