@@ -84,28 +84,29 @@ export function unknownIn(items: readonly Item[]): number {
 }
 
 /**
- * The items of a line in the order in which they are read. Those of a line with Hebrew or Arabic are sorted by their places; the letters in
- * each are in order already.
+ * The items of a line in the order in which they are read. Those of a line with Hebrew or Arabic, and of one with an item that is printed
+ * after those on its right, are sorted by their places; the letters in each are in order already.
  */
 export function inReadingOrder(items: readonly Item[]): readonly Item[] {
   const text = items.map(({ str }) => str).join('')
-  if (!RIGHT_TO_LEFT.test(text)) return fromLeft(items)
-  const shown = items.toSorted((a, b) => leftOf(a) - leftOf(b))
+  const printed = items.filter(({ str }) => str.trim() !== '')
+  const isSorted = printed.every((item, i) => i === 0 || leftOf(item) + item.width >= leftOf(printed[i - 1] ?? item))
+  if (!RIGHT_TO_LEFT.test(text)) return isSorted ? items : spaced(printed)
+  const shown = spaced(printed)
   const letters = Array.from(text.matchAll(/\p{L}/gu), ([letter]) => RIGHT_TO_LEFT.test(letter))
-  const endsAtRight = /^[.!?:]$/.test(shown.findLast(({ str }) => str.trim() !== '')?.str.trim() ?? '')
+  const endsAtRight = /^[.!?:]$/.test(shown.at(-1)?.str.trim() ?? '')
   const isRightToLeft = !endsAtRight && letters.filter(Boolean).length > letters.length / 2
   return isRightToLeft ? turned(shown.toReversed(), LEFT_TO_RIGHT, RIGHT_TO_LEFT) : turned(shown, RIGHT_TO_LEFT, LEFT_TO_RIGHT)
 }
 
-/** The items of a line from left to right, with spaces between them, if one is printed after those on its right. */
-function fromLeft(items: readonly Item[]): readonly Item[] {
-  const shown = items.filter(({ str }) => str.trim() !== '')
-  const endOf = (item: Item | undefined): number => (item === undefined ? Infinity : leftOf(item) + item.width)
-  if (shown.every((item, i) => i === 0 || endOf(item) >= leftOf(shown[i - 1] ?? item))) return items
-  return shown
+/** Items from left to right, with a space in each gap. Points of letters are within these and have no width. */
+function spaced(items: readonly Item[]): Item[] {
+  let end = Infinity
+  return items
     .toSorted((a, b) => leftOf(a) - leftOf(b))
-    .flatMap((item, i, all) => {
-      const width = leftOf(item) - endOf(all[i - 1])
+    .flatMap((item, i) => {
+      const width = leftOf(item) - end
+      end = Math.max(i === 0 ? -Infinity : end, leftOf(item) + item.width)
       return width > WORD_GAP * item.height ? [{ ...item, str: ' ', width }, item] : [item]
     })
 }

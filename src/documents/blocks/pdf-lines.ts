@@ -167,8 +167,6 @@ function linesOf(items: readonly Item[], page: number): Line[] {
       const isInitial = leftOf(item) < leftOf(last) && item.height >= INITIAL.ratio * last.height
       if (isInitial || Math.abs(Number(item.transform[5]) - Number(last.transform[5])) > height) lines.push(...lineOf(line.splice(0), page))
       else if (leftOf(item) - leftOf(last) - last.width > WORD_GAP * height) line.push({ ...last, str: ' ', width: 0 })
-      else if (item.dir !== last.dir && leftOf(last) - leftOf(item) - item.width > WORD_GAP * height)
-        line.push({ ...item, str: ' ', width: 0, transform: item.transform.with(4, leftOf(item) + item.width) })
     }
     const isAt = ({ transform }: Item): boolean =>
       [4, 5].every((i) => Math.abs(Number(item.transform[i]) - Number(transform[i])) < OVERPRINT * item.height)

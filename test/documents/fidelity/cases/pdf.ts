@@ -463,6 +463,17 @@ export const PDF_CASES: readonly FidelityCase[] = [
     },
     says: '\u05e9\u05dc\u05d5\u05dd 123 \u05e2\u05d5\u05dc\u05dd',
   },
+  // Letters that are placed one by one: a gap is a space, in either direction.
+  {
+    file: 'placed.pdf',
+    content: () => {
+      const shown = reversed('\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd')
+      const parts = Array.from(shown, (letter, i) => `BT /F2 12 Tf ${100 + 7 * i} 700 Td ${codes(letter, HEBREW)} Tj ET`)
+      const printed = parts.filter((_, i) => shown.charAt(i) !== ' ').reverse()
+      return makePdfOf({ content: [...printed, 'BT /F1 12 Tf 180 700 Td (abc) Tj ET'].join('\n'), font: rightToLeft(HEBREW) })
+    },
+    says: 'abc \u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd',
+  },
   // Brackets open where they are read, also around Latin letters, and a full stop follows its number.
   {
     file: 'brackets.pdf',
