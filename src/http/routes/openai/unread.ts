@@ -45,7 +45,10 @@ const NOTHING: ReadonlyMap<string, TSchema> = new Map<string, TSchema>([
   ['ignore_eos', Off],
 ])
 
-/** Rejects fields that request what is unsupported; null does not. @param known supported fields @param path of a message or part, or nothing @throws invalid_request naming the field */
+/**
+ * Rejects fields that request what is unsupported; null does not. @param known supported fields
+ * @param path of a message or part; empty for the request @throws invalid_request naming the field
+ */
 export function refuseUnread(body: object, known: object, path = ''): void {
   const ignored = path === '' ? IGNORED : IN_MESSAGES
   for (const [field, value] of Object.entries(body)) {
