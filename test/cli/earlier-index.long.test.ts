@@ -39,7 +39,7 @@ await t.test(
       (await index('status')).stdout,
       /^collection passages: 25 passages, .*\n.*The table is sound.*cepe index reembed --collection passages/,
     )
-    t.equal((await index('sources')).stdout, '23\tcorpus.jsonl\n1\thand\n1\t\n')
+    t.equal((await index('sources')).stdout, '23\tcorpus.jsonl\n1\t\n1\thand\n')
     t.match(await index('snapshot', 'create', 'kept'), { code: 0, stdout: 'kept: snapshot of 25 passages created\n' })
     t.match(await index('snapshot', 'restore', 'before'), { code: 0, stdout: 'passages: 24 passages, restored from before\n' })
     t.match(await index('snapshot', 'restore', 'kept'), { code: 0 })
