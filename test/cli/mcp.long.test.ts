@@ -5,6 +5,7 @@ import { CLI, finished, startNode } from '../helpers/processes.ts'
 import { processesWith } from '../helpers/cli.ts'
 import { MCP_CLIENTS } from '../helpers/mcp-clients.ts'
 import { tinyService, tinyShared } from '../helpers/service-settings.ts'
+import { tempDir } from '../index/helpers.ts'
 
 /** Small, so that the first call does not wait long for the index. */
 const PASSAGES = `id\ttext\ttitle
@@ -41,7 +42,7 @@ for (const [name, connect] of Object.entries(MCP_CLIENTS))
   })
 
 await t.test('what keeps it from starting is one line on standard error', async (t) => {
-  const own = tinyService(t.testdir())
+  const own = tinyService(await tempDir(t))
   // The host holds the input open, and learns from the end of the process that there is no server.
   const start = (settings: Record<string, string>) => finished(startNode(CLI, ['mcp'], { env: { ...own, ...settings }, stdio: 'pipe' }))
   const missing = await start({ CEPE_READER_CHECKPOINT: '/none', CEPE_READER_DIR: '/none' })

@@ -4,9 +4,10 @@ import t from 'tap'
 import { runCli, startServer } from '../helpers/cli.ts'
 import { root } from '../helpers/root.ts'
 import { tinyService } from '../helpers/service-settings.ts'
+import { tempDir } from '../index/helpers.ts'
 
 t.test('a decoder without encoder, and without demonstrations, is asked by a protocol of its own', async (t) => {
-  const dir = t.testdir()
+  const dir = await tempDir(t)
   const corpus = path.join(dir, 'corpus.tsv')
   const rows = Array.from({ length: 12 }, (_, i) => `${i}\tThe river number ${i} is water.\tRiver ${i}`)
   await writeFile(corpus, ['id\ttext\ttitle', ...rows].join('\n'))
@@ -55,7 +56,7 @@ t.test('a decoder without encoder, and without demonstrations, is asked by a pro
 })
 
 t.test('where the protocol wants demonstrations and the service has none, questions are answered, and it is ready for that', async (t) => {
-  const dir = t.testdir()
+  const dir = await tempDir(t)
   const checkpoint = path.join(dir, 'wants-two')
   await cp(path.join(root, 'test/fixtures/bos/none'), checkpoint, { recursive: true })
   const protocol = { k: 1, k_decoder: 1, demonstrations: 2, context_tokens: 64, max_new_tokens: 4 }
@@ -78,7 +79,7 @@ t.test('where the protocol wants demonstrations and the service has none, questi
 for (const reader of ['qwen3', 'gemma3/model.gguf'])
   t.test(`${reader}: answers, chats by its own template and orders texts`, async (t) => {
     const checkpoint = path.join(root, 'test/fixtures/decoders', reader)
-    const server = await startServer(tinyService(t.testdir(), { CEPE_READER_CHECKPOINT: checkpoint, CEPE_DEMONSTRATIONS: '' }))
+    const server = await startServer(tinyService(await tempDir(t), { CEPE_READER_CHECKPOINT: checkpoint, CEPE_DEMONSTRATIONS: '' }))
     t.teardown(() => server.stop())
     const post = async (where: string, body: object) => {
       const headers = { 'content-type': 'application/json' }

@@ -7,12 +7,13 @@ import { startServer } from '../helpers/processes.ts'
 import { fuzz } from './fuzz.ts'
 import { misuse } from './raw-sockets.ts'
 import { send } from './send.ts'
+import { tempDir } from '../index/helpers.ts'
 
 const ADMIN_KEY = 'a key of this test alone'
 /** The first part of the demo corpus: indexed in seconds. */
 const PASSAGES = 400
 
-const folder = t.testdir()
+const folder = await tempDir(t)
 const corpus = path.join(folder, 'passages.tsv')
 const demo = await readFile(path.join(root, 'index/corpus/passages.tsv'), 'utf8')
 await writeFile(

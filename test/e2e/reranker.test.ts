@@ -5,6 +5,7 @@ import { buildModel } from '../../models/build.ts'
 import { startServer } from '../helpers/cli.ts'
 import { root } from '../helpers/root.ts'
 import { tinyService } from '../helpers/service-settings.ts'
+import { tempDir } from '../index/helpers.ts'
 
 const FIXTURE = path.join(root, 'test/fixtures/rerankers/bert')
 const QUERY = 'what is the capital of the country?'
@@ -17,7 +18,7 @@ async function goldenLogits(): Promise<number[]> {
 }
 
 t.test('a cross-encoder that a setting names orders documents, found passages and those that answers are read from', async (t) => {
-  const dir = t.testdir()
+  const dir = await tempDir(t)
   const modelDir = path.join(dir, 'cross-encoder')
   await buildModel({ checkpointDir: FIXTURE, outDir: modelDir, dtype: 'f32' })
   const corpus = path.join(dir, 'corpus.tsv')
@@ -70,6 +71,6 @@ t.test('a cross-encoder that a setting names orders documents, found passages an
 })
 
 t.test('a folder without a cross-encoder is refused by its setting', async (t) => {
-  const dir = t.testdir()
+  const dir = await tempDir(t)
   await t.rejects(startServer(tinyService(dir, { CEPE_RERANKER_DIR: path.join(dir, 'nothing') })), { message: /CEPE_RERANKER_DIR/ })
 })

@@ -9,6 +9,7 @@ import { createEmbedder } from '../../src/inference/pool/models/create-embedder.
 import { startServer } from '../helpers/cli.ts'
 import { root } from '../helpers/root.ts'
 import { tinyService } from '../helpers/service-settings.ts'
+import { tempDir } from '../index/helpers.ts'
 
 /** Random retrievers as sentence-transformers saves them, with its own vectors (test/fixtures/sentence-transformers/make.py; XLM-R and ModernBERT: test/fixtures/rerankers/make.py). */
 const FIXTURES = path.join(root, 'test/fixtures/sentence-transformers')
@@ -43,7 +44,7 @@ for (const kind of ['mean', 'cls', 'normalised', 'xlm-roberta', 'modern-bert']) 
 
 for (const kind of ['xlm-roberta', 'modern-bert']) {
   await t.test(`${kind}: every dtype builds and embeds alike`, async (t) => {
-    const dir = t.testdir()
+    const dir = await tempDir(t)
     const samples = [{ contexts: [[1, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 2]], prompt: [] }]
     for (const dtype of DTYPES) {
       await buildModel({ checkpointDir: path.join(FIXTURES, kind), outDir: path.join(dir, dtype), dtype })
@@ -79,7 +80,7 @@ function dot(a: readonly number[] = [], b: readonly number[] = []): number {
 
 await t.test('over HTTP a question is embedded with the prompt, a passage without it', async (t) => {
   const { passages, queries } = await goldenOf('cls')
-  const scores = await scoresOf(t, t.testdir(), path.join(FIXTURES, 'cls'))
+  const scores = await scoresOf(t, await tempDir(t), path.join(FIXTURES, 'cls'))
   t.equal(scores.size, 5)
   for (const [id, score] of scores) {
     const passage = passages[id === 'put' ? 0 : Number(id)]
@@ -90,7 +91,7 @@ await t.test('over HTTP a question is embedded with the prompt, a passage withou
 await t.test('a passage is embedded with the prompt that is declared for passages, by a job and when it is put', async (t) => {
   const { queries } = await goldenOf('cls')
   // With the queries' prompt declared for passages too, passages have the vectors of queries.
-  const dir = t.testdir()
+  const dir = await tempDir(t)
   const checkpoint = path.join(dir, 'passages')
   await cp(path.join(FIXTURES, 'cls'), checkpoint, { recursive: true })
   const file = path.join(checkpoint, 'config_sentence_transformers.json')

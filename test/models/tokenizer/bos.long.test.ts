@@ -7,6 +7,7 @@ import type { TokenizerConfig, TokenizerJson } from '../../../models/tokenizer/t
 import { startServer } from '../../helpers/cli.ts'
 import { root } from '../../helpers/root.ts'
 import { tinyService } from '../../helpers/service-settings.ts'
+import { tempDir } from '../../index/helpers.ts'
 
 /** What transformers makes of prompts with models whose tokenizers differ in BOS (test/fixtures/bos/make.py). */
 const FIXTURES = path.join(root, 'test/fixtures/bos')
@@ -25,7 +26,7 @@ for (const kind of ['none', 'front']) {
   await t.test(`${kind}: the service answers over HTTP as transformers does`, async (t) => {
     const checkpoint = path.join(FIXTURES, kind)
     const { prompts, chats } = JSON.parse(await readFile(path.join(checkpoint, 'golden.json'), 'utf8')) as Goldens
-    const server = await startServer(tinyService(t.testdir(), { CEPE_READER_CHECKPOINT: checkpoint, CEPE_DTYPE: 'f32' }))
+    const server = await startServer(tinyService(await tempDir(t), { CEPE_READER_CHECKPOINT: checkpoint, CEPE_DTYPE: 'f32' }))
     t.teardown(() => server.stop())
     for (const { question, ids, answer } of prompts) {
       const response = await fetch(`${server.url}/v1/answer`, {
