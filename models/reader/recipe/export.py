@@ -27,8 +27,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base", type=Path, help="the GGUF file; without it only the adapters are written, for `cepe build --adapter`")
     parser.add_argument("--runs", type=Path, required=True, help="the folder of the checkpoints")
-    parser.add_argument("--adapter", type=Path, help="exported adapters of stage 1, where it has no checkpoint")
-    parser.add_argument("--mean-with", type=Path, help="exported adapters that the run continued: their mean with the run's is written")
+    reading = parser.add_mutually_exclusive_group()
+    reading.add_argument("--adapter", type=Path, help="exported adapters of stage 1, where it has no checkpoint")
+    reading.add_argument("--mean-with", type=Path, help="exported adapters that the run continued: their mean with the run's is written")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--base-revision", help="what `cepe inspect` prints for the base")
     parser.add_argument("--decoder-only", action="store_true", help="leave stage 2 out")
@@ -36,8 +37,8 @@ def arguments() -> argparse.Namespace:
 
 
 def write_adapter(folder: Path, runs: Path, mean_with: Path | None = None) -> None:
-    """Wortsman et al. 2022, Robust fine-tuning of zero-shot models (WiSE-FT): the mean of the weights before and after a run keeps more
-    of what the model knew. A and B are averaged on their own, whose product is that of the mean update as long as the run changed them little."""
+    """Writes the adapters of a run, or their mean with those that it continued: Wortsman et al. 2022, Robust fine-tuning of zero-shot
+    models (WiSE-FT). A and B are averaged separately. Their product is close to the mean update where the run changed them little."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = read_run(runs / "reading.pt", "train stage 1 first, or give --adapter")
     weights = {f"base_model.model.{name}.weight": value.half().numpy() for name, value in kept["model"].items()}
