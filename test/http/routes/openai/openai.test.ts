@@ -263,7 +263,7 @@ t.test('messages are taken back with the fields that clients leave in them', asy
   t.equal(reads[0]?.question, 'q')
 })
 
-t.test('a text beyond the window is not embedded by its beginning, unless the request says so', async (t) => {
+t.test('embeddings: a text beyond the window is refused, and truncated with truncate: true', async (t) => {
   const { client } = await withClient(t)
   const long = 'word '.repeat(300)
   const create = (input: string | string[], more = {}) => client.embeddings.create({ model: 'fake', input, ...more })
