@@ -1,4 +1,5 @@
 import { getDocumentProxy } from 'unpdf'
+import { at } from '../../../base/at.ts'
 import { messageOf } from '../../../base/errors.ts'
 import { DOCUMENT_LIMITS, OCR_LIMITS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
@@ -22,6 +23,16 @@ export interface Line {
   readonly right: number
   /** Where its last column begins. */
   readonly column?: number
+  /** Parts between gaps that are wider than those of words. */
+  readonly cells?: readonly Cell[]
+  /** A row of a table. */
+  readonly isRow?: boolean
+}
+
+export interface Cell {
+  readonly text: string
+  readonly left: number
+  readonly right: number
 }
 
 export interface PdfPages {
@@ -33,6 +44,8 @@ export interface PdfPages {
 
 /** A gap between letters, in heights of the line, that separates columns. */
 const COLUMN_GAP = 1.5
+/** One that may separate cells. */
+const CELL_GAP = 0.6
 /** Scripts are lower than the line's letters and begin above or below their base, in heights; some letters of any height further from it. */
 const RAISED = { height: 0.85, rise: 0.15, ofAny: 0.25, letters: 3 }
 /** A mark of a list that is printed apart from its item, and their distance at most, in heights. */
@@ -215,6 +228,7 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   }
   let [text, raised] = ['', '']
   let column: number | undefined
+  const cells = [{ start: 0, left: Infinity, right: 0 }]
   let [heightBefore, riseBefore] = [0, 0]
   const endRaised = (): void => {
     text += text.trim() === '' && /^\d{1,3}$/.test(raised.trim()) ? `[${raised.trim()}] ` : raisedText(raised.replace(/\s+/g, ' '), text)
@@ -235,15 +249,21 @@ function lineOf(items: readonly Item[], page: number): Line[] {
       if (text.endsWith('\t')) column = Number(item.transform[4])
       // A script and the number after it are two numbers.
       if ((riseBefore !== 0 || heightBefore < RAISED.height * item.height) && /\d$/.test(text) && /^\d/.test(str)) text += ' '
+      if (isBlank && width > CELL_GAP * height) cells.push({ start: text.length, left: Infinity, right: 0 })
       text += isBlank && width > COLUMN_GAP * height ? '\t' : str
     }
+    const cell = at(cells, cells.length - 1)
+    if (!isBlank) Object.assign(cell, { left: Math.min(cell.left, leftOf(item)), right: Math.max(cell.right, leftOf(item) + width) })
     ;[heightBefore, riseBefore] = [item.height, rise]
   }
   endRaised()
+  const shown = cells.map(({ start, left, right }, i) => ({ text: inline(lettersIn(text.slice(start, cells[i + 1]?.start))), left, right }))
   text = lettersIn(text).trim()
   const left = letters.reduce((least, item) => Math.min(least, leftOf(item)), Infinity)
   const right = letters.reduce((most, item) => Math.max(most, leftOf(item) + item.width), 0)
-  return text === '' ? [] : [{ text, page, height, base, left, right, ...(column !== undefined && { column }) }]
+  return text === ''
+    ? []
+    : [{ text, page, height, base, left, right, cells: shown.filter(({ text }) => text !== ''), ...(column !== undefined && { column }) }]
 }
 
 /** The value with the largest sum of weights. */

@@ -2,6 +2,7 @@ import { at } from '../../../base/at.ts'
 import { inline, listed, quoted, unwrapped, type Block, type BlockDocument, type PageBreak } from './contract.ts'
 import type { Ocr } from './ocr/engine.ts'
 import { mostOf, readPdfPages, type Line, type PdfPages } from './pdf-lines.ts'
+import { withColumnNames } from './pdf-tables.ts'
 import { CONJUNCTIONS, marked, MARKS } from './texts/plain.ts'
 import { runningHeads } from './running-heads.ts'
 
@@ -34,7 +35,7 @@ const ITEM_INDENT = 8
 
 /**
  * A PDF: paragraphs, lists and headings by the size of their letters (the largest are of level 1); running heads and page numbers left
- * out. Tables are read line by line.
+ * out. Tables are read line by line, unless cells are empty or wrapped.
  * @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large
  */
 export async function pdfDocument(bytes: Uint8Array, ocr?: Ocr): Promise<BlockDocument> {
@@ -46,7 +47,7 @@ export function pagesDocument({ pages, title, warnings: read }: PdfPages): Block
   const running = runningHeads(pages)
   const text = pages.map((lines) => lines.filter((line) => !running.has(line)))
   const contents = contentsOf(text.flat(), pages.length)
-  const kept = text.map((lines) => lines.filter((line) => !contents.has(line)))
+  const kept = text.map((lines) => withColumnNames(lines.filter((line) => !contents.has(line))))
   const heads = quoted([...new Set([...running].map(({ text }) => inline(text)))])
   const left = running.size === 0 ? '' : `${running.size} lines are left out as running heads: ${heads}.`
   const contentsPages = listed([...contents].map(({ page }) => page))
@@ -135,7 +136,7 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
     else if (last?.kind === 'table' && follows && column !== undefined && Math.abs(line.left - column) < line.height / 2)
       // The last cell goes on.
       last.extend(text, line.page, compounds)
-    else if (line.text.includes('\t') || text.includes(' ... ')) {
+    else if (line.isRow || line.text.includes('\t') || text.includes(' ... ')) {
       column = line.column
       if (last?.kind === 'table' && follows) last.add(text, line.page)
       else blocks.push(new OpenBlock('table', text, line.page))

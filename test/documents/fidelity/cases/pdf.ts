@@ -41,7 +41,87 @@ const reversed = (text: string): string => Array.from(text).reverse().join('')
 const widget = (more: string, left: number, low: number): string =>
   `<< /Type /Annot /Subtype /Widget /F 4 /Rect [${left} ${low} ${left + 100} ${low + 14}] ${more} >>`
 
+/** A line of cells that begin at the same places; an empty one is not printed. */
+const cells = (...texts: readonly string[]): readonly PdfRun[] => texts.flatMap((text, i) => (text === '' ? [] : [{ text, at: 90 * i }]))
+/** Numbers that end at the same places. */
+const amounts = (name: string, ...texts: readonly string[]): readonly PdfRun[] => [
+  { text: name },
+  ...texts.flatMap((text, i) => (text === '' ? [] : [{ text, at: 160 + 80 * i - 6.67 * text.length }])),
+]
+
 export const PDF_CASES: readonly FidelityCase[] = [
+  // A line does not show which of its cells is empty.
+  {
+    file: 'empty-cells.pdf',
+    content: () =>
+      makePdf([
+        [
+          'Fees of the quay in crowns.',
+          cells('Goods', 'March', 'April', 'May'),
+          cells('Rope', '5', '', '7'),
+          cells('Sail', '', '3', ''),
+          cells('Tar', '11', '12', '13'),
+          cells('Buoys'),
+          cells('Red', '', '', '4'),
+          'The fees are paid at noon.',
+        ],
+      ]),
+    says: 'Fees of the quay in crowns. Goods March April May Goods: Rope; March: 5; May: 7 Goods: Sail; April: 3 Goods: Tar; March: 11; April: 12; May: 13 Buoys Goods: Red; May: 4 The fees are paid at noon.',
+    lines: ['Goods: Rope; March: 5; May: 7', 'Goods: Sail; April: 3'],
+  },
+  {
+    file: 'years.pdf',
+    content: () =>
+      makePdf([
+        [
+          amounts('', '2022', '2023', '2024'),
+          amounts('Rent', '5', '', '700'),
+          amounts('Fees', '1100', '12', '13'),
+          amounts('Tar', '', '9'),
+        ],
+      ]),
+    lines: ['Rent; 2022: 5; 2024: 700', 'Fees; 2022: 1100; 2023: 12; 2024: 13', 'Tar; 2023: 9'],
+  },
+  // As word processors and browsers print them: all lines of a cell, then the next cell, whose text may be centred.
+  {
+    file: 'wrapped-cells.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          ...[
+            [50, 700, 'Goods'],
+            [200, 700, 'March'],
+            [300, 700, 'April'],
+            [50, 674, 'Rope of the'],
+            [50, 660, 'northern mole'],
+            [200, 674, '5'],
+          ],
+          ...[
+            [300, 674, '6'],
+            [50, 634, 'Sail of the'],
+            [50, 620, 'old ship'],
+            [300, 627, '7'],
+            [50, 594, 'Tar'],
+            [200, 594, '8'],
+            [300, 594, '9'],
+          ],
+        ]
+          .map(([left, base, text]) => `BT /F1 12 Tf ${left} ${base} Td (${text}) Tj ET`)
+          .join('\n'),
+      }),
+    says: 'Goods March April Goods: Rope of the northern mole; March: 5; April: 6 Goods: Sail of the old ship; April: 7 Goods: Tar; March: 8; April: 9',
+  },
+  // Full rows, and rows without names above them, are read as they are printed.
+  {
+    file: 'full-rows.pdf',
+    content: () => makePdf([[cells('Goods', 'March', 'April'), cells('Rope', '5', '7'), cells('Sail', '3', '4')]]),
+    lines: ['Goods March April', 'Rope 5 7', 'Sail 3 4'],
+  },
+  {
+    file: 'nameless-rows.pdf',
+    content: () => makePdf([[cells('Rope', '5', '7'), cells('Sail', '', '4'), cells('Tar', '1', '2')]]),
+    lines: ['Rope 5 7', 'Sail 4', 'Tar 1 2'],
+  },
   {
     file: 'notes.pdf',
     content: () =>

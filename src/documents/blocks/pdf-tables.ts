@@ -1,0 +1,125 @@
+import { at } from '../../../base/at.ts'
+import { rowTexts } from './markup/row-texts.ts'
+import type { Cell, Line } from './pdf-lines.ts'
+
+/** Distances of lines in heights of letters, at most: in a table, in a cell, next to each other. */
+const [ROW_GAP, LEADING, SAME_BASE] = [4, 1.4, 0.1]
+/** A cell with more lines than this is not followed by others of its row. */
+const MOST_WRAPPED = 7
+const LEAST_COLUMNS = 3
+const YEAR = /^(?:19|20)\d{2}$/
+
+interface Row {
+  readonly lines: readonly Line[]
+  readonly cells: readonly Cell[]
+}
+
+/**
+ * Lines of a page in which rows of tables name their columns, where cells are empty or have several lines: a line does not show whose its
+ * values are.
+ */
+export function withColumnNames(lines: readonly Line[]): readonly Line[] {
+  const named: Line[] = []
+  for (let i = 0; i < lines.length;) {
+    const table = (lines[i]?.cells?.length ?? 0) > 1 ? tableOf(rowsOf(lines.slice(i))) : undefined
+    named.push(...(table?.shown ?? lines.slice(i, i + 1)))
+    i += table?.read ?? 1
+  }
+  return named
+}
+
+/** The rows that lines begin with. Cells may be printed one after another, each with all of its lines: a later one begins above the last of them. */
+function rowsOf(lines: readonly Line[]): Row[] {
+  const rows: Line[][] = []
+  for (const line of lines) {
+    const gapTo = ({ base }: Line): number => (base - line.base) / line.height
+    const recent = rows.slice(-MOST_WRAPPED)
+    const again = recent.findIndex((row) => row.some((other) => gapTo(other) < SAME_BASE))
+    const isFar = again < 0 && rows.at(-1)?.every((other) => gapTo(other) > ROW_GAP)
+    if (isFar || (again === 0 && rows.length > MOST_WRAPPED)) break
+    rows.push([...(again < 0 ? [] : rows.splice(again - recent.length).flat()), line])
+  }
+  return withWrapped(rows.map(rowOf))
+}
+
+function rowOf(lines: readonly Line[]): Row {
+  return { lines, cells: lines.flatMap(({ cells = [] }) => cells).reduce<readonly Cell[]>(withCell, []) }
+}
+
+/** Rows with the lines of one cell that stand above and below them, closer than rows do. */
+function withWrapped(rows: readonly Row[]): Row[] {
+  const groups: Row[][] = []
+  for (const row of rows) {
+    const [low, top] = [groups.at(-1)?.at(-1), row].map((one) => one?.lines.map(({ base }) => base) ?? [])
+    if (Math.min(...(low ?? [])) - Math.max(...(top ?? [])) <= LEADING * at(row.lines, 0).height) groups.at(-1)?.push(row)
+    else groups.push([row])
+  }
+  const isOne = (group: readonly Row[]): boolean => group.filter(({ cells }) => cells.length > 1).length === 1
+  return groups.flatMap((group) => (isOne(group) ? [rowOf(group.flatMap(({ lines }) => lines))] : group))
+}
+
+/** Parts below each other are one cell. */
+function withCell(cells: readonly Cell[], cell: Cell): readonly Cell[] {
+  const [first, ...others] = cells.filter((other) => overlap(other, cell))
+  const whole = [...(first ? [first] : []), ...others, cell].reduce((a, b) => ({ ...joined(a, b), text: `${a.text} ${b.text}` }))
+  return [...cells.filter((other) => !overlap(other, cell)), whole].sort((a, b) => a.left - b.left)
+}
+
+/** The table below a row of names: how many lines it has, and those to show. Undefined without names, or if a line shows each of its rows. */
+function tableOf([head, ...all]: readonly Row[]) {
+  const [first, label] = [head?.cells[0], all[0]?.cells[0]]
+  if (head === undefined || first === undefined || label === undefined) return undefined
+  // Above the names of rows there may be nothing.
+  const names = [...(label.right < first.left ? [{ ...label, text: '' }] : []), ...head.cells]
+  const end = all.findIndex(({ cells }, i) => cells.length > names.length || isNext(cells, all[i + 1]))
+  const below = all.slice(0, end < 0 ? undefined : end)
+  const columns = below.reduce<readonly Extent[]>((known, { cells }) => {
+    const wider = cells.length === known.length ? known.map((column, i) => joined(column, at(cells, i))) : known
+    return areApart(wider) ? wider : known
+  }, names)
+  const places = below.map(({ cells }) => placesIn(columns, cells))
+  const placed = below.slice(0, [...places, undefined].indexOf(undefined))
+  const rows = placed.slice(0, placed.findLastIndex(({ cells }) => cells.length > 1) + 1)
+  const isPlain = rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length))
+  if (names.length < LEAST_COLUMNS || !areApart(columns) || isPlain) return undefined
+  const texts = rowTexts([
+    { isHead: names.slice(1).every(({ text }) => YEAR.test(text)), cells: names },
+    ...rows.map(({ cells }, i) => ({
+      isHead: false,
+      cells: columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })),
+    })),
+  ])
+  // None were taken for names.
+  if (texts.length !== rows.length) return undefined
+  const shown = [head, ...rows].flatMap(({ lines, cells }, i) =>
+    i === 0 || cells.length === 1 ? lines : [{ ...at(lines, 0), text: at(texts, i - 1) }],
+  )
+  return { read: [head, ...rows].flatMap(({ lines }) => lines).length, shown: shown.map((line) => ({ ...line, isRow: true })) }
+}
+
+/** Whether a line is above the names of another table. */
+function isNext(cells: readonly Cell[], below: Row | undefined): boolean {
+  const [, ...names] = below?.cells ?? []
+  return cells.length === 1 && names.length > 0 && names.every(({ text }) => !/\d/.test(text) || YEAR.test(text))
+}
+
+type Extent = Pick<Cell, 'left' | 'right'>
+
+function areApart(extents: readonly Extent[]): boolean {
+  return extents.every(({ left }, i) => i === 0 || left > at(extents, i - 1).right)
+}
+
+function overlap(a: Extent, b: Extent): boolean {
+  return a.left < b.right && a.right > b.left
+}
+
+function joined(a: Extent, b: Extent): Extent {
+  return { left: Math.min(a.left, b.left), right: Math.max(a.right, b.right) }
+}
+
+/** The column of each cell, from left to right; undefined if one is in none or in several. */
+function placesIn(columns: readonly Extent[], cells: readonly Extent[]): readonly number[] | undefined {
+  const places = cells.map((cell) => columns.flatMap((column, i) => (overlap(column, cell) ? [i] : [])))
+  const isEach = places.every(([place = -1, second], i) => place > (places[i - 1]?.[0] ?? -1) && second === undefined)
+  return isEach && places.length > 0 ? places.flat() : undefined
+}
