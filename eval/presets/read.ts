@@ -3,8 +3,7 @@ import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { type Static, type TProperties, Type } from 'typebox'
 import { osCode } from '../../base/errors.ts'
-import { packageRoot } from '../../src/package.ts'
-import { readShipped } from '../datasets/shipped.ts'
+import { readShipped, shippedPath } from '../datasets/shipped.ts'
 import { invalidOption } from '../run/options.ts'
 
 export const PAPERS = { cepe: 'CEPE', giraffe: 'Giraffe', pi: 'Position Interpolation' } as const
@@ -15,7 +14,7 @@ const UnavailableSchema = Type.Record(Type.String(), Type.Record(Type.String(), 
 /** Numbers of a paper's tables with a preset, ascending. */
 function presetTables(paper: Paper): string[] {
   const pattern = new RegExp(`^${paper}-(\\d+)\\.json$`)
-  const files = readdirSync(path.join(packageRoot(), 'eval', 'presets', 'tables'))
+  const files = readdirSync(shippedPath('eval/presets/tables'))
   return files.flatMap((file) => pattern.exec(file)?.[1] ?? []).sort((a, b) => Number(a) - Number(b))
 }
 

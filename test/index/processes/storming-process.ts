@@ -1,12 +1,12 @@
 /**
  * A process that puts, deletes and compacts without end, and says on standard output what it is about to do and what was
- * acknowledged: "try <id> <round>", "ok <id> <round>"; round 0 means deleted. What the kills of bench/index/kills.ts hit.
+ * acknowledged: "try <id> <round>", "ok <id> <round>"; round 0 means deleted. What `writers/kills.long.test.ts` kills.
  * Arguments: folder, first round.
  */
-import { openIndex } from '../../index/open.ts'
-import { compactionCommand } from '../../index/compaction/compact.ts'
-import { embedWords, hashedWords } from '../../test/fixtures/hashed-words.ts'
-import { IDS, stormPassage } from './kills.ts'
+import { openIndex } from '../../../index/open.ts'
+import { compactionCommand } from '../../../index/compaction/compact.ts'
+import { embedWords, hashedWords } from '../../fixtures/hashed-words.ts'
+import { IDS, stormPassage } from '../../fixtures/storm-passages.ts'
 
 const [dir = '', first = '1'] = process.argv.slice(2)
 const PER_PUT = 3

@@ -1,53 +1,27 @@
-/**
- * Kills processes at random moments and looks at what is left, row by row: storms of puts, deletes and compactions,
- * and jobs that add and replace. Ends with 1 at the first row that is lost, doubled or wrong.
- * Usage: index-kills.js [--storms 100] [--jobs 100] [--seed 1]
- */
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { closing } from '../../base/files.ts'
-import type { Random } from '../../base/random.ts'
-import type { Passage } from '../../index/contract.ts'
-import { openIndex } from '../../index/open.ts'
-import { embedWords, hashedWords } from '../../test/fixtures/hashed-words.ts'
-import { indexedTable } from '../../test/fixtures/synthetic-table.ts'
-import { builtForTests, collect, finished, startNode } from '../../test/helpers/processes.ts'
-import { uniform } from '../../test/fixtures/synthetic-checkpoint.ts'
+import t from 'tap'
+import { closing } from '../../../base/files.ts'
+import { openIndex } from '../../../index/open.ts'
+import { embedWords, hashedWords } from '../../fixtures/hashed-words.ts'
+import { IDS, stormPassage } from '../../fixtures/storm-passages.ts'
+import { uniform } from '../../fixtures/synthetic-checkpoint.ts'
+import { indexedTable } from '../../fixtures/synthetic-table.ts'
+import { builtForTests, collect, finished, startNode } from '../../helpers/processes.ts'
+import { tempDir } from '../helpers.ts'
 
-/** Passages that a storm rewrites, beside those of a table with indexes. */
-export const IDS = 60
-
-/** The passage that a storm writes under an id in a round. */
-export function stormPassage(id: number, round: number): Passage {
-  return { id: `s${id}`, title: `Passage ${id}`, text: `Round ${round} of passage ${id}.` }
-}
-
+/** Kills of each kind at random moments; `KILLS=500 SEED=7` for more, and others. */
+const { KILLS = '15', SEED = '1' } = process.env
 const LONGEST_LIFE_MS = 900
 const KILLS_PER_TABLE = 25
 const KILLS_PER_JOB = 4
 const STORM_ROWS = 1200
 const JOB_ROWS = 1500
 
-/** Interval of progress reports: a run may take hours. */
-const SAID_EVERY = 50
-
-/** Counts kills up to the wanted number, and reports them. */
-function killCount(name: string, wanted: number) {
-  let done = 0
-  return {
-    isOpen: () => done < wanted,
-    add: () => {
-      if (++done % SAID_EVERY === 0 || done === wanted)
-        console.log(`${name}: ${done} kills, nothing lost, doubled or wrong before the last`)
-    },
-  }
-}
-type Kills = ReturnType<typeof killCount>
-
-const STORMING = builtForTests('bench/index/storming-process.js')
+const STORMING = builtForTests('test/index/processes/storming-process.js')
 const INDEXING = builtForTests('test/index/processes/indexing-process.js')
+const next = uniform(Number(SEED))
 
 /**
  * Runs a compiled script and kills it a number of milliseconds after its first line.
@@ -112,56 +86,36 @@ function compare(state: StormState, texts: ReadonlyMap<string, string>): void {
   state.open.clear()
 }
 
-async function storms(folder: string, kills: Kills, next: Random): Promise<void> {
-  for (let table = 0; kills.isOpen(); table++) {
-    const dir = join(folder, `storm${table}`)
+t.test('after kills amid puts, deletes and compactions every acknowledged change is there once', async (t) => {
+  for (let kills = 0; kills < Number(KILLS);) {
+    const dir = await tempDir(t)
     await indexedTable(dir, hashedWords, STORM_ROWS, (number) => embedWords(String(number)))
     const state: StormState = { known: new Map(), open: new Map(), last: 0 }
-    for (let i = 0; i < KILLS_PER_TABLE && kills.isOpen(); i++) {
+    for (let i = 0; i < KILLS_PER_TABLE && kills < Number(KILLS); i++, kills++) {
       const { output, killed } = await killedAfter(STORMING, [dir, String(state.last + 1)], next() * LONGEST_LIFE_MS)
-      if (!killed) throw new Error('a storm ended by itself')
-      kills.add()
+      t.ok(killed, 'a storm does not end by itself')
       follow(state, output)
       compare(state, await textsIn(dir))
     }
-    await rm(dir, { recursive: true })
+    t.ok(state.known.size > 0, 'changes were acknowledged')
   }
-}
+})
 
-async function jobs(folder: string, kills: Kills, next: Random): Promise<void> {
-  const dir = join(folder, 'jobs')
-  await mkdir(dir)
+t.test('after kills amid jobs that add and replace, repeating them leaves every row once', async (t) => {
+  const dir = await tempDir(t)
   let expected = new Map<string, string>()
-  for (let job = 1; kills.isOpen(); job++) {
+  let kills = 0
+  for (let job = 1; kills < Number(KILLS); job++) {
     const replace = job % 3 === 0
     const passages = Array.from({ length: JOB_ROWS }, (_, i) => stormPassage(Math.floor((job * JOB_ROWS) / 2) + i, job))
     const corpus = join(dir, `${job}.jsonl`)
     await writeFile(corpus, passages.map((passage) => `${JSON.stringify(passage)}\n`).join(''))
     const args = (delay: number): string[] => [dir, corpus, String(delay), JSON.stringify({ replace })]
-    for (let i = 0; i < KILLS_PER_JOB && kills.isOpen(); i++)
-      if ((await killedAfter(INDEXING, args(20), next() * LONGEST_LIFE_MS)).killed) kills.add()
+    for (let i = 0; i < KILLS_PER_JOB && kills < Number(KILLS); i++)
+      if ((await killedAfter(INDEXING, args(20), next() * LONGEST_LIFE_MS)).killed) kills++
     const { code, stdout, stderr } = await finished(startNode(INDEXING, args(0)))
-    if (code !== 0 || / (failed|stopped|cancelled) /.test(stdout)) throw new Error(stdout + stderr)
+    t.notOk(code !== 0 || / (failed|stopped|cancelled) /.test(stdout), stdout + stderr)
     expected = new Map([...(replace ? [] : expected), ...passages.map(({ id, text }) => [id, text] as const)])
-    const texts = await textsIn(join(dir, 'index'))
-    const wrong = [...expected].filter(([id, text]) => texts.get(id) !== text)
-    if (texts.size !== expected.size || wrong.length > 0)
-      throw new Error(`job ${job}: ${texts.size} rows of ${expected.size}, ${wrong.length} wrong`)
+    t.same(await textsIn(join(dir, 'index')), expected)
   }
-}
-
-if (import.meta.filename === process.argv[1]) {
-  // Its runtime of models is not needed by the processes that are killed.
-  const { benchOptions } = await import('../measure.ts')
-  const options = benchOptions({ storms: '100', jobs: '100', seed: '1' })
-  const next = uniform(options.integer('seed'))
-  // Kept if something is wrong in it.
-  const folder = await mkdtemp(join(tmpdir(), 'cepe-kills-'))
-  for (const [name, run] of Object.entries({ storms, jobs })) {
-    const kills = killCount(name, options.integer(name))
-    if (!kills.isOpen()) continue
-    await run(folder, kills, next)
-    console.log(`${name}: nothing lost, doubled or wrong`)
-  }
-  await rm(folder, { recursive: true })
-}
+})
