@@ -46,7 +46,7 @@ export function resolveRequest(
   for (const [field, modes] of READ_IN)
     if (request[field] !== undefined && !modes.includes(mode))
       throw invalidField(field, `is not read in ${mode} mode: omit it, or use mode ${modes.join(' or ')}`)
-  if (request.passages?.length) refuseUnused(request, mode)
+  refuseUnused(request, mode)
   const contextTokens = request.context_tokens ?? defaults.context_tokens
   if (dims.encoder_window > 0 && contextTokens > dims.encoder_window)
     throw invalidField('context_tokens', `is ${contextTokens}, but this model's encoder takes ${dims.encoder_window} at most`)
@@ -120,10 +120,12 @@ function refuseMixed({ sampling, logprobs, grammar }: ChatQuestion, mode: Mode):
 }
 
 /** @throws invalid_request for passages that would not be read, and for options of a search that is not made */
-function refuseUnused({ filter = {}, method }: ChatQuestion, mode: Mode): void {
-  if (mode === 'closed-book') throw invalidField('passages', 'are not read in closed-book mode: omit them, or choose another mode')
-  const unused = Object.keys(filter).length > 0 ? 'filter' : method && 'method'
-  if (unused) throw invalidField(unused, 'selects from the index, and passages are given: omit one of them')
+function refuseUnused({ passages = [], filter = {}, method, rerank }: ChatQuestion, mode: Mode): void {
+  const ofSearch = Object.keys(filter).length > 0 ? 'filter' : method && 'method'
+  const unread = passages.length > 0 ? 'passages' : rerank ? 'rerank' : ofSearch
+  if (mode === 'closed-book' && unread)
+    throw invalidField(unread, 'has no effect in closed-book mode, which reads no passages: omit it, or choose another mode')
+  if (passages.length > 0 && ofSearch) throw invalidField(ofSearch, 'selects from the index, and passages are given: omit one of them')
 }
 
 /** @throws invalid_request if dropping passages is meaningless, or the answer is sampled */

@@ -155,6 +155,15 @@ t.test('given passages are read, or refused with the field that excludes them', 
   const scored = scoreChoices({ ...given, choices: ['a'], filter: { source: 'a.txt' } }, services)
   await t.rejects(scored, { code: 'invalid_request', field: 'filter' })
   t.match(await answerQuestion({ ...given, filter: {} }, services), { answer: 'yes' })
+  for (const unread of [{ filter: { source: 'a.txt' } }, { method: 'text' }, { rerank: true }] as const) {
+    const [field = ''] = Object.keys(unread)
+    const message = `${field} has no effect in closed-book mode, which reads no passages: omit it, or choose another mode.`
+    await t.rejects(answerQuestion({ question: 'what', mode: 'closed-book', ...unread }, services), {
+      code: 'invalid_request',
+      field,
+      message,
+    })
+  }
 })
 
 t.test('an option that the mode does not read is refused with the modes that do', async (t) => {
