@@ -194,7 +194,7 @@ class LanceIndex implements PassageIndex {
     return this.#reading(() => withWriterLock(this, work))
   }
 
-  /** @throws store_unavailable if the store fails the operation; index_invalid if the table is damaged, or gone and its replacement is incompatible */
+  /** @throws store_unavailable if the store fails; index_invalid if the table is damaged, or gone and its replacement is incompatible */
   async #reading<T>(work: () => Promise<T>, storedAs?: string): Promise<T> {
     try {
       return await work()

@@ -22,7 +22,7 @@ export interface PassageIndex extends Models {
   writtenWith(): Promise<EmbeddingModel>
   /** Why the newest table is not used here; undefined if it is. */
   behind(): CodedError | undefined
-  /** Checks that the table can be read and written to. @returns when it was last rolled back @throws store_unavailable, index_missing, index_invalid */
+  /** Checks that the table can be read and written to. @returns the last rollback @throws store_unavailable, index_missing, index_invalid */
   check(): Promise<Date | undefined>
   get(id: string): Promise<Passage | undefined>
   /**

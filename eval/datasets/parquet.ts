@@ -32,7 +32,7 @@ const isDatasetInfo = Compile(
   }),
 )
 
-/** Class names of a numbered column, as Hugging Face's `datasets` writes them into a Parquet file; undefined if there are none. @throws if it is no Parquet file */
+/** Class names of a numbered column, as Hugging Face's `datasets` writes them; undefined if there are none. @throws if it is no Parquet file */
 export async function classNames(file: string, column: string): Promise<readonly string[] | undefined> {
   const { key_value_metadata: entries } = await parquetMetadataAsync(await asyncBufferFromFile(file))
   const info = parseJson(entries?.find(({ key }) => key === 'huggingface')?.value ?? '')

@@ -59,7 +59,7 @@ export const substringMatch: Score = (prediction, gold) => {
   return wanted !== '' && normalizeAnswer(prediction).includes(wanted) ? 1 : 0
 }
 
-/** PopQA's own accuracy (Mallen et al. 2023): the prediction contains the answer as written, in lower case, or capitalised; nothing else is normalised. */
+/** PopQA's own accuracy (Mallen et al. 2023): the prediction contains the answer as written, in lower case, or capitalised. */
 export const popqaMatch: Score = (prediction, gold) =>
   gold !== '' &&
   [gold, gold.toLowerCase(), gold.charAt(0).toUpperCase() + gold.slice(1).toLowerCase()].some((form) => prediction.includes(form))

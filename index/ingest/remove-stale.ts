@@ -20,7 +20,7 @@ export interface KnownJobs {
 }
 type FindJobs = () => Promise<KnownJobs>
 
-/** Stored tables of `table` that neither the alias nor a resumable job refers to, with the bytes that only they use; none without an alias, when they are kept. */
+/** Stored tables that neither the alias nor a resumable job refers to, with the bytes that only they use; none without an alias. */
 export async function replacedTables(location: TableLocation, knownJobs: FindJobs) {
   const { dir } = location
   if ((await readAlias(location)) === undefined) return []

@@ -104,7 +104,7 @@ async function copyVectors(
   return [...open.values()].flat()
 }
 
-/** Embeds passages into their rows, in groups of similar length. @throws index_invalid for a vector that cannot be stored; errors of the embedder */
+/** Embeds passages into their rows, in groups of similar length. @throws index_invalid for a vector that cannot be stored */
 export async function embedRows(
   rows: readonly number[],
   { planned, halves, dimension }: Vectors,

@@ -93,7 +93,8 @@ export async function manifestFiles(folder: string): Promise<string[]> {
  * Reads which data, deletion and index files a version needs.
  * @param manifest name of its file
  * @param sums its recorded checksums
- * @returns their paths in the table, with slashes, and bytes (0 if the manifest does not name them); undefined if the manifest is missing, incomplete or changed: after a power loss it can be empty, truncated or full of zeros
+ * @returns their paths in the table, with slashes, and bytes (0 if the manifest does not name them); undefined if the manifest is missing,
+ * incomplete or changed: after a power loss it can be empty, truncated or full of zeros
  */
 export async function namedFiles(folder: string, manifest: string, sums?: ReadonlySet<string>) {
   const bytes = Buffer.from((await storeOf(folder).files.read(within(folder, VERSIONS, manifest), 'latin1')) ?? '', 'latin1')

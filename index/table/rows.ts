@@ -66,7 +66,7 @@ export function checkVectorCount(vectors: number, passages: number): void {
   if (vectors !== passages) throw invalidVector(`The embedder returned ${vectors} vectors for ${passages} passages.`)
 }
 
-/** Packs vectors as float16 bits [passages, dimension]. @throws index_invalid for one of another size, with numbers that are not finite, or all zeros */
+/** Packs vectors as float16 bits [passages, dimension]. @throws index_invalid for one of another size, not finite, or all zeros */
 export function packVectors(passages: readonly Passage[], vectors: readonly Float32Array[], dimension: number): Uint16Array {
   checkVectorCount(vectors.length, passages.length)
   const out = new Uint16Array(passages.length * dimension)

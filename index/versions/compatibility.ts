@@ -21,7 +21,7 @@ export function isOfModel(metadata: TableMetadata, model: EmbeddingModel): boole
   return modelOf(metadata, [model]) !== undefined
 }
 
-/** Returns the error, with its remedy, if a table cannot be used with these models or this version; undefined if it can. The table itself is valid in each case. */
+/** The error, with its remedy, if a valid table cannot be used with these models or this version; undefined if it can. */
 export function incompatibility(name: string, metadata: TableMetadata, models: Models): CodedError | undefined {
   const found = unfitSchema(name, metadata) ?? fitModel(name, metadata, models)
   return found instanceof CodedError ? found : undefined

@@ -36,7 +36,7 @@ export function assertFinite(name: string, dtype: TensorDtype, data: Uint8Array)
   if (index >= 0) throw invalid(`tensor ${name} holds a NaN or infinite weight at element ${index}; the checkpoint is damaged`, name)
 }
 
-/** A weight as float32; an F32 tensor is viewed, not copied. @throws unsupported for a dtype that is no weight's; checkpoint_invalid for an F64 beyond float32. */
+/** A weight as float32; F32 is viewed, not copied. @throws unsupported for another dtype; checkpoint_invalid for an F64 beyond float32 */
 export function toF32(name: string, tensor: RawTensor): Float32Array {
   const { dtype, data } = tensor
   switch (dtype) {

@@ -130,7 +130,7 @@ interface QuantizedMatrix {
   readonly outSize: number
 }
 
-/** x [...,in] @ dequantised^T (+ bias [out]) -> [...,out]. accuracy_level 4: CPU kernels quantise x to int8 blocks, several times faster than the alternatives. */
+/** x [...,in] @ dequantised^T (+ bias [out]) -> [...,out]. accuracy_level 4: the fastest CPU kernels, which quantise x to int8 blocks. */
 export function matMulNBits(x: Value, matrix: QuantizedMatrix, bias: Value | null): Value {
   if (dimAt(x.shape, -1) !== matrix.inSize) throw new GraphError('MatMulNBits: inner sizes differ')
   const { bits, blockSize, inSize, outSize } = matrix

@@ -13,7 +13,7 @@ const CONTEXTS = 8
 const MOST_TOKENS = 128
 const DEFAULT_SAMPLES = 16
 
-/** How far a build's results are from another's of the same checkpoint on groups of lines of a text, in lines for people. @throws those of compareBuilds; options_invalid for texts that cannot be read */
+/** How far two builds of a checkpoint are apart on lines of a text. @throws those of compareBuilds; options_invalid for unreadable texts */
 async function buildDistance(built: string, other: string, texts: string, samples = DEFAULT_SAMPLES): Promise<string> {
   const { compareBuilds, formatDistance } = await import('../inference/worker/tasks/verify.ts')
   return formatDistance(await compareBuilds(built, other, await samplesOf(built, texts, samples)))

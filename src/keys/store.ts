@@ -19,7 +19,7 @@ type NewKey = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | 'questio
 /**
  * Creates a key and stores its hash.
  * @returns the key, which is not stored
- * @throws options_invalid for an invalid name of the key or of a collection; conflict if a key, revoked or not, has it; config_invalid if nothing can be written
+ * @throws options_invalid for an invalid name of the key or of a collection; conflict for a used one; config_invalid if nothing can be written
  */
 export async function addKey(dir: string, asked: NewKey): Promise<string> {
   // 256 random bits, for which one fast hash is sufficient.

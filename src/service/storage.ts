@@ -139,7 +139,7 @@ export function answersFolder({ JOBS_DIR, KEYS_DIR }: Config, { dir, table }: Ta
   return path.join(storeOf(dir).keepsFiles ? dir : (JOBS_DIR ?? KEYS_DIR), `${table}.answers`)
 }
 
-/** What jobs and requests keep by the name of a collection: its jobs are detached, its calibration, kept uploads and idempotent responses deleted. */
+/** What is kept by a collection's name: its jobs are detached, its calibration, kept uploads and idempotent responses deleted. */
 function belongings(config: Config) {
   const jobs = new JobStore(jobsDir(config))
   return {

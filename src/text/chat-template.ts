@@ -2,7 +2,7 @@ import { Template } from '@huggingface/jinja'
 import { CodedError, invalidField, messageOf } from '../../base/errors.ts'
 import { tokenText } from '../../models/tokenizer/token-text.ts'
 
-/** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own, chat_template.jinja or `chat_template` of tokenizer_config.json. */
+/** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own (chat_template.jinja, tokenizer_config.json). */
 export const CHAT_TEMPLATES = ['none', 'inst', 'tokenizer'] as const
 export type ChatTemplate = (typeof CHAT_TEMPLATES)[number]
 

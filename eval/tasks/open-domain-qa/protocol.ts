@@ -43,7 +43,7 @@ export const ProtocolSchema = Type.Object({
 })
 export type Protocol = Static<typeof ProtocolSchema>
 
-/** The paper's protocol (section 4.2 and the authors' evaluation): two demonstrations with their top passage, 10 passages in the decoder, contexts of 256 tokens, at most 25 new tokens. */
+/** The paper's protocol: section 4.2 and the authors' evaluation. */
 export const PAPER_PROTOCOL = { shots: 2, k_decoder: 10, context_tokens: 256, max_new_tokens: 25 } as const satisfies Partial<Protocol>
 /** The paper's protocol with prompts truncated as in the published evaluation. */
 export const EXACT_PROTOCOL = { ...PAPER_PROTOCOL, packing: 'text' } as const satisfies Partial<Protocol>

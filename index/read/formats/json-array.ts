@@ -4,7 +4,8 @@ import type { Rejected } from '../contract.ts'
 const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, CLOSE_LIST, OPEN, CLOSE] = Buffer.from('"\\,[]{}')
 
 /**
- * Cuts a JSON array into the texts of its elements, each with its number in place of a line: what is inside them is for JSON.parse. An element above `maxBytes` comes out as a rejection, and so does the end of an array that is cut off.
+ * Cuts a JSON array into the texts of its elements, each with its number in place of a line: what is inside them is for JSON.parse. An element
+ * above `maxBytes` is a rejection, and so is the end of an array that is cut off.
  * Arrays are read as they come: the file may be larger than memory.
  * @param key under which the document, where it is an object, holds the array; a document without one is rejected
  */

@@ -11,7 +11,7 @@ export type RopeScaling =
       readonly betaFast: number
       readonly betaSlow: number
     }
-  /** LLaMA 3.1's: pairs turning slower than lowTurns times over the original window divided by factor, faster than highTurns kept, between them a ramp. */
+  /** LLaMA 3.1's: pairs that turn less than lowTurns times in the original window divided by factor, above highTurns kept, a ramp between. */
   | {
       readonly type: 'llama3'
       readonly factor: number

@@ -28,7 +28,7 @@ export function withColumnNames(lines: readonly Line[]): readonly Line[] {
   return named
 }
 
-/** The rows that lines begin with. Cells may be printed one after another, each with all of its lines: a later one begins above the last of them. */
+/** The rows that lines begin with. A cell may be printed with all of its lines before the next, which then begins above the last of them. */
 function rowsOf(lines: readonly Line[]): Row[] {
   const rows: Line[][] = []
   for (const line of lines) {

@@ -115,7 +115,7 @@ export function errors(app: FastifyInstance, publicText: PublicText): void {
   })
 }
 
-/** Sends an error's code, status and message, and logs it in full. @param bodyOf its body, for clients that expect another than the documented one */
+/** Sends an error's code, status and message, and logs it in full. @param bodyOf its body, for clients that expect another form */
 export function errorSender(bodyOf: (described: Described, request: FastifyRequest, error: FastifyError) => object = errorBody) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const described = reportError(error, request)

@@ -82,7 +82,7 @@ function registerProcessMetrics(registry: Registry, processes: () => readonly Pr
   )
 }
 
-/** Metrics of the keys and the default collection at the time of a scrape, and the number of open ones. Collections are no label: there may be many. */
+/** Metrics of keys and the default collection at a scrape, and the number of open ones. Collections are no label: there may be many. */
 function registerStateMetrics(registry: Registry, { keys, answering: { retriever }, collections, newerTable }: MetricsOptions): void {
   const serves = 'By loaded retriever: 1 for the one that questions are embedded with, that of the table in service.'
   sampled(registry, 'cepe_retriever_serves', { help: serves, label: 'model' }, async () => {

@@ -18,7 +18,7 @@ export type CollectionAccess = ReturnType<typeof collectionAccess>
 export function collectionAccess(answering: AnswerServices, collections: Collections) {
   const main = collections.main.table
   const mayUse = ({ holder }: Asker, name: string): boolean => holder?.collections?.includes(name) ?? true
-  /** The collection that a request means where it names none: the first of its key's, where that may not use the service's; undefined for the service's. */
+  /** The collection of a request that names none: the first of its key's, if that may not use the service's; undefined for the service's. */
   const implied = (request: Asker): string | undefined => (mayUse(request, main) ? undefined : request.holder?.collections?.[0])
   /** @throws unknown_collection for one that is not there, and for one that the request's key may not use; what opening it throws */
   const index = async (request: Asker, name = implied(request) ?? main): Promise<PassageIndex> => {

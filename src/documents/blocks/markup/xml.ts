@@ -6,7 +6,7 @@ import { elementsIn, parsed } from './tidy.ts'
 /** Levels of nested lists. */
 const MOST_LEVELS = 9
 
-/** Parses XML; names of elements and attributes lose their namespace prefixes, unless another attribute has that name. Entities of a DTD are not resolved. */
+/** Parses XML. Names lose their namespace prefixes, unless another attribute has that name. Entities of a DTD are not resolved. */
 export function parseXml(xml: string): Document {
   const document = parsed(xml, { xmlMode: true })
   for (const element of elementsIn(document.children)) {

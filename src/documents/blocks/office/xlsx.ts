@@ -31,7 +31,7 @@ interface Workbook {
   readonly days: number
 }
 
-/** A spreadsheet (XLSX): the rows of its visible sheets, values as they are shown, dates as 2024-05-31. @throws document_invalid (damaged), payload_too_large */
+/** A spreadsheet: rows of visible sheets, values as they are shown, dates as 2024-05-31. @throws document_invalid, payload_too_large */
 export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const { zip, main, related, title } = await openOffice(bytes, 'xl/workbook.xml')
   const part = async (wanted: string): Promise<string> => {

@@ -116,7 +116,7 @@ export async function* toChunks(
   }
 }
 
-/** A grammar that constrains decoding, and the number of top tokens to report. @throws invalid_request naming the field, for an unsupported response format */
+/** A grammar that constrains decoding, and the number of top tokens to report. @throws invalid_request for an unsupported response format */
 function formOf({ response_format, logprobs, top_logprobs }: ChatRequest) {
   const grammar = formatGrammar(response_format)
   if (typeof top_logprobs === 'number' && top_logprobs > 0 && logprobs !== true) throw invalidField('top_logprobs', 'needs logprobs: true')
