@@ -8,31 +8,19 @@ import { raisedText } from './markup/text.ts'
 import type { Ocr } from './ocr/engine.ts'
 import { BULLETS } from './texts/plain.ts'
 import { addFields, type Annotation } from './pdf-fields.ts'
+import type { PrintedLine } from './markup/printed-tables.ts'
 import { closedUp, inReadingOrder, leftOf, lettersIn, textsIn, unknownIn, WORD_GAP, type Item } from './pdf-letters.ts'
 
 /** A line of a page; lengths in points. */
-export interface Line {
+export interface Line extends PrintedLine {
   /** Its text; a tab stands for a gap wider than letters are high. */
   readonly text: string
   readonly page: number
-  /** Height of most of its letters. */
-  readonly height: number
-  /** Distance of its base from the page's lower edge, of its first letter and its end from the left one. */
-  readonly base: number
+  /** Distance of its first letter and its end from the page's left edge. */
   readonly left: number
   readonly right: number
   /** Where its last column begins. */
   readonly column?: number
-  /** Parts between gaps that are wider than those of words. */
-  readonly cells?: readonly Cell[]
-  /** A row of a table. */
-  readonly isRow?: boolean
-}
-
-export interface Cell {
-  readonly text: string
-  readonly left: number
-  readonly right: number
 }
 
 export interface PdfPages {

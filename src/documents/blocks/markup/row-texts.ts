@@ -1,6 +1,6 @@
 const LONGEST_NAME = 60
 /** A number, a date or an amount, with a short unit. */
-const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}\.?)?$/u
+export const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}\.?)?$/u
 
 /** A cell of a table. A spanning cell is repeated in all columns and rows that it covers. */
 export interface GridCell {

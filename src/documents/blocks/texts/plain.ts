@@ -1,6 +1,7 @@
 import { at } from '../../../../base/at.ts'
 import { inline, unwrapped, type Block } from '../contract.ts'
 import { rowTexts } from '../markup/row-texts.ts'
+import { withColumnNames } from '../markup/printed-tables.ts'
 
 /** Words before which a hyphen stands for a part left out: "pre- and postwar". */
 export const CONJUNCTIONS = 'and|or|to|und|oder|bzw|sowie|bis|et|ou'
@@ -22,7 +23,8 @@ const DRAWN = /^\s*[\u2500-\u257f].*[\u2500-\u257f]$/
 /** A word that continues in the next line, unless its hyphen stands for a part left out. */
 const DIVIDED = new RegExp(`(?<=\\p{L})-\\n\\s*(?=\\p{Ll})(?!(?:${CONJUNCTIONS})\\b)`, 'gu')
 /** A row of a table without bars. */
-const CELLS = /\S(?:\t| {3,}| ?\.{4,} ?)\S/
+const CELLS = /\S(?:\t+| {3,}| ?\.{4,} ?)\S/
+const TAB = 8
 /** Marks of code, addresses and fields in a line, which is then no heading. */
 const NO_HEADING = /[<>{}=;@|]|:\/\/|^[\w-]+: \S|[.!?:,\u3002]$/
 const LONGEST_HEADING = 80
@@ -91,7 +93,7 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
   if (BULLET.test(first)) return [{ kind: 'list', items: itemsOf(lines) }]
   if (lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
   const rows = lines.filter((line) => !RULE.test(line))
-  if (rows.length > 1 && rows.every((line) => CELLS.test(line))) return [{ kind: 'table', rows: rows.map(inline) }]
+  if (rows.length > 1 && rows.every((line) => CELLS.test(line))) return [{ kind: 'table', rows: alignedRows(rows) }]
   const list = lines.findIndex((line) => BULLET.test(line))
   // A list directly below its lead-in.
   if (list > 0 && /:\s*$/.test(at(lines, list - 1)))
@@ -100,6 +102,20 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
       { kind: 'list', items: itemsOf(lines.slice(list)) },
     ]
   return [{ kind: 'paragraph', text: joinedLines(lines) }]
+}
+
+/** Rows of a table whose columns are aligned by spaces or tabs. */
+function alignedRows(lines: readonly string[]): string[] {
+  const printed = lines.map((text, i) => {
+    let place = 0
+    const cells = text.split(/(\t| {2,})/).flatMap((part) => {
+      const left = place
+      place = part === '\t' ? TAB * (Math.floor(place / TAB) + 1) : place + part.length
+      return part.trim() === '' ? [] : [{ text: part, left, right: place }]
+    })
+    return { text, height: 1, base: -i, cells }
+  })
+  return withColumnNames(printed).map(({ text }) => inline(text))
 }
 
 /** Rows of a table that is drawn with bars. @param canWrap with rules after each row, lines between two rules are one */

@@ -120,7 +120,7 @@ export const PDF_CASES: readonly FidelityCase[] = [
   {
     file: 'nameless-rows.pdf',
     content: () => makePdf([[cells('Rope', '5', '7'), cells('Sail', '', '4'), cells('Tar', '1', '2')]]),
-    lines: ['Rope 5 7', 'Sail 4', 'Tar 1 2'],
+    lines: ['Rope 5 7', 'Sail; ; 4', 'Tar 1 2'],
   },
   {
     file: 'notes.pdf',

@@ -43,7 +43,7 @@ export const TEXT_CASES: readonly FidelityCase[] = [
       'e: f',
     ],
   },
-  // Tables of columns that spaces or tabs align are read line by line.
+  // Full tables of columns that spaces or tabs align are read line by line.
   {
     file: 'aligned.txt',
     content:
@@ -51,6 +51,22 @@ export const TEXT_CASES: readonly FidelityCase[] = [
     lines: ['Rope 15.00 3', 'Anchor 120.50 1', 'City: Oslo', 'It is due in May. It is paid at the quay.'],
   },
   // Bullets and check boxes of other signs.
+  // A line does not show which of its cells is empty.
+  {
+    file: 'empty-cells.txt',
+    content: [
+      'Goods      March   April    May',
+      'Rope           5               7',
+      'Sail                   3',
+      'Tar           11      12      13',
+    ].join('\n'),
+    lines: ['Goods: Rope; March: 5; May: 7', 'Goods: Sail; April: 3', 'Goods: Tar; March: 11; April: 12; May: 13'],
+  },
+  {
+    file: 'tabs.txt',
+    content: 'Goods\tMarch\tApril\nRope\t\t7\nSail\t5\t\nTar\t11\t12',
+    lines: ['Goods: Rope; April: 7', 'Goods: Sail; March: 5', 'Goods: Tar; March: 11; April: 12'],
+  },
   {
     file: 'bullets.txt',
     content: 'Buy:\n\n\u25cf oil\n\u25cb wax\n\uf0b7 wick\n\nDo:\n\n\u2610 fill it\n\u2611 light it\n',

@@ -1,6 +1,4 @@
-import { at } from '../../../base/at.ts'
-import { rowTexts } from './markup/row-texts.ts'
-import type { Cell, Line } from './pdf-lines.ts'
+import { NUMBER, rowTexts } from './row-texts.ts'
 
 /** Distances of lines in heights of letters, at most: in a table, in a cell, next to each other. */
 const [ROW_GAP, LEADING, SAME_BASE] = [4, 1.4, 0.1]
@@ -9,7 +7,24 @@ const MOST_WRAPPED = 7
 const LEAST_COLUMNS = 3
 const YEAR = /^(?:19|20)\d{2}$/
 
-interface Row {
+/** Part of a line between gaps that are wider than those of words; lengths in one unit. */
+export interface Cell {
+  readonly text: string
+  readonly left: number
+  readonly right: number
+}
+
+export interface PrintedLine {
+  readonly text: string
+  /** Height of its letters, and how far above a common line it begins. */
+  readonly height: number
+  readonly base: number
+  readonly cells?: readonly Cell[]
+  /** A row of a table. */
+  readonly isRow?: boolean
+}
+
+interface Row<Line> {
   readonly lines: readonly Line[]
   readonly cells: readonly Cell[]
 }
@@ -18,7 +33,7 @@ interface Row {
  * Lines of a page in which rows of tables name their columns, where cells are empty or have several lines: a line does not show whose its
  * values are.
  */
-export function withColumnNames(lines: readonly Line[]): readonly Line[] {
+export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]): readonly Line[] {
   const named: Line[] = []
   for (let i = 0; i < lines.length;) {
     const table = (lines[i]?.cells?.length ?? 0) > 1 ? tableOf(rowsOf(lines.slice(i))) : undefined
@@ -29,7 +44,7 @@ export function withColumnNames(lines: readonly Line[]): readonly Line[] {
 }
 
 /** The rows that lines begin with. A cell may be printed with all of its lines before the next, which then begins above the last of them. */
-function rowsOf(lines: readonly Line[]): Row[] {
+function rowsOf<Line extends PrintedLine>(lines: readonly Line[]): Row<Line>[] {
   const rows: Line[][] = []
   for (const line of lines) {
     const gapTo = ({ base }: Line): number => (base - line.base) / line.height
@@ -42,19 +57,19 @@ function rowsOf(lines: readonly Line[]): Row[] {
   return withWrapped(rows.map(rowOf))
 }
 
-function rowOf(lines: readonly Line[]): Row {
+function rowOf<Line extends PrintedLine>(lines: readonly Line[]): Row<Line> {
   return { lines, cells: lines.flatMap(({ cells = [] }) => cells).reduce<readonly Cell[]>(withCell, []) }
 }
 
 /** Rows with the lines of one cell that stand above and below them, closer than rows do. */
-function withWrapped(rows: readonly Row[]): Row[] {
-  const groups: Row[][] = []
+function withWrapped<Line extends PrintedLine>(rows: readonly Row<Line>[]): Row<Line>[] {
+  const groups: Row<Line>[][] = []
   for (const row of rows) {
     const [low, top] = [groups.at(-1)?.at(-1), row].map((one) => one?.lines.map(({ base }) => base) ?? [])
-    if (Math.min(...(low ?? [])) - Math.max(...(top ?? [])) <= LEADING * at(row.lines, 0).height) groups.at(-1)?.push(row)
+    if (Math.min(...(low ?? [])) - Math.max(...(top ?? [])) <= LEADING * (row.lines[0]?.height ?? 0)) groups.at(-1)?.push(row)
     else groups.push([row])
   }
-  const isOne = (group: readonly Row[]): boolean => group.filter(({ cells }) => cells.length > 1).length === 1
+  const isOne = (group: readonly Row<Line>[]): boolean => group.filter(({ cells }) => cells.length > 1).length === 1
   return groups.flatMap((group) => (isOne(group) ? [rowOf(group.flatMap(({ lines }) => lines))] : group))
 }
 
@@ -66,15 +81,15 @@ function withCell(cells: readonly Cell[], cell: Cell): readonly Cell[] {
 }
 
 /** The table below a row of names: how many lines it has, and those to show. Undefined without names, or if a line shows each of its rows. */
-function tableOf([head, ...all]: readonly Row[]) {
-  const [first, label] = [head?.cells[0], all[0]?.cells[0]]
+function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>[]) {
+  const [first, label] = [head?.cells[0], others[0]?.cells[0]]
   if (head === undefined || first === undefined || label === undefined) return undefined
   // Above the names of rows there may be nothing.
   const names = [...(label.right < first.left ? [{ ...label, text: '' }] : []), ...head.cells]
-  const end = all.findIndex(({ cells }, i) => cells.length > names.length || isNext(cells, all[i + 1]))
-  const below = all.slice(0, end < 0 ? undefined : end)
+  const end = others.findIndex(({ cells }, i) => cells.length > names.length || isNext(cells, others[i + 1]))
+  const below = others.slice(0, end < 0 ? undefined : end)
   const columns = below.reduce<readonly Extent[]>((known, { cells }) => {
-    const wider = cells.length === known.length ? known.map((column, i) => joined(column, at(cells, i))) : known
+    const wider = cells.length === known.length ? known.map((column, i) => joined(column, cells[i] ?? column)) : known
     return areApart(wider) ? wider : known
   }, names)
   const places = below.map(({ cells }) => placesIn(columns, cells))
@@ -82,23 +97,25 @@ function tableOf([head, ...all]: readonly Row[]) {
   const rows = placed.slice(0, placed.findLastIndex(({ cells }) => cells.length > 1) + 1)
   const isPlain = rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length))
   if (names.length < LEAST_COLUMNS || !areApart(columns) || isPlain) return undefined
+  const grid = rows.map(({ cells }, i) => columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })))
   const texts = rowTexts([
     { isHead: names.slice(1).every(({ text }) => YEAR.test(text)), cells: names },
-    ...rows.map(({ cells }, i) => ({
-      isHead: false,
-      cells: columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })),
-    })),
+    ...grid.map((cells) => ({ isHead: false, cells })),
   ])
-  // None were taken for names.
-  if (texts.length !== rows.length) return undefined
-  const shown = [head, ...rows].flatMap(({ lines, cells }, i) =>
-    i === 0 || cells.length === 1 ? lines : [{ ...at(lines, 0), text: at(texts, i - 1) }],
-  )
-  return { read: [head, ...rows].flatMap(({ lines }) => lines).length, shown: shown.map((line) => ({ ...line, isRow: true })) }
+  const isNamed = texts.length === rows.length
+  // Without names, numbers in all columns but the first show that it is a table.
+  if (!isNamed && ![names, ...grid].every(([, ...others]) => others.every(({ text }) => text === '' || NUMBER.test(text)))) return undefined
+  const shown = rows.flatMap(({ lines, cells }, i) => {
+    const text = isNamed ? texts[i] : grid[i]?.map((cell) => cell.text).join('; ')
+    const isLine = cells.length === 1 || (!isNamed && lines.length === 1 && cells.length === names.length)
+    return isLine ? lines : lines.slice(0, 1).map((line) => ({ ...line, text: text ?? line.text }))
+  })
+  const all = [head, ...rows].flatMap(({ lines }) => lines)
+  return { read: all.length, shown: [...head.lines, ...shown].map((line) => ({ ...line, isRow: true })) }
 }
 
 /** Whether a line is above the names of another table. */
-function isNext(cells: readonly Cell[], below: Row | undefined): boolean {
+function isNext(cells: readonly Cell[], below: Row<unknown> | undefined): boolean {
   const [, ...names] = below?.cells ?? []
   return cells.length === 1 && names.length > 0 && names.every(({ text }) => !/\d/.test(text) || YEAR.test(text))
 }
@@ -106,7 +123,7 @@ function isNext(cells: readonly Cell[], below: Row | undefined): boolean {
 type Extent = Pick<Cell, 'left' | 'right'>
 
 function areApart(extents: readonly Extent[]): boolean {
-  return extents.every(({ left }, i) => i === 0 || left > at(extents, i - 1).right)
+  return extents.every(({ left }, i) => left > (extents[i - 1]?.right ?? -Infinity))
 }
 
 function overlap(a: Extent, b: Extent): boolean {
