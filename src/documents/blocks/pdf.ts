@@ -120,7 +120,7 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
       if (last?.kind === 'heading' && follows && last.level === level && isAligned(before, line)) last.extend(text, line.page, compounds)
       else blocks.push(new OpenBlock('heading', text, line.page, level))
     } else if (
-      ITEM.test(text) ||
+      (ITEM.test(text) && !(follows && isContinued(lines, i, last?.kind === 'paragraph'))) ||
       (LETTERED.test(text) && (last?.kind === 'list' || (last?.kind !== 'heading' && /[.:;]$/.test(before?.text ?? ''))))
     ) {
       mark = line.left
@@ -157,6 +157,13 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
     }
   }
   return blocks.map((block) => block.block)
+}
+
+/** Whether a number begins a line within a sentence: a range ends with it ("10-"), or a paragraph whose line before is full. */
+function isContinued(lines: readonly Line[], i: number, isParagraph: boolean): boolean {
+  const [before = '', text = ''] = [lines[i - 1]?.text, lines[i]?.text]
+  if (!/^\d/.test(text)) return false
+  return /\d\s?[-\u2013]$/.test(before) || (isParagraph && !text.startsWith('1.') && !/[.:;!?]$/.test(before) && !isBroken(lines, i))
 }
 
 class OpenBlock {
@@ -232,7 +239,7 @@ function continues(text: string, line: Line, before: Line | undefined): boolean 
 /** Whether the line before ended although its column had room for this line's first word. */
 function isBroken(lines: readonly Line[], i: number): boolean {
   const [before, line] = [lines[i - 1], lines[i]]
-  if (before === undefined || line === undefined || /^\p{Ll}/u.test(line.text) || /\p{L}-$/u.test(before.text)) return false
+  if (before === undefined || line === undefined || /^\p{Ll}/u.test(line.text) || /\p{L}-$|\d[-\u2013]$/u.test(before.text)) return false
   const column = lines
     .slice(Math.max(0, i - NEIGHBOURS), i + NEIGHBOURS)
     .filter(({ page, left }) => page === before.page && Math.abs(left - before.left) <= INDENT * before.height)

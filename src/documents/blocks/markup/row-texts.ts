@@ -36,6 +36,7 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
   const width = grid.reduce((most, { cells }) => Math.max(most, cells.length), 0)
   const lastValues = grid.findLastIndex((row) => !isNames(row) && !isTitle(row, width))
   const first = grid.findIndex(({ cells }) => cells.filter(({ text, isRepeat }) => text !== '' && isRepeat !== true).length > 1)
+  const used = Array.from({ length: width }, (_, i) => grid.some(({ cells }) => cells[i]?.text && cells[i].isRepeat !== true))
   const lines: string[] = []
   let heads: GridRow[] = []
   let names: readonly string[] = []
@@ -45,7 +46,7 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
     else {
       if (heads.length > 0) names = namesOf(heads, width)
       heads = []
-      lines.push(names.some((name) => name !== '') ? namedRow(row, names) : plainRow(row, width))
+      lines.push(names.some((name) => name !== '') ? namedRow(row, names) : plainRow(row, width, used))
     }
   }
   return lines.filter((line) => line !== '')
@@ -116,19 +117,24 @@ function namedRow({ cells }: GridRow, names: readonly string[]): string {
     .join('; ')
 }
 
-/** A row without column names: each name in it begins a part. */
-function plainRow({ cells }: GridRow, width: number): string {
+/** A row without column names: each name in it begins a part. Empty cells between others keep their places, but in forms. @param used columns with text */
+function plainRow({ cells }: GridRow, width: number, used: readonly boolean[]): string {
   const isName = ({ text, isHead }: GridCell, i: number): boolean =>
     (isHead === true || text.endsWith(':') || (width === 2 && i === 0 && !/[.!?;]$/.test(text))) && text.length <= LONGEST_NAME
-  let line = ''
+  const isForm = used.filter(Boolean).length < 3 || cells.some(({ text }) => text.endsWith(':'))
+  let [line, gaps] = ['', '']
   let afterName = false
   let isNamed = false
   for (const [i, cell] of cells.entries()) {
-    if (cell.text === '' || cell.isRepeat === true) continue
+    if (cell.text === '' || cell.isRepeat === true) {
+      if (used[i] && !isForm) gaps += '; '
+      continue
+    }
     const separator = afterName ? ': ' : isNamed && !isName(cell, i) ? ', ' : '; '
     afterName = isName(cell, i)
     isNamed ||= afterName
-    line += (line === '' ? '' : separator) + (afterName ? cell.text.replace(/\s*:$/, '') : cell.text)
+    line += (line === '' ? '' : separator) + gaps + (afterName ? cell.text.replace(/\s*:$/, '') : cell.text)
+    gaps = ''
   }
   return line
 }

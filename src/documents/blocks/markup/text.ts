@@ -17,15 +17,16 @@ export const BLOCKS = new Set(
 )
 /** Links that a generator puts beside headings: a mark, an icon, or a word for it. Others of these classes hold the text itself. */
 const PERMALINK = /\b(?:headerlink|anchor|hash-link|permalink|anchorjs-link)\b/
-/** Numbers beside the lines of a listing. */
-const LINE_NUMBERS = /\b(?:linenos?|line-?numbers?|blob-num|hljs-ln-n(?:umbers)?)\b/
+/** Numbers next to the lines of a listing, and links to an editor. */
+const LINE_NUMBERS = /\b(?:mw-editsection|linenos?|line-?numbers?|blob-num|hljs-ln-n(?:umbers)?)\b/
 const NO_TEXT = /^(?:[^\p{L}\p{N}]*|\s*(?:anchor|link|permalink)\s*)$/iu
 /** Characters of a link that are looked at: a longer one is text. */
 const LONGEST_MARK = 40
 /** Letters that end a word in superscript: 2nd, 3e, 1a. */
 const ORDINAL = /^(?:\p{L}{2,}|[eaod\u00aa\u00ba])$/u
-/** Where the number of a note is: after punctuation, or a word that is no unit. */
-const NOTED = /(?:[.,;:!?"\u201d)\]]|\p{L}{4,})$/u
+/** Where the number of a note is: after punctuation, a currency, or a word that is no unit; a unit with a number has three powers. */
+const NOTED = /(?:[.,;:!?"\u201d)\]%$\u20ac\u00a3]|\p{L}{4,}|(?<!\p{L})\p{Lu}{3})$/u
+const [UNIT, POWER] = [/\d\s(?:\p{L}{2,3}|[ghlmst])$/u, /^[2-4]$/]
 /** Where a letter is a note's: "XIXe" has none. */
 const LETTERED = /(?:[.,;:!?"\u201d)\]]|\p{L}{3,}\p{Ll})$/u
 const MAX_DEPTH = 512
@@ -102,7 +103,9 @@ export function raisedText(text: string, before: string, isLink = false): string
   if (text === '' || before === '' || /\s$/.test(before) || /^\s/.test(text)) return text
   if (/\s$/.test(text)) return `${raisedText(text.trimEnd(), before, isLink)} `
   if (/^TM$/i.test(text)) return '\u2122'
-  if (/^\d+$/.test(text) ? NOTED.test(before.slice(-8)) : /^\p{Ll}$/u.test(text) && LETTERED.test(before.slice(-8))) return `[${text}]`
+  const place = before.slice(-8)
+  if (/^\d+$/.test(text) ? NOTED.test(place) || (UNIT.test(place) && !POWER.test(text)) : /^\p{Ll}$/u.test(text) && LETTERED.test(place))
+    return `[${text}]`
   if (ORDINAL.test(text) || !/^[-+\u2212\u2013\p{L}\p{N}]/u.test(text)) return text
   return /^[-+\u2212\u2013]?(?:\p{L}|[\d.,]+)$/u.test(text) ? `^${text}` : `^(${text})`
 }

@@ -104,14 +104,16 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
   return [{ kind: 'paragraph', text: joinedLines(lines) }]
 }
 
-/** Rows of a table whose columns are aligned by spaces or tabs. */
+/** Rows of a table whose columns are aligned by spaces or tabs; names with one tab between each two are above cells of any length. */
 function alignedRows(lines: readonly string[]): string[] {
+  const names = lines[0]?.split('\t') ?? []
+  const isTabbed = names.length > 1 && names.every((name) => name.trim() !== '')
   const printed = lines.map((text, i) => {
     let place = 0
-    const cells = text.split(/(\t| {2,})/).flatMap((part) => {
+    const cells = text.split(isTabbed ? '\t' : /(\t| {2,})/).flatMap((part) => {
       const left = place
-      place = part === '\t' ? TAB * (Math.floor(place / TAB) + 1) : place + part.length
-      return part.trim() === '' ? [] : [{ text: part, left, right: place }]
+      place = isTabbed ? place + 1 : part === '\t' ? TAB * (Math.floor(place / TAB) + 1) : place + part.length
+      return part.trim() === '' ? [] : [{ text: part, left, right: isTabbed ? left + 0.5 : place }]
     })
     return { text, height: 1, base: -i, cells }
   })

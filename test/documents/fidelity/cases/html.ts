@@ -11,8 +11,27 @@ const TIMES = [
   'Bicycles cost two crowns, dogs travel free, and cars must be booked a day ahead by telephone.',
 ]
 
+const GAPS =
+  '<table><tr><td>Boat</td><td>Plan</td><td>Done</td></tr><tr><td>Raft</td><td></td><td>yes</td></tr><tr><td>Tug</td><td>no</td><td></td></tr><tr><td></td><td>no</td><td>yes</td></tr></table>'
+
 /** What is the main text. */
 const MAIN_TEXT: readonly FidelityCase[] = [
+  // Values keep their places in a table without names: not next to columns without text, and not in a form.
+  {
+    file: 'gaps.html',
+    content: page(
+      `${GAPS}<table><tr><td>a1</td><td></td><td>b1</td></tr><tr><td>a2</td><td></td><td>b2</td></tr></table><table><tr><td>Boat:</td><td></td><td>Raft</td></tr><tr><td>From:</td><td>May</td><td></td></tr></table><table><tr><td colspan="2">both</td><td>c</td></tr><tr><td>a</td><td>b</td><td>c</td></tr></table>`,
+    ),
+    lines: ['Boat; Plan; Done', 'Raft; ; yes', 'Tug; no', '; no; yes', 'a1; b1', 'Boat: Raft', 'From: May', 'both; ; c', 'a; b; c'],
+  },
+  // Links of MediaWiki to an editor are no part of a heading.
+  {
+    file: 'edited.html',
+    content: page(
+      '<h1>Lamp</h1><h2>Oil<span class="mw-editsection"><span>[</span><a href="/e">edit</a><span>]</span></span></h2><p>Whale oil.</p>',
+    ),
+    says: '[Lamp > Oil] Whale oil.',
+  },
   {
     file: 'comment.html',
     content: page(`<div>${TIMETABLE}</div><ol><li><article><p>Great page, thank you!</p></article></li></ol>`, 'Ferry timetable'),

@@ -49,6 +49,9 @@ const amounts = (name: string, ...texts: readonly string[]): readonly PdfRun[] =
   ...texts.flatMap((text, i) => (text === '' ? [] : [{ text, at: 160 + 80 * i - 6.67 * text.length }])),
 ]
 
+/** A row of a table: its cells by their distance from the left margin. */
+const placed = (row: Readonly<Record<number, string>>): PdfRun[] => Object.entries(row).map(([left, text]) => ({ text, at: Number(left) }))
+
 export const PDF_CASES: readonly FidelityCase[] = [
   // A line does not show which of its cells is empty.
   {
@@ -121,6 +124,69 @@ export const PDF_CASES: readonly FidelityCase[] = [
     file: 'nameless-rows.pdf',
     content: () => makePdf([[cells('Rope', '5', '7'), cells('Sail', '', '4'), cells('Tar', '1', '2')]]),
     lines: ['Rope 5 7', 'Sail; ; 4', 'Tar 1 2'],
+  },
+  // A value stays in its column, where cells before it are empty: also in narrow columns, aligned to the right, and without names.
+  {
+    file: 'gaps.pdf',
+    content: () =>
+      makePdf([
+        [
+          'Fees of the harbour.',
+          placed({ 0: 'Region', 44: 'Q1', 70: 'Q2', 96: 'Q3' }),
+          placed({ 0: 'North', 44: '12', 96: '15' }),
+          placed({ 0: 'South', 70: '7' }),
+          placed({ 0: 'East', 44: '1', 70: '(35)', 96: '4%' }),
+          'Then the fees of the two years before, as the office of the harbour has them in its books.',
+          placed({ 0: 'Boat', 100: 'Fee 2023', 200: 'Fee 2024' }),
+          placed({ 0: 'Raft', 232: '9' }),
+          placed({ 0: 'Tug', 118: '900', 214: '1,200' }),
+          'And what each of the boats has carried to the quay in the weeks of this summer.',
+          placed({ 0: 'Raft', 100: '12', 200: '13' }),
+          placed({ 0: 'Tug', 200: '14' }),
+          placed({ 100: '15', 200: '16' }),
+        ],
+      ]),
+    lines: [
+      'Region Q1 Q2 Q3',
+      'Region: North; Q1: 12; Q3: 15',
+      'Region: South; Q2: 7',
+      'Region: East; Q1: 1; Q2: (35); Q3: 4%',
+      'Boat: Raft; Fee 2024: 9',
+      'Boat: Tug; Fee 2023: 900; Fee 2024: 1,200',
+      'Raft 12 13',
+      'Tug; ; 14',
+      '; 15; 16',
+    ],
+  },
+  // A number that begins a line within a sentence is no item.
+  {
+    file: 'ranges.pdf',
+    content: () =>
+      makePdf([
+        [
+          'The form is explained on pages 10-',
+          '12. The rest is in the annex.',
+          'Buy these:',
+          '1. Rope',
+          '2. Net, see pages 3-',
+          '4. It is red.',
+        ],
+        [`${PROSE}. He came in the year`, '112. Then he left the quay and the harbour, and looked after no lamp any more at all.'],
+      ]),
+    has: ['on pages 10-12. The rest', 'in the year 112. Then he left'],
+    lines: ['1. Rope', '2. Net, see pages 3-4. It is red.'],
+  },
+  // Units have no first power, and currencies and shares none: a raised digit there is a note's.
+  {
+    file: 'units.pdf',
+    content: () =>
+      makePdf([
+        [
+          [{ text: 'It is 5 km' }, raised('1'), { text: ' long, 6 km' }, raised('2'), { text: ' wide' }],
+          [{ text: 'and costs 20 EUR' }, raised('2'), { text: ' or 7%' }, raised('3'), { text: ' of 2 cm' }, raised('4')],
+        ],
+      ]),
+    says: 'It is 5 km[1] long, 6 km^2 wide and costs 20 EUR[2] or 7%[3] of 2 cm^4',
   },
   {
     file: 'notes.pdf',

@@ -88,6 +88,22 @@ export const TEXT_CASES: readonly FidelityCase[] = [
     says: 'Boat: Raft; Fee: 7 Item Price Rope 5.00 Tar ...... 1.00 Sum 6.00',
     lines: ['Rope 5.00', 'Tar ...... 1.00', 'Sum 6.00'],
   },
+  // Values keep their columns, by tabs or by their places in the lines.
+  {
+    file: 'gaps.txt',
+    content:
+      'Fees\n\nBoat\tQ1\tQ2\nRaft\t\t5\nTug\t7\t\n\nThese are the sums.\n\nSum      Q1     Q2\nRaft            5\nTug       7\n\nWare\t\tPrice\tWeight\nLong rope\t5\t7\n',
+    lines: [
+      'Boat Q1 Q2',
+      'Boat: Raft; Q2: 5',
+      'Boat: Tug; Q1: 7',
+      'Sum Q1 Q2',
+      'Sum: Raft; Q2: 5',
+      'Sum: Tug; Q1: 7',
+      'Ware Price Weight',
+      'Long rope 5 7',
+    ],
+  },
   // Lines of scripts without spaces.
   {
     file: 'japanese.txt',
