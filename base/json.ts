@@ -32,6 +32,12 @@ export function parseSealed(text: string): unknown {
   return isIntact(value) ? record : undefined
 }
 
+/** The list of a sealed record `{ list }`; earlier software stored the list alone. */
+export function parseSealedList(text: string): unknown {
+  const value = parseSealed(text)
+  return typeof value === 'object' && value !== null && 'list' in value ? value.list : value
+}
+
 /** The problem of a field that `repeatedName` finds. */
 export const TWICE = 'is set twice: set it once'
 

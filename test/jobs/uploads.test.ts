@@ -97,6 +97,34 @@ await t.test('a file that changes on the disk before its job reads it is left ou
   t.match(await index.list({ limit: 9 }), [{ text: 'The bell rings in fog.' }])
 })
 
+await t.test('a list of uploaded files with a changed bit is refused; one of earlier software is read', async (t) => {
+  const { dir, index, jobs, form, ended } = await served(t)
+  const changed = async (change: (text: string) => string) => {
+    const lock = await tryJobLock(index.dir)
+    const sent = await form({ 'lamps.md': NOTE, 'bells.txt': 'The bell rings in fog.' })
+    const list = join(dir, 'index', 'jobs', String(sent.json.id), 'uploads', 'files.json')
+    const whole = await readFile(list, 'utf8')
+    await writeFile(list, change(whole))
+    await lock?.release()
+    return { list, whole, job: await ended(sent) }
+  }
+  for (const [from, to] of [
+    ['lamps.md', 'lamqs.md'],
+    ['"bytes":22', '"bytes":23'],
+    ['lamps', 'la\u0000ps'],
+  ] as const) {
+    const { list, whole, job } = await changed((text) => text.replace(from, to))
+    const message = `${list}, which lists the files that a job received, is missing or damaged: put its copy back and resume the job, or start a new one.`
+    t.match(job, { state: 'stopped', counters: { committed: 0 }, error: { code: 'store_unavailable', message } }, to)
+    await writeFile(list, whole)
+    await jobs.resume(job.id)
+    t.match(await jobs.wait(job.id), { state: 'done', files: { indexed: 2 } }, 'by the copy')
+  }
+  const { job } = await changed((text) => JSON.stringify((JSON.parse(text) as { list: unknown }).list))
+  t.match(job, { state: 'done', files: { indexed: 2 } })
+  t.match(await index.sources(), [{ source: 'bells.txt' }, { source: 'lamps.md' }])
+})
+
 await t.test('tables of other shapes: columns and ids by the query', async (t) => {
   const { index, form, post, ended } = await served(t)
   const csv = { 'content-type': 'text/csv' }

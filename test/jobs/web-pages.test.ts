@@ -112,7 +112,7 @@ t.test('delete_missing drops no page whose address a damaged list of pages no lo
   const list = join(dir, 'index', 'jobs', first.id, 'fetched.json')
   const whole = await readFile(list, 'utf8')
   pages['/old'] = (_, response) => response.writeHead(403).end()
-  for (const damaged of ['', whole.slice(0, 40), whole.replaceAll('"asked"', '"askeX"'), '{}']) {
+  for (const damaged of ['', whole.slice(0, 40), whole.replaceAll('"asked"', '"askeX"'), whole.replace('/new"', '/nev"'), '{}']) {
     await writeFile(list, damaged)
     const message = `${list}, which lists the pages that a job fetched, is damaged: put its copy back, or index once without delete_missing and remove it.`
     t.match(await add(['/sitemap.xml'], { delete_missing: true }), { error: { code: 'store_unavailable', message } }, damaged)
@@ -121,6 +121,12 @@ t.test('delete_missing drops no page whose address a damaged list of pages no lo
   await writeFile(list, whole)
   t.match(await add(['/sitemap.xml'], { delete_missing: true }), { state: 'done', files: { gone: { files: 0 } } })
   t.equal(await index.count({ source: [site.url('/new')] }), 1, 'by the copy')
+  await writeFile(list, JSON.stringify((JSON.parse(whole) as { list: unknown }).list))
+  t.match(
+    await add(['/sitemap.xml'], { delete_missing: true }),
+    { state: 'done', files: { gone: { files: 0 } } },
+    'by one of earlier software',
+  )
   pages['/old'] = (_, response) => response.writeHead(302, { location: '/new' }).end()
   await writeFile(list, '')
   t.match(await add(['/sitemap.xml']), { state: 'done' })

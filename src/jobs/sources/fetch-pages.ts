@@ -4,7 +4,7 @@ import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidRequest } from '../../../base/errors.ts'
 import { readText } from '../../../base/exists.ts'
-import { parseJson } from '../../../base/json.ts'
+import { parseSealedList, sealed } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { PageError, type CrawlOptions, type LeftOutPage, type Validators } from '../../crawl/contract.ts'
@@ -91,7 +91,7 @@ export async function fetchPages(
   const spool = new FileSpool(uploads)
   const { pages, leftOut } = await fetchInto(spool, web, fetching, known)
   const records = pages.map((page) => ((page.etag ?? page.modified) === undefined ? { ...page, ...validators.get(page.url) } : page))
-  await writeFileDurably(fetched, JSON.stringify(records))
+  await writeFileDurably(fetched, JSON.stringify(sealed({ list: records })))
   await noteListed(store.folder(job.id), listedOf({ pages, leftOut }, ledTo))
   await spool.finish()
 }
@@ -139,7 +139,7 @@ async function earlierPages(job: Job, store: JobStore) {
 /** @throws store_unavailable for a damaged list with `delete_missing`: pages that it does not map to their addresses would count as missing */
 async function recordsOf(jobFolder: string, { delete_missing: deletes }: Job['options']): Promise<readonly PageRecord[]> {
   const { fetched } = jobFiles(jobFolder)
-  const found = parseJson((await readText(fetched)) ?? '[]')
+  const found = parseSealedList((await readText(fetched)) ?? '[]')
   if (Value.Check(PageRecordsSchema, found)) return found
   if (deletes !== true) return []
   const message = `${fetched}, which lists the pages that a job fetched, is damaged: put its copy back, or index once without delete_missing and remove it.`

@@ -9,7 +9,7 @@ import { CodedError, invalidCorpus, invalidRequest } from '../../../base/errors.
 import { exists } from '../../../base/exists.ts'
 import { inFolder } from '../../../base/failures.ts'
 import { hashing } from '../../../base/files.ts'
-import { parseJson } from '../../../base/json.ts'
+import { parseSealedList, sealed } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 import { FILE_PROBLEMS, type FileProblem } from '../../../index/read/contract.ts'
 import { isDocument, TABLE, UNREAD_KIND, type FolderFile, type ListedFile } from './list.ts'
@@ -127,7 +127,7 @@ export class FileSpool {
     const together = pLimit(SYNCED_TOGETHER)
     await Promise.all(this.#list.map((one) => together(() => ('stored' in one ? syncPath(this.pathOf(one.stored)) : undefined))))
     await makeFolder(this.#folder)
-    await writeFileDurably(path.join(this.#folder, LIST_FILE), JSON.stringify(this.#list))
+    await writeFileDurably(path.join(this.#folder, LIST_FILE), JSON.stringify(sealed({ list: this.#list })))
   }
 }
 
@@ -136,10 +136,14 @@ export function isSpooled(folder: string): Promise<boolean> {
   return exists(path.join(folder, LIST_FILE))
 }
 
-/** Lists the files of a complete spool. @throws internal if it is incomplete */
+/** Lists the files of a complete spool. @throws store_unavailable if it is incomplete or damaged */
 export async function listSpool(folder: string): Promise<ListedFile[]> {
-  const list = parseJson(await readFile(path.join(folder, LIST_FILE), 'utf8').catch(() => ''))
-  if (!Value.Check(UploadListSchema, list)) throw new CodedError('internal', 'The upload was not stored to its end: send it again.')
+  const file = path.join(folder, LIST_FILE)
+  const list = parseSealedList(await readFile(file, 'utf8').catch(() => ''))
+  if (!Value.Check(UploadListSchema, list)) {
+    const message = `${file}, which lists the files that a job received, is missing or damaged: put its copy back and resume the job, or start a new one.`
+    throw new CodedError('store_unavailable', message)
+  }
   return list
     .toSorted((a, b) => (a.file < b.file ? -1 : 1))
     .map((one) => {
