@@ -17,13 +17,20 @@ const program = new Command('cepe')
   .description('Open-domain question answering over your own corpus with CEPE, Contriever and LanceDB.')
   .version(packageVersion())
   .showHelpAfterError('(see --help)')
-  .hook('preSubcommand', (_program, command) => (Object.hasOwn(PROGRAMS, command.name()) ? checkOpenFiles() : undefined))
 for (const [name, { description, executableFile }] of Object.entries(PROGRAMS)) program.command(name, description, { executableFile })
 
 const [, , asked = ''] = process.argv
+const own = Object.entries(PROGRAMS).find(([name]) => name === asked)?.[1]
 // Help, and the error for an unknown command, list all of them.
-if (!Object.hasOwn(PROGRAMS, asked))
+if (own === undefined)
   for (const [name, load] of Object.entries(COMMANDS))
     if (!Object.hasOwn(COMMANDS, asked) || name === asked) program.addCommand(await load())
 
-await runProgram(program)
+await runProgram(program, own && (() => runHere(own.executableFile)))
+
+/** A process for it would continue after this one was killed. */
+async function runHere(file: string): Promise<void> {
+  checkOpenFiles()
+  process.argv.splice(2, 1)
+  await import(file)
+}

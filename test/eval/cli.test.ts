@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { built, finished, startNode } from '../helpers/processes.ts'
+import { CLI, finished, startNode } from '../helpers/processes.ts'
 import { CodedError } from '../../base/errors.ts'
 import { createHttpClient } from '../../eval/client/http.ts'
 import { servicesClient } from '../../eval/client/in-process.ts'
@@ -20,8 +20,6 @@ import { buildApp } from '../../src/app.ts'
 import { loadConfig } from '../../src/config.ts'
 import { factServices, type FactOptions } from '../helpers/fact-services.ts'
 import { servicesAround } from '../helpers/services.ts'
-
-const CLI = built('eval/cli.js')
 
 /** A real HTTP service over the fact pipeline. */
 async function service(t: Test, facts: FactOptions = {}) {
@@ -58,9 +56,8 @@ async function workspace(t: Test, count: number) {
   return { dir, questions: await write('questions.jsonl', 0, count), train: await write('train.jsonl', 14, 20) }
 }
 
-/** The compiled command, as `cepe eval` starts it. */
 function start(args: readonly string[]): ChildProcess {
-  return startNode(CLI, args)
+  return startNode(CLI, ['eval', ...args])
 }
 
 function untimed({ retrieval, predictions, ...record }: EvalRecord) {

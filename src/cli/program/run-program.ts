@@ -17,16 +17,15 @@ export async function loadConfig(overrides: Partial<Record<keyof Config, unknown
 const END_MS = 5_000
 
 /** Runs a command line: formats errors consistently, with exit code 1 (130 after Ctrl-C). */
-export async function runProgram(program: Command): Promise<void> {
+export async function runProgram(program: Command, run: () => Promise<unknown> = () => program.parseAsync()): Promise<void> {
   // The reader of the output may leave; the command continues or ends without a further error.
   process.stderr.on('error', () => undefined)
   process.stdout.on('error', (error) => {
     if (osCode(error) !== 'EPIPE') fail(program, error)
   })
-  onLockWait((wait) => void reportLockWait(program, wait))
   program.hook('preAction', prepare)
   try {
-    await program.parseAsync()
+    await run()
   } catch (thrown) {
     if (osCode(thrown) === 'EPIPE') return
     if (thrown instanceof CommanderError) process.exitCode = 1
@@ -35,7 +34,8 @@ export async function runProgram(program: Command): Promise<void> {
 }
 
 /** Runs before any command, before most of the program is loaded. */
-async function prepare(): Promise<void> {
+async function prepare(program: Command): Promise<void> {
+  onLockWait((wait) => void reportLockWait(program, wait))
   // Node.js has replaced what is not UTF-8.
   if (process.argv.some((argument) => argument.includes('\ufffd')))
     throw new CodedError('options_invalid', 'An argument is not UTF-8: write it in that encoding (locale).')
