@@ -42,11 +42,14 @@ def main() -> None:
 
     options.out.mkdir(parents=True)
     manifest = json.loads((options.run / "manifest.json").read_text())
+    manifest.pop("sha256", None)
     manifest["subject"]["reader"] = f"llama.cpp, {options.model.name}"
     (options.out / "manifest.json").write_text(json.dumps(manifest))
     with (options.out / "predictions.jsonl").open("w") as file:
         for line in (options.run / "predictions.jsonl").read_text().splitlines()[: options.limit]:
             record = json.loads(line)
+            # The digest is of the recorded answers.
+            record.pop("sha256", None)
             (given,) = record["prompts"][0]["decoder"]
             passages = given[given.index("Document (Title: ") : given.rindex("\n\nQuestion: ")]
             start = time.perf_counter()

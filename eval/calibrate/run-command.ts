@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, rm, stat } from 'node:fs/promises'
+import { open, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pLimit from 'p-limit'
@@ -7,6 +7,7 @@ import { closing, temporaryFolder } from '../../base/files.ts'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, type ErrorCode, messageOf } from '../../base/errors.ts'
 import { sealed } from '../../base/json.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 import { fitCalibration, type JudgedSignals } from './fit.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { createHttpClient } from '../client/http.ts'
@@ -104,7 +105,7 @@ async function refuseUnwritable(out: string): Promise<void> {
   const aside = `${out}.${randomUUID()}.tmp`
   try {
     if ((await stat(out).catch(() => undefined))?.isDirectory() === true) throw new Error('it is a folder')
-    await mkdir(path.dirname(out), { recursive: true })
+    await makeFolder(path.dirname(out))
     await (await open(aside, 'wx')).close()
     await rm(aside)
   } catch (error) {

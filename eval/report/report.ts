@@ -1,7 +1,6 @@
-import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError } from '../../base/errors.ts'
-import { isDiskFull } from '../../base/failures.ts'
 import { describeProblem, type Problem } from '../datasets/question-set.ts'
 import { type Block, list, text, toHtml, toMarkdown } from './blocks.ts'
 import { loadPlotter } from './plot.ts'
@@ -15,16 +14,7 @@ export interface Report {
  * Writes report.md, report.html (without external references) and figures/*.svg and *.png into the folder. Without the plotting packages
  * the report has no figures, and says what to install. Its place is printed to standard error.
  */
-export async function writeReport(report: Report, folder: string): Promise<void> {
-  await writeFiles(report, folder).catch((error: unknown) => {
-    if (!isDiskFull(error)) throw error
-    const message = `The disk of ${folder} is full, so that the report is not complete: free space, then repeat the command.`
-    throw new CodedError('disk_full', message, { cause: error })
-  })
-}
-
-async function writeFiles({ title, blocks }: Report, folder: string): Promise<void> {
-  await mkdir(path.join(folder, 'figures'), { recursive: true })
+export async function writeReport({ title, blocks }: Report, folder: string): Promise<void> {
   const drawn = new Map<string, string>()
   const plotter = await loadPlotter().catch((error: unknown) => {
     if (error instanceof CodedError && error.code === 'options_invalid') return error
@@ -35,14 +25,14 @@ async function writeFiles({ title, blocks }: Report, folder: string): Promise<vo
     for (const { name, spec } of blocks.filter((block) => block.kind === 'figure')) {
       const { svg, png } = await plotter.render(spec)
       drawn.set(name, svg)
-      await writeFile(path.join(folder, 'figures', `${name}.svg`), svg)
-      await writeFile(path.join(folder, 'figures', `${name}.png`), png)
+      await writeFileDurably(path.join(folder, 'figures', `${name}.svg`), svg)
+      await writeFileDurably(path.join(folder, 'figures', `${name}.png`), png)
     }
   const shown = blocks.map((block) =>
     plotter instanceof CodedError && block.kind === 'figure' ? text(`Not drawn: ${block.caption} ${plotter.message}`) : block,
   )
-  await writeFile(path.join(folder, 'report.md'), toMarkdown(shown))
-  await writeFile(path.join(folder, 'report.html'), toHtml(title, shown, drawn))
+  await writeFileDurably(path.join(folder, 'report.md'), toMarkdown(shown))
+  await writeFileDurably(path.join(folder, 'report.html'), toHtml(title, shown, drawn))
   process.stderr.write(`Report: ${path.join(folder, 'report.md')} and report.html\n`)
 }
 

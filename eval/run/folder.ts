@@ -1,12 +1,13 @@
-import { mkdir, open, readFile, type FileHandle } from 'node:fs/promises'
+import { open, readFile, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
-import { digestOf, parseJson } from '../../base/json.ts'
+import { digestOf, parseJson, parseSealed, sealed } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 import { packageRoot } from '../../src/package.ts'
 import type { ManifestFields } from './record.ts'
 import { invalidOption } from './options.ts'
@@ -98,10 +99,11 @@ interface Validator<T> {
 }
 
 function parseChecked<T>(text: string, validator: Validator<T>, where: string, remedy: string): T {
-  const value = parseJson(text)
+  const value = parseSealed(text)
   if (validator.Check(value)) return value
   const [error] = value === undefined ? [] : validator.Errors(value)
-  const problem = error === undefined ? 'is not valid JSON' : `is damaged or of another version (${error.instancePath} ${error.message})`
+  const unread = parseJson(text) === undefined ? 'is not valid JSON' : 'is damaged: its values are not those of its SHA-256'
+  const problem = error === undefined ? unread : `is damaged or of another version (${error.instancePath} ${error.message})`
   throw new CodedError('run_invalid', `${where} ${problem}: ${remedy}.`)
 }
 
@@ -109,7 +111,7 @@ export function hasRun(folder: string): Promise<boolean> {
   return exists(path.join(folder, MANIFEST_FILE))
 }
 
-export interface OpenRun<R> {
+export interface OpenRun<R extends object> {
   readonly records: readonly R[]
   readonly writer: RecordWriter<R>
 }
@@ -123,7 +125,7 @@ export async function openRun<R extends Identified>(
   manifest: RunManifest,
   format: RunFormat<RunManifest, R>,
 ): Promise<OpenRun<R>> {
-  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+  await makeFolder(folder).catch((error: unknown) => {
     if (!['EEXIST', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
     throw invalidOption(`${folder} is a file, or is inside one: name a folder with --out.`, error)
   })
@@ -173,7 +175,7 @@ async function startedOrResumed<R extends Identified>(
 }
 
 function writeManifest(folder: string, manifest: RunManifest): Promise<void> {
-  return writeFileDurably(path.join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`)
+  return writeFileDurably(path.join(folder, MANIFEST_FILE), `${JSON.stringify(sealed(manifest), null, 2)}\n`)
 }
 
 function indexVersion(subject: object): number | null {
@@ -195,7 +197,7 @@ function flatten(value: unknown, prefix = ''): Map<string, string> {
 }
 
 /** Appends records in batches, each durable before the next begins. */
-class RecordWriter<R> {
+class RecordWriter<R extends object> {
   readonly #file: FileHandle
   readonly #lock: Lock
   #pending: string[] = []
@@ -208,7 +210,7 @@ class RecordWriter<R> {
   }
 
   async add(record: R): Promise<void> {
-    this.#pending.push(`${JSON.stringify(record)}\n`)
+    this.#pending.push(`${JSON.stringify(sealed(record))}\n`)
     if (this.#pending.length >= BATCH || Date.now() - this.#lastFlush >= BATCH_MS) await this.flush()
   }
 

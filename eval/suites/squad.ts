@@ -1,7 +1,7 @@
-import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import pLimit from 'p-limit'
 import { at, present } from '../../base/at.ts'
+import { writeFileDurably } from '../../base/durable.ts'
 import { answerDocument, type DocumentServices } from '../../src/rag/document.ts'
 import type { AnswerClient } from '../client/client.ts'
 import { type EvalPassage, type EvalQuestion, spread } from '../datasets/question-set.ts'
@@ -103,10 +103,9 @@ export async function realQuestions(folder: string, out: string, most = Infinity
     const other = neighbour(passages, place, answers)
     return other === undefined ? [] : [line(question, other, 'no passage with the answer')]
   })
-  await mkdir(out, { recursive: true })
   const files = { answered: path.join(out, 'questions.jsonl'), unanswered: path.join(out, 'unanswered.jsonl') }
-  await writeFile(files.answered, named.map(({ question, own }) => line(question, own, 'answered by a passage')).join(''))
-  await writeFile(files.unanswered, spread(others, Math.ceil(UNANSWERED * Math.min(most, named.length))).join(''))
+  await writeFileDurably(files.answered, named.map(({ question, own }) => line(question, own, 'answered by a passage')).join(''))
+  await writeFileDurably(files.unanswered, spread(others, Math.ceil(UNANSWERED * Math.min(most, named.length))).join(''))
   return {
     ...files,
     isAnsweredBy: new Map(named.map(({ question, answers }) => [question.question, answers])),

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { closing } from '../../base/files.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 import { buildApp } from '../../src/app.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { loadConfig } from '../../src/config.ts'
@@ -111,7 +112,7 @@ export async function runSuite(suite: Suite, given: string | undefined, options:
 /** Indexes the data and starts the pipeline. */
 async function started({ corpus, isShipped }: Suite, folder: string, work: string, { reader, calibration }: SuiteOptions) {
   const index = path.join(work, 'index')
-  await mkdir(index, { recursive: true })
+  await makeFolder(index)
   const settings = {
     INDEX_DIR: index,
     JOBS_DIR: path.join(index, 'jobs'),

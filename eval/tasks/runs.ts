@@ -1,5 +1,5 @@
-import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError } from '../../base/errors.ts'
 import { type Block, heading } from '../report/blocks.ts'
 import { readPublishedTables } from '../report/published-tables.ts'
@@ -50,7 +50,7 @@ export async function reportRuns(
   await writeReport(tasks.length === 0 ? ofQuestions : questions.length === 0 ? ofTasks : both, out)
   const [run] = questions
   if (run && folders.length === 1)
-    await writeFile(path.join(out, 'summary.json'), `${JSON.stringify(summarise(run.manifest, run.records), null, 2)}\n`)
+    await writeFileDurably(path.join(out, 'summary.json'), `${JSON.stringify(summarise(run.manifest, run.records), null, 2)}\n`)
 }
 
 /** Reads a run of any task. @throws run_invalid if the folder holds no run of this version's tasks, run_mismatch for another version */

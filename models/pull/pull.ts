@@ -1,6 +1,7 @@
-import { mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { conflict, diskFull, invalidRequest } from '../../base/errors.ts'
+import { makeFolder } from '../../base/make-folder.ts'
 import { unsupported } from '../errors.ts'
 import { LOCK, whileAlone } from '../staging.ts'
 import { fetchFile, sizeOf } from './fetch-file.ts'
@@ -92,7 +93,7 @@ export async function pullCheckpoint(options: PullOptions) {
     let done = 0
     for (const file of files) {
       const onBytes = (bytes: number): void => onProgress({ done: (done += bytes), total, name: file.path })
-      await mkdir(dirname(join(staging, file.path)), { recursive: true })
+      await makeFolder(dirname(join(staging, file.path)))
       await fetchFile(file, { hub, repository, commit, target: join(staging, file.path), onBytes, signal, pauseMs })
     }
     // Renamed first: without its record, the folder could be completed with files of another revision.

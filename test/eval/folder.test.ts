@@ -76,8 +76,12 @@ await t.test('a damaged manifest is named, and taken for that of no other task',
   const folder = folderOf(t)
   await run(folder)
   const file = path.join(folder, 'manifest.json')
-  await writeFile(file, (await readFile(file, 'utf8')).slice(0, 50))
+  const whole = await readFile(file, 'utf8')
+  await writeFile(file, whole.slice(0, 50))
   await t.rejects(run(folder), { code: 'run_invalid', message: /manifest\.json is not valid JSON/ })
+  await writeFile(file, whole.replace('a reader', 'a seader'))
+  const message = `${file} is damaged: its values are not those of its SHA-256: choose another folder with --out, or put the copy of the file back.`
+  await t.rejects(run(folder), { code: 'run_invalid', message })
 })
 
 await t.test('a damaged answer is named with what helps, and is counted in no report', async (t) => {
@@ -86,18 +90,29 @@ await t.test('a damaged answer is named with what helps, and is counted in no re
   const file = path.join(folder, 'predictions.jsonl')
   const whole = await readFile(file, 'utf8')
   const remedy = ': remove the line and repeat the command, which asks its question again.'
-  for (const [from, to, message] of [
+  const altered = `${file} line 8 is damaged: its values are not those of its SHA-256${remedy}`
+  const sha256 = /,"sha256":"\w+"/g
+  for (const [from, to, message, text = whole] of [
     ['{"id":"item 7"', '["id":"item 7"', `${file} line 8 is not valid JSON${remedy}`],
-    ['"id":"item 7"', '"ie":"item 7"', `${file} line 8 is damaged or of another version ( must have required properties id)${remedy}`],
-    ['"id":"item 7"', '"id":"item x"', `${folder} has an answer to "item x", which is none of its items${remedy}`],
+    ['"id":"item 7"', '"id":"item 3"', altered],
+    [/(item 7.*)"accuracy":1/, '$1"accuracy":0', altered],
+    [
+      '"id":"item 7"',
+      '"ie":"item 7"',
+      `${file} line 8 is damaged or of another version ( must have required properties id)${remedy}`,
+      whole.replace(sha256, ''),
+    ],
+    ['"id":"item 7"', '"id":"item x"', `${folder} has an answer to "item x", which is none of its items${remedy}`, whole.replace(sha256, '')],
   ] as const) {
-    await writeFile(file, whole.replace(from, to))
+    await writeFile(file, text.replace(from, to))
     await t.rejects(run(folder), { code: 'run_invalid', message })
     await writeFile(file, whole.replace(/^.*item 7".*\n/m, ''))
     const asked: string[] = []
     t.equal((await run(folder, (id) => Promise.resolve(void asked.push(id)))).length, items.length)
     t.same(asked, ['item 7'], 'after the remedy it alone is asked')
   }
+  await writeFile(file, whole.replace(sha256, ''))
+  t.equal((await run(folder, () => Promise.reject(new Error('asked')))).length, items.length, 'answers of earlier software have no digest')
 })
 
 await t.test('the cost of a run of which less is left than is asked at once is that of what is left', async (t) => {

@@ -358,7 +358,7 @@ t.test('two runs are compared question by question', async (t) => {
 
   const predictions = path.join(b.folder, 'predictions.jsonl')
   const [line = '', ...others] = (await readFile(predictions, 'utf8')).split('\n')
-  const { answers: _, ...corrected } = JSON.parse(line) as { answers: string[] }
+  const { answers: _, sha256: __, ...corrected } = JSON.parse(line) as { answers: string[]; sha256: string }
   await writeFile(predictions, [JSON.stringify({ ...corrected, answers: ['another'] }), ...others].join('\n'))
   const now = compareRuns(await readRunOf(a.folder), await readRunOf(b.folder))
   t.match(now, { shared: 7, changed: 1, onlyA: 0, onlyB: 0 }, 'right answers that differ are no difference of the runs')
