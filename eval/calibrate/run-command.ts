@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { open, rm, stat } from 'node:fs/promises'
+import { open, realpath, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pLimit from 'p-limit'
@@ -55,12 +55,14 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   const overrides = { ...(model !== undefined && { READER_DIR: model, READER_CHECKPOINT: '' }) }
   if (url !== undefined && (options.out === undefined || model !== undefined))
     throw invalidOption('--url needs --out, and takes the model that the service has (no --model).')
-  const out = options.out ?? calibrationFiles(loadConfig(overrides)).own
-  if (out === undefined) throw invalidOption('The index is in an object store: name the file with --out and set CEPE_CALIBRATION to it.')
+  const named = options.out ?? calibrationFiles(loadConfig(overrides)).own
+  if (named === undefined) throw invalidOption('The index is in an object store: name the file with --out and set CEPE_CALIBRATION to it.')
   const ks = options.k === undefined ? [null] : wholeNumbers('--k', options.k, 1, LIMITS.k)
   const { questions: all, files: read, skipped } = await readQuestions(files, options.unanswerable)
   const questions = spread(all, options.limit ?? all.length)
   for (const line of skipped) process.stderr.write(`${line}\n`)
+  // A link stays one.
+  const out = await realpath(named).catch(() => named)
   await refuseUnwritable(out)
   const { createInProcessClient } = await import('../client/in-process.ts')
   await using client = closing(
@@ -104,7 +106,9 @@ function describe(
 async function refuseUnwritable(out: string): Promise<void> {
   const aside = `${out}.${randomUUID()}.tmp`
   try {
-    if ((await stat(out).catch(() => undefined))?.isDirectory() === true) throw new Error('it is a folder')
+    const found = await stat(path.resolve(out)).catch(() => undefined)
+    // A device or a pipe would be replaced.
+    if (found?.isFile() === false) throw new Error(found.isDirectory() ? 'it is a folder' : 'it is no regular file')
     await makeFolder(path.dirname(out))
     await (await open(aside, 'wx')).close()
     await rm(aside)

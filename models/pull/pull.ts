@@ -1,5 +1,6 @@
-import { readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { lstat, readdir, readFile, rename, rm, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { writeFileDurably } from '../../base/durable.ts'
 import { conflict, diskFull, invalidRequest } from '../../base/errors.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { unsupported } from '../errors.ts'
@@ -81,7 +82,8 @@ export async function pullCheckpoint(options: PullOptions) {
   const outDir = resolve(options.outDir)
   if (!/^[\w.-]+\/[\w.-]+$/.test(repository))
     throw invalidRequest('name', `${JSON.stringify(repository)} names no model; give owner/name, as in hyen/CEPE-LLaMA-2-7B.`)
-  if (await stat(outDir).catch(() => undefined))
+  // A link whose target is missing cannot be replaced either.
+  if (await lstat(outDir).catch(() => undefined))
     throw conflict('--out', `${outDir} exists already; choose another folder with --out, or remove it.`)
   const commit = await commitOf(hub, repository, revision)
   const files = chooseFiles(repository, await filesOf(hub, repository, commit))
@@ -113,13 +115,14 @@ async function openStaging(
   onWarning: (message: string) => void,
 ): Promise<void> {
   const state = await readFile(join(staging, STATE_FILE), 'utf8').catch(() => undefined)
-  if (state !== undefined && state !== JSON.stringify(now)) {
+  if (state === JSON.stringify(now)) return
+  if (state !== undefined) {
     onWarning(
       `${staging} holds an unfinished pull of another revision; ${now.repository} is now at ${now.commit.slice(0, 12)} and is downloaded again`,
     )
     for (const name of await readdir(staging)) if (name !== LOCK) await rm(join(staging, name), { recursive: true })
   }
-  await writeFile(join(staging, STATE_FILE), JSON.stringify(now))
+  await writeFileDurably(join(staging, STATE_FILE), JSON.stringify(now))
 }
 
 async function checkSpace(staging: string, files: readonly HubFile[]): Promise<void> {
@@ -127,6 +130,9 @@ async function checkSpace(staging: string, files: readonly HubFile[]): Promise<v
   for (const { path, size } of files) missing += size - Math.min(size, await sizeOf(join(staging, path)))
   const { bavail, bsize } = await statfs(dirname(staging))
   if (missing + SPARE_BYTES <= bavail * bsize) return
-  const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
-  throw diskFull('--out', `${gigabytes(missing)} are still to be fetched, ${gigabytes(bavail * bsize)} are free at ${dirname(staging)}.`)
+  const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`
+  throw diskFull(
+    '--out',
+    `${megabytes(missing)} are still to be fetched and ${megabytes(SPARE_BYTES)} to stay free, ${megabytes(bavail * bsize)} are free at ${dirname(staging)}: make room, or choose another folder with --out.`,
+  )
 }

@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
@@ -236,12 +237,15 @@ t.test('the command asks a service and writes what it starts with', async (t) =>
   const instructed = { method: 'POST', url: '/v1/answer', payload: { question: 'what is fact 3', instruction: 'Be brief.' } } as const
   t.match((await judging.inject(instructed)).json(), { answer: 'a3', probability_correct: null })
 
-  for (const taken of [dir, path.join(known, 'calibration.json')]) {
+  const pipe = path.join(dir, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  for (const taken of [dir, path.join(known, 'calibration.json'), pipe, '', '/proc/none/calibration.json']) {
     const unasked = await runCli(['calibrate', known, '--url', url, '--out', taken])
     t.equal(unasked.code, 1)
     t.match(unasked.stderr, /cannot be written .*name another file with --out/)
     t.notMatch(unasked.stderr, /Asking/, 'before any question')
   }
+  t.ok((await stat(pipe)).isFIFO(), 'a pipe or a device is not replaced')
   const refused = await runCli(['calibrate', known, '--url', url, '--out', out, '--k', '0'])
   t.equal(refused.code, 1)
   t.match(refused.stderr, /--k takes whole numbers from 1 to 200/)

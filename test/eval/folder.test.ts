@@ -102,7 +102,12 @@ await t.test('a damaged answer is named with what helps, and is counted in no re
       `${file} line 8 is damaged or of another version ( must have required properties id)${remedy}`,
       whole.replace(sha256, ''),
     ],
-    ['"id":"item 7"', '"id":"item x"', `${folder} has an answer to "item x", which is none of its items${remedy}`, whole.replace(sha256, '')],
+    [
+      '"id":"item 7"',
+      '"id":"item x"',
+      `${folder} has an answer to "item x", which is none of its items${remedy}`,
+      whole.replace(sha256, ''),
+    ],
   ] as const) {
     await writeFile(file, text.replace(from, to))
     await t.rejects(run(folder), { code: 'run_invalid', message })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -139,6 +139,13 @@ await t.test('only the files that a build needs, whole and checked', async (t) =
   await t.rejects(pull(), { code: 'conflict', message: /exists already/ })
 })
 
+await t.test('a link without a target is no place for a checkpoint: said before the first byte', async (t) => {
+  const { state, outDir, pull } = await setUp(t)
+  symlinkSync('nowhere', outDir)
+  await t.rejects(pull(), { code: 'conflict', message: `${outDir} exists already; choose another folder with --out, or remove it.` })
+  t.same(state.asked, [])
+})
+
 await t.test('shards of torch files with their index', async (t) => {
   const { outDir, pull } = await setUp(t, ({ files }) => {
     for (const name of ['model.safetensors', 'pytorch_model.bin']) files.delete(name)
@@ -260,6 +267,9 @@ await t.test('a download that does not fit is refused before its first byte', as
   const huge = Object.assign(Buffer.from('x'), {})
   Object.defineProperty(huge, 'length', { value: 2 ** 52 })
   files.set('model.safetensors', huge)
-  await t.rejects(pull(), { code: 'disk_full', message: /are still to be fetched/ })
+  await t.rejects(pull(), {
+    code: 'disk_full',
+    message: /MB are still to be fetched and 68 MB to stay free, \d+ MB are free at .*: make room, or choose another folder with --out\./,
+  })
   t.same(state.asked, [])
 })
