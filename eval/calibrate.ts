@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { Command } from 'commander'
 import { decimal, wholeNumber } from '../src/cli/program/options.ts'
 import { runProgram } from '../src/cli/program/run-program.ts'

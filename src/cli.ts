@@ -5,32 +5,30 @@ import { checkOpenFiles } from '../base/process.ts'
 import { runProgram } from './cli/program/run-program.ts'
 import { packageVersion } from './package.ts'
 
+/** Commands of eval/. */
 const PROGRAMS = {
-  eval: { description: 'evaluate on open-domain QA datasets and compare runs', executableFile: '../eval/cli.js' },
-  calibrate: {
-    description: 'fit the calibration of probability_correct on questions with answers',
-    executableFile: '../eval/calibrate.js',
-  },
+  eval: 'evaluate on open-domain QA datasets and compare runs',
+  calibrate: 'fit the calibration of probability_correct on questions with answers',
 } as const
 
 const program = new Command('cepe')
   .description('Open-domain question answering over your own corpus with CEPE, Contriever and LanceDB.')
   .version(packageVersion())
   .showHelpAfterError('(see --help)')
-for (const [name, { description, executableFile }] of Object.entries(PROGRAMS)) program.command(name, description, { executableFile })
+for (const [name, what] of Object.entries(PROGRAMS)) program.command(name, what, { executableFile: `../eval/${name}.js` })
 
 const [, , asked = ''] = process.argv
-const own = Object.entries(PROGRAMS).find(([name]) => name === asked)?.[1]
+const isOfEval = Object.hasOwn(PROGRAMS, asked)
 // Help, and the error for an unknown command, list all of them.
-if (own === undefined)
+if (!isOfEval)
   for (const [name, load] of Object.entries(COMMANDS))
     if (!Object.hasOwn(COMMANDS, asked) || name === asked) program.addCommand(await load())
 
-await runProgram(program, own && (() => runHere(own.executableFile)))
+await runProgram(program, isOfEval ? runHere : undefined)
 
 /** A process for it would continue after this one was killed. */
-async function runHere(file: string): Promise<void> {
+async function runHere(): Promise<void> {
   checkOpenFiles()
   process.argv.splice(2, 1)
-  await import(file)
+  await import(`../eval/${asked}.js`)
 }

@@ -275,7 +275,9 @@ export function listed(setting: string): string[] {
 /** The Hugging Face hub for checkpoints, from the variables of its own tools: HF_ENDPOINT and HF_TOKEN. */
 export function hubSettings(): { readonly url: string; readonly token: string | null } {
   const { HF_ENDPOINT: endpoint, HF_TOKEN: token } = environment()
-  return { url: (endpoint || 'https://huggingface.co').replace(/\/+$/, ''), token: token || null }
+  const url = (endpoint || 'https://huggingface.co').replace(/\/+$/, '')
+  if (!isHttp(url)) throw invalidConfig('HF_ENDPOINT', `HF_ENDPOINT must be an http or https address (got ${JSON.stringify(url)}).`)
+  return { url, token: token || null }
 }
 
 /**

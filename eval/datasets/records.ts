@@ -35,7 +35,7 @@ async function layoutOf(file: string): Promise<'parquet' | 'csv' | 'tsv' | 'json
     const value = parseJson(start)
     return value === undefined || (typeof value === 'object' && value !== null && TRIVIAQA_KEY in value) ? 'json' : 'jsonl'
   }
-  throw invalidDataset(`${file} is empty.`)
+  throw invalidDataset(`${file} is empty, or is not UTF-8.`)
 }
 
 /** The error of a data file that cannot be used. */

@@ -20,7 +20,6 @@ interface FetchOptions {
   /** Target path; existing bytes are kept. */
   readonly target: string
   readonly onBytes: (bytes: number) => void
-  readonly signal?: AbortSignal | undefined
   /** Pause after a first failure, doubled after each; default 500. */
   readonly pauseMs?: number | undefined
 }
@@ -31,7 +30,7 @@ interface FetchOptions {
  * checksum, which is deleted; not_found and forbidden
  */
 export async function fetchFile(file: HubFile, options: FetchOptions): Promise<void> {
-  const { target, onBytes, signal, pauseMs = FIRST_PAUSE_MS } = options
+  const { target, onBytes, pauseMs = FIRST_PAUSE_MS } = options
   let have = await sizeOf(target)
   if (have > file.size) {
     await rm(target)
@@ -41,7 +40,6 @@ export async function fetchFile(file: HubFile, options: FetchOptions): Promise<v
   for (let failures = 0; have < file.size;) {
     const before = have
     const problem = await appendOnce(file, have, options).catch((error: unknown) => error)
-    signal?.throwIfAborted()
     have = await sizeOf(target)
     if (have === file.size) break
     if (problem instanceof CodedError) throw problem
@@ -54,21 +52,21 @@ export async function fetchFile(file: HubFile, options: FetchOptions): Promise<v
     if (osCode(problem) !== undefined) throw problem
     failures = have > before ? 0 : failures + 1
     if (failures >= ATTEMPTS) throw hubError(options.repository, options.commit, undefined, problem ?? new Error('the connection broke'))
-    await sleep(pauseMs * 2 ** failures, undefined, { signal })
+    await sleep(pauseMs * 2 ** failures)
   }
   if (file.size === 0) await (await open(target, 'a')).close()
   await check(file, target)
 }
 
 /** Sends one request and appends its body to the file. */
-async function appendOnce(file: HubFile, have: number, { hub, repository, commit, target, onBytes, signal }: FetchOptions): Promise<void> {
+async function appendOnce(file: HubFile, have: number, { hub, repository, commit, target, onBytes }: FetchOptions): Promise<void> {
   const silence = new AbortController()
   let timer = setTimeout(() => silence.abort(), SILENCE_MS)
   const path = file.path.split('/').map(encodeURIComponent).join('/')
   try {
     const response = await fetch(`${hub.url}/${repository}/resolve/${commit}/${path}`, {
       headers: { ...(hub.token !== null && { authorization: `Bearer ${hub.token}` }), ...(have > 0 && { range: `bytes=${have}-` }) },
-      signal: signal ? AbortSignal.any([signal, silence.signal]) : silence.signal,
+      signal: silence.signal,
     })
     if (response.status === 401 || response.status === 403 || response.status === 404) throw hubError(repository, commit, response.status)
     if (!response.ok || !response.body) throw new Error(`status ${response.status}`)

@@ -42,8 +42,8 @@ export async function filesOf(hub: Hub, repository: string, commit: string): Pro
 }
 
 function credentials({ token }: Hub): { accessToken?: string } {
-  if (token !== null && !token.startsWith('hf_'))
-    throw invalidRequest('HF_TOKEN', 'HF_TOKEN holds no access token of a Hugging Face hub: those start with "hf_".')
+  if (token !== null && !/^hf_[!-~]*$/.test(token))
+    throw invalidRequest('HF_TOKEN', 'HF_TOKEN holds no access token of a Hugging Face hub: those are "hf_", then letters and digits.')
   return token === null ? {} : { accessToken: token }
 }
 

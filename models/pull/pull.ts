@@ -59,7 +59,6 @@ interface PullOptions {
   readonly outDir: string
   readonly onProgress?: (progress: { readonly done: number; readonly total: number; readonly name: string }) => void
   readonly onWarning?: (message: string) => void
-  readonly signal?: AbortSignal
   /** As in fetchFile. */
   readonly pauseMs?: number
 }
@@ -78,7 +77,7 @@ interface PullOptions {
  * ```
  */
 export async function pullCheckpoint(options: PullOptions) {
-  const { hub, repository, revision, onProgress = () => undefined, onWarning = () => undefined, signal, pauseMs } = options
+  const { hub, repository, revision, onProgress = () => undefined, onWarning = () => undefined, pauseMs } = options
   const outDir = resolve(options.outDir)
   if (!/^[\w.-]+\/[\w.-]+$/.test(repository))
     throw invalidRequest('name', `${JSON.stringify(repository)} names no model; give owner/name, as in hyen/CEPE-LLaMA-2-7B.`)
@@ -96,7 +95,7 @@ export async function pullCheckpoint(options: PullOptions) {
     for (const file of files) {
       const onBytes = (bytes: number): void => onProgress({ done: (done += bytes), total, name: file.path })
       await makeFolder(dirname(join(staging, file.path)))
-      await fetchFile(file, { hub, repository, commit, target: join(staging, file.path), onBytes, signal, pauseMs })
+      await fetchFile(file, { hub, repository, commit, target: join(staging, file.path), onBytes, pauseMs })
     }
     // Renamed first: without its record, the folder could be completed with files of another revision.
     await rename(staging, outDir)

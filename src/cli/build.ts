@@ -58,7 +58,7 @@ async function build(checkpointDir: string, given: BuildArguments): Promise<void
     throw invalidOption('--block-size', '--block-size is of matrices in 4 bits: choose a --dtype with int4, or omit it.')
   if (texts !== undefined) {
     if (dtype === 'f32') throw invalidOption('--texts', '--texts compares a precision with f32: choose another --dtype, or omit --texts.')
-    await (await import('./verify.ts')).checkTexts(texts)
+    await (await import('./verify.ts')).readTexts(texts)
   }
   const { modelId } = await import('../../models/manifest.ts')
   const checkpoint = { checkpointDir, adapters: adapter, rope: { rope, window } }

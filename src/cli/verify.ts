@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { Command } from 'commander'
 import { existsSync } from 'node:fs'
-import { access, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { temporaryFolder } from '../../base/files.ts'
 import { invalidOption, notFound } from '../../base/errors.ts'
 import type { Sample } from '../inference/worker/tasks/verify.ts'
@@ -31,16 +31,24 @@ export async function distanceFromF32(built: string, texts: string, buildF32: (f
   return await buildDistance(built, f32, texts)
 }
 
-/** @throws options_invalid where the file cannot be read: said before a build that takes minutes */
-export async function checkTexts(file: string): Promise<void> {
-  await access(file).catch(unreadable(file))
+/** The lines of a text. @throws options_invalid where it has none that can be read: said before a build that takes minutes */
+export async function readTexts(file: string): Promise<string[]> {
+  try {
+    const lines = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file)).split('\n')
+    const texts = lines.filter((line) => line.trim() !== '')
+    if (texts.length > 0) return texts
+    throw new Error('no line has text')
+  } catch (cause) {
+    const message = `The texts of --texts cannot be read (${file}): name a text file in UTF-8, with one passage per line.`
+    throw invalidOption('--texts', message, cause)
+  }
 }
 
 async function samplesOf(built: string, file: string, count: number): Promise<Sample[]> {
   const [{ loadManifest }, { loadTokenizer }] = await Promise.all([import('../../models/folder.ts'), import('../text/tokenizer.ts')])
   const manifest = await loadManifest(built)
   const tokenizer = await (manifest.architecture === 'cepe' ? loadTokenizer(built, manifest.tokens) : loadTokenizer(built))
-  const lines = (await readFile(file, 'utf8').catch(unreadable(file))).split('\n').filter((line) => line.trim() !== '')
+  const lines = await readTexts(file)
   const stride = Math.max(Math.floor(lines.length / count), 1)
   const ids = (line: string): number[] => tokenizer.encode(line.replace(/^[^\t]*\t/, ''), { maxTokens: MOST_TOKENS })
   return Array.from({ length: Math.min(count, Math.ceil(lines.length / stride)) }, (_, i) =>
@@ -48,12 +56,6 @@ async function samplesOf(built: string, file: string, count: number): Promise<Sa
   )
     .map((group) => ({ contexts: group.slice(0, -1).map(ids), prompt: ids(group.at(-1) ?? '') }))
     .filter(({ contexts, prompt }) => prompt.length > 0 && contexts.every((context) => context.length > 0))
-}
-
-function unreadable(file: string): (cause: unknown) => never {
-  return (cause) => {
-    throw invalidOption('--texts', `The texts of --texts cannot be read (${file}).`, cause)
-  }
 }
 
 /** `cepe inspect`: describes a built model or a checkpoint. */

@@ -244,6 +244,8 @@ t.test('files as a whole that cannot be used are refused', async (t) => {
   })
   await t.rejects(readDataset(await file(t, 'none.json', '[]')), { message: /can be asked: it holds no record\./ })
   await t.rejects(readDataset(await file(t, 'empty.jsonl', ' \n')), { code: 'dataset_invalid', message: /is empty/ })
+  const utf16 = await file(t, 'utf16.txt', Buffer.from('\ufeffWho?', 'utf16le'))
+  await t.rejects(readDataset(utf16), { code: 'dataset_invalid', message: `${utf16} is empty, or is not UTF-8.` })
   await t.rejects(readDataset(await file(t, 'cut.json', '{\n"Data": [{"Question": "a"},')), {
     code: 'dataset_invalid',
     message: /array is cut off/,

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
@@ -57,8 +57,14 @@ await t.test('cepe build --texts says what the precision costs, and leaves nothi
   t.equal(code, 0, stderr)
   t.match(stdout, /against f32: \d+ next-token distributions: KL divergence .*\nsame most probable token: [\d.]+ %/)
   t.same(readdirSync(dir).sort(), ['lines.txt', 'model'])
-  const refused = await build('--dtype', 'int8', '--texts', join(dir, 'none.txt'))
+  writeFileSync(join(dir, 'latin.txt'), 'K\u00f6ln\n', 'latin1')
+  writeFileSync(join(dir, 'blank.txt'), ' \n\n')
+  for (const file of ['none.txt', 'latin.txt', 'blank.txt'])
+    t.match(await build('--dtype', 'int8', '--texts', join(dir, file)), {
+      code: 1,
+      stdout: '',
+      stderr: `cepe: The texts of --texts cannot be read (${join(dir, file)}): name a text file in UTF-8, with one passage per line.\n`,
+    })
   const odd = await build('--dtype', 'int8', '--block-size', '32')
   t.match(odd, { code: 1, stderr: /--block-size is of matrices in 4 bits: choose a --dtype with int4/ }, 'no option without effect')
-  t.match(refused, { code: 1, stderr: /The texts of --texts cannot be read .*none\.txt/ })
 })

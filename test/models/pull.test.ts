@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { pullCheckpoint } from '../../models/pull/pull.ts'
+import { hubSettings } from '../../src/config.ts'
 import { temporaryFolder } from './helpers.ts'
 
 const REPOSITORY = 'someone/tiny'
@@ -249,6 +250,13 @@ await t.test('gated, missing, unreachable, no checkpoint, no name: each says so'
     state.token = 'hf_secret'
   })
   await t.rejects(gated.pull(), { code: 'forbidden', message: /gated, private or missing.*HF_TOKEN/ })
+  const message = 'HF_TOKEN holds no access token of a Hugging Face hub: those are "hf_", then letters and digits.'
+  for (const token of ['secret', 'hf_se\ncret', 'hf_\u00fc'])
+    await t.rejects(
+      gated.pull({ hub: { url: gated.url, token } }),
+      { code: 'invalid_request', field: 'HF_TOKEN', message },
+      'it is not shown',
+    )
   await gated.pull({ hub: { url: gated.url, token: 'hf_secret' } })
   const { state, pull } = await setUp(t)
   state.status = 404
@@ -258,6 +266,19 @@ await t.test('gated, missing, unreachable, no checkpoint, no name: each says so'
   await t.rejects(pull(), { code: 'unsupported', message: /no config\.json/ })
   await t.rejects(pull({ repository: '../tiny' + '/x' }), { code: 'invalid_request' })
   await t.rejects(pull({ hub: { url: 'http://127.0.0.1:9', token: null } }), { code: 'hub_unreachable' })
+})
+
+await t.test('HF_ENDPOINT is an address of a hub', (t) => {
+  const { HF_ENDPOINT: before = '' } = process.env
+  t.teardown(() => (process.env['HF_ENDPOINT'] = before))
+  for (const endpoint of ['hub.example', 'ftp://hub.example']) {
+    process.env['HF_ENDPOINT'] = endpoint
+    const message = `HF_ENDPOINT must be an http or https address (got "${endpoint}").`
+    t.throws(() => hubSettings(), { code: 'config_invalid', field: 'HF_ENDPOINT', message })
+  }
+  process.env['HF_ENDPOINT'] = 'http://hub.example/'
+  t.equal(hubSettings().url, 'http://hub.example')
+  t.end()
 })
 
 await t.test('a download that does not fit is refused before its first byte', async (t) => {

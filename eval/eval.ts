@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { runProgram } from '../src/cli/program/run-program.ts'
 import { evalProgram } from './commands/program.ts'
 
