@@ -25,7 +25,7 @@ t.test(
     await writeFile(path.join(folder, 'questions.jsonl'), questions.map((question) => `${JSON.stringify(question)}\n`).join(''))
     const suite = () =>
       finished(
-        startNode(built('eval/eval.js'), ['suite', 'squad', folder, '--questions', '2', '--k', '2,1', '--out', out], {
+        startNode(built('eval/cli.js'), ['suite', 'squad', folder, '--questions', '2', '--k', '2,1', '--out', out], {
           env: tinyShared(dir),
         }),
       )
