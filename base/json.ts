@@ -24,18 +24,13 @@ export function isIntact({ sha256, ...record }: { readonly sha256?: unknown }): 
   return sha256 === undefined || sha256 === digestOf(record)
 }
 
-/** The values of a sealed record; undefined if it is damaged. */
+/** The values of a sealed record, of `{ list }` the list, which earlier software stored alone; undefined if it is damaged. */
 export function parseSealed(text: string): unknown {
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null || !('sha256' in value)) return value
   const { sha256: _, ...record } = value
-  return isIntact(value) ? record : undefined
-}
-
-/** The list of a sealed record `{ list }`; earlier software stored the list alone. */
-export function parseSealedList(text: string): unknown {
-  const value = parseSealed(text)
-  return typeof value === 'object' && value !== null && 'list' in value ? value.list : value
+  if (!isIntact(value)) return undefined
+  return 'list' in record ? record.list : record
 }
 
 /** The problem of a field that `repeatedName` finds. */

@@ -113,10 +113,7 @@ async function refuseUnwritable(out: string): Promise<void> {
     await (await open(aside, 'wx')).close()
     await rm(aside)
   } catch (error) {
-    throw new CodedError('options_invalid', `${out} cannot be written (${messageOf(error)}): name another file with --out.`, {
-      field: 'out',
-      cause: error,
-    })
+    throw invalidOption(`${out} cannot be written (${messageOf(error)}): name another file with --out.`, error)
   }
 }
 
@@ -173,11 +170,8 @@ async function askAll(
   )
   if (!same || index === null) throw invalidOption('The model or the index changed while questions were asked: run the command again.')
   const judged = answers.flatMap(({ question, response }) => judge(question, response))
-  if (judged.length === 0)
-    throw new CodedError(
-      'nothing_scored',
-      'No answer has signals: all are empty, or no passages were found. Check the answers (cepe ask --file).',
-    )
+  const unsigned = 'No answer has signals: all are empty, or no passages were found. Check the answers (cepe ask --file).'
+  if (judged.length === 0) throw new CodedError('nothing_scored', unsigned)
   const answerable = answers.filter(({ question }) => question.answerable).length
   const counts = { answerable, unanswerable: answers.length - answerable }
   return { judged, left: tasks.length - judged.length, questions: counts, sources: { model, index }, defaults }

@@ -153,11 +153,8 @@ async function startedOrResumed<R extends Identified>(
 ): Promise<readonly R[]> {
   const predictions = path.join(folder, PREDICTIONS_FILE)
   if (!(await hasRun(folder))) {
-    if ((await file.stat()).size > 0)
-      throw new CodedError(
-        'run_invalid',
-        `${predictions} has answers, but there is no ${MANIFEST_FILE} next to it: choose another folder with --out.`,
-      )
+    const stray = `${predictions} has answers, but there is no ${MANIFEST_FILE} next to it: choose another folder with --out.`
+    if ((await file.stat()).size > 0) throw new CodedError('run_invalid', stray)
     await writeManifest(folder, manifest)
     return []
   }

@@ -60,10 +60,8 @@ export async function readRunOf(folder: string): Promise<TaskRun> {
   const task = TASKS.find((candidate) => candidate.name === name)
   if (task === undefined) throw new CodedError('run_invalid', `${folder} holds a run of ${name}, which is no task of this version.`)
   const stored = await readStored(folder, TASK_RUNS)
-  if (stored.manifest.subject.version !== task.version)
-    throw new CodedError(
-      'run_mismatch',
-      `${folder} is of version ${stored.manifest.subject.version} of the task ${task.name}; this is version ${task.version}: run it again.`,
-    )
+  const { version } = stored.manifest.subject
+  const other = `${folder} is of version ${version} of the task ${task.name}; this is version ${task.version}: run it again.`
+  if (version !== task.version) throw new CodedError('run_mismatch', other)
   return { ...stored, task, seed: 0 }
 }

@@ -108,15 +108,11 @@ export async function pullCheckpoint(options: PullOptions) {
 }
 
 /** Opens the folder of an unfinished pull; files of another commit are deleted with a warning. */
-async function openStaging(
-  staging: string,
-  now: { repository: string; commit: string },
-  onWarning: (message: string) => void,
-): Promise<void> {
+async function openStaging(staging: string, now: Record<'repository' | 'commit', string>, warn: (message: string) => void): Promise<void> {
   const state = await readFile(join(staging, STATE_FILE), 'utf8').catch(() => undefined)
   if (state === JSON.stringify(now)) return
   if (state !== undefined) {
-    onWarning(
+    warn(
       `${staging} holds an unfinished pull of another revision; ${now.repository} is now at ${now.commit.slice(0, 12)} and is downloaded again`,
     )
     for (const name of await readdir(staging)) if (name !== LOCK) await rm(join(staging, name), { recursive: true })

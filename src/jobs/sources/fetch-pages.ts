@@ -4,7 +4,7 @@ import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidRequest } from '../../../base/errors.ts'
 import { readText } from '../../../base/exists.ts'
-import { parseSealedList, sealed } from '../../../base/json.ts'
+import { parseSealed, sealed } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { PageError, type CrawlOptions, type LeftOutPage, type Validators } from '../../crawl/contract.ts'
@@ -139,7 +139,7 @@ async function earlierPages(job: Job, store: JobStore) {
 /** @throws store_unavailable for a damaged list with `delete_missing`: pages that it does not map to their addresses would count as missing */
 async function recordsOf(jobFolder: string, { delete_missing: deletes }: Job['options']): Promise<readonly PageRecord[]> {
   const { fetched } = jobFiles(jobFolder)
-  const found = parseSealedList((await readText(fetched)) ?? '[]')
+  const found = parseSealed((await readText(fetched)) ?? '[]')
   if (Value.Check(PageRecordsSchema, found)) return found
   if (deletes !== true) return []
   const message = `${fetched}, which lists the pages that a job fetched, is damaged: put its copy back, or index once without delete_missing and remove it.`

@@ -9,7 +9,7 @@ import { CodedError, invalidCorpus, invalidRequest } from '../../../base/errors.
 import { exists } from '../../../base/exists.ts'
 import { inFolder } from '../../../base/failures.ts'
 import { hashing } from '../../../base/files.ts'
-import { parseSealedList, sealed } from '../../../base/json.ts'
+import { parseSealed, sealed } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 import { FILE_PROBLEMS, type FileProblem } from '../../../index/read/contract.ts'
 import { isDocument, TABLE, UNREAD_KIND, type FolderFile, type ListedFile } from './list.ts'
@@ -139,7 +139,7 @@ export function isSpooled(folder: string): Promise<boolean> {
 /** Lists the files of a complete spool. @throws store_unavailable if it is incomplete or damaged */
 export async function listSpool(folder: string): Promise<ListedFile[]> {
   const file = path.join(folder, LIST_FILE)
-  const list = parseSealedList(await readFile(file, 'utf8').catch(() => ''))
+  const list = parseSealed(await readFile(file, 'utf8').catch(() => ''))
   if (!Value.Check(UploadListSchema, list)) {
     const message = `${file}, which lists the files that a job received, is missing or damaged: put its copy back and resume the job, or start a new one.`
     throw new CodedError('store_unavailable', message)
