@@ -1,7 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
-import { connect, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { configureStores } from '../../index/store/object-store/settings.ts'
@@ -55,10 +56,9 @@ export interface ObjectStore {
 
 /** Starts a server for a test, and lets this process use it. */
 export async function startObjectStore(t: Test, { answerMs = 3000 } = {}): Promise<ObjectStore> {
-  const port = await freePort()
-  const moto = spawn(PYTHON, ['-m', 'moto.server', '-H', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' })
+  const moto = spawn(PYTHON, ['-m', 'moto.server', '-H', '127.0.0.1', '-p', '0'], { stdio: ['ignore', 'ignore', 'pipe'] })
   t.teardown(() => moto.kill('SIGKILL'))
-  await listening(port)
+  const port = await portOf(moto.stderr)
   const faults: Fault[] = []
   const requests = new Map<string, number>()
   let turn: Promise<unknown> = Promise.resolve()
@@ -139,20 +139,21 @@ async function makeBucket(port: number): Promise<void> {
   client.destroy()
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
-
-async function listening(port: number): Promise<void> {
-  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(100)) {
-    const socket = connect(port, '127.0.0.1')
-    const open = await new Promise<boolean>((resolve) => socket.once('connect', () => resolve(true)).once('error', () => resolve(false)))
-    socket.destroy()
-    if (open) return
-  }
-  throw new Error('moto did not start')
+/**
+ * The port that moto chose. One chosen here could go to another process before moto listens: its requests would then be answered by another
+ * test's server, or never.
+ */
+function portOf(log: Readable): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let said = ''
+    log.on('data', (part: Buffer) => {
+      said += part.toString()
+      const port = /Running on http:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1]
+      if (port === undefined) return
+      resolve(Number(port))
+      // Its further log is read, since a full pipe would stop it.
+      log.removeAllListeners('data').resume()
+    })
+    log.on('end', () => reject(new Error(`moto did not start: ${said}`)))
+  })
 }
