@@ -74,8 +74,6 @@ function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: 
     case 'decoder-only':
       return prompt(k) + scored
     case 'map-rerank':
-      // Choices of a model that reads this way by default are scored, too.
-      return Math.max(1, k) * prompt(1) + scored
     case 'experts':
     case 'replug':
       return Math.max(1, k) * prompt(1)

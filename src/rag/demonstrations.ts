@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { invalidConfig, messageOf } from '../../base/errors.ts'
-import { halfPairIn, parseJson } from '../../base/json.ts'
+import { halfPairIn, parseJson, repeatedName } from '../../base/json.ts'
 import type { Demonstration } from '../text/prompt.ts'
 
 const DemonstrationLine = Compile(
@@ -34,6 +34,8 @@ export async function loadDemonstrations(file: string): Promise<Demonstration[]>
     .flatMap((line, i) => {
       if (line.trim() === '') return []
       const value = parseJson(line)
+      const twice = repeatedName(line, value)
+      if (twice !== undefined) throw invalid(`line ${i + 1} has the name ${JSON.stringify(twice)} twice`)
       if (!DemonstrationLine.Check(value) || halfPairIn(value) !== undefined)
         throw invalid(`line ${i + 1} is not {"question", "answer", "title"?, "text"?}`)
       const { question, answer, title, text } = value

@@ -18,10 +18,13 @@ export interface ResolvedQuestion extends Omit<AnswerRead, 'passages'> {
   readonly wantsPassages: boolean
 }
 
+/** Modes in which passages go through the encoder. */
+export const ENCODING_MODES: readonly Mode[] = ['cepe', 'map-rerank']
 /** Options that some modes alone read. */
 const READ_IN: readonly [keyof AnswerRequest, readonly Mode[]][] = [
   ['replug_temperature', ['replug']],
-  ['encoder_passages', ['cepe', 'map-rerank']],
+  ['encoder_passages', ENCODING_MODES],
+  ['k_decoder', ENCODING_MODES],
 ]
 
 /**
@@ -36,16 +39,17 @@ export function resolveRequest(
   own: readonly Demonstration[],
   chatTemplate: ChatTemplate = 'none',
 ): ResolvedQuestion {
-  const { qa_defaults: defaults, dims } = manifest
+  const { qa_defaults: defaults, dims, graphs } = manifest
   // An explanation scores the answer given all passages, so it needs them in one reading.
   const mode = request.mode ?? (request.explain === undefined ? defaultMode(manifest) : jointMode(manifest))
-  if (mode === 'cepe' && manifest.graphs.encoder === null)
+  if (mode === 'cepe' && graphs.encoder === null)
     throw invalidField('mode', 'is cepe, but this model is a decoder without encoder: omit it, or use mode decoder-only')
   if (request.explain !== undefined) checkExplainable(request)
   if (mode === 'replug' || mode === 'experts') refuseMixed(request, mode)
-  for (const [field, modes] of READ_IN)
-    if (request[field] !== undefined && !modes.includes(mode))
-      throw invalidField(field, `is not read in ${mode} mode: omit it, or use mode ${modes.join(' or ')}`)
+  for (const [field, modes] of READ_IN) {
+    const others = modes === ENCODING_MODES && graphs.encoder === null ? '' : `, or use mode ${modes.join(' or ')}`
+    if (request[field] !== undefined && !modes.includes(mode)) throw invalidField(field, `is not read in ${mode} mode: omit it${others}`)
+  }
   refuseUnused(request, mode)
   const contextTokens = request.context_tokens ?? defaults.context_tokens
   if (dims.encoder_window > 0 && contextTokens > dims.encoder_window)
@@ -120,12 +124,13 @@ function refuseMixed({ sampling, logprobs, grammar }: ChatQuestion, mode: Mode):
 }
 
 /** @throws invalid_request for passages that would not be read, and for options of a search that is not made */
-function refuseUnused({ passages = [], filter = {}, method, rerank }: ChatQuestion, mode: Mode): void {
+function refuseUnused({ passages = [], filter = {}, method, collection, rerank }: ChatQuestion, mode: Mode): void {
   const ofSearch = Object.keys(filter).length > 0 ? 'filter' : method && 'method'
   const unread = passages.length > 0 ? 'passages' : rerank ? 'rerank' : ofSearch
   if (mode === 'closed-book' && unread)
     throw invalidField(unread, 'has no effect in closed-book mode, which reads no passages: omit it, or choose another mode')
-  if (passages.length > 0 && ofSearch) throw invalidField(ofSearch, 'selects from the index, and passages are given: omit one of them')
+  const unused = ofSearch ?? (collection && 'collection')
+  if (passages.length > 0 && unused) throw invalidField(unused, 'selects from the index, and passages are given: omit one of them')
 }
 
 /** @throws invalid_request if dropping passages is meaningless, or the answer is sampled */

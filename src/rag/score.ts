@@ -1,5 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { at } from '../../base/at.ts'
+import { invalidField } from '../../base/errors.ts'
+import { defaultMode } from '../../models/protocol.ts'
 import type { RunOptions } from '../inference/contract.ts'
 import { inCollection, hasNoPassages, sources, withPassages, type AnswerServices } from './pipeline.ts'
 import { evidence } from './evidence.ts'
@@ -57,11 +59,13 @@ export async function scoreChoices(
   run: RunOptions = {},
 ): Promise<ScoreResponse> {
   const services = await inCollection(given, request.collection)
-  return withPassages({ request, choices }, services, run, async (asked) => {
+  const { reader } = services
+  const mode = scoringMode(defaultMode(reader.manifest), reader.manifest)
+  if (mode !== 'cepe' && request.k_decoder !== undefined)
+    throw invalidField('k_decoder', `is not read by this model, which scores in ${mode} mode: omit it`)
+  return withPassages({ request: { ...request, mode }, choices }, services, run, async (asked) => {
     const { resolved, passages } = asked
     if (hasNoPassages(asked)) return { choices: [], best: null, reason: 'no_passages', evidence: [], ...sources(services, asked) }
-    const { reader } = services
-    const mode = scoringMode(resolved.mode, reader.manifest)
     const read = await reader.choices({ ...resolved, mode, passages, choices: choices.map((choice) => choice.normalize()) }, asked.run())
     return { ...ranked(choices, read.logprobs), reason: null, evidence: await evidence(passages, read), ...sources(services, asked) }
   })

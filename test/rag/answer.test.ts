@@ -144,12 +144,14 @@ t.test('k 0 answers without passages; supplied passages are not retrieved', asyn
 })
 
 t.test('given passages are read, or refused with the field that excludes them', async (t) => {
-  const { services } = recordingServices()
+  const { services: own } = recordingServices()
+  const services = { ...own, retriever: { ...own.retriever, collection: () => Promise.resolve(own.retriever.index) } }
   const given = { question: 'what', passages: [{ title: '', text: 'a' }] }
   for (const [more, field] of [
     [{ mode: 'closed-book' }, 'passages'],
     [{ filter: { source: 'a.txt' } }, 'filter'],
     [{ method: 'text' }, 'method'],
+    [{ collection: 'law' }, 'collection'],
   ] as const)
     await t.rejects(answerQuestion({ ...given, ...more }, services), { code: 'invalid_request', field, message: /: omit/ })
   const scored = scoreChoices({ ...given, choices: ['a'], filter: { source: 'a.txt' } }, services)
@@ -179,8 +181,34 @@ t.test('an option that the mode does not read is refused with the modes that do'
       field: 'encoder_passages',
       message: `encoder_passages is not read in ${mode} mode: omit it, or use mode cepe or map-rerank.`,
     })
+  for (const mode of ['decoder-only', 'experts', 'replug', 'closed-book'] as const)
+    await t.rejects(answerQuestion({ question: 'what', mode, k_decoder: 0 }, services), {
+      field: 'k_decoder',
+      message: `k_decoder is not read in ${mode} mode: omit it, or use mode cepe or map-rerank.`,
+    })
   t.same([asked.generate, asked.replug], [[], []])
   t.match(await answerQuestion({ question: 'what', mode: 'replug', replug_temperature: 2 }, services), { answer: 'yes' })
+  const { manifest } = services.reader
+  const decoder = { ...manifest, graphs: { ...manifest.graphs, encoder: null } }
+  t.throws(() => resolveRequest({ question: 'what', k_decoder: 1 }, decoder, []), {
+    field: 'k_decoder',
+    message: 'k_decoder is not read in decoder-only mode: omit it.',
+  })
+})
+
+t.test('scores read k_decoder where the model scores through its encoder, and refuse it elsewhere', async (t) => {
+  const { services } = recordingServices()
+  const { manifest } = services.reader
+  const asked = { question: 'what', choices: ['a', 'b'], k_decoder: 3 }
+  t.same(
+    (await scoreChoices(asked, services)).evidence.map(({ role }) => role),
+    ['decoder', 'decoder', 'decoder', 'encoder', 'encoder', 'encoder'],
+  )
+  const reader = { ...services.reader, manifest: { ...manifest, qa_defaults: { ...manifest.qa_defaults, mode: 'map-rerank' as const } } }
+  await t.rejects(scoreChoices(asked, { ...services, reader }), {
+    field: 'k_decoder',
+    message: 'k_decoder is not read by this model, which scores in decoder-only mode: omit it.',
+  })
 })
 
 t.test('where passages are wanted and there are none, there is no answer, and the model is not asked', async (t) => {
@@ -265,8 +293,12 @@ t.test('cost: prompts times tokens', (t) => {
   t.ok(cost({ question: 'what', k: 60, mode: 'replug' }) > 10 * plain)
   t.ok(cost({ question: 'what', k: 200, mode: 'replug' }) > 3 * cost({ question: 'what', k: 60, mode: 'replug' }))
   t.ok(cost({ question: 'what', mode: 'closed-book' }) < plain)
-  const scored = resolveRequest({ question: 'what', k: 2, mode: 'map-rerank' }, manifest, [])
-  t.equal(questionCost(scored, manifest, ['an answer of words']) - questionCost(scored, manifest), 6, 'choices are scored in every mode')
+  const scored = resolveRequest({ question: 'what', k: 2, mode: 'decoder-only' }, manifest, [])
+  t.equal(
+    questionCost(scored, manifest, ['an answer of words']) - questionCost(scored, manifest),
+    6,
+    'choices are scored in the modes that score',
+  )
   t.end()
 })
 
@@ -336,11 +368,13 @@ t.test('demonstrations are read as they were written, or refused by file and lin
     latin: Buffer.from(line, 'latin1'),
     half: `${line}{"question": "q\\ud83d", "answer": "a"}\n`,
     emptied: '\n \n',
+    twice: '{"question": "a", "answer": "b", "answer": "c"}\n',
   })
   const one = { question: 'where is Malm\u00f6', answer: 'Sweden' }
   t.same(await loadDemonstrations(path.join(dir, 'utf8')), [one, one])
   await t.rejects(loadDemonstrations(path.join(dir, 'emptied')), { code: 'config_invalid', message: /emptied: it has no examples/ })
   await t.rejects(loadDemonstrations(path.join(dir, 'latin')), { code: 'config_invalid', message: /latin: it is not UTF-8/ })
+  await t.rejects(loadDemonstrations(path.join(dir, 'twice')), { message: /twice: line 1 has the name "answer" twice: set CEPE/ })
   await t.rejects(loadDemonstrations(path.join(dir, 'half')), {
     code: 'config_invalid',
     message: /half: line 2 is not.*: set CEPE_DEMONSTRATIONS to another/,

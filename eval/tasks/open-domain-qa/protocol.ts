@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { ENCODING_MODES } from '../../../src/rag/resolve-request.ts'
 import type { AnswerRequest } from '../../../src/rag/schema.ts'
 import { MODES } from '../../../src/text/plan.ts'
 import type { EvalPassage } from '../../datasets/question-set.ts'
@@ -111,7 +112,7 @@ export function answerRequest(
       demonstrations: demonstrations.map(({ question, answer, passage }) => ({ question, answer, ...(passage && { passage }) })),
     }),
     ...(packing && { packing }),
-    ...(k_decoder !== null && { k_decoder }),
+    ...(k_decoder !== null && ENCODING_MODES.some((mode) => mode === setting.request.mode) && { k_decoder }),
     ...(context_tokens !== null && { context_tokens }),
     ...(max_new_tokens !== null && { max_new_tokens }),
     // All answers are scored, whatever their confidence.
