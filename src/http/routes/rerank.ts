@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile'
 import { Type, type Static } from 'typebox'
 import { at } from '../../../base/at.ts'
 import { clipped } from '../../../base/sentences.ts'
-import { notFound } from '../../../base/errors.ts'
+import { invalidField, notFound } from '../../../base/errors.ts'
 import { modelId } from '../../../models/manifest.ts'
 import { rerank } from '../../rag/rerank.ts'
 import { errorResponses } from '../errors/error-body.ts'
@@ -78,7 +78,7 @@ const RankRequestSchema = closed({
   ...common,
   texts: Type.Array(text, documents),
   return_text: optionalBoolean('Return the texts too. Default: false.'),
-  truncate: optionalBoolean('No effect: long texts are always truncated at the end.'),
+  truncate: optionalBoolean('true: long texts are truncated at the end. false is not supported.'),
   truncation_direction: Type.Optional(Type.String({ pattern: '^[Rr]ight$', ...ignored })),
 })
 type RankRequest = Static<typeof RankRequestSchema>
@@ -121,6 +121,8 @@ export const rerankRoutes: Routes = (app, { services: { answering: services }, c
       const body = request.body as RerankRequest | RankRequest
       if (body.model !== undefined && !isReader(body.model, model))
         throw notFound('model', `The model "${clipped(body.model, 100)}" does not exist: leave it out, or name ${model}.`)
+      if ('texts' in body && body.truncate === false)
+        throw invalidField('truncate', 'is false, but long texts are always truncated here: omit it, and shorten or split the texts')
       const passages = passagesOf(body)
       const contextTokens = 'documents' in body ? body.max_tokens_per_doc : undefined
       const run = runOptions(request, reply, config.DEADLINE_MS)

@@ -13,8 +13,12 @@ import type { Grammar } from '../../../text/grammar/grammar.ts'
 /** Converts a chat request to a question. @throws invalid_request naming the unsupported field or message */
 export function toAnswerRequest(chat: ChatRequest, own: ChatTemplate): ChatQuestion {
   refuseUnread(chat, ChatRequestSchema.properties)
+  if (chat.stream_options?.include_usage === true && chat.stream !== true)
+    throw invalidField('stream_options', 'is for streams, and a complete answer has its usage: omit it, or set stream: true')
   const form = formOf(chat)
   const newTokens = chat.max_completion_tokens ?? chat.max_tokens
+  if (typeof chat.max_tokens === 'number' && newTokens !== chat.max_tokens)
+    throw invalidField('max_tokens', `is ${chat.max_tokens}, and max_completion_tokens is ${newTokens}: set one of them`)
   return { ...questionOf(conversationOf(chat.messages), { ...chat, newTokens }, own), ...form }
 }
 
@@ -117,9 +121,11 @@ export async function* toChunks(
 }
 
 /** A grammar that constrains decoding, and the number of top tokens to report. @throws invalid_request for an unsupported response format */
-function formOf({ response_format, logprobs, top_logprobs }: ChatRequest) {
+function formOf({ response_format, logprobs, top_logprobs, cepe }: ChatRequest) {
   const grammar = formatGrammar(response_format)
   if (typeof top_logprobs === 'number' && top_logprobs > 0 && logprobs !== true) throw invalidField('top_logprobs', 'needs logprobs: true')
+  if (grammar && cepe?.sources === true)
+    throw invalidField('cepe.sources', 'would follow the JSON that response_format asks for, and make it invalid: omit one of them')
   return { ...(grammar && { grammar }), ...(logprobs === true && { logprobs: top_logprobs ?? 0 }) }
 }
 

@@ -326,6 +326,8 @@ t.test('a client that goes away takes its question with it', async (t) => {
   t.ok(signal.aborted)
 })
 
+const FORM = { type: 'json_schema', json_schema: { name: 'form', schema: { type: 'string' } } }
+
 t.test('parameters that other servers take: top_k, reasoning_effort, no limit, no stop, neutral penalties', async (t) => {
   const { client, reads } = await withClient(t)
   const sent = async (more: object) => {
@@ -340,11 +342,20 @@ t.test('parameters that other servers take: top_k, reasoning_effort, no limit, n
   t.same((await sent({ stop: ['', 'x'] }))?.stop, ['x'])
   const ignored = { reasoning_effort: 'high', verbosity: 'low', repetition_penalty: 1, min_p: 0, ignore_eos: false }
   t.match(await sent(ignored), { question: 'q' })
+  const same = { max_tokens: 5, max_completion_tokens: 5, stream_options: { include_usage: false } }
+  t.equal((await sent(same))?.maxNewTokens, 5)
+  t.equal((await sent({ max_tokens: null, max_completion_tokens: 5, stream_options: null }))?.maxNewTokens, 5)
   const response = { model: 'fake', input: 'q', reasoning: { effort: 'high' }, top_k: 3, temperature: 1, max_output_tokens: -1 }
   await client.responses.create(response as OpenAI.Responses.ResponseCreateParamsNonStreaming)
   t.match(reads.at(-1), { sampling: { topK: 3 }, maxNewTokens: 256 })
   for (const [more, param] of [
     [{ max_tokens: 0 }, 'max_tokens'],
+    [{ max_tokens: 5, max_completion_tokens: 9 }, 'max_tokens'],
+    [{ stream_options: { include_usage: true } }, 'stream_options'],
+    [{ stream: false, stream_options: { include_usage: true } }, 'stream_options'],
+    [{ cepe: { sources: true }, response_format: FORM }, 'cepe.sources'],
+    [{ cepe: { mode: 'closed-book', method: 'text' } }, 'cepe.method'],
+    [{ cepe: { mode: 'decoder-only', k_decoder: 1 } }, 'cepe.k_decoder'],
     [{ max_tokens: -2 }, 'max_tokens'],
     [{ top_k: -2 }, 'top_k'],
     [{ top_k: 1.5 }, 'top_k'],
