@@ -76,7 +76,7 @@ interface Choice {
  * @param names columns of the file
  * @returns positions of columns, from 0, `of` fields and of `metadata` fields in columns of their own; names of `unread` columns;
  * `missing`: names of columns that must be there and are not
- * @throws corpus_invalid for metadata in both forms
+ * @throws corpus_invalid for metadata in both forms, and for a column that is read and named twice
  */
 export function chooseColumns(
   names: readonly string[],
@@ -105,6 +105,10 @@ export function chooseColumns(
       'metadata',
       `${where} names metadata and metadata.${first.name}: give the metadata as JSON in one column, or each field in a separate column.`,
     )
+  const isTwice = ({ column, at }: { readonly column: string; readonly at: number }): boolean =>
+    normalNames.includes(normal(column), at + 1)
+  const twice = [...present, ...own.map(located)].find(isTwice) ?? metadata.find(({ column, at }) => names.includes(column, at + 1))
+  if (twice !== undefined) throw invalidCorpus(twice.column, `${where} names the column ${twice.column} twice: keep one.`)
   const isUnwanted = (name: string): boolean => (name === 'id' && ids !== undefined) || (name === 'metadata' && !readsMetadata)
   const taken = [...present, ...separate].map(({ at }) => at)
   const of: Partial<Record<Field, number>> = Object.fromEntries(present.map(({ field, at }) => [field, at]))

@@ -1,6 +1,5 @@
 import { invalidCorpus } from '../../../base/errors.ts'
-import { at } from '../../../base/at.ts'
-import { chooseColumns, type Field, FIELDS, type TableShape } from '../column-map.ts'
+import { chooseColumns, type Field, type TableShape } from '../column-map.ts'
 import type { Position, RawRow, Rejected } from '../contract.ts'
 
 /** How to read a table in a text file. */
@@ -37,14 +36,7 @@ export function columnsOf(first: readonly string[], line: number, shape: TableSh
       missing[0],
       `Line ${line}: the header has no column ${missing.join(' and ')} (found: ${first.slice(0, 8).join(', ').slice(0, 200)}). ${remedy(first)}`,
     )
-  const header = names.map((name) => name.toLowerCase())
-  if (isNumbered) return { ...columns, header: [], count }
-  const isTwice = (position: number | undefined): boolean => position !== undefined && header.includes(at(header, position), position + 1)
-  const twice =
-    FIELDS.find((field) => isTwice(columns.of[field])) ??
-    columns.metadata.find(({ name }, i) => columns.metadata.findIndex((other) => other.name === name) !== i)?.name
-  if (twice !== undefined) throw invalidCorpus(twice, `Line ${line}: the header names the column ${twice} twice: keep one.`)
-  return { ...columns, header, count }
+  return { ...columns, header: isNumbered ? [] : names.map((name) => name.toLowerCase()), count }
 }
 export type ColumnPositions = ReturnType<typeof columnsOf>
 

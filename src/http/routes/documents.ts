@@ -13,7 +13,7 @@ import { errorBody, errorSender } from '../errors/describe-error.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import type { Routes } from './context.ts'
 import { runOptions } from '../request/run-options.ts'
-import { parseJson, TWICE } from '../../../base/json.ts'
+import { parseJson, repeatedName, TWICE } from '../../../base/json.ts'
 import { checked } from '../errors/describe-validation.ts'
 import { documentedForm, partTypes, partsOf } from '../request/upload-parts.ts'
 
@@ -41,7 +41,11 @@ async function readDocumentForm(request: FastifyRequest, maxBytes: number): Prom
     // What the parser puts in the place of bytes that are not UTF-8.
     else if (String(part.value).includes('\ufffd')) problem ??= invalidField(part.fieldname, 'is not UTF-8: send it in that encoding')
     else if (Object.hasOwn(fields, part.fieldname)) problem ??= invalidField(part.fieldname, TWICE)
-    else fields[part.fieldname] = valueOf(part.fieldname, String(part.value))
+    else {
+      const value = (fields[part.fieldname] = valueOf(part.fieldname, String(part.value)))
+      const twice = typeof value === 'object' ? repeatedName(String(part.value), value) : undefined
+      if (twice !== undefined) problem ??= invalidField(`${part.fieldname}.${twice}`, TWICE)
+    }
   }
   if (problem) throw problem
   if (file === undefined) throw invalidRequest('file', 'The form holds no file: send the document as its one file.')

@@ -172,6 +172,15 @@ t.test('what cannot be asked is named, and no place is kept', async (t) => {
     [[question, 'name="color"\r\n\r\nred', 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field: 'color' }],
     [[question, question, 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field, message: /set twice/ }],
     [
+      [
+        question,
+        'name="sampling"\r\n\r\n{"temperature": 1, "temperature": 2, "top_p": 1, "seed": 1}',
+        'name="file"; filename="a.txt"\r\n\r\nx',
+      ],
+      400,
+      { code, field: 'sampling.temperature', message: /set twice/ },
+    ],
+    [
       [question, ...['a', 'b'].map((name) => `name="${name}"; filename="${name}.txt"\r\n\r\nx`)],
       400,
       { code, field: 'file', message: /one/ },

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { ReadOptions } from '../../../index/read/contract.ts'
+import { parseColumns } from '../../../index/read/column-map.ts'
 import { readPassageFile, readPassages } from '../../../index/read/read.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import type { Passage } from '../../../index/contract.ts'
@@ -338,11 +339,20 @@ await t.test('metadata in JSON lines, as JSON in a column, and in columns of its
   t.same(await of('id,text,metadata\n1,x,"{""year"":1999,""lang"":""en""}"\n2,y,\n'), wanted)
   t.same(await of('id,text,metadata.Year,metadata.lang\n1,x,1999,en\n2,y,,\n'), [{ Year: '1999', lang: 'en' }, undefined])
   t.same(await of('{"id":"1","text":"x","metadata":{"a":{"b":1}}}\n', { metadata: false }), [undefined])
+  for (const table of ['id\ttext\tmetadata\n1\tx\t{"a":1,"a":2}\n', 'id,text,metadata\n1,x,"{""a"":1,""a"":2}"\n'])
+    t.match(await read(table), [{ line: 2, reason: 'bad_metadata', detail: 'The metadata has the name "a" twice: keep one.' }])
   t.same(rejects(await read('{"id":"1","text":"x","metadata":{"a":{"b":1}}}\n{"id":"2","text":"y","metadata":"word"}\n')), [
     [2, 'bad_metadata'],
   ])
   await t.rejects(read('id,text,metadata,metadata.a\n1,x,,\n'), { code: 'corpus_invalid', field: 'metadata' })
   await t.rejects(read('id,text,metadata.a,metadata.a\n1,x,,\n'), { code: 'corpus_invalid', message: /twice/ })
+  const columns = parseColumns('metadata.language=lang')
+  for (const table of ['id,text,lang,lang\n1,x,en,de\n', 'id\ttext\tLang\tlang\n1\tx\ten\tde\n'])
+    await t.rejects(read(table, { shape: { columns } }), {
+      code: 'corpus_invalid',
+      field: 'lang',
+      message: 'Line 1: the header names the column lang twice: keep one.',
+    })
   const parts = [...splitDocument({ id: 'd', title: '', text: 'One. Two. Three.', metadata: { a: 1 } }, 1)]
   t.ok(parts.length > 1 && parts.every(({ passage }) => passage.metadata?.a === 1), 'every part of a document has its metadata')
 })
