@@ -85,6 +85,20 @@ t.test('a system message is read in a chat template; without one it has no effec
   }
 })
 
+t.test('x-cepe-ignored stays below the headers that proxies pass on; the body has all', async (t) => {
+  const { client } = await withClient(t, 'none')
+  const messages = [
+    ...Array.from({ length: 999 }, () => ({ role: 'system' as const, content: 'Be brief.' })),
+    { role: 'user' as const, content: 'q' },
+  ]
+  const { data, response } = await client.chat.completions.create({ model: 'fake', messages }).withResponse()
+  const shown = response.headers.get('x-cepe-ignored') ?? ''
+  t.match(shown, /^messages\.0, messages\.1, .*, messages\.98, messages\.99, \.\.\.$/)
+  t.ok(shown.length < 2000)
+  const { ignored } = (data as unknown as { cepe: { ignored: string[] } }).cepe
+  t.same([ignored.length, ignored.at(-1)], [999, 'messages.998'])
+})
+
 t.test('POST /v1/answer takes earlier questions, and says what was searched for, streamed too and in batches', async (t) => {
   const { services } = factServices()
   const { post } = await testApp(t, { answering: services })

@@ -4,7 +4,7 @@ import { optionalBoolean, orNull } from '../../../rag/fields.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, LIMITS } from '../../../rag/schema.ts'
 
 /** Limits of the OpenAI-compatible routes. */
-export const OPENAI_LIMITS = { messages: 1000, inputs: 2048, inputCharacters: 100_000 } as const
+export const OPENAI_LIMITS = { messages: 1000, inputs: 2048, inputCharacters: 100_000, ignored: 100 } as const
 
 /** OpenAI's clients send null for unset fields. */
 function nullable<T extends TSchema>(schema: T) {
@@ -131,7 +131,9 @@ export const ChatResponseSchema = Type.Object({
     timings_ms,
     index,
     ignored: Type.Optional(
-      Type.Array(Type.String(), { description: 'Paths of request fields that had no effect; also in the header x-cepe-ignored.' }),
+      Type.Array(Type.String(), {
+        description: 'Paths of request fields that had no effect; the first 100 also in the header x-cepe-ignored.',
+      }),
     ),
   }),
 })
