@@ -28,7 +28,7 @@ const FILES: Partial<Record<DocumentType, (bytes: Uint8Array, ocr?: Ocr) => Prom
 }
 
 const untitled = (blocks: readonly Block[]): BlockDocument => ({ title: '', blocks })
-const lines = (type: LinesType) => async (text: string) => untitled((await import('./texts/lines.ts')).linesBlocks(text, type))
+const lines = (type: LinesType) => async (text: string) => (await import('./texts/lines.ts')).linesDocument(text, type)
 /** Parsers of texts; others are plain. */
 const TEXTS: Partial<Record<DocumentType, (text: string) => Promise<BlockDocument>>> = {
   html: async (text) => (await import('./markup/html.ts')).htmlDocument(text),

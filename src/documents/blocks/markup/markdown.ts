@@ -13,6 +13,9 @@ const READ =
 const FORMULA =
   /^(?:\$\$[^]{1,2000}?\$\$|\$(?!\s)(?:\\.|[^$\\\n]){1,2000}?(?<!\s)\$(?!\d)|\\\([^\n]*?\\[a-z][^]{0,2000}?\\\)|\\\[[^\n]*?\\[a-z][^]{0,2000}?\\\])/i
 const BLOCK_FORMULA = /^\$\$[^]{1,2000}?\$\$[ \t]*(?:\n|$)/
+/** Pandoc's tables, whose columns are those of the rules, and attributes of a heading. */
+const GRID = /^ {0,3}\+[-=+:]+\+[ \t]*\n(?: {0,3}[|+].*[|+][ \t]*(?:\n|$))+/
+const ATTRIBUTES = /\s*\{#[\w:.-]+(?:\s[^{}]*)?\}$/
 /** A footnote: its lines, and paragraphs that are indented. */
 const NOTE = /^ {0,3}\[\^([^\]\s]+)\]:[ \t]*([^\n]*(?:\n(?![ \t]*(?:\n|\[\^))[^\n]+)*(?:\n+(?: {4}|\t)[^\n]*)*)(?:\n|$)/
 const REFERENCE = /^\[\^([^\]\s]+)\]/
@@ -55,7 +58,12 @@ function extensions(unread: Unread): MarkedExtension {
     return name === undefined || OPEN.test(name) || closed.has(name) ? text : escaped(text)
   }
   return {
-    renderer: { html },
+    renderer: {
+      html,
+      heading({ tokens, depth }) {
+        return `<h${depth}>${this.parser.parseInline(tokens).replace(ATTRIBUTES, '')}</h${depth}>`
+      },
+    },
     walkTokens: ({ type, raw, ...token }) => {
       const { header } = token as { readonly header?: unknown }
       // The library leaves out what has no column.
@@ -69,6 +77,7 @@ function extensions(unread: Unread): MarkedExtension {
     },
     extensions: [
       asItIs('block formula', 'block', BLOCK_FORMULA),
+      { ...asItIs('grid table', 'block', GRID), renderer: ({ raw }) => `<pre>${escaped(raw)}</pre>` },
       asItIs('formula', 'inline', FORMULA, /\$/),
       asItIs('literal', 'inline', LITERAL, LITERAL_START),
       { ...asItIs('subscript', 'inline', SUBSCRIPT, /~/), renderer: ({ raw }) => `<sub>${raw.slice(1, -1)}</sub>` },

@@ -1,5 +1,6 @@
 import { isTag, type AnyNode, type ChildNode, type Element } from 'domhandler'
 import { DomUtils } from 'htmlparser2'
+import { numberText } from '../markup/list.ts'
 import { mathText } from '../markup/math.ts'
 import { symbolsIn } from '../markup/symbols.ts'
 import { ancestors, checkDepth } from '../markup/text.ts'
@@ -50,8 +51,8 @@ export class Body {
   readonly unread = new Unread()
   /** The code of the field that the runs are in, by nesting; undefined in its result. */
   #codes: (string | undefined)[] = []
-  /** Numbers of the notes that were referred to. */
-  readonly #numbers = new Map<string, number>()
+  /** Marks of the notes that were referred to. */
+  readonly #marks = new Map<string, string>()
   /** What follows the current paragraph: notes and text boxes. */
   #after: ChildNode[] = []
 
@@ -145,7 +146,7 @@ export class Body {
         return [mathText(node)]
       case 'footnoteReference':
       case 'endnoteReference':
-        return this.#reference(`${node.name.replace('Reference', '')} ${node.attribs.id ?? ''}`, depth)
+        return this.#reference(node, depth)
       case 'docPr':
         return [` ${node.attribs.title ?? ''} ${node.attribs.descr ?? ''} `]
       case 'shape':
@@ -204,15 +205,20 @@ export class Body {
     return ''
   }
 
-  #reference(key: string, depth: number): string[] {
+  /** A note's number: endnotes have Roman ones, as in Word. A mark of the author's stands in the text, and in the note. */
+  #reference({ name, attribs }: Element, depth: number): string[] {
+    const kind = name.replace('Reference', ' ')
+    const key = `${kind}${attribs.id ?? ''}`
     const note = this.#notes.get(key)
     if (note === undefined) return []
-    const number = this.#numbers.get(key) ?? this.#numbers.size + 1
-    if (!this.#numbers.has(key)) {
-      this.#numbers.set(key, number)
-      this.#after.push(made('p', [`[${number}] `, ...this.#inline(note.children, depth + 1)]))
+    const isMarked = /^(?:1|true|on)$/.test(attribs.customMarkFollows ?? '')
+    const count = [...this.#marks].filter(([other, mark]) => other.startsWith(kind) && mark !== '').length + 1
+    const shown = this.#marks.get(key) ?? (isMarked ? '' : `[${kind === 'endnote ' ? numberText(count, 'i') : count}]`)
+    if (!this.#marks.has(key)) {
+      this.#marks.set(key, shown)
+      this.#after.push(made('p', [`${shown} `, ...this.#inline(note.children, depth + 1)]))
     }
-    return [`[${number}]`]
+    return [shown]
   }
 
   #table(table: Element, depth: number): Element {

@@ -118,7 +118,7 @@ class Reader {
       case 'list-item':
         return [made('li', this.read(children, depth, list), { 'data-mark': this.#mark(element, list) })]
       case 'note': {
-        const number = ++this.#notes
+        const number = textIn(childrenOf(element, 'note-citation')).trim() || ++this.#notes
         const body = this.read(childOf(element, 'note-body')?.children ?? [], depth)
         this.#after?.push(made('p', [`[${number}] `, ...body.flatMap((one) => (one.name === 'p' ? [...one.children, ' '] : [one]))]))
         return [`[${number}]`]
@@ -179,7 +179,10 @@ class Reader {
     const day = this.#isSheet ? attribs['date-value'] : undefined
     const texts = day === undefined ? this.read(children, depth) : [made('p', [shownDate(day)])]
     // Some programs store no text of a value.
-    const shown = textIn(texts).trim() === '' ? [made('p', [valueText(attribs)])] : texts
+    const isFormatted = this.#styles.get(`style ${attribs['style-name'] ?? ''}`)?.attribs['data-style-name'] !== undefined
+    const isHidden = isFormatted && attribs.value !== undefined && texts.length > 0 && textIn(texts) === ''
+    if (isHidden) this.unread.add('values that their formats hide')
+    const shown = isHidden || textIn(texts).trim() !== '' ? texts : [made('p', [valueText(attribs)])]
     if (attribs.formula !== undefined && attribs['value-type'] === undefined) this.unread.add('formulas without a stored value')
     const styled = made(this.#spanName(attribs['style-name']), shown)
     return this.#repeated(made('td', [styled], { colspan, rowspan }), attribs['number-columns-repeated'])

@@ -256,7 +256,7 @@ function dateText(serial: number, pattern: string, days: number): string {
   if (hasTime && !hasDate && serial < 0) return `-${dateText(-serial, pattern, days)}`
   const day = hasTime && !hasDate ? serial : serial + days
   // Durations, and names of months.
-  if (!hasDate && (serial >= 1 || !hasTime)) return format(pattern, day, { throws: false })
+  if (!hasDate && (serial >= 1 || !hasTime)) return format(pattern.replace(/m{5}/i, 'mmmm'), day, { throws: false })
   const [, fraction = ''] = /s(\.0+)/i.exec(pattern) ?? []
   const shown = [...(hasDate || !hasTime ? ['yyyy-mm-dd'] : []), ...(hasTime ? [`hh:mm:ss${fraction}`] : [])].join(' ')
   const text = format(shown, day, { throws: false })

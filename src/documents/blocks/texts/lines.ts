@@ -1,6 +1,6 @@
 import { at } from '../../../../base/at.ts'
 import type { DocumentType } from '../../type.ts'
-import { inline, type Block } from '../contract.ts'
+import { inline, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { rowTexts, type GridCell } from '../markup/row-texts.ts'
 import { boxRows, plainBlocks } from './plain.ts'
 
@@ -21,6 +21,8 @@ interface Syntax {
   readonly dropped: RegExp
   /** Line of a table with its cells between bars. */
   readonly row?: RegExp
+  /** Names that a document gives to texts, and where they are used. */
+  readonly values?: { readonly defined: RegExp; readonly used: RegExp }
 }
 
 const UNDERLINE = /^([=\-~^"'`#*+.:_<>])\1{2,}\s*$/
@@ -29,6 +31,14 @@ const SECTIONS = ['part', 'chapter', 'section', 'subsection', 'subsubsection', '
 const LISTING = 'verbatim|lstlisting|minted|Verbatim|comment'
 /** The first line of a comment of several, which is read as a listing, and is none. */
 const COMMENT = /^(?:\/{4}|\s*#\+begin_comment|\s*\\begin\{comment\})/i
+/** Files that a document shows as a part of it. */
+const INCLUDED: Readonly<Record<LinesType, RegExp>> = {
+  rst: /^\s*\.\. (?:literal)?include::/gm,
+  org: /^\s*#\+include:/gim,
+  asciidoc: /^include::\S+\[/gm,
+  latex: /^\s*\\(?:input|include)\{/gm,
+}
+const TEX_TABLE = /\\begin\{(?:longtable|tabular)\w*\*?\}/g
 const MOST_LEVELS = 6
 /** What is between two braces of LaTeX, which may have others in it. */
 const BRACED = String.raw`(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\])*\})*`
@@ -58,6 +68,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fenceEnd: () => /^\s*#\+end_/i,
     dropped: /^\s*(?:#\s.*|#\+(?!title:|subtitle:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
     row: /^\s*\|.*\|\s*$/,
+    values: { defined: /^#\+macro:[ \t]+([\w-]+)[ \t]+([^\s$][^$\n]*)$/gim, used: /\{\{\{([\w-]+)\}\}\}/g },
   },
   asciidoc: {
     heading: (line, next, before) => {
@@ -70,6 +81,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     },
     fence: /^(?:-{4,}|\.{4,}|\/{4,}|`{3,}.*)$/,
     fenceEnd: (open) => new RegExp(`^\\${open.charAt(0)}{${open.startsWith('`') ? 3 : 4},}\\s*$`),
+    values: { defined: /^:([\w-]+):[ \t]+(\S.*)$/gm, used: /(?<!\\)\{([\w-]+)\}/g },
     // Admonitions and sources of quotes are shown.
     dropped: /^(?:\/\/.*|\[(?!quote|verse|[A-Z]+\])\[?[^\]]*\]?\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\|===)\s*$/,
   },
@@ -89,7 +101,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
 }
 
 /** Blocks of a text by the marks in its lines: headings, listings, tables; the rest as plain text. Marks in running text stay. */
-export function linesBlocks(text: string, type: LinesType): Block[] {
+export function linesDocument(text: string, type: LinesType): BlockDocument {
   const syntax = SYNTAXES[type]
   const { fence, dropped, row } = syntax
   const blocks: Block[] = []
@@ -103,12 +115,15 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
     blocks.push(block)
   }
   const lines = (type === 'latex' ? printed(text) : text).split(/\r\n?|\n/)
-  /** Values of AsciiDoc's attributes. */
-  const attributes = new Map<string, string>()
+  const unread = new Unread()
+  unread.add('included files', text.match(INCLUDED[type])?.length)
+  if (type === 'latex') unread.add('columns of tables, which stay as they are written', text.match(TEX_TABLE)?.length)
+  /** Values of AsciiDoc's attributes and Org's macros. */
+  const values = new Map<string, string>()
+  const { defined, used } = syntax.values ?? {}
   const resolved = (line: string): string =>
-    attributes.size === 0 ? line : line.replace(/(?<!\\)\{([\w-]+)\}/g, (reference, name: string) => attributes.get(name) ?? reference)
-  if (type === 'asciidoc')
-    for (const [, name = '', value = ''] of text.matchAll(/^:([\w-]+):[ \t]+(\S.*)$/gm)) attributes.set(name, resolved(value))
+    used === undefined || values.size === 0 ? line : line.replace(used, (reference, name: string) => values.get(name) ?? reference)
+  if (defined !== undefined) for (const [, name = '', value = ''] of text.matchAll(defined)) values.set(name, resolved(value))
   /** The first line after `from` that does not match. */
   const endOf = (from: number, matches: (line: string) => boolean): number => {
     let end = from
@@ -132,7 +147,7 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
       i = type === 'rst' ? end - 1 : end
     } else if (line.startsWith('|===') && lines.includes(line, i + 1)) {
       const end = lines.indexOf(line, i + 1)
-      push({ kind: 'table', rows: cellRows(lines.slice(i + 1, end).map(resolved), lines.slice(Math.max(0, i - 2), i).join('\n')) })
+      push({ kind: 'table', rows: cellRows(lines.slice(i + 1, end).map(resolved), lines.slice(Math.max(0, i - 2), i).join('\n'), unread) })
       i = end
     } else if (row?.test(line) === true) {
       const end = endOf(i, (one) => row.test(one))
@@ -142,25 +157,45 @@ export function linesBlocks(text: string, type: LinesType): Block[] {
       const end = endOf(i, (one) => one.trim() !== '')
       push({ kind: 'code', text: lines.slice(i, end).join('\n') })
       i = end - 1
-    } else if (!dropped.test(line)) for (const one of type === 'latex' ? listLines(line) : [line]) prose.push(one)
+    } else if (!dropped.test(line))
+      prose.push(...(type === 'latex' ? listLines(line) : type === 'asciidoc' && /^\.\w/.test(line) ? ['', line.slice(1), ''] : [line]))
   }
   endProse()
-  return blocks
+  return { title: '', blocks, warnings: unread.warnings }
 }
 
 /** The start of a cell of AsciiDoc, with its form; one that spans others, or stands for several. */
 const CELL = /(?:(?<!\S)(?:[\d.]*[+*])?[<^>]?(?:\.[<^>])?[adehlmsv]?)?(?<!\\)\|/
-const SPANNING = /(?<!\S)[\d.]+[+*][<^>.]*[a-z]?\|/
+const [SPANNING, WIDE] = [
+  /(?<!\S)\d*\.\d+\+[<^>.]*[a-z]?\|/,
+  /(?<!\S)(\d{1,2})([+*])[<^>.]*[a-z]?\|((?:\\\||[^|\n])*?)(?=$|\s+[\d.+*<^>]*[a-z]?\||\|)/gm,
+]
+/** Marks the repetition of a cell that spans columns. */
+const REPEAT = '\u001f'
 
 /** Rows of a table of AsciiDoc, in which a line may hold a part of a row. @param before the lines that say what its columns are */
-function cellRows(lines: readonly string[], before: string): string[] {
+function cellRows(written: readonly string[], before: string, unread: Unread): string[] {
+  const text = written
+    .join('\n')
+    .replace(
+      WIDE,
+      (_, count: string, sign: string, cell: string) => `|${cell}${`|${sign === '+' ? REPEAT : ''}${cell}`.repeat(Number(count) - 1)}`,
+    )
+  const lines = text.split('\n')
   const cellsIn = (text: string): GridCell[] =>
-    text.split(CELL).flatMap((cell, i) => (i === 0 ? [] : [{ text: inline(cell.replaceAll('\\|', '|')) }]))
+    text
+      .split(CELL)
+      .slice(1)
+      .map((cell) => ({ text: inline(cell.replaceAll('\\|', '|').replace(REPEAT, '')), isRepeat: cell.startsWith(REPEAT) }))
   const first = lines.findIndex((line) => line.trim() !== '')
   const named = /cols="?([^"\]]+)/.exec(before)?.[1]?.split(/[,;]/)
   const columns = named?.reduce((sum, one) => sum + Number(/^\s*(\d+)\*/.exec(one)?.[1] ?? 1), 0) ?? cellsIn(lines.at(first) ?? '').length
-  const text = lines.join('\n')
-  if (columns === 0 || SPANNING.test(text)) return lines.map((line) => inline(line.split(CELL).join(' '))).filter((line) => line !== '')
+  if (columns === 0 || SPANNING.test(text)) {
+    if (columns > 0) unread.add('columns of cells below one that spans rows')
+    return lines
+      .map((line) => line.replaceAll(REPEAT, '').split(CELL).map(inline).join('; ').replace(/^; /, ''))
+      .filter((line) => line !== '')
+  }
   const cells = cellsIn(text)
   const isHeaded = /header/.test(before) || lines.at(first + 1)?.trim() === ''
   const rows = Array.from({ length: Math.ceil(cells.length / columns) }, (_, i) => cells.slice(i * columns, (i + 1) * columns))

@@ -81,7 +81,21 @@ export const DOCX_CASES: readonly FidelityCase[] = [
         endnotes: `<w:endnote w:id="2">${p('As agreed.')}</w:endnote>`,
       },
     ),
-    says: '[Notice] Thirty days[1] or[2] more. [1] In Finland nine. [2] As agreed. [Parking] Closed at ten.',
+    says: '[Notice] Thirty days[1] or[i] more. [1] In Finland nine. [i] As agreed. [Parking] Closed at ten.',
+  },
+  // Footnotes and endnotes are counted apart; a mark that the author chose is in the text, and counts for none.
+  {
+    file: 'marked-notes.docx',
+    content: docx(
+      p(
+        `${run('Ships')}<w:r><w:footnoteReference w:customMarkFollows="1" w:id="2"/><w:t>*</w:t></w:r>${run(' wait')}<w:r><w:endnoteReference w:id="2"/></w:r>${run(' for')}<w:r><w:footnoteReference w:id="3"/></w:r>${run(' high water')}<w:r><w:endnoteReference w:id="3"/></w:r>${run('.')}`,
+      ),
+      {
+        footnotes: `<w:footnote w:id="2">${p('* Not rafts.')}</w:footnote><w:footnote w:id="3">${p('Or not.')}</w:footnote>`,
+        endnotes: `<w:endnote w:id="2">${p('At the mole.')}</w:endnote><w:endnote w:id="3">${p('By the table.')}</w:endnote>`,
+      },
+    ),
+    says: 'Ships* wait[i] for[1] high water[ii]. * Not rafts. [i] At the mole. [1] Or not. [ii] By the table.',
   },
   {
     file: 'numbers.docx',

@@ -1,6 +1,15 @@
 import type { FidelityCase } from '../contract.ts'
 
 export const MARKDOWN_CASES: readonly FidelityCase[] = [
+  // Pandoc's tables, and names of headings.
+  {
+    file: 'pandoc.md',
+    content:
+      '# Fees {#fees .small}\n\nOf {{#if}}\n\n+------+----+----+\n| Boat | Q1 | Q2 |\n+======+====+====+\n| Raft |    | 5  |\n+------+----+----+\n\nEnd.\n',
+    says: 'Of {{#if}} +------+----+----+ | Boat | Q1 | Q2 | +======+====+====+ | Raft | | 5 | +------+----+----+ End.',
+    title: 'Fees',
+    lines: ['| Raft |    | 5  |'],
+  },
   {
     file: 'mill.md',
     content:

@@ -440,6 +440,22 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     says: 'Raft; 7',
     warnings: [/^Not read: cells under merged ones \(1\)\.$/],
   },
+  {
+    file: 'formatted.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:table table:name="Fees"><table:table-row>${td('Raft')}<table:table-cell table:style-name="ce1" office:value-type="float" office:value="7"><text:p/></table:table-cell></table:table-row></table:table>`,
+      '<style:style style:name="ce1" style:data-style-name="N1"/>',
+    ),
+    says: 'Raft',
+    warnings: [/^Not read: values that their formats hide \(1\)\.$/],
+  },
+  // A month's first letter may be that of three.
+  {
+    file: 'months.xlsx',
+    content: () => book({ Raft: '<c r="B1" s="1"><v>45443</v></c>' }, { formats: ['mmmmm'] }),
+    says: 'Raft: May',
+  },
   // Values without a stored text, and messages for wrong input.
   {
     file: 'values.ods',

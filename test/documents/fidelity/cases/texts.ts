@@ -349,6 +349,42 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     lacks: ['Old'],
   },
   // What a document defines stands for its name, but not in a listing.
+  // Cells across columns are in each, and empty ones keep their places; a title is no part of a list.
+  {
+    file: 'spans.adoc',
+    content:
+      '= Fees\n\n.Boats\n* Raft\n* Tug\n\n[cols="1,1,1"]\n|===\n|Boat |Q1 |Q2\n\n|Raft | |5\n2+|All boats |7\n2*|3 |4\n|===\n\n|===\n|Boat |Day |Fee\n.2+|Raft |May |\n|June |9\n|===\ninclude::more.adoc[]\n',
+    lines: [
+      'Boats',
+      '- Raft',
+      '- Tug',
+      'Boat: Raft; Q2: 5',
+      'Boat: All boats; Q1: All boats; Q2: 7',
+      'Boat: 3; Q1: 3; Q2: 4',
+      'Raft; May; ',
+      'June; 9',
+    ],
+    warnings: [/^Not read: included files \(1\)\.$/, /^Not read: columns of cells below one that spans rows \(1\)\.$/],
+  },
+  {
+    file: 'macros.org',
+    content: '#+MACRO: oil 25 l\n#+MACRO: two $1 and $2\n* Lamp\nIt burns {{{oil}}} and {{{two(a,b)}}}.\n#+INCLUDE: "more.org"\n',
+    says: 'It burns 25 l and {{{two(a,b)}}}.',
+    warnings: [/^Not read: included files \(1\)\.$/],
+  },
+  {
+    file: 'tables.tex',
+    content:
+      '\\section{Fees}\n\\begin{longtable}{lr}\nRaft & 5 \\\\\n\\end{longtable}\n\\begin{tabular*}{lr}\nTug & 7 \\\\\n\\end{tabular*}\n\\input{more}\n',
+    has: ['Raft & 5', 'Tug & 7'],
+    warnings: [/^Not read: included files \(1\)\.$/, /^Not read: columns of tables, which stay as they are written \(2\)\.$/],
+  },
+  {
+    file: 'included.rst',
+    content: 'Lamp\n====\n\nIt burns.\n\n.. include:: more.rst\n',
+    has: ['It burns.'],
+    warnings: [/^Not read: included files \(1\)\.$/],
+  },
   {
     file: 'defined.adoc',
     content: '= {name} guide\nAnn Berg\n:name: Lampo\n:full-name: {name} 3\n\nThe {full-name} burns {oil}.\n\n----\n{name}\n----\n',
@@ -374,7 +410,7 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     file: 'cells.adoc',
     content:
       'Fees:\n\n[cols="1,>2,a",options="header"]\n|===\n|Boat |Fee |Days\n\n|Raft\n|7 a\\|b\n|1\n\n|Tug\n|9\na|2\n|===\n\n|===\n|Sum |16\n\n2+|none\n|===\n',
-    lines: ['Boat: Raft; Fee: 7 a|b; Days: 1', 'Boat: Tug; Fee: 9; Days: 2', 'Sum 16', 'none'],
+    lines: ['Boat: Raft; Fee: 7 a|b; Days: 1', 'Boat: Tug; Fee: 9; Days: 2', 'Sum: 16', 'none'],
   },
   // A name with a comma is one.
   {
