@@ -11,6 +11,8 @@ function setting(description: string) {
     optionalInteger: (minimum: number, maximum: number) => Type.Optional(Type.Integer({ description, minimum, maximum })),
     choice: <const Value extends string>(values: readonly Value[], value: NoInfer<Value>) =>
       Type.Enum([...values], { description, default: value }),
+    optionalChoice: <const Value extends string>(values: readonly Value[]) => Type.Optional(Type.Enum([...values], { description })),
+    optionalShare: () => Type.Optional(Type.Number({ description, minimum: 0, maximum: 1 })),
     flag: () => Type.Boolean({ description, default: false }),
     optionalText: (minLength = 0) => Type.Optional(Type.String({ description, ...(minLength > 0 && { minLength }) })),
   }
@@ -144,14 +146,9 @@ export const ConfigSchema = Type.Object({
   FEEDBACK: setting(
     'File that feedback on answers is appended to, as JSON lines that `cepe calibrate` and `cepe eval` read. Default: none; the route is disabled.',
   ).optionalText(),
-  MIN_CONFIDENCE: Type.Optional(
-    Type.Number({
-      description:
-        'Minimum probability of being right (confidence without a calibration) of an answer; others are withheld. 0 withholds none. Default: 0.5 with a calibration, else 0.',
-      minimum: 0,
-      maximum: 1,
-    }),
-  ),
+  MIN_CONFIDENCE: setting(
+    'Minimum probability of being right (confidence without a calibration) of an answer; others are withheld. 0 withholds none. Default: 0.5 with a calibration, else 0.',
+  ).optionalShare(),
   ADMIN_KEY: setting(
     'A key for the admin routes (`Authorization: Bearer <key>`), besides those of `cepe keys`. Without any key the routes are disabled.',
   ).optionalText(16),
@@ -182,12 +179,9 @@ export const ConfigSchema = Type.Object({
   DEADLINE_MS: setting(
     'Deadline of a question, including queueing; after it, the response is 504. If the estimated wait exceeds it, the question is rejected immediately with 503.',
   ).integer(120_000, 100, 3_600_000),
-  CHAT_TEMPLATE: Type.Optional(
-    Type.Enum(['none', 'inst', 'tokenizer'], {
-      description:
-        "Default chat template of prompts: none, LLaMA-2-Chat's [INST] marks, or the model's own chat template. Default: nothing; for chats the model's own, where it has one.",
-    }),
-  ),
+  CHAT_TEMPLATE: setting(
+    "Default chat template of prompts: none, LLaMA-2-Chat's [INST] marks, or the model's own chat template. Default: nothing; for chats the model's own, where it has one.",
+  ).optionalChoice(['none', 'inst', 'tokenizer']),
   CHAT_SOURCES: setting(
     'Append numbered passages with their URLs to chat answers, for clients that show no citations. A request can override it with `cepe.sources`.',
   ).flag(),

@@ -1,28 +1,19 @@
 import { Type } from 'typebox'
 import { SIGNALS } from './calibration.ts'
 import { LIMITS } from './limits.ts'
-import { optionalBoolean, optionalInteger, optionalOrNull, orNull } from './fields.ts'
+import { optionalBoolean, optionalEnum, optionalInteger, optionalNumber, optionalOrNull, orNull } from './fields.ts'
 
 const probability = Type.Number({ minimum: 0, maximum: 1 })
 
 export const ConfidenceRequestFields = {
-  min_confidence: Type.Optional(
-    Type.Number({
-      minimum: 0,
-      maximum: 1,
-      description:
-        'Minimum probability_correct (confidence if null); answers below it are withheld. Default: CEPE_MIN_CONFIDENCE, else 0.5 with a calibration. 0 also streams while generating.',
-    }),
+  min_confidence: optionalNumber(
+    [0, 1],
+    'Minimum probability_correct (confidence if null); answers below it are withheld. Default: CEPE_MIN_CONFIDENCE, else 0.5 with a calibration. 0 also streams while generating.',
   ),
-  attention: Type.Optional(
-    Type.Enum(['sentences'], {
-      description: 'sentences: also return the sentence of each passage with most attention (evidence[].attended).',
-    }),
-  ),
-  explain: Type.Optional(
-    Type.Enum(['drop'], {
-      description: `drop: answer again without each of the ${LIMITS.droppedPassages} passages with most attention, and return the differences. Reads ${2 * LIMITS.droppedPassages + 1} more prompts. In the modes cepe and decoder-only, without sampling.`,
-    }),
+  attention: optionalEnum(['sentences'], 'sentences: also return the sentence of each passage with most attention (evidence[].attended).'),
+  explain: optionalEnum(
+    ['drop'],
+    `drop: answer again without each of the ${LIMITS.droppedPassages} passages with most attention, and return the differences. Reads ${2 * LIMITS.droppedPassages + 1} more prompts. In the modes cepe and decoder-only, without sampling.`,
   ),
   logprobs: optionalInteger(
     [0, LIMITS.topTokens],

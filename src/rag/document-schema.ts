@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { CHUNKINGS } from '../text/document/request.ts'
 import { DOCUMENT_REQUEST_LIMITS } from './limits.ts'
 import { AnswerResponseSchema, ChatTemplateSchema, HighlightSchema, InstructionSchema, LIMITS, SamplingSchema } from './schema.ts'
-import { closed, nonBlank, optionalBoolean, optionalInteger, optionalText, orNull } from './fields.ts'
+import { closed, nonBlank, optionalBoolean, optionalEnum, optionalInteger, optionalText, orNull } from './fields.ts'
 
 const DocumentOptions = {
   question: Type.Optional(
@@ -16,11 +16,9 @@ const DocumentOptions = {
     DOCUMENT_REQUEST_LIMITS.titleCharacters,
     'Title of the document. Default: the title stored in the file, else the file name.',
   ),
-  chunking: Type.Optional(
-    Type.Enum([...CHUNKINGS], {
-      description:
-        'passages: chunks of whole sentences with title and heading. tokens: fixed slices cut from the end, as in the paper. Default: passages; tokens if the document contains its own question.',
-    }),
+  chunking: optionalEnum(
+    CHUNKINGS,
+    'passages: chunks of whole sentences with title and heading. tokens: fixed slices cut from the end, as in the paper. Default: passages; tokens if the document contains its own question.',
   ),
   chunk_tokens: optionalInteger([16, LIMITS.contextTokens], "Tokens per chunk. Default: the model's protocol."),
   decoder_tokens: Type.Optional(
@@ -60,11 +58,9 @@ export type DocumentForm = Static<typeof DocumentFormSchema>
 
 export const DocumentRequestSchema = closed({
   text: Type.String({ minLength: 1, description: 'The document. Its letters are composed (NFC); offsets refer to that text.' }),
-  type: Type.Optional(
-    Type.Enum(['text', 'markdown', 'html'], {
-      description:
-        'Format of the text. text: read as is, with Markdown headings. markdown, html: parsed as a file of that type. Default: text.',
-    }),
+  type: optionalEnum(
+    ['text', 'markdown', 'html'],
+    'Format of the text. text: read as is, with Markdown headings. markdown, html: parsed as a file of that type. Default: text.',
   ),
   ...DocumentOptions,
 })

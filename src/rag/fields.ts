@@ -13,6 +13,14 @@ export function optionalInteger([minimum, maximum]: readonly [number, number], d
   return Type.Optional(Type.Integer({ minimum, maximum, description }))
 }
 
+export function optionalNumber([minimum, maximum]: readonly [number, number], description: string) {
+  return Type.Optional(Type.Number({ minimum, maximum, description }))
+}
+
+export function optionalEnum<const Value extends string>(values: readonly Value[], description: string) {
+  return Type.Optional(Type.Enum([...values], { description }))
+}
+
 export function optionalBoolean(description: string) {
   return Type.Optional(Type.Boolean({ description }))
 }

@@ -7,7 +7,7 @@ import type { Grammar } from '../text/grammar/grammar.ts'
 import { MODES } from '../text/plan.ts'
 import { AttendedSchema, ExplanationResponseFields, ConfidenceRequestFields, ConfidenceResponseFields } from './confidence-schema.ts'
 import { LIMITS, METHODS } from './limits.ts'
-import { closed, nonBlank, optionalBoolean, optionalInteger, optionalText, orNull } from './fields.ts'
+import { closed, nonBlank, optionalBoolean, optionalEnum, optionalInteger, optionalNumber, optionalText, orNull } from './fields.ts'
 
 export { LIMITS, METHODS }
 
@@ -57,9 +57,7 @@ export const SuppliedPassageSchema = Type.Object(
     id: Type.Optional(Type.String({ maxLength: 512 })),
     title: Type.String({ maxLength: 1000 }),
     text: nonBlank(LIMITS.passageCharacters, 'The passage.'),
-    score: Type.Optional(
-      Type.Number({ minimum: -LIMITS.score, maximum: LIMITS.score, description: 'Retrieval score; weight of the passage in replug mode.' }),
-    ),
+    score: optionalNumber([-LIMITS.score, LIMITS.score], 'Retrieval score; weight of the passage in replug mode.'),
     source: optionalText(1000, 'Origin of the passage; returned with the evidence.'),
     metadata: Type.Optional(PassageMetadataSchema),
   },
@@ -138,23 +136,15 @@ export const AnswerRequestSchema = Type.Object(
     max_new_tokens: optionalInteger([1, LIMITS.newTokens], 'Maximum number of tokens to generate.'),
     stop: Type.Optional(StopSchema),
     sampling: Type.Optional(SamplingSchema),
-    packing: Type.Optional(
-      Type.Enum(['passages', 'text'], {
-        description:
-          'passages: each is truncated to context_tokens, those that do not fit are left out. text: the prompt is truncated at the window, as in the published evaluation. Default: passages.',
-      }),
+    packing: optionalEnum(
+      ['passages', 'text'],
+      'passages: each is truncated to context_tokens, those that do not fit are left out. text: the prompt is truncated at the window, as in the published evaluation. Default: passages.',
     ),
     ...ConfidenceRequestFields,
     chat_template: Type.Optional(ChatTemplateSchema),
     instruction: Type.Optional(InstructionSchema),
     include_prompts: optionalBoolean("Also return the decoder prompts and the encoder's texts, as tokenised and truncated."),
-    replug_temperature: Type.Optional(
-      Type.Number({
-        minimum: LIMITS.leastTemperature,
-        maximum: 1000,
-        description: 'Temperature of the softmax over passage weights in replug mode.',
-      }),
-    ),
+    replug_temperature: optionalNumber([LIMITS.leastTemperature, 1000], 'Temperature of the softmax over passage weights in replug mode.'),
   },
   { additionalProperties: false, title: 'Question' },
 )

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { COLLECTION_STATES, unknownCollection, type CollectionInfo } from '../../../index/collections/contract.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { WORD_LANGUAGES } from '../../../index/word-languages.ts'
-import { orNull } from '../../rag/fields.ts'
+import { optionalEnum, orNull } from '../../rag/fields.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import type { RouteContext, Routes } from './context.ts'
 import { at } from '../../../base/at.ts'
@@ -34,11 +34,9 @@ export const CollectionsSchema = Type.Object({
 })
 
 const QuerySchema = Type.Object({
-  language: Type.Optional(
-    Type.Enum([...WORD_LANGUAGES], {
-      description:
-        'Stemming language of text search for a new collection; `none` for no stemming. Default: the language of most texts, else none.',
-    }),
+  language: optionalEnum(
+    WORD_LANGUAGES,
+    'Stemming language of text search for a new collection; `none` for no stemming. Default: the language of most texts, else none.',
   ),
   copy_of: Type.Optional({
     ...CollectionNameSchema,

@@ -28,6 +28,7 @@ function option(description: string) {
   return {
     flag: () => Type.Optional(Type.Boolean({ description })),
     integer: (minimum: number, maximum: number) => Type.Optional(Type.Integer({ minimum, maximum, description })),
+    share: () => Type.Optional(Type.Number({ minimum: 0, maximum: 1, description })),
     text: (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength, description })),
     choice: <const Value extends string>(values: readonly Value[]) => Type.Optional(Type.Enum([...values], { description })),
   }
@@ -62,14 +63,9 @@ export const JobOptionsSchema = Type.Object(
     label: option(
       'Source of passages that name none; prefix of the sources of documents (`label/path`). Default: the file name; the path in the folder for documents.',
     ).text(500),
-    max_rejected_share: Type.Optional(
-      Type.Number({
-        minimum: 0,
-        maximum: 1,
-        description:
-          'Maximum share of rejected lines; above it the job fails and nothing is indexed. Default: 0.01; no limit for skipped documents.',
-      }),
-    ),
+    max_rejected_share: option(
+      'Maximum share of rejected lines; above it the job fails and nothing is indexed. Default: 0.01; no limit for skipped documents.',
+    ).share(),
     delete_missing: option(
       'Delete passages of files that earlier jobs of the same folder (uploads: of the same label) indexed and that no longer exist.',
     ).flag(),
