@@ -15,13 +15,9 @@ function isAlive(pid: number): boolean {
 
 /** Start time of a process in clock ticks since boot, from /proc, else empty: process ids are reused. */
 async function startOf(pid: number): Promise<string> {
-  try {
-    const fields = await readFile(`/proc/${pid}/stat`, 'utf8')
-    // Field 22; the command name before it may contain spaces, but ends at the last parenthesis.
-    return fields.slice(fields.lastIndexOf(')')).split(' ').at(20) ?? ''
-  } catch {
-    return ''
-  }
+  const fields = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  // Field 22; the command name before it may contain spaces, but ends at the last parenthesis.
+  return fields.slice(fields.lastIndexOf(')')).split(' ').at(20) ?? ''
 }
 
 /**

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CodedError, conflict } from '../../base/errors.ts'
+import { conflict, messageOf, onCode } from '../../base/errors.ts'
 import { ageOf } from '../../base/locks/clock.ts'
 import type { TableLocation } from '../contract.ts'
 import { bytesUnder, storeOf, within } from '../store/store-of.ts'
@@ -132,12 +132,7 @@ export async function compactTable(table: Table, sync: TableSync, keepMs: number
  * @throws all but conflict
  */
 export async function orLater(work: () => Promise<unknown>, onWarning: (message: string) => void): Promise<void> {
-  try {
-    await work()
-  } catch (error) {
-    if (!(error instanceof CodedError && error.code === 'conflict')) throw error
-    onWarning(`Compaction failed: ${error.message}`)
-  }
+  await work().catch(onCode(['conflict'], (error) => onWarning(`Compaction failed: ${messageOf(error)}`)))
 }
 
 /** Removes the files of versions replaced more than `keepMs` ago, after merging files that compaction would merge. */

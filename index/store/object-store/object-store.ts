@@ -3,7 +3,7 @@ import { Value } from 'typebox/value'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { CodedError, invalidConfig } from '../../../base/errors.ts'
+import { CodedError, invalidConfig, onCode } from '../../../base/errors.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
 import type { Files, Logs, Store, Values } from '../store.ts'
 import { storeError } from './errors.ts'
@@ -139,13 +139,8 @@ const objectFiles: Files = {
     ),
 
   async copy(from, to, { bytes }) {
-    try {
-      await copyObject(from, to, bytes)
-      return true
-    } catch (error) {
-      if (error instanceof CodedError && error.code === 'not_found') return false
-      throw error
-    }
+    const isAbsent = onCode(['not_found'], () => false)
+    return copyObject(from, to, bytes).then(() => true, isAbsent)
   },
 
   download: downloadObject,
