@@ -5,7 +5,7 @@ import path from 'node:path'
 import pLimit from 'p-limit'
 import { closing, temporaryFolder } from '../../base/files.ts'
 import { writeFileDurably } from '../../base/durable.ts'
-import { CodedError, type ErrorCode, messageOf } from '../../base/errors.ts'
+import { CodedError, type ErrorCode, messageOf, onCode } from '../../base/errors.ts'
 import { sealed } from '../../base/json.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { fitCalibration, type JudgedSignals } from './fit.ts'
@@ -179,10 +179,8 @@ async function askAll(
 
 /** Undefined if the service rejected this question or failed at it. */
 async function answerOf(client: AnswerClient, question: string, k: number | null): Promise<AnswerResponse | undefined> {
-  return client.answer({ question, ...(k !== null && { k }), min_confidence: 0, include_signals: true }).catch((error: unknown) => {
-    if (error instanceof CodedError && LEFT_OUT.includes(error.code)) return undefined
-    throw error
-  })
+  const request = { question, ...(k !== null && { k }), min_confidence: 0, include_signals: true }
+  return client.answer(request).catch(onCode(LEFT_OUT, () => undefined))
 }
 
 function judge({ answers, answerable, goldTitle, id }: EvalQuestion, { answer, signals }: AnswerResponse): JudgedSignals[] {

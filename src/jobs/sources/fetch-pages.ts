@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, invalidRequest } from '../../../base/errors.ts'
+import { CodedError, invalidRequest, onCode } from '../../../base/errors.ts'
 import { readText } from '../../../base/exists.ts'
 import { parseSealed, sealed } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
@@ -109,10 +109,8 @@ function listedOf({ pages, leftOut }: Awaited<ReturnType<typeof fetchInto>>, led
 }
 
 async function hasPassages(index: PassageIndex, source: string): Promise<boolean> {
-  const found = await index.list({ filter: { source: [source] }, limit: 1 }).catch((error: unknown) => {
-    if (error instanceof CodedError && error.code === 'index_missing') return []
-    throw error
-  })
+  const listed = index.list({ filter: { source: [source] }, limit: 1 })
+  const found = await listed.catch(onCode(['index_missing'], () => []))
   return found.length > 0
 }
 
