@@ -184,6 +184,37 @@ await t.test('an archive gives the files in it, with their paths', async (t) => 
   t.equal(await index.count({ source: ['K\u00fcste.md'] }), 1, 'a name in UTF-8 without its flag')
 })
 
+/** A tar archive of one file whose name is in Latin-1. */
+async function latinTar(name: string, content: string): Promise<Buffer> {
+  const tar = await makeTar([{ name: name.replace(/[\u0080-\u00ff]/g, '_'), content }])
+  tar.write(name, 'latin1')
+  tar.fill(' ', 148, 156)
+  const sum = tar.subarray(0, 512).reduce((total, byte) => total + byte, 0)
+  tar.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')
+  return tar
+}
+
+await t.test('names that are not UTF-8 stay apart in archives, and are refused in forms', async (t) => {
+  const { index, post, ended } = await served(t)
+  const tar = { 'content-type': 'application/x-tar' }
+  for (const name of ['caf\u00e9.md', 'caf\u00e8.md', 'caf\u0142.md']) {
+    const archive = await (name.includes('\u0142') ? makeTar([{ name, content: NOTE }]) : latinTar(name, NOTE))
+    t.match(await ended(await post(archive, tar)), { state: 'done' }, name)
+  }
+  t.same((await index.sources()).map(({ source }) => source).sort(), ['caf\u00e8.md', 'caf\u00e9.md', 'caf\u0142.md'])
+  const form = { 'content-type': 'multipart/form-data; boundary=b' }
+  const part = (header: string, content: string) =>
+    Buffer.from(`--b\r\ncontent-disposition: form-data; name="file"${header}\r\n\r\n${content}\r\n--b--\r\n`, 'latin1')
+  t.match(await post(part('; filename="caf\u00e9.md"', NOTE), form), {
+    status: 400,
+    json: {
+      error: { field: 'file', message: 'file has a name that is not UTF-8: send the name in that encoding, or rename the file.' },
+    },
+  })
+  const unnamed = await post(part('\r\ncontent-type: application/octet-stream', TABLE), form)
+  t.match(await ended(unnamed), { state: 'done', source: { name: 'upload' }, counters: { committed: 1 } }, 'a file may have no name')
+})
+
 await t.test('archives that are hostile or broken are refused, and leave nothing behind', async (t) => {
   const { form, folders, dir } = await served(t, 70 * MB)
   const refused = async (files: Record<string, Buffer>, code: string, message: RegExp, status = 422) =>

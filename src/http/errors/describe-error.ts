@@ -37,6 +37,7 @@ const KNOWN_PROBLEMS: Readonly<Record<string, { readonly message: string; readon
   FST_ERR_BAD_URL: { message: 'The path of the URL is not valid: percent signs must begin the bytes of UTF-8.' },
   FST_ERR_MAX_PARAM_LENGTH: { message: 'A path parameter is longer than the longest id (512 bytes).' },
   FST_FILES_LIMIT: { message: 'The form holds more than one file: send one.', field: 'file' },
+  FST_PROTO_VIOLATION: { message: 'A field of the form is named like a property of every object: leave it out.', field: 'form' },
   FST_FIELDS_LIMIT: { message: 'The form has too many fields: send each field once.', field: 'form' },
 }
 
@@ -51,7 +52,7 @@ const STATUS_CODE: Readonly<Record<number, ErrorCode>> = {
 }
 
 /** Errors of the form parser for a body that is not a complete form. */
-const BROKEN_FORM = /^Multipart: |^Unexpected end of (form|multipart data)|^Malformed (part|content)/
+const BROKEN_FORM = /^Multipart: |unexpected end of (form|multipart data)|^Malformed (part|content)/i
 
 const HIDDEN = 'Something went wrong inside the service; the log has the details under this request_id.'
 
@@ -64,6 +65,10 @@ function describeError(error: FastifyError, request: FastifyRequest): Described 
   const status = code === undefined ? 500 : ERROR_STATUS[code]
   if (code === undefined || code === 'internal') return { status, code: 'internal', message: HIDDEN }
   if (failure !== undefined) return { status, code, message: failure.message, field: failure.field, retryAfterS: failure.retryAfterS }
+  if (BROKEN_FORM.test(messageOf(error))) {
+    const message = `The form is cut off, or its boundary is not that of content-type (${messageOf(error)}): send it again, whole.`
+    return { status, code, message, field: 'form' }
+  }
   return { status, code, message: inOurWords(code, request) ?? messageOf(error), ...KNOWN_PROBLEMS[error.code ?? ''] }
 }
 

@@ -14,16 +14,17 @@ const TYPES = /^(?:application\/json|text\/(?:html|css|javascript|plain))(?:;|$)
 
 /**
  * gzip for clients that accept it. Admin routes are excluded: the size of compressed responses can reveal secrets next to
- * attacker-controlled text (BREACH). Request bodies are never decompressed: a Content-Encoding is rejected, except for uploads, which are
- * recognised by their first bytes.
+ * attacker-controlled text (BREACH). Request bodies are never decompressed: a Content-Encoding is rejected, except for gzip of a corpus,
+ * which is recognised by its first bytes.
  */
 export async function compression(app: FastifyInstance): Promise<void> {
   app.addHook('onRoute', (route) => {
     if (route.url.startsWith('/v1/admin')) route.compress = false
   })
   app.addHook('onRequest', (request, reply, next) => {
-    const { 'content-encoding': coding = 'identity' } = request.headers
-    const taken = coding.toLowerCase() === 'identity' || request.routeOptions.config.upload !== undefined
+    const { 'content-encoding': coding = 'identity', 'content-type': type = '' } = request.headers
+    const isCorpus = request.routeOptions.config.upload === 'corpus' && !/^(?:application\/json|multipart\/)/i.test(type)
+    const taken = coding.toLowerCase() === 'identity' || (isCorpus && /^(?:x-)?gzip$/i.test(coding))
     if (taken || request.is404 || !hasBody(request)) return next()
     void reply.header('accept-encoding', 'identity')
     next(

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { CodedError, invalidRequest, osCode } from '../../../base/errors.ts'
+import { CodedError, invalidField, invalidRequest, osCode } from '../../../base/errors.ts'
 import type { UploadedFile } from '../../jobs/sources/take.ts'
 import { hashing } from '../../../base/files.ts'
 import { entryName } from '../../jobs/sources/spool.ts'
@@ -24,6 +24,12 @@ export function partsOf(request: FastifyRequest): ReturnType<FastifyRequest['par
   return request.parts()
 }
 
+/** The error for a file name in which the parser has replaced bytes: different names would become one. A file may have none. */
+export function damagedName({ filename = '' }: { readonly filename?: string | undefined }): CodedError | undefined {
+  const problem = 'has a name that is not UTF-8: send the name in that encoding, or rename the file'
+  return filename.includes('\ufffd') ? invalidField('file', problem) : undefined
+}
+
 /** The files of a form, each to be read to its end before the next. @throws invalid_request for a form with fields or too many files */
 export async function* filesOf(request: FastifyRequest): AsyncGenerator<UploadedFile> {
   const typeOf = partTypes(request)
@@ -33,9 +39,11 @@ export async function* filesOf(request: FastifyRequest): AsyncGenerator<Uploaded
       if (part.type !== 'file') continue
       const encoding = charsetOf(typeOf(files++))
       try {
+        const damaged = damagedName(part)
+        if (damaged) throw damaged
         // Not destroyed when reading stops early: the parser would wait for it forever.
         yield {
-          name: part.filename === '' ? 'upload' : entryName(part.filename, 'form'),
+          name: part.filename ? entryName(part.filename, 'form') : 'upload',
           bytes: part.file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>,
           encoding,
         }

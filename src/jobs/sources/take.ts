@@ -71,6 +71,8 @@ export function byteLimit(most: number): (bytes: AsyncIterable<Buffer>) => Async
   }
 }
 
+/** An option that the types lack. */
+const NAMES_AS_BYTES: Parameters<typeof extract>[0] & { readonly filenameEncoding: string } = { filenameEncoding: 'latin1' }
 const FILES = ['file', 'contiguous-file']
 const LINKS = ['link', 'symlink']
 const LINK = 0o120000
@@ -79,7 +81,7 @@ const KIND = 0o170000
 /** Stores the files of a tar archive, optionally gzipped. @throws corpus_invalid (damaged, paths outside of it), payload_too_large */
 async function takeTar(archive: string, spool: FileSpool, budget: ArchiveBudget, within: string): Promise<void> {
   const { head, all } = await peek(fileBytes(archive), 2)
-  const entries = extract()
+  const entries = extract(NAMES_AS_BYTES)
   const reading = pipeline(Readable.from(isGzip(head) ? gunzip(all) : all), entries)
   // Awaited below: without a handler, an earlier failure would be unhandled.
   reading.catch(() => undefined)
@@ -88,8 +90,10 @@ async function takeTar(archive: string, spool: FileSpool, budget: ArchiveBudget,
     for await (const entry of entries) {
       budget.entries(1)
       read++
-      const { name, type, mtime } = entry.header
-      const file = within + entryName(name)
+      const { name, pax, type, mtime } = entry.header
+      // Bytes that are not UTF-8 must not be replaced: names that differ in them would become one.
+      const file =
+        within + entryName(Object.hasOwn(pax ?? {}, 'path') ? name : zipName({ fileName: name, fileNameRaw: Buffer.from(name, 'latin1') }))
       if (FILES.includes(type ?? 'file')) await spool.take(file, budget.expanding(entry as AsyncIterable<Buffer>), { modified: mtime })
       else if (LINKS.includes(type ?? '')) spool.leaveOut(file, 'link', 'Links in archives are not followed.')
       else if (type !== 'directory') spool.leaveOut(file, 'not_supported', 'It is no regular file.')

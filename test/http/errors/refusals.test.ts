@@ -113,6 +113,17 @@ t.test('what may be done instead is said in headers', async (t) => {
     error: { code: 'unsupported_media_type', field: 'content-encoding', message: /Compressed request bodies are not supported/ },
   })
   t.match([packed.statusCode, packed.headers['accept-encoding']], [415, 'identity'])
+  for (const [url, type, coding] of [
+    ['/v1/documents/answer', 'application/json', 'gzip'],
+    ['/v1/documents/answer', 'multipart/form-data; boundary=b', 'gzip'],
+    ['/v1/admin/index-jobs', 'multipart/form-data; boundary=b', 'gzip'],
+    ['/v1/admin/index-jobs', 'application/json', 'gzip'],
+    ['/v1/admin/index-jobs', 'text/csv', 'br'],
+  ] as const) {
+    const sent = { ...headers, 'content-type': type, 'content-encoding': coding }
+    const refused = await app.inject({ method: 'POST', url, headers: sent, payload: gzipSync('{}') })
+    t.match([refused.statusCode, refused.json()], [415, { error: { field: 'content-encoding' } }], `${url} ${type}`)
+  }
   t.equal((await app.inject({ url: '/healthz', headers: { 'content-encoding': 'gzip' } })).statusCode, 200, 'no body, nothing packed')
   const [id, deletion] = await Promise.all(['/v1/passages/1', '/v1/passages/delete'].map((url) => app.inject({ method: 'PATCH', url })))
   t.same([id?.statusCode, id?.headers.allow], [405, 'DELETE, GET, HEAD'])

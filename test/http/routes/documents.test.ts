@@ -192,6 +192,14 @@ t.test('what cannot be asked is named, and no place is kept', async (t) => {
     'latin1',
   )
   t.match((await send(latin)).json<ErrorBody>(), { error: { code, field, message: /not UTF-8/ } })
+  const file = `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="\u00e9.txt"\r\n\r\nx\r\n--${boundary}--\r\n`
+  t.match((await send(Buffer.from(file, 'latin1'))).json(), { error: { code, field: 'file', message: /has a name that is not UTF-8/ } })
+  for (const broken of [file.slice(0, -20), file.replaceAll('\r\n', '\n')]) {
+    const response = await send(broken)
+    t.match([response.statusCode, response.json()], [400, { error: { code, field: 'form', message: /: send it again, whole\.$/ } }])
+  }
+  const own = form(['name="constructor"\r\n\r\nx'])
+  t.match((await own).json(), { error: { code, field: 'form', message: /like a property of every object: leave it out/ } })
   for (const [parts, status, error] of cases) {
     const response = await form(parts)
     t.equal(response.statusCode, status, response.body)

@@ -166,36 +166,19 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
 
 /** The start of a cell of AsciiDoc, with its form; one that spans others, or stands for several. */
 const CELL = /(?:(?<!\S)(?:[\d.]*[+*])?[<^>]?(?:\.[<^>])?[adehlmsv]?)?(?<!\\)\|/
-const [SPANNING, WIDE] = [
-  /(?<!\S)\d*\.\d+\+[<^>.]*[a-z]?\|/,
-  /(?<!\S)(\d{1,2})([+*])[<^>.]*[a-z]?\|((?:\\\||[^|\n])*?)(?=$|\s+[\d.+*<^>]*[a-z]?\||\|)/gm,
-]
-/** Marks the repetition of a cell that spans columns. */
-const REPEAT = '\u001f'
+const SPANNING = /(?<!\S)[\d.]+[+*][<^>.]*[a-z]?\|/
 
 /** Rows of a table of AsciiDoc, in which a line may hold a part of a row. @param before the lines that say what its columns are */
-function cellRows(written: readonly string[], before: string, unread: Unread): string[] {
-  const text = written
-    .join('\n')
-    .replace(
-      WIDE,
-      (_, count: string, sign: string, cell: string) => `|${cell}${`|${sign === '+' ? REPEAT : ''}${cell}`.repeat(Number(count) - 1)}`,
-    )
-  const lines = text.split('\n')
+function cellRows(lines: readonly string[], before: string, unread: Unread): string[] {
   const cellsIn = (text: string): GridCell[] =>
-    text
-      .split(CELL)
-      .slice(1)
-      .map((cell) => ({ text: inline(cell.replaceAll('\\|', '|').replace(REPEAT, '')), isRepeat: cell.startsWith(REPEAT) }))
+    text.split(CELL).flatMap((cell, i) => (i === 0 ? [] : [{ text: inline(cell.replaceAll('\\|', '|')) }]))
   const first = lines.findIndex((line) => line.trim() !== '')
   const named = /cols="?([^"\]]+)/.exec(before)?.[1]?.split(/[,;]/)
   const columns = named?.reduce((sum, one) => sum + Number(/^\s*(\d+)\*/.exec(one)?.[1] ?? 1), 0) ?? cellsIn(lines.at(first) ?? '').length
-  if (columns === 0 || SPANNING.test(text)) {
-    if (columns > 0) unread.add('columns of cells below one that spans rows')
-    return lines
-      .map((line) => line.replaceAll(REPEAT, '').split(CELL).map(inline).join('; ').replace(/^; /, ''))
-      .filter((line) => line !== '')
-  }
+  const text = lines.join('\n')
+  const isSpanned = SPANNING.test(text)
+  if (isSpanned) unread.add('columns of tables with cells that span others')
+  if (columns === 0 || isSpanned) return lines.map((line) => inline(line.split(CELL).join(' '))).filter((line) => line !== '')
   const cells = cellsIn(text)
   const isHeaded = /header/.test(before) || lines.at(first + 1)?.trim() === ''
   const rows = Array.from({ length: Math.ceil(cells.length / columns) }, (_, i) => cells.slice(i * columns, (i + 1) * columns))

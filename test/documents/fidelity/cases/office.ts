@@ -440,6 +440,15 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     says: 'Raft; 7',
     warnings: [/^Not read: cells under merged ones \(1\)\.$/],
   },
+  // Notes have the marks that the document shows.
+  {
+    file: 'marks.odt',
+    content: odf(
+      'text',
+      `<text:p>Ships${['1', 'i', '*'].map((mark) => `<text:note><text:note-citation>${mark}</text:note-citation><text:note-body><text:p>note ${mark}</text:p></text:note-body></text:note>`).join(' wait')}</text:p>`,
+    ),
+    says: 'Ships[1] wait[i] wait[*] [1] note 1 [i] note i [*] note *',
+  },
   {
     file: 'formatted.ods',
     content: odf(
