@@ -140,6 +140,15 @@ export function onCode<T>(codes: readonly string[], otherwise: (error: unknown) 
   }
 }
 
+/** What `work` returns; another value if it throws. */
+export function attempt<T, U>(work: () => T, otherwise: U): T | U {
+  try {
+    return work()
+  } catch {
+    return otherwise
+  }
+}
+
 /** For `catch`: throws what the check of a possible cause throws, else the error again. */
 export function explainedBy(check: () => Promise<unknown>): (error: unknown) => Promise<never> {
   return async (error) => {

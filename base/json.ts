@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto'
+import { attempt } from './errors.ts'
 
 /** Parses a JSON text; undefined if it is invalid (no JSON text has that value). */
 export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
-  }
+  return attempt(() => JSON.parse(text) as unknown, undefined)
 }
 
 /** SHA-256 of a value's JSON text. */

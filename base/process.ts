@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
-import { CodedError } from './errors.ts'
+import { attempt, CodedError } from './errors.ts'
 
 /** Loading the program opens some 150 files; the index and connections need more. */
 const LEAST = 256
@@ -17,12 +17,9 @@ export function checkOpenFiles(): void {
 
 /** Most files that this process may have open, where Linux tells. */
 export function mostOpenFiles(): number {
-  try {
-    const [, most] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
-    return most === undefined ? Infinity : Number(most)
-  } catch {
-    return Infinity
-  }
+  const limits = attempt(() => readFileSync('/proc/self/limits', 'utf8'), '')
+  const [, most = Infinity] = /^Max open files\s+(\d+)/m.exec(limits) ?? []
+  return Number(most)
 }
 
 const NICER_BY = 5

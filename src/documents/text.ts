@@ -1,4 +1,5 @@
 import chardet from 'chardet'
+import { attempt } from '../../base/errors.ts'
 import { markedEncoding, strictDecoder } from '../../index/read/decode.ts'
 import { DOCUMENT_LIMITS } from './contract.ts'
 import type { ReadDocument } from './schema.ts'
@@ -73,11 +74,7 @@ function checkKnown(label: string): void {
 
 /** A text of an encoding; undefined if the bytes are not of it, or it is not known. */
 export function decodedAs(label: string, bytes: Uint8Array | undefined): string | undefined {
-  try {
-    return bytes && strictDecoder(label).decode(bytes)
-  } catch {
-    return undefined
-  }
+  return attempt(() => bytes && strictDecoder(label).decode(bytes), undefined)
 }
 
 /** The most likely encoding of a text that is not UTF-8. */

@@ -1,4 +1,5 @@
 import path from 'node:path/posix'
+import { attempt } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
 import { listed, type Block, type BlockDocument } from './contract.ts'
 import { htmlDocument, XHTML } from './markup/html.ts'
@@ -50,9 +51,5 @@ async function checkReadable(zip: ZipDocument): Promise<void> {
 }
 
 function decoded(href: string): string {
-  try {
-    return decodeURIComponent(href.replace(/#.*$/, ''))
-  } catch {
-    return href
-  }
+  return attempt(() => decodeURIComponent(href.replace(/#.*$/, '')), href)
 }

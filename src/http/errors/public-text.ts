@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs'
-import { withoutSecrets } from '../../../base/errors.ts'
+import { attempt, withoutSecrets } from '../../../base/errors.ts'
 import type { Config } from '../../settings.ts'
 
 /** Removes internal details from a text for clients. @param repeats whether it may repeat what a client sent, which is kept */
@@ -25,9 +25,5 @@ export function publicText(config: Config): PublicText {
 }
 
 function realPath(folder: string): string | undefined {
-  try {
-    return realpathSync(folder)
-  } catch {
-    return undefined
-  }
+  return attempt(() => realpathSync(folder), undefined)
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { type CodedError, invalidField } from '../../../base/errors.ts'
+import { attempt, type CodedError, invalidField } from '../../../base/errors.ts'
 import { UNKNOWN } from '../errors/describe-validation.ts'
 
 const QuerySchema = Type.Object({ properties: Type.Record(Type.String(), Type.Object({ type: Type.Optional(Type.String()) })) })
@@ -24,9 +24,11 @@ function problemOf({ originalUrl, query, routeOptions: { url = '', schema } }: F
   const isPage = url === '/'
   for (const part of originalUrl.split('?').slice(1).join('?').split('&')) {
     // Addresses of the page are typed: browsers leave a percent sign alone.
-    if (isDecodable(isPage ? part.replace(/%(?![\da-f]{2})/gi, '%25') : part)) continue
+    const text = isPage ? part.replace(/%(?![\da-f]{2})/gi, '%25') : part
+    if (attempt(() => decodeURIComponent(text), undefined) !== undefined) continue
     const [name = ''] = part.split('=')
-    return invalidField(isDecodable(name) ? decodeURIComponent(name) : 'query', 'is not valid: percent signs must begin the bytes of UTF-8')
+    const field = attempt(() => decodeURIComponent(name), 'query')
+    return invalidField(field, 'is not valid: percent signs must begin the bytes of UTF-8')
   }
   const { querystring = { properties: {} }, tags } = schema ?? {}
   // Clients made for other APIs add parameters of their own; the page reads its own.
@@ -42,13 +44,4 @@ function problemOf({ originalUrl, query, routeOptions: { url = '', schema } }: F
       return invalidField(name, `must be ${parameter.type}`)
   }
   return undefined
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { attempt } from '../../../base/errors.ts'
 
 /** Below this size, matrix products finish before further threads start: readers do best with one core each. */
 const SMALL_MODEL = 100_000_000
@@ -27,9 +28,5 @@ export function usableCores(quota: string = cgroupQuota()): number {
 }
 
 function cgroupQuota(): string {
-  try {
-    return readFileSync('/sys/fs/cgroup/cpu.max', 'utf8')
-  } catch {
-    return 'max'
-  }
+  return attempt(() => readFileSync('/sys/fs/cgroup/cpu.max', 'utf8'), 'max')
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { attempt } from '../../../../base/errors.ts'
 import { precisionOf } from '../../../../models/blocks/precision.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 
@@ -20,9 +21,5 @@ export function vnniWarning({ dtype, graphs }: Build, cpuinfo: string = thisMach
 }
 
 function thisMachine(): string {
-  try {
-    return readFileSync('/proc/cpuinfo', 'utf8')
-  } catch {
-    return ''
-  }
+  return attempt(() => readFileSync('/proc/cpuinfo', 'utf8'), '')
 }
