@@ -4,6 +4,8 @@ import { NUMBER, rowTexts } from './row-texts.ts'
 const [ROW_GAP, LEADING, SAME_BASE] = [4, 1.4, 0.1]
 /** A cell with more lines than this is not followed by others of its row. */
 const MOST_WRAPPED = 7
+/** Rows that are looked at below one that may be names. */
+const MOST_ROWS = 200
 const LEAST_COLUMNS = 3
 const YEAR = /^(?:19|20)\d{2}$/
 
@@ -51,14 +53,15 @@ function rowsOf<Line extends PrintedLine>(lines: readonly Line[]): Row<Line>[] {
     const recent = rows.slice(-MOST_WRAPPED)
     const again = recent.findIndex((row) => row.some((other) => gapTo(other) < SAME_BASE))
     const isFar = again < 0 && rows.at(-1)?.every((other) => gapTo(other) > ROW_GAP)
-    if (isFar || (again === 0 && rows.length > MOST_WRAPPED)) break
+    if (isFar || (again === 0 && rows.length > MOST_WRAPPED) || rows.length > MOST_ROWS) break
     rows.push([...(again < 0 ? [] : rows.splice(again - recent.length).flat()), line])
   }
   return withWrapped(rows.map(rowOf))
 }
 
 function rowOf<Line extends PrintedLine>(lines: readonly Line[]): Row<Line> {
-  return { lines, cells: lines.flatMap(({ cells = [] }) => cells).reduce<readonly Cell[]>(withCell, []) }
+  const cells = lines.flatMap(({ cells = [] }) => cells)
+  return { lines, cells: lines.length === 1 ? cells : cells.reduce<readonly Cell[]>(withCell, []) }
 }
 
 /** Rows with the lines of one cell that stand above and below them, closer than rows do. */
@@ -80,7 +83,7 @@ function withCell(cells: readonly Cell[], cell: Cell): readonly Cell[] {
   return [...cells.filter((other) => !overlap(other, cell)), whole].sort((a, b) => a.left - b.left)
 }
 
-/** The table below a row of names: how many lines it has, and those to show. Undefined without names, or if a line shows each of its rows. */
+/** The table below a row of names, or of numbers: how many lines it has, and those to show. Undefined if there is none. */
 function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>[]) {
   const [first, label] = [head?.cells[0], others[0]?.cells[0]]
   if (head === undefined || first === undefined || label === undefined) return undefined
@@ -95,8 +98,10 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   const places = below.map(({ cells }) => placesIn(columns, cells))
   const placed = below.slice(0, [...places, undefined].indexOf(undefined))
   const rows = placed.slice(0, placed.findLastIndex(({ cells }) => cells.length > 1) + 1)
-  const isPlain = rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length))
-  if (names.length < LEAST_COLUMNS || !areApart(columns) || isPlain) return undefined
+  const all = [head, ...rows].flatMap(({ lines }) => lines)
+  if (names.length < LEAST_COLUMNS || !areApart(columns)) return undefined
+  if (rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length)))
+    return { read: all.length, shown: all }
   const grid = rows.map(({ cells }, i) => columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })))
   const texts = rowTexts([
     { isHead: names.slice(1).every(({ text }) => YEAR.test(text)), cells: names },
@@ -110,7 +115,6 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
     const isLine = cells.length === 1 || (!isNamed && lines.length === 1 && cells.length === names.length)
     return isLine ? lines : lines.slice(0, 1).map((line) => ({ ...line, text: text ?? line.text }))
   })
-  const all = [head, ...rows].flatMap(({ lines }) => lines)
   return { read: all.length, shown: [...head.lines, ...shown].map((line) => ({ ...line, isRow: true })) }
 }
 
