@@ -15,6 +15,11 @@ export function present<T>(value: T | undefined): T {
   return value
 }
 
+/** NaN without values. */
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
 /** Concatenates typed arrays. */
 export function joined<Data extends Float32Array | Uint16Array>(kind: new (length: number) => Data, parts: readonly Data[]): Data {
   const all = new kind(parts.reduce((length, part) => length + part.length, 0))

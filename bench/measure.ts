@@ -12,7 +12,7 @@ import type { Provider } from '../src/inference/protocol.ts'
 import { bytesOf, loadGraph, type GraphOptions } from '../src/inference/worker/runtime/session.ts'
 
 /** Statistics, for all benchmarks. */
-export { mean, quantile } from '../eval/statistics/bootstrap.ts'
+export { quantile } from '../eval/statistics/bootstrap.ts'
 
 /** Typed values of a benchmark's command line `--name value`, by the given names and defaults. @throws TypeError for an unknown option */
 export function benchOptions(defaults: Readonly<Record<string, string>>) {

@@ -8,9 +8,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { present } from '../base/at.ts'
+import { mean, present } from '../base/at.ts'
 import { packageRoot } from '../src/package.ts'
-import { benchFolder, mean, printHeading, quantile, table } from './measure.ts'
+import { benchFolder, printHeading, quantile, table } from './measure.ts'
 import { CLI as OWN_CLI, serving, startNode, type Settings } from '../test/helpers/processes.ts'
 
 const SECONDS = Number(process.argv.at(2) ?? 8)

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
+import { mean } from '../../base/at.ts'
 import { CodedError, diskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
-import { mean } from '../statistics/bootstrap.ts'
 import { type Cost, duration, type RunOptions } from './follow.ts'
 import { hasRun, openRun, type OpenRun, readStored, REMOVE_LINE, type RunFormat, type RunManifest } from './folder.ts'
 import type { Skipped } from './record.ts'

@@ -1,5 +1,6 @@
+import { mean } from '../../base/at.ts'
 import type { Stored } from './folder.ts'
-import { estimate, estimateShare, mean, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
+import { estimate, estimateShare, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
 import { clusterOf, skippedProblems, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
 import type { Metric } from './task-data.ts'
 

@@ -1,4 +1,4 @@
-import { at } from '../../base/at.ts'
+import { at, mean } from '../../base/at.ts'
 import { seededRandom } from '../../base/random.ts'
 
 /** A mean with its 95 % interval. */
@@ -21,10 +21,6 @@ const RESAMPLES = 1000
 const PAIRED_RESAMPLES = 10_000
 /** Two-sided 95 %. */
 const Z = 1.96
-
-export function mean(values: readonly number[]): number {
-  return values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length
-}
 
 /** Linear interpolation between the order statistics, as numpy's default; NaN without values. */
 export function quantile(values: readonly number[], share: number): number {

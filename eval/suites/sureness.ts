@@ -1,7 +1,7 @@
+import { mean } from '../../base/at.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { aurocCorrect, calibrationError, coverageAtRisk, type JudgedAnswer } from '../metrics/confidence.ts'
 import { type Block, number, table } from '../report/blocks.ts'
-import { mean } from '../statistics/bootstrap.ts'
 import type { EvalRecord } from '../tasks/open-domain-qa/record.ts'
 import { answersOf } from '../tasks/open-domain-qa/summary.ts'
 

@@ -1,6 +1,4 @@
-export function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length
-}
+import { mean } from '../../base/at.ts'
 
 /** Geometric mean of the token probabilities, stop token included: uncertainty about the end of an answer counts. */
 export function confidence(logprobs: readonly number[]): number {

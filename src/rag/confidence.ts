@@ -1,9 +1,9 @@
 import type { AnswerReadResult } from '../inference/contract.ts'
 import { probabilityCorrect, type Calibration, type Signals } from './calibration.ts'
-import { confidence, mean } from '../inference/confidence.ts'
+import { confidence } from '../inference/confidence.ts'
 import type { AnswerResponse, Evidence } from './schema.ts'
 import type { ResolvedQuestion } from './resolve-request.ts'
-import { at } from '../../base/at.ts'
+import { at, mean } from '../../base/at.ts'
 import type { Mode } from '../text/plan.ts'
 import { contentStems, plainWords, stemsOf } from '../text/words.ts'
 

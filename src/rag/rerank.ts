@@ -1,7 +1,6 @@
-import { at } from '../../base/at.ts'
+import { at, mean } from '../../base/at.ts'
 import { passageText } from '../../index/contract.ts'
 import type { Admission, Reader, Reranker, RunOptions } from '../inference/contract.ts'
-import { mean } from '../inference/confidence.ts'
 import { observed } from '../inference/observer.ts'
 import type { PromptPassage } from '../text/prompt.ts'
 import { withAdmission, BASE_COST, tokensOf } from './admission.ts'
