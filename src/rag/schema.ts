@@ -106,10 +106,9 @@ export const AnswerRequestSchema = Type.Object(
       "Number of passages in the decoder prompt; the others go to the encoder. Default: the model's protocol.",
     ),
     mode: Type.Optional(ModeSchema),
-    encoder_passages: Type.Optional(
-      Type.Union([Type.Literal('others'), Type.Literal('all')], {
-        description: 'Passages that the encoder reads. others: those not in the decoder prompt. all: all of them. Default: others.',
-      }),
+    encoder_passages: optionalEnum(
+      ['others', 'all'],
+      'Passages that the encoder reads. others: those not in the decoder prompt. all: all of them. Default: others.',
     ),
     method: Type.Optional(MethodSchema),
     rerank: rerankField,

@@ -106,8 +106,7 @@ function blocksOf(lines: readonly string[], around: Around): Block[] {
 
 /** Rows of a table whose columns are aligned by spaces or tabs; names with one tab between each two are above cells of any length. */
 function alignedRows(lines: readonly string[]): string[] {
-  const names = lines[0]?.split('\t') ?? []
-  const isTabbed = names.length > 1 && names.every((name) => name.trim() !== '')
+  const isTabbed = /^[^\t]+(?:\t[^\t]+)+$/.test(at(lines, 0))
   const printed = lines.map((text, i) => {
     let place = 0
     const cells = text.split(isTabbed ? '\t' : /(\t| {2,})/).flatMap((part) => {

@@ -131,9 +131,7 @@ export const ChatResponseSchema = Type.Object({
     timings_ms,
     index,
     ignored: Type.Optional(
-      Type.Array(Type.String(), {
-        description: 'Paths of request fields that had no effect; the first 100 also in the header x-cepe-ignored.',
-      }),
+      Type.Array(Type.String(), { description: 'Paths of fields without effect; the first 100 also in the header x-cepe-ignored.' }),
     ),
   }),
 })
