@@ -184,15 +184,40 @@ await t.test('an archive gives the files in it, with their paths', async (t) => 
   t.equal(await index.count({ source: ['K\u00fcste.md'] }), 1, 'a name in UTF-8 without its flag')
 })
 
-/** A tar archive of one file whose name is in Latin-1. */
-async function latinTar(name: string, content: string): Promise<Buffer> {
-  const tar = await makeTar([{ name: name.replace(/[\u0080-\u00ff]/g, '_'), content }])
-  tar.write(name, 'latin1')
+/** A tar archive whose first header was changed, with the checksum of that. */
+function withSum(tar: Buffer): Buffer {
   tar.fill(' ', 148, 156)
   const sum = tar.subarray(0, 512).reduce((total, byte) => total + byte, 0)
   tar.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')
   return tar
 }
+
+/** A tar archive of one file whose name is in Latin-1. */
+async function latinTar(name: string, content: string): Promise<Buffer> {
+  const tar = await makeTar([{ name: name.replace(/[\u0080-\u00ff]/g, '_'), content }])
+  tar.write(name, 'latin1')
+  return withSum(tar)
+}
+
+await t.test('archives of a folder itself, as `tar cf a.tar .` makes them, and those of the first tar are read', async (t) => {
+  const { index, form, ended } = await served(t)
+  const first = await makeTar([{ name: 'first.md', content: NOTE }])
+  // Without the mark of later formats.
+  first.fill(0, 257, 265)
+  const archives = {
+    'a.tar': await makeTar([
+      { name: './', type: 'directory' },
+      { name: './packed.md', content: NOTE },
+    ]),
+    'b.zip': makeZip([
+      { name: './', content: '' },
+      { name: './zipped.md', content: NOTE },
+    ]),
+    'c.tar': withSum(first),
+  }
+  for (const [name, archive] of Object.entries(archives)) t.match(await ended(await form({ [name]: archive })), { state: 'done' }, name)
+  t.same((await index.sources()).map(({ source }) => source).sort(), ['first.md', 'packed.md', 'zipped.md'])
+})
 
 await t.test('names that are not UTF-8 stay apart in archives, and are refused in forms', async (t) => {
   const { index, post, ended } = await served(t)

@@ -30,10 +30,8 @@ export interface PdfPages {
   readonly warnings: readonly string[]
 }
 
-/** A gap between letters, in heights of the line, that separates columns. */
-const COLUMN_GAP = 1.5
-/** One that may separate cells. */
-const CELL_GAP = 0.6
+/** Gaps between letters, in heights of the line: one that separates columns, one that may separate cells. */
+const [COLUMN_GAP, CELL_GAP] = [1.5, 0.6]
 /** Scripts are lower than the line's letters and begin above or below their base, in heights; some letters of any height further from it. */
 const RAISED = { height: 0.85, rise: 0.15, ofAny: 0.25, letters: 3 }
 /** A mark of a list that is printed apart from its item, and their distance at most, in heights. */

@@ -38,6 +38,7 @@ const KNOWN_PROBLEMS: Readonly<Record<string, { readonly message: string; readon
   FST_ERR_MAX_PARAM_LENGTH: { message: 'A path parameter is longer than the longest id (512 bytes).' },
   FST_FILES_LIMIT: { message: 'The form holds more than one file: send one.', field: 'file' },
   FST_PROTO_VIOLATION: { message: 'A field of the form is named like a property of every object: leave it out.', field: 'form' },
+  'broken form': { message: 'The form is cut off, or its boundary is not that of content-type: send it again, whole.', field: 'form' },
   FST_FIELDS_LIMIT: { message: 'The form has too many fields: send each field once.', field: 'form' },
 }
 
@@ -65,11 +66,8 @@ function describeError(error: FastifyError, request: FastifyRequest): Described 
   const status = code === undefined ? 500 : ERROR_STATUS[code]
   if (code === undefined || code === 'internal') return { status, code: 'internal', message: HIDDEN }
   if (failure !== undefined) return { status, code, message: failure.message, field: failure.field, retryAfterS: failure.retryAfterS }
-  if (BROKEN_FORM.test(messageOf(error))) {
-    const message = `The form is cut off, or its boundary is not that of content-type (${messageOf(error)}): send it again, whole.`
-    return { status, code, message, field: 'form' }
-  }
-  return { status, code, message: inOurWords(code, request) ?? messageOf(error), ...KNOWN_PROBLEMS[error.code ?? ''] }
+  const known = KNOWN_PROBLEMS[BROKEN_FORM.test(messageOf(error)) ? 'broken form' : (error.code ?? '')]
+  return { status, code, message: inOurWords(code, request) ?? messageOf(error), ...known }
 }
 
 /** Names the allowed values where the framework does not. */

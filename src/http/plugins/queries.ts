@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
 import { attempt, type CodedError, invalidField } from '../../../base/errors.ts'
+import { TWICE } from '../../../base/json.ts'
 import { UNKNOWN } from '../errors/describe-validation.ts'
 
 const QuerySchema = Type.Object({ properties: Type.Record(Type.String(), Type.Object({ type: Type.Optional(Type.String()) })) })
@@ -40,6 +41,7 @@ function problemOf({ originalUrl, query, routeOptions: { url = '', schema } }: F
     const parameter = Object.hasOwn(querystring.properties, name) ? querystring.properties[name] : undefined
     // A text alone may be a key: it is not repeated.
     if (parameter === undefined) return value === '' ? invalidField('query', NO_VALUE) : invalidField(name, UNKNOWN)
+    if (Array.isArray(value)) return invalidField(name, TWICE)
     if (typeof value === 'string' && WRITTEN.get(parameter.type)?.test(value) === false)
       return invalidField(name, `must be ${parameter.type}`)
   }

@@ -173,7 +173,8 @@ function documentOf(document: RerankRequest['documents'][number]) {
 
 function passagesOf(body: RerankRequest | RankRequest) {
   if ('texts' in body) return body.texts.map((text) => ({ title: '', text: text.normalize() }))
-  const { rank_fields: fields = ['title'] } = body
+  const { rank_fields: fields = ['title', 'text'] } = body
+  if (!fields.includes('text')) throw invalidField('rank_fields', 'leaves out text, which is always read: add it, or omit rank_fields')
   return body.documents
     .map(documentOf)
     .map(({ text, title = '' }) => ({ text: text.normalize(), title: fields.includes('title') ? title.normalize() : '' }))

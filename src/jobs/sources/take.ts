@@ -71,8 +71,10 @@ export function byteLimit(most: number): (bytes: AsyncIterable<Buffer>) => Async
   }
 }
 
-/** An option that the types lack. */
-const NAMES_AS_BYTES: Parameters<typeof extract>[0] & { readonly filenameEncoding: string } = { filenameEncoding: 'latin1' }
+/** Names as bytes, by an option that the types lack; archives without a mark of their format. */
+const TAR: Readonly<Record<string, unknown>> = { filenameEncoding: 'latin1', allowUnknownFormat: true }
+/** The folder that was packed, where an archive names it: `tar cf files.tar .` */
+const ITSELF = /^(?:\.\/)+$/
 const FILES = ['file', 'contiguous-file']
 const LINKS = ['link', 'symlink']
 const LINK = 0o120000
@@ -81,7 +83,7 @@ const KIND = 0o170000
 /** Stores the files of a tar archive, optionally gzipped. @throws corpus_invalid (damaged, paths outside of it), payload_too_large */
 async function takeTar(archive: string, spool: FileSpool, budget: ArchiveBudget, within: string): Promise<void> {
   const { head, all } = await peek(fileBytes(archive), 2)
-  const entries = extract(NAMES_AS_BYTES)
+  const entries = extract(TAR)
   const reading = pipeline(Readable.from(isGzip(head) ? gunzip(all) : all), entries)
   // Awaited below: without a handler, an earlier failure would be unhandled.
   reading.catch(() => undefined)
@@ -92,8 +94,8 @@ async function takeTar(archive: string, spool: FileSpool, budget: ArchiveBudget,
       read++
       const { name, pax, type, mtime } = entry.header
       // Bytes that are not UTF-8 must not be replaced: names that differ in them would become one.
-      const file =
-        within + entryName(Object.hasOwn(pax ?? {}, 'path') ? name : zipName({ fileName: name, fileNameRaw: Buffer.from(name, 'latin1') }))
+      const shown = Object.hasOwn(pax ?? {}, 'path') ? name : zipName({ fileName: name, fileNameRaw: Buffer.from(name, 'latin1') })
+      const file = type === 'directory' && ITSELF.test(shown) ? '' : within + entryName(shown)
       if (FILES.includes(type ?? 'file')) await spool.take(file, budget.expanding(entry as AsyncIterable<Buffer>), { modified: mtime })
       else if (LINKS.includes(type ?? '')) spool.leaveOut(file, 'link', 'Links in archives are not followed.')
       else if (type !== 'directory') spool.leaveOut(file, 'not_supported', 'It is no regular file.')
@@ -116,7 +118,7 @@ async function takeZip(archive: string, spool: FileSpool, budget: ArchiveBudget,
       budget.entries(zip.entryCount)
       for await (const entry of zip.eachEntry()) {
         const name = zipName(entry)
-        const file = within + entryName(name)
+        const file = ITSELF.test(name) ? '' : within + entryName(name)
         if (name.endsWith('/')) continue
         if (((entry.externalFileAttributes >>> 16) & KIND) === LINK) spool.leaveOut(file, 'link', 'Links in archives are not followed.')
         else if (entry.isEncrypted()) spool.leaveOut(file, 'encrypted', 'The entry is encrypted.')

@@ -49,6 +49,7 @@ t.test('sources in the order of their names, in pages, by a part of the name; ne
   t.match(await get('/v1/sources?limit=1&after='), { body: { sources: [sources[1]], next: 'Table.tsv' } })
   t.match(await get('/v1/sources?limit=1&after=Table.tsv'), { body: { sources: [sources[2]], next: null } })
   t.same((await get('/v1/sources?contains=TABLE')).body, { sources: [sources[1]], total: { sources: 1, passages: 2 }, next: null })
+  t.match(await get('/v1/sources?limit=1&limit=2'), { status: 400, body: { error: { message: 'limit is set twice: set it once.' } } })
   await add([{ id: 'x', title: '', text: 'x', source: 'late.md' }])
   t.match(await get('/v1/sources'), { body: { total: { sources: 4, passages: 8 } } })
   t.match(await get('/v1/sources?collection=nope'), { status: 404, body: { error: { code: 'unknown_collection' } } })

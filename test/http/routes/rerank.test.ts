@@ -60,6 +60,7 @@ t.test('what cannot be ordered is refused by name', async (t) => {
     [{ query: QUERY, documents: DOCUMENTS, texts: DOCUMENTS }, 'texts'],
     [{ query: QUERY, texts: DOCUMENTS, truncation_direction: 'Left' }, 'truncation_direction'],
     [{ query: QUERY, texts: DOCUMENTS, truncate: false }, 'truncate'],
+    [{ query: QUERY, documents: DOCUMENTS, rank_fields: ['title'] }, 'rank_fields'],
     [{ query: QUERY, texts: DOCUMENTS, return_documents: true }, 'return_documents'],
   ]
   for (const [body, field] of cases)

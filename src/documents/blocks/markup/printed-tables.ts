@@ -2,10 +2,8 @@ import { NUMBER, rowTexts } from './row-texts.ts'
 
 /** Distances of lines in heights of letters, at most: in a table, in a cell, next to each other. */
 const [ROW_GAP, LEADING, SAME_BASE] = [4, 1.4, 0.1]
-/** A cell with more lines than this is not followed by others of its row. */
-const MOST_WRAPPED = 7
-/** Rows that are looked at below one that may be names. */
-const MOST_ROWS = 200
+/** Most lines of a cell that is followed by others of its row, and rows of a table. */
+const [MOST_WRAPPED, MOST_ROWS] = [7, 200]
 const LEAST_COLUMNS = 3
 const YEAR = /^(?:19|20)\d{2}$/
 
