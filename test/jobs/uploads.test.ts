@@ -236,6 +236,10 @@ await t.test('names that are not UTF-8 stay apart in archives, and are refused i
       error: { field: 'file', message: 'file has a name that is not UTF-8: send the name in that encoding, or rename the file.' },
     },
   })
+  t.match(await post(part('; filename="a.md"\r\ncontent-transfer-encoding: base64', 'TGFtcHM='), form), {
+    status: 400,
+    json: { error: { field: 'file', message: 'file is sent as base64: send its bytes.' } },
+  })
   const unnamed = await post(part('\r\ncontent-type: application/octet-stream', TABLE), form)
   t.match(await ended(unnamed), { state: 'done', source: { name: 'upload' }, counters: { committed: 1 } }, 'a file may have no name')
 })

@@ -24,10 +24,11 @@ export function partsOf(request: FastifyRequest): ReturnType<FastifyRequest['par
   return request.parts()
 }
 
-/** The error for a file name in which the parser has replaced bytes: different names would become one. A file may have none. */
-export function damagedName({ filename = '' }: { readonly filename?: string | undefined }): CodedError | undefined {
+/** The error of a file that would be read as another: replaced bytes make one of different names, and forms have no transfer encodings. */
+export function fileProblem({ filename, encoding }: { readonly filename?: string; readonly encoding: string }): CodedError | undefined {
+  if (/^(?:base64|quoted-printable)$/i.test(encoding)) return invalidField('file', `is sent as ${encoding}: send its bytes`)
   const problem = 'has a name that is not UTF-8: send the name in that encoding, or rename the file'
-  return filename.includes('\ufffd') ? invalidField('file', problem) : undefined
+  return filename?.includes('\ufffd') ? invalidField('file', problem) : undefined
 }
 
 /** The files of a form, each to be read to its end before the next. @throws invalid_request for a form with fields or too many files */
@@ -39,8 +40,8 @@ export async function* filesOf(request: FastifyRequest): AsyncGenerator<Uploaded
       if (part.type !== 'file') continue
       const encoding = charsetOf(typeOf(files++))
       try {
-        const damaged = damagedName(part)
-        if (damaged) throw damaged
+        const problem = fileProblem(part)
+        if (problem) throw problem
         // Not destroyed when reading stops early: the parser would wait for it forever.
         yield {
           name: part.filename ? entryName(part.filename, 'form') : 'upload',

@@ -15,7 +15,7 @@ import type { Routes } from './context.ts'
 import { runOptions } from '../request/run-options.ts'
 import { parseJson, repeatedName, TWICE } from '../../../base/json.ts'
 import { checked } from '../errors/describe-validation.ts'
-import { damagedName, documentedForm, partTypes, partsOf } from '../request/upload-parts.ts'
+import { documentedForm, fileProblem, partTypes, partsOf } from '../request/upload-parts.ts'
 
 const formOf = checked(DocumentFormSchema, 'form')
 
@@ -36,7 +36,7 @@ async function readDocumentForm(request: FastifyRequest, maxBytes: number): Prom
     if (part.type === 'file') {
       const { bytes, size } = await wholeFile(part.file, maxBytes)
       if (size > maxBytes) problem ??= tooLarge('file', `has ${size} bytes; ${maxBytes} are read at most (CEPE_DOCUMENT_MB)`)
-      problem ??= damagedName(part)
+      problem ??= fileProblem(part)
       file = { bytes, name: part.filename, mediaType: typeOf(0) || part.mimetype }
     } else if (part.valueTruncated === true) problem ??= tooLarge(part.fieldname, `is longer than ${FORM_LIMITS.fieldSize} bytes`)
     // What the parser puts in the place of bytes that are not UTF-8.
