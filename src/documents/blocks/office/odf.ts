@@ -175,11 +175,11 @@ class Reader {
   }
 
   #cell({ attribs, children }: Element, depth: number): Element[] {
-    const { 'number-columns-spanned': colspan = '1', 'number-rows-spanned': rowspan = '1' } = attribs
+    const { 'number-columns-spanned': colspan = '1', 'number-rows-spanned': rowspan = '1', 'style-name': style = '' } = attribs
     const day = this.#isSheet ? attribs['date-value'] : undefined
     const texts = day === undefined ? this.read(children, depth) : [made('p', [shownDate(day)])]
     // Some programs store no text of a value.
-    const isFormatted = this.#styles.get(`style ${attribs['style-name'] ?? ''}`)?.attribs['data-style-name'] !== undefined
+    const isFormatted = this.#styles.get(`style ${style}`)?.attribs['data-style-name'] !== undefined
     const isHidden = isFormatted && attribs.value !== undefined && texts.length > 0 && textIn(texts) === ''
     if (isHidden) this.unread.add('values that their formats hide')
     const shown = isHidden || textIn(texts).trim() !== '' ? texts : [made('p', [valueText(attribs)])]
