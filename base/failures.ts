@@ -23,7 +23,7 @@ const FAILURES = [
   {
     code: 'store_unavailable',
     of: /^(EPERM|EIO|EACCES|ENODEV|EROFS|ENOTCONN|ESTALE|EISDIR|ENOTDIR|EEXIST|ELOOP)\b|read-only file system|permission denied|os error (1|5|13|19|30|107|116)\b/i,
-    remedy: 'A file or folder cannot be read or written to: check its permissions, path, mount and disk.',
+    remedy: 'A file or folder cannot be read or written to: check its permissions, mount and disk.',
     retryAfterS: 5,
   },
 ] as const
