@@ -65,9 +65,10 @@ function rowOf<Line extends PrintedLine>(lines: readonly Line[]): Row<Line> {
 /** Rows with the lines of one cell that stand above and below them, closer than rows do. */
 function withWrapped<Line extends PrintedLine>(rows: readonly Row<Line>[]): Row<Line>[] {
   const groups: Row<Line>[][] = []
+  const basesOf = (row: Row<Line> | undefined): readonly number[] => row?.lines.map(({ base }) => base) ?? []
   for (const row of rows) {
-    const [low, top] = [groups.at(-1)?.at(-1), row].map((one) => one?.lines.map(({ base }) => base) ?? [])
-    if (Math.min(...(low ?? [])) - Math.max(...(top ?? [])) <= LEADING * (row.lines[0]?.height ?? 0)) groups.at(-1)?.push(row)
+    const gap = Math.min(...basesOf(groups.at(-1)?.at(-1))) - Math.max(...basesOf(row))
+    if (gap <= LEADING * (row.lines[0]?.height ?? 0)) groups.at(-1)?.push(row)
     else groups.push([row])
   }
   const isOne = (group: readonly Row<Line>[]): boolean => group.filter(({ cells }) => cells.length > 1).length === 1
@@ -76,8 +77,8 @@ function withWrapped<Line extends PrintedLine>(rows: readonly Row<Line>[]): Row<
 
 /** Parts below each other are one cell. */
 function withCell(cells: readonly Cell[], cell: Cell): readonly Cell[] {
-  const [first, ...others] = cells.filter((other) => overlap(other, cell))
-  const whole = [...(first ? [first] : []), ...others, cell].reduce((a, b) => ({ ...joined(a, b), text: `${a.text} ${b.text}` }))
+  const parts = [...cells.filter((other) => overlap(other, cell)), cell]
+  const whole = parts.reduce((a, b) => ({ ...joined(a, b), text: `${a.text} ${b.text}` }))
   return [...cells.filter((other) => !overlap(other, cell)), whole].sort((a, b) => a.left - b.left)
 }
 
@@ -87,6 +88,7 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   if (head === undefined || first === undefined || label === undefined) return undefined
   // Above the names of rows there may be nothing.
   const names = [...(label.right < first.left ? [{ ...label, text: '' }] : []), ...head.cells]
+  if (names.length < LEAST_COLUMNS || !areApart(names)) return undefined
   const end = others.findIndex(({ cells }, i) => cells.length > names.length || isNext(cells, others[i + 1]))
   const below = others.slice(0, end < 0 ? undefined : end)
   const columns = below.reduce<readonly Extent[]>((known, { cells }) => {
@@ -97,7 +99,6 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   const placed = below.slice(0, [...places, undefined].indexOf(undefined))
   const rows = placed.slice(0, placed.findLastIndex(({ cells }) => cells.length > 1) + 1)
   const all = [head, ...rows].flatMap(({ lines }) => lines)
-  if (names.length < LEAST_COLUMNS || !areApart(columns)) return undefined
   if (rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length)))
     return { read: all.length, shown: all }
   const grid = rows.map(({ cells }, i) => columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })))

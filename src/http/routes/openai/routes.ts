@@ -84,10 +84,9 @@ function naming({ services: { answering, keys }, access, config }: RouteContext)
       own: Pick<Named, 'id' | 'ignored'>,
       wanted = config.CHAT_SOURCES,
     ): Named => {
-      const { ignored } = own
       // Proxies refuse responses with headers of more than 4 KB.
-      const shown = ignored.length > OPENAI_LIMITS.ignored ? [...ignored.slice(0, OPENAI_LIMITS.ignored), '...'] : ignored
-      if (ignored.length > 0) void reply.header('x-cepe-ignored', shown.join(', '))
+      const more = own.ignored.length > OPENAI_LIMITS.ignored ? ['...'] : []
+      if (own.ignored.length > 0) void reply.header('x-cepe-ignored', [...own.ignored.slice(0, OPENAI_LIMITS.ignored), ...more].join(', '))
       return {
         ...own,
         isFormed: grammar !== undefined,
