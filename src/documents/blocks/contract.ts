@@ -19,6 +19,7 @@ export interface PageBreak {
 
 /** A part of a document. Text is on one line with single spaces, except in code. */
 export type Block =
+  /** Level 0 is the document's title, where its text is marked as that. */
   | ({ readonly kind: 'heading'; readonly level: number; readonly text: string } & OnPage)
   | ({ readonly kind: 'paragraph'; readonly text: string } & OnPage)
   /** Items with their marks ("- ", "1. "); those of nested lists follow their parent. */

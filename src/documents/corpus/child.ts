@@ -36,7 +36,7 @@ function renderBlocks({ blocks, pages = 0 }: BlockDocument): { readonly text: st
   const starts: number[] = []
   let text = ''
   for (const block of blocks) {
-    const mark = block.kind === 'heading' ? `${'#'.repeat(block.level)} ` : ''
+    const mark = block.kind === 'heading' ? `${'#'.repeat(Math.max(1, block.level))} ` : ''
     const { page = 0, breaks = [] } = block
     // A page without text begins where the next one does.
     while (starts.length < page) starts.push(text.length)

@@ -5,7 +5,7 @@ import { isLayout, tableRows } from './table.ts'
 import { BLOCKS, checkDepth, codeText, isSkipped, textOf } from './text.ts'
 import { elementsIn, tidy } from './tidy.ts'
 
-const HEADING = /^h([1-6])$/
+const HEADING = /^h([0-6])$/
 /** What stands between the links of a menu. */
 const MARKS = /^[\s|[\]<>\u00ab\u00bb\u00b7\u2022]*$/
 

@@ -3,7 +3,7 @@ import { isSkipped, textOf } from './text.ts'
 import { rowTexts, type GridCell, type GridRow } from './row-texts.ts'
 
 /** Elements that a cell of a data table does not contain. */
-const LAYOUT = new Set(['table', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
+const LAYOUT = new Set(['table', 'h0', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
 const BOLD = new Set(['b', 'strong'])
 /** What may be around rows; a form around cells too. */
 const SECTIONS = new Set(['thead', 'tbody', 'tfoot', 'form'])

@@ -12,7 +12,7 @@ const SKIPPED = new Set(
 export const BLOCKS = new Set(
   (
     'address article aside blockquote body caption center details dd dir div dl dt fieldset figcaption figure footer form header hr html li main ' +
-    'h1 h2 h3 h4 h5 h6 hgroup legend listing menu p plaintext pre search section summary table tbody td tfoot th thead tr xmp'
+    'h0 h1 h2 h3 h4 h5 h6 hgroup legend listing menu p plaintext pre search section summary table tbody td tfoot th thead tr xmp'
   ).split(' '),
 )
 /** Links that a generator puts beside headings: a mark, an icon, or a word for it. Others of these classes hold the text itself. */

@@ -27,13 +27,13 @@ export class Styles {
     return [properties, ...styles.map((style) => childOf(style, 'rPr'))].flatMap((one) => one?.children.filter(isTag) ?? [])
   }
 
-  /** What a paragraph is by its style and properties: a heading of level 1 to 6, code, an entry of a table of contents, or an item. */
+  /** What a paragraph is by its style and properties: the title (a heading of level 0), a heading of level 1 to 6, code, an entry of a table of contents, or an item. */
   kindOf(properties: Element | undefined) {
     const chain = this.#chain(valueOf(childOf(properties, 'pStyle')))
     const all = [properties, ...chain.map((style) => childOf(style, 'pPr'))]
     const names = chain.map((style) => valueOf(childOf(style, 'name')))
     const outline = all.map((one) => childOf(one, 'outlineLvl')).find((one) => one !== undefined)
-    const named = names.map((name) => (/^title$/i.test(name) ? 1 : Number(/^heading (\d)$/i.exec(name)?.[1]))).find((level) => level >= 1)
+    const named = names.map((name) => (/^title$/i.test(name) ? 0 : Number(/^heading (\d)$/i.exec(name)?.[1]))).find((level) => level >= 0)
     const level = named ?? (outline === undefined ? 9 : Number(valueOf(outline))) + (named === undefined ? 1 : 0)
     const numbers = all.map((one) => childOf(one, 'numPr'))
     const id = numbers.map((one) => childOf(one, 'numId')).find((one) => one !== undefined)

@@ -203,7 +203,7 @@ class Reader {
       return [made(`h${Math.min(level, MOST_LEVELS)}`, [mark, ' ', ...inside]), ...after]
     }
     const parent = this.#styles.get(`style ${style}`)?.attribs['parent-style-name'] ?? ''
-    const name = /^Title$/.test(style) || parent === 'Title' ? 'h1' : CODE.test(style) || CODE.test(parent) ? 'pre' : 'p'
+    const name = /^Title$/.test(style) || parent === 'Title' ? 'h0' : CODE.test(style) || CODE.test(parent) ? 'pre' : 'p'
     return [made(name, [made(this.#spanName(style), inside)]), ...after]
   }
 

@@ -327,6 +327,30 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     title: '1 Quay',
     says: '[1.1 Berths] Six < seven & more. [1.2 Lamps] Map of the mole [2 Mole] Of stone.',
   },
+  // A paragraph with the style for titles stands above all headings; several are parts of the document.
+  {
+    file: 'd1.docx',
+    content: docx(
+      p('Harbour report', '<w:pStyle w:val="Titel"/>') + p('Of May.') + heading('Fees') + p('Seven.') + heading('Boats') + p('Two.'),
+      { styles: '<w:style w:styleId="Titel"><w:name w:val="Title"/></w:style>' },
+    ),
+    title: 'Harbour report',
+    says: 'Of May. [Fees] Seven. [Boats] Two.',
+  },
+  {
+    file: 'd2.docx',
+    content: docx(
+      p('Quay', '<w:pStyle w:val="Title"/>') +
+        heading('Fees') +
+        p('Seven.') +
+        p('Mole', '<w:pStyle w:val="Title"/>') +
+        heading('Fees') +
+        p('Two.'),
+      { styles: '<w:style w:styleId="Title"><w:name w:val="Title"/></w:style>' },
+    ),
+    title: 'd2',
+    says: '[Quay > Fees] Seven. [Mole > Fees] Two.',
+  },
   // Parts of another encoding than UTF-8, which XML may have.
   {
     file: 'wide.docx',

@@ -424,6 +424,16 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     has: ['4. return'],
     warnings: [/^Not read: hidden texts \(1\)\.$/],
   },
+  {
+    file: 'titled.odt',
+    content: odf(
+      'text',
+      '<text:p text:style-name="P1">Harbour report</text:p><text:h text:outline-level="1">Fees</text:h><text:p>Seven.</text:p><text:h text:outline-level="1">Boats</text:h><text:p>Two.</text:p>',
+      '<style:style style:name="P1" style:parent-style-name="Title"/>',
+    ),
+    title: 'Harbour report',
+    says: '[Fees] Seven. [Boats] Two.',
+  },
   // Values that a format hides, and cells under merged ones.
   {
     file: 'unseen.xlsx',
