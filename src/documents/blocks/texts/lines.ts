@@ -2,18 +2,21 @@ import { at } from '../../../../base/at.ts'
 import type { DocumentType } from '../../type.ts'
 import { inline, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { rowTexts, type GridCell } from '../markup/row-texts.ts'
+import { raisedText } from '../markup/text.ts'
+import { LIST_LINES } from './list-lines.ts'
 import { boxRows, plainBlocks } from './plain.ts'
 
 /** Kinds of text whose structure is in its lines. */
 export type LinesType = Extract<DocumentType, 'rst' | 'org' | 'asciidoc' | 'latex'>
 
 interface Syntax {
+  /** A level is a number, or a mark: levels are then in the order in which their marks appear. */
   /** The level and text of a heading, and whether the next line is a part of it. */
   heading(
     line: string,
     next: string,
     before: string,
-  ): { readonly level: number; readonly text: string; readonly isUnderlined?: boolean } | undefined
+  ): { readonly level: number | string; readonly text: string; readonly isUnderlined?: boolean } | undefined
   /** First line of a listing; what its last line looks like. */
   readonly fence: RegExp
   fenceEnd(open: string): RegExp
@@ -26,47 +29,48 @@ interface Syntax {
 }
 
 const UNDERLINE = /^([=\-~^"'`#*+.:_<>])\1{2,}\s*$/
-const LEVELS = '=-~^"\'`#*+.:_<>'
-const SECTIONS = ['part', 'chapter', 'section', 'subsection', 'subsubsection', 'paragraph']
+const SECTIONS = ['title', 'part', 'chapter', 'section', 'subsection', 'subsubsection', 'paragraph']
 const LISTING = 'verbatim|lstlisting|minted|Verbatim|comment'
 /** The first line of a comment of several, which is read as a listing, and is none. */
-const COMMENT = /^(?:\/{4}|\s*#\+begin_comment|\s*\\begin\{comment\})/i
+const COMMENT = /^(?:\/{4}|\s*#\+begin_comment|\s*\\begin\{comment\}|\s*\.\.(?:\s*$| (?!\S*::|[[_|])))/i
 /** Files that a document shows as a part of it. */
 const INCLUDED: Readonly<Record<LinesType, RegExp>> = {
-  rst: /^\s*\.\. (?:literal)?include::/gm,
-  org: /^\s*#\+include:/gim,
-  asciidoc: /^include::\S+\[/gm,
-  latex: /^\s*\\(?:input|include)\{/gm,
+  rst: /^\s*\.\. (?:literal)?include::/,
+  org: /^\s*#\+include:/i,
+  asciidoc: /^include::\S+\[/,
+  latex: /^\s*\\(?:input|include)\{/,
 }
-const TEX_TABLE = /\\begin\{(?:longtable|tabular)\w*\*?\}/g
+const TEX_TABLE = /\\begin\{(?:longtable|tabular)\w*\*?\}/
 const MOST_LEVELS = 6
 /** What is between two braces of LaTeX, which may have others in it. */
 const BRACED = String.raw`(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\])*\})*`
 
 const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
   rst: {
-    heading: (line, next) => {
+    heading: (line, next, before) => {
       const mark = UNDERLINE.exec(next)?.[1]
+      const isOver = before.trim() === next.trim()
       const isTitle =
         mark !== undefined &&
-        /^\S/.test(line) &&
+        (isOver ? /\S/ : /^\S/).test(line) &&
         !UNDERLINE.test(line) &&
         !line.startsWith('.. ') &&
         next.trim().length >= line.trim().length
-      return isTitle ? { level: LEVELS.indexOf(mark) + 1, text: line, isUnderlined: true } : undefined
+      return isTitle ? { level: isOver ? mark + mark : mark, text: rolesIn(line), isUnderlined: true } : undefined
     },
-    fence: /^\s*\.\. (?:code(?:-block)?|sourcecode|parsed-literal|math)::/,
-    fenceEnd: () => /^\S/,
-    dropped: /^(?:\.\. (?:_[^:]*:|contents::|toctree::|highlight::|index::).*|([=\-~^"'`#*+])\1{2,})\s*$/,
+    fence: /^\s*(?:\.\.\s*$|\.\. (?!\S*::|[[_|])|\.\. (?:code(?:-block)?|sourcecode|parsed-literal|math)::|(?!\.\. |\s).*::\s*$)/,
+    fenceEnd: (open) => new RegExp(`^\\s{0,${open.search(/\S/)}}\\S`),
+    dropped: /^(?:\.\. (?:_[^:]*:|\|[^|]+\| replace::|contents::|toctree::|highlight::|index::).*|([=\-~^"'`#*+])\1{2,})\s*$/,
+    values: { defined: /^\.\. \|([^|]+)\| replace::[ \t]+(\S.*)$/gm, used: /(?<!^\.\. )\|([^\s|](?:[^|\n]*[^\s|])?)\|/g },
   },
   org: {
     heading: (line) => {
-      const [, stars, text] = /^(\*+)\s+(.*?)(?:\s+:[\w@:]+:)?\s*$/.exec(line) ?? []
-      return stars === undefined || text === undefined ? undefined : { level: stars.length, text }
+      const [, stars = '', text] = /^(?:(\*+)|#\+title:)\s+(.*?)(?:\s+:[\w@:]+:)?\s*$/i.exec(line) ?? []
+      return text === undefined ? undefined : { level: stars.length, text }
     },
     fence: /^\s*#\+begin_(?:src|example|verse|comment)/i,
     fenceEnd: () => /^\s*#\+end_/i,
-    dropped: /^\s*(?:#\s.*|#\+(?!title:|subtitle:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
+    dropped: /^\s*(?:#\s.*|#\+(?!subtitle:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
     row: /^\s*\|.*\|\s*$/,
     values: { defined: /^#\+macro:[ \t]+([\w-]+)[ \t]+([^\s$][^$\n]*)$/gim, used: /\{\{\{([\w-]+)\}\}\}/g },
   },
@@ -83,7 +87,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fenceEnd: (open) => new RegExp(`^\\${open.charAt(0)}{${open.startsWith('`') ? 3 : 4},}\\s*$`),
     values: { defined: /^:([\w-]+):[ \t]+(\S.*)$/gm, used: /(?<!\\)\{([\w-]+)\}/g },
     // Admonitions and sources of quotes are shown.
-    dropped: /^(?:\/\/.*|\[(?!quote|verse|[A-Z]+\])\[?[^\]]*\]?\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\|===)\s*$/,
+    dropped: /^(?:\/\/.*|\[(?!quote|verse|[A-Z]+\])\[?[^\]]*\]?\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\+|\|===)\s*$/,
   },
   latex: {
     heading: (line) => {
@@ -91,7 +95,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
         new RegExp(`^\\s*\\\\(${SECTIONS.join('|')})\\*?(?:\\[[^\\]]*\\])?\\{(${BRACED})\\}(?:\\s*\\\\label\\{[^}]*\\}|\\}|\\s)*$`).exec(
           line,
         ) ?? []
-      return name === undefined || text === undefined ? undefined : { level: SECTIONS.indexOf(name) + 1, text }
+      return name === undefined || text === undefined ? undefined : { level: SECTIONS.indexOf(name), text }
     },
     fence: new RegExp(`^\\s*\\\\begin\\{(?:${LISTING})\\}`),
     fenceEnd: (open) => new RegExp(`^\\s*\\\\end\\{${/\w+(?=\})/.exec(open)?.[0] ?? LISTING}\\}`),
@@ -107,7 +111,8 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
   const blocks: Block[] = []
   let prose: string[] = []
   const endProse = (): void => {
-    if (prose.length > 0) blocks.push(...plainBlocks(prose.join('\n'), false))
+    const text = prose.join('\n')
+    if (text !== '') blocks.push(...plainBlocks(type === 'rst' ? rolesIn(text) : text, false))
     prose = []
   }
   const push = (block: Block): void => {
@@ -116,14 +121,10 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
   }
   const lines = (type === 'latex' ? printed(text) : text).split(/\r\n?|\n/)
   const unread = new Unread()
-  unread.add('included files', text.match(INCLUDED[type])?.length)
-  if (type === 'latex') unread.add('columns of tables, which stay as they are written', text.match(TEX_TABLE)?.length)
-  /** Values of AsciiDoc's attributes and Org's macros. */
-  const values = new Map<string, string>()
-  const { defined, used } = syntax.values ?? {}
-  const resolved = (line: string): string =>
-    used === undefined || values.size === 0 ? line : line.replace(used, (reference, name: string) => values.get(name) ?? reference)
-  if (defined !== undefined) for (const [, name = '', value = ''] of text.matchAll(defined)) values.set(name, resolved(value))
+  const listed = LIST_LINES[type]?.() ?? ((line: string): string[] => [line])
+  /** Marks of headings, by level. */
+  const marks: string[] = []
+  const resolved = createResolver(text, syntax.values)
   /** The first line after `from` that does not match. */
   const endOf = (from: number, matches: (line: string) => boolean): number => {
     let end = from
@@ -134,13 +135,13 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
     const line = resolved(at(lines, i))
     const found = syntax.heading(line, lines.at(i + 1) ?? '', i === 0 ? '' : at(lines, i - 1))
     if (found !== undefined) {
-      push({ kind: 'heading', level: Math.min(MOST_LEVELS, found.level), text: inline(found.text) })
+      push({ kind: 'heading', level: Math.min(MOST_LEVELS, depthOf(found.level, marks)), text: inline(found.text) })
       if (found.isUnderlined === true) i++
     } else if (fence.test(line)) {
+      if (type === 'rst' && !/^\s*\.\./.test(line)) prose.push(...listed(line.replace(/:\s*$/, ''), ''))
       const last = syntax.fenceEnd(line)
       const end = endOf(i + 1, (one) => !last.test(one))
-      const [, first] = ARGUMENT.exec(line) ?? []
-      const listing = [...(first === undefined ? [] : [first]), ...lines.slice(i + 1, end)].join('\n')
+      const listing = [ARGUMENT.exec(line)?.[1] ?? '', ...lines.slice(i + 1, end)].join('\n')
       const code = listing.replace(/^(?:\s*\n)+/, '').trimEnd()
       if (code !== '' && !COMMENT.test(line)) push({ kind: 'code', text: code })
       // An indented listing ends before the next line.
@@ -157,11 +158,30 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
       const end = endOf(i, (one) => one.trim() !== '')
       push({ kind: 'code', text: lines.slice(i, end).join('\n') })
       i = end - 1
-    } else if (!dropped.test(line))
-      prose.push(...(type === 'latex' ? listLines(line) : type === 'asciidoc' && /^\.\w/.test(line) ? ['', line.slice(1), ''] : [line]))
+    } else {
+      unread.add('included files', Number(INCLUDED[type].test(line)))
+      if (type === 'latex') unread.add('columns of tables, which stay as they are written', line.split(TEX_TABLE).length - 1)
+      if (!dropped.test(line)) prose.push(...listed(line, i === 0 ? '' : at(lines, i - 1)))
+    }
   }
   endProse()
   return { title: '', blocks, warnings: unread.warnings }
+}
+
+/** The depth of a heading. @param marks of the headings before, to which a new one is appended */
+function depthOf(level: number | string, marks: string[]): number {
+  if (typeof level === 'number') return level
+  if (!marks.includes(level)) marks.push(level)
+  return marks.indexOf(level) + 1
+}
+
+/** Resolves names that a text defines, in its lines. */
+function createResolver(text: string, { defined, used }: Partial<Syntax['values']> = {}): (line: string) => string {
+  const values = new Map<string, string>()
+  const resolved = (line: string): string =>
+    used === undefined || values.size === 0 ? line : line.replace(used, (reference, name: string) => values.get(name) ?? reference)
+  if (defined !== undefined) for (const [, name = '', value = ''] of text.matchAll(defined)) values.set(name, resolved(value))
+  return resolved
 }
 
 /** The start of a cell of AsciiDoc, with its form; one that spans others, or stands for several. */
@@ -185,23 +205,30 @@ function cellRows(lines: readonly string[], before: string, unread: Unread): str
   return rowTexts(rows.map((row, i) => ({ cells: row, isHead: i === 0 && isHeaded })))
 }
 
-/** A comment after a text without commands whose argument may hold its mark. */
-const TEX_COMMENT = /^((?:\\(?!verb|url|href|lstinline)[^]|[^%\\])*)%.*$/
-
-/** A line of a list of LaTeX, as plain text has it: each item is a line, and comments are left out. */
-function listLines(line: string): string[] {
-  return line
-    .replace(TEX_COMMENT, '$1')
-    .replace(/\\(?:begin\{(?:itemize|enumerate|description)\}(?:\[[^\]]*\])?|end\{(?:itemize|enumerate|description)\})/g, '\n')
-    .replace(/\s*(?<!\\)\\item\b\s*/g, '\n- ')
-    .split('\n')
+/** The text of reStructuredText without the names of roles and the targets of links. */
+function rolesIn(text: string): string {
+  return text
+    .replace(RAISED, (_, raised: string, at: number) => raisedText(raised, text.slice(0, at).replace(/\\ $/, '')))
+    .replace(ROLE, (all, role: string | undefined, inside: string, link: string) => {
+      if ((role ?? '') === link) return all
+      return LITERAL.test(role ?? '') ? inside : inside.replace(/\s+<[^>]*>$/, '')
+    })
+    .replace(/\\ /g, '')
+    .replace(/^\.\. (?=\[[^\]]+\] )|(?<=\])_\b/gm, '')
 }
 
+/** Roles of reStructuredText: a superscript, those without targets, any or a link. */
+const RAISED = /(?<!`):sup(?:erscript)?:`([^`]+)`/g
+const LITERAL = /^(?:code|file|literal|math|samp)$/
+const ROLE = /(?<!`)(?::([a-z][\w:.+-]*):)?`(?!`)~?([^`]+)`(?!`)(_{0,2})/gi
 /** A listing of reStructuredText that may begin in the line that marks it. */
 const ARGUMENT = /^\s*\.\. (?:parsed-literal|math)::\s+(\S.*)/
 
 /** What names a document, not in a comment. */
-const NAMED = new RegExp(String.raw`(?<!%.{0,200})\\(?:title|author|date)\{${BRACED}\}`, 'g')
+const NAMED = new RegExp(
+  String.raw`(?<!%.{0,200})\\(?:(?:sub)?title|author|date|institute|affiliation|address|keywords|abstract)(?:\[[^\]]*\])?\{${BRACED}\}`,
+  'g',
+)
 
 /** A command without arguments that a document defines. */
 const COMMAND = new RegExp(String.raw`^[ \t]*\\(?:newcommand|providecommand|def)\*?\s*\{?\\([A-Za-z]+)\}?\s*\{(${BRACED})\}`, 'gm')
@@ -215,5 +242,4 @@ function printed(text: string): string {
     .join('\n\n')
     .replace(/^([^]*)\\end\{document\}[^]*$/, '$1')
     .replace(/\\([A-Za-z]+)(?:\{\})?/g, (command, name: string) => commands.get(name) ?? command)
-    .replace(/^\s*\\title\{/m, '\\part{')
 }

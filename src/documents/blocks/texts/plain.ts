@@ -9,7 +9,9 @@ export const CONJUNCTIONS = 'and|or|to|und|oder|bzw|sowie|bis|et|ou'
 export const BULLETS = '\u2022\u2023\u25a0\u25aa\u25ab\u25cb\u25cf\u25e6\uf0a7\uf0b7\uf0d8'
 /** Those, and check boxes and arrows. */
 export const MARKS = `${BULLETS}\u25a1\u2610-\u2612\u2705\u2713-\u2718\u274c\u274f-\u2752\u27a2`
-const BULLET = new RegExp(`^\\s{0,8}(?:[-*+\u2013${MARKS}]|\\(?\\d{1,3}[.)]|\\(?(?:[a-z]|[ivx]{2,5})\\))\\s+\\S`)
+const BULLET = new RegExp(
+  `^\\s{0,8}(?:[-*+\u2013${MARKS}]|\\(?\\d{1,3}[.)]|\\(?(?:[a-z]|[ivx]{2,5})\\)|(?<=\\s{2})(?:[a-h]|[ivx]{1,4})\\.)\\s+\\S`,
+)
 const MARK = new RegExp(`^[-*+\u2013${BULLETS}]\\s+`)
 const UNDERLINE = /^(={3,}|-{3,}|~{3,}|\*{3,})\s*$/
 /** Lines of a table drawn with bars, and the rules in it. */
@@ -39,10 +41,18 @@ const DEPTH_OF_OTHERS = 2
  */
 export function plainBlocks(text: string, findsHeadings = true): Block[] {
   const groups = groupsOf(text)
-  const blocks = groups.flatMap((lines, i) =>
-    blocksOf(lines, { isFirst: i === 0, isLast: i === groups.length - 1 || !findsHeadings, next: groups[i + 1] }),
-  )
-  return joinedCode(blocks)
+  const blocks: Block[] = []
+  for (const [i, lines] of groups.entries()) {
+    const found = blocksOf(lines, { isFirst: i === 0, isLast: i === groups.length - 1 || !findsHeadings, next: groups[i + 1] })
+    const last = blocks.at(-1)
+    const item = last?.kind === 'list' ? (last.items.at(-1) ?? '') : ''
+    const column = /^\s*\S+\s/.exec(item)?.[0].length ?? Infinity
+    const isContinued = found.every(({ kind }) => kind === 'paragraph') && indentOf(at(lines, 0)) >= column
+    if (last?.kind === 'list' && isContinued && lines.every((line) => indentOf(line) >= column || BULLET.test(line)))
+      blocks.splice(-1, 1, { kind: 'list', items: [...last.items.slice(0, -1), ...itemsOf([item, ...lines])] })
+    else blocks.push(...found)
+  }
+  return joined(blocks)
 }
 
 /** The lines between blank ones. */
@@ -162,8 +172,11 @@ function levelOf(line: string, { isFirst }: Around): number {
 function itemsOf(lines: readonly string[]): string[] {
   const items: string[] = []
   for (const line of lines) {
-    if (BULLET.test(line)) items.push(marked(line))
-    else items.push(joinedLines([items.pop() ?? '-', line]))
+    if (BULLET.test(line)) items.push(' '.repeat(indentOf(line)) + marked(line))
+    else {
+      const item = items.pop() ?? '-'
+      items.push(' '.repeat(indentOf(item)) + joinedLines([item, line]))
+    }
   }
   return items
 }
@@ -173,17 +186,35 @@ export function marked(line: string): string {
   return inline(line).replace(MARK, '- ')
 }
 
+/** Columns before a line's text. */
+function indentOf(line: string): number {
+  return line.replaceAll('\t', '    ').search(/\S/)
+}
+
+/** Items with their indentation by level: lists in others stand two columns to the right at least. */
+function nestedItems(items: readonly string[]): string[] {
+  let open: number[] = []
+  return items.map((item) => {
+    const indent = indentOf(item)
+    open = open.filter((one, i) => i === 0 || one <= indent)
+    if (indent >= (open.at(-1) ?? -2) + 2) open.push(indent)
+    return '  '.repeat(open.length - 1) + item.trimStart()
+  })
+}
+
 /** Parts of one listing, which may have blank lines in it; and of one list. */
-function joinedCode(blocks: readonly Block[]): Block[] {
-  const joined: Block[] = []
+function joined(blocks: readonly Block[]): Block[] {
+  const all: Block[] = []
   for (const block of blocks) {
-    const before = joined.at(-1)
-    if (block.kind === 'code' && before?.kind === 'code') joined.splice(-1, 1, { kind: 'code', text: `${before.text}\n\n${block.text}` })
-    else if (block.kind === 'list' && before?.kind === 'list')
-      joined.splice(-1, 1, { kind: 'list', items: [...before.items, ...block.items] })
-    else joined.push(block)
+    const before = all.at(-1)
+    if (block.kind === 'code' && before?.kind === 'code') all.splice(-1, 1, { kind: 'code', text: `${before.text}\n\n${block.text}` })
+    else if (block.kind === 'list' && before?.kind === 'list') all.splice(-1, 1, { kind: 'list', items: [...before.items, ...block.items] })
+    else all.push(block)
   }
-  return joined.map((block) => (block.kind === 'code' ? { ...block, text: unindented(block.text) } : block))
+  return all.map((block) => {
+    if (block.kind === 'list') return { ...block, items: nestedItems(block.items) }
+    return block.kind === 'code' ? { ...block, text: unindented(block.text) } : block
+  })
 }
 
 function unindented(text: string): string {

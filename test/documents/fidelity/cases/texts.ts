@@ -355,7 +355,7 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     content:
       '= Fees\n\n.Boats\n* Raft\n* Tug\n\n|===\n|Boat |Day |Fee\n.2+|Raft |May |7\n|June |9\n2+|All boats |8\n|===\ninclude::more.adoc[]\n',
     lines: ['Boats', '- Raft', '- Tug', 'Boat Day Fee', 'Raft May 7', 'June 9', 'All boats 8'],
-    warnings: [/^Not read: included files \(1\)\.$/, /^Not read: columns of tables with cells that span others \(1\)\.$/],
+    warnings: [/^Not read: columns of tables with cells that span others \(1\)\.$/, /^Not read: included files \(1\)\.$/],
   },
   {
     file: 'macros.org',
@@ -368,7 +368,7 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     content:
       '\\section{Fees}\n\\begin{longtable}{lr}\nRaft & 5 \\\\\n\\end{longtable}\n\\begin{tabular*}{lr}\nTug & 7 \\\\\n\\end{tabular*}\n\\input{more}\n',
     has: ['Raft & 5', 'Tug & 7'],
-    warnings: [/^Not read: included files \(1\)\.$/, /^Not read: columns of tables, which stay as they are written \(2\)\.$/],
+    warnings: [/^Not read: columns of tables, which stay as they are written \(2\)\.$/, /^Not read: included files \(1\)\.$/],
   },
   {
     file: 'included.rst',
@@ -402,6 +402,72 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     content:
       'Fees:\n\n[cols="1,>2,a",options="header"]\n|===\n|Boat |Fee |Days\n\n|Raft\n|7 a\\|b\n|1\n\n|Tug\n|9\na|2\n|===\n\n|===\n|Sum |16\n\n2+|none\n|===\n',
     lines: ['Boat: Raft; Fee: 7 a|b; Days: 1', 'Boat: Tug; Fee: 9; Days: 2', 'Sum 16', 'none'],
+  },
+  // Titles of documents stand above their headings.
+  {
+    file: 'titled.tex',
+    content:
+      '\\documentclass{report}\n\\title[Fees]{Harbour fees}\n\\subtitle{Of May}\n\\begin{document}\n\\part{Quay}\nIt costs 5.\n\\part{Mole}\nIt costs 7.\n\\end{document}\n',
+    title: 'Harbour fees',
+    says: '\\subtitle{Of May} [Quay] It costs 5. [Mole] It costs 7.',
+  },
+  {
+    file: 'titled.org',
+    content: '#+TITLE: Harbour fees\n#+AUTHOR: Ann Berg\n* Quay\nIt costs 5.\n* Mole\nIt costs 7.\n',
+    title: 'Harbour fees',
+    says: '#+AUTHOR: Ann Berg [Quay] It costs 5. [Mole] It costs 7.',
+    warnings: [],
+  },
+  // Items have the numbers that the document shows, and the indentation of the lists that they are in.
+  {
+    file: 'items.rst',
+    content:
+      'Rules\n=====\n\n#. pay\n#. moor:\n\n   - bow\n\n     with a rope\n   - stern\n\n#. leave\n\nThen:\n\n#. one\n#. two\n\n3. three\n#. four\n',
+    lines: ['1. pay', '2. moor:', '  - bow with a rope', '  - stern', '3. leave', '1. one', '2. two', '3. three', '4. four'],
+    warnings: [],
+  },
+  {
+    file: 'items.adoc',
+    content:
+      '= Rules\n\n. pay\n. moor\n+\nat the quay\n.. bow\n.. stern\n* rope\n. leave\n\nThen:\n\n. one\n\n[start=4]\n. four\n\nEnd.\n\n[start=7]\n. seven\n',
+    lines: ['1. pay', '2. moor at the quay', '  a. bow', '  b. stern', '    - rope', '3. leave', '1. one', '7. seven'],
+    warnings: [],
+  },
+  {
+    file: 'items.tex',
+    content:
+      '\\begin{enumerate}\n\\item pay\n\\item moor\n\\begin{enumerate}\n\\item bow\n\\item[(x)] own\n\\item stern\n\\end{enumerate}\n\\item leave\n\\end{enumerate}\n\n' +
+      '\\begin{enumerate}[label=(\\roman*), start=3]\n\\item three\n\\end{enumerate}\n\nOr\n\n\\begin{enumerate}[a)]\n\\item aye\n\\begin{itemize}\n\\item nay\n\\end{itemize}\n\\end{enumerate}\n',
+    lines: ['1. pay', '2. moor', '  (a) bow', '  - [(x)] own', '  (b) stern', '3. leave', '(iii) three', 'a) aye', '  - nay'],
+    warnings: [],
+  },
+  {
+    file: 'items.txt',
+    content: 'Rules:\n\n 9. pay\n10. moor\n    - bow\n      with a rope\n\n    - stern\n11. leave\n',
+    lines: ['9. pay', '10. moor', '  - bow with a rope', '  - stern', '11. leave'],
+  },
+  // Levels of headings are in the order of their first marks; roles and links read as their texts, and comments are left out.
+  {
+    file: 'roles.rst',
+    content:
+      '=======\n Lamps\n=======\n\nOil\n===\n\nIt is :ref:`in the list <fees>`, see :doc:`rules` and `the port <http://x>`_.\n\nWick\n^^^^\n\n10\\ :sup:`6` m of H\\ :sub:`2`\\ O, :math:`a < b`, ``:sup:`x` <y>``, the 3\\ :sup:`rd` [1]_ of |port|.\n\n' +
+      '.. |port| replace:: Great Quay\n.. A comment\n   of two lines.\n\n.. [1] In May.\n\nFuel\n====\n\nType::\n\n   .. include:: x.rst\n   fill `it`_\n\nDone.\n',
+    title: 'Lamps',
+    says: '[Oil] It is in the list, see rules and the port. [Oil > Wick] 10^6 m of H2O, a < b, ``:sup:`x` <y>``, the 3rd [1] of Great Quay. [1] In May. [Fuel] Type: .. include:: x.rst fill `it`_ Done.',
+    lines: ['   .. include:: x.rst'],
+    warnings: [],
+  },
+  {
+    file: 'listings.tex',
+    content: '\\begin{document}\nSo:\n\\begin{verbatim}\n\\input{x}\n\\begin{tabular}{l}\n\\end{verbatim}\n% \\input{y}\n\\end{document}\n',
+    says: 'So: \\input{x} \\begin{tabular}{l}',
+    warnings: [],
+  },
+  {
+    file: 'listings.adoc',
+    content: '= Lamp\n\nSo:\n\n----\ninclude::x.adoc[]\n----\n',
+    says: 'So: include::x.adoc[]',
+    warnings: [],
   },
   // A name with a comma is one.
   {
