@@ -1,11 +1,11 @@
 import { isTag, type AnyNode, type ChildNode, type Element } from 'domhandler'
 import { DomUtils } from 'htmlparser2'
-import { numberText } from '../markup/list.ts'
 import { mathText } from '../markup/math.ts'
 import { symbolsIn } from '../markup/symbols.ts'
 import { ancestors, checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, made, nested, textIn } from '../markup/xml.ts'
+import type { NoteNumbers } from './docx-notes.ts'
 import type { Numbering, Styles } from './docx-styles.ts'
 import { isOn, valueOf } from './parts.ts'
 import { Unread } from '../contract.ts'
@@ -15,6 +15,7 @@ export interface BodyParts {
   readonly numbering: Numbering
   /** Elements of footnotes and endnotes. */
   readonly notes: readonly Element[]
+  readonly noteNumbers: NoteNumbers
 }
 
 /** What is deleted, or holds no text of the document. */
@@ -205,15 +206,14 @@ export class Body {
     return ''
   }
 
-  /** A note's number: endnotes have Roman ones, as in Word. A mark of the author's stands in the text, and in the note. */
-  #reference({ name, attribs }: Element, depth: number): string[] {
-    const kind = name.replace('Reference', ' ')
-    const key = `${kind}${attribs.id ?? ''}`
+  /** A note's number. A mark of the author's stands in the text, and in the note. */
+  #reference(reference: Element, depth: number): string[] {
+    const { name, attribs } = reference
+    const key = `${name.replace('Reference', ' ')}${attribs.id ?? ''}`
     const note = this.#notes.get(key)
     if (note === undefined) return []
     const isMarked = /^(?:1|true|on)$/.test(attribs.customMarkFollows ?? '')
-    const count = [...this.#marks].filter(([other, mark]) => other.startsWith(kind) && mark !== '').length + 1
-    const shown = this.#marks.get(key) ?? (isMarked ? '' : `[${kind === 'endnote ' ? numberText(count, 'i') : count}]`)
+    const shown = this.#marks.get(key) ?? (isMarked ? '' : `[${this.#parts.noteNumbers.next(reference)}]`)
     if (!this.#marks.has(key)) {
       this.#marks.set(key, shown)
       this.#after.push(made('p', [`${shown} `, ...this.#inline(note.children, depth + 1)]))

@@ -1,4 +1,5 @@
 import { isTag, type Element } from 'domhandler'
+import { at } from '../../../../base/at.ts'
 import { numberText } from '../markup/list.ts'
 import { bulletMark } from '../markup/symbols.ts'
 import { childOf, childrenOf, elementsOf } from '../markup/xml.ts'
@@ -61,6 +62,7 @@ export class Styles {
 }
 
 const LETTERS = 26
+const NOTE_SIGNS = '*\u2020\u2021\u00a7'
 
 interface Level {
   readonly start: number
@@ -137,7 +139,8 @@ export class Numbering {
 }
 
 /** A number as a level shows it; after "z" comes "aa", then "bb". */
-function levelNumber(number: number, format: string): string {
+export function levelNumber(number: number, format: string): string {
+  if (format === 'chicago') return at(NOTE_SIGNS, (number - 1) % NOTE_SIGNS.length).repeat(Math.ceil(number / NOTE_SIGNS.length))
   if (format === 'decimalZero') return String(number).padStart(2, '0')
   if (!/Letter$/.test(format) || number < 1) return numberText(number, format)
   return numberText(((number - 1) % LETTERS) + 1, format).repeat(Math.ceil(number / LETTERS))

@@ -9,6 +9,7 @@ import { madeBlocks } from '../markup/markup.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { elementsOf, parseXml, textIn } from '../markup/xml.ts'
 import { Body, joinParagraphs } from './docx-body.ts'
+import { NoteNumbers } from './docx-notes.ts'
 import { Numbering, Styles } from './docx-styles.ts'
 import { openOffice, partText } from './parts.ts'
 
@@ -76,14 +77,17 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const { zip, main, related, title } = await openOffice(bytes, 'word/document.xml')
   const parts = new Map(related.map(({ type, part }) => [type, part]))
   const part = async (type: string): Promise<string> => partText(zip, parts.get(type) ?? path.join(path.dirname(main), `${type}.xml`))
+  const { children } = parseXml(await zip.read(main))
+  joinParagraphs(elementsIn(children))
+  const noteNumbers = new NoteNumbers(await part('settings'), elementsIn(children))
   const body = new Body({
+    noteNumbers,
     styles: new Styles(await part('styles')),
     numbering: new Numbering(await part('numbering')),
     notes: [...elementsOf(await part('footnotes'), 'footnote'), ...elementsOf(await part('endnotes'), 'endnote')],
   })
-  const { children } = parseXml(await zip.read(main))
-  joinParagraphs(elementsIn(children))
   const blocks = madeBlocks(body.read(children))
+  body.unread.add('numbers of notes that begin anew on each page, which count on', noteNumbers.byPage)
   for (const { type, part } of related) {
     if (type !== 'header' && type !== 'footer') continue
     const inside = elementsIn(parseXml(await partText(zip, part)).children)

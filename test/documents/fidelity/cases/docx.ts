@@ -39,6 +39,9 @@ const level = (i: number, format: string, text: string): string =>
 const field = (part: string): string => `<w:r><w:fldChar w:fldCharType="${part}"/></w:r>`
 const marked = (text: string, level: number, list: number): string =>
   p(text, `<w:numPr><w:ilvl w:val="${level}"/><w:numId w:val="${list}"/></w:numPr>`)
+const note = (kind: 'foot' | 'end', id: number): string => `<w:r><w:${kind}noteReference w:id="${id}"/></w:r>`
+const noteNumbers = (kind: 'foot' | 'end', name: string, value: string, more = ''): string =>
+  `<w:${kind}notePr><w:${name} w:val="${value}"/>${more}</w:${kind}notePr>`
 const math = (text: string): string => `<m:r><m:t>${text}</m:t></m:r>`
 const NUMBERING = `<w:abstractNum w:abstractNumId="1">${level(0, 'decimal', '%1.')}${level(1, 'decimal', '%1.%2.')}${level(2, 'lowerLetter', '%3)')}</w:abstractNum><w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num>`
 
@@ -82,6 +85,33 @@ export const DOCX_CASES: readonly FidelityCase[] = [
       },
     ),
     says: '[Notice] Thirty days[1] or[i] more. [1] In Finland nine. [i] As agreed. [Parking] Closed at ten.',
+  },
+  // Numbers of notes as the settings have them, and as a section does, whose properties are in its last paragraph.
+  {
+    file: 'numbered-notes.docx',
+    content: docx(
+      p(`${run('Ships')}${note('foot', 2)}`) +
+        p(`${run('wait')}${note('foot', 3)}${note('end', 2)}`, `<w:sectPr>${noteNumbers('foot', 'numRestart', 'eachSect')}</w:sectPr>`) +
+        p(`${run('here')}${note('foot', 4)}${note('end', 3)}`, `<w:sectPr>${noteNumbers('foot', 'numRestart', 'eachSect')}</w:sectPr>`) +
+        p(`${run('all')}${note('foot', 5)}${note('foot', 6)}${run('night')}${note('end', 4)}`) +
+        `<w:sectPr>${noteNumbers('foot', 'numFmt', 'chicago')}${noteNumbers('end', 'numFmt', 'decimal')}</w:sectPr>`,
+      {
+        footnotes: [2, 3, 4, 5, 6].map((id) => `<w:footnote w:id="${id}">${p(`foot ${id}`)}</w:footnote>`).join(''),
+        endnotes: [2, 3, 4].map((id) => `<w:endnote w:id="${id}">${p(`end ${id}`)}</w:endnote>`).join(''),
+        settings: `${noteNumbers('foot', 'numFmt', 'lowerLetter', '<w:numStart w:val="3"/>')}${noteNumbers('end', 'numFmt', 'upperRoman')}`,
+      },
+    ),
+    says: 'Ships[c] [c] foot 2 wait[d][I] [d] foot 3 [I] end 2 here[c][II] [c] foot 4 [II] end 3 all[\u00a7][**]night[3] [\u00a7] foot 5 [**] foot 6 [3] end 4',
+    warnings: [],
+  },
+  {
+    file: 'paged-notes.docx',
+    content: docx(p(`${run('Ships')}${note('foot', 2)}`), {
+      footnotes: `<w:footnote w:id="2">${p('Or rafts.')}</w:footnote>`,
+      settings: noteNumbers('foot', 'numRestart', 'eachPage'),
+    }),
+    says: 'Ships[1] [1] Or rafts.',
+    warnings: [/^Not read: numbers of notes that begin anew on each page, which count on \(1\)\.$/],
   },
   // Footnotes and endnotes are counted apart; a mark that the author chose is in the text, and counts for none.
   {
