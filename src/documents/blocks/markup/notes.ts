@@ -3,6 +3,8 @@ import { DomUtils } from 'htmlparser2'
 import { ancestors, textOf } from './text.ts'
 
 const REFERENCE = /\bfootnote(?:-?ref(?:erence)?)?\b|\bfn-?ref\b|\bnoteref\b/
+/** Notes in pages that Word has saved. */
+const OFFICE = /^#_(?:ftn|edn)\d+$/
 /** Sources cited in an encyclopedia, which would interrupt the text. */
 const CITATION = /\b(?:cite|citation|bib|reference)s?\b/
 const NOTES = new Set(['li', 'aside', 'div', 'p', 'dd', 'tr', 'section'])
@@ -21,7 +23,9 @@ export function placeNotes(elements: readonly Element[]): void {
   const positions = new Map(elements.map((element, i) => [element, i]))
   const byId = new Map<string, Element>()
   for (const element of elements)
-    if (element.attribs.id !== undefined && !byId.has(element.attribs.id)) byId.set(element.attribs.id, element)
+    // Office programs name links.
+    for (const id of [element.attribs.id, element.name === 'a' ? element.attribs.name : undefined])
+      if (id !== undefined && !byId.has(id)) byId.set(id, element)
   const last = new Map<Element, Element>()
   for (const reference of references) {
     const id = (reference.attribs.href ?? '').slice(1)
@@ -60,7 +64,11 @@ function isReference(element: Element): boolean {
   if (name !== 'a' || !/^#./.test(attribs.href ?? '')) return false
   const { role = '', 'epub:type': kind = '', class: names = '' } = attribs
   const type = `${role} ${kind} ${names}`
-  return !CITATION.test(attribs.href ?? '') && (REFERENCE.test(type) || isRaised(element)) && textOf(children).length <= LONGEST_LABEL
+  return (
+    !CITATION.test(attribs.href ?? '') &&
+    (REFERENCE.test(type) || OFFICE.test(attribs.href ?? '') || isRaised(element)) &&
+    textOf(children).length <= LONGEST_LABEL
+  )
 }
 
 function isRaised({ parent, children }: Element): boolean {

@@ -116,6 +116,8 @@ class Reader {
       case 'numbered-paragraph':
         return [this.#numbered(element, depth)]
       case 'list-item':
+        // An entry of a drop-down, whose text is the chosen one.
+        if (attribs['display-text'] !== undefined) return []
         return [made('li', this.read(children, depth, list), { 'data-mark': this.#mark(element, list) })]
       case 'note': {
         const number = textIn(childrenOf(element, 'note-citation')).trim() || ++this.#notes

@@ -424,6 +424,14 @@ const VALUES: readonly FidelityCase[] = [
 
 /** Marks that a style gives, a footer above its rows, notes after a space, and XHTML. */
 const MARKS: readonly FidelityCase[] = [
+  // Notes of pages that office programs have saved.
+  {
+    file: 'saved.html',
+    content:
+      '<p>Ships wait<a class="sdfootnoteanc" name="sdfootnote1anc" href="#sdfootnote1sym"><sup>1</sup></a>.</p><p>Or sail<a href="#_ftn2" name="_ftnref2"><span>[2]</span></a>.</p><p>End.</p>' +
+      '<div id="sdfootnote1"><p><a class="sdfootnotesym" name="sdfootnote1sym" href="#sdfootnote1anc">1</a>For high water.</p></div><div id="ftn2"><p><a href="#_ftnref2" name="_ftn2"><span>[2]</span></a> At noon.</p></div>',
+    says: 'Ships wait[1]. [1] For high water. Or sail[2]. [2] At noon. End.',
+  },
   {
     file: 'marks.html',
     content: main(

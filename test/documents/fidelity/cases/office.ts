@@ -599,10 +599,11 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     file: 'hidden.odt',
     content: odf(
       'text',
-      '<text:p text:style-name="P9">secret</text:p><text:p>Open<text:hidden-text text:is-hidden="true">secret</text:hidden-text><text:hidden-text text:is-hidden="false"> daily</text:hidden-text>.</text:p><text:p><text:hidden-paragraph text:is-hidden="true"/>secret</text:p><text:p>Come<text:hidden-paragraph text:is-hidden="false"/> in.</text:p>',
+      '<text:p text:style-name="P9">secret</text:p><text:p>Open<text:hidden-text text:is-hidden="true">secret</text:hidden-text><text:hidden-text text:is-hidden="false"> daily</text:hidden-text>.</text:p><text:p><text:hidden-paragraph text:is-hidden="true"/>secret</text:p><text:p>Come<text:hidden-paragraph text:is-hidden="false"/> <loext:content-control><loext:list-item loext:display-text="in"/>in</loext:content-control>.</text:p>',
       '<style:style style:name="P8"><style:text-properties text:display="none"/></style:style><style:style style:name="P9" style:parent-style-name="P8"/>',
     ),
     says: 'Open daily. Come in.',
+    lines: ['Open daily.', 'Come in.'],
     warnings: [/^Not read: hidden texts \(3\)\.$/],
   },
   {
