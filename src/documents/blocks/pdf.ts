@@ -7,6 +7,8 @@ import { CONJUNCTIONS, marked, MARKS } from './texts/plain.ts'
 import { runningHeads } from './running-heads.ts'
 
 const ITEM = new RegExp(`^(?:[-*\u2013${MARKS}]\\s+\\S|\\(?\\d{1,3}[.)]\\s+\\S)`)
+/** An item of any size, as slides have them. */
+const BULLETED = new RegExp(`^[\u2013${MARKS}]\\s`)
 /** An item after another one, or a sentence; in one, such a mark may begin any line. */
 const LETTERED = /^\(?(?:[a-z]|[ivx]{2,5})[.)]\s+\S/
 const ENDS_SENTENCE = /[.!?:;\u3002\u201d"')\]]$/
@@ -93,12 +95,15 @@ function notesOf(lines: readonly Line[], body: number): readonly Line[] {
   return first < 0 || small.length > NOTES.share * lines.length ? [] : small.slice(first)
 }
 
+function isTitle(text: string): boolean {
+  return text.length <= LONGEST_HEADING && !BULLETED.test(text) && /[\p{L}\p{N}].*[\p{L}\p{N}]/u.test(text.replace(/\p{Lm}/gu, ''))
+}
+
 function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
   const body = mostOf(pages.flat().map(({ height, text }) => [Math.round(height), text.length]))
   const notes = pages.map((lines) => notesOf(lines, body))
   const lines = pages.flatMap((page, i) => page.slice(0, page.length - (notes[i]?.length ?? 0)))
-  const isHeading = ({ height, text }: Line): boolean =>
-    height > HEADING_RATIO * body && text.length <= LONGEST_HEADING && /[\p{L}\p{N}].*[\p{L}\p{N}]/u.test(text.replace(/\p{Lm}/gu, ''))
+  const isHeading = ({ height, text }: Line): boolean => height > HEADING_RATIO * body && isTitle(text)
   const sizesOf = (some: readonly Line[]): Set<number> => new Set(some.filter(isHeading).map(({ height }) => Math.round(height)))
   const later = sizesOf(lines.filter(({ page }) => page > 1))
   // Of a cover only the largest letters stand above what follows.
@@ -128,6 +133,7 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
       else blocks.push(new OpenBlock('list', marked(text), line.page))
     } else if (
       last?.kind === 'list' &&
+      (before?.height ?? 0) < HEADING_RATIO * line.height &&
       (follows
         ? line.left > mark - 1 && line.left < mark + ITEM_INDENT * line.height && (line.left > mark + line.height || !isBroken(lines, i))
         : continues(last.lastLine, line, before))

@@ -98,7 +98,9 @@ class Reader {
 
   #nodes(nodes: readonly AnyNode[], depth: number, list?: List): (Element | string)[] {
     checkDepth(depth)
-    return nodes.flatMap((node) => (isText(node) ? [node.data] : isTag(node) ? this.#element(node, depth + 1, list) : []))
+    // Entries of a drop-down stand before the chosen one.
+    const shown = nodes.filter((node) => !isTag(node) || node.attribs['display-text'] === undefined)
+    return shown.flatMap((node) => (isText(node) ? [node.data] : isTag(node) ? this.#element(node, depth + 1, list) : []))
   }
 
   #element(element: Element, depth: number, list?: List): (Element | string)[] {
@@ -116,8 +118,6 @@ class Reader {
       case 'numbered-paragraph':
         return [this.#numbered(element, depth)]
       case 'list-item':
-        // An entry of a drop-down, whose text is the chosen one.
-        if (attribs['display-text'] !== undefined) return []
         return [made('li', this.read(children, depth, list), { 'data-mark': this.#mark(element, list) })]
       case 'note': {
         const number = textIn(childrenOf(element, 'note-citation')).trim() || ++this.#notes

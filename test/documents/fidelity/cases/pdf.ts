@@ -53,6 +53,26 @@ const amounts = (name: string, ...texts: readonly string[]): readonly PdfRun[] =
 const placed = (row: Readonly<Record<number, string>>): PdfRun[] => Object.entries(row).map(([left, text]) => ({ text, at: Number(left) }))
 
 export const PDF_CASES: readonly FidelityCase[] = [
+  // Items of slides have larger letters than the tables below them.
+  {
+    file: 'slide.pdf',
+    content: () =>
+      makePdf([
+        [
+          [{ text: 'Fees of May', size: 24 }],
+          [{ text: '\xb7 Raft: 5 crowns', size: 18 }],
+          [{ text: '\xb1 in cash', size: 16 }],
+          cells('Boat', 'May', 'June'),
+          cells('Raft', '5', '7'),
+          cells('Tug', '9', '8'),
+          PROSE,
+          PROSE,
+        ],
+      ]),
+    title: 'Fees of May',
+    says: `- Raft: 5 crowns - in cash Boat May June Raft 5 7 Tug 9 8 ${PROSE} ${PROSE}`,
+    lines: ['- in cash', 'Raft 5 7'],
+  },
   // A line does not show which of its cells is empty.
   {
     file: 'empty-cells.pdf',
