@@ -95,7 +95,7 @@ function numberKeys({ text, page }: Line, pages: number): string[] {
     // "Manual 3 / 12": pages before the first one may have no number.
     const total = Number(/\ue000\s*\/\s*(\d+)/u.exec(rest)?.[1])
     const isCounted = Number(number) <= total && total <= pages
-    const isApart = Number(number) <= page && !LABEL.test(before) && rest.split(APART).some((part) => part.trim() === PLACE)
+    const isApart = Number(number) <= page && !LABEL.test(before) && rest.split(APART).some((part) => part.includes(PLACE) && isAlone(part))
     if (number.length <= LONGEST_NUMBER && (isCounted || isAlone(rest) || isApart)) keys.push(`${Number(number) - page} ${inline(rest)}`)
   }
   const roman = romanValue(text)

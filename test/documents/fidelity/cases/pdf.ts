@@ -329,6 +329,8 @@ export const PDF_CASES: readonly FidelityCase[] = [
     (page: number) => `${page}/4`,
     (page: number) => `Harbour rules | ${page}`,
     (page: number): PdfLine => [{ text: 'Harbour rules' }, { text: `${page}`, at: 300 }],
+    (page: number): PdfLine => [{ text: 'Harbour rules' }, { text: `Page ${page} of 4`, at: 300 }],
+    (page: number) => `Harbour rules - May | Seite ${page}`,
     (page: number) => ['iii', 'iv', 'v', 'vi'][page - 1] ?? '',
   ].map((foot, i) => ({
     file: `foot-${i}.pdf`,
