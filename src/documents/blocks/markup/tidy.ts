@@ -5,6 +5,7 @@ import { mathText } from './math.ts'
 import { placeNotes } from './notes.ts'
 import { namePanels } from './panels.ts'
 import { symbolsIn } from './symbols.ts'
+import { HtmlHandler } from './html-handler.ts'
 import { BLOCKS, isHidden, raisedText, textOf } from './text.ts'
 
 const ROLES: Readonly<Record<string, string>> = {
@@ -54,7 +55,7 @@ export function parseMarkup(
 
 /** The tree of a source, in which CDATA sections are texts. */
 export function parsed(source: string, options: ParserOptions): Document {
-  const handler = new DomHandler()
+  const handler = options.xmlMode === true ? new DomHandler() : new HtmlHandler()
   handler.oncdatastart = handler.oncdataend = () => undefined
   new Parser(handler, options).end(source)
   return handler.root

@@ -362,6 +362,28 @@ const SHOWN: readonly FidelityCase[] = [
 
 /** What stands where HTML expects only items, rows and cells, or is hidden there. */
 const MISPLACED: readonly FidelityCase[] = [
+  // End tags that may be left out, also around other elements.
+  {
+    file: 'minified.html',
+    content:
+      '<table><thead><tr><th rowspan=2>Boat<th colspan=2>Fee<tr><th>May<th>June<tbody><tr><td>Raft<td><p>5<td><p>7<tr><th scope=row>Tug<td>9<td>8<tfoot><tr><td>Sum<td>14<td>15</table>' +
+      '<p>Rules:<ul><li><p>pay<li><p>moor<ul><li>bow<li>stern</ul><li><div>leave</div></ul><dl><dt>Mole<dd><p>of stone<p>and wood<dt>Quay<dd>long</dl>' +
+      '<table><tr><td>outer<table><tr><td>lamp<td>oil</table><td>last</table>End.',
+    lines: [
+      'Boat: Raft; Fee May: 5; Fee June: 7',
+      'Boat: Tug; Fee May: 9; Fee June: 8',
+      'Boat: Sum; Fee May: 14; Fee June: 15',
+      '- pay',
+      '- moor',
+      '  - bow',
+      '  - stern',
+      '- leave',
+      '- Mole: of stone and wood',
+      '- Quay: long',
+      'lamp: oil',
+      'End.',
+    ],
+  },
   {
     file: 'between.html',
     content: main(
