@@ -5,6 +5,12 @@ import { htmlDocument } from './html.ts'
 
 /** Front matter (Jekyll, Hugo, Pandoc) in YAML, or in TOML between plus signs. */
 const FRONT_MATTER = /^(---|\+\+\+)[ \t]*\r?\n([^]{0,20000}?)\r?\n(?:\1|\.\.\.)[ \t]*(?:\r?\n|$)/
+/** Pandoc's title block: a title, authors and a date, which may go on in indented lines. */
+const TITLE_BLOCK = /^% (.*(?:\r?\n .*)*)(?:\r?\n%(.*(?:\r?\n .*)*))?(?:\r?\n%(.*(?:\r?\n .*)*))?(?:\r?\n(?=\r?\n)|$)/
+const titleBlock = (_: string, title: string, author = '', date = ''): string => {
+  const [said, by, on] = [title, author, date].map((value) => JSON.stringify(inline(value)))
+  return `---\ntitle: ${said}\nauthor: ${by}\ndate: ${on}\n---\n`
+}
 /** Its fields that are read; others are settings of the site. */
 const READ =
   /^(?:subtitle|description|summary|abstract|authors?|date|published|updated|last_?mod(?:ified)?|version|tags|keywords|categories)$/i
@@ -116,7 +122,8 @@ function escaped(text: string): string {
 }
 
 /** Parses GitHub-flavoured Markdown, including embedded HTML. What front matter says of the document follows its first heading. */
-export function markdownDocument(source: string): BlockDocument {
+export function markdownDocument(given: string): BlockDocument {
+  const source = given.replace(TITLE_BLOCK, titleBlock)
   const [whole = '', mark, front = ''] = FRONT_MATTER.exec(source) ?? []
   // TOML's fields before its first table are YAML with other signs.
   const fields = fieldsIn(mark === '---' ? front : front.replace(/^\[[^]*/m, '').replace(/^([\w-]+)[ \t]*=/gm, '$1:'))

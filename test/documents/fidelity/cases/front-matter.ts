@@ -44,6 +44,12 @@ export const FRONT_MATTER_CASES: readonly FidelityCase[] = [
     title: 'The lamp',
   },
   {
+    file: 'pandoc.md',
+    content: '% The lamp:\n  oil\n% Ann Berg\n% 31 May 2024\n\n# Lighting\n\nIt burns at night.\n',
+    says: '[Lighting] author: Ann Berg date: 31 May 2024 It burns at night.',
+    title: 'The lamp: oil',
+  },
+  {
     file: 'rules.md',
     content: '---\n\nText between two rules.\n\n---\n\nAnd after them.\n',
     says: 'Text between two rules. And after them.',
