@@ -24,6 +24,8 @@ interface Syntax {
   readonly dropped: RegExp
   /** Line of a table with its cells between bars. */
   readonly row?: RegExp
+  /** Its running text, as it is printed. Default: as it is. */
+  readonly shown?: (text: string) => string
   /** Names that a document gives to texts, and where they are used. */
   readonly values?: { readonly defined: RegExp; readonly used: RegExp }
 }
@@ -47,6 +49,7 @@ const BRACED = String.raw`(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\])*\})*`
 
 const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
   rst: {
+    shown: rolesIn,
     heading: (line, next, before) => {
       const mark = UNDERLINE.exec(next)?.[1]
       const isOver = before.trim() === next.trim()
@@ -56,7 +59,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
         !UNDERLINE.test(line) &&
         !line.startsWith('.. ') &&
         next.trim().length >= line.trim().length
-      return isTitle ? { level: isOver ? mark + mark : mark, text: rolesIn(line), isUnderlined: true } : undefined
+      return isTitle ? { level: isOver ? mark + mark : mark, text: line, isUnderlined: true } : undefined
     },
     fence: /^\s*(?:\.\.\s*$|\.\. (?!\S*::|[[_|])|\.\. (?:code(?:-block)?|sourcecode|parsed-literal|math)::|(?!\.\. |\s).*::\s*$)/,
     fenceEnd: (open) => new RegExp(`^\\s{0,${open.search(/\S/)}}\\S`),
@@ -90,6 +93,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     dropped: /^(?:\/\/.*|\[(?!quote|verse|[A-Z]+\])\[?[^\]]*\]?\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\+|\|===)\s*$/,
   },
   latex: {
+    shown: withAccents,
     heading: (line) => {
       const [, name, text] =
         new RegExp(`^\\s*\\\\(${SECTIONS.join('|')})\\*?(?:\\[[^\\]]*\\])?\\{(${BRACED})\\}(?:\\s*\\\\label\\{[^}]*\\}|\\}|\\s)*$`).exec(
@@ -107,12 +111,12 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
 /** Blocks of a text by the marks in its lines: headings, listings, tables; the rest as plain text. Marks in running text stay. */
 export function linesDocument(text: string, type: LinesType): BlockDocument {
   const syntax = SYNTAXES[type]
-  const { fence, dropped, row } = syntax
+  const { fence, dropped, row, shown = String } = syntax
   const blocks: Block[] = []
   let prose: string[] = []
   const endProse = (): void => {
     const text = prose.join('\n')
-    if (text !== '') blocks.push(...plainBlocks(type === 'rst' ? rolesIn(text) : text, false))
+    if (text !== '') blocks.push(...plainBlocks(shown(text), false))
     prose = []
   }
   const push = (block: Block): void => {
@@ -135,7 +139,7 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
     const line = resolved(at(lines, i))
     const found = syntax.heading(line, lines.at(i + 1) ?? '', i === 0 ? '' : at(lines, i - 1))
     if (found !== undefined) {
-      push({ kind: 'heading', level: Math.min(MOST_LEVELS, depthOf(found.level, marks)), text: inline(found.text) })
+      push({ kind: 'heading', level: Math.min(MOST_LEVELS, depthOf(found.level, marks)), text: inline(shown(found.text)) })
       if (found.isUnderlined === true) i++
     } else if (fence.test(line)) {
       if (type === 'rst' && !/^\s*\.\./.test(line)) prose.push(...listed(line.replace(/:\s*$/, ''), ''))
@@ -204,6 +208,27 @@ function cellRows(lines: readonly string[], before: string, unread: Unread): str
   const rows = Array.from({ length: Math.ceil(cells.length / columns) }, (_, i) => cells.slice(i * columns, (i + 1) * columns))
   return rowTexts(rows.map((row, i) => ({ cells: row, isHead: i === 0 && isHeaded })))
 }
+
+/** A text with the letters that commands of LaTeX stand for. */
+function withAccents(text: string): string {
+  return text
+    .replace(ACCENTED, (_, accent: string, braced = '', bare = '') => (braced + bare + at(MARKS, ACCENTS.indexOf(accent))).normalize())
+    .replace(LETTER, (_, name: string) => LETTERS.get(name) ?? '')
+    .replace(/\{([^\0-\u007f])\}/g, '$1')
+}
+
+const ACCENTED =
+  /(?<!\\)\\([`'^~=."]|[uHvckr](?![A-Za-z]))(?:\s*\{\\?([A-Za-z])\}|(?:(?<=[A-Za-z])[ \t]+|(?<![A-Za-z]))(?:\\(?=[ij](?![A-Za-z])))?([A-Za-z]))/g
+/** Commands of accents, and their marks. */
+const ACCENTS = '`\'^~=."uHvckr'
+const MARKS = '\u0300\u0301\u0302\u0303\u0304\u0307\u0308\u0306\u030b\u030c\u0327\u0328\u030a'
+const LETTER = /(?<!\\)\\(ss|ae|AE|oe|OE|o|O|aa|AA|l|L)(?![A-Za-z])(?:\{\}|[ \t]+)?/g
+const LETTERS = new Map(
+  Object.entries({
+    ...{ ss: '\u00df', ae: '\u00e6', AE: '\u00c6', oe: '\u0153', OE: '\u0152', o: '\u00f8', O: '\u00d8' },
+    ...{ aa: '\u00e5', AA: '\u00c5', l: '\u0142', L: '\u0141' },
+  }),
+)
 
 /** The text of reStructuredText without the names of roles and the targets of links. */
 function rolesIn(text: string): string {

@@ -469,6 +469,14 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     says: 'So: include::x.adoc[]',
     warnings: [],
   },
+  // Letters that LaTeX writes as commands, which may be in braces.
+  {
+    file: 'accents.tex',
+    content:
+      '\\section{M\\"uller}\n{\\"O}l, \\\'{e}t\\\'e, na\\"{\\i}ve, \\v{s}\\v s, gar\\c{c}on, Stra\\ss e, Gru\\ss{} an \\AA, {\\bf \\"u}, a\\\\"b, x\\_1, \\url{a}.\n\\begin{verbatim}\n"\\"no\\""\n\\end{verbatim}\n',
+    says: '\u00d6l, \u00e9t\u00e9, na\u00efve, \u0161\u0161, gar\u00e7on, Stra\u00dfe, Gru\u00df an \u00c5, {\\bf \u00fc}, a\\\\"b, x\\_1, \\url{a}. "\\"no\\""',
+    title: 'M\u00fcller',
+  },
   // A name with a comma is one.
   {
     file: 'names.eml',
