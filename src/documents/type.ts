@@ -95,15 +95,19 @@ export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile)
   if (head.includes('%PDF-')) return 'pdf'
   if (SIGNATURES.image.test(head)) return 'image'
   const media = at(mediaType.split(';'), 0).trim().toLowerCase()
-  const archive = BY_MEDIA_TYPE.get(media) ?? typeOfName(name)
-  const isStored = SIGNATURES.zip.test(head) || SIGNATURES.ole.test(head)
-  // A DOCX with a password is stored in the container of the older .doc format.
-  if (isStored && archive !== undefined && KINDS[archive].container !== undefined) return archive
-  if (isStored || /^(?:\x1f\x8b|GIF8|\{\\rtf)/.test(head)) throw unknown(endingOf(name), media)
   // Clients send unknown types as text/plain.
-  const said = (media === 'text/plain' ? typeOfName(name) : undefined) ?? archive
-  if (said === 'pdf' || (said !== undefined && KINDS[said].container !== undefined))
-    throw new DocumentError('damaged', `The file is called ${KINDS[said].name}, but does not begin as one.`)
+  const said = (media === 'text/plain' ? typeOfName(name) : undefined) ?? BY_MEDIA_TYPE.get(media) ?? typeOfName(name)
+  const isStored = SIGNATURES.zip.test(head) || SIGNATURES.ole.test(head)
+  if (SIGNATURES.zip.test(head) && said === 'doc') return 'docx'
+  // A DOCX with a password is stored in the container of the older .doc format.
+  if (isStored && said !== undefined && KINDS[said].container !== undefined) return said
+  const isOther = isStored || /^(?:\x1f\x8b|GIF8|\{\\rtf)/.test(head)
+  if (isOther && (said === undefined || (endingOf(name) !== '' && typeOfName(name) === undefined))) throw unknown(endingOf(name), media)
+  if (said !== undefined && (isOther || said === 'pdf' || KINDS[said].container !== undefined)) {
+    const { name } = KINDS[said]
+    const known = /^\{\\rtf/.test(head) ? 'is RTF' : 'does not begin as one'
+    throw new DocumentError('damaged', `The file is called ${name}, but ${known}: open it in its program and save it as ${name}.`)
+  }
   if (said !== undefined) return said
   const isAnything = ['', 'application/octet-stream'].includes(media)
   if (!isAnything || endingOf(name) !== '') throw unknown(endingOf(name), media)

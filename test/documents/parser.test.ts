@@ -62,7 +62,18 @@ t.test('what cannot be read is named', async (t) => {
   const { parser, refused } = parserFor(t)
   await refused({ bytes: makePdf([null, null]) }, { code: 'document_without_text', message: /2 pages.*scanned/, field: 'file' })
   await refused({ text: '%PDF-1.4 and then nothing' }, { code: 'document_invalid', message: /cannot be read/ })
-  await refused({ text: 'no pdf', name: 'x.pdf' }, { code: 'document_invalid', message: /does not begin as one/ })
+  await refused(
+    { text: 'no pdf', name: 'x.pdf' },
+    { code: 'document_invalid', message: /does not begin as one: open it in its program and save it as PDF\.$/ },
+  )
+  for (const [name, kind] of [
+    ['x.doc', 'DOC'],
+    ['x.txt', 'text'],
+  ])
+    await refused(
+      { text: '{\\rtf1 a}', name },
+      { code: 'document_invalid', message: new RegExp(`is called ${kind}, but is RTF: .* save it as ${kind}`) },
+    )
   await refused({ text: 'PK\u0003\u0004', name: 'x.docx' }, { code: 'document_invalid', message: /damaged/ })
   await refused({ text: 'PK\u0003\u0004', name: 'x.jar' }, { code: 'unsupported_media_type', message: /\.jar/ })
   await refused({ text: 'x', mediaType: 'image/png' }, { code: 'unsupported_media_type', message: /CEPE_OCR/ })

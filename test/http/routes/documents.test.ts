@@ -166,7 +166,8 @@ t.test('what cannot be asked is named, and no place is kept', async (t) => {
   const cases: [string[], number, object][] = [
     [[question], 400, { code, field: 'file' }],
     [['name="evidence"\r\n\r\nmany', 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field: 'evidence' }],
-    [[question, 'name="file"; filename="a.docx"\r\n\r\nPK\u0003\u0004'], 415, { code: 'unsupported_media_type', field: 'file' }],
+    [[question, 'name="file"; filename="a.docx"\r\n\r\nPK\u0003\u0004'], 422, { code: 'document_invalid', field: 'file' }],
+    [[question, 'name="file"; filename="a.odg"\r\n\r\nPK\u0003\u0004'], 415, { code: 'unsupported_media_type', field: 'file' }],
     [[question, 'name="file"; filename="a.txt"\r\n\r\n'], 422, { code: 'document_without_text', field: 'file' }],
     [[question, 'name="file"; filename="a.pdf"\r\n\r\nnone'], 422, { code: 'document_invalid', field: 'file' }],
     [[question, 'name="color"\r\n\r\nred', 'name="file"; filename="a.txt"\r\n\r\nx'], 400, { code, field: 'color' }],

@@ -381,6 +381,8 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     title: 'd2',
     says: '[Quay > Fees] Seven. [Mole > Fees] Two.',
   },
+  // A file that is newer than its name.
+  { file: 'newer.doc', content: docx(heading('Fees') + item('Pay.', 0), { numbering: NUMBERING }), says: '1. Pay.', warnings: [] },
   // Parts of another encoding than UTF-8, which XML may have.
   {
     file: 'wide.docx',
