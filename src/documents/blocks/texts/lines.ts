@@ -73,7 +73,8 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     },
     fence: /^\s*#\+begin_(?:src|example|verse|comment)/i,
     fenceEnd: () => /^\s*#\+end_/i,
-    dropped: /^\s*(?:#\s.*|#\+(?!subtitle:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
+    dropped:
+      /^\s*(?:#\s.*|#\+(?!subtitle:|description:|keywords:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
     row: /^\s*\|.*\|\s*$/,
     values: { defined: /^#\+macro:[ \t]+([\w-]+)[ \t]+([^\s$][^$\n]*)$/gim, used: /\{\{\{([\w-]+)\}\}\}/g },
   },
@@ -90,7 +91,8 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fenceEnd: (open) => new RegExp(`^\\${open.charAt(0)}{${open.startsWith('`') ? 3 : 4},}\\s*$`),
     values: { defined: /^:([\w-]+):[ \t]+(\S.*)$/gm, used: /(?<!\\)\{([\w-]+)\}/g },
     // Admonitions and sources of quotes are shown.
-    dropped: /^(?:\/\/.*|\[(?!quote|verse|[A-Z]+\])\[?[^\]]*\]?\]|:[\w-]+!?:.*|'{3,}|[=*_]{4,}|\+|\|===)\s*$/,
+    dropped:
+      /^(?:\/\/.*|\[(?!quote|verse|[A-Z]+\])\[?[^\]]*\]?\]|:(?!(?:author|description|keywords|rev\w+):)[\w-]+!?:.*|'{3,}|[=*_]{4,}|\+|\|===)\s*$/,
   },
   latex: {
     shown: withAccents,

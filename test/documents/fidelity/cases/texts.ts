@@ -469,6 +469,19 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     says: 'So: include::x.adoc[]',
     warnings: [],
   },
+  // What a document says of itself is text, as front matter is.
+  {
+    file: 'described.org',
+    content: '#+TITLE: Lamps\n#+DESCRIPTION: All of May\n#+KEYWORDS: oil\n#+OPTIONS: toc:nil\n* Oil\nIt burns.\n',
+    title: 'Lamps',
+    says: '#+DESCRIPTION: All of May #+KEYWORDS: oil [Oil] It burns.',
+  },
+  {
+    file: 'described.adoc',
+    content: '= Lamps\n:description: All of May\n:revdate: 3 May\n:toc: left\n\n== Oil\n\nIt burns.\n',
+    title: 'Lamps',
+    says: ':description: All of May :revdate: 3 May [Oil] It burns.',
+  },
   // Letters that LaTeX writes as commands, which may be in braces.
   {
     file: 'accents.tex',
