@@ -29,6 +29,8 @@ const TYPED = /^(?:text|search|email|number|range|tel|url|date|time|datetime-loc
 /** Elements that are rewritten like others. */
 const SAME = new Map(Object.entries({ sub: 'sup', area: 'img', svg: 'img', s: 'del', strike: 'del', meter: 'input', progress: 'input' }))
 const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
+/** A check box that an export draws by a class. */
+const BOX = /\bcheckbox-(on|off)\b/
 /** Names of check boxes that open a part of the page. */
 const SWITCH = /tab|toggle|menu|nav/i
 /** Nodes that are searched for the text before an element, and characters of it. */
@@ -86,6 +88,8 @@ function rewrite(element: Element): void {
   const { role = '', 'aria-level': level = '' } = attribs
   if (role === 'heading') element.name = `h${/^[1-6]$/.exec(level)?.[0] ?? '2'}`
   else if (name === 'div' || name === 'span') element.name = ROLES[role] ?? name
+  const [, box] = BOX.exec(attribs.class ?? '') ?? []
+  if (box !== undefined) return say(element, apart(element, box === 'on' ? '[x] ' : '[ ] '))
   const font = fontOf(element)
   if (font !== undefined) showSymbols(element, font)
   if ((element.name === 'span' || name === 'a') && SHOWN_APART.test(attribs.style ?? '')) element.name = 'div'
@@ -138,7 +142,7 @@ function rewrite(element: Element): void {
     case 'del':
       // A replaced price is not one number with the new one.
       DomUtils.appendChild(element, new Text(' '))
-      if (element.prev !== null && isTag(element.prev)) DomUtils.prependChild(element, new Text(' '))
+      if (/[\p{L}\p{N}]$/u.test(textBefore(element))) DomUtils.prependChild(element, new Text(' '))
   }
 }
 

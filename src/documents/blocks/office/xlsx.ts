@@ -116,7 +116,8 @@ function richText(end: (text: string) => void) {
       const isString = name === 'si' || name === 'is'
       if (name !== 'r' && !isString) return
       const shown = symbolsIn(run, font)
-      text += script === 'superscript' ? raisedText(shown, text) : script === 'strike' ? `${shown} ` : shown
+      if (script === 'strike') text += `${/[\p{L}\p{N}]$/u.test(text) ? ' ' : ''}${shown} `
+      else text += script === 'superscript' ? raisedText(shown, text) : shown
       run = script = font = ''
       if (!isString) return
       end(inline(text))

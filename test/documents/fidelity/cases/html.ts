@@ -446,6 +446,13 @@ const VALUES: readonly FidelityCase[] = [
 
 /** Marks that a style gives, a footer above its rows, notes after a space, and XHTML. */
 const MARKS: readonly FidelityCase[] = [
+  // Struck numbers next to others, and check boxes of exports.
+  {
+    file: 'struck.html',
+    content:
+      '<p>Rafts pay 12<s>15</s> crowns, $<del>20</del>18.</p><ul class="to-do-list"><li><div class="checkbox checkbox-on"></div> <span>Paid</span></li><li><div class="checkbox checkbox-off"></div> <span>Sent</span></li></ul>',
+    says: 'Rafts pay 12 15 crowns, $20 18. - [x] Paid - [ ] Sent',
+  },
   // Notes of pages that office programs have saved.
   {
     file: 'saved.html',

@@ -272,10 +272,10 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
         {
           formats: ['dd.mm.yyyy', 'mm:ss.0', 'dd.mm.yyyy hh:mm'],
           strings:
-            '<si><r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><t xml:space="preserve"> km</t></r></si><si><r><rPr><strike/></rPr><t>12</t></r><r><t>15</t></r></si><si><t>first_x000D_\nsecond _x005F_x0041_</t></si>',
+            '<si><r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><t xml:space="preserve"> km</t></r></si><si><r><t>9</t></r><r><rPr><strike/></rPr><t>12</t></r><r><t>15</t></r></si><si><t>first_x000D_\nsecond _x005F_x0041_</t></si>',
         },
       ),
-    says: 'first: 1900-01-01 february: 1900-02-28 march: 1900-03-01 run: 00:05:37.9 at: 2024-05-31 14:30 far: 10^6 km price: 12 15 lines: first second _x0041_ none',
+    says: 'first: 1900-01-01 february: 1900-02-28 march: 1900-03-01 run: 00:05:37.9 at: 2024-05-31 14:30 far: 10^6 km price: 9 12 15 lines: first second _x0041_ none',
     warnings: [],
   },
   {
@@ -326,12 +326,12 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
           shape(
             'x',
             '<a:p><a:r><a:t>Area </a:t></a:r><mc:AlternateContent>\n<mc:Choice><a14:m><m:oMath><m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:oMath></a14:m></mc:Choice><mc:Fallback><a:r><a:t>picture</a:t></a:r></mc:Fallback></mc:AlternateContent></a:p>' +
-              '<a:p><a:r><a:rPr strike="sngStrike"/><a:t>12</a:t></a:r><a:r><a:t>15</a:t></a:r></a:p>',
+              '<a:p><a:r><a:t>9</a:t></a:r><a:r><a:rPr strike="sngStrike"/><a:t>12</a:t></a:r><a:r><a:t>15</a:t></a:r></a:p>',
           ) +
           `<mc:AlternateContent>\n<mc:Choice>${shape('x', line('chosen'))}</mc:Choice><mc:Fallback>${shape('x', line('other'))}</mc:Fallback></mc:AlternateContent>` +
           '<p:sp><p:cNvPr descr="A lamp"/></p:sp>',
       ),
-    says: '1. Fill a) slowly b) gently 2. Light - Done I. Again Area x^2 12 15 chosen A lamp',
+    says: '1. Fill a) slowly b) gently 2. Light - Done I. Again Area x^2 9 12 15 chosen A lamp',
     warnings: [/^Not read: comments \(1\)\.$/],
   },
   // Numbers restart after text and in another kind of list; cells that no other covers; letters of a font of symbols.
