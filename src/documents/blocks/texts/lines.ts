@@ -247,7 +247,7 @@ function rolesIn(text: string): string {
 /** Roles of reStructuredText: a superscript, those without targets, any or a link. */
 const RAISED = /(?<!`):sup(?:erscript)?:`([^`]+)`/g
 const LITERAL = /^(?:code|file|literal|math|samp)$/
-const ROLE = /(?<!`)(?::([a-z][\w:.+-]*):)?`(?!`)~?([^`]+)`(?!`)(_{0,2})/gi
+const ROLE = /(?<!`)(?::([a-z][\w:.+-]{0,60}):)?`(?!`)~?([^`]+)`(?!`)(_{0,2})/gi
 /** A listing of reStructuredText that may begin in the line that marks it. */
 const ARGUMENT = /^\s*\.\. (?:parsed-literal|math)::\s+(\S.*)/
 

@@ -3,6 +3,7 @@ import type { DocumentType } from '../../type.ts'
 
 /** Marks of items by level, with the names of LaTeX for their numbers. */
 const LABELS = ['\\arabic*.', '\\alph*.', '\\roman*.', '\\Alph*.', '\\Roman*.'] as const
+const MOST_LEVELS = 9
 const FORMATS: Readonly<Record<string, string>> = { alph: 'a', Alph: 'A', roman: 'i', Roman: 'I' }
 const TEX_LIST =
   /\\begin\{(itemize|enumerate|description)\}(?:\[([^\]]*)\])?|\\end\{(?:itemize|enumerate|description)\}|\s*(?<!\\)\\item\b\s*(?=(\[)?)/g
@@ -68,7 +69,7 @@ export const LIST_LINES: Partial<Record<DocumentType, () => (line: string, befor
         .replace(TEX_COMMENT, '$1')
         .replace(TEX_LIST, (found, mark?: string, options?: string, own?: string) => {
           if (/item\s*$/.test(found))
-            return `\n${'  '.repeat(Math.max(0, open.length - 1))}${own === undefined ? nextMark(open.at(-1)) : '-'} `
+            return `\n${'  '.repeat(Math.max(0, Math.min(MOST_LEVELS, open.length - 1)))}${own === undefined ? nextMark(open.at(-1)) : '-'} `
           const count = Number(/start=(\d+)/.exec(options ?? '')?.[1] ?? 1) - 1
           if (mark === undefined) open.pop()
           else open.push({ mark, label: mark === 'enumerate' && !/resume/.test(options ?? '') ? labelOf(options ?? '') : '', count })

@@ -42,16 +42,25 @@ const DEPTH_OF_OTHERS = 2
 export function plainBlocks(text: string, findsHeadings = true): Block[] {
   const groups = groupsOf(text)
   const blocks: Block[] = []
+  let list: string[] = []
+  /** Where the text of its last item begins. */
+  let column = Infinity
+  const endList = (): void => {
+    if (list.length > 0) blocks.push({ kind: 'list', items: itemsOf(list) })
+    list = []
+  }
   for (const [i, lines] of groups.entries()) {
     const found = blocksOf(lines, { isFirst: i === 0, isLast: i === groups.length - 1 || !findsHeadings, next: groups[i + 1] })
-    const last = blocks.at(-1)
-    const item = last?.kind === 'list' ? (last.items.at(-1) ?? '') : ''
-    const column = /^\s*\S+\s/.exec(item)?.[0].length ?? Infinity
-    const isContinued = found.every(({ kind }) => kind === 'paragraph') && indentOf(at(lines, 0)) >= column
-    if (last?.kind === 'list' && isContinued && lines.every((line) => indentOf(line) >= column || BULLET.test(line)))
-      blocks.splice(-1, 1, { kind: 'list', items: [...last.items.slice(0, -1), ...itemsOf([item, ...lines])] })
-    else blocks.push(...found)
+    const isContinued = list.length > 0 && found.every(({ kind }) => kind === 'paragraph') && continuesItem(lines, column)
+    if (isContinued) list.push(...lines)
+    else {
+      endList()
+      if (found[0]?.kind === 'list') list = [...lines]
+      else blocks.push(...found)
+    }
+    column = columnOf(lines) ?? column
   }
+  endList()
   return joined(blocks)
 }
 
@@ -170,20 +179,28 @@ function levelOf(line: string, { isFirst }: Around): number {
 }
 
 function itemsOf(lines: readonly string[]): string[] {
-  const items: string[] = []
+  const items: [string, ...string[]][] = []
   for (const line of lines) {
-    if (BULLET.test(line)) items.push(' '.repeat(indentOf(line)) + marked(line))
-    else {
-      const item = items.pop() ?? '-'
-      items.push(' '.repeat(indentOf(item)) + joinedLines([item, line]))
-    }
+    if (BULLET.test(line) || items.length === 0) items.push([line])
+    else items.at(-1)?.push(line)
   }
-  return items
+  return items.map(([first, ...rest]) => ' '.repeat(indentOf(first)) + joinedLines([marked(first), ...rest]))
 }
 
 /** An item with the bullet common to all file types; numbers stay, for the text may refer to them. */
 export function marked(line: string): string {
   return inline(line).replace(MARK, '- ')
+}
+
+/** Whether lines are a further paragraph of an item, and may have items after it. */
+function continuesItem(lines: readonly string[], column: number): boolean {
+  return indentOf(at(lines, 0)) >= column && lines.every((line) => indentOf(line) >= column || BULLET.test(line))
+}
+
+/** Where the text of the last item of lines begins; undefined without one. */
+function columnOf(lines: readonly string[]): number | undefined {
+  const item = lines.findLast((line) => BULLET.test(line))
+  return item === undefined ? undefined : /^\s*\S+\s+/.exec(item)?.[0].length
 }
 
 /** Columns before a line's text. */
