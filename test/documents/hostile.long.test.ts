@@ -234,6 +234,12 @@ const hostileTexts = (): Hostile[] => {
     { name: 'lines.txt', bytes: Buffer.alloc(8 * MB, 'a\n\n') },
     { name: 'spaces.txt', bytes: Buffer.alloc(8 * MB, ' \t') },
     { name: 'bullets.txt', bytes: Buffer.alloc(2 * MB, '- a\n') },
+    { name: 'item.txt', bytes: Buffer.from(`- a\n\n${'  b c\n\n'.repeat(100_000)}`) },
+    { name: 'numbers.adoc', bytes: Buffer.from('. a\n'.repeat(100_000)) },
+    { name: 'lists.tex', bytes: Buffer.from('\\begin{enumerate}'.repeat(20_000) + '\\item a\n'.repeat(20_000)) },
+    { name: 'roles.rst', bytes: Buffer.from(`${':a'.repeat(100_000)}\n\n${'`a`_ '.repeat(100_000)}\n\n${'#. a\n\n'.repeat(50_000)}`) },
+    { name: 'accents.tex', bytes: Buffer.from(`${'\\"{'.repeat(100_000)}\n\n${'{\\v s'.repeat(100_000)}`) },
+    { name: 'ended.html', bytes: Buffer.from(`${'<div>'.repeat(500)}${'<li><p><b>'.repeat(100_000)}<table>${'<td><b>'.repeat(100_000)}`) },
     { name: 'random.md', bytes: Buffer.from(Array.from({ length: 5000 }, numbersFrom(7).bind(undefined, 256))) },
   ]
 }
