@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -157,6 +158,43 @@ t.test('a key whose limits or revocation have a damaged name is not accepted wit
       field,
     )
   }
+})
+
+t.test('a changed value of a key or of the counts is found; files of earlier software have no digest', async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  const key = await addKey(dir, { name: 'ann', role: 'user', questions_per_day: 9, collections: ['law'] })
+  const file = path.join(dir, 'ann.key.json')
+  const good = await readFile(file, 'utf8')
+  const changes = [
+    ['"law"', '"lav"'],
+    ['"questions_per_day": 9', '"questions_per_day": 8'],
+    [/("sha256": ")[^"]/, '$1'],
+  ] as const
+  for (const [from, to] of changes) {
+    await writeFile(file, good.replace(from, to))
+    t.not(await readFile(file, 'utf8'), good)
+    await t.rejects(openKeys({ dir }), { code: 'config_invalid', message: /ann\.key\.json is no key's file: remove it/ }, String(from))
+  }
+  const { key: record } = JSON.parse(good) as { key: object }
+  await writeFile(file, JSON.stringify(record, null, 2))
+  t.match(await revokeKey(dir, 'ann'), { name: 'ann', questions_per_day: 9, collections: ['law'] })
+  t.match(await recordsIn(dir), [{ name: 'ann', sha256: createHash('sha256').update(key).digest('hex'), revoked_at: String }])
+
+  const usage = path.join(dir, 'usage.json')
+  await writeFile(usage, '{"2026-11-22 ann":5}\n')
+  t.same([...(await usageOfDay(dir, '2026-11-22'))], [['ann', 5]])
+  const keys = await openKeys({ dir })
+  t.teardown(() => keys.close())
+  await addKey(dir, { name: 'bob', role: 'user' })
+  await until(() => keys.named('bob') !== undefined)
+  const quotas = await createQuotas({ dir, keys, now: () => Date.parse('2026-11-22T12:00:00Z') })
+  quotas.around(createAdmission({ maxWaiting: 0, concurrency: 1 })).enter({ client: 'key:bob', cost: 1 })
+  await quotas.close()
+  t.same(Object.fromEntries(await usageOfDay(dir, '2026-11-22')), { ann: 5, bob: 1 })
+  await writeFile(usage, (await readFile(usage, 'utf8')).replace('ann":5', 'ann":4'))
+  const said: string[] = []
+  t.same([...(await usageOfDay(dir, '2026-11-22', (problem) => said.push(problem)))], [])
+  t.match(said, [/usage\.json, is damaged/])
 })
 
 t.test('a link to a key that is missing opens no service, and revokes no key', async (t) => {
