@@ -162,6 +162,11 @@ t.test('given passages are read, or refused with the field that excludes them', 
   }
   await t.rejects(answerQuestion(twice, services), error)
   await t.rejects(scoreChoices({ ...twice, choices: ['a'] }, services), error)
+  for (const unread of [{ filter: { source: 'a.txt' } }, { method: 'text' }, { collection: 'law' }] as const) {
+    const [field = ''] = Object.keys(unread)
+    const message = `${field} selects from the index, and passages are given: omit one of them.`
+    await t.rejects(answerQuestion({ question: 'what', passages: [], ...unread }, services), { code: 'invalid_request', field, message })
+  }
   const scored = scoreChoices({ ...given, choices: ['a'], filter: { source: 'a.txt' } }, services)
   await t.rejects(scored, { code: 'invalid_request', field: 'filter' })
   t.match(await answerQuestion({ ...given, filter: {} }, services), { answer: 'yes' })
