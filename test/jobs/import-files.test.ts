@@ -50,7 +50,7 @@ async function served(t: Test, own: { readonly SERVE_FILES?: boolean } = { SERVE
 }
 
 await t.test('a folder, a document and an archive of the import folder are jobs, and the files are given back', async (t) => {
-  const { importDir, index, order, file } = await served(t)
+  const { importDir, index, order, send, file } = await served(t)
   await writeFile(join(importDir, 'docs', 'lamps.md'), NOTE)
   await writeFile(join(importDir, 'docs', 'deep', 'page é.html'), '<title>Bells</title><p>The bell rings in fog.</p>')
   await writeFile(join(importDir, 'docs', 'ports.tsv'), 'id\ttext\np\tThe port is open.\n')
@@ -79,6 +79,8 @@ await t.test('a folder, a document and an archive of the import folder are jobs,
   t.match(await file('p'), { status: 200, body: /The port is open/ })
   t.match(await file('p', 'HEAD'), { status: 200, body: '' })
 
+  const unread = await send({ source: 'docs/lamps.md' }, '?columns=text%3Da')
+  t.match({ status: unread.status, body: await unread.json() }, { status: 400, body: { error: { field: 'columns' } } })
   t.match(await order('docs/lamps.md'), { state: 'done', source: { name: 'lamps.md' }, counters: { skipped: 1 } }, 'the same passages')
   await writeFile(join(importDir, 'more.zip'), makeZip([{ name: 'a.md', content: NOTE }]))
   t.match(await order('more.zip'), { state: 'done', files: { indexed: 1 } })

@@ -9,7 +9,7 @@ import type { Files, Job, JobOptions, WebSource } from '../../jobs/record/schema
 import type { Corpus, Source } from './corpus-files.ts'
 import { follow, withIndexing } from './jobs.ts'
 import { wholeNumber, collectionOption } from '../program/options.ts'
-import { jobOptions, tableOptionOf, withReadingOptions, type ReadingOptions } from './reading-options.ts'
+import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
 
 interface AddOptions extends ReadingOptions {
   readonly replace?: boolean
@@ -90,6 +90,7 @@ async function make({ collection, language }: AddOptions): Promise<void> {
 /** The corpus of the arguments. @throws options_invalid for conflicting options; as `corpusFiles` */
 async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
   const { corpusFiles } = await import('./corpus-files.ts')
+  const { tableOptionOf } = await import('../../jobs/sources/reading.ts')
   const corpus = await corpusFiles(given, options)
   const kinds = corpus.sources.map(({ kind }) => kind)
   if (options.watch !== undefined && kinds.includes('pages'))
@@ -99,9 +100,10 @@ async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
       '--replace',
       '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.',
     )
-  const unused = kinds.includes('table') || kinds.includes('archive') ? undefined : tableOptionOf(options)
+  const unused = kinds.includes('table') || kinds.includes('archive') ? undefined : tableOptionOf(jobOptions(options))
+  const flag = `--${unused?.replace('_', '-')}`
   if (unused !== undefined)
-    throw invalidOption(unused, `${unused} applies to tables, and there is none: leave it out, or give --format with a table.`)
+    throw invalidOption(flag, `${flag} applies to tables, and there is none: leave it out, or give --format with a table.`)
   if (options.deleteMissing === true && !kinds.includes('documents') && !kinds.includes('pages'))
     throw invalidOption('--delete-missing', '--delete-missing requires a folder of documents or addresses of web pages.')
   return corpus
