@@ -77,14 +77,10 @@ function isDryRun({ check, show }: AddOptions): boolean {
   return check === true || show === true
 }
 
-/** Makes the collection in the language of the options. @throws options_invalid if the collection exists */
+/** Makes the collection in the language of the options. @throws conflict if the collection exists in another language */
 async function make({ collection, language }: AddOptions): Promise<void> {
-  if (language === undefined) return
-  await withIndexing(collection, 'embeds', async ({ index, collections }) => {
-    if (await collections.create(index.table, language)) return
-    const problem = `The collection "${index.table}" exists, and its language is chosen when it is made`
-    throw invalidOption('--language', `${problem}: leave --language out, or name a new collection.`)
-  })
+  if (language !== undefined)
+    await withIndexing(collection, 'embeds', ({ index, collections }) => collections.create(index.table, language))
 }
 
 /** The corpus of the arguments. @throws options_invalid for conflicting options; as `corpusFiles` */
