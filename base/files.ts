@@ -29,7 +29,8 @@ export async function filesUnder(folder: string): Promise<string[]> {
  * @throws not_found for a pipe, which gives its bytes once, or waits for them: files are read several times
  */
 export async function* fileBytes(path: string, chunkBytes = 64 * 1024): AsyncGenerator<Buffer> {
-  if (!(await stat(path)).isFile()) throw notFound('file', `${path} is a folder, a pipe or a device: name a regular file.`)
+  const found = await stat(path)
+  if (!found.isFile() && !found.isDirectory()) throw notFound('file', `${path} is a pipe or a device: name a regular file.`)
   yield* createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>
 }
 

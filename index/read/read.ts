@@ -184,6 +184,7 @@ export async function* readPassageFile(path: string, options: ReadOptions = {}):
     else yield* readPassages(told(all, status?.size ?? 0, options.onShare), options)
   } catch (error) {
     if (osCode(error) === 'ENOENT') throw notFound('file', `The file ${path} does not exist.`, error)
+    if (osCode(error) === 'EISDIR') throw invalidCorpus('file', `${path} is a folder; name a file.`, error)
     throw error
   } finally {
     await bytes.return(undefined)

@@ -24,12 +24,12 @@ t.test('folders that go while a tree is read take nothing else along', async (t)
   t.same(await filesUnder(join(dir, 'none')), [])
 })
 
-t.test('a pipe or a folder is no file to read: the first bytes of a pipe would be lost', { timeout: 60_000 }, async (t) => {
+t.test('a pipe is no file to read: its first bytes would be lost', { timeout: 60_000 }, async (t) => {
   const dir = t.testdir({ file: 'text' })
   const pipe = join(dir, 'pipe')
   execFileSync('mkfifo', [pipe])
-  for (const path of [pipe, dir, '/dev/null'])
-    await t.rejects(headOf(path, 4), { code: 'not_found', message: `${path} is a folder, a pipe or a device: name a regular file.` })
+  for (const path of [pipe, '/dev/null'])
+    await t.rejects(headOf(path, 4), { code: 'not_found', message: `${path} is a pipe or a device: name a regular file.` })
   t.equal(String(await headOf(join(dir, 'file'), 2)), 'te')
 })
 
