@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Type } from 'typebox'
 import Value from 'typebox/value'
@@ -61,6 +61,11 @@ export async function revokeKey(dir: string, name: string): Promise<KeyRecord> {
   const revoked = { ...record, revoked_at: new Date().toISOString() }
   await writeFileDurably(path.join(dir, file), toText(revoked), { mode: MODE })
   return revoked
+}
+
+/** Removes a key that was never used: its name is free again. */
+export async function removeKey(dir: string, name: string): Promise<void> {
+  await rm(path.join(dir, name + KEY_FILE))
 }
 
 interface KeyFile {

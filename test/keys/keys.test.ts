@@ -1,13 +1,16 @@
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { openKeys } from '../../src/keys/keys.ts'
 import { createQuotas, usageOfDay } from '../../src/keys/quota.ts'
 import { addKey, revokeKey } from '../../src/keys/store.ts'
 import { runCli } from '../helpers/cli.ts'
+import { CLI } from '../helpers/processes.ts'
 
 async function until(check: () => boolean): Promise<void> {
   for (let i = 0; i < 500 && !check(); i++) await setTimeout(10)
@@ -63,6 +66,17 @@ t.test('two processes that make keys at once: none is lost, and of one name ther
   t.match(stdout, /^a {2}user, made \d{4}-\d\d-\d\d, 0 questions today, revoked/m)
   t.match(stdout, /^b {2}user, .*, collections law med$/m)
   t.notMatch(stdout, /cepe_/)
+})
+
+t.test('a key that cannot be printed is not made', { skip: process.platform === 'linux' ? false : 'needs /dev/full' }, async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  const env = { ...process.env, CEPE_KEYS_DIR: dir }
+  for (const to of ['> /dev/full', '| true']) {
+    const asked = promisify(execFile)('bash', ['-o', 'pipefail', '-c', `'${process.execPath}' '${CLI}' keys add ann ${to}`], { env })
+    await t.rejects(asked, { code: 1 }, to)
+    t.same(await recordsIn(dir), [], to)
+  }
+  t.match(await runCli(['keys', 'add', 'ann'], { CEPE_KEYS_DIR: dir }), { code: 0, stdout: /^cepe_/ })
 })
 
 t.test('a list goes on past a damaged file, names it and ends with 1', async (t) => {
