@@ -35,6 +35,7 @@ t.test('what is typed in and cannot be is named before anything is loaded', asyn
     ],
     [['ask', '--file', at('q.jsonl'), '--out', at('empty')], /--out|exists already/],
     [['index', 'add', at('notes.md'), '--columns', 'text=a'], /--columns applies to tables/],
+    [['migrate', '--dry-run', '--restore', '3'], /--dry-run' cannot be used with option '--restore <version>'/],
     [['index', 'add', at('docs'), '--format', 'tsv'], /--format applies to tables/],
     [['index', 'add', at('notes.md'), '--ids', 'line'], /--ids applies to tables/],
     [['index', 'add', at('notes.md'), '--no-quotes', '--check'], /--no-quotes applies to tables/],
