@@ -1,7 +1,9 @@
-import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { constants, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { access, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { invalidConfig } from '../errors.ts'
+import { temporaryFolder } from '../files.ts'
 import { staleFiles } from './stale-files.ts'
 import { processTag } from './process.ts'
 
@@ -22,12 +24,8 @@ let working = 0
  */
 export async function openScratch(): Promise<string | undefined> {
   if (own !== undefined) return undefined
-  const root = tmpdir()
   try {
-    const abandoned = await staleFiles(root, (name) => OWN.exec(name)?.[1])
-    // Owned by another user.
-    await Promise.all(abandoned.map((name) => rm(join(root, name), { recursive: true, force: true }).catch(() => undefined)))
-    const folder = await mkdtemp(join(root, `${PREFIX}${await processTag()}.`))
+    const folder = await mkdtemp(await ownPrefix())
     process.once('exit', () => {
       rmSync(folder, { recursive: true, force: true })
     })
@@ -35,6 +33,33 @@ export async function openScratch(): Promise<string | undefined> {
   } catch {
     return undefined
   }
+}
+
+/**
+ * A temporary folder for one piece of work, removed at the end of its block. Removes those of killed processes.
+ * @param root instead of TMPDIR
+ * @throws config_invalid without a folder for temporary files
+ */
+export async function workFolder(root?: string) {
+  return temporaryFolder(await ownPrefix(root))
+}
+
+/** Path of temporary folders of this process, up to random characters. Removes those of killed processes. @throws config_invalid */
+async function ownPrefix(given?: string): Promise<string> {
+  if (given === undefined) await checkTemporary()
+  const root = given ?? tmpdir()
+  const abandoned = await staleFiles(root, (name) => OWN.exec(name)?.[1])
+  // Owned by another user.
+  await Promise.all(abandoned.map((name) => rm(join(root, name), { recursive: true, force: true }).catch(() => undefined)))
+  return join(root, `${PREFIX}${await processTag()}.`)
+}
+
+/** LanceDB spills to a temporary folder and aborts the process if it cannot create one. @throws config_invalid */
+export async function checkTemporary(): Promise<void> {
+  const folder = tmpdir()
+  await access(folder, constants.W_OK | constants.X_OK).catch((cause: unknown) => {
+    throw invalidConfig('TMPDIR', `The folder for temporary files, ${folder}, cannot be written to: set TMPDIR to another.`, cause)
+  })
 }
 
 /** Creates the folder again if a cleaner of temporary files has removed it. */

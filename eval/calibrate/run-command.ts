@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { open, realpath, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pLimit from 'p-limit'
-import { closing, temporaryFolder } from '../../base/files.ts'
+import { closing } from '../../base/files.ts'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, type ErrorCode, messageOf, onCode } from '../../base/errors.ts'
 import { sealed } from '../../base/json.ts'
+import { workFolder } from '../../base/locks/scratch.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { fitCalibration, type JudgedSignals } from './fit.ts'
 import type { AnswerClient } from '../client/client.ts'
@@ -44,7 +44,7 @@ export async function calibrate(given: string[], options: CalibrateOptions): Pro
   if (isShipped && options.url !== undefined)
     throw invalidOption('Name question files: the shipped ones are about the shipped corpus, not that of --url.')
   if (!isShipped) return fit(given, options, {})
-  await using folder = await temporaryFolder(path.join(tmpdir(), 'cepe-calibrate-'))
+  await using folder = await workFolder()
   const index = { INDEX_DIR: folder.path, JOBS_DIR: path.join(folder.path, 'jobs'), CORPUS: demoCorpus() }
   await fit(SHIPPED.files, { unanswerableShare: SHIPPED.share, ...options }, index)
 }

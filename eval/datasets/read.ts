@@ -111,6 +111,7 @@ const ContextSchema = Type.Object({
   score: Type.Optional(Type.Union([Type.Number(), Type.String(), Type.Null()])),
 })
 const isContexts = Compile(Type.Array(ContextSchema))
+const isRatedWrong = Compile(Type.Object({ feedback: Type.Object({ correct: Type.Literal(false) }) }))
 const isTriviaQa = Compile(
   Type.Object({
     Question: Type.String(),
@@ -149,7 +150,8 @@ function parseQuestion(
   const answers = [...new Set(given.map((answer) => String(answer).trim()))].filter((answer) => answer !== '')
   if (answers.some((answer) => PYTHON_LIST.test(answer))) return 'list of answers that is not JSON'
   const [first] = answers
-  const answerable = wanted ?? first !== undefined
+  // A wrong answer whose right one is not known does not make a question unanswerable.
+  const answerable = wanted ?? (first !== undefined || isRatedWrong.Check(value))
   if (answerable && first === undefined) return 'no answer'
   const contexts = listInCell(record['ctxs'] ?? record['docs'])
   if (contexts !== undefined && !isContexts.Check(contexts)) return 'ctxs that are not passages'

@@ -8,6 +8,7 @@ import { eachOf } from '../store/each-of.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { connectForWriting, type Connection, connectLance } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
+import { readWordIndex } from '../table/words.ts'
 import { checkFolder, checkTableName, namelessTables, readAlias, removalMark, removeAlias, REMOVING } from '../versions/alias.ts'
 import { unservable } from '../versions/compatibility.ts'
 import { createLiveTable } from '../versions/live-table.ts'
@@ -28,6 +29,17 @@ async function finishRemoval(location: TableLocation, belongings: Belongings): P
   if ((await files.read(removalMark(location))) === undefined) return
   if ((await readAlias(location)) === undefined) await removeFiles(location, belongings)
   else await files.remove(removalMark(location))
+}
+
+/** Whether a collection exists. @throws conflict if it does, and another language was chosen for it, or none */
+async function exists(connection: Connection, location: TableLocation, language?: WordLanguage): Promise<boolean> {
+  const storedAs = await readAlias(location)
+  if (storedAs === undefined || language === undefined) return storedAs !== undefined
+  using table = await connection.openTable(storedAs)
+  const { chosen } = await readWordIndex(table)
+  const problem = `The collection "${location.table}" exists, and its language is chosen when it is made`
+  if (chosen !== language) throw conflict('language', `${problem}: leave it out, or name a new collection.`)
+  return true
 }
 
 async function removeFiles({ dir, table }: TableLocation, { release }: Belongings): Promise<void> {
@@ -146,12 +158,12 @@ export class IndexCollections implements Collections {
     const dir = this.#dir
     const location = { dir, table: checkTableName(name) }
     await checkFolder(dir)
-    if ((await readAlias(location)) !== undefined) return false
-    await this.#requireRoom()
     using connection = await connectForWriting(dir)
+    if (await exists(connection, location, language)) return false
+    await this.#requireRoom()
     return await withWriterLock(location, async () => {
       await finishRemoval(location, this.#belongings)
-      if ((await readAlias(location)) !== undefined) return false
+      if (await exists(connection, location, language)) return false
       const nameless = await namelessTables(location)
       if (nameless !== undefined) throw nameless
       return createLiveTable(connection, { ...location, model: this.main.model }, language)

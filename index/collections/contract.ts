@@ -61,7 +61,7 @@ export interface Collections {
    * Creates an empty collection.
    * @param language of its word index; by default the one that most texts are in when words are indexed
    * @returns false if it exists
-   * @throws unprocessable beyond the limit
+   * @throws unprocessable beyond the limit; conflict if it exists in another language
    */
   create(name: string, language?: WordLanguage): Promise<boolean>
   /**

@@ -1,10 +1,8 @@
-import { access, constants } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { connect, Index, makeArrowTable, Session, type Table as LanceTable } from '@lancedb/lancedb'
 import { Schema, type Field } from 'apache-arrow'
-import { conflict, invalidConfig } from '../../base/errors.ts'
+import { conflict } from '../../base/errors.ts'
 import { inFolder, isCommitConflict, isDiskFull } from '../../base/failures.ts'
-import { inScratch, keepScratch } from '../../base/locks/scratch.ts'
+import { checkTemporary, inScratch, keepScratch } from '../../base/locks/scratch.ts'
 import { storeOf } from '../store/store-of.ts'
 
 export { Index, MatchQuery, type Query, type VectorQuery } from '@lancedb/lancedb'
@@ -71,14 +69,6 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
     close,
     [Symbol.dispose]: close,
   }
-}
-
-/** LanceDB spills to a temporary folder and aborts the process if it cannot create one. @throws config_invalid */
-async function checkTemporary(): Promise<void> {
-  const folder = tmpdir()
-  await access(folder, constants.W_OK | constants.X_OK).catch((cause: unknown) => {
-    throw invalidConfig('TMPDIR', `The folder for temporary files, ${folder}, cannot be written to: set TMPDIR to another.`, cause)
-  })
 }
 
 /** LanceDB lists tables in pages. */

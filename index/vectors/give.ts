@@ -1,11 +1,8 @@
-import { join } from 'node:path'
 import { at } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
-import { temporaryFolder } from '../../base/files.ts'
 import { invalidIndex } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
-import { processTag } from '../../base/locks/process.ts'
-import { removeStaleFiles } from '../../base/locks/stale-files.ts'
+import { workFolder } from '../../base/locks/scratch.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'
 import { type Embed, type EmbeddingModel, passageText } from '../contract.ts'
@@ -57,9 +54,7 @@ export async function giveVectors(shardDir: ShardDir, options: GiveOptions) {
       `The vectors are of ${madeBy} (--made-by), the plan is for ${shardDir.model}: vectors of different models cannot be compared. If it is the same model (in another precision or another software), say so with --same-model; a sample is compared in any case.`,
     )
   await makeFolder(options.work)
-  const tag = /^cepe-vectors-(.+)-[^-]+$/
-  await removeStaleFiles(options.work, (name) => tag.exec(name)?.[1])
-  await using work = await temporaryFolder(join(options.work, `cepe-vectors-${await processTag()}-`))
+  await using work = await workFolder(options.work)
   try {
     const sources: VectorSource[] = []
     for (const [number, path] of options.files.entries()) {

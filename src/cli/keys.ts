@@ -54,7 +54,7 @@ export function keysCommand(): Command {
 }
 
 async function add(name: string, { admin, requestsPerMinute, questionsPerDay, collections }: AddOptions): Promise<void> {
-  const { addKey, readChanges } = await import('../keys/store.ts')
+  const { addKey, readChanges, removeKey } = await import('../keys/store.ts')
   const { needsKey } = await import('../keys/keys.ts')
   const config = await loadConfig()
   const before = [...(await readChanges(config.KEYS_DIR)).values()].flatMap(({ record }) => record ?? [])
@@ -70,7 +70,11 @@ async function add(name: string, { admin, requestsPerMinute, questionsPerDay, co
     warn(`there is no collection ${one} yet: the key works once it is made (cepe index add --collection ${one})`)
   if (admin !== true && !needsKey(before))
     warn('this is the first user key: a service with these keys was open, and answers requests with a key only from now on')
-  process.stdout.write(`${key}\n`)
+  const failure = await new Promise((resolve) => process.stdout.write(`${key}\n`, resolve))
+  if (!failure) return
+  // The key was not seen, and a retry takes its name.
+  await removeKey(config.KEYS_DIR, name)
+  process.exitCode = 1
 }
 
 /** Those of the collections that are not in the index; none if it cannot be read. */

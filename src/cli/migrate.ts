@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { loadConfig } from './program/run-program.ts'
 import { wholeNumber, collectionOption } from './program/options.ts'
 
@@ -6,7 +6,7 @@ import { wholeNumber, collectionOption } from './program/options.ts'
 export function migrateCommand(): Command {
   return new Command('migrate')
     .description("migrate the index to this version's schema, or restore an earlier version, without downtime")
-    .option('--dry-run', 'print what would be done and exit')
+    .addOption(new Option('--dry-run', 'print what would be done and exit').conflicts('restore'))
     .option('--restore <version>', 'restore a version named by a migration; rows written since are lost', wholeNumber({ min: 1 }))
     .addOption(collectionOption())
     .action(async ({ dryRun = false, restore, collection: name }: { dryRun?: boolean; restore?: number; collection?: string }) => {

@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { appendLine } from '../../base/durable.ts'
-import { CodedError, conflict, invalidOption, messageOf, notFound, osCode } from '../../base/errors.ts'
+import { CodedError, conflict, invalidOption, invalidRequest, messageOf, notFound, osCode } from '../../base/errors.ts'
 import { type BadLine, closing, fileBytes, type Line, readLines } from '../../base/files.ts'
 import { loadConfig } from '../config.ts'
 import { parseLine, readQuestion } from '../http/request/read-question.ts'
@@ -28,10 +28,12 @@ interface AskFileOptions extends BatchOptions {
   readonly startProgress: StartProgress
 }
 
-/** @throws not_found if the file does not exist */
+/** @throws not_found if the file does not exist; invalid_request if it holds no question */
 export async function checkFile(file: string): Promise<void> {
   if ((await stat(file).catch(() => undefined))?.isFile() !== true)
     throw notFound('--file', `There is no file ${file}: name one with a question a line.`)
+  for await (const _ of filledLines(file)) return
+  throw invalidRequest('--file', `${file} holds no question: write one a line.`)
 }
 
 /** Creates a file for answers. @throws conflict if it exists, so that its content is kept; options_invalid if it cannot be made */

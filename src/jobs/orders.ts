@@ -22,7 +22,7 @@ import type { JobQueue } from './run/runner.ts'
 import { checkedAddresses } from './sources/fetch-pages.ts'
 import { ARCHIVE, isDocument } from './sources/list.ts'
 import { checkDeleteMissing } from './sources/missing.ts'
-import { checkReading, corpusReadOptions, ReadingNotes } from './sources/reading.ts'
+import { checkReading, corpusReadOptions, ReadingNotes, tableOptionOf } from './sources/reading.ts'
 import { FileSpool } from './sources/spool.ts'
 import { byteLimit, takeFiles, type UploadedFiles } from './sources/take.ts'
 
@@ -70,6 +70,7 @@ export function ordersOf(desk: Desk) {
      */
     addPages: async (web: WebSource, options: JobOptions, table?: string) => {
       const urls = checkedAddresses(web)
+      refuseTableOptions(options)
       return order(desk, { name: nameOf(urls), path: null, files: { web: { ...web, urls } } }, options, { table })
     },
     /**
@@ -137,8 +138,17 @@ async function orderImport(
   const name = basename(path)
   if (isFolder) return order(desk, { name: within || name, path, files: { tables: true } }, labelled(within), { table })
   if (ARCHIVE.test(path)) return orderFiles(desk, { files: [{ name, bytes: fileBytes(path) }], options, table })
-  if (isDocument(path)) return order(desk, { name, path: dirname(path), files: { only: [name] } }, labelled(dirname(within)), { table })
+  if (isDocument(path)) {
+    refuseTableOptions(options)
+    return order(desk, { name, path: dirname(path), files: { only: [name] } }, labelled(dirname(within)), { table })
+  }
   return order(desk, { name, path }, options, { table })
+}
+
+/** @throws invalid_request for an option that has no effect without a table */
+function refuseTableOptions(options: JobOptions): void {
+  const unread = tableOptionOf(options)
+  if (unread !== undefined) throw invalidRequest(unread, `${unread} applies to tables, and there is none: leave it out.`)
 }
 
 /** A job that is running, queued or resumable. */
@@ -184,6 +194,7 @@ async function orderFiles(desk: Desk, { files, options, table }: FilesUpload): P
     const spool = new FileSpool(jobFiles(store.folder(id)).uploads)
     const names = await takeFiles(files, spool, parts.maxUploadBytes ?? DEFAULT_UPLOAD_BYTES)
     if (names.length === 0) throw invalidRequest('body', 'The form holds no file: send documents, tables, or an archive of them.')
+    if (names.every(isDocument)) refuseTableOptions(options)
     await spool.finish()
     return enqueue(desk, newJob(nameOf(names)), lease)
   })

@@ -5,7 +5,7 @@ import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'
-import { parseJson } from '../../base/json.ts'
+import { parseSealed, sealed } from '../../base/json.ts'
 import { takeLock } from '../../base/locks/lock.ts'
 import type { Admission } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
@@ -59,7 +59,8 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
       const added = new Map(lock === undefined ? [] : unsaved)
       for (const [counter, count] of added) counts.set(counter, (counts.get(counter) ?? 0) + count)
       const kept = recent(counts, dayOf(now()))
-      if (lock !== undefined) await writeFileDurably(usageFile(dir), `${JSON.stringify(Object.fromEntries(kept))}\n`, { mode: 0o600 })
+      if (lock !== undefined)
+        await writeFileDurably(usageFile(dir), `${JSON.stringify(sealed(Object.fromEntries(kept)))}\n`, { mode: 0o600 })
       saved = kept
       // Questions that arrived during the write.
       const later = [...unsaved].map(([counter, count]) => [counter, count - (added.get(counter) ?? 0)] as const)
@@ -132,7 +133,7 @@ async function readUsage(dir: string, onDamaged?: (problem: string) => void): Pr
   const text = await orAbsent(readFile(usageFile(dir), 'utf8')).catch((error: unknown) => {
     throw keysFailed(`The count of questions, ${usageFile(dir)}, cannot be read: ${messageOf(error)}.`, error)
   })
-  const usage = parseJson(text ?? '')
+  const usage = parseSealed(text ?? '')
   if (Value.Check(UsageSchema, usage)) return new Map(Object.entries(usage))
   if (text !== undefined) onDamaged?.(`The count of questions, ${usageFile(dir)}, is damaged: today's counts start at 0.`)
   return new Map()

@@ -1,18 +1,21 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { Type } from 'typebox'
 import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { conflict, invalidOption, messageOf, notFound, osCode } from '../../base/errors.ts'
 import { orAbsent } from '../../base/exists.ts'
 import { makeFolder } from '../../base/make-folder.ts'
-import { parseJson } from '../../base/json.ts'
+import { parseJson, parseSealed, sealed } from '../../base/json.ts'
 import { hashKey, keysFailed, KeyRecordSchema, type KeyRecord } from './record.ts'
 
 /** One file per key: writers of different keys never conflict, and creating the file claims the name. */
 const KEY_FILE = '.key.json'
 /** Readable by the owner only: hashes of random keys are no secret, but names and limits may be. */
 const MODE = 0o600
+
+const StoredSchema = Type.Object({ key: KeyRecordSchema }, { additionalProperties: false })
 
 type NewKey = Pick<KeyRecord, 'name' | 'role' | 'requests_per_minute' | 'questions_per_day' | 'collections'>
 
@@ -60,6 +63,11 @@ export async function revokeKey(dir: string, name: string): Promise<KeyRecord> {
   return revoked
 }
 
+/** Removes a key that was never used: its name is free again. */
+export async function removeKey(dir: string, name: string): Promise<void> {
+  await rm(path.join(dir, name + KEY_FILE))
+}
+
 interface KeyFile {
   /** Changes when the file is replaced or edited. */
   readonly state: string
@@ -101,7 +109,10 @@ async function readChange(dir: string, name: string, known: KeyFile | undefined)
 /** One key by its file's name. @throws config_invalid naming the file where it cannot be read, or holds no key */
 async function readKey(dir: string, name: string): Promise<KeyRecord> {
   const file = path.join(dir, name)
-  const record = parseJson(await readFile(file, 'utf8').catch(unreadable(file)))
+  const text = await readFile(file, 'utf8').catch(unreadable(file))
+  const stored = parseSealed(text)
+  // Earlier software stored the record alone.
+  const record = Value.Check(StoredSchema, stored) ? stored.key : parseJson(text)
   if (!Value.Check(KeyRecordSchema, record) || record.name + KEY_FILE !== name)
     throw keysFailed(`${file} is no key's file: remove it, or put its copy back.`)
   return record
@@ -120,5 +131,5 @@ function unreadable(file: string): (cause: unknown) => never {
 }
 
 function toText(record: KeyRecord): string {
-  return `${JSON.stringify(record, null, 2)}\n`
+  return `${JSON.stringify(sealed({ key: record }), null, 2)}\n`
 }

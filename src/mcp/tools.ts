@@ -15,14 +15,12 @@ import {
   SearchResponseSchema,
 } from '../rag/schema.ts'
 import { passageOf, search } from '../rag/search.ts'
-import { closed } from '../rag/fields.ts'
+import { closed, optionalText } from '../rag/fields.ts'
 import { tool } from './contract.ts'
 import { sourcesOf } from './source-counts.ts'
 
 /** The only filter that agents can use without knowing the corpus: `list_sources` returns its values. */
-const sourceField = Type.Optional(
-  Type.String({ maxLength: 1000, description: 'Only passages from this source, as returned by list_sources; empty: those without one.' }),
-)
+const sourceField = optionalText(1000, 'Only passages from this source, as returned by list_sources; empty: those without one.')
 /** Collection of a call: the server passes its services to the tool. */
 const collectionField = Type.Optional(CollectionNameSchema)
 

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { CHUNKINGS } from '../text/document/request.ts'
 import { DOCUMENT_REQUEST_LIMITS } from './limits.ts'
 import { AnswerResponseSchema, ChatTemplateSchema, HighlightSchema, InstructionSchema, LIMITS, SamplingSchema } from './schema.ts'
-import { closed, nonBlank, optionalBoolean, optionalEnum, optionalInteger, optionalText, orNull } from './fields.ts'
+import { closed, nonBlank, optionalBoolean, optionalCount, optionalEnum, optionalInteger, optionalText, orNull } from './fields.ts'
 
 const DocumentOptions = {
   question: Type.Optional(
@@ -21,18 +21,13 @@ const DocumentOptions = {
     'passages: chunks of whole sentences with title and heading. tokens: fixed slices cut from the end, as in the paper. Default: passages; tokens if the document contains its own question.',
   ),
   chunk_tokens: optionalInteger([16, LIMITS.contextTokens], "Tokens per chunk. Default: the model's protocol."),
-  decoder_tokens: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      description:
-        "Tokens at the end of the document to place in the decoder prompt. Default: the model's k_decoder passages; in map-rerank mode the best chunks are read one at a time.",
-    }),
+  decoder_tokens: optionalCount(
+    0,
+    "Tokens at the end of the document to place in the decoder prompt. Default: the model's k_decoder passages; in map-rerank mode the best chunks are read one at a time.",
   ),
-  encoder_tokens: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      description: 'Tokens before those that the encoder reads; earlier text is not read. Default: all; 0 for a model without encoder.',
-    }),
+  encoder_tokens: optionalCount(
+    0,
+    'Tokens before those that the encoder reads; earlier text is not read. Default: all; 0 for a model without encoder.',
   ),
   max_new_tokens: optionalInteger(
     [1, DOCUMENT_REQUEST_LIMITS.newTokens],

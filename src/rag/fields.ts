@@ -13,6 +13,10 @@ export function optionalInteger([minimum, maximum]: readonly [number, number], d
   return Type.Optional(Type.Integer({ minimum, maximum, description }))
 }
 
+export function optionalCount(minimum: number, description: string) {
+  return Type.Optional(Type.Integer({ minimum, description }))
+}
+
 export function optionalNumber([minimum, maximum]: readonly [number, number], description: string) {
   return Type.Optional(Type.Number({ minimum, maximum, description }))
 }
@@ -23,6 +27,10 @@ export function optionalEnum<const Value extends string>(values: readonly Value[
 
 export function optionalBoolean(description: string) {
   return Type.Optional(Type.Boolean({ description }))
+}
+
+export function optionalName(maxLength: number, description: string) {
+  return Type.Optional(Type.String({ minLength: 1, maxLength, description }))
 }
 
 export function optionalText(maxLength: number, description: string) {

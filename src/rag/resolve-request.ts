@@ -124,13 +124,13 @@ function refuseMixed({ sampling, logprobs, grammar }: ChatQuestion, mode: Mode):
 }
 
 /** @throws invalid_request for passages that would not be read, and for options of a search that is not made */
-function refuseUnused({ passages = [], filter = {}, method, collection, rerank }: ChatQuestion, mode: Mode): void {
+function refuseUnused({ passages, filter = {}, method, collection, rerank }: ChatQuestion, mode: Mode): void {
   const ofSearch = Object.keys(filter).length > 0 ? 'filter' : method && 'method'
-  const unread = passages.length > 0 ? 'passages' : rerank ? 'rerank' : ofSearch
+  const unread = passages?.length ? 'passages' : rerank ? 'rerank' : ofSearch
   if (mode === 'closed-book' && unread)
     throw invalidField(unread, 'has no effect in closed-book mode, which reads no passages: omit it, or choose another mode')
   const unused = ofSearch ?? (collection && 'collection')
-  if (passages.length > 0 && unused) throw invalidField(unused, 'selects from the index, and passages are given: omit one of them')
+  if (passages && unused) throw invalidField(unused, 'selects from the index, and passages are given: omit one of them')
 }
 
 /** @throws invalid_request if dropping passages is meaningless, or the answer is sampled */

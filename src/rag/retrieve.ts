@@ -103,12 +103,14 @@ export async function gatherPassages(
   run: RunOptions,
 ): Promise<Gathered> {
   if (request.passages !== undefined) {
-    request.passages.forEach(({ metadata = {} }, i) => {
+    const [given, count] = [request.passages.map(({ id }) => id), request.passages.length]
+    request.passages.forEach(({ id, metadata = {} }, i) => {
+      if (id !== undefined && given.indexOf(id) < i)
+        throw invalidField(`passages.${i}.id`, 'is that of an earlier passage: give each its own')
       const rounded = Object.keys(metadata).find((name) => typeof metadata[name] === 'number' && !isExact(metadata[name]))
       if (rounded !== undefined) throw invalidField(`passages.${i}.metadata.${rounded}`, INEXACT)
     })
-    const [given, count] = [new Set(request.passages.map(({ id }) => id)), request.passages.length]
-    const free = (id: number): string => (given.has(String(id)) ? free(id + count) : String(id))
+    const free = (id: number): string => (given.includes(String(id)) ? free(id + count) : String(id))
     const supplied = request.passages.slice(0, k).map(({ id, title, text, score, source, metadata }, i) => ({
       id: id ?? free(i + 1),
       title: title.normalize(),

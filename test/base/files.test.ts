@@ -1,10 +1,11 @@
+import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { exists, orAbsent, readText } from '../../base/exists.ts'
-import { fileBytes, filesUnder } from '../../base/files.ts'
+import { fileBytes, filesUnder, headOf } from '../../base/files.ts'
 
 t.test('folders that go while a tree is read take nothing else along', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'cepe-files-under-'))
@@ -21,6 +22,15 @@ t.test('folders that go while a tree is read take nothing else along', async (t)
   }
   t.same(await filesUnder(dir), [join(dir, 'stays')])
   t.same(await filesUnder(join(dir, 'none')), [])
+})
+
+t.test('a pipe is no file to read: its first bytes would be lost', { timeout: 60_000 }, async (t) => {
+  const dir = t.testdir({ file: 'text' })
+  const pipe = join(dir, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  for (const path of [pipe, '/dev/null'])
+    await t.rejects(headOf(path, 4), { code: 'not_found', message: `${path} is a pipe or a device: name a regular file.` })
+  t.equal(String(await headOf(join(dir, 'file'), 2)), 'te')
 })
 
 t.test('a link to what is missing is no missing file', async (t) => {

@@ -68,8 +68,15 @@ t.test('a line is a line, and letters of another encoding are not replaced', asy
   ])
 })
 
-t.test('a file that is not there, and one that would be written over', async (t) => {
-  const dir = t.testdir({ 'old.jsonl': 'kept' })
+t.test('a file that is not there or has no question, and one that would be written over', async (t) => {
+  const dir = t.testdir({ 'old.jsonl': 'kept', empty: '', blank: '\n  \r\n', broken: '{' })
+  for (const name of ['empty', 'blank'])
+    await t.rejects(checkFile(path.join(dir, name)), {
+      code: 'invalid_request',
+      field: '--file',
+      message: /holds no question: write one a line/,
+    })
+  await checkFile(path.join(dir, 'broken'))
   await t.rejects(checkFile(path.join(dir, 'none')), { code: 'not_found', message: /none/ })
   await t.rejects(checkFile(dir), { code: 'not_found' })
   await t.rejects(newFile(path.join(dir, 'old.jsonl')), { code: 'conflict', field: '--out' })

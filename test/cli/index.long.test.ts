@@ -53,7 +53,8 @@ await t.test('a first add makes the collection in a language; a later one cannot
     return readWordIndex(await connection.openTable(live ?? ''))
   }
   t.same(await words(), { language: 'de', chosen: 'de' }, 'although the text is English')
-  t.match(await add('--language', 'en'), { code: 1, stderr: /"passages" exists.*leave --language out/ })
+  t.match(await add('--language', 'en'), { code: 1, stderr: /"passages" exists, and its language is chosen.*leave it out/ })
+  t.match(await add('--language', 'de'), { code: 0, stdout: /1 unchanged/ })
   t.match(await add(), { code: 0, stdout: /1 unchanged/ })
   t.same(await words(), { language: 'de', chosen: 'de' })
 })

@@ -21,7 +21,7 @@ t.test('keys: a collection that is not there, and a first key that closes the se
 })
 
 t.test('what is typed in and cannot be is named before anything is loaded', async (t) => {
-  const dir = t.testdir({ 'q.jsonl': 'who\n', 'notes.md': '# Notes\n\nSome words.\n', empty: {} })
+  const dir = t.testdir({ 'q.jsonl': 'who\n', 'notes.md': '# Notes\n\nSome words.\n', empty: {}, docs: { 'a.md': 'Some words.' } })
   const at = (name: string) => path.join(dir, name)
   const env = { CEPE_INDEX_DIR: at('index') }
   for (const [args, message] of [
@@ -35,6 +35,8 @@ t.test('what is typed in and cannot be is named before anything is loaded', asyn
     ],
     [['ask', '--file', at('q.jsonl'), '--out', at('empty')], /--out|exists already/],
     [['index', 'add', at('notes.md'), '--columns', 'text=a'], /--columns applies to tables/],
+    [['migrate', '--dry-run', '--restore', '3'], /--dry-run' cannot be used with option '--restore <version>'/],
+    [['index', 'add', at('docs'), '--format', 'tsv'], /--format applies to tables/],
     [['index', 'add', at('notes.md'), '--ids', 'line'], /--ids applies to tables/],
     [['index', 'add', at('notes.md'), '--no-quotes', '--check'], /--no-quotes applies to tables/],
     [['index', 'add', at('notes.md'), '--no-metadata', '--watch'], /--no-metadata applies to tables/],

@@ -179,6 +179,17 @@ t.test('collections are made, copied and removed over HTTP, by admins', async (t
   t.equal(made.statusCode, 201)
   t.same(made.json(), { name: 'tax', passages: 0, state: 'ready', default: false, problem: null })
   t.equal((await send('PUT', '/v1/collections/tax', 'root')).statusCode, 200, 'it is there')
+  for (const [path, statusCode] of [
+    ['tax?language=de', 409],
+    ['toll?language=de', 201],
+    ['toll?language=de', 200],
+    ['toll?language=fr', 409],
+  ] as const) {
+    const put = await send('PUT', `/v1/collections/${path}`, 'root')
+    t.equal(put.statusCode, statusCode, path)
+    if (statusCode === 409) t.match(put.json(), { error: { code: 'conflict', field: 'language', message: /leave it out/ } })
+  }
+  t.equal((await send('DELETE', '/v1/collections/toll', 'root')).statusCode, 200)
   t.match((await send('POST', '/v1/answer', 'ann', { question: 'q', collection: 'tax' })).json(), { answer: null, reason: 'no_passages' })
   t.match((await send('PUT', '/v1/collections/tax?copy_of=law', 'root')).json(), { passages: 1 })
   t.match((await send('GET', '/v1/passages/p1?collection=tax')).json(), { text: /law/ })

@@ -29,9 +29,10 @@ async function served(t: Test, own: { readonly SERVE_FILES?: boolean } = { SERVE
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(() => app.close())
   const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const send = (body: object, query: string) =>
+    fetch(`${url}/v1/admin/index-jobs${query}`, { method: 'POST', headers, body: JSON.stringify(body) })
   const order = async (source: string, query = '', own: object = {}): Promise<Job> => {
-    const body = JSON.stringify({ source, ...own })
-    const response = await fetch(`${url}/v1/admin/index-jobs${query}`, { method: 'POST', headers, body })
+    const response = await send({ source, ...own }, query)
     const job = (await response.json()) as { id?: string }
     return jobs.wait(String(job.id))
   }
@@ -45,11 +46,11 @@ async function served(t: Test, own: { readonly SERVE_FILES?: boolean } = { SERVE
     const response = await fetch(`${url}/v1/passages/${encodeURIComponent(id)}/file`, { method })
     return { status: response.status, headers: response.headers, body: await response.text() }
   }
-  return { dir, importDir, index, order, put, file }
+  return { dir, importDir, index, order, send, put, file }
 }
 
 await t.test('a folder, a document and an archive of the import folder are jobs, and the files are given back', async (t) => {
-  const { importDir, index, order, file } = await served(t)
+  const { importDir, index, order, send, file } = await served(t)
   await writeFile(join(importDir, 'docs', 'lamps.md'), NOTE)
   await writeFile(join(importDir, 'docs', 'deep', 'page é.html'), '<title>Bells</title><p>The bell rings in fog.</p>')
   await writeFile(join(importDir, 'docs', 'ports.tsv'), 'id\ttext\np\tThe port is open.\n')
@@ -78,20 +79,28 @@ await t.test('a folder, a document and an archive of the import folder are jobs,
   t.match(await file('p'), { status: 200, body: /The port is open/ })
   t.match(await file('p', 'HEAD'), { status: 200, body: '' })
 
+  const unread = await send({ source: 'docs/lamps.md' }, '?columns=text%3Da')
+  t.match({ status: unread.status, body: await unread.json() }, { status: 400, body: { error: { field: 'columns' } } })
   t.match(await order('docs/lamps.md'), { state: 'done', source: { name: 'lamps.md' }, counters: { skipped: 1 } }, 'the same passages')
   await writeFile(join(importDir, 'more.zip'), makeZip([{ name: 'a.md', content: NOTE }]))
   t.match(await order('more.zip'), { state: 'done', files: { indexed: 1 } })
   t.match(await order('.'), { state: 'done', files: { indexed: 3 } }, 'all of the import folder')
 })
 
-await t.test('options of the query hold for a JSON body too, unless it has them', async (t) => {
-  const { importDir, index, order } = await served(t)
+await t.test('options of the query hold for a JSON body too; one in both is refused', async (t) => {
+  const { importDir, index, order, send } = await served(t)
   for (const name of ['a', 'b', 'c']) await writeFile(join(importDir, `${name}.tsv`), `id\ttext\n${name}\tText of ${name}.\n`)
   await order('a.tsv')
   t.match(await order('b.tsv', '?label=quay&replace=true'), { state: 'done', options: { label: 'quay', replace: true } })
   t.same(await index.sources(), [{ source: 'quay', passages: 1 }], 'the first table is replaced')
-  t.match(await order('c.tsv', '?label=quay&replace=true', { replace: false }), { state: 'done', options: { replace: false } })
+  t.match(await order('c.tsv', '?label=quay', { replace: false }), { state: 'done', options: { replace: false, label: 'quay' } })
   t.same(await index.sources(), [{ source: 'quay', passages: 2 }])
+  for (const own of [{ replace: false }, { label: 'quay' }, { collection: 'passages' }]) {
+    const [field = ''] = Object.keys(own)
+    const response = await send({ source: 'c.tsv', ...own }, '?label=quay&replace=true&collection=passages')
+    const error = { code: 'invalid_request', field, message: `${field} is set twice: set it once.` }
+    t.match({ status: response.status, body: await response.json() }, { status: 400, body: { error } })
+  }
 })
 
 await t.test('no file is given that is not in the import folder, or of no kind that is indexed', async (t) => {

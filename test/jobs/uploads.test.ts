@@ -151,6 +151,20 @@ await t.test('tables of other shapes: columns and ids by the query', async (t) =
   t.match(await post(Buffer.from(faq), csv, '?delete_missing=true'), { status: 400, json: { error: { field: 'delete_missing' } } })
 })
 
+await t.test('options of tables are refused where documents alone are sent, as they would have no effect', async (t) => {
+  const { form, ended, folders } = await served(t)
+  for (const option of ['format=tsv', 'columns=text%3Da', 'ids=line', 'no_quotes=true', 'no_metadata=true']) {
+    const [field = ''] = option.split('=')
+    const refused = await form({ 'a.md': '# A\n\nText.', 'b.html': '<p>b</p>' }, {}, `?${option}`)
+    const message = `${field} applies to tables, and there is none: leave it out.`
+    t.match(refused, { status: 400, json: { error: { code: 'invalid_request', field, message } } })
+  }
+  t.same(await folders(), [])
+  const mixed = await form({ 'a.md': 'Text of a.', 'c.csv': 'a,b\nx,Text of c.\n' }, {}, '?columns=id%3Da,text%3Db')
+  t.match(await ended(mixed), { state: 'done', counters: { accepted: 2 } })
+  t.match(await form({ 'a.md': 'Text of a.' }, {}, '?no_quotes=false&label=x'), { status: 202 })
+})
+
 await t.test('an archive gives the files in it, with their paths', async (t) => {
   const { index, form, post, ended } = await served(t)
   const entries = [

@@ -180,6 +180,7 @@ t.test('over HTTP: off, then for listed hosts, and never for private addresses',
     t.match(await order({ urls: [url] }), { status: 400, body: { error: { code: 'invalid_request' } } }, url)
   for (const body of [{}, { source: 'a', urls: [site.url('/a')] }])
     t.match(await order(body), { status: 400, body: { error: { code: 'invalid_request' } } })
+  t.match(await order({ urls: [`http://${host}/a`], columns: 'text=a' }), { status: 400, body: { error: { field: 'columns' } } })
   const { status, body } = await order({ urls: [`http://${host}/a`], strict: true })
   t.equal(status, 202)
   const job = await jobs.wait(String(body['id']))

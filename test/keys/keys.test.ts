@@ -1,12 +1,16 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { openKeys } from '../../src/keys/keys.ts'
 import { createQuotas, usageOfDay } from '../../src/keys/quota.ts'
 import { addKey, revokeKey } from '../../src/keys/store.ts'
 import { runCli } from '../helpers/cli.ts'
+import { CLI } from '../helpers/processes.ts'
 
 async function until(check: () => boolean): Promise<void> {
   for (let i = 0; i < 500 && !check(); i++) await setTimeout(10)
@@ -62,6 +66,17 @@ t.test('two processes that make keys at once: none is lost, and of one name ther
   t.match(stdout, /^a {2}user, made \d{4}-\d\d-\d\d, 0 questions today, revoked/m)
   t.match(stdout, /^b {2}user, .*, collections law med$/m)
   t.notMatch(stdout, /cepe_/)
+})
+
+t.test('a key that cannot be printed is not made', { skip: process.platform === 'linux' ? false : 'needs /dev/full' }, async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  const env = { ...process.env, CEPE_KEYS_DIR: dir }
+  for (const to of ['> /dev/full', '| true']) {
+    const asked = promisify(execFile)('bash', ['-o', 'pipefail', '-c', `'${process.execPath}' '${CLI}' keys add ann ${to}`], { env })
+    await t.rejects(asked, { code: 1 }, to)
+    t.same(await recordsIn(dir), [], to)
+  }
+  t.match(await runCli(['keys', 'add', 'ann'], { CEPE_KEYS_DIR: dir }), { code: 0, stdout: /^cepe_/ })
 })
 
 t.test('a list goes on past a damaged file, names it and ends with 1', async (t) => {
@@ -157,6 +172,43 @@ t.test('a key whose limits or revocation have a damaged name is not accepted wit
       field,
     )
   }
+})
+
+t.test('a changed value of a key or of the counts is found; files of earlier software have no digest', async (t) => {
+  const dir = path.join(t.testdir(), 'keys')
+  const key = await addKey(dir, { name: 'ann', role: 'user', questions_per_day: 9, collections: ['law'] })
+  const file = path.join(dir, 'ann.key.json')
+  const good = await readFile(file, 'utf8')
+  const changes = [
+    ['"law"', '"lav"'],
+    ['"questions_per_day": 9', '"questions_per_day": 8'],
+    [/("sha256": ")[^"]/, '$1'],
+  ] as const
+  for (const [from, to] of changes) {
+    await writeFile(file, good.replace(from, to))
+    t.not(await readFile(file, 'utf8'), good)
+    await t.rejects(openKeys({ dir }), { code: 'config_invalid', message: /ann\.key\.json is no key's file: remove it/ }, String(from))
+  }
+  const { key: record } = JSON.parse(good) as { key: object }
+  await writeFile(file, JSON.stringify(record, null, 2))
+  t.match(await revokeKey(dir, 'ann'), { name: 'ann', questions_per_day: 9, collections: ['law'] })
+  t.match(await recordsIn(dir), [{ name: 'ann', sha256: createHash('sha256').update(key).digest('hex'), revoked_at: String }])
+
+  const usage = path.join(dir, 'usage.json')
+  await writeFile(usage, '{"2026-11-22 ann":5}\n')
+  t.same([...(await usageOfDay(dir, '2026-11-22'))], [['ann', 5]])
+  const keys = await openKeys({ dir })
+  t.teardown(() => keys.close())
+  await addKey(dir, { name: 'bob', role: 'user' })
+  await until(() => keys.named('bob') !== undefined)
+  const quotas = await createQuotas({ dir, keys, now: () => Date.parse('2026-11-22T12:00:00Z') })
+  quotas.around(createAdmission({ maxWaiting: 0, concurrency: 1 })).enter({ client: 'key:bob', cost: 1 })
+  await quotas.close()
+  t.same(Object.fromEntries(await usageOfDay(dir, '2026-11-22')), { ann: 5, bob: 1 })
+  await writeFile(usage, (await readFile(usage, 'utf8')).replace('ann":5', 'ann":4'))
+  const said: string[] = []
+  t.same([...(await usageOfDay(dir, '2026-11-22', (problem) => said.push(problem)))], [])
+  t.match(said, [/usage\.json, is damaged/])
 })
 
 t.test('a link to a key that is missing opens no service, and revokes no key', async (t) => {

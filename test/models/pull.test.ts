@@ -19,6 +19,8 @@ interface HubState {
   cuts: number[]
   status: number | null
   token: string | null
+  /** Called for each piece of a body of weights without an end. */
+  endless?: () => number
   /** Path and range of every request for content. */
   asked: string[]
 }
@@ -35,12 +37,25 @@ function describe(path: string, content: Buffer): object {
   }
 }
 
+/** Pieces of 64 KiB after which an endless body ends, so that a client that reads all of them fails its test. */
+const MOST_PIECES = 2000
+
+function sendEndless(count: () => number, response: ServerResponse): void {
+  const piece = Buffer.alloc(65_536, 'x')
+  const more = (): void => {
+    if (count() >= MOST_PIECES) response.end()
+    else if (!response.destroyed) response.write(piece, more)
+  }
+  more()
+}
+
 function sendContent(state: HubState, path: string, request: IncomingMessage, response: ServerResponse): void {
   const content = state.files.get(path)
   state.asked.push(`${path} ${request.headers.range ?? ''}`.trim())
   if (!content) return void response.writeHead(404).end()
   const from = Number(/bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0)
   const rest = content.subarray(from)
+  if (state.endless && path.endsWith('.safetensors')) return sendEndless(state.endless, response)
   response.writeHead(from > 0 ? 206 : 200, { 'content-length': rest.length })
   const cut = path.endsWith('.safetensors') ? state.cuts.shift() : undefined
   if (cut === undefined) return void response.end(rest)
@@ -226,6 +241,14 @@ await t.test('a file that cannot be written is not the hub out of reach', async 
   mkdirSync(join(`${outDir}.partial`, 'model.safetensors', 'x'), { recursive: true })
   await t.rejects(pull(), { code: 'EISDIR' })
   t.same(state.asked.filter((asked) => asked.startsWith('model')).length, 1, 'asked once')
+})
+
+await t.test('a body that is longer than announced is cut off and refused', async (t) => {
+  let endless = 0
+  const { outDir, pull } = await setUp(t, (state) => (state.endless = () => ++endless))
+  await t.rejects(pull(), { code: 'checkpoint_invalid', field: 'model.safetensors', message: /came damaged/ })
+  t.ok(endless > 0 && endless < MOST_PIECES, `${endless} pieces`)
+  t.notOk(existsSync(join(`${outDir}.partial`, 'model.safetensors')))
 })
 
 await t.test('damaged content is refused and not kept', async (t) => {

@@ -154,6 +154,19 @@ t.test('given passages are read, or refused with the field that excludes them', 
     [{ collection: 'law' }, 'collection'],
   ] as const)
     await t.rejects(answerQuestion({ ...given, ...more }, services), { code: 'invalid_request', field, message: /: omit/ })
+  const twice = { question: 'what', passages: ['a', 'b', 'a'].map((id) => ({ id, title: '', text: id })) }
+  const error = {
+    code: 'invalid_request',
+    field: 'passages.2.id',
+    message: 'passages.2.id is that of an earlier passage: give each its own.',
+  }
+  await t.rejects(answerQuestion(twice, services), error)
+  await t.rejects(scoreChoices({ ...twice, choices: ['a'] }, services), error)
+  for (const unread of [{ filter: { source: 'a.txt' } }, { method: 'text' }, { collection: 'law' }] as const) {
+    const [field = ''] = Object.keys(unread)
+    const message = `${field} selects from the index, and passages are given: omit one of them.`
+    await t.rejects(answerQuestion({ question: 'what', passages: [], ...unread }, services), { code: 'invalid_request', field, message })
+  }
   const scored = scoreChoices({ ...given, choices: ['a'], filter: { source: 'a.txt' } }, services)
   await t.rejects(scored, { code: 'invalid_request', field: 'filter' })
   t.match(await answerQuestion({ ...given, filter: {} }, services), { answer: 'yes' })

@@ -9,7 +9,7 @@ import type { Files, Job, JobOptions, WebSource } from '../../jobs/record/schema
 import type { Corpus, Source } from './corpus-files.ts'
 import { follow, withIndexing } from './jobs.ts'
 import { wholeNumber, collectionOption } from '../program/options.ts'
-import { jobOptions, tableOptionOf, withReadingOptions, type ReadingOptions } from './reading-options.ts'
+import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
 
 interface AddOptions extends ReadingOptions {
   readonly replace?: boolean
@@ -77,19 +77,16 @@ function isDryRun({ check, show }: AddOptions): boolean {
   return check === true || show === true
 }
 
-/** Makes the collection in the language of the options. @throws options_invalid if the collection exists */
+/** Makes the collection in the language of the options. @throws conflict if the collection exists in another language */
 async function make({ collection, language }: AddOptions): Promise<void> {
-  if (language === undefined) return
-  await withIndexing(collection, 'embeds', async ({ index, collections }) => {
-    if (await collections.create(index.table, language)) return
-    const problem = `The collection "${index.table}" exists, and its language is chosen when it is made`
-    throw invalidOption('--language', `${problem}: leave --language out, or name a new collection.`)
-  })
+  if (language !== undefined)
+    await withIndexing(collection, 'embeds', ({ index, collections }) => collections.create(index.table, language))
 }
 
 /** The corpus of the arguments. @throws options_invalid for conflicting options; as `corpusFiles` */
 async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
   const { corpusFiles } = await import('./corpus-files.ts')
+  const { tableOptionOf } = await import('../../jobs/sources/reading.ts')
   const corpus = await corpusFiles(given, options)
   const kinds = corpus.sources.map(({ kind }) => kind)
   if (options.watch !== undefined && kinds.includes('pages'))
@@ -99,9 +96,10 @@ async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
       '--replace',
       '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.',
     )
-  const unused = kinds.includes('table') || kinds.includes('archive') ? undefined : tableOptionOf(options)
+  const unused = kinds.includes('table') || kinds.includes('archive') ? undefined : tableOptionOf(jobOptions(options))
+  const flag = `--${unused?.replace('_', '-')}`
   if (unused !== undefined)
-    throw invalidOption(unused, `${unused} applies to tables, and there is none: leave it out, or give --format with a table.`)
+    throw invalidOption(flag, `${flag} applies to tables, and there is none: leave it out, or give --format with a table.`)
   if (options.deleteMissing === true && !kinds.includes('documents') && !kinds.includes('pages'))
     throw invalidOption('--delete-missing', '--delete-missing requires a folder of documents or addresses of web pages.')
   return corpus

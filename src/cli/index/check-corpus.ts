@@ -1,7 +1,7 @@
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { CodedError, messageOf } from '../../../base/errors.ts'
-import { fileBytes, temporaryFolder } from '../../../base/files.ts'
+import { fileBytes } from '../../../base/files.ts'
+import { workFolder } from '../../../base/locks/scratch.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import { documentBounds, loadConfig } from '../../config.ts'
 import { checkFile, checkFolder, type Checking, type CheckReport } from '../../jobs/check.ts'
@@ -65,7 +65,7 @@ async function checkDocuments(source: FolderSource, checking: Checking, name = s
 
 /** Extracts the archive to a temporary folder. */
 async function checkArchive(file: string, checking: Checking): Promise<Files | undefined> {
-  await using folder = await temporary()
+  await using folder = await workFolder()
   const spool = new FileSpool(folder.path)
   const opening = takeFiles([{ name: path.basename(file), bytes: fileBytes(file) }], spool, loadConfig().UPLOAD_LIMIT_MB * 2 ** 20)
   const taken = opening.then(() => true)
@@ -78,7 +78,7 @@ async function checkArchive(file: string, checking: Checking): Promise<Files | u
 async function checkPages(web: WebSource, checking: Checking): Promise<Files | undefined> {
   const urls = checkedAddresses(web)
   const config = loadConfig()
-  await using folder = await temporary()
+  await using folder = await workFolder()
   const spool = new FileSpool(folder.path)
   const bounds = documentBounds(config)
   await interruptibleAtOnce(
@@ -87,10 +87,6 @@ async function checkPages(web: WebSource, checking: Checking): Promise<Files | u
   )
   await spool.finish()
   return await checkDocuments({ path: folder.path, uploaded: true }, checking, urls.join(', '))
-}
-
-function temporary() {
-  return temporaryFolder(path.join(tmpdir(), 'cepe-check-'))
 }
 
 /** Prints a passage as it would be indexed. */

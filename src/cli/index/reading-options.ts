@@ -42,17 +42,6 @@ export function withReadingOptions(command: Command): Command {
     .option('--strict', 'fail without indexing anything if a line is rejected or a file skipped')
 }
 
-/** The first given option that only tables have. */
-export function tableOptionOf({ columns, ids, quotes, metadata }: ReadingOptions): string | undefined {
-  const given = {
-    '--columns': columns,
-    '--ids': ids,
-    '--no-quotes': quotes === false || undefined,
-    '--no-metadata': metadata === false || undefined,
-  }
-  return Object.entries(given).find(([, value]) => value !== undefined)?.[0]
-}
-
 /** The options of a command in a job's form; unset ones are absent. */
 export function jobOptions(given: ReadingOptions): JobOptions {
   const { split, format, columns, ids, encoding, quotes, metadata, label, maxRejected, strict } = given

@@ -46,8 +46,8 @@ export const feedbackRoutes: Routes = (app, { config, access }) => {
   app.post('/v1/answers/:id/feedback', { onRequest, schema }, async (request) => {
     const { params, body, holder } = request
     const { id } = params
-    const { question, collection, correct, answer = null, expected, comment } = body
-    const answers = expected ?? (correct && answer ? [answer] : [])
+    const { question, collection, correct, answer = null, expected = [], comment } = body
+    const answers = [...new Set(correct && answer ? [answer, ...expected] : expected)]
     const { table } = await access.index(request, collection)
     const told = { correct, answer, ...(comment !== undefined && { comment }) }
     await log?.({ id, question, answers, feedback: { at: new Date().toISOString(), key: holder?.name, collection: table, ...told } })

@@ -11,7 +11,7 @@ import { errorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import type { Routes } from './context.ts'
 import { isReader } from '../observability/models.ts'
-import { closed, nonBlank, optionalBoolean } from '../../rag/fields.ts'
+import { closed, nonBlank, optionalBoolean, optionalCount, optionalName } from '../../rag/fields.ts'
 import { LIMITS } from '../../rag/limits.ts'
 
 const query = nonBlank(LIMITS.questionCharacters, 'Query that the documents are scored against.')
@@ -23,15 +23,9 @@ const score = (description: string) => Type.Number({ description })
 
 /** Fields of both formats. */
 const common = {
-  model: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 512,
-      description: 'Model to rerank with: the cross-encoder or reader by id or short name, or cepe.',
-    }),
-  ),
+  model: optionalName(512, 'Model to rerank with: the cross-encoder or reader by id or short name, or cepe.'),
   query,
-  top_n: Type.Optional(Type.Integer({ minimum: 1, description: 'Maximum number of results. Default: all.' })),
+  top_n: optionalCount(1, 'Maximum number of results. Default: all.'),
   raw_scores: optionalBoolean(
     'Return logits (cross-encoder) or mean log-probabilities (reader) instead of scores from 0 to 1. Default: false.',
   ),
@@ -43,9 +37,7 @@ export const RerankRequestSchema = closed({
   ...common,
   documents: Type.Array(Type.Union([text, DocumentSchema]), documents),
   return_documents: optionalBoolean('Return the documents too. Default: false.'),
-  max_tokens_per_doc: Type.Optional(
-    Type.Integer({ minimum: 1, description: "Maximum number of tokens per document. Default: the model's limit." }),
-  ),
+  max_tokens_per_doc: optionalCount(1, "Maximum number of tokens per document. Default: the model's limit."),
   rank_fields: Type.Optional(
     Type.Array(Type.Enum(['text', 'title']), {
       description: 'Fields of the documents to read; must include `text`. Default: title and text.',

@@ -58,6 +58,11 @@ function shapeOf({ columns, ids }: JobOptions): TableShape {
   return { columns: map, ids }
 }
 
+/** The first given option that is for tables alone. */
+export function tableOptionOf(options: JobOptions): keyof JobOptions | undefined {
+  return (['format', 'columns', 'ids', 'no_quotes', 'no_metadata'] as const).find((name) => options[name])
+}
+
 /** Validates the options of a table's columns, and the encoding. @throws invalid_request */
 export function checkReading({ encoding, ...options }: JobOptions): void {
   shapeOf(options)

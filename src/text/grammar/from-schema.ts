@@ -81,7 +81,7 @@ function choiceOf(schema: Schema, field: string): Part {
 }
 
 function isOf(type: unknown, value: unknown): boolean {
-  return type === typeof value || (type === 'integer' && Number.isInteger(value)) || (type === 'null' && value === null)
+  return value === null ? type === 'null' : type === typeof value || (type === 'integer' && Number.isInteger(value))
 }
 
 function schemaAt(value: unknown, field: string): Schema {

@@ -91,9 +91,9 @@ t.test('what is in here: counts, a search, names; texts stay texts', { skip: noB
   const { page, url, add } = await openLibrary(t, '?view=sources', { key: '' })
   await page.getByText('4 passages from 3 sources.').waitFor()
   t.same(await page.locator('#view tbody tr').allInnerTexts(), [
-    'Without a source\t1',
     'https://docs.example.org/install\t1',
     'music/opera.pdf\t2',
+    'Without a source\t1',
   ])
   await page.getByLabel('Search the passages').fill('first "night"')
   await page.keyboard.press('Enter')

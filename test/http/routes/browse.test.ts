@@ -40,15 +40,16 @@ async function served(t: Test, settings: Record<string, unknown> = {}) {
 t.test('sources in the order of their names, in pages, by a part of the name; new ones at once', async (t) => {
   const { get, add } = await served(t)
   const sources = [
-    { source: '', passages: 1 },
     { source: 'Table.tsv', passages: 2 },
     { source: 'music/opera.pdf', passages: 4 },
+    { source: '', passages: 1 },
   ]
   t.same(await get('/v1/sources'), { status: 200, body: { sources, total: { sources: 3, passages: 7 }, next: null } })
-  t.match(await get('/v1/sources?limit=1'), { body: { sources: [sources[0]], total: { sources: 3 }, next: '' } })
-  t.match(await get('/v1/sources?limit=1&after='), { body: { sources: [sources[1]], next: 'Table.tsv' } })
-  t.match(await get('/v1/sources?limit=1&after=Table.tsv'), { body: { sources: [sources[2]], next: null } })
-  t.same((await get('/v1/sources?contains=TABLE')).body, { sources: [sources[1]], total: { sources: 1, passages: 2 }, next: null })
+  t.match(await get('/v1/sources?limit=1'), { body: { sources: [sources[0]], total: { sources: 3 }, next: 'Table.tsv' } })
+  t.match(await get('/v1/sources?limit=1&after='), { body: { sources: [sources[0]], next: 'Table.tsv' } })
+  t.match(await get('/v1/sources?limit=1&after=Table.tsv'), { body: { sources: [sources[1]], next: 'music/opera.pdf' } })
+  t.match(await get('/v1/sources?limit=1&after=music/opera.pdf'), { body: { sources: [sources[2]], next: null } })
+  t.same((await get('/v1/sources?contains=TABLE')).body, { sources: [sources[0]], total: { sources: 1, passages: 2 }, next: null })
   t.match(await get('/v1/sources?limit=1&limit=2'), { status: 400, body: { error: { message: 'limit is set twice: set it once.' } } })
   await add([{ id: 'x', title: '', text: 'x', source: 'late.md' }])
   t.match(await get('/v1/sources'), { body: { total: { sources: 4, passages: 8 } } })

@@ -50,6 +50,14 @@ t.test('feedback is kept as lines that evaluation reads as questions', async (t)
   ])
   t.equal(questions.length, 22)
   t.match(problems, [{ kind: 'no answer', count: 1 }], 'a wrong answer without a right one is no question')
+  await send('c', { question: 'withheld rightly', correct: true, answer: null })
+  await send('d', { question: 'capital of italy', correct: true, answer: 'rome', expected: ['roma', 'rome'] })
+  const both = await readDataset(file, { answerable: null })
+  t.match(both.questions.slice(-2), [
+    { id: 'c', answers: [], answerable: false },
+    { id: 'd', answers: ['rome', 'roma'], answerable: true },
+  ])
+  t.match(both.problems, [{ kind: 'no answer', count: 1 }], 'nor an unanswerable one, for calibration')
 })
 
 const skip = (await smallDisk(t, 1)) === undefined ? SKIPS.mount : false

@@ -167,6 +167,7 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
     [{ type: 'integer', enum: ['a'] }, 's.enum'],
     [{ type: 'integer', enum: [1, 1.5] }, 's.enum'],
     [{ type: ['string', 'null'], enum: ['a', 0] }, 's.enum'],
+    [{ type: ['object', 'string'], enum: ['a', null] }, 's.enum'],
     [{ type: 'string', const: null }, 's.const'],
     [{ type: 'string', maxLength: 5, pattern: 'a' }, 's.pattern'],
     [{ type: 'integer', minimum: 0 }, 's.minimum'],

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { Type, type Static } from 'typebox'
-import { CodedError, invalidRequest, osCode } from '../../../../base/errors.ts'
+import { CodedError, invalidField, invalidRequest, osCode } from '../../../../base/errors.ts'
+import { TWICE } from '../../../../base/json.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { listed } from '../../../config.ts'
 import { LONGEST_ADDRESS } from '../../../crawl/contract.ts'
@@ -44,7 +45,7 @@ export const ImportSchema = Type.Object(
 
 export const JobQuerySchema = Type.Object({ ...JobOptionsSchema.properties, collection: Type.Optional(CollectionNameSchema) })
 
-/** Creates a job from the body: a form, a corpus or JSON, whose options replace those of the query. @throws invalid_request for an empty body */
+/** Creates a job from the body: a form, a corpus or JSON. @throws invalid_request for an empty body, and an option in both query and JSON */
 export async function createIndexJob(
   request: FastifyRequest<{ Querystring: Static<typeof JobQuerySchema> }>,
   reply: FastifyReply,
@@ -53,6 +54,8 @@ export async function createIndexJob(
   const { collection, ...options } = request.query
   const sent: unknown = request.body
   const body: Static<typeof ImportSchema> | undefined = sent === null || sent instanceof Readable ? undefined : sent
+  const twice = Object.keys(request.query).find((name) => body && Object.hasOwn(body, name))
+  if (twice !== undefined) throw invalidField(twice, TWICE)
   const { table } = await access.index(request, body?.collection ?? collection)
   if (request.isMultipart()) {
     const { files, digest } = hashedFiles(filesOf(request))

@@ -110,7 +110,7 @@ export const adminPassagesRoutes: Routes = (app, { access }) => {
 
 const name = Type.String({ minLength: 1, maxLength: 64, description: '1 to 64 letters, digits, "-" and "_".' })
 const SnapshotBodySchema = Type.Object({ name }, { additionalProperties: false })
-const DeletedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the collection.' }) })
+const DeletedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the snapshot.' }) })
 const SnapshotParamsSchema = Type.Object({ snapshot: name })
 const { table: _table, ...snapshot } = SnapshotSchema.properties
 const SnapshotsSchema = Type.Object({

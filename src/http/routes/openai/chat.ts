@@ -130,6 +130,8 @@ function formOf({ response_format, logprobs, top_logprobs, cepe }: ChatRequest) 
 }
 
 function formatGrammar(format: ChatRequest['response_format']): Grammar | undefined {
+  if (format?.type === 'text' && format.json_schema)
+    throw invalidField('response_format.json_schema', 'has no effect with type text: omit it, or take type json_schema')
   if (!format || format.type === 'text') return undefined
   const remedy = 'is not supported: take json_schema, with a schema that names the fields'
   if (format.type !== 'json_schema') throw invalidField('response_format', `of type ${JSON.stringify(format.type)} ${remedy}`)

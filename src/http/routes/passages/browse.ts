@@ -39,7 +39,7 @@ const SourcesQuerySchema = Type.Object({
   collection,
 })
 export const SourcesSchema = Type.Object({
-  sources: Type.Array(SourceSchema, { description: 'Ordered by name.' }),
+  sources: Type.Array(SourceSchema, { description: 'Ordered by name, the empty one last.' }),
   total: Type.Object({ sources: Type.Integer(), passages: Type.Integer() }, { description: 'Total over all pages.' }),
   next,
 })
@@ -62,8 +62,9 @@ export const browseRoutes: Routes = (app, { access }) => {
     const all = await sourcesOf(await access.index(request, collection), 0)
     const found = all
       .filter(({ source }) => source.toLowerCase().includes(contains.toLowerCase()))
-      .sort((a, b) => (a.source < b.source ? -1 : 1))
-    const rest = after === undefined ? found : found.filter(({ source }) => source > after)
+      // Passages without a source come last: many clients end at an empty cursor.
+      .sort((a, b) => Number(a.source === '') - Number(b.source === '') || (a.source < b.source ? -1 : 1))
+    const rest = after === undefined ? found : found.filter(({ source }) => source === '' || source > after)
     return {
       sources: rest.slice(0, limit).map(({ source, passages }) => ({ source, passages })),
       total: { sources: found.length, passages: found.reduce((sum, { passages }) => sum + passages, 0) },
