@@ -27,7 +27,7 @@ import { readDataset } from '../../eval/datasets/read.ts'
 import { demoCorpus, questionFile } from '../../eval/datasets/shipped.ts'
 import { bestOver, exactMatch } from '../../eval/metrics/answer.ts'
 import { benchOptions, machine, measureLimits, quantile } from '../measure.ts'
-import { goldensPart, type PartOptions, type PartResult, zeroKeysPart } from './proof-outputs.ts'
+import { goldensPart, type PartOptions, type PartResult, zeroKeysPart } from '../../test/inference/provider-outputs.ts'
 import { stageLines } from './stages.ts'
 import { buildShape, makeShape, SHAPE_NAMES } from './whole-shape.ts'
 

@@ -9,9 +9,9 @@ import { packageRoot } from '../../src/package.ts'
 import type { GenerateRequest } from '../../src/inference/contract.ts'
 import { createReader } from '../../src/inference/pool/models/create-reader.ts'
 import type { Provider } from '../../src/inference/protocol.ts'
-import { buildWithWords } from '../../test/fixtures/built-fixture.ts'
-import { numbers, requestOf } from '../../test/inference/pool/golden-requests.ts'
-import { table } from '../measure.ts'
+import { buildWithWords } from '../fixtures/built-fixture.ts'
+import { numbers, requestOf } from './pool/golden-requests.ts'
+import { table } from '../../bench/measure.ts'
 
 export interface PartResult {
   readonly text: string
