@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { type RequestListener, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { type Test, default as t } from 'tap'
 import { type AnswerEvent, type RetryOptions, createClient } from '../../src/client/index.ts'
 import { serverEvents } from '../../src/client/stream.ts'
 import type { Reader } from '../../src/inference/contract.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { speakingReader, testApp } from '../http/helpers.ts'
+import { until } from '../helpers/until.ts'
 
 const FAST: RetryOptions = { attempts: 2, pauseMs: 1 }
 
@@ -33,10 +33,6 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   for await (const item of items) taken.push(item)
   return taken
 }
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(5)
-}
-
 t.test('every method asks its route', async (t) => {
   const client = createClient({
     url: `${await serviceWith(t, {}, { ADMIN_KEY: 'admin-key-of-this-test' })}/`,

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { listNames } from '../../index/store/object-store/objects.ts'
 import { runCli, startServer } from '../helpers/cli.ts'
@@ -9,6 +8,7 @@ import { folderOf, KEY, settingsOf, WITH_STORE } from '../helpers/object-store-p
 import { startObjectStore } from '../helpers/object-store.ts'
 import { somePassages } from '../index/helpers.ts'
 import { toTsv } from '../jobs/helpers.ts'
+import { until } from '../helpers/until.ts'
 
 const ADMIN = { authorization: `Bearer ${KEY}` }
 
@@ -35,11 +35,6 @@ async function search(url: string): Promise<Reply> {
     titles: [...new Set((body.passages ?? []).map(({ title }) => title))],
     ...(body.error && { code: body.error.code }),
   }
-}
-
-async function until(wanted: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(20)) if (await wanted()) return
-  throw new Error('it did not come about')
 }
 
 await t.test('an indexer and two replicas on an object store', WITH_STORE, async (t) => {

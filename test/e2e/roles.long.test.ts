@@ -1,10 +1,10 @@
 import { mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { startServer } from '../helpers/cli.ts'
 import { tinyService } from '../helpers/service-settings.ts'
+import { until } from '../helpers/until.ts'
 
 const KEY = 'an-admin-key-of-this-test'
 const ADMIN = { authorization: `Bearer ${KEY}` }
@@ -27,12 +27,6 @@ async function generations(url: string, query: string): Promise<string[]> {
   if (response.status !== 200) return [`status ${response.status}`]
   const { passages } = (await response.json()) as { passages: { title: string }[] }
   return [...new Set(passages.map(({ title }) => title))]
-}
-
-/** Waits for something that must come about; what it was last if it does not. */
-async function until(wanted: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 60_000; Date.now() < end; await sleep(20)) if (await wanted()) return
-  throw new Error('it did not come about')
 }
 
 await t.test('an indexer and two replicas on a shared folder', { timeout: 380_000 }, async (t) => {

@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
@@ -11,10 +10,7 @@ import { createQuotas, usageOfDay } from '../../src/keys/quota.ts'
 import { addKey, revokeKey } from '../../src/keys/store.ts'
 import { runCli } from '../helpers/cli.ts'
 import { CLI } from '../helpers/processes.ts'
-
-async function until(check: () => boolean): Promise<void> {
-  for (let i = 0; i < 500 && !check(); i++) await setTimeout(10)
-}
+import { until } from '../helpers/until.ts'
 
 async function recordsIn(dir: string) {
   const keys = await openKeys({ dir })

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import type { Reader } from '../../../src/inference/contract.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { speakingReader, testApp, type ErrorBody } from '../helpers.ts'
+import { until } from '../../helpers/until.ts'
 
 interface ServerEvent {
   readonly event: string
@@ -36,10 +36,6 @@ async function listening(t: Test, reader: Partial<Reader> = {}, settings: Record
       ...init,
     })
   return { ask, services, address }
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(5)
 }
 
 t.test('evidence, tokens, the answer: in this order, and the answer is the whole body', async (t) => {

@@ -11,10 +11,7 @@ import type { PoolOptions } from '../../../src/inference/pool/contract.ts'
 import { builtFixture } from '../../fixtures/built-fixture.ts'
 import { question } from './golden-requests.ts'
 import { stubTask, stubOptions } from './stub.ts'
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await delay(5)
-}
+import { until } from '../../helpers/until.ts'
 
 /** A pool of stubs that have the service's own thread for pings. */
 async function open(t: Test, options: Partial<PoolOptions> = {}) {

@@ -9,6 +9,7 @@ import { CodedError } from '../../../base/errors.ts'
 import { createPool, type Pool } from '../../../src/inference/pool/pool.ts'
 import type { PoolOptions } from '../../../src/inference/pool/contract.ts'
 import { stubTask, stubOptions } from './stub.ts'
+import { until } from '../../helpers/until.ts'
 
 async function open(
   t: Test,
@@ -23,10 +24,6 @@ async function open(
     touch: (name) => writeFile(path.join(folder, name), ''),
     log: async () => (await readFile(path.join(folder, 'log'), 'utf8')).split('\n').filter(Boolean),
   }
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await delay(5)
 }
 
 function isRunning(pid: number): boolean {
