@@ -50,6 +50,7 @@ async function slideNodes(zip: ZipDocument, part: string, number: number, unread
     }
   }
   const nodes = shapes(slide, 0)
+  for (const node of nodes) if (number === 1 && node.name === 'h1') node.name = 'h0'
   for (const { type, part: related } of await relatedParts(zip, part)) {
     if (type !== 'notesSlide' && type !== 'diagramData') {
       unread.add(unreadPart(type))
@@ -92,7 +93,8 @@ function shape(element: Element): Element[] {
   if (REPEATED.has(place)) return []
   const paragraphs = inside.filter(({ name }) => name === 'p').filter((one) => textIn([one]).trim() !== '')
   const titles = paragraphs.flatMap((one) => [...runs(one), ' '])
-  if (TITLES.has(place)) return [made('h2', titles)]
+  // A centred title stands above the slides after it.
+  if (TITLES.has(place)) return [made(place === 'ctrTitle' ? 'h1' : 'h2', titles)]
   const isBulleted = (one: Element): boolean => {
     const has = (name: string): boolean => childOf(childOf(one, 'pPr'), name) !== undefined
     return !has('buNone') && (BULLETED.has(place) || has('buChar') || has('buAutoNum'))

@@ -197,7 +197,8 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
   {
     file: 'harbour.pptx',
     content: presentation,
-    says: '[Harbour] - Six berths - two long Say hello. [Fees] Owner: Ann Port: 80 A map',
+    title: 'Harbour',
+    says: '- Six berths - two long Say hello. [Fees] Owner: Ann Port: 80 A map',
     pages: { 'Six berths': 1, 'Owner: Ann': 2 },
   },
   {
