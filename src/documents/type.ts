@@ -102,7 +102,9 @@ export function documentType({ bytes, name = '', mediaType = '' }: DocumentFile)
   // A DOCX with a password is stored in the container of the older .doc format.
   if (isStored && said !== undefined && KINDS[said].container !== undefined) return said
   const isOther = isStored || /^(?:\x1f\x8b|GIF8|\{\\rtf)/.test(head)
-  if (isOther && (said === undefined || (endingOf(name) !== '' && typeOfName(name) === undefined))) throw unknown(endingOf(name), media)
+  // A changelog.gz is called no text.
+  const isCalled = endingOf(name) === '' ? BY_MEDIA_TYPE.has(media) : BY_ENDING.has(endingOf(name))
+  if (isOther && !isCalled) throw unknown(endingOf(name), media)
   if (said !== undefined && (isOther || said === 'pdf' || KINDS[said].container !== undefined)) {
     const { name } = KINDS[said]
     const known = /^\{\\rtf/.test(head) ? 'is RTF' : 'does not begin as one'

@@ -76,6 +76,8 @@ t.test('what cannot be read is named', async (t) => {
     )
   await refused({ text: 'PK\u0003\u0004', name: 'x.docx' }, { code: 'document_invalid', message: /damaged/ })
   await refused({ text: 'PK\u0003\u0004', name: 'x.jar' }, { code: 'unsupported_media_type', message: /\.jar/ })
+  for (const name of ['changelog.gz', 'NEWS.Debian.gz', 'readme.zip', 'LICENSE'])
+    await refused({ bytes: Buffer.from([0x1f, 0x8b, 8, 0, 0]), name }, { code: 'unsupported_media_type', message: /cannot be read: send/ })
   await refused({ text: 'x', mediaType: 'image/png' }, { code: 'unsupported_media_type', message: /CEPE_OCR/ })
   await refused({ bytes: Buffer.from([0xff, 0, 0, 1, 0, 0]) }, { code: 'document_invalid', message: /not utf-8/ })
   const detected = { text: 'K\u00f6ln', warnings: [/^The file is not utf-8: it was read as /] }
