@@ -72,7 +72,7 @@ export async function loadGraph(
   })
   return {
     run: (feeds, outputs = session.outputNames) =>
-      session.run(feeds, outputs).catch((error: unknown) => {
+      session.run(provider.name === 'cuda' ? withKeys(feeds) : feeds, outputs).catch((error: unknown) => {
         throw new Error(plainMessage(error), { cause: error })
       }),
     input: (name, bytes, dims) => {
@@ -83,6 +83,15 @@ export async function loadGraph(
     },
     release: () => session.release(),
   }
+}
+
+/**
+ * CUDA's attention kernels fail without keys, so that empty encoder states become a row of zeros. The output is the same: its value is 0
+ * (cross-attention has no biases).
+ */
+function withKeys(feeds: Feeds): Feeds {
+  const [rows, width = 0] = feeds.phi?.dims ?? []
+  return rows === 0 ? { ...feeds, phi: float32(new Float32Array(width), [1, width]) } : feeds
 }
 
 /**
