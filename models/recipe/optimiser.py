@@ -32,8 +32,12 @@ def accumulate(losses: Iterable[Tensor], parts: int) -> float:
 
 
 def apply(optimiser: torch.optim.AdamW, rate: float, largest_norm: float = LARGEST_NORM) -> float:
-    """One step. Returns the gradients' norm before clipping."""
+    """One step, which is left out where a gradient is not finite: in bf16 one such step would spoil all weights. Returns the gradients' norm
+    before clipping."""
     norm = nn.utils.clip_grad_norm_([p for group in optimiser.param_groups for p in group["params"]], largest_norm)
+    if not math.isfinite(norm):
+        optimiser.zero_grad(set_to_none=True)
+        return float(norm)
     for group in optimiser.param_groups:
         group["lr"] = rate * group.get("of", 1.0)
     optimiser.step()

@@ -53,6 +53,8 @@ class TimedRun(Run):
         """Figures of a step, for their running averages."""
         for name, value in values.items():
             value = torch.as_tensor(value).detach()
+            if not torch.isfinite(value):
+                continue
             self.average[name] = 0.95 * self.average.get(name, value) + 0.05 * value
 
     def learn(self, rate: float, largest_norm: float, measure: Callable[[], str]) -> None:
