@@ -97,9 +97,10 @@ async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
       '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.',
     )
   const unused = kinds.includes('table') || kinds.includes('archive') ? undefined : tableOptionOf(jobOptions(options))
-  const flag = `--${unused?.replace('_', '-')}`
-  if (unused !== undefined)
+  if (unused !== undefined) {
+    const flag = `--${unused.replace('_', '-')}`
     throw invalidOption(flag, `${flag} applies to tables, and there is none: leave it out, or give --format with a table.`)
+  }
   if (options.deleteMissing === true && !kinds.includes('documents') && !kinds.includes('pages'))
     throw invalidOption('--delete-missing', '--delete-missing requires a folder of documents or addresses of web pages.')
   return corpus

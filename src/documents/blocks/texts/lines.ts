@@ -10,8 +10,10 @@ import { boxRows, plainBlocks } from './plain.ts'
 export type LinesType = Extract<DocumentType, 'rst' | 'org' | 'asciidoc' | 'latex'>
 
 interface Syntax {
-  /** A level is a number, or a mark: levels are then in the order in which their marks appear. */
-  /** The level and text of a heading, and whether the next line is a part of it. */
+  /**
+   * The level and text of a heading, and whether the next line is a part of it. A level is a number, or a mark: levels are then in the order in
+   * which their marks appear.
+   */
   heading(
     line: string,
     next: string,
