@@ -229,6 +229,10 @@ const hostileTexts = (): Hostile[] => {
     ...marks.flatMap((mark) => [5000, 200_000].map((times) => ({ name: `${times}.md`, bytes: Buffer.from(mark.repeat(times)) }))),
     ...markup.flatMap((mark) => [5000, 200_000].map((times) => ({ name: `${times}.html`, bytes: Buffer.from(mark.repeat(times)) }))),
     { name: 'spans.html', bytes: Buffer.from(`<table>${'<tr>'.concat('<td rowspan=99999 colspan=99999>a'.repeat(100)).repeat(100)}`) },
+    ...['/*', '.a{', '.a,', '.a{text-decoration:', 'font-size:.1;position:relative;', '.a{vertical-align:sub}'].map((mark, i) => ({
+      name: `style${i}.html`,
+      bytes: Buffer.from(`<style>${mark.repeat(200_000)}</style>${'<span class="a a a">b</span>'.repeat(1000)}`),
+    })),
     { name: 'zero.txt', bytes: Buffer.alloc(MB) },
     { name: 'line.txt', bytes: Buffer.alloc(20 * MB, 'a') },
     { name: 'lines.txt', bytes: Buffer.alloc(8 * MB, 'a\n\n') },

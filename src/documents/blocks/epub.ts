@@ -30,7 +30,8 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
     if (item === undefined || !zip.names.includes(name)) missing.push(item?.href ?? attribs.idref ?? '')
     else if (!PAGES.includes(mediaType)) others.push(item.href ?? '')
     else {
-      const chapter = htmlDocument(await zip.read(name), XHTML)
+      const page = await zip.read(name)
+      const chapter = htmlDocument(page, { ...XHTML, linked: await linkedSheets(zip, name, page) })
       blocks.push(...chapter.blocks)
       if (chapter.warnings?.length) shortened++
     }
@@ -41,6 +42,12 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
   if (others.length > 0) warnings.push(`Chapters that are no web pages were not read: ${listed(others)}.`)
   if (shortened > 0) warnings.push(`Menus, headers, footers, hidden parts or texts in drawings were left out in ${shortened} chapters.`)
   return { title: elementText(opf, 'title'), blocks, warnings }
+}
+
+async function linkedSheets(zip: ZipDocument, chapter: string, page: string): Promise<string> {
+  const names = elementsOf(page, 'link').map(({ attribs: { href = '' } }) => path.join(path.dirname(chapter), decoded(href)))
+  const sheets = await Promise.all(names.filter((name) => zip.names.includes(name)).map((name) => zip.read(name)))
+  return sheets.join('\n')
 }
 
 async function checkReadable(zip: ZipDocument): Promise<void> {

@@ -3,7 +3,7 @@ import type { ParserOptions } from 'htmlparser2'
 import { textsOf, titleText, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { markupBlocks } from './markup.ts'
 import { lengths, letterCount } from './navigation.ts'
-import { parseMarkup, type ParsedMarkup } from './tidy.ts'
+import { parseMarkup, type MarkupOptions, type ParsedMarkup } from './tidy.ts'
 import { ancestors, isHidden, textOf } from './text.ts'
 
 /** Minimum share of the page's text, without links, for a main-text candidate. */
@@ -18,7 +18,7 @@ export const XHTML: ParserOptions = { recognizeSelfClosing: true, recognizeCDATA
  * Parses a web page: the element marked as its main text (main, role=main, a single article), if that is most of the text, else all of it.
  * Menus, headers and footers of the page are left out.
  */
-export function htmlDocument(source: string, options: ParserOptions = /^\s*<\?xml\b/.test(source) ? XHTML : {}): BlockDocument {
+export function htmlDocument(source: string, options: MarkupOptions = /^\s*<\?xml\b/.test(source) ? XHTML : {}): BlockDocument {
   const page = parseMarkup(source, { ...options, withoutMenus: true })
   const title = page.elements.find(
     (element) =>

@@ -4,6 +4,7 @@ import { removeNavigation } from './navigation.ts'
 import { mathText } from './math.ts'
 import { placeNotes } from './notes.ts'
 import { namePanels } from './panels.ts'
+import { nameScripts } from './style-sheets.ts'
 import { symbolsIn } from './symbols.ts'
 import { HtmlHandler } from './html-handler.ts'
 import { BLOCKS, isHidden, raisedText, textOf } from './text.ts'
@@ -37,6 +38,10 @@ const SWITCH = /tab|toggle|menu|nav/i
 const SEARCHED = 20
 const LONGEST_BEFORE = 20
 
+export interface MarkupOptions extends ParserOptions {
+  /** Style sheets outside the page. */
+  readonly linked?: string
+}
 export type ParsedMarkup = ReturnType<typeof parseMarkup>
 
 /**
@@ -47,10 +52,11 @@ export type ParsedMarkup = ReturnType<typeof parseMarkup>
  */
 export function parseMarkup(
   source: string,
-  { withoutMenus = false, ...options }: ParserOptions & { readonly withoutMenus?: boolean } = {},
+  { withoutMenus = false, linked, ...options }: MarkupOptions & { readonly withoutMenus?: boolean } = {},
 ) {
   const { children } = parsed(source, options)
   const elements = elementsIn(children)
+  nameScripts(elements, linked)
   tidy(elements, withoutMenus)
   return { nodes: children, elements }
 }
@@ -94,7 +100,7 @@ function rewrite(element: Element): void {
   if (font !== undefined) showSymbols(element, font)
   if ((element.name === 'span' || name === 'a') && SHOWN_APART.test(attribs.style ?? '')) element.name = 'div'
   if (isHidden(element)) return
-  const kind = (name === 'span' ? scriptIn(attribs.style) : undefined) ?? name.replace(/^(?:m(?:ml)?|epub|ops):/, '')
+  const kind = name.replace(/^(?:m(?:ml)?|epub|ops):/, '')
   switch (SAME.get(kind) ?? kind) {
     case 'sup':
       return say(element, beforeNumber(element, scriptText(element)))
@@ -188,13 +194,6 @@ function showSymbols(element: Element, font: string): void {
       else if (isTag(node) && fontOf(node) === undefined) waiting.push(node)
 }
 
-/** The element that shows text as a style does: raised, lowered or struck out. */
-function scriptIn(style = ''): 'sup' | 'sub' | 'del' | undefined {
-  const [, script] = /vertical-align\s*:\s*(sup|sub)/i.exec(style) ?? []
-  if (script !== undefined) return script.toLowerCase() === 'sup' ? 'sup' : 'sub'
-  return /text-decoration[\w-]*\s*:[^;]*line-through/i.test(style) ? 'del' : undefined
-}
-
 function say(element: Element, text: string, attribs: Record<string, string> = {}): void {
   element.name = 'span'
   element.attribs = attribs
@@ -212,8 +211,8 @@ function scriptText(element: Element): string {
   // A space before or after it separates words.
   const text = shown === '' ? '' : `${/^\s/.test(whole) ? ' ' : ''}${shown}${/\s$/.test(whole) ? ' ' : ''}`
   const before = textBefore(element)
-  const { name, attribs, next } = element
-  if ((scriptIn(attribs.style) ?? name) === 'sub') return /\d$/.test(before) && /^\d/.test(text) ? `_${text}` : text
+  const { name, next } = element
+  if (name === 'sub') return /\d$/.test(before) && /^\d/.test(text) ? `_${text}` : text
   const under = DomUtils.nextElementSibling(element)
   // "3 1/2" is neither 31/2 nor 3^1/2.
   if (next !== null && isText(next) && /^\s*[/\u2044]\s*$/.test(next.data) && under?.name === 'sub')

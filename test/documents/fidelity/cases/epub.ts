@@ -60,6 +60,27 @@ const lamps = (): Buffer =>
     },
   ])
 
+/** A book whose style sheet raises and lowers small text, as LibreOffice writes it. */
+const oil = (): Buffer =>
+  makeZip([
+    { name: 'META-INF/container.xml', content: '<container><rootfiles><rootfile full-path="p.opf"/></rootfiles></container>' },
+    {
+      name: 'p.opf',
+      content:
+        '<package><manifest><item id="a" href="s/a.xhtml" media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine></package>',
+    },
+    {
+      name: 's/a.xhtml',
+      content:
+        '<html><head><link href="../c/oil%201.css" rel="stylesheet"/><link href="../c/none.css" rel="stylesheet"/></head><body><p>10<span class="s3">6</span> l, 2<span class="s4">8</span>4, <span class="s5">12</span>15</p></body></html>',
+    },
+    {
+      name: 'c/oil 1.css',
+      content:
+        '.s3 {\n  font-size: 0.58em;\n  position: relative;\n  top: -0.33em;\n  vertical-align: baseline;\n}\n.s4 {\n  font-size: 0.58em;\n  position: relative;\n  top: 0.33em;\n}\n.s5 { text-decoration:  line-through; }',
+    },
+  ])
+
 export const EPUB_CASES: readonly FidelityCase[] = [
   {
     file: 'tides.epub',
@@ -68,6 +89,7 @@ export const EPUB_CASES: readonly FidelityCase[] = [
     says: '[Ebb] Water[1] falls[2]. [1] Salt water. [Flood] Water rises.',
     warnings: [/^Chapters are missing in the EPUB: b\.xhtml\.$/, /^Chapters that are no web pages were not read: d\.svg\.$/],
   },
+  { file: 'oil.epub', content: oil, says: '10^6 l, 2_8 4, 12 15', warnings: [] },
   { file: 'coast.epub', content: unflagged, says: 'Sand.', warnings: [] },
   {
     file: 'lamps.epub',

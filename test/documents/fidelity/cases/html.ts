@@ -297,6 +297,16 @@ const SHOWN: readonly FidelityCase[] = [
     ),
     says: '10^6 km, H2O, 12 15, 12 15, 3 1/2 cups, 1\u20444 of it, km^2/year.',
   },
+  // Classes, as Google Docs writes them; a rule of links under the mouse is none of the text.
+  {
+    file: 'classes.html',
+    content:
+      '<style>/* .x{vertical-align:super} */.c1{vertical-align:baseline}@media all{span.c5 , .c8{color:red;vertical-align:super}}.c6{text-decoration:line-through}.c7{vertical-align:sub}.x:hover{text-decoration:line-through}</style>' +
+      main(
+        '<p>Ten <span class="x">lamps</span> of 10<span class="c1 c5">6</span> candles, <span class="c6">100</span><span class="c1">80</span> EUR, log<span class="c7">2</span>8, m<span class="c8">2</span>.',
+      ),
+    says: 'Ten lamps of 10^6 candles, 100 80 EUR, log2 8, m^2.',
+  },
   {
     file: 'scripts.html',
     content: main(
