@@ -44,7 +44,12 @@ function declared(value: unknown, column: Column | undefined): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, declared(one, childOf(name))]))
 }
 
-/** @throws corpus_invalid for missing columns, or metadata in two forms. */
+/** A column and the fields in it. */
+function pathsIn({ path, children }: Column): string[] {
+  return [path.join('.'), ...children.flatMap(pathsIn)]
+}
+
+/** @throws corpus_invalid for missing columns, metadata in two forms, and a field that is named twice. */
 function columnsOf(children: Column['children'], readsMetadata: boolean, shape: TableShape) {
   if (shape.columns?.isNumbered === true)
     throw invalidCorpus('columns', 'The columns of a Parquet file have names: give those in columns, not numbers.')
@@ -57,6 +62,9 @@ function columnsOf(children: Column['children'], readsMetadata: boolean, shape: 
       `The Parquet file has no column ${missing.join(' and ')} (found: ${names.slice(0, 8).join(', ')}). Say which columns are which (columns: text=content,id=docid).`,
     )
   const read = [...new Set([...Object.values(of), ...metadata.map((one) => one.at)])]
+  const paths = read.flatMap((i) => pathsIn(at(children, i)))
+  const twice = paths.find((path, i) => paths.indexOf(path) < i)
+  if (twice !== undefined) throw invalidCorpus(twice, `The Parquet file names the column ${twice} twice: keep one.`)
   const nested = read.filter((i) => at(children, i).children.length > 0)
   const nameOf = (i: number): string => at(names, i)
   const fields = metadata.map((one) => ({ name: one.name, column: at(children, one.at) }))

@@ -219,6 +219,8 @@ await t.test('parquet: rows of a file, checked as any others', async (t) => {
     return undefined
   }
   await t.rejects(first('test/fixtures/index/no-text.parquet'), { code: 'corpus_invalid', message: /no column text/ })
+  const twice = { code: 'corpus_invalid', message: /names the column metadata\.o\.k twice: keep one/ }
+  await t.rejects(first('test/fixtures/index/twice.parquet'), twice)
 })
 
 await t.test('parquet: text that is not UTF-8 is rejected, and a date is no time', async (t) => {
