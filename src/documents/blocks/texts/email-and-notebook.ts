@@ -18,7 +18,7 @@ const MAX_ENCLOSED = 10
 
 /**
  * An e-mail: who wrote it to whom and when, its subject as title, and its text, then the e-mails that it encloses. The HTML is read where
- * it has words that the plain text lacks. Other attachments are named in the warnings.
+ * it has words that the plain text lacks. Other attachments, and words of the plain text alone, are named in the warnings.
  * @throws document_invalid
  */
 export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<BlockDocument> {
@@ -34,8 +34,11 @@ export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<Block
   const text = plainBlocks(withFewMarks(mail.text ?? ''), false)
   const page = markupBlocks(parseMarkup(mail.html ?? '').nodes)
   const blocks: Block[] = [...(rows.length === 0 ? [] : [{ kind: 'table' as const, rows }])]
-  const words = new Set(wordsIn(text))
-  blocks.push(...(wordsIn(page).every((word) => words.has(word)) ? text : page))
+  const isWhole = without(wordsIn(page), wordsIn(text)).length === 0
+  blocks.push(...(isWhole ? text : page))
+  // Plain text has the addresses of links too.
+  const lost = isWhole ? [] : without(wordsIn(text, /https?:\S*/g), wordsIn(page))
+  if (lost.length > 0) warnings.push(`Words of the plain text that the HTML lacks were left out: ${listed(lost)}.`)
   const isMail = ({ mimeType }: Attachment): boolean => mimeType === 'message/rfc822' && depth < MAX_ENCLOSED
   for (const { content } of mail.attachments.filter(isMail)) {
     const inner = await emailDocument(Buffer.from(content as ArrayBuffer), depth + 1)
@@ -68,13 +71,15 @@ function withEndedQuotes(mail: Uint8Array): Buffer {
   return Buffer.from(text.replace(/^>.*/gm, ended), 'latin1')
 }
 
-function wordsIn(blocks: readonly Block[]): readonly string[] {
-  return (
-    blocks
-      .flatMap(textsOf)
-      .join(' ')
-      .match(/[\p{L}\p{N}]+/gu) ?? []
-  )
+/** @param except what is no text */
+function wordsIn(blocks: readonly Block[], except: RegExp | string = ''): readonly string[] {
+  const text = blocks.flatMap(textsOf).join(' ')
+  return text.replace(except, '').match(/[\p{L}\p{N}]+/gu) ?? []
+}
+
+function without(words: readonly string[], others: readonly string[]): readonly string[] {
+  const known = new Set(others)
+  return words.filter((word) => !known.has(word))
 }
 
 /** An e-mail whose texts may be of other encodings than it names. @throws document_invalid */

@@ -193,7 +193,7 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
       '--b\r\nContent-Type: text/plain\r\n\r\nSee the HTML.\r\n--b\r\nContent-Type: text/html\r\n\r\n<p>Your bill is 12 crowns for the lamp oil of May.</p><footer>Ann Ltd, <a href=x>Pier 4</a></footer>\r\n--b--',
     ),
     says: 'From: ann@example.org Your bill is 12 crowns for the lamp oil of May. Ann Ltd, Pier 4',
-    warnings: [],
+    warnings: [/^Words of the plain text that the HTML lacks were left out: See, HTML\.$/],
   },
   {
     file: 'report.eml',
@@ -310,9 +310,10 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     file: 'more.eml',
     content: mail(
       'Content-Type: multipart/alternative; boundary=b',
-      '--b\r\nContent-Type: text/plain\r\n\r\nYour order of three lamps. Total: 45 crowns.\r\n--b\r\nContent-Type: text/html\r\n\r\n<p>Your order of three lamps.</p><p>Total: 45 crowns.</p><p>Delivery: 5 June</p>\r\n--b--',
+      '--b\r\nContent-Type: text/plain\r\n\r\nYour order of three lamps. Total: 45 crowns, not 54. https://example.org/lamps\r\n--b\r\nContent-Type: text/html\r\n\r\n<p>Your order of three lamps.</p><p>Total: 45 crowns.</p><p>Delivery: 5 June</p>\r\n--b--',
     ),
     says: 'From: ann@example.org Your order of three lamps. Total: 45 crowns. Delivery: 5 June',
+    warnings: [/left out: not, 54\.$/],
   },
   // Formulas in the line of their mark; admonitions and who is quoted.
   {
