@@ -170,7 +170,7 @@ t.test('given passages are read, or refused with the field that excludes them', 
   const scored = scoreChoices({ ...given, choices: ['a'], filter: { source: 'a.txt' } }, services)
   await t.rejects(scored, { code: 'invalid_request', field: 'filter' })
   t.match(await answerQuestion({ ...given, filter: {} }, services), { answer: 'yes' })
-  for (const unread of [{ filter: { source: 'a.txt' } }, { method: 'text' }, { rerank: true }] as const) {
+  for (const unread of [{ filter: { source: 'a.txt' } }, { method: 'text' }, { rerank: true }, { k: 2 }] as const) {
     const [field = ''] = Object.keys(unread)
     const message = `${field} has no effect in closed-book mode, which reads no passages: omit it, or choose another mode.`
     await t.rejects(answerQuestion({ question: 'what', mode: 'closed-book', ...unread }, services), {
@@ -231,7 +231,7 @@ t.test('where passages are wanted and there are none, there is no answer, and th
   for (const mode of ['cepe', 'decoder-only', 'map-rerank', 'replug'] as const)
     t.match(await answerQuestion({ question: 'what', passages: [], mode }, services), nothing)
   t.same([asked.generate, asked.replug], [[], []])
-  t.match(await answerQuestion({ question: 'what', passages: [], mode: 'closed-book' }, services), { answer: 'yes', reason: null })
+  t.match(await answerQuestion({ question: 'what', passages: [], mode: 'closed-book', k: 0 }, services), { answer: 'yes', reason: null })
   t.match(await answerQuestion({ question: 'what', k: 0 }, services), { answer: 'yes', reason: null })
   t.match(await scoreChoices({ question: 'what', choices: ['a'], passages: [] }, services), {
     choices: [],
