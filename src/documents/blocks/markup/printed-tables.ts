@@ -86,8 +86,13 @@ function withCell(cells: readonly Cell[], cell: Cell): readonly Cell[] {
 function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>[]) {
   const [first, label] = [head?.cells[0], others[0]?.cells[0]]
   if (head === undefined || first === undefined || label === undefined) return undefined
-  // Above the names of rows there may be nothing.
-  const names = [...(label.right < first.left ? [{ ...label, text: '' }] : []), ...head.cells]
+  // Above the names of rows there may be nothing, and a page may begin with a row that has empty cells.
+  const wider = others.slice(0, MOST_WRAPPED).find(({ cells }) => cells.length > head.cells.length)?.cells ?? []
+  const own = placesIn(wider, head.cells)
+  const names =
+    own === undefined
+      ? [...(label.right < first.left ? [{ ...label, text: '' }] : []), ...head.cells]
+      : wider.map((cell, i) => head.cells[own.indexOf(i)] ?? { ...cell, text: '' })
   if (names.length < LEAST_COLUMNS || !areApart(names)) return undefined
   const end = others.findIndex(({ cells }, i) => cells.length > names.length || isNext(cells, others[i + 1]))
   const below = others.slice(0, end < 0 ? undefined : end)
@@ -99,7 +104,8 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   const placed = below.slice(0, [...places, undefined].indexOf(undefined))
   const rows = placed.slice(0, placed.findLastIndex(({ cells }) => cells.length > 1) + 1)
   const all = [head, ...rows].flatMap(({ lines }) => lines)
-  if (rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length)))
+  const isWhole = names.slice(1).every(({ text }) => text !== '')
+  if (isWhole && rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length)))
     return { read: all.length, shown: all }
   const grid = rows.map(({ cells }, i) => columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })))
   const texts = rowTexts([
@@ -114,7 +120,8 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
     const isLine = cells.length === 1 || (!isNamed && lines.length === 1 && cells.length === names.length)
     return isLine ? lines : lines.slice(0, 1).map((line) => ({ ...line, text: text ?? line.text }))
   })
-  return { read: all.length, shown: [...head.lines, ...shown].map((line) => ({ ...line, isRow: true })) }
+  const lines = isWhole ? head.lines : head.lines.slice(0, 1).map((line) => ({ ...line, text: names.map(({ text }) => text).join('; ') }))
+  return { read: all.length, shown: [...lines, ...shown].map((line) => ({ ...line, isRow: true })) }
 }
 
 /** Whether a line is above the names of another table. */

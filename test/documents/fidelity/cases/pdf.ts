@@ -165,6 +165,8 @@ export const PDF_CASES: readonly FidelityCase[] = [
           placed({ 0: 'Tug', 200: '14' }),
           placed({ 100: '15', 200: '16' }),
         ],
+        // The table goes on with rows whose first number is empty.
+        [placed({ 0: 'Barge', 200: '17' }), placed({ 0: 'Ferry', 200: '18' }), placed({ 0: 'Raft', 100: '19', 200: '20' })],
       ]),
     lines: [
       'Region Q1 Q2 Q3',
@@ -176,6 +178,9 @@ export const PDF_CASES: readonly FidelityCase[] = [
       'Raft 12 13',
       'Tug; ; 14',
       '; 15; 16',
+      'Barge; ; 17',
+      'Ferry; ; 18',
+      'Raft 19 20',
     ],
   },
   // A number that begins a line within a sentence is no item.

@@ -92,7 +92,7 @@ export const TEXT_CASES: readonly FidelityCase[] = [
   {
     file: 'gaps.txt',
     content:
-      'Fees\n\nBoat\tQ1\tQ2\nRaft\t\t5\nTug\t7\t\n\nThese are the sums.\n\nSum      Q1     Q2\nRaft            5\nTug       7\n\nWare\t\tPrice\tWeight\nLong rope\t5\t7\n',
+      'Fees\n\nBoat\tQ1\tQ2\nRaft\t\t5\nTug\t7\t\n\nThese are the sums.\n\nSum      Q1     Q2\nRaft            5\nTug       7\n\nWare\t\tPrice\tWeight\nLong rope\t5\t7\n\nOf May:\n\nTar             9\nRaft      8     7\n',
     lines: [
       'Boat Q1 Q2',
       'Boat: Raft; Q2: 5',
@@ -102,6 +102,8 @@ export const TEXT_CASES: readonly FidelityCase[] = [
       'Sum: Tug; Q1: 7',
       'Ware Price Weight',
       'Long rope 5 7',
+      'Tar; ; 9',
+      'Raft 8 7',
     ],
   },
   // Lines of scripts without spaces.
