@@ -14,6 +14,8 @@ const LETTERED = /^\(?(?:[a-z]|[ivx]{2,5})[.)]\s+\S/
 const ENDS_SENTENCE = /[.!?:;\u3002\u201d"')\]]$/
 /** Lines further apart than this many letters' heights belong to different paragraphs. */
 const PARAGRAPH_GAP = 2
+/** Distance of pages that are read as one, in heights of letters. */
+const PAGE_GAP = 100
 /** Letters so much larger than the document's own are a heading's. */
 const HEADING_RATIO = 1.15
 const LONGEST_HEADING = 200
@@ -49,7 +51,9 @@ export function pagesDocument({ pages, title, warnings: read }: PdfPages): Block
   const running = runningHeads(pages)
   const text = pages.map((lines) => lines.filter((line) => !running.has(line)))
   const contents = contentsOf(text.flat(), pages.length)
-  const kept = text.map((lines) => withColumnNames(lines.filter((line) => !contents.has(line))))
+  const named = withColumnNames(belowEachOther(text.map((lines) => lines.filter((line) => !contents.has(line)))))
+  const kept: Line[][] = pages.map(() => [])
+  for (const line of named) kept[line.page - 1]?.push(line)
   const heads = quoted([...new Set([...running].map(({ text }) => inline(text)))])
   const left = running.size === 0 ? '' : `${running.size} lines are left out as running heads: ${heads}.`
   const contentsPages = listed([...contents].map(({ page }) => page))
@@ -57,6 +61,23 @@ export function pagesDocument({ pages, title, warnings: read }: PdfPages): Block
   const warnings = [left, unread, ...read].filter((one) => one !== '')
   // A document of entries alone.
   return { title, blocks: blocksOf(kept.some((lines) => lines.length > 0) ? kept : text), pages: pages.length, warnings }
+}
+
+/** The lines of all pages with the places that they have on one: a page that may begin with a row of the table before it follows that closely. */
+function belowEachOther(pages: readonly (readonly Line[])[]): readonly Line[] {
+  const all: Line[] = []
+  let low = 0
+  for (const lines of pages) {
+    const [before, first] = [all.at(-1), lines[0]]
+    if (first === undefined) continue
+    const continues = (first.cells ?? []).length > 2 && Math.abs(first.left - (before?.left ?? Infinity)) < first.height / 2
+    const top = lines.reduce((most, { base }) => Math.max(most, base), -Infinity)
+    const shift = low - (continues ? PARAGRAPH_GAP : PAGE_GAP) * first.height - top
+    const placed = lines.map((line) => ({ ...line, base: line.base + shift }))
+    low = placed.reduce((least, { base }) => Math.min(least, base), low)
+    all.push(...placed)
+  }
+  return all
 }
 
 /** Lines of tables of contents, whose pages never fall, and of indexes, in the order of the alphabet: a list of amounts has neither order. */

@@ -4,6 +4,7 @@ import { NUMBER, rowTexts } from './row-texts.ts'
 const [ROW_GAP, LEADING, SAME_BASE] = [4, 1.4, 0.1]
 /** Most lines of a cell that is followed by others of its row, and rows of a table. */
 const [MOST_WRAPPED, MOST_ROWS] = [7, 200]
+const MOST_READ = MOST_WRAPPED * MOST_ROWS
 const LEAST_COLUMNS = 3
 const YEAR = /^(?:19|20)\d{2}$/
 
@@ -36,7 +37,7 @@ interface Row<Line> {
 export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]): readonly Line[] {
   const named: Line[] = []
   for (let i = 0; i < lines.length;) {
-    const table = (lines[i]?.cells?.length ?? 0) > 1 ? tableOf(rowsOf(lines.slice(i))) : undefined
+    const table = (lines[i]?.cells?.length ?? 0) > 1 ? tableOf(rowsOf(lines.slice(i, i + MOST_READ))) : undefined
     named.push(...(table?.shown ?? lines.slice(i, i + 1)))
     i += table?.read ?? 1
   }
@@ -94,7 +95,8 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
       ? [...(label.right < first.left ? [{ ...label, text: '' }] : []), ...head.cells]
       : wider.map((cell, i) => head.cells[own.indexOf(i)] ?? { ...cell, text: '' })
   if (names.length < LEAST_COLUMNS || !areApart(names)) return undefined
-  const end = others.findIndex(({ cells }, i) => cells.length > names.length || isNext(cells, others[i + 1]))
+  const isNames = (cells: readonly Cell[]): boolean => cells.length > 1 && cells.every(({ text }, i) => text === head.cells[i]?.text)
+  const end = others.findIndex(({ cells }, i) => cells.length > names.length || isNames(cells) || isNext(cells, others[i + 1]))
   const below = others.slice(0, end < 0 ? undefined : end)
   const columns = below.reduce<readonly Extent[]>((known, { cells }) => {
     const wider = cells.length === known.length ? known.map((column, i) => joined(column, cells[i] ?? column)) : known

@@ -183,6 +183,18 @@ export const PDF_CASES: readonly FidelityCase[] = [
       'Raft 19 20',
     ],
   },
+  // A table goes on over pages, with its names printed again or not; a page of two parts a line is none of it.
+  {
+    file: 'lessons.pdf',
+    content: () =>
+      makePdf([
+        ['Lessons of May.', placed({ 0: 'Time', 60: 'Mon', 120: 'Tue', 180: 'Wed' }), placed({ 0: '09:00', 60: 'Maths', 180: 'Art' })],
+        [placed({ 0: '10:00', 120: 'Sport', 180: 'Art' }), placed({ 0: '11:00', 120: 'Dance' })],
+        [placed({ 0: 'Time', 60: 'Mon', 120: 'Tue', 180: 'Wed' }), placed({ 0: '12:00', 60: 'Music' })],
+        [placed({ 0: 'Letter 7', 120: '5 May' }), PROSE],
+      ]),
+    says: `Lessons of May. Time Mon Tue Wed Time: 09:00; Mon: Maths; Wed: Art Time: 10:00; Tue: Sport; Wed: Art Time: 11:00; Tue: Dance Time Mon Tue Wed Time: 12:00; Mon: Music Letter 7 5 May ${PROSE}`,
+  },
   // A number that begins a line within a sentence is no item.
   {
     file: 'ranges.pdf',
