@@ -7,6 +7,8 @@ import { valueOf } from './parts.ts'
 
 const CODE = /^(?:source code|html preformatted|preformatted text|code)$/i
 const CONTENTS = /^(?:toc \d|table of figures|contents \d)/i
+/** Styles that may be based on the title's. */
+const BELOW_TITLE = /^(?:subtitle|author|date)$/i
 const MOST_LEVELS = 6
 const MOST_BASES = 20
 
@@ -34,7 +36,8 @@ export class Styles {
     const all = [properties, ...chain.map((style) => childOf(style, 'pPr'))]
     const names = chain.map((style) => valueOf(childOf(style, 'name')))
     const outline = all.map((one) => childOf(one, 'outlineLvl')).find((one) => one !== undefined)
-    const named = names.map((name) => (/^title$/i.test(name) ? 0 : Number(/^heading (\d)$/i.exec(name)?.[1]))).find((level) => level >= 0)
+    const levels = names.map((name) => (/^title$/i.test(name) ? 0 : Number(/^heading (\d)$/i.exec(name)?.[1])))
+    const named = BELOW_TITLE.test(names[0] ?? '') ? undefined : levels.find((level) => level >= 0)
     const level = named ?? (outline === undefined ? 9 : Number(valueOf(outline))) + (named === undefined ? 1 : 0)
     const numbers = all.map((one) => childOf(one, 'numPr'))
     const id = numbers.map((one) => childOf(one, 'numId')).find((one) => one !== undefined)

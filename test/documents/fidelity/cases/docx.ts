@@ -367,6 +367,26 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     title: 'Harbour report',
     says: 'Of May. [Fees] Seven. [Boats] Two.',
   },
+  // Pandoc bases the styles of authors and dates on the title's, and writers other titles.
+  {
+    file: 'd3.docx',
+    content: docx(
+      p('Quay', '<w:pStyle w:val="Cover"/>') +
+        p('Ann', '<w:pStyle w:val="Author"/>') +
+        p('5 May', '<w:pStyle w:val="Date"/>') +
+        heading('Fees') +
+        p('Seven.'),
+      {
+        styles:
+          '<w:style w:styleId="Title"><w:name w:val="Title"/></w:style>' +
+          ['Author', 'Date', 'Cover']
+            .map((id) => `<w:style w:styleId="${id}"><w:name w:val="${id}"/><w:basedOn w:val="Title"/></w:style>`)
+            .join(''),
+      },
+    ),
+    title: 'Quay',
+    says: 'Ann 5 May [Fees] Seven.',
+  },
   {
     file: 'd2.docx',
     content: docx(
