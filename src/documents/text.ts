@@ -21,6 +21,9 @@ const LEAST_CONFIDENCE = 11
 /** Share of zero bytes at even or odd places that shows UTF-16. */
 const ZEROS = 0.3
 
+/** Characters that a text has in a wrong encoding: those of UTF-16 without zero bytes. */
+const NO_LETTERS = /[\0-\u0007\u000e-\u0019\u001c-\u001f]/
+
 export interface EncodingHints extends Pick<DocumentFile, 'mediaType' | 'encoding'> {
   /** Whether the text may declare its encoding as a page does. */
   readonly isHtml?: boolean
@@ -48,11 +51,11 @@ export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml =
       ? [encoding, detected(bytes)].find((one) => one !== undefined && decodedAs(one, bytes) !== undefined)
       : undefined
   const found = other === undefined ? text : decodedAs(other, bytes)
-  if (found === undefined || found.includes('\0')) {
+  const isGuess = other !== undefined && other !== encoding
+  if (found === undefined || (isGuess ? NO_LETTERS : /\0/).test(found)) {
     const message = `The file is not ${label}, nor text of another encoding that could be detected: name its encoding, or save it as UTF-8.`
     throw new DocumentError('encoding', message)
   }
-  const isGuess = other !== undefined && other !== encoding
   const warning = `The file is not ${label}: it was read as ${other}, as detected. Name its encoding if that is wrong.`
   return { text: found.normalize(), warnings: isGuess ? [warning] : [] }
 }

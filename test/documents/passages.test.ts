@@ -197,6 +197,10 @@ t.test('a file that cannot be read is named with its reason, and the next one is
   await t.rejects(text('a.docx', Buffer.from('d0cf11e0a1b11ae1', 'hex')), { problem: 'encrypted', code: 'document_invalid' })
   await t.rejects(text('a.md', ' \n'), { problem: 'without_text', code: 'document_without_text' })
   await t.rejects(text('a.txt', Buffer.from([0xff, 0, 0, 1, 0, 0])), { problem: 'encoding', code: 'document_invalid' })
+  // UTF-16 without a mark and without zero bytes.
+  const wide = Buffer.from('\u5951\u7d04\u306e\u4fa1\u683c\u306f\u3001\u6708\u984d\u3067\u3059\u3002\u5149'.repeat(9), 'utf16le')
+  for (const one of [wide, Buffer.from(wide).swap16()])
+    await t.rejects(text('a.txt', one), { problem: 'encoding', code: 'document_invalid' })
   await t.rejects(text('a.xlsx', 'x'), { problem: 'damaged', code: 'document_invalid' })
   await t.rejects(text('a.rar', 'x'), { problem: 'not_supported', code: 'unsupported_media_type' })
   await t.rejects(text('a.html', `${'<em>'.repeat(2000)}deep`), { problem: 'damaged', message: /nested/ })

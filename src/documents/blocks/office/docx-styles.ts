@@ -37,7 +37,7 @@ export class Styles {
     const names = chain.map((style) => valueOf(childOf(style, 'name')))
     const outline = all.map((one) => childOf(one, 'outlineLvl')).find((one) => one !== undefined)
     const levels = names.map((name) => (/^title$/i.test(name) ? 0 : Number(/^heading (\d)$/i.exec(name)?.[1])))
-    const named = BELOW_TITLE.test(names[0] ?? '') ? undefined : levels.find((level) => level >= 0)
+    const named = names.slice(0, 1).some((name) => BELOW_TITLE.test(name)) ? undefined : levels.find((level) => level >= 0)
     const level = named ?? (outline === undefined ? 9 : Number(valueOf(outline))) + (named === undefined ? 1 : 0)
     const numbers = all.map((one) => childOf(one, 'numPr'))
     const id = numbers.map((one) => childOf(one, 'numId')).find((one) => one !== undefined)
