@@ -4,6 +4,7 @@ import { DocumentError } from '../errors.ts'
 import { listed, type Block, type BlockDocument } from './contract.ts'
 import { htmlDocument, XHTML } from './markup/html.ts'
 import { elementsOf, elementText } from './markup/xml.ts'
+import { partText } from './office/parts.ts'
 import { openZip, type ZipDocument } from './zip.ts'
 
 const CONTAINER = 'META-INF/container.xml'
@@ -31,7 +32,9 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
     else if (!PAGES.includes(mediaType)) others.push(item.href ?? '')
     else {
       const page = await zip.read(name)
-      const chapter = htmlDocument(page, { ...XHTML, linked: await linkedSheets(zip, name, page) })
+      const links = elementsOf(page, 'link').map(({ attribs }) => path.join(path.dirname(name), decoded(attribs.href ?? '')))
+      const sheets = await Promise.all(links.map((link) => partText(zip, link)))
+      const chapter = htmlDocument(page, { ...XHTML, linked: sheets.join('\n') })
       blocks.push(...chapter.blocks)
       if (chapter.warnings?.length) shortened++
     }
@@ -42,12 +45,6 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
   if (others.length > 0) warnings.push(`Chapters that are no web pages were not read: ${listed(others)}.`)
   if (shortened > 0) warnings.push(`Menus, headers, footers, hidden parts or texts in drawings were left out in ${shortened} chapters.`)
   return { title: elementText(opf, 'title'), blocks, warnings }
-}
-
-async function linkedSheets(zip: ZipDocument, chapter: string, page: string): Promise<string> {
-  const names = elementsOf(page, 'link').map(({ attribs: { href = '' } }) => path.join(path.dirname(chapter), decoded(href)))
-  const sheets = await Promise.all(names.filter((name) => zip.names.includes(name)).map((name) => zip.read(name)))
-  return sheets.join('\n')
 }
 
 async function checkReadable(zip: ZipDocument): Promise<void> {

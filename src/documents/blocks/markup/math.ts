@@ -86,7 +86,8 @@ function linear(node: AnyNode, depth: number): string {
   }, '')
 }
 
-function localName(name: string): string {
+/** A name without its prefix. */
+export function localName(name: string): string {
   return name.replace(/^[^:]*:/, '')
 }
 

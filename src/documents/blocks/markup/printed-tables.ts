@@ -95,7 +95,8 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
       ? [...(label.right < first.left ? [{ ...label, text: '' }] : []), ...head.cells]
       : wider.map((cell, i) => head.cells[own.indexOf(i)] ?? { ...cell, text: '' })
   if (names.length < LEAST_COLUMNS || !areApart(names)) return undefined
-  const isNames = (cells: readonly Cell[]): boolean => cells.length > 1 && cells.every(({ text }, i) => text === head.cells[i]?.text)
+  const isNames = (cells: readonly Cell[]): boolean =>
+    cells.some(({ text }) => /\p{L}/u.test(text)) && cells.length > 1 && cells.every(({ text }, i) => text === head.cells[i]?.text)
   const end = others.findIndex(({ cells }, i) => cells.length > names.length || isNames(cells) || isNext(cells, others[i + 1]))
   const below = others.slice(0, end < 0 ? undefined : end)
   const columns = below.reduce<readonly Extent[]>((known, { cells }) => {

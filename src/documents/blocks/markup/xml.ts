@@ -1,6 +1,7 @@
 import { Element, isTag, isText, Text, type AnyNode, type ChildNode, type Document } from 'domhandler'
 import { DomUtils } from 'htmlparser2'
 import { inline, titleText } from '../contract.ts'
+import { localName } from './math.ts'
 import { elementsIn, parsed } from './tidy.ts'
 
 /** Levels of nested lists. */
@@ -57,8 +58,4 @@ export function nested(item: Element, level: number): Element {
   let node = item
   for (let i = 0; i < Math.min(level, MOST_LEVELS); i++) node = made('ul', [node])
   return node
-}
-
-function localName(name: string): string {
-  return name.slice(name.indexOf(':') + 1)
 }

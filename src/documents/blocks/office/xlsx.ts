@@ -2,6 +2,7 @@ import { Parser } from 'htmlparser2'
 import { format, getFormatFromId, isDateFormat } from 'numfmt'
 import { EXACT_DIGITS } from '../../../../base/json.ts'
 import { inline, Unread, type Block, type BlockDocument } from '../contract.ts'
+import { localName } from '../markup/math.ts'
 import { rowTexts, type GridCell, type GridRow } from '../markup/row-texts.ts'
 import { symbolsIn } from '../markup/symbols.ts'
 import { raisedText } from '../markup/text.ts'
@@ -82,12 +83,11 @@ function walk(
   xml: string,
   on: { open(name: string, attributes: Readonly<Record<string, string>>): void; text(text: string): void; close(name: string): void },
 ): void {
-  const local = (name: string): string => name.slice(name.indexOf(':') + 1)
   const parser = new Parser(
     {
-      onopentag: (name, attributes) => on.open(local(name), attributes),
+      onopentag: (name, attributes) => on.open(localName(name), attributes),
       ontext: (text) => on.text(text),
-      onclosetag: (name) => on.close(local(name)),
+      onclosetag: (name) => on.close(localName(name)),
     },
     { xmlMode: true },
   )
