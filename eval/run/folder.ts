@@ -3,7 +3,7 @@ import path from 'node:path'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { writeFileDurably } from '../../base/durable.ts'
-import { CodedError, osCode } from '../../base/errors.ts'
+import { CodedError, onCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { digestOf, parseJson, parseSealed, sealed } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
@@ -125,10 +125,10 @@ export async function openRun<R extends Identified>(
   manifest: RunManifest,
   format: RunFormat<RunManifest, R>,
 ): Promise<OpenRun<R>> {
-  await makeFolder(folder).catch((error: unknown) => {
-    if (!['EEXIST', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
+  const refuse = onCode(['EEXIST', 'ENOTDIR'], (error) => {
     throw invalidOption(`${folder} is a file, or is inside one: name a folder with --out.`, error)
   })
+  await makeFolder(folder).catch(refuse)
   const lock = await takeLock(path.join(folder, WRITER), 0)
   if (lock === undefined)
     throw new CodedError('conflict', `Another evaluation is writing into ${folder}: wait for it, or choose another folder with --out.`)
