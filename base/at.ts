@@ -20,6 +20,17 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
+/** z of the two-sided 95 % interval. */
+const Z = 1.96
+
+/** Wilson's 95 % interval of a share of `trials`. */
+export function wilson(share: number, trials: number): { readonly low: number; readonly high: number } {
+  const middle = share + Z ** 2 / (2 * trials)
+  const half = Z * Math.sqrt((share * (1 - share)) / trials + Z ** 2 / (4 * trials ** 2))
+  const scale = 1 + Z ** 2 / trials
+  return { low: Math.max(0, (middle - half) / scale), high: Math.min(1, (middle + half) / scale) }
+}
+
 /** Concatenates typed arrays. */
 export function joined<Data extends Float32Array | Uint16Array>(kind: new (length: number) => Data, parts: readonly Data[]): Data {
   const all = new kind(parts.reduce((length, part) => length + part.length, 0))

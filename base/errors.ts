@@ -149,6 +149,15 @@ export function attempt<T, U>(work: () => T, otherwise: U): T | U {
   }
 }
 
+/** What `work` returns; throws the error that `explain` makes of what it throws. */
+export function orThrow<T>(work: () => T, explain: (thrown: unknown) => unknown): T {
+  try {
+    return work()
+  } catch (error) {
+    throw explain(error)
+  }
+}
+
 /** For `catch`: throws what the check of a possible cause throws, else the error again. */
 export function explainedBy(check: () => Promise<unknown>): (error: unknown) => Promise<never> {
   return async (error) => {

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { lstat, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { CodedError, onCode, osCode } from './errors.ts'
+import { attempt, CodedError, onCode, osCode } from './errors.ts'
 
 /** Returns true if there is a file or folder at the path. @throws if this cannot be determined, for example in an unreadable folder */
 export async function exists(path: string): Promise<boolean> {
@@ -52,12 +52,9 @@ const resolve = createRequire(import.meta.url).resolve
 /** Packages that the user installs for OCR: the files of the program and of each language ("eng+deu"), or those that are missing. */
 export function ocrPackages(languages: string): { readonly files: readonly string[]; readonly missing: readonly string[] } {
   const data = languages.split('+').map((one) => [`@tesseract.js-data/${one}`, `4.0.0_best_int/${one}.traineddata.gz`])
-  const found = [['tesseract.js-core', 'tesseract-core-simd-lstm.js'], ...data].map(([name = '', file = '']) => {
-    try {
-      return { file: resolve(`${name}/${file}`) }
-    } catch {
-      return { name }
-    }
-  })
-  return { files: found.flatMap(({ file }) => file ?? []), missing: found.flatMap(({ name }) => name ?? []) }
+  const found = [['tesseract.js-core', 'tesseract-core-simd-lstm.js'], ...data].map(([name = '', file = '']) => ({
+    name,
+    file: attempt(() => resolve(`${name}/${file}`), undefined),
+  }))
+  return { files: found.flatMap(({ file }) => file ?? []), missing: found.flatMap(({ name, file }) => (file === undefined ? name : [])) }
 }

@@ -1,7 +1,7 @@
 import { storeOf } from './store/store-of.ts'
 import { checkTableName, readAlias } from './versions/alias.ts'
 import { sqlFilter } from './search/filter.ts'
-import { type CodedError, invalidRequest } from '../base/errors.ts'
+import { invalidRequest } from '../base/errors.ts'
 import { lanceText } from '../base/failures.ts'
 import { contentHash } from './hash.ts'
 import { connectLance, type Connection, type Table } from './table/lance.ts'
@@ -14,10 +14,10 @@ import { changeRows, COALESCE_FILES, withSmallFiles } from './write/change-rows.
 import { packVectors, type Rows } from './table/rows.ts'
 import { deleteRows, deleteWhere, idsWhere, storedRows } from './table/write.ts'
 import { countSources, exportPassages, listPassages, type ListOptions, sampleTitles } from './search/list.ts'
-import { type EmbeddingModel, ModelChangedError, type Models, type Passage, type SearchFilter } from './contract.ts'
+import { ModelChangedError, type Models, type Passage, type SearchFilter, type TableLocation } from './contract.ts'
 import { withWriterLock } from './writers/locks.ts'
 import { infoOf, versionOf, viewOf } from './view.ts'
-import type { PassageIndex, UpsertOptions } from './passage-index.ts'
+import type { PassageIndex } from './passage-index.ts'
 
 export type { PassageIndex } from './passage-index.ts'
 
@@ -60,147 +60,129 @@ export async function openIndex(options: OpenIndexOptions): Promise<PassageIndex
   const live = new LiveTable(connection, { ...options, ...location, consistencyMs, onWarning })
   const compaction = backgroundCompaction(location, { surplus: compactAfter, keepMs, onWarning })
   if (!readOnly) compaction.watch(() => live.find().catch(() => undefined))
-  return new LanceIndex({ ...location, model, furtherModels }, connection, live, compaction)
+  return lanceIndex({ location, model, furtherModels, connection, live, compaction })
 }
 
-class LanceIndex implements PassageIndex {
-  readonly dir: string
-  readonly table: string
-  readonly model: EmbeddingModel
-  readonly furtherModels: readonly EmbeddingModel[]
-  readonly #connection: Connection
-  readonly #live: LiveTable
-  readonly #compaction: BackgroundCompaction
-  /** Upserts since the last check for small files; Infinity, so that the first one checks. */
-  #upserts = Infinity
+interface Parts extends Required<Models> {
+  readonly location: TableLocation
+  readonly connection: Connection
+  readonly live: LiveTable
+  readonly compaction: BackgroundCompaction
+}
 
-  readonly writtenWith = async (): Promise<EmbeddingModel> => (await this.#live.find())?.model ?? this.model
-  readonly behind = (): CodedError | undefined => this.#live.behind()
-  readonly check = (): Promise<Date | undefined> => this.#reading(() => this.#live.check())
-  readonly count = async (filter?: SearchFilter): Promise<number> => this.#read(({ table }) => table.countRows(sqlFilter(filter)))
-  readonly list = async (options: ListOptions): Promise<Passage[]> => this.#read(({ table }) => listPassages(table, options))
-  readonly titles = async (count: number): Promise<string[]> => this.#read(({ table }) => sampleTitles(table, count))
-  readonly sources = () => this.#read(({ table }) => countSources(table))
-  readonly version = async () => this.#read(({ table }) => versionOf(this.table, table))
-  readonly info = async () => this.#read((live) => infoOf(this.table, live))
-
-  constructor(
-    { dir, table, model, furtherModels }: Pick<PassageIndex, 'dir' | 'table'> & Required<Models>,
-    connection: Connection,
-    live: LiveTable,
-    compaction: BackgroundCompaction,
-  ) {
-    this.dir = dir
-    this.table = table
-    this.model = model
-    this.furtherModels = furtherModels
-    this.#connection = connection
-    this.#live = live
-    this.#compaction = compaction
-  }
-
-  async view() {
-    const live = await this.#reading(() => this.#live.get())
-    return viewOf(this.table, live, (work) => this.#reading(work, live.table.storedAs))
-  }
-
-  async get(id: string): Promise<Passage | undefined> {
-    return (await this.list({ filter: { id: [id] }, limit: 1 }))[0]
-  }
-
-  async changed(passages: readonly Passage[]): Promise<Passage[]> {
-    if ((await watchingJobs(this)).length === 0) return this.#reading(async () => differing(await this.#live.find(), passages))
-    return this.#writing(async () => {
-      const changed = await differing(await this.#live.refresh(), passages)
-      const open = new Set(changed.map(({ id }) => id))
-      const confirmed = passages.map(({ id }) => id).filter((id) => !open.has(id))
-      if (confirmed.length > 0) await appendChange(this, { ids: confirmed })
-      return changed
-    })
-  }
-
-  async upsert(passages: readonly Passage[], vectors: readonly Float32Array[], { by = this.model, ends = [] }: UpsertOptions = {}) {
-    const { dimension } = by
-    const halves = packVectors(passages, vectors, dimension)
-    if (passages.length === 0 && ends.length === 0) return
-    const given = { passages, hashes: passages.map(contentHash), halves }
-    const written = await this.#writing(async () => {
-      const live = await this.#live.getForWriting()
-      if (live.model.id !== by.id) throw new ModelChangedError(this.table, by, live.model)
-      const rows = await this.#withCoalesced(live.table, given, dimension)
-      await changeRows(this, live, { rows, dimension, ends, ids: passages.map(({ id }) => id) })
-      return live
-    })
-    await this.#seen(written)
-  }
-
-  /** Every few upserts; the first one checks, since other processes wrote as well. */
-  async #withCoalesced(table: Table, rows: Rows, dimension: number): Promise<Rows> {
-    if (++this.#upserts < COALESCE_FILES) return rows
-    this.#upserts = 0
-    return withSmallFiles(table, rows, dimension)
-  }
-
-  async delete(which: readonly string[] | SearchFilter): Promise<number> {
-    const given = isIdList(which) ? which : undefined
-    const condition = isIdList(which) ? '' : wholeFilter(which)
-    const { live, deleted } = await this.#writing(async () => {
-      const live = await this.#live.getForDeleting()
-      // Deletes by ids: a running job needs the ids that a filter matched, so that it does not add them again.
-      const watched = (await watchingJobs(this)).length > 0
-      const ids = given ?? (watched ? await idsWhere(live.table, condition) : [])
-      const deleted = given ? await deleteRows(live.table, given) : await deleteWhere(live.table, condition)
-      await live.sync.flush()
-      if (watched) await appendChange(this, { ids: [...ids] })
-      return { live, deleted }
-    })
-    await this.#seen(live)
-    return deleted
-  }
-
-  /** Makes a write visible to the next read, which may use another handle. */
-  async #seen({ table, idle, sync }: ForWriting<LiveTexts>): Promise<void> {
-    if (table !== idle) await this.#reading(() => idle.checkoutLatest())
-    this.#compaction.noteWrite(idle, sync)
-  }
-
-  async *export(filter?: SearchFilter): AsyncGenerator<Passage> {
-    const { table } = await this.#reading(() => this.#live.getTexts())
-    await using _pin = await pinForReading(table)
-    try {
-      yield* exportPassages(table, filter)
-    } catch (error) {
-      throw await this.#live.explained(error, table.storedAs)
-    }
-  }
-
-  async refresh(): Promise<void> {
-    const live = await this.#live.refresh()
-    if (live !== undefined) await this.#reading(() => live.table.checkoutLatest())
-  }
-
-  close(): void {
-    this.#compaction.close()
-    this.#live.close()
-    this.#connection.close()
-  }
-
-  /** Runs an operation that needs no vectors. */
-  async #read<T>(work: (live: LiveTexts) => Promise<T>): Promise<T> {
-    return this.#reading(async () => work(await this.#live.getTexts()))
-  }
-
-  #writing<T>(work: () => Promise<T>): Promise<T> {
-    return this.#reading(() => withWriterLock(this, work))
-  }
-
+function lanceIndex({ location, model, furtherModels, connection, live, compaction }: Parts): PassageIndex {
+  const { table: name } = location
   /** @throws store_unavailable if the store fails; index_invalid if the table is damaged, or gone and its replacement is incompatible */
-  async #reading<T>(work: () => Promise<T>, storedAs?: string): Promise<T> {
+  const reading = async <T>(work: () => Promise<T>, storedAs?: string): Promise<T> => {
     try {
       return await work()
     } catch (error) {
-      throw await this.#live.explained(error, storedAs)
+      throw await live.explained(error, storedAs)
     }
+  }
+  /** Runs an operation that needs no vectors. */
+  const read = <T>(work: (live: LiveTexts) => Promise<T>): Promise<T> => reading(async () => work(await live.getTexts()))
+  const list = (options: ListOptions): Promise<Passage[]> => read(({ table }) => listPassages(table, options))
+  return {
+    ...location,
+    model,
+    furtherModels,
+    ...writesOf({ location, model, live, compaction }, reading),
+    writtenWith: async () => (await live.find())?.model ?? model,
+    behind: () => live.behind(),
+    check: () => reading(() => live.check()),
+    count: (filter) => read(async ({ table }) => table.countRows(sqlFilter(filter))),
+    list,
+    titles: (count) => read(({ table }) => sampleTitles(table, count)),
+    sources: () => read(({ table }) => countSources(table)),
+    version: () => read(({ table }) => versionOf(name, table)),
+    info: () => read((found) => infoOf(name, found)),
+    view: async () => {
+      const found = await reading(() => live.get())
+      return viewOf(name, found, (work) => reading(work, found.table.storedAs))
+    },
+    get: async (id) => (await list({ filter: { id: [id] }, limit: 1 }))[0],
+    async *export(filter) {
+      const { table } = await reading(() => live.getTexts())
+      await using _pin = await pinForReading(table)
+      try {
+        yield* exportPassages(table, filter)
+      } catch (error) {
+        throw await live.explained(error, table.storedAs)
+      }
+    },
+    refresh: async () => {
+      const found = await live.refresh()
+      if (found !== undefined) await reading(() => found.table.checkoutLatest())
+    },
+    close: () => {
+      compaction.close()
+      live.close()
+      connection.close()
+    },
+  }
+}
+
+/** @param reading runs an operation, and explains its error */
+function writesOf(
+  { location, model, live, compaction }: Omit<Parts, 'connection' | 'furtherModels'>,
+  reading: <T>(work: () => Promise<T>) => Promise<T>,
+): Pick<PassageIndex, 'changed' | 'upsert' | 'delete'> {
+  const writing = <T>(work: () => Promise<T>): Promise<T> => reading(() => withWriterLock(location, work))
+  /** Upserts since the last check for small files; Infinity, so that the first one checks: other processes wrote as well. */
+  let upserts = Infinity
+  /** Every few upserts. */
+  const withCoalesced = async (table: Table, rows: Rows, dimension: number): Promise<Rows> => {
+    if (++upserts < COALESCE_FILES) return rows
+    upserts = 0
+    return withSmallFiles(table, rows, dimension)
+  }
+  /** Makes a write visible to the next read, which may use another handle. */
+  const seen = async ({ table, idle, sync }: ForWriting<LiveTexts>): Promise<void> => {
+    if (table !== idle) await reading(() => idle.checkoutLatest())
+    compaction.noteWrite(idle, sync)
+  }
+  return {
+    changed: async (passages) => {
+      if ((await watchingJobs(location)).length === 0) return reading(async () => differing(await live.find(), passages))
+      return writing(async () => {
+        const changed = await differing(await live.refresh(), passages)
+        const open = new Set(changed.map(({ id }) => id))
+        const confirmed = passages.map(({ id }) => id).filter((id) => !open.has(id))
+        if (confirmed.length > 0) await appendChange(location, { ids: confirmed })
+        return changed
+      })
+    },
+    upsert: async (passages, vectors, { by = model, ends = [] } = {}) => {
+      const { dimension } = by
+      const halves = packVectors(passages, vectors, dimension)
+      if (passages.length === 0 && ends.length === 0) return
+      const given = { passages, hashes: passages.map(contentHash), halves }
+      const written = await writing(async () => {
+        const found = await live.getForWriting()
+        if (found.model.id !== by.id) throw new ModelChangedError(location.table, by, found.model)
+        const rows = await withCoalesced(found.table, given, dimension)
+        await changeRows(location, found, { rows, dimension, ends, ids: passages.map(({ id }) => id) })
+        return found
+      })
+      await seen(written)
+    },
+    delete: async (which) => {
+      const given = isIdList(which) ? which : undefined
+      const condition = isIdList(which) ? '' : wholeFilter(which)
+      const { found, deleted } = await writing(async () => {
+        const found = await live.getForDeleting()
+        // Deletes by ids: a running job needs the ids that a filter matched, so that it does not add them again.
+        const watched = (await watchingJobs(location)).length > 0
+        const ids = given ?? (watched ? await idsWhere(found.table, condition) : [])
+        const deleted = given ? await deleteRows(found.table, given) : await deleteWhere(found.table, condition)
+        await found.sync.flush()
+        if (watched) await appendChange(location, { ids: [...ids] })
+        return { found, deleted }
+      })
+      await seen(found)
+      return deleted
+    },
   }
 }
 

@@ -3,7 +3,6 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { invalid } from './errors.ts'
-import { isComposed } from './composed/config.ts'
 import { openComposed } from './composed/open.ts'
 import { openGguf } from './gguf/open.ts'
 import { readGgufIndex } from './gguf/tensors.ts'
@@ -140,7 +139,7 @@ export async function openCheckpoint(folder: string): Promise<Checkpoint> {
   if (!info?.isDirectory()) throw invalid(`${dir} is no folder; give the path of a downloaded Hugging Face model, or of a .gguf file`, dir)
   const configValue = await readJson(join(dir, 'config.json'))
   if (configValue === undefined) throw invalid(`${dir} has no config.json`, 'config.json')
-  if (isComposed(configValue)) return openComposed(dir, configValue)
+  if (typeof configValue === 'object' && configValue !== null && 'base_model' in configValue) return openComposed(dir, configValue)
   const parsed = parseConfig(configValue)
   const config = await withGenerationStops(dir, parsed)
   const { qaConfig, qaDefaults } = await readQaDefaults(dir)

@@ -113,6 +113,7 @@ class Applicant implements Lock {
   readonly #path: string
   readonly #file: FileHandle
   readonly #lost = new AbortController()
+  readonly lost = this.#lost.signal
   readonly #beat: NodeJS.Timeout
 
   /** @param path of its ticket, which is open as `file` */
@@ -171,10 +172,6 @@ class Applicant implements Lock {
       if (waited >= patienceMs) return false
       await sleep(Math.min(MOST_POLL_MS, Math.max(POLL_MS, waited * POLLED_SHARE)) * (1 + Math.random()))
     }
-  }
-
-  get lost(): AbortSignal {
-    return this.#lost.signal
   }
 
   async release(): Promise<void> {

@@ -71,12 +71,10 @@ export function keepScratch(): void {
 export async function inScratch<T>(work: () => Promise<T>): Promise<T> {
   keepScratch()
   working++
-  try {
-    return await work()
-  } finally {
+  return work().finally(() => {
     working--
     if (working === 0 && own !== undefined) removeStaleScratch(own)
-  }
+  })
 }
 
 /** Moves leftovers away first, so that a build that starts concurrently is not affected, then removes them. The rest is removed at exit. */

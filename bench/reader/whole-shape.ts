@@ -76,12 +76,8 @@ export async function buildShape({ dir }: { readonly dir: string }, outDir: stri
   if (await exists(join(outDir, MANIFEST_FILE))) return 'Built before.'
   const progress = createProgress(`Building ${dtype}`, 'MB')
   const [since, cpu] = [performance.now(), process.cpuUsage()]
-  try {
-    const onProgress = ({ done, total }: { done: number; total: number }) => progress.update(megabytes(done), megabytes(total))
-    await buildModel({ checkpointDir: dir, outDir, dtype, onProgress })
-  } finally {
-    progress.stop()
-  }
+  const onProgress = ({ done, total }: { done: number; total: number }) => progress.update(megabytes(done), megabytes(total))
+  await buildModel({ checkpointDir: dir, outDir, dtype, onProgress }).finally(() => progress.stop())
   const { user, system } = process.cpuUsage(cpu)
   return `Built in ${((performance.now() - since) / 1000).toFixed(1)} s (${((user + system) / 1e6).toFixed(1)} s of processor time).`
 }

@@ -1,9 +1,9 @@
 import { Type, type TSchema, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { CodedError, isErrorCode } from '../../base/errors.ts'
+import { CodedError, isErrorCode, orThrow } from '../../base/errors.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from './client.ts'
 import { clientKey } from '../../src/config.ts'
-import { CepeError, type ClientOptions, createClient, type RetryOptions } from '../../src/client/index.ts'
+import { CepeError, createClient, type RetryOptions } from '../../src/client/index.ts'
 import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema.ts'
 
 const InfoSchema = Type.Object({ reader: Type.Object({ defaults: ServiceDefaultsSchema }) })
@@ -27,7 +27,7 @@ const RETRY: RetryOptions = { attempts: 6, busyMs: 3_600_000, longestWaitMs: 120
  * @throws options_invalid for an invalid address or key
  */
 export function createHttpClient(url: string, key?: string, retry: RetryOptions = {}): AnswerClient {
-  const client = created({ url, key, retry: { ...RETRY, ...retry } })
+  const client = orThrow(() => createClient({ url, key, retry: { ...RETRY, ...retry } }), rethrow)
   return {
     name: client.url,
     answer: async (request) => checked(AnswerResponseSchema, await client.answer(request).catch(rethrow), `${client.url}/v1/answer`),
@@ -42,14 +42,6 @@ export async function connect({ url, key }: ServiceOptions, retrieval: string): 
   if (url !== undefined) return createHttpClient(url, key ?? clientKey())
   const { createInProcessClient, createReadingClient } = await import('./in-process.ts')
   return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
-}
-
-function created(options: ClientOptions): ReturnType<typeof createClient> {
-  try {
-    return createClient(options)
-  } catch (error) {
-    return rethrow(error)
-  }
 }
 
 function checked<T extends TSchema>(schema: T, value: unknown, route: string): Static<T> {

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { writeFileDurably } from '../../base/durable.ts'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, onCode } from '../../base/errors.ts'
 import { describeProblem, type Problem } from '../datasets/question-set.ts'
 import { type Block, list, text, toHtml, toMarkdown } from './blocks.ts'
 import { loadPlotter } from './plot.ts'
@@ -16,10 +16,7 @@ export interface Report {
  */
 export async function writeReport({ title, blocks }: Report, folder: string): Promise<void> {
   const drawn = new Map<string, string>()
-  const plotter = await loadPlotter().catch((error: unknown) => {
-    if (error instanceof CodedError && error.code === 'options_invalid') return error
-    throw error
-  })
+  const plotter = await loadPlotter().catch(onCode(['options_invalid'], (error) => error as CodedError))
   if (plotter instanceof CodedError) process.stderr.write(`The report has no figures. ${plotter.message}\n`)
   else
     for (const { name, spec } of blocks.filter((block) => block.kind === 'figure')) {

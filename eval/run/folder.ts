@@ -3,7 +3,7 @@ import path from 'node:path'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { writeFileDurably } from '../../base/durable.ts'
-import { CodedError, osCode } from '../../base/errors.ts'
+import { CodedError, onCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import { digestOf, parseJson, parseSealed, sealed } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
@@ -113,7 +113,7 @@ export function hasRun(folder: string): Promise<boolean> {
 
 export interface OpenRun<R extends object> {
   readonly records: readonly R[]
-  readonly writer: RecordWriter<R>
+  readonly writer: ReturnType<typeof recordWriter<R>>
 }
 
 /**
@@ -125,10 +125,10 @@ export async function openRun<R extends Identified>(
   manifest: RunManifest,
   format: RunFormat<RunManifest, R>,
 ): Promise<OpenRun<R>> {
-  await makeFolder(folder).catch((error: unknown) => {
-    if (!['EEXIST', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error
+  const refuse = onCode(['EEXIST', 'ENOTDIR'], (error) => {
     throw invalidOption(`${folder} is a file, or is inside one: name a folder with --out.`, error)
   })
+  await makeFolder(folder).catch(refuse)
   const lock = await takeLock(path.join(folder, WRITER), 0)
   if (lock === undefined)
     throw new CodedError('conflict', `Another evaluation is writing into ${folder}: wait for it, or choose another folder with --out.`)
@@ -136,7 +136,7 @@ export async function openRun<R extends Identified>(
   try {
     file = await open(path.join(folder, PREDICTIONS_FILE), 'a')
     const records = await startedOrResumed(folder, file, manifest, format)
-    return { records, writer: new RecordWriter<R>(file, lock) }
+    return { records, writer: recordWriter<R>(file, lock) }
   } catch (error) {
     await file?.close()
     await lock.release()
@@ -194,42 +194,35 @@ function flatten(value: unknown, prefix = ''): Map<string, string> {
 }
 
 /** Appends records in batches, each durable before the next begins. */
-class RecordWriter<R extends object> {
-  readonly #file: FileHandle
-  readonly #lock: Lock
-  #pending: string[] = []
-  #lastFlush = Date.now()
-  #writing: Promise<void> = Promise.resolve()
+function recordWriter<R extends object>(file: FileHandle, lock: Lock) {
+  let pending: string[] = []
+  let lastFlush = Date.now()
+  let writing = Promise.resolve()
 
-  constructor(file: FileHandle, lock: Lock) {
-    this.#file = file
-    this.#lock = lock
-  }
-
-  async add(record: R): Promise<void> {
-    this.#pending.push(`${JSON.stringify(sealed(record))}\n`)
-    if (this.#pending.length >= BATCH || Date.now() - this.#lastFlush >= BATCH_MS) await this.flush()
-  }
-
-  flush(): Promise<void> {
-    const batch = this.#pending.join('')
-    this.#pending = []
-    this.#lastFlush = Date.now()
-    this.#writing = this.#writing.then(async () => {
+  const flush = (): Promise<void> => {
+    const batch = pending.join('')
+    pending = []
+    lastFlush = Date.now()
+    writing = writing.then(async () => {
       if (batch === '') return
-      await this.#file.appendFile(batch)
-      await this.#file.sync()
+      await file.appendFile(batch)
+      await file.sync()
     })
-    return this.#writing
+    return writing
   }
-
-  /** Releases the folder even if writing failed. */
-  async close(): Promise<void> {
-    try {
-      await this.flush()
-    } finally {
-      await this.#file.close()
-      await this.#lock.release()
-    }
+  return {
+    add: async (record: R): Promise<void> => {
+      pending.push(`${JSON.stringify(sealed(record))}\n`)
+      if (pending.length >= BATCH || Date.now() - lastFlush >= BATCH_MS) await flush()
+    },
+    /** Releases the folder even if writing failed. */
+    close: async (): Promise<void> => {
+      try {
+        await flush()
+      } finally {
+        await file.close()
+        await lock.release()
+      }
+    },
   }
 }

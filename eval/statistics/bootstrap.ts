@@ -1,4 +1,4 @@
-import { at, mean } from '../../base/at.ts'
+import { at, mean, wilson } from '../../base/at.ts'
 import { seededRandom } from '../../base/random.ts'
 
 /** A mean with its 95 % interval. */
@@ -19,8 +19,6 @@ export interface Sample {
 /** Resamples per interval, and per difference. */
 const RESAMPLES = 1000
 const PAIRED_RESAMPLES = 10_000
-/** Two-sided 95 %. */
-const Z = 1.96
 
 /** Linear interpolation between the order statistics, as numpy's default; NaN without values. */
 export function quantile(values: readonly number[], share: number): number {
@@ -94,14 +92,6 @@ export function estimateShare(samples: readonly Sample[], seed: number): Estimat
   if (!binary && !alike) return estimate(samples, seed)
   const value = meanOf(clusters, samples)
   return { mean: value, ...wilson(value, clusters.length), n: samples.length }
-}
-
-/** Wilson's 95 % interval of a share of `trials`. */
-export function wilson(share: number, trials: number): Pick<Estimate, 'low' | 'high'> {
-  const middle = share + Z ** 2 / (2 * trials)
-  const half = Z * Math.sqrt((share * (1 - share)) / trials + Z ** 2 / (4 * trials ** 2))
-  const scale = 1 + Z ** 2 / trials
-  return { low: Math.max(0, (middle - half) / scale), high: Math.min(1, (middle + half) / scale) }
 }
 
 /**

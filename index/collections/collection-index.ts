@@ -50,11 +50,7 @@ export function tableCache(most: number, openOne: (name: string) => Promise<Pass
     /** Calls `work` with a table, opening it if necessary. Concurrent calls share one opening; a failed one is retried by the next call. */
     use: async <T>(name: string, work: (table: PassageIndex) => Promise<T>): Promise<T> => {
       const table = take(name)
-      try {
-        return await work(await table.opening)
-      } finally {
-        give(table)
-      }
+      return table.opening.then(work).finally(() => give(table))
     },
     /** Like `use`, for a generator that reads the table. */
     async *read<T>(name: string, work: (table: PassageIndex) => AsyncGenerator<T>): AsyncGenerator<T> {

@@ -12,7 +12,7 @@ import { readTsv } from './formats/tsv.ts'
 import { READ_LIMITS, type RawRow, type ReadItem, type ReadOptions, type Rejected } from './contract.ts'
 import { checkRow } from './validate.ts'
 import { markedEncoding, strictDecoder } from './decode.ts'
-import { CodedError, invalidCorpus, notFound, osCode } from '../../base/errors.ts'
+import { attempt, CodedError, invalidCorpus, notFound, osCode } from '../../base/errors.ts'
 import { fileBytes, readLines } from '../../base/files.ts'
 
 const NEWLINE = 0x0a
@@ -40,12 +40,8 @@ async function* toUtf8WhereNeeded(bytes: AsyncIterable<Buffer>, encoding: string
       const next = await iterator.next()
       if (next.done !== true) held = Buffer.concat([held, next.value])
       const end = next.done === true ? held.length : held.lastIndexOf(NEWLINE) + 1
-      let text: string | undefined
-      try {
-        text = utf8.decode(held.subarray(0, end))
-      } catch {
-        return yield* toUtf8(resumed([held], iterator), encoding)
-      }
+      const text = attempt(() => utf8.decode(held.subarray(0, end)), undefined)
+      if (text === undefined) return yield* toUtf8(resumed([held], iterator), encoding)
       if (!isAscii(text)) return yield* resumed([held], iterator)
       yield held.subarray(0, end)
       held = held.subarray(end)

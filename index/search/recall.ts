@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { at } from '../../base/at.ts'
+import { at, wilson } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
 import type { Embed } from '../contract.ts'
 import { halvesOf, PASSAGE_COLUMNS, passagesIn } from '../table/rows.ts'
@@ -130,9 +130,6 @@ export async function latenciesOf(
   return times.map((each) => each.sort((a, b) => a - b).at(each.length >> 2) ?? 0)
 }
 
-/** z of the two-sided 95 % interval. */
-const Z = 1.96
-
 /**
  * A share over groups with the lower bound of its 95 % interval: Wilson's, with as many independent trials as the variance between groups
  * implies, since the hits of one query are correlated.
@@ -144,10 +141,7 @@ export function shareOf(found: readonly number[], wanted: readonly number[]) {
   const deviations = found.map((count, group) => count - share * at(wanted, group))
   const variance = deviations.reduce((sum, each) => sum + each * each, 0) / trials ** 2
   const independent = variance === 0 ? trials : Math.min(trials, (share * (1 - share)) / variance)
-  const n = Math.max(1, independent)
-  const middle = share + Z ** 2 / (2 * n)
-  const half = Z * Math.sqrt((share * (1 - share)) / n + Z ** 2 / (4 * n ** 2))
-  return { share, atLeast: (middle - half) / (1 + Z ** 2 / n) }
+  return { share, atLeast: wilson(share, Math.max(1, independent)).low }
 }
 
 /** Scores of the ten best passages, best first, without `id`. */

@@ -115,11 +115,11 @@ async function fitted(storedAs: string, options: ReplaceOptions): Promise<number
 async function presentModel(connection: Connection, options: ReplaceOptions): Promise<string | undefined> {
   const storedAs = await readAlias(options)
   if (storedAs === undefined) return undefined
-  try {
-    return (await readMetadata(await connection.openTable(storedAs))).model
-  } catch {
-    return undefined
-  }
+  const metadata = await connection
+    .openTable(storedAs)
+    .then(readMetadata)
+    .catch(() => undefined)
+  return metadata?.model
 }
 
 /**

@@ -5,7 +5,7 @@ import { invalid, unsupported } from '../errors.ts'
 import { TENSOR_DTYPE_BYTES, elementCount, isTensorDtype } from './dtype.ts'
 import type { WeightFile } from './file.ts'
 import type { RawTensor, TensorInfo } from './checkpoint.ts'
-import { messageOf } from '../../base/errors.ts'
+import { messageOf, orThrow } from '../../base/errors.ts'
 
 /** The format's limit on the JSON header. */
 const MAX_HEADER_BYTES = 100_000_000
@@ -26,12 +26,10 @@ export interface WeightIndex {
 }
 
 function parseJsonObject(text: string, file: string): Record<string, unknown> {
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(text)
-  } catch (cause) {
-    throw invalid(`${file}: the safetensors header is not JSON (${messageOf(cause)})`, file)
-  }
+  const parsed = orThrow(
+    () => JSON.parse(text) as unknown,
+    (thrown) => invalid(`${file}: the safetensors header is not JSON (${messageOf(thrown)})`, file),
+  )
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw invalid(`${file}: the safetensors header is not a JSON object`, file)
   return Object.fromEntries(Object.entries(parsed))

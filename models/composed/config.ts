@@ -44,8 +44,3 @@ export const ComposedSchema = Type.Object(
 )
 export type ComposedConfig = Static<typeof ComposedSchema>
 export type CepeParts = NonNullable<ComposedConfig['cepe']>
-
-/** True for the config.json of a composed checkpoint. */
-export function isComposed(configValue: unknown): boolean {
-  return typeof configValue === 'object' && configValue !== null && 'base_model' in configValue
-}

@@ -1,14 +1,125 @@
 import { basename, join } from 'node:path'
-import { withAdapters } from '../adapter/merge.ts'
-import type { Checkpoint } from '../checkpoint/checkpoint.ts'
+import { withAdapters, merged } from '../adapter/merge.ts'
+import type { Checkpoint, RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { parseAs } from '../checkpoint/config/json.ts'
 import { readQaDefaults } from '../checkpoint/config/parse.ts'
-import { combinedRevision } from '../checkpoint/file.ts'
-import { invalid } from '../errors.ts'
+import { combinedRevision, openWeightFile } from '../checkpoint/file.ts'
+import { invalid, unsupported } from '../errors.ts'
 import { openGguf } from '../gguf/open.ts'
-import { withCepe } from './cepe.ts'
-import { ComposedSchema, type ComposedConfig } from './config.ts'
+import { ComposedSchema, type ComposedConfig, type CepeParts } from './config.ts'
 import { withSmoothing } from './smoothing.ts'
+import { toF32 } from '../checkpoint/weights.ts'
+import { readGgufHeader, type GgufTensor } from '../gguf/header.ts'
+import { ggufRevision, readGgufTensor, storedTensor } from '../gguf/tensors.ts'
+
+const LORA = /^encoder\.(.+)\.lora_[ab]$/
+
+/** The decoder's tensor that a tensor of the encoder derives from. */
+function sourceOf(name: string): string {
+  return name.replace(/^encoder\./, 'model.')
+}
+
+/** An adapter's factors, stored as A [rank,in] and the transpose of B, [rank,out]: quantised blocks then fit any rank. */
+interface Halves {
+  readonly a: GgufTensor
+  readonly b: GgufTensor
+}
+
+function halvesOf(tensors: ReadonlyMap<string, GgufTensor>, file: string): ReadonlyMap<string, Halves> {
+  const modules = new Set([...tensors.keys()].flatMap((name) => LORA.exec(name)?.[1] ?? []))
+  return new Map(
+    [...modules].map((module) => {
+      const [a, b] = [tensors.get(`encoder.${module}.lora_a`), tensors.get(`encoder.${module}.lora_b`)]
+      if (a === undefined || b === undefined || a.shape.length !== 2 || b.shape.length !== 2 || a.shape[0] !== b.shape[0])
+        throw invalid(`${file}: lora_a and lora_b of encoder.${module} must be two matrices of as many rows`, module)
+      return [`encoder.${module}.weight`, { a, b }]
+    }),
+  )
+}
+
+function transposed(matrix: Float32Array, rows: number): Float32Array {
+  const columns = matrix.length / rows
+  const turned = new Float32Array(matrix.length)
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) turned[column * rows + row] = matrix[row * columns + column] as number
+  }
+  return turned
+}
+
+/** Names of the encoder's tensors that derive from the decoder's lower layers. */
+function derivedNames(decoder: Checkpoint, layers: number): readonly string[] {
+  const inLayer = (name: string): boolean => Number(/^model\.layers\.(\d+)\./.exec(name)?.[1] ?? Infinity) < layers
+  return [...decoder.tensors.keys()]
+    .filter((name) => name === 'model.embed_tokens.weight' || inLayer(name))
+    .map((name) => name.replace(/^model\./, 'encoder.'))
+}
+
+interface Learned {
+  readonly stored: ReadonlyMap<string, GgufTensor>
+  /** By the weight they change. */
+  readonly adapters: ReadonlyMap<string, Halves>
+  readonly path: string
+}
+
+/** Tensors of the decoder, derived tensors of the encoder, and tensors stored in full. */
+function composedTensors(decoder: Checkpoint, parts: CepeParts, { stored, adapters, path }: Learned): ReadonlyMap<string, TensorInfo> {
+  const infos = new Map<string, TensorInfo>(decoder.tensors)
+  for (const name of derivedNames(decoder, parts.encoder_layers)) {
+    const source = decoder.tensors.get(sourceOf(name))
+    // A tensor without an adapter keeps its source's name, so that graphs share its bytes.
+    if (source) infos.set(name, adapters.has(name) ? { ...source, name, dtype: 'F32', converted: true } : source)
+  }
+  for (const name of adapters.keys()) {
+    if (!infos.has(name)) throw invalid(`${basename(path)}: ${name} is no matrix of the ${parts.encoder_layers} encoder layers`, name)
+  }
+  for (const tensor of stored.values()) if (!LORA.test(tensor.name)) infos.set(tensor.name, storedTensor(tensor, tensor.name, path))
+  return infos
+}
+
+/**
+ * Combines the decoder with an encoder derived from its lower layers and with cross-attention in every layer. `parts.file` (GGUF) contains
+ * `encoder.layers.N.<matrix>.lora_a` and `lora_b` (the weight is the decoder's plus lora_factor B A), `encoder.norm.weight`, and
+ * `model.layers.N.cross_attn.*` in Hugging Face's row order. The embedding is shared.
+ * @throws checkpoint_invalid naming a missing tensor, or one that fits no layer
+ */
+async function withCepe(decoder: Checkpoint, dir: string, parts: CepeParts): Promise<Checkpoint> {
+  const { config } = decoder
+  if (config.architecture !== 'cepe' || config.encoder !== null) throw invalid('the base must be a decoder alone', 'base_model')
+  if (config.decoder.postNorms)
+    throw unsupported('the base is a Gemma, whose layers make no encoder here; take a LLaMA or Qwen', 'base_model')
+  if (parts.encoder_layers > config.decoder.layers)
+    throw invalid(`config.json: encoder_layers is ${parts.encoder_layers}, the base has ${config.decoder.layers}`, 'encoder_layers')
+  const file = await openWeightFile(join(dir, parts.file))
+  const header = await readGgufHeader(file)
+  const stored = new Map(header.tensors.map((tensor) => [tensor.name, tensor]))
+  const adapters = halvesOf(stored, basename(file.path))
+
+  const readAdapted = async (name: string, { a, b }: Halves): Promise<RawTensor> => {
+    const source = await decoder.read(sourceOf(name))
+    const [outs = 0, ins = 0] = source.shape
+    const [rank = 0] = a.shape
+    if (a.shape[1] !== ins || b.shape[1] !== outs) throw invalid(`${basename(file.path)}: the adapter of ${name} has another shape`, name)
+    const [left, right] = [toF32(a.name, await readGgufTensor(file, a)), toF32(b.name, await readGgufTensor(file, b))]
+    return merged(name, source, { ins, outs, rank, factor: parts.lora_factor }, { a: left, b: transposed(right, rank) })
+  }
+  return {
+    ...decoder,
+    config: {
+      ...config,
+      crossAttentionLayers: config.decoder.layers,
+      encoder: { ...config.decoder, layers: parts.encoder_layers, window: parts.encoder_window, tieWordEmbeddings: true },
+      causalEncoder: parts.causal ?? false,
+    },
+    tensors: composedTensors(decoder, parts, { stored, adapters, path: file.path }),
+    revision: combinedRevision(decoder.revision, await ggufRevision(file, header)),
+    read: (name) => {
+      const adapter = adapters.get(name)
+      if (adapter) return readAdapted(name, adapter)
+      const own = stored.get(name)
+      return own ? readGgufTensor(file, own) : decoder.read(decoder.tensors.has(name) ? name : sourceOf(name))
+    },
+  }
+}
 
 async function openBase(dir: string, { base_model: file, base_revision: revision }: ComposedConfig): Promise<Checkpoint> {
   if (!/\.gguf$/i.test(file)) throw invalid(`config.json: base_model is ${file}; it must be a GGUF file in the same folder`, 'base_model')

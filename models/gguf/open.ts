@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { CodedError } from '../../base/errors.ts'
+import { CodedError, orThrow } from '../../base/errors.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import { openWeightFile } from '../checkpoint/file.ts'
@@ -109,13 +109,11 @@ export async function openGguf(path: string): Promise<Checkpoint> {
         if (tensor === undefined) throw invalid(`${name} has no tensor ${wanted}`, wanted)
         return readGgufTensor(file, tensor, turnsRows(metadata) ? turnedHeads(wanted, config.decoder) : 0)
       },
-      tokenizer: () => {
-        try {
-          return ggufTokenizer(metadata, path)
-        } catch (thrown) {
-          throw inFile(name, thrown)
-        }
-      },
+      tokenizer: () =>
+        orThrow(
+          () => ggufTokenizer(metadata, path),
+          (thrown) => inFile(name, thrown),
+        ),
     }
   } catch (thrown) {
     throw inFile(name, thrown)

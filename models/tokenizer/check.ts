@@ -1,5 +1,5 @@
 import { Value } from 'typebox/value'
-import { messageOf } from '../../base/errors.ts'
+import { messageOf, orThrow } from '../../base/errors.ts'
 import { invalid } from '../errors.ts'
 import { openTokenizer } from './codec.ts'
 import { TokenizerJsonSchema, type TokenizerConfig, type TokenizerJson } from './tokenizer-json.ts'
@@ -19,11 +19,10 @@ export function checkedTokenizer(json: unknown, config: TokenizerConfig, path: s
   }
   const problem = modelProblem(json.model)
   if (problem !== undefined) throw unread(path, json, problem)
-  try {
-    openTokenizer({ tokenizer: json, config })
-  } catch (thrown) {
-    throw unread(path, json, messageOf(thrown))
-  }
+  orThrow(
+    () => openTokenizer({ tokenizer: json, config }),
+    (thrown) => unread(path, json, messageOf(thrown)),
+  )
   return json
 }
 

@@ -14,7 +14,7 @@ import {
   type TokenizerJson,
 } from './tokenizer-json.ts'
 import { convertWordPiece } from './wordpiece.ts'
-import { messageOf } from '../../base/errors.ts'
+import { messageOf, orThrow } from '../../base/errors.ts'
 
 async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise<TokenizerFiles> {
   const sentencePiece = await readSmallFile(join(dir, 'tokenizer.model'))
@@ -45,11 +45,10 @@ export async function tokenizerFiles(dir: string): Promise<TokenizerFiles> {
   const json = await readJson(file)
   if (json !== undefined) return { tokenizer: checkedTokenizer(json, config, file), config }
   const files = await convertedTokenizer(dir, config)
-  try {
-    openTokenizer(files)
-  } catch (thrown) {
-    throw invalid(`the tokenizer of ${dir} cannot be used: ${messageOf(thrown)}`, dir)
-  }
+  orThrow(
+    () => openTokenizer(files),
+    (thrown) => invalid(`the tokenizer of ${dir} cannot be used: ${messageOf(thrown)}`, dir),
+  )
   return files
 }
 

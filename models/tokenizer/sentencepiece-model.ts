@@ -2,7 +2,7 @@ import protobuf from 'protobufjs'
 import { Type, type Static } from 'typebox'
 import { invalid } from '../errors.ts'
 import { parseAs } from '../checkpoint/config/json.ts'
-import { messageOf } from '../../base/errors.ts'
+import { messageOf, orThrow } from '../../base/errors.ts'
 
 /** The fields read of sentencepiece_model.proto (numbers and defaults: github.com/google/sentencepiece, src/sentencepiece_model.proto). */
 const MODEL_PROTO = protobuf
@@ -58,12 +58,10 @@ export type SentencePieceModel = Static<typeof SentencePieceSchema>
 
 /** Decodes a SentencePiece `tokenizer.model`. @param file name of the source in messages @throws checkpoint_invalid for invalid bytes */
 export function decodeSentencePiece(bytes: Uint8Array, file: string): SentencePieceModel {
-  let message: protobuf.Message
-  try {
-    message = MODEL_PROTO.decode(bytes)
-  } catch (thrown) {
-    throw invalid(`${file} is no SentencePiece model (${messageOf(thrown)}); take the file from the checkpoint again`, file)
-  }
+  const message = orThrow(
+    () => MODEL_PROTO.decode(bytes),
+    (thrown) => invalid(`${file} is no SentencePiece model (${messageOf(thrown)}); take the file from the checkpoint again`, file),
+  )
   const object = MODEL_PROTO.toObject(message, { defaults: true })
   return parseAs(SentencePieceSchema, object, file)
 }

@@ -108,13 +108,11 @@ export function createTurns({ atOnce, mostWaiting }: { readonly atOnce: number; 
       })
       start()
     })
-    try {
-      return await work()
-    } finally {
+    return work().finally(() => {
       running--
       client.running--
       if (client.running + client.waiting.length === 0) clients.delete(name)
       start()
-    }
+    })
   }
 }

@@ -34,13 +34,9 @@ export async function followJob(jobs: Jobs, id: string, startProgress: StartProg
     if (stage) progress?.update(Math.round(stage.share * 100), 100)
     else if (state === 'indexing') progress?.update(counters.embedded + counters.skipped, counters.accepted)
   }
-  try {
-    const job = await jobs.wait(id, show, signal)
-    if (job.state === 'done') return job
-    throw unfinished(job)
-  } finally {
-    progress?.stop()
-  }
+  const job = await jobs.wait(id, show, signal).finally(() => progress?.stop())
+  if (job.state === 'done') return job
+  throw unfinished(job)
 }
 
 /** The error of a command whose job did not succeed. */

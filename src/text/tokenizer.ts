@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError, invalidModel, messageOf } from '../../base/errors.ts'
-import { openTokenizer, type Codec } from '../../models/tokenizer/codec.ts'
+import { CodedError, invalidModel, messageOf, orThrow } from '../../base/errors.ts'
+import { openTokenizer } from '../../models/tokenizer/codec.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
 import { chatWrap, type ChatTemplate, type Turn } from './chat-template.ts'
 
@@ -23,9 +23,12 @@ export async function loadTokenizer(
   modelDir: string,
   { bos_id: bosId, eos_ids: eosIds }: Pick<CepeManifest['tokens'], 'bos_id' | 'eos_ids'> = { bos_id: null, eos_ids: [] },
 ) {
-  const definition = await readObject(path.join(modelDir, TOKENIZER_FILE))
-  const config = await readTokenizerConfig(modelDir)
-  const tokenizer = construct(definition, config, path.join(modelDir, TOKENIZER_FILE))
+  const file = path.join(modelDir, TOKENIZER_FILE)
+  const files = { tokenizer: await readObject(file), config: await readTokenizerConfig(modelDir) }
+  const tokenizer = orThrow(
+    () => openTokenizer(files),
+    (error) => invalidModel(file, `${file} is not a tokenizer this version reads (${messageOf(error)}); build the model again.`, error),
+  )
   const stops = new Map<string, number[]>()
 
   const encodeAll = (text: string): number[] => tokenizer.encode(text, { add_special_tokens: false }).ids
@@ -55,7 +58,7 @@ export async function loadTokenizer(
     },
     decode,
     /** Renders a chat template. @throws unsupported if the model has no usable one */
-    chatWrap: (template: ChatTemplate, earlier?: readonly Turn[]) => chatWrap(template, config, bosId !== null, earlier),
+    chatWrap: (template: ChatTemplate, earlier?: readonly Turn[]) => chatWrap(template, files.config, bosId !== null, earlier),
     /** All ids whose text contains `text`, and the end-of-sequence ids, ascending: generation stops at any of them. */
     stopIds: (text: string): number[] => {
       const known = stops.get(text)
@@ -78,14 +81,6 @@ export function noTokenizer(modelDir: string): CodedError {
     'model_invalid',
     `${modelDir} was built from a checkpoint without tokenizer, so it cannot be served. Add tokenizer.json or vocab.txt to the checkpoint and build it again.`,
   )
-}
-
-function construct(definition: object, config: object, file: string): Codec {
-  try {
-    return openTokenizer({ tokenizer: definition, config })
-  } catch (error) {
-    throw invalidModel(file, `${file} is not a tokenizer this version reads (${messageOf(error)}); build the model again.`, error)
-  }
 }
 
 async function readObject(file: string, fallback?: object): Promise<Readonly<Record<string, unknown>>> {

@@ -120,6 +120,7 @@ class Holder implements Lock {
   readonly #address: string
   readonly #token: string
   readonly #lost = new AbortController()
+  readonly lost = this.#lost.signal
   readonly #timer: NodeJS.Timeout
   #now: Found
   /** Serialises own writes. */
@@ -133,10 +134,6 @@ class Holder implements Lock {
       // An unavailable store cannot give the lease to another process; the lease is checked before every write anyway.
       this.#change((state) => state).catch(() => undefined)
     }, RENEW_MS).unref()
-  }
-
-  get lost(): AbortSignal {
-    return this.#lost.signal
   }
 
   /** @throws conflict if another process has taken the lease */

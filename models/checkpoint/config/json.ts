@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { at } from '../../../base/at.ts'
-import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { CodedError, messageOf, orThrow, osCode } from '../../../base/errors.ts'
 import { invalid } from '../../errors.ts'
 
 /** Configs and shard indexes take kilobytes, a tokenizer some megabytes. */
@@ -34,11 +34,10 @@ export async function readText(path: string): Promise<string | undefined> {
 /** Reads a JSON file; undefined if it does not exist. @throws checkpoint_invalid if it is not JSON */
 export async function readJson(path: string): Promise<unknown> {
   const text = await readText(path)
-  try {
-    return text === undefined ? undefined : JSON.parse(text)
-  } catch (thrown) {
-    throw invalid(`${path} is not JSON: ${messageOf(thrown)}; take the file from the model's source again`, path)
-  }
+  return orThrow(
+    () => (text === undefined ? undefined : (JSON.parse(text) as unknown)),
+    (thrown) => invalid(`${path} is not JSON: ${messageOf(thrown)}; take the file from the model's source again`, path),
+  )
 }
 
 /** `value` as the schema's type. @throws checkpoint_invalid naming the file, the field and what is wrong there. */

@@ -1,19 +1,22 @@
-import path from 'node:path'
+import path, { basename } from 'node:path'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { workFolder } from '../../../base/locks/scratch.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import { documentBounds, loadConfig } from '../../config.ts'
-import { checkFile, checkFolder, type Checking, type CheckReport } from '../../jobs/check.ts'
-import type { Files, WebSource } from '../../jobs/record/schema.ts'
+import { type Files, type WebSource, rejectedShare, type JobOptions } from '../../jobs/record/schema.ts'
 import { checkedAddresses, fetchInto } from '../../jobs/sources/fetch-pages.ts'
-import type { FolderSource } from '../../jobs/sources/read.ts'
+import { type FolderSource, filesOf, leftOutShare, readFiles, type FileBounds } from '../../jobs/sources/read.ts'
 import { FileSpool } from '../../jobs/sources/spool.ts'
 import { describeFiles } from '../../jobs/sources/summary.ts'
 import { takeFiles } from '../../jobs/sources/take.ts'
 import { crawlSettings } from '../../service/indexing.ts'
 import { interruptibleAtOnce } from '../program/interrupted.ts'
 import type { Source } from './corpus-files.ts'
+import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
+import { tableBytes } from '../../../index/ingest/space.ts'
+import { readPassageFile } from '../../../index/read/read.ts'
+import { corpusReadOptions, ReadingNotes } from '../../jobs/sources/reading.ts'
 
 const MB = 1e6
 
@@ -115,4 +118,53 @@ function conclude(file: string, found: string, { accepted, bytes, passes, warnin
   process.stdout.write(`${file}: ${found}, ${accepted} passages, ${size}: ${passes ? 'fit to index' : verdict.words}\n`)
   if (!passes && verdict.fails) process.exitCode = 1
   return passes
+}
+
+/** Result of a dry run: numbers of lines and passages, the latest rejected lines, and fields that would be dropped. */
+type CheckReport = Awaited<ReturnType<typeof checkItems>>
+
+interface Checking {
+  readonly options: JobOptions
+  /** Numbers per vector. */
+  readonly dimension: number
+  /** Called with each passage and reject. */
+  readonly onItem?: ((item: ReadItem) => void) | undefined
+}
+
+/** Validates a corpus as a job would, without writing anything. @throws corpus_invalid, not_found, payload_too_large */
+function checkFile(path: string, checking: Checking) {
+  const items = readPassageFile(path, corpusReadOptions(checking.options, basename(path)))
+  return checkItems(items, rejectedShare(checking.options), checking)
+}
+
+/** Like `checkFile`, for the documents of a folder. @throws not_found */
+async function checkFolder(source: FolderSource, bounds: FileBounds, checking: Checking) {
+  const { options } = checking
+  const items = readFiles(await filesOf(source), { options, bounds, signal: new AbortController().signal })
+  return checkItems(items, leftOutShare(options), checking)
+}
+
+async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimension, onItem }: Checking) {
+  const notes = new ReadingNotes()
+  const yieldToEventLoop = eventLoopYielder()
+  let [read, rejected, accepted, text] = [0, 0, 0, 0]
+  let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
+  for await (const item of notes.of(items)) {
+    const pause = yieldToEventLoop()
+    if (pause !== undefined) await pause
+    onItem?.(item)
+    const { lines = 1 } = item
+    if (item.line !== last.line || item.file !== last.file) read += lines
+    last = item
+    if ('reason' in item) rejected += lines
+    else {
+      accepted++
+      text += Buffer.byteLength(item.passage.text) + item.passage.title.length
+    }
+  }
+  const { rejects, warnings, files } = notes
+  /** Estimated bytes of a table of these passages. */
+  const bytes = tableBytes(text, accepted, dimension)
+  /** Whether a job would accept the corpus: it has passages, and the share of rejected lines is allowed. */
+  return { read, rejected, accepted, rejects, warnings, files, bytes, passes: accepted > 0 && rejected <= read * share }
 }

@@ -19,13 +19,10 @@ export async function interruptible<Result>(
   const interrupt = (): void => interrupted.abort()
   const signal = AbortSignal.any([interrupted.signal, ...(also ? [also] : [])])
   process.once('SIGINT', interrupt)
-  try {
-    return await work(signal)
-  } catch (error) {
+  const ended = work(signal).catch(async (error: unknown) => {
     throw signal.aborted ? new Interrupted(await message()) : error
-  } finally {
-    process.removeListener('SIGINT', interrupt)
-  }
+  })
+  return ended.finally(() => process.removeListener('SIGINT', interrupt))
 }
 
 /** Runs work that ends with the process at Ctrl-C, without clean-up. */
@@ -35,9 +32,5 @@ export async function interruptibleAtOnce<Result>(work: () => Promise<Result>, m
     process.exit(INTERRUPTED_CODE)
   }
   process.once('SIGINT', end)
-  try {
-    return await work()
-  } finally {
-    process.removeListener('SIGINT', end)
-  }
+  return work().finally(() => process.removeListener('SIGINT', end))
 }

@@ -26,11 +26,8 @@ export function createPassageReader(options: ProcessOptions) {
       const type = documentType({ bytes, name, mediaType })
       return limit(async () => {
         const one = free.pop() ?? new ReadingProcess(options)
-        try {
-          return await one.run({ type, bytes, mediaType, encoding, name, words }, DocumentPassagesSchema, signal)
-        } finally {
-          free.push(one)
-        }
+        const task = { type, bytes, mediaType, encoding, name, words }
+        return one.run(task, DocumentPassagesSchema, signal).finally(() => free.push(one))
       })
     },
     close: () => {

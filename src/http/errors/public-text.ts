@@ -13,7 +13,7 @@ export function publicText(config: Config): PublicText {
   const known = Object.entries(config)
     .flatMap(([name, folder]) => {
       if (typeof folder !== 'string' || name === 'BASE_PATH' || !/^(?:\/|s3:)/.test(folder)) return []
-      const ways = [folder, /^s3:\/\/[^/]+/.exec(folder)?.[0], realPath(folder)]
+      const ways = [folder, /^s3:\/\/[^/]+/.exec(folder)?.[0], attempt(() => realpathSync(folder), undefined)]
       return ways.flatMap((one) => (one === undefined ? [] : [{ name, folder: one }]))
       // Longest first: one may contain another.
     })
@@ -22,8 +22,4 @@ export function publicText(config: Config): PublicText {
     const named = known.reduce((rest, { name, folder }) => rest.replaceAll(folder, `(CEPE_${name})`), text)
     return repeats ? named : withoutSecrets(named).replace(PATH, '(path)')
   }
-}
-
-function realPath(folder: string): string | undefined {
-  return attempt(() => realpathSync(folder), undefined)
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { CodedError, invalidField, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidField, messageOf, orThrow } from '../../../base/errors.ts'
 import { repeatedName, TWICE } from '../../../base/json.ts'
 import { AnswerRequestSchema } from '../../rag/schema.ts'
 import { checked } from '../errors/describe-validation.ts'
@@ -9,12 +9,10 @@ export const readQuestion = checked(AnswerRequestSchema, 'question')
 
 /** Parses a line of JSON. @throws invalid_request with the reason */
 export function parseLine(line: string): unknown {
-  let value: unknown
-  try {
-    value = JSON.parse(line)
-  } catch (error) {
-    throw new CodedError('invalid_request', `The line is not valid JSON (${messageOf(error)}).`)
-  }
+  const value = orThrow(
+    () => JSON.parse(line) as unknown,
+    (error) => new CodedError('invalid_request', `The line is not valid JSON (${messageOf(error)}).`),
+  )
   const twice = repeatedName(line, value)
   if (twice !== undefined) throw invalidField(twice, TWICE)
   return value

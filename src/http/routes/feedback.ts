@@ -61,14 +61,10 @@ export const feedbackRoutes: Routes = (app, { config, access }) => {
  */
 function feedbackLog(path: string, maxBytes: number): (line: object) => Promise<void> {
   const append = async (line: string): Promise<void> => {
-    const file = await openPrivate(path)
-    try {
-      if ((await file.stat()).size + Buffer.byteLength(line) >= maxBytes)
-        throw new CodedError('disk_full', 'The file of feedback is full: move it away (CEPE_FEEDBACK), or raise CEPE_FEEDBACK_MB.')
-      await appendLine(file, line)
-    } finally {
-      await file.close()
-    }
+    await using file = await openPrivate(path)
+    if ((await file.stat()).size + Buffer.byteLength(line) >= maxBytes)
+      throw new CodedError('disk_full', 'The file of feedback is full: move it away (CEPE_FEEDBACK), or raise CEPE_FEEDBACK_MB.')
+    await appendLine(file, line)
   }
   const inTurn = pLimit(1)
   return (line) => inTurn(() => append(JSON.stringify(line)))

@@ -21,12 +21,8 @@ export function allotCores({ cores, parameters, readers, threads }: Allotment) {
 }
 
 /** Cores available to this process: its affinity, limited by its container's quota (Linux, cgroup 2). */
-export function usableCores(quota: string = cgroupQuota()): number {
+export function usableCores(quota = attempt(() => readFileSync('/sys/fs/cgroup/cpu.max', 'utf8'), 'max')): number {
   const [used, period] = quota.trim().split(' ').map(Number)
   const allowed = used !== undefined && period !== undefined && used > 0 && period > 0 ? Math.ceil(used / period) : Infinity
   return Math.max(1, Math.min(availableParallelism(), allowed))
-}
-
-function cgroupQuota(): string {
-  return attempt(() => readFileSync('/sys/fs/cgroup/cpu.max', 'utf8'), 'max')
 }

@@ -47,6 +47,7 @@ const SAMPLE_MS = 250
 export class LiveJob {
   readonly #store: Pick<JobStore, 'save'>
   readonly #cancelling = new AbortController()
+  readonly cancelled = this.#cancelling.signal
   /** Saves one after the other: a later state is never overwritten by an earlier one. */
   readonly #saving = pLimit(1)
   /** The current stage, and when it began. */
@@ -64,10 +65,6 @@ export class LiveJob {
 
   get job(): Job {
     return this.#job
-  }
-
-  get cancelled(): AbortSignal {
-    return this.#cancelling.signal
   }
 
   cancel(): void {

@@ -54,6 +54,7 @@ export class JobQueue {
   readonly #queue = new Set<string>()
   readonly #leases = new Map<string, Lock>()
   readonly #abort = new AbortController()
+  readonly closing = this.#abort.signal
   #current: { readonly live: LiveJob; readonly ended: Promise<void> } | undefined
   #pumping: Promise<void> | undefined
   #supervising: NodeJS.Timeout | undefined
@@ -70,10 +71,6 @@ export class JobQueue {
   /** A job that runs here. `ended` resolves when it has ended or stopped and its state is on disk. */
   running(id: string) {
     return this.#current?.live.job.id === id ? this.#current : undefined
-  }
-
-  get closing(): AbortSignal {
-    return this.#abort.signal
   }
 
   /** Queues jobs abandoned by dead processes, now and periodically. */

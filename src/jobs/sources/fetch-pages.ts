@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, invalidRequest, onCode } from '../../../base/errors.ts'
+import { CodedError, invalidRequest, onCode, orThrow } from '../../../base/errors.ts'
 import { readText } from '../../../base/exists.ts'
 import { parseSealed, sealed } from '../../../base/json.ts'
 import { jobFiles } from '../../../index/ingest/plan/contract.ts'
@@ -165,9 +165,7 @@ export function checkedAddresses({ urls, hosts, private: withPrivate }: WebSourc
 }
 
 function orRefused<Result>(code: 'invalid_request' | 'forbidden', check: () => Result): Result {
-  try {
-    return check()
-  } catch (error) {
-    throw error instanceof PageError ? new CodedError(code, error.message, { field: 'urls', cause: error }) : error
-  }
+  return orThrow(check, (error) =>
+    error instanceof PageError ? new CodedError(code, error.message, { field: 'urls', cause: error }) : error,
+  )
 }

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
-import { sha256OfFile } from '../../../base/files.ts'
+import { closing, sha256OfFile } from '../../../base/files.ts'
 import type { Passage } from '../../../index/contract.ts'
 import { IdSet } from '../../../index/id-set.ts'
 import { SPLIT_WORDS, type FileProblem, type ReadItem, type Rejected } from '../../../index/read/contract.ts'
@@ -57,12 +57,8 @@ type Items = Iterable<ReadItem> | AsyncIterable<ReadItem>
 export async function* readFiles(files: readonly ListedFile[], reading: FolderReading): AsyncGenerator<ReadItem> {
   // Refuses invalid options also where no file is a table.
   corpusReadOptions(reading.options)
-  const reader = createPassageReader(reading.bounds)
-  try {
-    yield* folderItems(files, reading, reader)
-  } finally {
-    reader.close()
-  }
+  await using reader = closing(createPassageReader(reading.bounds))
+  yield* folderItems(files, reading, reader)
 }
 
 /** @throws not_found for a missing folder */

@@ -1,4 +1,4 @@
-import { invalidRequest } from '../../../base/errors.ts'
+import { invalidRequest, orThrow } from '../../../base/errors.ts'
 import { parseColumns, type TableShape } from '../../../index/read/column-map.ts'
 import type { ReadItem, ReadOptions } from '../../../index/read/contract.ts'
 import type { Files, Job, JobOptions } from '../record/schema.ts'
@@ -66,12 +66,11 @@ export function tableOptionOf(options: JobOptions): keyof JobOptions | undefined
 /** Validates the options of a table's columns, and the encoding. @throws invalid_request */
 export function checkReading({ encoding, ...options }: JobOptions): void {
   shapeOf(options)
-  try {
-    if (encoding !== undefined) void new TextDecoder(encoding)
-  } catch (error) {
-    const message = `The encoding ${JSON.stringify(encoding)} is not known: name it as web pages do (windows-1252, shift_jis).`
-    throw invalidRequest('encoding', message, error)
-  }
+  const message = `The encoding ${JSON.stringify(encoding)} is not known: name it as web pages do (windows-1252, shift_jis).`
+  orThrow(
+    () => new TextDecoder(encoding),
+    (error) => invalidRequest('encoding', message, error),
+  )
 }
 
 /** Read options of a job's corpus. @param name file name: the source of passages that have none. @throws invalid_request */

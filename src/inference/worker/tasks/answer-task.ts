@@ -1,7 +1,7 @@
 import { planRead, type PlannedMode, type ReadPlan } from '../../../text/plan.ts'
 import { asksForPhrase, instructed } from '../../../text/instruction.ts'
-import { fixedLength } from '../../../text/grammar/fill.ts'
-import type { AnswerRead } from '../../contract.ts'
+import { fixedLength, filled, inWords, isCut, onlyText } from '../../../text/grammar/fill.ts'
+import type { AnswerRead, AnswerToken, WrittenAnswer } from '../../contract.ts'
 import type { Output, OnText, YieldPoint } from '../../protocol.ts'
 import { answerResult, generateRequest, passageWeights, replugRequest, attendedSentences } from './answer-parts.ts'
 import { expertsTask, generateTask, replugTask } from './generate-task.ts'
@@ -9,6 +9,9 @@ import type { ReaderModel } from '../decoder/reader-model.ts'
 import type { RunContext } from '../decoder/step-decoding.ts'
 import { createTextStreamer } from '../decoder/text-streamer.ts'
 import { timed } from '../runtime/timed.ts'
+import type { Grammar } from '../../../text/grammar/grammar.ts'
+import { at } from '../../../../base/at.ts'
+import { confidence } from '../../confidence.ts'
 
 /** A request that is answered from one plan. */
 export type PlannedRead = AnswerRead & { readonly mode: PlannedMode }
@@ -53,4 +56,140 @@ async function decode(
   const { promptsRead, ...decoded } = await expertsTask(model, replugRequest(read, plan, stopIds), weights, runContext)
   const inDecoder = plan.inDecoder.map((fits, i) => fits && i < promptsRead)
   return { plan: { ...plan, inDecoder, prompts: plan.prompts.slice(0, promptsRead) }, decoded }
+}
+
+type Answer = Output<'answer'>
+
+/** An answer, and the request for it alone: with the passages that it is from. */
+interface Placed {
+  readonly answer: Answer
+  readonly asked: PlannedRead
+}
+
+/**
+ * Reads passages one at a time, best first, and returns the answer that is worth most: its confidence times the weight of its passage.
+ * Extractive readers choose among passages in this way (Karpukhin et al. 2020, section 6.1); for a small decoder the other passages of a
+ * common prompt are distractors. The first `kDecoder` passages are read in a prompt, the others through the encoder if the model has one.
+ * An empty answer says that the passage has none. As a confidence is 1 at most, passages whose weight is not above the best answer's worth
+ * are not read.
+ * @throws as answerTask
+ */
+async function mapRerankTask(model: ReaderModel, read: AnswerRead, yieldPoint: YieldPoint): Promise<Placed> {
+  const weights = passageWeights(read.passages)
+  const mode = model.limits.hasEncoder ? 'cepe' : 'decoder-only'
+  const one = (i: number): PlannedRead => ({ ...read, mode, passages: [at(read.passages, i)], kDecoder: i < read.kDecoder ? 1 : 0 })
+  const answers: Answer[] = []
+  let best = { i: 0, worth: 0 }
+  for (const [i, weight] of weights.entries()) {
+    if (best.worth >= weight && best.worth > 0) break
+    const answer = await answerTask(model, one(i), yieldPoint)
+    answers.push(answer)
+    const worth = answer.text === '' ? 0 : confidence(answer.logprobs) * weight
+    if (worth > best.worth) best = { i, worth }
+  }
+  return { answer: joined(read, answers, at(answers, best.i)), asked: one(best.i) }
+}
+
+/** The chosen answer, with the prompts and times of all that were read. */
+function joined({ passages, attendedSentences }: AnswerRead, answers: readonly Answer[], chosen: Answer): Answer {
+  const sum = (of: (answer: Answer) => number): number => answers.reduce((total, answer) => total + of(answer), 0)
+  const encoded = answers.filter(({ contextOf }) => contextOf[0] === 0)
+  return {
+    ...chosen,
+    ...(attendedSentences && { attended: passages.map((_, i) => (answers[i] === chosen ? (chosen.attended?.[0] ?? null) : null)) }),
+    contextOf: passages.map((_, i) => encoded.findIndex((answer) => answer === answers[i])),
+    contextTokenCounts: encoded.flatMap(({ contextTokenCounts }) => contextTokenCounts),
+    // Of the chosen answer, which attended to its own passage only.
+    contextShares: chosen.contextShares.length === 0 ? [] : encoded.map((answer) => (answer === chosen ? 1 : 0)),
+    contexts: answers.flatMap(({ contexts }) => contexts),
+    inDecoder: passages.map((_, i) => answers[i]?.inDecoder[0] ?? false),
+    promptTokens: sum(({ promptTokens }) => promptTokens),
+    prompts: answers.flatMap(({ prompts }) => prompts),
+    timingsMs: {
+      plan: sum(({ timingsMs }) => timingsMs.plan),
+      encode: sum(({ timingsMs }) => timingsMs.encode),
+      generate: sum(({ timingsMs }) => timingsMs.generate),
+    },
+  }
+}
+
+/**
+ * Answers greedily in words. This answer decides which passages are read and whether the reader is sure enough, whatever is asked for. Then
+ * an answer is sampled from the same passages, or it is written in the form of the grammar.
+ * @throws as answerTask
+ */
+export async function writtenAnswerTask(
+  model: ReaderModel,
+  { sampling, grammar, ...read }: AnswerRead,
+  yieldPoint: YieldPoint,
+  onText?: OnText,
+): Promise<Answer> {
+  const isPlain = sampling === undefined && grammar === undefined
+  const { topTokens, ...silent } = read
+  const { answer, asked } = await placed(model, sampling ? silent : read, yieldPoint, isPlain ? onText : undefined)
+  if (isPlain) return answer
+  const { result, ms } = await timed(async () => {
+    const again = { ...asked, topTokens, sampling }
+    const said = sampling ? await answerTask(model, again, yieldPoint, grammar ? undefined : onText) : answer
+    const formed = grammar && (await inForm(model, { ...again, stop: [], grammar }, said, yieldPoint))
+    return { said, ...(formed ?? { inWords: said, written: writtenOf(said) }) }
+  })
+  const { said, inWords, written } = result
+  const { text, stopped, logprobs, timingsMs } = answer
+  const isOther = inWords !== said || said.text !== text
+  const other = isOther && { ...writtenOf(inWords), greedy: { text, stopped, logprobs } }
+  return { ...answer, ...other, written, timingsMs: { ...timingsMs, generate: timingsMs.generate + ms } }
+}
+
+function writtenOf({ text, stopped, logprobs, tokens }: Answer): WrittenAnswer {
+  return { text, stopped, logprobs, tokens }
+}
+
+async function placed(model: ReaderModel, read: AnswerRead, yieldPoint: YieldPoint, onText?: OnText): Promise<Placed> {
+  const { mode, passages } = read
+  if (mode === 'map-rerank' && passages.length > 0) return mapRerankTask(model, read, yieldPoint)
+  const asked: PlannedRead = { ...read, mode: mode === 'map-rerank' ? 'decoder-only' : mode }
+  return { answer: await answerTask(model, asked, yieldPoint, onText), asked }
+}
+
+/**
+ * An answer in the form of a grammar: where the answer in words determines the value, the frame is put around it. Else a single value is
+ * decoded in words, so that nothing but the value is scored, and several are decoded as JSON: the answer is as likely as they are.
+ */
+async function inForm(
+  model: ReaderModel,
+  { grammar, ...asked }: PlannedRead & { readonly grammar: Grammar },
+  said: Answer,
+  yieldPoint: YieldPoint,
+): Promise<{ readonly inWords: Answer; readonly written: WrittenAnswer }> {
+  const open = filled(grammar, said.text)
+  const text = onlyText(open)
+  const isWhole = !isCut(grammar, said.text)
+  if (text !== undefined) return { inWords: said, written: framed(said, text, isWhole) }
+  const words = inWords(grammar)
+  if (words === undefined) {
+    const json = await answerTask(model, { ...asked, topTokens: asked.topTokens ?? 0, grammar: open }, yieldPoint)
+    // Of tokens that say something: neither those that the grammar fixes, which have 0, nor JSON's own.
+    const logprobs = (json.tokens ?? []).flatMap(({ text, logprob }) => (logprob < 0 && /[\p{L}\p{N}]/u.test(text) ? logprob : []))
+    const isLess = logprobs.length > 0 && confidence(logprobs) < confidence(said.logprobs)
+    return { inWords: isLess ? { ...said, logprobs } : said, written: { ...writtenOf(json), stopped: json.stopped && isWhole } }
+  }
+  const value = await answerTask(model, { ...asked, grammar: words.grammar }, yieldPoint)
+  return { inWords: value, written: framed(value, words.json(value.text), isWhole) }
+}
+
+/** @param text of the whole grammar; a number or choice that stands for the answer has ended there */
+function framed({ text: answer, stopped, logprobs, tokens }: Answer, text: string, isWhole: boolean): WrittenAnswer {
+  const isOther = !text.includes(JSON.stringify(answer).slice(1, -1))
+  return { text, stopped: isWhole && (stopped || isOther), logprobs, tokens: tokens && framedTokens(tokens, text) }
+}
+
+/** Tokens of a JSON text around an answer; one for all of it if the answer does not stand in it as it is. */
+function framedTokens(tokens: readonly AnswerToken[], text: string): AnswerToken[] {
+  const escaped = tokens.map((token) => ({ ...token, text: JSON.stringify(token.text).slice(1, -1) }))
+  const answer = escaped.map(({ text }) => text).join('')
+  const from = answer === '' ? -1 : text.lastIndexOf(answer)
+  if (from < 0) return [{ text, logprob: tokens.reduce((sum, { logprob }) => sum + logprob, 0), top: [] }]
+  const fixed = (part: string): AnswerToken[] => (part === '' ? [] : [{ text: part, logprob: 0, top: [] }])
+  return [...fixed(text.slice(0, from)), ...escaped, ...fixed(text.slice(from + answer.length))]
 }
