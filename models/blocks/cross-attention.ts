@@ -2,7 +2,7 @@ import { present } from '../../base/at.ts'
 import { ifElse } from '../onnx/control.ts'
 import { fusedMatmul } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
-import { i64, last, lessOrEqual, reduceMean, reshape, reshapeLike, sizeOf, softmax, transpose } from '../onnx/ops.ts'
+import { i64, i64s, last, lessOrEqual, min, reduceMean, reshape, reshapeLike, sizeOf, softmax, transpose } from '../onnx/ops.ts'
 import { dimAt, GraphError, type Dim } from '../onnx/shapes.ts'
 import { openAttention, type Heads } from './attention.ts'
 import { int8Rows, int8Transposed } from './int8.ts'
@@ -24,12 +24,14 @@ import { scaleQueries } from './scores.ts'
 export interface Context {
   readonly phi: Value
   readonly transposed: Value
+  /** i64 [1]: 1 if phi has rows, else 0. */
+  readonly given: Value
 }
 
 /** Call in the main graph: what is derived from phi once is used in its branches and loops. */
 export function contextOf(phi: Value, { context }: Pick<Precision, 'context'>): Context {
   if (context) phi.graph.scope('phi', () => int8Rows(phi))
-  return { phi, transposed: transpose(phi, [1, 0]) }
+  return { phi, transposed: transpose(phi, [1, 0]), given: min(sizeOf(phi, 0), i64s(phi.graph, [1])) }
 }
 
 /**
@@ -48,6 +50,9 @@ function widthOf(x: Value): number {
   if (typeof width !== 'number') throw new GraphError('the width must be fixed')
   return width
 }
+
+/** Dimension of one query, or none. */
+const ONE = 'one'
 
 /** A product of sizes, one of which may be dynamic. */
 function times(factor: number, size: Dim): Dim {
@@ -82,11 +87,6 @@ function projected(p: Params, q: Value, phi: Value, heads: Heads): Value {
   return openAttention({ q, k: all(p.contextLinear(phi, 'k_proj')), v: all(p.contextLinear(phi, 'v_proj')) }, null, heads)
 }
 
-/** q [1,1,d_dec] as [heads,1,head_dim]. */
-function oneByHead(q: Value, { heads, headDim }: Heads): Value {
-  return reshape(q, [heads, 1, headDim])
-}
-
 /** Input of a cross-attention: its layer's parameters and normed input, phi, and the shape of its heads. */
 interface CrossAttention {
   readonly params: Params
@@ -118,29 +118,35 @@ function absorbedOrProjected(p: Params, q: Value, context: Context, heads: Heads
   return present(attended)
 }
 
-/** Over a whole prompt: x [1,L,d_dec]. Projected keys and values of phi live for this call only. */
+/** The last of the queries q [1,N,heads*head_dim], if there is one, as [heads,ONE,head_dim]. */
+function lastByHead(q: Value, { heads, headDim }: Heads): Value {
+  return reshape(last(q, 1), [heads, ONE, headDim])
+}
+
+/** Over a whole prompt: x [1,N,d_dec]. Projected keys and values of phi live for this call only. */
 export function promptCrossAttention({ params, x, context, heads }: CrossAttention): CrossAttended {
   return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
-    const share = reduceMean(absorbedShares(p, oneByHead(last(q, 1), heads), context, heads), 0)
+    const share = reduceMean(absorbedShares(p, lastByHead(q, heads), context, heads), 0)
     return { output: p.linear(absorbedOrProjected(p, q, context, heads), 'o_proj'), share }
   })
 }
 
-/** For one token: x [1,1,d_dec], absorbed. */
+/** For one token: x [1,N,d_dec], absorbed; N is 1 or 0. */
 export function decodeCrossAttention({ params, x, context, heads }: CrossAttention): CrossAttended {
   return params.in('cross_attn', (p) => {
-    const shares = absorbedShares(p, oneByHead(p.linear(x, 'q_proj'), heads), context, heads)
-    const attended = reshape(absorbedContext(p, shares, context, { ...heads, queries: 1 }), [1, 1, heads.heads * heads.headDim])
+    const q = p.linear(x, 'q_proj')
+    const shares = absorbedShares(p, lastByHead(q, heads), context, heads)
+    const attended = reshapeLike(absorbedContext(p, shares, context, { ...heads, queries: ONE }), q)
     return { output: p.linear(attended, 'o_proj'), share: reduceMean(shares, 0) }
   })
 }
 
-/** For any number of tokens: x [B,L,d_dec], all rows over the same phi. */
-export function stepCrossAttention({ params, x, context, heads }: CrossAttention): Value {
+/** For any number of tokens: x [B,N,d_dec], all rows over the same phi. */
+export function stepCrossAttention({ params, x, context, heads }: CrossAttention): Pick<CrossAttended, 'output'> {
   return params.in('cross_attn', (p) => {
     const q = p.linear(x, 'q_proj')
-    const flat = reshape(q, [1, 'B*L', widthOf(q)])
-    return p.linear(reshapeLike(absorbedOrProjected(p, flat, context, heads), q), 'o_proj')
+    const flat = reshape(q, [1, 'B*N', widthOf(q)])
+    return { output: p.linear(reshapeLike(absorbedOrProjected(p, flat, context, heads), q), 'o_proj') }
   })
 }

@@ -17,7 +17,6 @@ import {
   cast,
   concat,
   equal,
-  expand,
   f32,
   flatten,
   i64,
@@ -34,8 +33,9 @@ import {
   reshapeTo,
   sizeOf,
   sub,
+  zeros,
 } from '../onnx/ops.ts'
-import { decoderPass, keyValueInputs, keyValueOutputs, logitsOf, phiInput } from './decoder.ts'
+import { decoderPass, keyValueInputs, keyValueOutputs, logitsOf, phiInput, type Pass } from './decoder.ts'
 import { byLayer, decoderRopes, windowBiases, type ByLayer } from './layer-kinds.ts'
 
 /** Constraint of GroupQueryAttention with do_rotary. */
@@ -43,21 +43,18 @@ const HEAD_MULTIPLE = 16
 /** Dimension of generated tokens' keys, including the new one. */
 const MADE = 'made'
 
-/** Input of a pass: token ids [1,L] and phi. */
-interface Reading {
+interface Reading extends Pass {
   readonly params: Params
   readonly config: CepeConfig
-  readonly ids: Value
-  readonly context: Context
 }
 
-function pass({ params, config, ids, context: { phi } }: Reading, sublayers: Parameters<typeof decoderPass>[3]) {
-  const { shares, ...made } = decoderPass(params, config, ids, sublayers)
+function pass({ params, config, ids, context }: Reading, sublayers: Parameters<typeof decoderPass>[3]) {
+  const { shares, ...made } = decoderPass(params, config, { ids, context }, sublayers)
   const [first, ...others] = shares
   // f32 [m]: the last token's cross-attention on each row of phi, averaged over layers and heads; zeros where no layer attends.
   const attention = first
-    ? mul(cast(others.reduce(add, first), 'f32'), f32(phi.graph, 1 / shares.length))
-    : expand(f32(phi.graph, 0), sizeOf(phi, 0), ['m'])
+    ? mul(cast(others.reduce(add, first), 'f32'), f32(ids.graph, 1 / shares.length))
+    : zeros('f32', sizeOf(context.phi, 0), ['m'])
   return { ...made, attention }
 }
 

@@ -52,11 +52,16 @@ export function cepeStepGraph(checkpoint: Checkpoint, config: CepeConfig, precis
   const { positions, biases } = graph.scope('mask', () => maskInputs(mask, ids, decoder, precision.float))
   const rotations = ropes.map((rope) => rope.at(positions, () => graph.input(TEXT_TOKENS, 'i64', ['B'])))
 
-  const { stream, keyValues } = decoderPass(params, config, ids, {
-    self: (p, x, i) =>
-      cachedSelfAttention({ params: p, x, heads: decoder }, rotations.of(i), { past: at(past, i), bias: biases.of(i), total: TOTAL }),
-    cross: (p, x) => ({ output: stepCrossAttention({ params: p, x, context, heads: decoder }) }),
-  })
+  const { stream, keyValues } = decoderPass(
+    params,
+    config,
+    { ids, context },
+    {
+      self: (p, x, i) =>
+        cachedSelfAttention({ params: p, x, heads: decoder }, rotations.of(i), { past: at(past, i), bias: biases.of(i), total: TOTAL }),
+      cross: (p, x) => stepCrossAttention({ params: p, x, context, heads: decoder }),
+    },
+  )
   graph.output('logits', logitsOf(params, config, stream))
   keyValueOutputs(graph, 'present', keyValues)
   return graph

@@ -14,6 +14,12 @@ function mlp(params: Params, x: Value, { activation }: Pick<LlamaConfig, 'activa
 /** Writes one sublayer of layer `index` for its normed input, both [B,L,d]. */
 export type Sublayer = (params: Params, normed: Value, index: number) => Value
 
+/** The layers with cross-attention, from `from` to the last. */
+export interface CrossLayers {
+  readonly from: number
+  readonly attend: Sublayer
+}
+
 /** Names of a layer's norms: before the MLP, and of the outputs of attention and MLP, if these are normalised. */
 const NORMS = { mlp: 'post_attention_layernorm', written: null } as const
 const GEMMA_NORMS = {
@@ -26,7 +32,7 @@ export function llamaLayers(
   params: Params,
   config: LlamaConfig,
   embedded: Value,
-  { attend, cross = null }: { readonly attend: Sublayer; readonly cross?: { readonly from: number; readonly attend: Sublayer } | null },
+  { attend, cross = null }: { readonly attend: Sublayer; readonly cross?: CrossLayers | null },
 ): Residual {
   const norms = config.postNorms ? GEMMA_NORMS : NORMS
   const normed = (p: Params, part: 'attention' | 'mlp', written: Value): Value =>

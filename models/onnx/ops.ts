@@ -177,6 +177,11 @@ export function expand(x: Value, sizes: Value, shape: Shape): Value {
   return node('Expand', [x, sizes], { elem: x.elem, shape })
 }
 
+/** Zeros of the sizes i64 [rank]. */
+export function zeros(elem: Elem, sizes: Value, shape: Shape): Value {
+  return expand(cast(f32(sizes.graph, 0), elem), sizes, shape)
+}
+
 export function transpose(x: Value, axes: readonly number[]): Value {
   return node('Transpose', [x], { elem: x.elem, shape: axes.map((axis) => dimAt(x.shape, axis)) }, { perm: axes })
 }
