@@ -103,6 +103,8 @@ async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
   }
   if (options.deleteMissing === true && !kinds.includes('documents') && !kinds.includes('pages'))
     throw invalidOption('--delete-missing', '--delete-missing requires a folder of documents or addresses of web pages.')
+  if (options.allowPrivate === true && !kinds.includes('pages'))
+    throw invalidOption('--allow-private', '--allow-private is for addresses of web pages, and there is none: leave it out.')
   return corpus
 }
 
@@ -142,28 +144,34 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
 }
 
 function start(jobs: Jobs, source: Source, options: AddOptions): Promise<Job> {
-  const order = orderOf(options)
-  const withMissing = { ...order, ...(options.deleteMissing === true && { delete_missing: true }) }
+  const order = orderOf(options, source)
   switch (source.kind) {
     case 'table':
       return jobs.addFile(source.path, order)
     case 'documents':
-      return jobs.addFolder(source.path, withMissing, source.only)
+      return jobs.addFolder(source.path, order, source.only)
     case 'archive':
       return jobs.addFiles({ files: [{ name: basename(source.path), bytes: fileBytes(source.path) }], options: order })
     case 'pages':
-      return jobs.addPages({ ...webOptions(options), urls: source.urls }, withMissing)
+      return jobs.addPages({ ...webOptions(options), urls: source.urls }, order)
   }
 }
 
 async function check(corpus: Corpus, options: AddOptions): Promise<void> {
-  const { checkSource, showPassage } = await import('./check-corpus.ts')
+  const [{ checkSource, showPassage }, { checkOptions }] = await Promise.all([
+    import('./check-corpus.ts'),
+    import('../../jobs/sources/reading.ts'),
+  ])
+  const { collection, language, show } = options
   const leftOut = [...corpus.leftOut]
-  await withIndexing(options.collection, 'embeds', async ({ index }) => {
+  await withIndexing(collection, 'embeds', async ({ index, collections }) => {
     const { dimension } = index.model
-    const checking = { options: orderOf(options), dimension, ...(options.show === true && { onItem: showPassage }) }
+    if (language !== undefined) await collections.checkLanguage(index.table, language)
     const files: Files[] = []
     for (const source of corpus.sources) {
+      const order = orderOf(options, source)
+      checkOptions(ordered(source), order)
+      const checking = { options: order, dimension, ...(show === true && { onItem: showPassage }) }
       const isSkipped = maySkip(source, options)
       const found = await checkSource(source, checking, webOptions(options), isSkipped)
       files.push(found ?? { indexed: 0, left_out: [] })
@@ -172,6 +180,13 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
     }
     await summarise(corpus, leftOut, { files, verb: 'fit to index' })
   })
+}
+
+/** The source of a job. */
+function ordered(source: Source): Pick<Job['source'], 'files' | 'path'> {
+  const { kind, path } = source
+  if (kind === 'pages') return { path: null, files: { web: { urls: source.urls } } }
+  return { path, ...(kind === 'documents' && { files: { ...(source.only && { only: [...source.only] }) } }) }
 }
 
 /** A table is one file. */
@@ -197,6 +212,12 @@ function webOptions({ allowPrivate }: AddOptions): Omit<WebSource, 'urls'> {
   return allowPrivate === true ? { private: true } : {}
 }
 
-function orderOf(options: AddOptions): JobOptions {
-  return { ...(options.replace === true && { replace: true }), ...jobOptions(options) }
+/** The options of a source's job. Rows of tables and archives are never missing. */
+function orderOf({ replace, deleteMissing, ...options }: AddOptions, { kind }: Source): JobOptions {
+  const mayMiss = kind === 'documents' || kind === 'pages'
+  return {
+    ...(replace === true && { replace }),
+    ...(deleteMissing === true && mayMiss && { delete_missing: deleteMissing }),
+    ...jobOptions(options),
+  }
 }
