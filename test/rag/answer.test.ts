@@ -170,7 +170,14 @@ t.test('given passages are read, or refused with the field that excludes them', 
   const scored = scoreChoices({ ...given, choices: ['a'], filter: { source: 'a.txt' } }, services)
   await t.rejects(scored, { code: 'invalid_request', field: 'filter' })
   t.match(await answerQuestion({ ...given, filter: {} }, services), { answer: 'yes' })
-  for (const unread of [{ filter: { source: 'a.txt' } }, { method: 'text' }, { rerank: true }] as const) {
+  t.match(await answerQuestion({ question: 'what', mode: 'closed-book', k: 0 }, services), { answer: 'yes' })
+  for (const unread of [
+    { filter: { source: 'a.txt' } },
+    { method: 'text' },
+    { rerank: true },
+    { k: 3 },
+    { attention: 'sentences' },
+  ] as const) {
     const [field = ''] = Object.keys(unread)
     const message = `${field} has no effect in closed-book mode, which reads no passages: omit it, or choose another mode.`
     await t.rejects(answerQuestion({ question: 'what', mode: 'closed-book', ...unread }, services), {
