@@ -167,6 +167,15 @@ t.test('given passages are read, or refused with the field that excludes them', 
     const message = `${field} selects from the index, and passages are given: omit one of them.`
     await t.rejects(answerQuestion({ question: 'what', passages: [], ...unread }, services), { code: 'invalid_request', field, message })
   }
+  for (const choices of [
+    ['a', 'b', 'a'],
+    ['\u00e9', 'b', ' e\u0301'],
+  ])
+    await t.rejects(scoreChoices({ ...given, choices }, services), {
+      code: 'invalid_request',
+      field: 'choices.2',
+      message: 'choices.2 is an earlier choice again, and would share its probability: name each once.',
+    })
   const scored = scoreChoices({ ...given, choices: ['a'], filter: { source: 'a.txt' } }, services)
   await t.rejects(scored, { code: 'invalid_request', field: 'filter' })
   t.match(await answerQuestion({ ...given, filter: {} }, services), { answer: 'yes' })
