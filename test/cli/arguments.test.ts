@@ -20,6 +20,7 @@ t.test('options that would have no effect are refused', async (t) => {
     ['index sources --collection a --table b', /--collection is given twice/],
     ['index add README.md --split=20 --check --split', /--split is given twice/],
     ['index add README.md --allow-private --check', /--allow-private is for addresses of web pages/],
+    ['index add README.md src --delete-missing --check', /--delete-missing requires a folder/],
     ['verify built --golden a --golden b --samples 3', /--samples goes with --against/],
     ['verify built --golden a --texts b', /--texts goes with --against/],
     ['verify built --against other --atol 1', /--atol goes with --golden/],

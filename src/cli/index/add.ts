@@ -101,7 +101,8 @@ async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
     const flag = `--${unused.replace('_', '-')}`
     throw invalidOption(flag, `${flag} applies to tables, and there is none: leave it out, or give --format with a table.`)
   }
-  if (options.deleteMissing === true && !kinds.includes('documents') && !kinds.includes('pages'))
+  const isNamed = corpus.sources.some((source) => source.kind === 'documents' && source.only !== undefined)
+  if (options.deleteMissing === true && (isNamed || !(kinds.includes('documents') || kinds.includes('pages'))))
     throw invalidOption('--delete-missing', '--delete-missing requires a folder of documents or addresses of web pages.')
   if (options.allowPrivate === true && !kinds.includes('pages'))
     throw invalidOption('--allow-private', '--allow-private is for addresses of web pages, and there is none: leave it out.')
@@ -144,16 +145,17 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
 }
 
 function start(jobs: Jobs, source: Source, options: AddOptions): Promise<Job> {
-  const order = orderOf(options, source)
+  const order = orderOf(options)
+  const withMissing = { ...order, ...(options.deleteMissing === true && { delete_missing: true }) }
   switch (source.kind) {
     case 'table':
       return jobs.addFile(source.path, order)
     case 'documents':
-      return jobs.addFolder(source.path, order, source.only)
+      return jobs.addFolder(source.path, withMissing, source.only)
     case 'archive':
       return jobs.addFiles({ files: [{ name: basename(source.path), bytes: fileBytes(source.path) }], options: order })
     case 'pages':
-      return jobs.addPages({ ...webOptions(options), urls: source.urls }, order)
+      return jobs.addPages({ ...webOptions(options), urls: source.urls }, withMissing)
   }
 }
 
@@ -166,12 +168,12 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
   const leftOut = [...corpus.leftOut]
   await withIndexing(collection, 'embeds', async ({ index, collections }) => {
     const { dimension } = index.model
+    const order = orderOf(options)
+    const checking = { options: order, dimension, ...(show === true && { onItem: showPassage }) }
     if (language !== undefined) await collections.checkLanguage(index.table, language)
     const files: Files[] = []
     for (const source of corpus.sources) {
-      const order = orderOf(options, source)
-      checkOptions(ordered(source), order)
-      const checking = { options: order, dimension, ...(show === true && { onItem: showPassage }) }
+      checkOptions({ path: source.path, ...('urls' in source && { files: { web: { urls: source.urls } } }) }, order)
       const isSkipped = maySkip(source, options)
       const found = await checkSource(source, checking, webOptions(options), isSkipped)
       files.push(found ?? { indexed: 0, left_out: [] })
@@ -180,13 +182,6 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
     }
     await summarise(corpus, leftOut, { files, verb: 'fit to index' })
   })
-}
-
-/** The source of a job. */
-function ordered(source: Source): Pick<Job['source'], 'files' | 'path'> {
-  const { kind, path } = source
-  if (kind === 'pages') return { path: null, files: { web: { urls: source.urls } } }
-  return { path, ...(kind === 'documents' && { files: { ...(source.only && { only: [...source.only] }) } }) }
 }
 
 /** A table is one file. */
@@ -212,12 +207,6 @@ function webOptions({ allowPrivate }: AddOptions): Omit<WebSource, 'urls'> {
   return allowPrivate === true ? { private: true } : {}
 }
 
-/** The options of a source's job. Rows of tables and archives are never missing. */
-function orderOf({ replace, deleteMissing, ...options }: AddOptions, { kind }: Source): JobOptions {
-  const mayMiss = kind === 'documents' || kind === 'pages'
-  return {
-    ...(replace === true && { replace }),
-    ...(deleteMissing === true && mayMiss && { delete_missing: deleteMissing }),
-    ...jobOptions(options),
-  }
+function orderOf(options: AddOptions): JobOptions {
+  return { ...(options.replace === true && { replace: true }), ...jobOptions(options) }
 }
