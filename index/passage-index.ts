@@ -55,9 +55,3 @@ export interface PassageIndex extends Models {
   refresh(): Promise<void>
   close(): void
 }
-
-/** Passages as JSON lines, which can be indexed again: an empty source says that there is none. @param source of the passages; default: any */
-export async function* exportLines(index: PassageIndex, source?: string): AsyncGenerator<string> {
-  for await (const passage of index.export(source === undefined ? undefined : { source }))
-    yield `${JSON.stringify({ ...passage, source: passage.source ?? '' })}\n`
-}

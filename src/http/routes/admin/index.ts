@@ -3,8 +3,7 @@ import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { Routes } from '../context.ts'
 import { ListFields, pageById } from '../passages/browse.ts'
 import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
-import { exportLines } from '../../../../index/passage-index.ts'
-import { READ_LIMITS } from '../../../../index/read/contract.ts'
+import { exportLines, READ_LIMITS } from '../../../../index/read/contract.ts'
 import { SnapshotSchema } from '../../../../index/snapshot-schema.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { CodedError } from '../../../../base/errors.ts'
@@ -96,7 +95,11 @@ export const adminPassagesRoutes: Routes = (app, { access }) => {
     // The body of a HEAD response is discarded: do not read the whole table for it.
     return method === 'HEAD'
       ? reply.type('application/x-ndjson; charset=utf-8').send('')
-      : streamResponse(reply, 'application/x-ndjson', exportLines(index, query.source))
+      : streamResponse(
+          reply,
+          'application/x-ndjson',
+          exportLines(index.export(query.source === undefined ? undefined : { source: query.source })),
+        )
   })
 
   const count = { ...keyed, operationId: 'listSources', summary: 'Count the passages of each source', querystring: CollectionQuerySchema }
